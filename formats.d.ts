@@ -11,12 +11,12 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  *
  * - `trace`: {@link ReasoningTrace}s, which stay as they are.
  * - `atif`: trajectories of the Agent Trajectory Interchange Format, versions 1.0 to 1.8.
- * - `openai-chat`: conversations of chat APIs: those of OpenAI (Chat Completions and Responses), of Anthropic, of Bedrock (Converse), of
- *   Gemini, and of Vercel's AI SDK.
+ * - `openai-chat`: conversations of chat APIs: OpenAI (Chat Completions and Responses), Anthropic, Bedrock (Converse),
+ *   Gemini, and Vercel's AI SDK.
  * - `claude-code`: session files of Claude Code.
  * - `codex`: rollouts of Codex, the files of its sessions.
  * - `gemini-cli`: sessions and checkpoints of Gemini CLI.
- * - `pi`: sessions of Pi, and those in the Session Trace Simple Format of the Hub of Hugging Face.
+ * - `pi`: sessions of Pi, and of the Session Trace Simple Format of the Hub of Hugging Face.
  * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
  * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
  * - `langchain`: messages of LangChain, and states of LangGraph.
@@ -55,23 +55,23 @@ export type MapTest = MapPath | { at: MapPath; is: unknown };
 export interface TraceMap {
   /** The messages of a record. */
   messages: MapPath;
-  /** What the record is called. */
+  /** The record's id. */
   id?: MapPath;
-  /** What the agent was asked for, in the record. */
+  /** The agent's task, in the record. */
   task?: MapPath;
   /** When the record began. */
   time?: MapPath;
   /** Whether the agent succeeded, in the record. */
   success?: MapTest;
-  /** What a verifier said, in the record. */
+  /** A verifier's reward, in the record. */
   reward?: MapPath;
   /** Who speaks, in a message. Without it, the agent does. */
   role?: MapPath;
-  /** What the words of the format stand for that are not these names. */
+  /** The format's own words for these roles. */
   roles?: Record<string, 'system' | 'user' | 'assistant' | 'reasoning' | 'tool' | 'skip'>;
   /** The text of a message. */
   text?: MapPath;
-  /** What the agent thought, in a message. */
+  /** The agent's reasoning, in a message. */
   reasoning?: MapPath;
   /** The calls of a message; an empty path where the message is one. */
   calls?: MapPath;
@@ -83,13 +83,16 @@ export interface TraceMap {
 
 /** Options of {@link toTraces}. */
 export interface ReadOptions {
-  /** The format of every record. Without it, each record is recognised by what is in it. */
+  /** The format of every record. Without it, each record is recognised by its content. */
   format?: Exclude<FormatName, 'map'>;
   /** How to read records of any other format; it is taken for every record that is no trace. */
   map?: TraceMap;
-  /** Whether the agents succeeded. It goes before what the format says; traces that are read as they are keep theirs. */
+  /**
+   * Whether the agents succeeded. Takes precedence over the format's own outcome, except in `ReasoningTrace`s, which keep
+   * theirs.
+   */
   success?: boolean;
-  /** How sure the agents are of their results, 0 to 1. It goes before what the format says. */
+  /** How sure the agents are of their results, 0 to 1. Takes precedence as `success` does. */
   confidence?: number;
   /** `metadata.task_domain` of the traces, which selects the weights. By default `code` for coding agents, else `default`. */
   domain?: string;
@@ -161,8 +164,9 @@ export type ReadResult = ReadTrace | ReadError;
  * @returns the traces in the order of the input, and an error for each bad record
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, at once, if an option has the wrong type or value, or if the
  * call has no such option.
- * @throws `TypeError` with `code` `ERR_INVALID_INPUT`, when it is read, if a stream is neither of bytes nor of text, if the bytes are
- * compressed or in UTF-16 BE, or if the input is a promise, or a path in place of the contents. What the stream throws is thrown as it is.
+ * @throws `TypeError` with `code` `ERR_INVALID_INPUT`, when it is read, if a stream is neither of bytes nor of text, if the
+ * bytes are compressed or in UTF-16 BE, or if the input is a promise, or a path in place of the contents. Errors of the
+ * stream are passed on unchanged.
  * @example
  * ```ts
  * for await (const { trace, error } of toTraces(createReadStream('trajectory.json'), { success: true })) {

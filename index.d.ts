@@ -6,9 +6,9 @@
  */
 
 /**
- * What an agent did for one task, step by step. The scorer reads only `task.objective`, `steps[].type`,
- * `steps[].content`, `steps[].tool.name`, `metadata.success`, `metadata.task_domain` and
- * `outcome.confidence`, and remembers the trace by its `id`. Other fields cost nothing, however large they are.
+ * The record of an agent's work on one task, step by step. The scorer reads only `task.objective`, `steps[].type`,
+ * `steps[].content`, `steps[].tool.name`, `metadata.success`, `metadata.task_domain` and `outcome.confidence`, and remembers
+ * the trace by its `id`. Other fields cost nothing, however large they are.
  */
 export interface ReasoningTrace {
   /** The JSON-LD context; older documents have the second one. */
@@ -21,11 +21,11 @@ export interface ReasoningTrace {
   metadata: KnowledgeUnitMeta;
   /** The task. */
   task: {
-    /** What the agent was asked to do: the first part of the text that is embedded. */
+    /** The agent's task: the first part of the text that is embedded. */
     objective: string;
     input_schema?: Record<string, unknown>;
   };
-  /** What the agent did, in order. May be empty. */
+  /** The agent's steps, in order. May be empty. */
   steps: ReasoningTraceStep[];
   /** The result of the task. */
   outcome: {
@@ -108,9 +108,9 @@ export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Pro
 /**
  * Scores a trace by complexity, novelty, tool diversity and outcome.
  *
- * Novelty compares the trace with the last 1,000 traces that this process scored, and the trace is then remembered. The same trace
- * scores less the second time. Calls may overlap: scores and memory are those of one call after another, in the order of the calls.
- * The event loop stays free while the embedding is computed.
+ * Novelty compares the trace with the last 1,000 traces that this process scored, and the trace is then remembered. The same
+ * trace scores less the second time. Calls may overlap: scores and memory are the same as if one call followed the other in
+ * the order of the calls. The event loop stays free while the embedding is computed.
  *
  * Novelty is 0.5 without a working embedder. If a model is installed but does not work, the process emits one
  * `KnowledgePulseWarning` with the reason.
@@ -134,16 +134,16 @@ export function evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptio
 /** Lets `batches.map(evaluateValues)` work: the index that `map` passes is ignored. */
 export function evaluateValues(traces: readonly ReadonlyReasoningTrace[], index: number): Promise<number[]>;
 /**
- * Scores many traces. The scores, and the memory afterwards, are those of one {@link evaluateValue} after another, but several
- * traces are embedded at a time, on all cores. Later calls of `evaluateValue` wait for the batch.
+ * Scores many traces. The scores, and the memory afterwards, are the same as after one {@link evaluateValue} after another,
+ * but several traces are embedded at a time, on all cores. Later calls of `evaluateValue` wait for the batch.
  *
  * At most 64 traces are in flight and the others are read later, so memory does not grow with the batch. Do not change the array or
  * its traces before the promise settles.
  *
  * @param traces - the traces
  * @returns the scores, each 0 to 1, in the order of the traces
- * @throws `TypeError` or `RangeError` as {@link evaluateValue}, as a rejection, for the first invalid trace, with
- * a path such as `traces[5].steps[3].tool.name`. The traces before it are remembered, those after it are not scored.
+ * @throws `TypeError` or `RangeError` as {@link evaluateValue}, as a rejection, for the first invalid trace, with a path
+ * such as `traces[5].steps[3].tool.name`. Earlier traces are remembered, later ones are not scored.
  * @example
  * ```ts
  * const scores = await evaluateValues(traces);
@@ -321,8 +321,8 @@ export class Scorer<Memory extends VectorCache | TraceMemory | NoveltyStore = Ve
    * Sends the traces that the store has missed. Call it before the process ends, because waiting traces do not keep the process alive. It
    * resolves when the store has every trace that was scored before the call; at once if none is missing or there is no store.
    *
-   * @throws the error of the store, as a rejection; an `Error` with `code` `ERR_STORE` if that has no code. The traces are kept and
-   * sent later, except for those that the store refuses for good.
+   * @throws the error of the store, as a rejection; an `Error` with `code` `ERR_STORE` if that has no code. The traces are
+   * kept and sent later, except traces that the store refuses for good.
    * @throws `Error` with `code` `ERR_STORE_DROPPED`, as a rejection, if traces were dropped since the last `flush` because more
    * than 10,000 waited. The store has the others.
    */
@@ -651,7 +651,7 @@ export interface VectorCacheEntry {
 /** Options of {@link VectorCache.load}. */
 export interface VectorCacheLoadOptions extends CallOptions {
   /**
-   * The maximum number of vectors, of which the newest are kept: a safe integer; 0 keeps none.
+   * The maximum number of vectors: a safe integer. The newest are kept; 0 keeps none.
    *
    * @defaultValue the saved value
    */
@@ -707,7 +707,7 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    * @throws `Error` with `code` `ERR_MEMORY_NOT_FOUND`, as a rejection, if there is no such file.
    * @throws `Error` with `code` `ERR_MEMORY_DAMAGED`, as a rejection, if the file is cut off, changed or no saved cache. The message
    * has the reason.
-   * @throws `Error` with `code` `ERR_MEMORY_OTHER_METHOD`, as a rejection, if the file is that of a {@link TraceMemory}.
+   * @throws `Error` with `code` `ERR_MEMORY_OTHER_METHOD`, as a rejection, if the file holds a {@link TraceMemory}.
    * @throws `Error` with `code` `ERR_MEMORY_OTHER_MODEL`, as a rejection, if its vectors are of another model than the embedder: see {@link VectorCacheLoadOptions.model}.
    * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system refuses to read it.
    * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY`, as a rejection, if there is not enough memory.
@@ -765,8 +765,8 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   nearest(query: ArrayLike<number>, k?: number): Neighbour[];
 
   /**
-   * Iterates over the vectors that the cache holds when the iterator is made, oldest first, without those that are evicted before their
-   * turn.
+   * Iterates over the vectors that the cache holds when the iterator is made, oldest first. Vectors that are evicted before
+   * their turn are left out.
    *
    * A vector is yielded as it was added, in single precision. If its largest component is not between 2^-40 and 2^40, it is multiplied
    * by a power of two, which changes no similarity.
@@ -970,8 +970,8 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
   nearest(trace: ReadonlyReasoningTrace, k?: number, options?: TraceOptions): Promise<SimilarTrace[]>;
 
   /**
-   * Iterates over the traces that the memory holds when the iterator is made, oldest first, without those that are evicted before their
-   * turn.
+   * Iterates over the traces that the memory holds when the iterator is made, oldest first. Traces that are evicted before
+   * their turn are left out.
    */
   [Symbol.iterator](): IterableIterator<TraceMemoryEntry>;
 
@@ -1047,16 +1047,16 @@ export interface CleanedTrace {
 /** Options of {@link cleanPii}, {@link cleanPiiAsync} and {@link cleanTrace}. */
 export interface CleanOptions {
   /**
-   * What is replaced: at `aggregated` and `federated` secrets and identifiers, at `private` only secrets. E-mail addresses, telephone
-   * numbers, IP addresses and home directories are identifiers.
+   * The privacy level: `aggregated` and `federated` replace secrets and identifiers, `private` only secrets. E-mail
+   * addresses, telephone numbers, IP addresses and home directories are identifiers.
    *
    * @defaultValue `'aggregated'`
    */
   level?: PrivacyLevel;
   /**
-   * Whether what the SDK misses is found too: keys of some eighty providers, private keys, JSON Web Tokens, webhooks, what is assigned to names
-   * like `DB_PASS`, cookies, passwords in URLs and in arguments of commands, numbers of cards, bank accounts and social security, telephone
-   * numbers in groups, IPv6 addresses, and more forms of home directories. The page
+   * Whether to find more than the SDK: keys of some 250 providers, private keys, JSON Web Tokens, webhooks, values of names
+   * like `DB_PASS`, cookies, passwords in URLs and in arguments of commands, numbers of cards, bank accounts and social
+   * security, telephone numbers in groups, IPv6 addresses, and more forms of home directories. The page
    * {@link https://github.com/openknowledgepulse/native/blob/main/docs/cleaning.md | Cleaning} lists them.
    *
    * @defaultValue `false`
@@ -1065,15 +1065,15 @@ export interface CleanOptions {
 }
 
 /**
- * Replaces secrets and personal data in a text. Without `strict`, the result is that of the SDK's `cleanPii`, to the character. The time
- * grows linearly with the text, whatever that is: a megabyte takes some milliseconds. For larger ones there is
- * {@link cleanPiiAsync}, which leaves the event loop free.
+ * Replaces secrets and personal data in a text. Without `strict`, the result equals that of the SDK's `cleanPii`, to the
+ * character. The time grows linearly with any text: a megabyte takes some milliseconds. For larger texts,
+ * {@link cleanPiiAsync} leaves the event loop free.
  *
- * A pattern cannot know every secret: what is not found is not safe to share because of that.
+ * Patterns cannot know every secret: a text without matches is not necessarily safe to share.
  *
  * @param text - the text; lone surrogates stay as they are
  * @param level - the level, as for the SDK, or options
- * @returns the clean text and what was replaced
+ * @returns the clean text and the replacements, counted by type
  * @throws `TypeError` with `code` `ERR_INVALID_TEXT` if the text is not a string.
  * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if the options are not an object, if one of them has the wrong type, if the
  * call has no such option, or if there is a third argument; `RangeError` with the same code if there is no such level.
@@ -1085,8 +1085,8 @@ export interface CleanOptions {
 export function cleanPii(text: string, level?: PrivacyLevel | CleanOptions): CleanedText;
 
 /**
- * Does what {@link cleanPii} does on another thread. The text is copied before the call returns, and that is all that the event loop
- * waits for.
+ * Does the same as {@link cleanPii} on another thread. The event loop waits only while the text is copied, before the call
+ * returns.
  *
  * @throws as {@link cleanPii}, as a rejection; or the signal's reason if that aborts before the text is clean
  */
@@ -1096,21 +1096,23 @@ export function cleanPiiAsync(
 ): Promise<CleanedText>;
 
 /**
- * Copies a trace and replaces secrets and personal data in all of its texts, as {@link cleanPii} does in one: the objective, the
- * steps with their inputs and summaries, the outcome, the knowledge graph's delta, the metadata, and whatever else the trace has, with
- * its structure and the names of properties cleaned too. These strings stay as they are: `@context`, `@type`, `id`, `source_skill`; of the
- * metadata `created_at`, `task_domain`, `visibility` and `privacy_level`; the `type` of steps and entities, and `valid_from`.
+ * Copies a trace and replaces secrets and personal data in all of its texts, as {@link cleanPii} does in one: the objective,
+ * the steps with their inputs and summaries, the outcome, the knowledge graph's delta, the metadata, and every other field,
+ * including the names of properties. These strings stay as they are: `@context`, `@type`, `id`, `source_skill`; of the
+ * metadata `created_at`, `task_domain`, `visibility` and `privacy_level`; the `type` of steps and entities, and
+ * `valid_from`.
  *
  * With `strict`, strings and numbers are also replaced if the name of a property that they are under says that they are secrets, as in
  * `{ password: ['…'] }` and `{ name: 'X-Api-Key', value: '…' }`.
  *
- * The level is that of the options. What the trace says in `metadata.privacy_level` does not change it: a trace that is labelled
+ * The level comes from the options. The trace's `metadata.privacy_level` does not change it: a trace that is labelled
  * `private` loses its identifiers too, unless `level` is `private`.
  *
  * @param trace - the trace; it is copied before the call returns, and never changed. It need not be one that can be scored.
- * @returns the copy, which is plain data, and what was replaced
- * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if the trace is not an object, if it contains itself, if a getter
- * throws, or if it holds what JSON has not, such as a function, a bigint, a `Map` or a typed array. The message names the path.
+ * @returns the copy, which is plain data, and the replacements, counted by type
+ * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if the trace is not an object, if it contains itself,
+ * if a getter throws, or if it holds a value that JSON lacks, such as a function, a bigint, a `Map` or a typed array. The
+ * message names the path.
  * @throws `RangeError` with the same code, as a rejection, if the trace is nested deeper than 256 levels or has more than ten million
  * values.
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, as {@link cleanPii}.
@@ -1137,7 +1139,10 @@ export interface SelectOptions extends CallOptions {
    * @defaultValue `lexical`
    */
   novelty?: 'lexical' | 'full';
-  /** What is shared already: traces are chosen beside these. It must compare by the same `novelty`, and is not changed. */
+  /**
+   * The traces that are shared already: the set complements them. The memory must compare by the same `novelty`, and is not
+   * changed.
+   */
   known?: TraceMemory;
   /** How much of `count` is kept for failures of tasks that no trace has solved. They come last; where they are too few, others follow. */
   quota?: { failures?: TraceCount };
@@ -1176,13 +1181,13 @@ export interface ChosenTrace {
   reason: 'coverage' | 'failure';
   /** How much the set gained with it. */
   gain: number;
-  /** The part of what all traces cover that the set covers up to this one, 0 to 1. */
+  /** The coverage by the set up to this trace, as a part of the coverage by all traces, 0 to 1. */
   covered: number;
   /** For how many traces it stands that were not chosen. */
   standsFor: number;
   /** These, the most similar first, at most 16. */
   similar: SimilarCandidate[];
-  /** The most similar trace that was not chosen, whichever stands for it; null if none is similar. */
+  /** The most similar trace that was not chosen, even if another trace stands for it; null if no trace is similar. */
   nearestLeft: SimilarCandidate | null;
 }
 
@@ -1192,13 +1197,15 @@ export interface LeftTrace {
   index: number;
   /** Its `id`, if it has one. */
   id: string | undefined;
-  /** The chosen trace that stands for it; null if none is among its 32 nearest, or if a known trace does. */
+  /**
+   * The chosen trace that stands for it; null if no chosen trace is among its 32 nearest, or if a known trace stands for it.
+   */
   chosen: SimilarCandidate | null;
   /** The trace of `known` that stands for it, by its index in the memory. */
   known: { index: number; similarity: number } | null;
 }
 
-/** What {@link select} has chosen. */
+/** The result of {@link select}. */
 export interface Selection {
   /** The chosen traces, the most valuable first. A smaller `count` gives the beginning of the list. */
   chosen: ChosenTrace[];
@@ -1208,19 +1215,19 @@ export interface Selection {
   rule: 'outcomes' | 'unknown-outcomes';
   /** A sentence that says so, and why. */
   explanation: string;
-  /** The part of what all traces cover that `known` covers by itself, 0 to 1. */
+  /** The coverage by `known` alone, as a part of the coverage by all traces, 0 to 1. */
   coveredBefore: number;
 }
 
 /**
- * Chooses the traces that are worth sharing: not those with the highest scores, but a set that stands for all others, successes first.
+ * Chooses the traces that are worth sharing: not the highest scores, but a set that stands for all others, successes first.
  * The same traces give the same set; of equally valuable traces the earlier is chosen.
  *
  * Nobody knows how a trace ended whose `metadata.imported.known.success` is false, as `toTraces` writes it.
  *
  * @param traces - the traces; they are read some at a time, so do not change them before the call settles. With `window` also a function
  *   that returns them, which is called twice
- * @returns the chosen traces, and what stands for each of the others
+ * @returns the chosen traces, and for each other trace the one that stands for it
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, as {@link evaluateValues}.
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection.
  * @throws with `novelty: 'full'` also as {@link Embedder.embed}, as a rejection
@@ -1321,7 +1328,16 @@ export interface EmbedderStatus {
   /** The engine that computes embeddings; null without a model. */
   engine: 'builtin' | 'onnxruntime' | null;
   /** The instructions of the built-in engine; null for ONNX Runtime. `simd128` is WebAssembly. */
-  kernel: 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'neon-dot' | 'neon' | 'simd128' | 'portable' | null;
+  kernel:
+    | 'avx512-vnni'
+    | 'avx512'
+    | 'avx-vnni'
+    | 'avx2'
+    | 'neon-dot'
+    | 'neon'
+    | 'simd128'
+    | 'portable'
+    | null;
   /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null;
   /** The version of ONNX Runtime. */
@@ -1361,7 +1377,7 @@ export type EmbedderErrorCode =
 
 /**
  * The `code` of every error of this package, and of every problem that `kp-score doctor` reports. The page
- * {@link https://github.com/openknowledgepulse/native/blob/main/docs/errors.md | Errors} says what each of them means.
+ * {@link https://github.com/openknowledgepulse/native/blob/main/docs/errors.md | Errors} explains each of them.
  */
 export type ErrorCode =
   | EmbedderErrorCode

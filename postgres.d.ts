@@ -215,10 +215,10 @@ export class PostgresTraceStore implements NoveltyStore {
   /** Makes a store, as {@link PostgresVectorStore} does. */
   constructor(options: PostgresTraceStoreOptions);
 
-  /** Does what {@link PostgresVectorStore.migrate} does, for the tables of traces. */
+  /** Does the same as {@link PostgresVectorStore.migrate} for the tables of traces. */
   migrate(): Promise<void>;
 
-  /** Does what {@link PostgresVectorStore.compareAndAdd} does, for an entry with words. */
+  /** Does the same as {@link PostgresVectorStore.compareAndAdd} for an entry with words. */
   compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
 
   /** Does {@link PostgresTraceStore.compareAndAdd} for one entry after another, for all or none. */
@@ -236,7 +236,7 @@ export class PostgresTraceStore implements NoveltyStore {
   /** Deletes expired and displaced traces, as {@link PostgresVectorStore.sweep} does. */
   sweep(options?: CallOptions): Promise<number>;
 
-  /** Does what {@link PostgresVectorStore.setLimits} does. */
+  /** Does the same as {@link PostgresVectorStore.setLimits}. */
   setLimits(limits: Partial<PostgresStoreLimits>, options?: CallOptions): Promise<PostgresStoreLimits>;
 
   /** Stops the sweeps. Later calls reject. The pool stays open; end it yourself. */

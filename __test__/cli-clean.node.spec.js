@@ -124,7 +124,7 @@ describe('kp-score clean', () => {
     [['clean', 'a', 'b'], 2, 'several files need --out FOLDER/'],
     [['clean', '--no-such'], 2, "Unknown option '--no-such'"],
     [['clean', 'a', '--fail-on', 'nothing'], 2, '--fail-on must be secrets, identifiers or of api_key'],
-    [['clean', 'a', '--out', 'a'], 2, 'a is read too, and would lose what is replaced'],
+    [['clean', 'a', '--out', 'a'], 2, 'a is read too, and would lose the texts that are replaced'],
     [['clean', 'a', '--rules', 'rules'], 2, 'rules:1: '],
     [
       ['clean', 'a', '--level', 'public'],

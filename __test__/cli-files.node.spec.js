@@ -191,7 +191,9 @@ describe('--out', () => {
       running.child.stdin.end();
       const { code, stderr } = await running.ended;
       expect(code).toBe(3);
-      expect(stderr).toMatch(/left as it was.* what was written to it meanwhile; write to another file$/m);
+      expect(stderr).toMatch(
+        /left as it was.* lines that were written to it meanwhile; write to another file$/m,
+      );
       expect(fs.readFileSync(file, 'utf8')).toBe(input + input);
     });
 
@@ -605,7 +607,9 @@ describe('--clean', () => {
     const { code, stderr } = await kpScore([NO_EMBEDDER, '--clean', '--out', file, file]);
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: expect.stringContaining(`--out is read too, and would lose what --clean replaces: ${file}`),
+      stderr: expect.stringContaining(
+        `--out is read too, and would lose the texts that --clean replaces: ${file}`,
+      ),
     });
   });
 });
@@ -879,7 +883,7 @@ async function until({ child, output }, condition) {
       return stderr;
     };
     const kept = await interrupted('--keep-going');
-    expect(kept).toMatch(/left as it was.* what was not read; write to another file$/m);
+    expect(kept).toMatch(/left as it was.* traces that were not read; write to another file$/m);
     expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
     expect(await interrupted()).toContain(`what was scored is in ${file}.partial, and ${file} is as it was`);
     expect(fs.readdirSync(directory)).toEqual(['traces.jsonl', 'traces.jsonl.partial']);

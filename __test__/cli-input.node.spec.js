@@ -101,7 +101,7 @@ test('kp-score leaves an input as it is where --out would lose traces without a 
   const input = jsonLines([trace, foreign[0]]);
   const file = write('in-place.jsonl', input);
   const { code, stderr } = await kpScore([NO_EMBEDDER, '--out', file, file]);
-  expect(stderr).toMatch(/left as it was, or it would lose what it has in another format/);
+  expect(stderr).toMatch(/left as it was, or it would lose its traces in another format/);
   expect(code).toBe(3);
   expect(fs.readFileSync(file, 'utf8')).toBe(input);
 });

@@ -271,8 +271,7 @@ test.each(['prefix', 'full'])(
   async (novelty) => {
     expect(await kpScore([NO_EMBEDDER, '--novelty', novelty, examples])).toMatchObject({
       code: 2,
-      stderr:
-        'kp-score: --novelty and --no-embedder exclude each other; kp-score --help tells what there is\n',
+      stderr: 'kp-score: --novelty and --no-embedder exclude each other; see kp-score --help\n',
     });
   },
 );

@@ -102,7 +102,7 @@ describe('other formats', () => {
     const { code, stderr } = await kpScore([NO_EMBEDDER, '--out', file, file]);
     expect({ code, stderr }).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('what it has in another format'),
+      stderr: expect.stringContaining('its traces in another format'),
     });
     expect(fs.readFileSync(file)).toEqual(fs.readFileSync(chat));
   });
@@ -776,7 +776,7 @@ describe('the summary', () => {
   test('warns where nothing is explained', async () => {
     const report = path.join(scratch, 'explained.html');
     const out = path.join(scratch, 'explained.jsonl');
-    const warning = /^kp-score: warning: --explain adds to --format and --out/;
+    const warning = /^kp-score: warning: --explain has no effect without --format or --out/;
     const run = (...args) => kpScore([NO_EMBEDDER, '--explain', ...args], { input });
     expect(await run('--report', report)).toMatchObject({ code: 0, stderr: expect.stringMatching(warning) });
     for (const args of [[], ['--report', report, '--out', out], ['--report', report, '--format', 'csv']]) {
@@ -874,7 +874,7 @@ describe('exit codes', () => {
   test('2, on one line that tells the way out', async () => {
     const { code, stdout, stderr } = await kpScore(['--jsn']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^kp-score: .*--jsn.*; kp-score --help tells what there is\n$/);
+    expect(stderr).toMatch(/^kp-score: .*--jsn.*; see kp-score --help\n$/);
   });
 
   test.each(['report', 'memory'])('2, --%s in place of the traces', async (name) => {

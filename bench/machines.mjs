@@ -1,4 +1,4 @@
-// `npm run bench -- --record`: keeps what was measured on this machine, and writes the table of all machines.
+// `npm run bench -- --record`: records this machine's measurements, and writes the table of all machines.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,13 +9,13 @@ import { digits, quantity } from './measure.mjs';
 /** @typedef {import('./measure.mjs').Row} Row */
 
 /**
- * What was measured on a machine: for each row that has a target, what is held to it.
+ * The measurements of a machine: for each row that has a target, the number that the target is for.
  *
  * @typedef {object} Machine
  * @property {string} machine
  * @property {string} versions
  * @property {string} date
- * @property {boolean} quick whether some of the rows are those of a run with fewer rounds
+ * @property {boolean} quick whether some of the rows come from a run with fewer rounds
  * @property {Record<string, { value: string, verdict: string }>} rows
  */
 
@@ -59,7 +59,7 @@ export function record({ machine, versions, quick }, rows) {
 }
 
 /**
- * A column for each machine.
+ * Returns a column for each machine.
  *
  * @param {Machine[]} machines
  */

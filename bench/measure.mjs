@@ -22,7 +22,7 @@
  */
 
 /**
- * The `q`-quantile of `samples`, interpolated.
+ * Returns the `q`-quantile of `samples`, interpolated.
  *
  * @param {number[]} samples
  * @param {number} q
@@ -45,8 +45,8 @@ export function summarize(rounds) {
 }
 
 /**
- * The median over the rounds of how `a` relates to `b` in that round. The two turns of a round follow each
- * other, so that a machine which slows down for a while slows both.
+ * Returns the median over the rounds of how `a` relates to `b` in that round. The two turns of a round follow each other, so
+ * that a machine which slows down for a while slows both.
  *
  * @param {number[][]} a
  * @param {number[][]} b
@@ -56,7 +56,7 @@ export function pairedRatio(a, b) {
 }
 
 /**
- * A target for a number: `unit` is what is printed behind it.
+ * Returns a target for a number: `unit` is printed behind it.
  *
  * @param {number} limit
  * @param {string} unit
@@ -111,7 +111,7 @@ export function comparison({ name, unit, ours, against, theirs, target, better =
 }
 
 /**
- * A number that has to stay within bounds by itself. `theirs` is shown beside it.
+ * Returns a number that has to stay within bounds by itself. `theirs` is shown beside it.
  *
  * @param {{ name: string, unit: string, ours: Figures, against?: string, theirs?: Figures, target?: Target }} measured
  * @returns {Row}
@@ -179,13 +179,13 @@ export function digits(value) {
 }
 
 /**
- * The rows as an aligned table.
+ * Returns the rows as an aligned table.
  *
  * @param {Row[]} rows
  */
 export function plainTable(rows) {
   const lines = [HEADINGS, ...rows.map(cellsOf)];
-  // What is not available is one long cell that runs over the columns.
+  // An unavailable row is one long cell that runs over the columns.
   const widths = HEADINGS.map((_, column) =>
     Math.max(
       ...lines.filter((cells) => cells.length > 2 || column === 0).map((cells) => cells[column].length),
@@ -201,7 +201,7 @@ export function plainTable(rows) {
 }
 
 /**
- * The rows as a table in Markdown.
+ * Returns the rows as a table in Markdown.
  *
  * @param {Row[]} rows
  */

@@ -4,7 +4,7 @@ import { generator } from './random.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
-/** What looks like an identifier, a number or a date. */
+/** Words that look like an identifier, a number or a date. */
 const IDENTIFIER = /[A-Za-z_]*[0-9_][A-Za-z0-9_]{2,}/g;
 
 /**

@@ -81,7 +81,7 @@ async function main() {
   }
 
   /**
-   * The runs of a set, with what is embedded of them.
+   * Returns the runs of a set, with their texts to embed.
    *
    * @param {string} file without its ending
    * @returns {Promise<Run[]>}
@@ -382,7 +382,7 @@ function mean(values) {
 }
 
 /**
- * How often a number of `larger` is larger than one of `smaller`.
+ * Returns how often a number of `larger` is larger than one of `smaller`.
  *
  * @param {number[]} larger
  * @param {number[]} smaller

@@ -1,4 +1,4 @@
-// `npm run bench`: this package side by side with what a user would use instead.
+// `npm run bench`: this package side by side with its alternatives.
 //
 //   npm run bench                        about five minutes
 //   npm run bench -- --quick             about one, with fewer rounds
@@ -102,7 +102,7 @@ async function loadSections() {
 }
 
 /**
- * What the sections need to know.
+ * Returns the settings of the sections.
  *
  * @param {{ only: string, quick: boolean }} options
  */
@@ -111,7 +111,7 @@ function makeBench({ only, quick }) {
   return {
     quick,
     kernel,
-    // Whether the targets are those for the widest instructions, or those for AVX2.
+    // Whether the targets for the widest instructions apply, or those for AVX2.
     wide: kernel === 'avx512-vnni',
     bun: findBun(),
     usearchProblem: findUsearchProblem(),
@@ -121,14 +121,14 @@ function makeBench({ only, quick }) {
   };
 }
 
-/** The kernel that int8 computes with here. */
+/** Returns the kernel that int8 computes with here. */
 function findKernel() {
   const code = "require('.').embedderStatus().then(({ kernel }) => console.log(kernel))";
   const env = { ...process.env, KNOWLEDGEPULSE_ENGINE: 'builtin', KNOWLEDGEPULSE_DTYPE: 'q8' };
   return execFileSync(process.execPath, ['--eval', code], { cwd: root, env, encoding: 'utf8' }).trim();
 }
 
-/** The Bun of the development dependencies, if there is one for this platform. */
+/** Returns the Bun of the development dependencies, if there is one for this platform. */
 function findBun() {
   const program = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
   try {

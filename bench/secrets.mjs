@@ -30,7 +30,7 @@ const { values: options } = parseArgs({
 
 /** @typedef {{ name: string, text: string }} Sample */
 
-/** Files of a directory whose names end so; those of tests for this cleaner have secrets in them. */
+/** Files of a directory with these endings; the tests of this cleaner are left out, because they have secrets in them. */
 function filesIn(/** @type {string} */ directory, /** @type {RegExp} */ ending) {
   const absolute = path.resolve(root, directory);
   if (!existsSync(absolute)) return [];
@@ -41,7 +41,7 @@ function filesIn(/** @type {string} */ directory, /** @type {RegExp} */ ending) 
     .sort();
 }
 
-/** A log, drawn by the seed: hashes, identifiers, versions, times and addresses of things. */
+/** Returns a log, drawn by the seed: hashes, identifiers, versions, times and addresses of things. */
 function log(/** @type {number} */ lines) {
   const hash = (
     /** @type {unknown} */ of,
@@ -104,7 +104,10 @@ function samples(/** @type {string[]} */ files, most = Number.POSITIVE_INFINITY)
 /** @param {string} text */
 const linesOf = (text) => text.split('\n').length;
 
-/** @typedef {(samples: Sample[]) => string[][]} Finder Finds in each text the secrets; of the planted ones, what is left is none. */
+/**
+ * @typedef {(samples: Sample[]) => string[][]} Finder Finds the secrets in each text; a planted secret is found if nothing
+ * of it is left.
+ */
 
 /** @type {(strict: boolean) => Finder} */
 const ours = (strict) => (texts) =>
@@ -226,7 +229,7 @@ for (const [name, find] of finders) {
   });
 }
 
-/** Whether anything of a secret is left: eight of its letters in a row, or all of it. */
+/** Returns whether anything of a secret is left: eight of its letters in a row, or all of it. */
 function leaves(/** @type {string} */ cleaned, /** @type {string} */ secret) {
   const part = Math.min(8, secret.length);
   // The host and the scheme of a URL are no secrets.

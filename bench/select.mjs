@@ -1,8 +1,8 @@
 // `npm run bench:select`: how many solved tasks are among K chosen runs, on labelled runs of agents: the tables in crates/score/DESIGN.md. Needs the
 // labelled traces, which are not part of the repository.
 //
-// Each repetition has the runs of four fifths of the tasks, in a random order. "Solved" is the number of different tasks of which a
-// successful run is among the K. Outcomes are known, or a quarter of them is wrong, or none is known.
+// Each repetition has the runs of four fifths of the tasks, in a random order. "Solved" is the number of different tasks
+// with a successful run among the K. Outcomes are known, or a quarter of them is wrong, or all are hidden.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -53,7 +53,7 @@ async function main() {
   };
   const python = semhash();
   if (python) {
-    // Its representatives of the successes, then those of the failures.
+    // Its representatives of the successes, then its representatives of the failures.
     methods.semhash = async (runs, shown) => {
       const order = [];
       for (const success of [true, false]) {
@@ -126,7 +126,7 @@ async function main() {
 }
 
 /**
- * Greedy by the mean of a trace's quality and of what it adds to Σ max similarity, each from 0 to 1, as QDIT does with α = 0.5.
+ * Greedy by the mean of a trace's quality and its gain in Σ max similarity, each from 0 to 1, as QDIT does with α = 0.5.
  *
  * @param {ReasoningTrace[]} shown
  * @param {Float64Array[]} similarity
@@ -167,7 +167,7 @@ function readRuns(file) {
 }
 
 /**
- * A run as a method sees it.
+ * Returns a run as a method sees it.
  *
  * @param {Run} run
  * @param {string} outcomes

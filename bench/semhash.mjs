@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const SCRIPT = path.join(path.dirname(fileURLToPath(import.meta.url)), 'semhash_side.py');
 
 /**
- * What finds representatives among embeddings; undefined without a Python.
+ * Returns the process that finds representatives among embeddings; undefined without a Python.
  *
  * @returns {{ represent: (vectors: Float32Array[], count: number) => Promise<number[]>, end: () => void } | undefined}
  */

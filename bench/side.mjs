@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url';
 /** Thread pools may spin for a while after their work, and would slow down the next side. */
 const PAUSE_MS = 30;
 
-/** What a shell may set: which traces are scored, and which instructions a processor is taken to have. */
+/** The variables that a shell may set: which traces are scored, and which instructions a processor is taken to have. */
 const KEPT = ['KNOWLEDGEPULSE_TRACES', 'KNOWLEDGEPULSE_KERNEL'];
 
-/** The environment without the package's other variables: what a shell sets must not decide what is compared. */
+/** Returns the environment without the package's other variables: a shell's settings must not decide the comparison. */
 function neutralEnvironment() {
   const isOurs = (/** @type {string} */ name) => name.startsWith('KNOWLEDGEPULSE_') && !KEPT.includes(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)));
@@ -26,7 +26,7 @@ export class Side {
   #ended = null;
 
   /**
-   * @param {string} name what the table calls it
+   * @param {string} name the name in the table
    * @param {string} script a file of `sides/`
    * @param {{ env?: Record<string, string>, program?: string }} [options]
    */
@@ -65,7 +65,7 @@ export class Side {
    *
    * @param {string} operation
    * @param {object} [input]
-   * @returns {Promise<any>} what the operation gives, in JSON
+   * @returns {Promise<any>} the operation's result, in JSON
    */
   async ask(operation, input = {}) {
     const result = await new Promise((resolve, reject) => {
@@ -84,7 +84,7 @@ export class Side {
 }
 
 /**
- * Runs `use` with the sides and closes them, whatever happens.
+ * Runs `use` with the sides and closes them, also after an error.
  *
  * @template T
  * @param {Side[]} sides
@@ -99,8 +99,8 @@ export async function withSides(sides, use) {
 }
 
 /**
- * Gives each side a turn, again and again (A B A B …), so that what happens to the machine meanwhile happens
- * to all. The first round only warms up.
+ * Gives each side a turn, again and again (A B A B …), so that changes of the machine's load affect all alike. The first
+ * round only warms up.
  *
  * @param {Side[]} sides
  * @param {number} rounds

@@ -1,5 +1,6 @@
-// The rows of `npm run bench:store -- --novelty lexical` and `full`: a store of traces in PostgreSQL. The traces are mixed of the steps of real
-// ones, half of them second runs of a task. What is asked is the other run of a task that is remembered (seen), or one of another task (unseen).
+// The rows of `npm run bench:store -- --novelty lexical` and `full`: a store of traces in PostgreSQL. The traces are mixed
+// from the steps of real ones, half of them second runs of a task. The query is the other run of a task that is remembered
+// (seen), or a run of another task (unseen).
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -39,8 +40,8 @@ const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
 /**
  * @param {number} size
  * @param {'lexical' | 'full'} novelty
- * @param {ReasoningTrace[][]} sources real traces, those of one kind together
- * @param {string} [keep] a directory for what is made, which is taken from there the next time
+ * @param {ReasoningTrace[][]} sources real traces, grouped by kind
+ * @param {string} [keep] a directory for the generated traces, from which the next run takes them
  * @returns {Promise<Row>}
  */
 export async function measureTraces(size, novelty, sources, keep) {
@@ -95,7 +96,7 @@ export async function measureTraces(size, novelty, sources, keep) {
       }
     }
     const store = storeOf();
-    // Reads the tables, of which the server has nothing in memory after a start.
+    // Reads the tables, because the server has nothing in memory after a start.
     await pools[0].query(`SELECT sum(octet_length(words)) FROM ${TABLE}`);
     await pools[0].query(`SELECT sum(octet_length(data)) FROM ${TABLE}_words`);
     const sizes = await pools[0].query(
@@ -116,7 +117,7 @@ export async function measureTraces(size, novelty, sources, keep) {
 }
 
 /**
- * The traces that are stored, and what is asked, with what a memory of all traces answers.
+ * Returns the stored traces, and the queries, with the answers of a memory of all traces.
  *
  * @param {number} size
  * @param {'lexical' | 'full'} novelty
@@ -148,7 +149,7 @@ async function withNearest(memory, queries) {
 }
 
 /**
- * What a store is given for traces.
+ * Returns the entries of a store for traces.
  *
  * @param {number} size
  * @param {'lexical' | 'full'} novelty
@@ -222,7 +223,7 @@ async function makeEntries(size, novelty, sources, embed) {
 }
 
 /**
- * Puts traces into the tables past the store, which would compare each with those before.
+ * Writes traces into the tables past the store, which would compare each with all before.
  *
  * @param {import('pg').Pool} pool
  * @param {NoveltyEntry[]} entries
@@ -298,7 +299,7 @@ async function addToMemory(memory, entries) {
 }
 
 /**
- * How often the store finds what a memory of all traces finds, and how much novelty differs.
+ * Returns how often the store finds what a memory of all traces finds, and how much novelty differs.
  *
  * @param {import('../postgres.js').PostgresTraceStore} store
  * @param {Asked[]} asked

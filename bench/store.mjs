@@ -1,5 +1,5 @@
-// `npm run bench:store`: how long it takes to compare with and add to a memory in PostgreSQL, exact and by an HNSW index, and
-// what the index misses.
+// `npm run bench:store`: the time to compare with and add to a memory in PostgreSQL, exact and by an HNSW index, and the
+// recall of the index.
 //
 //   npm run bench:store                    10,000, 100,000 and 1,000,000 vectors: most of an hour, 6 GB of disk
 //   npm run bench:store -- --quick         10,000 only: about two minutes
@@ -91,7 +91,7 @@ async function main() {
   console.log(`written to ${path.relative(process.cwd(), file)}`);
 }
 
-/** Real traces, those of one source together; the examples where there are no others. */
+/** Real traces, grouped by source; the examples if there are no others. */
 async function realTraces() {
   const { readTraces, sharedTraces } = await import('../__test__/support/paths.js');
   const { existsSync } = await import('node:fs');
@@ -102,8 +102,8 @@ async function realTraces() {
 }
 
 /**
- * Vectors that lie as those of traces do: near the embedding of one of some hundred real texts, which are many to a
- * topic, with a similarity to it of about 0.9.
+ * Vectors distributed as those of traces: near the embedding of one of some hundred real texts, many to a topic, with a
+ * similarity to it of about 0.9.
  */
 async function vectorMaker() {
   const { Embedder } = await import('../index.js');
@@ -259,7 +259,7 @@ async function measure(storeOf, index, size, makeVector) {
 }
 
 /**
- * How often the index finds what looking at all finds, and by how much that changes novelty.
+ * Returns the recall of the index beside an exhaustive search, and the difference that its misses make to novelty.
  *
  * @param {(index: Index) => PostgresVectorStore} storeOf
  * @param {() => Float32Array} makeVector

@@ -15,7 +15,7 @@ const SHORTEST = 3;
 const PARTS = ['noun', 'verb', 'adj', 'adv'];
 
 /**
- * What another word for a word is, or the word itself where WordNet knows none; `undefined` where WordNet is not installed.
+ * Returns a synonym for a word, or the word itself if WordNet knows none; `undefined` if WordNet is not installed.
  *
  * @returns {((word: string) => string) | undefined}
  */
@@ -52,7 +52,7 @@ export function synonyms() {
 }
 
 /**
- * The first other single word of a meaning.
+ * Returns the first other single word of a meaning.
  *
  * @param {Buffer} data
  * @param {number} offset

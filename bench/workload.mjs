@@ -1,5 +1,5 @@
-// What is scored and searched. Every side makes it by itself from a few words, because megabytes sent through
-// a pipe would be work for the side that reads them.
+// The traces and vectors of the benchmarks. Every side generates them from a few words, because reading megabytes from a
+// pipe would be work for that side.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { generator } from './random.mjs';
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
 /**
- * What {@link makeTrace} makes a trace of.
+ * The parameters of {@link makeTrace}.
  *
  * @typedef {object} Description
  * @property {'real' | 'long' | 'grown' | 'short' | 'sentence' | 'passage'} kind

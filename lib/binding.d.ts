@@ -3,17 +3,17 @@
 
 /** A trace that was read and embedded to be compared elsewhere. */
 export declare class EmbeddedTrace {
-  /** What the trace is known by. */
+  /** The id of the trace. */
   get id(): string | null
   /** The name of the method by which it is compared; null if it cannot be, for want of an embedder. */
   get method(): string | null
   /** Its words, packed; null where they are not compared. */
   get words(): Uint8Array | null
-  /** Its embedding; null where none is compared. */
+  /** The embedding; null if the scorer compares no embeddings. */
   get vector(): Float32Array | null
   /** The model that it is of. */
   get model(): NativeModelIdentity | null
-  /** Scores the trace by what it is nearest to; null stands for an empty memory. */
+  /** Scores the trace by the nearest trace; null stands for an empty memory. */
   score(neighbour?: { label: string | null, similarity: number, lexical?: number | null, contained?: number | null, embedded?: number | null } | null): NativeBreakdown
 }
 
@@ -31,17 +31,17 @@ export declare class NativeBatch {
   evaluate(trace: unknown): number | Promise<number>
   /** Embeds a trace of the batch, as `NativeScorer.embed` does. */
   embed(trace: unknown, call?: NativeCall | undefined | null): Promise<EmbeddedTrace>
-  /** Resolves after the replies to all calls before, and to the traces of the batch; undefined if none is awaited. */
+  /** Resolves after the replies to all earlier calls and to the traces of the batch; undefined if no reply is pending. */
   afterOthers(): Promise<void> | undefined
-  /** Keeps what the batch has added, and closes it. Rejects with `ERR_ABORTED` if it was cancelled. */
+  /** Commits the additions of the batch, and closes it. Rejects with `ERR_ABORTED` if it was cancelled. */
   commit(): Promise<void>
-  /** Lets the calls after the batch go on, and takes back what was not committed. */
+  /** Lets the calls after the batch go on, and rolls back additions that were not committed. */
   close(): void
 }
 
 /** A call that can be cancelled. */
 export declare class NativeCall {
-  /** A pending call. */
+  /** Creates a pending call. */
   constructor()
   /** Completes the call, which can no longer be cancelled then. Returns `false` if it was. */
   complete(): boolean
@@ -64,7 +64,10 @@ export declare class NativeCandidates {
   add(known: Array<boolean>, vectors?: Float32Array | undefined): Promise<void>
   /** Of how many traces the neighbours are known. */
   get compared(): number
-  /** Chooses traces, with up to `most_listed` of those that each stands for. Rejects with `ERR_ABORTED` if the call was cancelled. */
+  /**
+   * Chooses traces, and lists up to `most_listed` of the traces that each stands for. Rejects with `ERR_ABORTED` if the
+   * call was cancelled.
+   */
   select(count: NativeCount, failures: NativeCount | undefined | null, mostListed: number, call: NativeCall): Promise<NativeSelection>
 }
 
@@ -76,13 +79,13 @@ export declare class NativeCommand {
   question(): Promise<NativeQuestion>
   /** Answers a question, in JSON. */
   answer(question: number, answer: string): void
-  /** Says why a question has no answer: the exit code of the run, and what is told of it. */
+  /** Says why a question has no answer: the exit code of the run and its message. */
   fail(question: number, exit: number, reason: string): void
   /** Shows a warning. */
   warn(message: string): void
   /**
-   * Ends the run early; what was begun is finished. Returns whether this is the first time: at the second, the process must end at
-   * once, and all that the run would leave behind is removed.
+   * Ends the run early and finishes open work. Returns whether this is the first call. After the second, the process must
+   * end at once, and everything that the run would leave behind is removed.
    */
   interrupt(): boolean
 }
@@ -90,8 +93,8 @@ export declare class NativeCommand {
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
 export declare class NativeScorer {
   /**
-   * A scorer with the SDK's profiles, and `profiles` besides or instead, that compares with one of these memories, or with none
-   * of them. Throws for invalid weights, and for a cache that was filled by another method.
+   * Creates a scorer with the SDK's profiles and `profiles`, which take precedence, that compares with one of these
+   * memories or with none. Throws for invalid weights, and for a cache that was filled by another method.
    */
   constructor(profiles: Array<NativeProfile>, cache?: NativeVectorCache | undefined | null, traces?: NativeTraceMemory | undefined | null)
   /**
@@ -106,13 +109,13 @@ export declare class NativeScorer {
   explain(trace: unknown, remember: boolean, call?: NativeCall | undefined | null, novelty?: number | undefined | null): NativeBreakdown | Promise<NativeBreakdown>
   /** Embeds a trace for a memory that lies elsewhere. Throws for an invalid trace. */
   embed(trace: unknown, call?: NativeCall | undefined | null): Promise<EmbeddedTrace>
-  /** Resolves after the replies to all calls before; undefined if none is awaited. */
+  /** Resolves after the replies to all earlier calls; undefined if no reply is pending. */
   afterOthers(): Promise<void> | undefined
   /** Takes a place among the replies that are made in JavaScript; its number, with which it must be left once. */
   takePlace(): number
   /** Resolves when the places that were taken before have been left, in the order in which they were taken. */
   leavePlace(place: number): Promise<void>
-  /** A call of many traces. With `call` the memory keeps them only once they are committed. */
+  /** Returns a call of many traces. With `call` the memory keeps them only once they are committed. */
   batch(call?: NativeCall | undefined | null): NativeBatch
 }
 
@@ -146,54 +149,55 @@ export declare class NativeSought {
   /** By which words the traces are found. */
   get found(): NativeFindingWords
   /**
-   * For each trace the `count` most promising positions from `lowest` to before `end`, the most promising first, by the postings of the
-   * words in blocks of `block` positions, of which `cache::traces::postings` tells the bytes. Rejects with `ERR_INVALID_ENTRY`.
+   * Returns for each trace the `count` best candidate positions from `lowest` to before `end`, the best first. Reads the
+   * postings of the words in blocks of `block` positions; `cache::traces::postings` describes their bytes. Rejects with
+   * `ERR_INVALID_ENTRY`.
    */
   candidates(postings: Uint8Array, block: number, lowest: number, end: number, count: number): Promise<Float64Array[]>
 }
 
 /** The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments. */
 export declare class NativeTraceMemory {
-  /** An empty memory that compares by this method. */
+  /** Creates an empty memory that compares by this method. */
   constructor(method: string, bounds: NativeBounds)
   /**
-   * Compares traces with the memory, one after another, and remembers them unless it is only asked: all or none. Resolves to what
-   * each is nearest to; null stands for an empty memory. `vectors` are the embeddings of all digests, one after another. Rejects
-   * with `ERR_ABORTED` if the call was cancelled.
+   * Compares traces with the memory, one after another, and remembers them unless the call only asks: all or none.
+   * Resolves to the nearest trace of each; null stands for an empty memory. `vectors` are the embeddings of all digests,
+   * one after another. Rejects with `ERR_ABORTED` if the call was cancelled.
    */
   compare(traces: unknown[], vectors: Float32Array | undefined, model: NativeModelIdentity | undefined | null, remember: boolean, call?: NativeCall | undefined | null): Promise<(NativeSimilarTrace | null)[]>
   /**
-   * Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare` does, and with
-   * `ERR_INVALID_ENTRY` for bytes that are not those of a trace.
+   * Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare`
+   * does, and with `ERR_INVALID_ENTRY` for bytes that are no packed trace.
    */
   compareAndAddPacked(entries: Array<NativePackedEntry>, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<(NativeSimilarTrace | null)[]>
   /** Remembers packed traces without comparing them: all or none. */
   addPacked(entries: Array<NativePackedEntry>, model?: NativeModelIdentity | undefined | null): Promise<void>
-  /** The traces that are most similar to a packed one, the most similar first. */
+  /** Returns the traces that are most similar to a packed one, the most similar first. */
   nearestPacked(entry: NativePackedEntry, count: number, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<NativeSimilarTrace[]>
   /** Resolves to how many traces live, after the calls before. */
   count(call?: NativeCall | undefined | null): Promise<number>
   /** Remembers traces without comparing them: all or none. */
   add(traces: unknown[], vectors?: Float32Array | undefined, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<void>
-  /** The most similar traces, the most similar first. */
+  /** Returns the most similar traces, the most similar first. */
   nearest(trace: unknown, count: number, vector?: Float32Array | undefined, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<NativeSimilarTrace[]>
   /** A number by which another thread of the process takes part in the memory. */
   get handle(): number
-  /** The memory with this handle; null if there is none, or none any more. */
+  /** Returns the memory with this handle; null if it does not exist or no longer exists. */
   static fromHandle(handle: number): NativeTraceMemory | null
   /** The oldest living trace whose sequence number is in this range. */
   stored(start: number, end: number): { sequence: number, label?: string, words: NativeStoredWord[], vector?: Float32Array } | null
-  /** The sequence numbers of the living traces: that of the oldest, and one more than that of the newest. */
+  /** Returns the sequence numbers of the living traces: that of the oldest, and one more than that of the newest. */
   sequence(): [number, number]
   /** How many traces live. */
   get size(): number
-  /** What traces are compared by. */
+  /** The method by which traces are compared. */
   get method(): string
   /** The bounds of the memory. */
   get bounds(): NativeBounds
   /** The model that the embeddings come from, if that was said. */
   get model(): NativeModelIdentity | null
-  /** Throws if traces with embeddings of this model do not compare with those here. */
+  /** Throws if traces with embeddings of this model cannot be compared with those of this memory. */
   checkModel(model: NativeModelIdentity): void
   /** How many bytes the memory takes, beside labels. */
   get bytes(): number
@@ -201,53 +205,56 @@ export declare class NativeTraceMemory {
   evictExpired(): void
   /** Forgets every trace. */
   clear(): void
-  /** The state of the memory, to be saved. */
+  /** Returns the state of the memory, to be saved. */
   snapshot(): NativeSnapshot
-  /** The memory in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled. */
+  /**
+   * Loads the memory in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was
+   * cancelled.
+   */
   static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeTraceMemory>
 }
 
 /** Reads one input: bytes as they come, or values. */
 export declare class NativeTraceReader {
-  /** A reader of one input. */
+  /** Creates a reader of one input. */
   constructor(settings: NativeReadSettings)
-  /** Takes the next bytes; returns what the input is if it is no text that can be read. */
+  /** Takes the next bytes. Returns the kind of the input if it cannot be read as text. */
   push(bytes: Uint8Array): NativeForeign | null
   /** Ends the bytes, as `push` does. */
   finish(): NativeForeign | null
-  /** What some of the records came to; null if all were read that are there. */
+  /** Returns the results of some of the records; null if all available records were read. */
   next(): NativeItem[] | null
-  /** What a value came to, which is given in JSON and at this position of an array. */
+  /** Returns the results of a value, given in JSON and with its position in an array. */
   read(json: string, index?: number | undefined | null): Array<NativeItem>
-  /** Ends the input: what is left comes from `next`. */
+  /** Ends the input. `next` returns the remaining records. */
   end(): void
 }
 
-/** What is known of all traces of a store together; see `cache::traces::statistics`. */
+/** Statistics of all traces of a store; see `cache::traces::statistics`. */
 export declare class NativeTraceStatistics {
   /**
-   * The statistics of a memory of `memory` traces: those that are known, if there are, with the words of `traces`, with P by `embedded`.
-   * Rejects with `ERR_INVALID_ENTRY`.
+   * Returns the statistics of a memory of `memory` traces: the known ones, if there are any, with the words of `traces`,
+   * and with P by `embedded`. Rejects with `ERR_INVALID_ENTRY`.
    */
   static of(traces: Array<Uint8Array>, embedded: Array<Uint8Array>, memory: number, dimensions: number, known?: NativeTraceStatistics | undefined | null): Promise<NativeTraceStatistics>
-  /** The statistics in these bytes. Throws `ERR_INVALID_ENTRY`. */
+  /** Returns the statistics in these bytes. Throws `ERR_INVALID_ENTRY`. */
   static fromBytes(bytes: Uint8Array, dimensions: number): NativeTraceStatistics
-  /** The statistics as bytes. */
+  /** Returns the statistics as bytes. */
   toBytes(): Uint8Array
   /** Of how many traces the memory was. */
   get memory(): number
   /** How many of the bytes suffice for comparing. */
   get commonBytes(): number
   /**
-   * The words by which packed traces are found, and those by which traces like them are looked for: at most `most` for each, by which
-   * about `budget` traces are found in all, in a memory of `memory` traces. Rejects with `ERR_INVALID_ENTRY`.
+   * Returns the indexed terms of packed traces, and the terms to search for similar traces: at most `most` for each
+   * trace, with about `budget` postings in all, in a memory of `memory` traces. Rejects with `ERR_INVALID_ENTRY`.
    */
   seek(traces: Array<Uint8Array>, most: number, budget: number, memory: number): Promise<NativeSought>
 }
 
 /** The cache behind `VectorCache`; the JavaScript class checks the types of its arguments. */
 export declare class NativeVectorCache {
-  /** An empty cache. */
+  /** Creates an empty cache. */
   constructor(bounds: NativeBounds)
   /** Adds a copy of a vector. */
   add(vector: Float32Array | Float64Array, label?: string | undefined | null): void
@@ -256,14 +263,14 @@ export declare class NativeVectorCache {
    * order.
    */
   append(newer: NativeVectorCache): void
-  /** The largest cosine similarity to a vector in the cache. */
+  /** Returns the largest cosine similarity to a vector in the cache. */
   maxCosineSimilarity(query: Float32Array | Float64Array): number
-  /** The most similar vectors, the most similar first. */
+  /** Returns the most similar vectors, the most similar first. */
   nearest(query: Float32Array | Float64Array, count: number): Array<NativeNeighbour>
   /**
    * Compares entries of one model and method with the cache, one after another, and adds them: all or none. Resolves to
-   * what each of their vectors is nearest to; null stands for an empty cache. `vectors` are those of the entries, one
-   * after another. Rejects with `ERR_ABORTED` if the call was cancelled.
+   * the nearest entry of each vector; null stands for an empty cache. `vectors` are the vectors of the entries, one after
+   * another. Rejects with `ERR_ABORTED` if the call was cancelled.
    */
   compareAndAdd(vectors: Float32Array, entries: Array<NativeEntry>, model: NativeModelIdentity, method?: string | undefined, call?: NativeCall | undefined | null): Promise<(NativeStoredNeighbour | null)[][]>
   /** Adds entries as `compareAndAdd` does, without comparing them. */
@@ -273,9 +280,9 @@ export declare class NativeVectorCache {
    * cancelled.
    */
   lookUp(vector: Float32Array, count: number, model: NativeModelIdentity, method?: string | undefined, call?: NativeCall | undefined | null): Promise<NativeStoredNeighbour[]>
-  /** How many vectors live once the calls before this one are done. */
+  /** Returns how many vectors live once the calls before this one are done. */
   count(call?: NativeCall | undefined | null): Promise<number>
-  /** The sequence numbers of the living vectors. */
+  /** Returns the sequence numbers of the living vectors. */
   sequence(): Sequence
   /** The oldest living vector whose sequence number is in this range. */
   stored(start: number, end: number): { sequence: number, vector: Float32Array, label?: string } | null
@@ -287,15 +294,15 @@ export declare class NativeVectorCache {
   get model(): NativeModelIdentity | null
   /** The name of the method that the vectors come from, if it is recorded. */
   get method(): string | null
-  /** Throws if vectors of this model and method do not compare with those here. */
+  /** Throws if vectors of this model and method cannot be compared with those of this cache. */
   checkOrigin(model: NativeModelIdentity, method?: string | undefined): void
   /** Drops expired vectors. */
   evictExpired(): void
   /** Drops every vector. */
   clear(): void
-  /** The state of the cache, to be saved. */
+  /** Returns the state of the cache, to be saved. */
   snapshot(): NativeSnapshot
-  /** The cache in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled. */
+  /** Loads the cache in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was cancelled. */
   static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeVectorCache>
 }
 
@@ -312,17 +319,18 @@ export declare function cleanPiiAsync(text: string, identifiers: boolean, strict
 export declare function cleanTrace(nodes: string, identifiers: boolean, strict: boolean, call?: NativeCall | undefined | null): Promise<NativeCleanedTrace>
 
 /**
- * Compares each of `entries` with the `known` traces that `candidates` names by their indexes, and with at most `most_before` of the entries
- * right before it, whose indexes go on where those of the known traces end. Resolves to the `count` most similar for each, of equally similar
- * ones the one with the smaller index first. The memory has `memory` traces now. Without statistics each entry is compared with all before it,
- * of which the newest `most_before` count, exactly as a `TraceMemory` does. Rejects with `ERR_INVALID_ENTRY`.
+ * Compares each of `entries` with the `known` traces that `candidates` names by index, and with at most `most_before` of
+ * the entries right before it, whose indexes follow those of the known traces. Resolves to the `count` most similar for
+ * each entry; of equally similar traces, the one with the smaller index first. `memory` is the current number of traces in
+ * the memory. Without statistics, each entry is compared with the newest `most_before` traces before it, exactly as a
+ * `TraceMemory` does. Rejects with `ERR_INVALID_ENTRY`.
  */
 export declare function comparePacked(known: Array<Uint8Array>, entries: Array<Uint8Array>, dimensions: number, mostBefore: number, count: number, memory: number, statistics?: NativeTraceStatistics | undefined | null, candidates?: Array<Uint32Array> | undefined | null): Promise<NativeSimilarTrace[][]>
 
 /** Says where the embedder comes from. Returns whether this was the first call, the only one that counts. */
 export declare function configure(options: EmbedderOptions): boolean
 
-/** Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none. */
+/** Embeds a text, of which the first 512 tokens count. Rejects with the reason if the embedder could not be loaded. */
 export declare function embed(text: string, call?: NativeCall | undefined | null): Promise<Float32Array>
 
 /** Where the embedder comes from; see `engine::Options`. */
@@ -347,16 +355,16 @@ export interface EmbedderOptions {
   threads?: number
 }
 
-/** Loads the embedder, if nobody has, and tells what became of it. */
+/** Loads the embedder on the first call. Resolves to its status. */
 export declare function embedderStatus(): Promise<NativeEmbedderStatus>
 
-/** Whether `configure` was called in this process. */
+/** Returns whether `configure` was called in this process. */
 export declare function isConfigured(): boolean
 
-/** The novelty memory of the default scorer: the live one, not a copy. */
+/** Returns the novelty memory of the default scorer: the live one, not a copy. */
 export declare function localCache(): NativeVectorCache
 
-/** What is wrong with a map in JSON that an option holds; null if it can be used. */
+/** Returns the problem of a map in JSON, as an option holds it; null if the map can be used. */
 export declare function mapProblem(json: string, option: string): string | null
 
 /** The bounds of a memory, which never change. */
@@ -369,7 +377,7 @@ export interface NativeBounds {
   ttlMs: number
 }
 
-/** A score and what it is made of; see `ScoreBreakdown` in index.d.ts. */
+/** A score and its parts; see `ScoreBreakdown` in index.d.ts. */
 export interface NativeBreakdown {
   /** The score. */
   score: number
@@ -385,7 +393,7 @@ export interface NativeBreakdown {
   composite: number
   /** The rules that applied. */
   overrides: Array<NativeOverride>
-  /** What novelty rests on. */
+  /** The basis of a novelty. */
   noveltyBasis: 'cache' | 'empty-cache' | 'no-embedder' | 'given'
   /** The nearest remembered trace. */
   nearest: NativeNearest | null
@@ -395,11 +403,11 @@ export interface NativeBreakdown {
   truncated: boolean | null
 }
 
-/** What was read of a trace. */
+/** The features that were read from a trace. */
 export interface NativeCandidate {
   /** Its `id`. */
   id?: string
-  /** What is to be embedded, if that was asked for. */
+  /** The text to embed, if embedding was asked for. */
   digest?: string
 }
 
@@ -425,7 +433,7 @@ export interface NativeChosen {
 export interface NativeCleaned {
   /** The clean text. */
   cleaned: string
-  /** What was replaced. */
+  /** The replacements, counted by type. */
   redactions: Array<NativeRedaction>
 }
 
@@ -433,7 +441,7 @@ export interface NativeCleaned {
 export interface NativeCleanedTrace {
   /** The nodes of the trace, in JSON. */
   nodes: string
-  /** What was replaced. */
+  /** The replacements, counted by type. */
   redactions: Array<NativeRedaction>
 }
 
@@ -445,7 +453,7 @@ export interface NativeCount {
   percent: boolean
 }
 
-/** What became of loading the embedder; see `EmbedderStatus` in index.d.ts. */
+/** The result of loading the embedder; see `EmbedderStatus` in index.d.ts. */
 export interface NativeEmbedderStatus {
   /** Whether there is an embedder. */
   available: boolean
@@ -455,15 +463,15 @@ export interface NativeEmbedderStatus {
   reason: string | null
   /** The model directory. */
   modelDirectory: string | null
-  /** What the model calls itself. */
+  /** The model's name. */
   model: string | null
   /** The SHA-256 of the weights. */
   modelSha256: string | null
-  /** What the weights are stored in. */
+  /** The number format of the weights. */
   dtype: string | null
   /** The length of an embedding. */
   dimensions: number | null
-  /** What computes: `builtin` or `onnxruntime`. */
+  /** The engine: `builtin` or `onnxruntime`. */
   engine: string | null
   /** The instructions that the built-in engine computes with. */
   kernel: string | null
@@ -477,7 +485,7 @@ export interface NativeEmbedderStatus {
 
 /** An entry of a call, whose vectors come in one array. */
 export interface NativeEntry {
-  /** What it is remembered by. */
+  /** The label. */
   label?: string
   /** How many vectors it has. */
   vectors: number
@@ -487,7 +495,7 @@ export interface NativeEntry {
 export interface NativeExplainedWord {
   /** The word after normalisation. */
   word: string
-  /** Its part of the lexical similarity, or of what is not contained. */
+  /** The word's part of the lexical similarity, or of the words that are not contained. */
   weight: number
   /** How many remembered traces contain it. */
   traces: number
@@ -501,19 +509,19 @@ export interface NativeFindingWords {
   hashes: BigInt64Array
   /** How much each counts, in parts of 32,767. */
   weights: Uint16Array
-  /** A number for each trace with an embedding: P is made of those with the smallest ones. */
+  /** A number for each trace with an embedding: P is computed from the traces with the smallest numbers. */
   draws: Float64Array
 }
 
 /** An input that is no text that can be read. */
 export interface NativeForeign {
-  /** What it is. */
+  /** The name of the format. */
   what: string
   /** The program that makes text of it. */
   program: string
 }
 
-/** What a record came to: a trace, or why there is none. */
+/** The result of a record: a trace, or the reason why there is no trace. */
 export interface NativeItem {
   /** The line on which it begins, from 1. */
   line: number | null
@@ -523,17 +531,17 @@ export interface NativeItem {
   size: number
   /** Null if no format recognises the record. */
   format: import('../formats.js').FormatName | null | null
-  /** The trace in JSON; null if there is none, or the record is a value of JavaScript as it is. */
+  /** The trace in JSON; null if the record has no trace, or is a JavaScript value that stays unchanged. */
   json: string | null
-  /** What of the outcome is known, of a trace that was converted. */
+  /** Which parts of the outcome are known, for a trace that was converted. */
   known: NativeKnown | null
-  /** What is wrong. */
+  /** The problem. */
   error: string | null
   /** Why there is no trace: the records are not of a conversation. */
   skipped: string | null
 }
 
-/** What of a trace's outcome is known. */
+/** Which parts of a trace's outcome are known. */
 export interface NativeKnown {
   /** Whether the success is known. */
   success: boolean
@@ -555,7 +563,7 @@ export interface NativeLeft {
 export interface NativeModelIdentity {
   /** Its name. */
   model: string
-  /** What its weights are stored in. */
+  /** The number format of the weights. */
   dtype: string
 }
 
@@ -591,7 +599,7 @@ export interface NativeNeighbour {
   index: number
   /** The cosine similarity. */
   similarity: number
-  /** What it was added with. */
+  /** The label with which the entry was added. */
   label?: string
 }
 
@@ -609,7 +617,7 @@ export interface NativeOverride {
 export interface NativePackedEntry {
   /** The bytes. */
   trace: Uint8Array
-  /** What it is remembered by. */
+  /** The label. */
   label?: string
 }
 
@@ -627,19 +635,19 @@ export interface NativeProfile {
   outcome: number
 }
 
-/** What a run asks of JavaScript. */
+/** A run's question to JavaScript. */
 export interface NativeQuestion {
-  /** What `answer` and `fail` name it by. */
+  /** The number by which `answer` and `fail` name the question. */
   number: number
-  /** What is asked: `end` tells the exit code, and wants no answer. */
+  /** The kind of question. `end` tells the exit code and wants no answer. */
   kind: 'configure' | 'connect' | 'explain' | 'size' | 'close' | 'end'
-  /** What it is about, in JSON. */
+  /** The question's subject, in JSON. */
   about: string
 }
 
-/** What is known of an input. */
+/** Options of an input. */
 export interface NativeReadSettings {
-  /** The format of every record; without it, each is recognised by what is in it. */
+  /** The format of every record; without it, each record is recognised by its content. */
   format?: string
   /** Whether the agents succeeded. */
   success?: boolean
@@ -661,7 +669,7 @@ export interface NativeRedaction {
   count: number
 }
 
-/** What was chosen. */
+/** The chosen set. */
 export interface NativeSelection {
   /** The most valuable first. */
   chosen: Array<NativeChosen>
@@ -675,7 +683,7 @@ export interface NativeSelection {
   coveredBefore: number
 }
 
-/** What was chosen in two passes. */
+/** The set that was chosen in two passes. */
 export interface NativeSieved {
   /** It. */
   selection: NativeSelection
@@ -699,11 +707,11 @@ export interface NativeSimilarTrace {
   embedded?: number
 }
 
-/** What a store has nearest to a vector or a trace. */
+/** The nearest entry of a store to a vector or a trace. */
 export interface NativeStoredNeighbour {
   /** Its label. */
   label: string | null
-  /** The cosine similarity of vectors; of traces what the parts make together. */
+  /** The cosine similarity of vectors; for traces, the combined similarity. */
   similarity: number
   /** The cosine of the weighted words, of traces. */
   lexical: number | null
@@ -738,17 +746,17 @@ export interface Sequence {
 /** Stops ONNX Runtime for good, because the process is about to exit. */
 export declare function stop(): void
 
-/** The failure of an embedder that is present but broken; told once per process. */
+/** Returns the failure of an embedder that is present but broken; told once per process. */
 export declare function takeWarning(): Warning | null
 
-/** The text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`. */
+/** Returns the text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`. */
 export declare function traceDigest(trace: unknown): string
 
-/** The version that the addon was built as. */
+/** Returns the version that the addon was built as. */
 export declare function version(): string
 
 /**
- * Has this thread wait, when it ends, for what ONNX Runtime is doing: the process may be about to exit, whichever thread
+ * Makes this thread wait for ONNX Runtime's current call when it ends: the process may be about to exit, whichever thread
  * made the embedder.
  */
 export declare function waitAtEnd(): void

@@ -24,7 +24,7 @@ const OPTIONS = {
 };
 
 /**
- * The map of another format, as JSON.
+ * Returns the map of another format, as JSON.
  *
  * @param {unknown} value
  * @param {string} path

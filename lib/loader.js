@@ -87,7 +87,7 @@ function requireFile(file) {
 }
 
 /**
- * The addon, its file and its directory, which are null in a compiled program.
+ * Returns the addon, its file and its directory, which are null in a compiled program.
  */
 function load() {
   const override = process.env[OVERRIDE];

@@ -55,7 +55,7 @@ function explain(trace, options) {
 }
 
 /**
- * The novelty memory of `evaluateValue`: the live one, not a copy.
+ * Returns the novelty memory of `evaluateValue`: the live one, not a copy.
  *
  * @returns {import('../index.js').VectorCache}
  */

@@ -35,7 +35,7 @@ const NAME_LENGTH = 24;
 const LETTER = { width: 6.2, height: 15 };
 
 /**
- * The part of what all traces show that the first traces cover.
+ * The coverage by the first traces, as a part of the coverage by all traces.
  *
  * @param {ChosenSet} set
  * @param {number} size
@@ -113,7 +113,7 @@ function coverage(set, size, width) {
 }
 
 /**
- * The chosen traces and those that they stand for, similar ones near each other.
+ * The chosen traces and the traces that they stand for, similar ones near each other.
  *
  * @param {ChosenSet} set
  * @param {number} size
@@ -245,7 +245,7 @@ function standing(trace, { sourceCount }) {
 }
 
 /**
- * The chosen set: how much it covers, and for what it stands.
+ * The chosen set: its coverage, and the traces that it stands for.
  *
  * @param {Report} report
  */

@@ -1,5 +1,5 @@
-// The figures of a report, as crates/command/src/report writes them into its page. What traces carry is cut to a length there, and is
-// text to the page, never markup.
+// The figures of a report, as crates/command/src/report writes them into its page. Texts of traces are cut to a length
+// there, and are text to the page, never markup.
 
 import type { ExplainedWord, ScoreBreakdown } from '../index.js';
 
@@ -55,13 +55,13 @@ export interface Report {
   selection: ChosenSet | null;
   /** The 10 traces with the highest scores, the highest first. */
   best: Trace[];
-  /** The 10 traces with the lowest scores, the lowest first, but for those among the best. */
+  /** The 10 traces with the lowest scores, the lowest first, without the best traces. */
   worst: Trace[];
   /** Records that could not be scored. */
   errors: Errors;
 }
 
-/** How traces were cleaned, and what was replaced. */
+/** The cleaning level and the replacements. */
 export interface Cleaning {
   /** The SDK's level of privacy. */
   level: 'aggregated' | 'federated' | 'private';
@@ -131,7 +131,7 @@ export interface Profile {
   count: number;
 }
 
-/** What novelty rests on; a memory in the process and one in a store count alike. */
+/** The basis of novelty; a memory in the process and one in a store count alike. */
 export type Basis = 'memory' | 'empty-memory' | 'no-embedder' | 'given';
 
 /** A long sequence of values in buckets of equal width. */
@@ -170,7 +170,7 @@ export interface Group {
   minSimilarity: number;
   /** The highest similarity of a trace to its nearest. */
   maxSimilarity: number;
-  /** The first 8 traces. Those of earlier runs come first. */
+  /** The first 8 traces. Traces of earlier runs come first. */
   members: Member[];
   /** The positions of its traces, ascending; of many traces at most 256, spread over all. */
   positions: number[];
@@ -182,7 +182,7 @@ export interface ChosenSet {
   explanation: string;
   /** How many traces were chosen. */
   chosen: number;
-  /** The part of what all traces show that was covered before, 0 to 1. */
+  /** The coverage before the run, as a part of the coverage by all traces, 0 to 1. */
   coveredBefore: number;
   /** The part that the first chosen trace covers, the first two and so on; beyond the set, to four times its size. */
   curve: number[];
@@ -217,7 +217,7 @@ export interface ChosenTrace extends MappedTrace {
   >;
 }
 
-/** Where a trace is, and what it is about. */
+/** The place of a trace on the map, and its task. */
 export interface ListedTrace {
   /** How many traces were scored before it. */
   position: number;
@@ -277,7 +277,7 @@ export interface Nearest {
   lexical: number | null;
   /** The share of the trace's words, by weight, that are in it; `null` if words were not compared. */
   contained: number | null;
-  /** The similarity of the embeddings of their digests; `null` if those were not compared. */
+  /** The similarity of the embeddings of their digests; `null` if these were not compared. */
   embedded: number | null;
   /** The words of both that weigh most; `null` if words were not compared. */
   sharedWords: ExplainedWord[] | null;

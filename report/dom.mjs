@@ -1,11 +1,11 @@
-// Makes elements. Text goes in as text nodes and never as HTML: what a trace carries may be hostile.
+// Makes elements. Text goes in as text nodes and never as HTML: the text of a trace may be hostile.
 
 /** @typedef {string | Node | null | undefined | false} Child */
 
 /** @typedef {Child | readonly Child[]} Children */
 
 /**
- * What an element has: a function listens to the event of its name; nothing is set for null, undefined and false.
+ * The attributes of an element: a function listens to the event of its name; nothing is set for null, undefined and false.
  *
  * @typedef {Record<string, string | boolean | null | undefined | ((event: Event) => void)>} Attributes
  */
@@ -69,7 +69,7 @@ export function table(caption, columns, rows) {
   );
   return element(
     'div',
-    // What scrolls must be reachable by keyboard.
+    // Scrolling elements must be reachable by keyboard.
     { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
     element(
       'table',

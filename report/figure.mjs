@@ -27,7 +27,7 @@ export function drawn(attributes, draw) {
 }
 
 /**
- * A chart, with what all of them share; `label` says in words what it shows. Marks that are not there are left out.
+ * Returns a chart with the parts that all charts share; `label` describes it in words. Missing marks are left out.
  *
  * @param {string} label
  * @param {Omit<PlotOptions, 'marks' | 'style'> & { marks: Array<import('@observablehq/plot').Markish | false>, style?: object }} options

@@ -9,7 +9,7 @@ export const integer = (value) => integers.format(value);
 export const short = (value) => (value < 100_000 ? integers.format(value) : compact.format(value));
 
 /**
- * A number with a fixed number of decimals, and a minus that is as wide as a plus.
+ * Returns a number with a fixed number of decimals, and a minus that is as wide as a plus.
  *
  * @param {number} value
  * @param {number} [digits]
@@ -20,14 +20,14 @@ export function decimal(value, digits = 2) {
 }
 
 /**
- * A threshold, without zeros that say nothing.
+ * Returns a threshold, without zeros that say nothing.
  *
  * @param {number} value
  */
 export const plain = (value) => decimal(value, 4).replace(/(\.\d\d\d*?)0+$/, '$1');
 
 /**
- * A share of a whole; what is neither none nor all never looks as if.
+ * Formats a share of a whole; only exact shares of 0 and 1 are shown as none and all.
  *
  * @param {number} part
  * @param {number} whole
@@ -58,7 +58,7 @@ export function duration(seconds) {
 }
 
 /**
- * A text cut to a number of characters.
+ * Returns a text cut to a number of characters.
  *
  * @param {string} text
  * @param {number} length
@@ -69,7 +69,7 @@ export function cut(text, length) {
 }
 
 /**
- * Where a trace stands: the file need not be named where there is one file.
+ * Returns where a trace stands: the file need not be named where there is one file.
  *
  * @param {Pick<import('./data.js').ListedTrace, 'source' | 'line' | 'element'>} trace
  * @param {number} sourceCount how many files there are
@@ -84,7 +84,7 @@ export function place({ source, line, element }, sourceCount) {
 }
 
 /**
- * Numbers that are rounded so that the rounded ones sum to the rounded sum: each is rounded down or up, and those with
+ * Numbers that are rounded so that the rounded ones sum to the rounded sum: each is rounded down or up, and the numbers with
  * most to lose are rounded up.
  *
  * @param {number[]} values

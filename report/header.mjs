@@ -146,7 +146,7 @@ function duplicatesOf({ count: number, groupCount }) {
 }
 
 /**
- * What was replaced in the traces.
+ * The replacements in the traces.
  *
  * @param {NonNullable<Report['cleaned']>} cleaned
  */
@@ -157,7 +157,7 @@ function cleanedOf({ level, strict, redactions }) {
 }
 
 /**
- * What was read, and when.
+ * The inputs and the time of the run.
  *
  * @param {Report} report
  */

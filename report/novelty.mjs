@@ -27,7 +27,7 @@ import { count, cut, decimal, integer, short } from './format.mjs';
 const MARKED_SOURCES = 6;
 
 /**
- * The buckets with the numbers of their first and last trace, from 1.
+ * Returns the buckets with the numbers of their first and last trace, from 1.
  *
  * @param {Report} report
  */
@@ -52,7 +52,7 @@ function curve(report, rows, width) {
   const highest = Math.max(1, ...rows.map(({ max }) => max));
   /** @param {Row} row */
   const middle = ({ first, last }) => (first + last) / 2;
-  // Each value of its own in a short sequence, the range of each stretch in a long one, and what they come to on average.
+  // Each value in a short sequence, the range of each stretch in a long one, and their average.
   const smooth = Math.max(5, Math.round(rows.length / 12));
   const trend = { x: middle, y: 'mean', stroke: 'var(--novelty)', strokeWidth: 2 };
   const nearDuplicate = duplicates.count > 0;
@@ -168,7 +168,7 @@ export function noveltySection(report) {
 }
 
 /**
- * The rows in stretches of about the same length, `count` at most.
+ * Returns the rows in stretches of about the same length, `count` at most.
  *
  * @param {Row[]} rows
  * @param {number} limit

@@ -12,7 +12,7 @@ const LEFT = 48;
 const RIGHT = 16;
 
 /**
- * The width of a bar in hundredths: the fewer the traces, the wider.
+ * Returns the width of a bar in hundredths: the fewer the traces, the wider.
  *
  * @param {number} scored
  * @param {number} width
@@ -23,7 +23,7 @@ function stepFor(scored, width) {
 }
 
 /**
- * The bins, several as one; the last bar has what is 1 too.
+ * Returns the bins, several as one; the last bar includes the value 1.
  *
  * @param {Report['scoreBins']} scoreBins
  * @param {number} hundredths
@@ -57,7 +57,7 @@ function sidesOf(bars, bar, { bins, filled }) {
       kept: stacked.filter(({ to }) => to > bar).map((b) => ({ ...b, from: Math.max(b.from, bar) })),
     };
   }
-  // What is 1 has no width of its own: it stands on the rest of its bar.
+  // A score of 1 has no width of its own: it stands on the rest of its bar.
   const kept = filled.find(([bin]) => bin === bins)?.[1] ?? 0;
   const last = stacked[stacked.length - 1];
   return kept === 0
@@ -143,7 +143,7 @@ function wholeTicks(highest) {
 const rangeOf = ({ from, to }) => `${decimal(from)}–${decimal(to)}`;
 
 /**
- * How the scores are spread, and what a threshold makes of them.
+ * The distribution of the scores, and the effect of a threshold.
  *
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold

@@ -3,7 +3,7 @@
 /** @typedef {ReturnType<typeof makeThreshold>} Threshold */
 
 /**
- * What is counted at a threshold from bins is exact where a bin begins there, as at every step of the slider.
+ * A count at a threshold is exact where a bin begins there, as at every step of the slider.
  *
  * @param {import('./data.js').Report['scoreBins']} scoreBins
  * @param {number} threshold
@@ -44,7 +44,7 @@ export function makeThreshold(report) {
       listener();
     },
     /**
-     * How many traces of the report, or of one of its domains, are kept.
+     * Returns how many traces of the report, or of one of its domains, are kept.
      *
      * @param {Pick<import('./data.js').Report, 'kept' | 'scoreBins'>} counted
      */

@@ -12,7 +12,7 @@ import { decimal, integer, percent, place, roundTogether } from './format.mjs';
 /** @typedef {Trace['breakdown']} Breakdown */
 
 /**
- * What the rules after the sum add or take, in words; the amount goes before them.
+ * The amount that the rules after the sum add or take, in words; the amount goes before them.
  *
  * @type {Record<string, string>}
  */
@@ -22,14 +22,14 @@ const EFFECTS = {
 };
 
 /**
- * What the other rules do, which replace the sum; the result goes after them.
+ * The effect of the other rules, which replace the sum; the result goes after them.
  *
  * @type {Record<string, string>}
  */
 const REPLACEMENTS = { 'single-thought': ', but a single thought scores', clamp: ', brought back to' };
 
 /**
- * What is added or taken; nothing, once it is rounded, is not taken.
+ * The amount that is added or taken; an amount that is rounded to 0 is left out.
  *
  * @param {number} value
  */
@@ -39,7 +39,7 @@ function signed(value) {
 }
 
 /**
- * How a score comes about, as one line of arithmetic, in rounded numbers that add up.
+ * Returns how a score comes about, as one line of arithmetic, in rounded numbers that add up.
  *
  * @param {Pick<Breakdown, 'contributions' | 'overrides' | 'score'>} breakdown
  */
@@ -58,7 +58,7 @@ export function sumInWords({ contributions, overrides, score }) {
   });
   const total = decimal(rounded.reduce((a, b) => a + b, 0));
   if (replaced < 0) return `${sum.join('')} =\u00a0${decimal(score)}`;
-  // Whatever follows a rule that replaces the sum is told as steps.
+  // Rules after one that replaces the sum are shown as steps.
   const steps = overrides.slice(replaced).map(({ rule, before, after }) => {
     if (Object.hasOwn(EFFECTS, rule)) {
       return `, ${signed(after - before)} ${EFFECTS[rule]} = ${decimal(after)}`;
@@ -69,7 +69,7 @@ export function sumInWords({ contributions, overrides, score }) {
 }
 
 /**
- * The contributions end to end, what the overrides add or take, and the score.
+ * The contributions end to end, the effect of the overrides, and the score.
  *
  * @param {Breakdown} breakdown
  * @param {number} width
@@ -121,7 +121,7 @@ function contributionBar(breakdown, width) {
 }
 
 /**
- * What novelty rests on, in words.
+ * The basis of novelty, in words.
  *
  * @param {Breakdown} breakdown
  */
@@ -140,7 +140,7 @@ function nearestInWords({ noveltyBasis, dimensions, nearest, truncated }) {
 }
 
 /**
- * What the similarity by words is made of.
+ * The parts of the similarity by words.
  *
  * @param {NonNullable<Breakdown['nearest']>} nearest
  */
@@ -151,7 +151,7 @@ function partsInWords({ lexical, contained, embedded }) {
 }
 
 /**
- * The words that weigh most in the similarity; empty where none are compared.
+ * Returns the words that weigh most in the similarity; empty if no words are compared.
  *
  * @param {Breakdown['nearest']} nearest
  */
@@ -219,7 +219,7 @@ function traceItem(trace, report) {
 }
 
 /**
- * The best and the worst traces, with what their scores are made of.
+ * The best and the worst traces, with the parts of their scores.
  *
  * @param {Report} report
  */

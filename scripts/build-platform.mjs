@@ -39,7 +39,7 @@ export function buildReleaseAddon(platform) {
 }
 
 /**
- * What Rust calls a platform.
+ * Rust's name for a platform.
  *
  * @param {string} platform
  */
@@ -52,7 +52,7 @@ export function targetOf(platform) {
 }
 
 /**
- * The variables with which a release is compiled for a platform. For Linux it installs zig, which the linker needs.
+ * Returns the variables with which a release is compiled for a platform. For Linux it installs zig, which the linker needs.
  *
  * @param {string} platform
  * @returns {NodeJS.ProcessEnv}
@@ -71,8 +71,8 @@ export function isGlibc(platform) {
 }
 
 /**
- * The variable by which the compiler leaves out where the checkout and cargo's registry are: otherwise the messages of panics
- * would have the names of these folders.
+ * Returns the variable by which the compiler leaves out where the checkout and cargo's registry are: otherwise the messages
+ * of panics would have the names of these folders.
  *
  * @param {string} target
  */
@@ -82,13 +82,13 @@ function withoutFolders(target) {
     if (/\s/.test(folder)) throw new Error(`a release cannot be built in a folder with a space: ${folder}`);
     return `--remap-path-prefix=${folder}=${name}`;
   });
-  // napi sets RUSTFLAGS for musl, and cargo heeds no other variable then; the flags of `.cargo/config.toml` are
-  // joined to those of the target's variable alone.
+  // napi sets RUSTFLAGS for musl, and cargo then heeds no other variable. The flags of `.cargo/config.toml` are joined only
+  // to the flags of the target's variable.
   const ofTarget = `CARGO_TARGET_${target.toUpperCase().replaceAll('-', '_')}_RUSTFLAGS`;
   return { [target.endsWith('-musl') ? 'RUSTFLAGS' : ofTarget]: flags.join(' ') };
 }
 
-/** Where cargo keeps the sources of crates. */
+/** Returns where cargo keeps the sources of crates. */
 export function cargoHome() {
   return path.resolve(process.env.CARGO_HOME || path.join(homedir(), '.cargo'));
 }

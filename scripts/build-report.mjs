@@ -13,7 +13,7 @@ import { readManifest, root } from './platform.mjs';
 /** @param {string} name */
 const source = (name) => path.join(root, 'report', name);
 
-/** What browsers since 2024 understand, which is what the colours of the page need anyway. */
+/** The targets: browsers since 2024, which the colours of the page need anyway. */
 const TARGET = ['chrome123', 'firefox120', 'safari17.5'];
 
 /** @param {string} entry */
@@ -34,7 +34,7 @@ async function bundle(entry) {
 }
 
 /**
- * The licences of the packages that code was taken from, each text once.
+ * Returns the licences of the packages that code was taken from, each text once.
  *
  * @param {import('esbuild').Metafile} metafile
  */
@@ -72,5 +72,5 @@ for (const [place, part] of Object.entries(parts)) {
   page = before + part + after;
 }
 mkdirSync(path.join(root, 'dist'), { recursive: true });
-// Compressed, because it is the larger part of what users install.
+// Compressed, because it is the larger part of the installed package.
 writeFileSync(path.join(root, 'dist', 'report.html.gz'), gzipSync(page, { level: 9 }));

@@ -14,11 +14,11 @@ const checks = [
     process.execPath,
     ['node_modules/@biomejs/biome/bin/biome', 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])],
   ],
-  // Types: of what runs on Node.js, and of the pages, which run in a browser.
+  // Types: of the code for Node.js, and of the pages, which run in a browser.
   [process.execPath, ['node_modules/typescript/bin/tsc', '--project', '.']],
   [process.execPath, ['node_modules/typescript/bin/tsc', '--project', 'report']],
   [process.execPath, ['node_modules/typescript/bin/tsc', '--project', 'wasm']],
-  // Both look at what would be published: whether every way to import it finds code and types.
+  // Both check the published files: whether every way to import them finds code and types.
   [process.execPath, ['node_modules/publint/src/cli.js', '--strict']],
   [
     process.execPath,

@@ -1,10 +1,10 @@
-// `npm run fuzz:core`: feeds the Rust core with hostile inputs, guided by what they reach.
+// `npm run fuzz:core`: feeds the Rust core with hostile inputs, guided by coverage.
 //
 //   npm run fuzz:core -- TARGET [SECONDS]      one target, an hour by default
 //   npm run fuzz:core -- smoke                 a few seconds of each, with a fixed seed
 //
-// The layout is that of cargo-fuzz, whose `cargo fuzz` works here too. This does without it and without a nightly
-// compiler. Inputs that reach something new go to fuzz/found, those that fail to fuzz/artifacts.
+// The layout is cargo-fuzz's, so `cargo fuzz` works here too. This needs neither cargo-fuzz nor a nightly compiler. Inputs
+// that reach new code go to fuzz/found, inputs that fail to fuzz/artifacts.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
@@ -50,7 +50,7 @@ function build(host) {
 }
 
 /**
- * Runs a target on its seeds and what comes of them; inputs that reach something new go to `found`.
+ * Runs a target on its seeds and their mutations; inputs that reach new code go to `found`.
  *
  * @param {string} host
  * @param {string} target

@@ -1,6 +1,6 @@
-// `node scripts/llvm-mca.mjs`: how near the inner loops of the encoder's NEON kernels are to what processors can do, as llvm-mca
-// predicts it. crates/encoder/DESIGN.md has the figures. Needs llvm-mca (`LLVM_MCA` names another one than that of the path) and the
-// Rust target.
+// `node scripts/llvm-mca.mjs`: how near the inner loops of the encoder's NEON kernels are to the processors' peak, as
+// llvm-mca predicts it. crates/encoder/DESIGN.md has the figures. Needs llvm-mca (`LLVM_MCA` names another one than that of
+// the path) and the Rust target.
 
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// `npm run test:memory`: looks for memory errors of ours with what the machine has, and says what it skips.
+// `npm run test:memory`: looks for memory errors of ours with the installed tools, and says which checks it skips.
 //
 //   Miri               the core's and the encoder's unit tests in an interpreter that knows Rust's rules
 //   AddressSanitizer   the same tests compiled, with the SIMD kernels
@@ -15,8 +15,8 @@ import { addonName, root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
 
 /**
- * The tests of each crate that an interpreter can run: they load no library, no thread of theirs waits for one, and they do not
- * try every character there is.
+ * The tests of each crate that an interpreter can run: they load no library, wait for no library's thread, and do not try
+ * every character.
  */
 const PLAIN_MODULES = {
   'knowledgepulse-error': [],
@@ -37,7 +37,7 @@ const tools = {
     run: () => {
       for (const [crate, modules] of Object.entries(PLAIN_MODULES)) {
         run('cargo', ['+nightly', 'miri', 'test', '--locked', '-p', crate, '--lib', '--', ...modules], {
-          // Files and clocks are the tests' own business. Exactness of powers of two is what the cache relies on.
+          // Files and clocks are the tests' own business. The cache relies on exact powers of two.
           MIRIFLAGS: '-Zmiri-disable-isolation -Zmiri-no-extra-rounding-error',
           PROPTEST_CASES: '4',
         });
@@ -66,7 +66,7 @@ const tools = {
   },
 };
 
-/** What the addon does under Valgrind: every call of the package, good and bad, with the real model. */
+/** The addon under Valgrind: every call of the package, good and bad, with the real model. */
 const SCRIPT = `
   const { makeTrace } = require('./__test__/support/make-trace.js');
   const kp = require('.');
@@ -95,8 +95,8 @@ const SCRIPT = `
 const SYSTEM = /vgpreload|ld-linux|ld-musl|lib(c|m|pthread|stdc\+\+|gcc_s)\.so/;
 
 /**
- * Node.js and ONNX Runtime have findings of their own: only what the addon does itself counts. What is never freed is
- * no finding: ONNX Runtime and the model stay until the process ends, on purpose.
+ * Node.js and ONNX Runtime have findings of their own: only the addon's count. Memory that is never freed is no finding:
+ * ONNX Runtime and the model stay until the process ends, on purpose.
  */
 function runValgrind() {
   const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-valgrind-'));
@@ -108,7 +108,7 @@ function runValgrind() {
     ];
     // Valgrind does not follow code that changes while it runs.
     run('valgrind', [...options, process.execPath, '--jitless', '-e', SCRIPT], {
-      // It runs one thread at a time, so those that wait for others would only burn time.
+      // It runs one thread at a time, so waiting threads would only burn time.
       KNOWLEDGEPULSE_THREADS: '1',
     });
     const reports = readdirSync(directory).map((name) => readFileSync(path.join(directory, name), 'utf8'));
@@ -124,7 +124,7 @@ function runValgrind() {
 }
 
 /**
- * Whether the innermost function that is not the system's is the addon's.
+ * Returns whether the innermost function that is not the system's is the addon's.
  *
  * @param {string} error
  */

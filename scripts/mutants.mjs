@@ -43,7 +43,7 @@ function test(crate, { file, shard }) {
   args.push('--minimum-test-timeout', '60', '--colors', 'never', '--cargo-arg=--locked');
   if (file) args.push('--file', `crates/${crate}/src/${file}`);
   if (shard) args.push('--shard', shard);
-  // Its status also tells of mutants that survive, so what it writes is read instead.
+  // Its status also tells of mutants that survive, so its output is read instead.
   const { status } = spawnSync(program, args, { cwd: root, stdio: 'inherit' });
   const OK = [0, 2, 3];
   if (!OK.includes(status ?? 1)) throw new Error(`cargo mutants failed with status ${status}`);

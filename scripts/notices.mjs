@@ -6,7 +6,7 @@ import path from 'node:path';
 import { root } from './platform.mjs';
 
 /**
- * The licences of the packages that these files are of, which are bundled into something.
+ * Returns the licences of the packages that these files are of, which are bundled into something.
  *
  * @param {string} bundle
  * @param {string[]} files

@@ -1,5 +1,5 @@
-// Packs what is published as tarballs: the main package, this machine's platform package and the models; or
-// the packages that are named.
+// Packs the published tarballs: the main package, this machine's platform package and the models; or the packages that are
+// named.
 //
 //   node scripts/pack.mjs OUTPUT_DIRECTORY [NAME...]
 //
@@ -27,14 +27,14 @@ const OPTIONAL_MODEL = '@knowledgepulse/all-minilm-l6-v2-q8';
 /** For all other platforms; no package manager can tell which these are. */
 const WEBASSEMBLY = `${main.name}-wasm32`;
 
-/** The directories of all packages by their names, the main one last: it depends on the others. */
+/** Returns the directories of all packages by their names, the main one last: it depends on the others. */
 export function packages() {
   const folders = readdirSync(path.join(root, 'npm')).map((name) => path.join(root, 'npm', name));
   const manifests = folders.filter((folder) => existsSync(path.join(folder, 'package.json')));
   return new Map([...manifests, root].map((directory) => [readManifest(directory).name, directory]));
 }
 
-/** The main package, this machine's platform package and the models. */
+/** Returns the main package, this machine's platform package and the models. */
 export function hostPackages() {
   const others = [...platformPackages(), WEBASSEMBLY].filter(
     (name) => name !== `${main.name}-${hostPlatform()}`,
@@ -47,9 +47,9 @@ function platformPackages() {
 }
 
 /**
- * The manifest of the main package as it is published. In a checkout the packages that it depends on are
- * built, not installed: their names in the committed manifest would make every `npm install` look for versions
- * that are not published yet, and the loader prefer one of those to what was just built.
+ * Returns the manifest of the main package as it is published. In a checkout its dependencies are built, not installed: with
+ * their names in the committed manifest, every `npm install` would look for versions that are not published yet, and the
+ * loader would prefer an installed package to the built one.
  */
 export function publishedManifest() {
   const { devDependencies, napi, scripts, ...manifest } = main;
@@ -110,7 +110,7 @@ function packMain(outputDirectory) {
  * @param {string} outputDirectory
  */
 function packDirectory(directory, outputDirectory) {
-  // npm leaves out what is missing, and says nothing.
+  // npm leaves out missing files silently.
   const named = readManifest(directory).files.filter((file) => !file.includes('*'));
   const missing = named.filter((file) => !existsSync(path.join(directory, file)));
   if (missing.length > 0) throw new Error(`${directory} lacks ${missing.join(', ')}; run npm run setup`);

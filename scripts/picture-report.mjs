@@ -27,7 +27,7 @@ const SECTIONS = 2;
 const MARGIN = 48;
 
 /**
- * The examples as agents would repeat and vary them, the same ones each time.
+ * Returns the examples as agents would repeat and vary them, the same ones each time.
  *
  * @returns {Example[]}
  */

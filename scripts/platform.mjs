@@ -1,4 +1,4 @@
-// What this machine's platform package is called and holds.
+// The name and contents of this machine's platform package.
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import libc from '../lib/installation/libc.js';
 const { systemLibc } = libc;
 
 /**
- * What the scripts read of a `package.json`.
+ * The fields of a `package.json` that the scripts read.
  *
  * @typedef {object} Manifest
  * @property {string} name
@@ -36,7 +36,7 @@ export const bun = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
 /** @type {Partial<Record<NodeJS.Platform, string>>} */
 const SUFFIXES = { darwin: '', linux: '-gnu', win32: '-msvc' };
 
-/** The name of this machine's platform package, as in `linux-x64-gnu`. */
+/** Returns the name of this machine's platform package, as in `linux-x64-gnu`. */
 export function hostPlatform() {
   const suffix = systemLibc().libc === 'musl' ? '-musl' : SUFFIXES[process.platform];
   if (suffix === undefined) throw new Error(`unsupported platform ${process.platform}`);
@@ -47,13 +47,13 @@ export function platformDirectory(platform = hostPlatform()) {
   return path.join(root, 'npm', platform);
 }
 
-/** The file of the addon in a platform package. */
+/** Returns the file of the addon in a platform package. */
 export function addonName(platform = hostPlatform()) {
   return `knowledgepulse.${platform}.node`;
 }
 
 /**
- * The manifest of the package in `directory`.
+ * Returns the manifest of the package in `directory`.
  *
  * @returns {Manifest}
  */

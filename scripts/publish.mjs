@@ -1,5 +1,5 @@
-// Publishes the tarballs of a release, the main package last, because it depends on the others. What the registry
-// already has is passed over, so that a release that broke off can be run again.
+// Publishes the tarballs of a release, the main package last, because it depends on the others. Skips versions that the
+// registry already has, so that a release that broke off can be run again.
 //
 //   node scripts/publish.mjs TARBALL_DIRECTORY [--dry-run]
 
@@ -22,7 +22,7 @@ function publish(directory, dryRun) {
   }));
   const missing = tarballs.filter(({ file }) => !existsSync(file));
   if (missing.length > 0) throw new Error(`no tarballs of ${missing.map(({ name }) => name).join(', ')}`);
-  // A prerelease must not become what `npm install` brings.
+  // A prerelease must not become the default of `npm install`.
   const tag = version.includes('-') ? 'next' : 'latest';
   for (const { name, file } of tarballs) {
     if (isPublished(`${name}@${version}`)) {

@@ -1,5 +1,5 @@
-// Builds the addon of a platform as a release does, from two copies of the checkout in two folders, with two folders of cargo's
-// registry, and checks that both have the same bytes: then anybody can build what is published, and compare.
+// Builds the addon of a platform as a release does, from two copies of the checkout in two folders, with two folders of
+// cargo's registry, and checks that both have the same bytes: then anybody can build the published addon, and compare.
 //
 //   node scripts/reproducible.mjs [PLATFORM]
 

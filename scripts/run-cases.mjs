@@ -1,6 +1,6 @@
 // Runs the cases of a file of `__test__`, one line for each.
 //
-//   --only PATTERN     those whose names match a regular expression
+//   --only PATTERN     cases whose names match a regular expression
 
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';

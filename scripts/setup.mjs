@@ -1,5 +1,5 @@
-// Prepares a checkout: dependencies, models, ONNX Runtime, report, addon. Each step says what it does, is skipped
-// when it is up to date, and runs beside those that do not need it.
+// Prepares a checkout: dependencies, models, ONNX Runtime, report, addon. Each step prints its task, is skipped when it is
+// up to date, and runs beside steps that do not need it.
 //
 //   node scripts/setup.mjs              every step
 //   node scripts/setup.mjs STEP...      these steps alone, one after another
@@ -44,8 +44,8 @@ const platform = hostPlatform();
 export const INT8_MODEL = 'int8 model';
 
 /**
- * The steps, each after those that it needs. `inputs` are files and folders whose contents, hashed into a stamp, decide whether the
- * step has to run again; `done` is a cheap check that its result is still there.
+ * The steps, each after the steps that it needs. `inputs` are files and folders whose contents, hashed into a stamp, decide
+ * whether the step has to run again; `done` is a cheap check that its result is still there.
  *
  * @type {SetupStep[]}
  */
@@ -263,13 +263,13 @@ export function buildAddon(platform, options = [], env = process.env) {
   const napi = 'node_modules/@napi-rs/cli/dist/cli.js';
   const args = [napi, 'build', '--platform', '--release', ...options, ...output, '--', '--locked'];
   run(process.execPath, args, { env });
-  // The licences of what is linked in travel with it.
+  // The licences of the linked libraries travel with the addon.
   const licences = 'THIRD-PARTY-LICENSES';
   copyFileSync(path.join(root, 'npm', licences), path.join(platformDirectory(platform), licences));
 }
 
 /**
- * Runs npm; returns what it prints if `options` have it piped.
+ * Runs npm; returns its output if `options` pipe it.
  *
  * @param {string[]} args
  * @param {import('node:child_process').ExecFileSyncOptions} [options]
@@ -282,7 +282,7 @@ export function npm(args, options = {}) {
 }
 
 /**
- * Runs a command in the checkout; returns what it prints if `options` have it piped.
+ * Runs a command in the checkout; returns its output if `options` pipe it.
  *
  * @param {string} command
  * @param {string[]} args
@@ -293,7 +293,7 @@ export function run(command, args, options = {}) {
 }
 
 /**
- * Runs `main`, and ends with its message alone where a command has said what is wrong.
+ * Runs `main`, and ends with the error's message alone if a command has explained its failure.
  *
  * @param {() => void | Promise<void>} main
  */

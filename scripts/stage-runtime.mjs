@@ -31,8 +31,8 @@ const requirements = path.join(root, 'scripts', 'onnxruntime.txt');
 const version = readFileSync(requirements, 'utf8').match(/^onnxruntime==(\S+)/m)?.[1];
 
 /**
- * The platform tag of the wheel with each platform's library, its name there, what it is called with us, and whether the
- * platform's package carries it: where the built-in engine is the faster one, it does not.
+ * The platform tag of the wheel with each platform's library, its name there, our name for it, and whether the platform's
+ * package carries it: if the built-in engine is the faster one, it does not.
  *
  * @type {Record<string, Library>}
  */
@@ -76,7 +76,7 @@ const LICENCES = {
 };
 
 /**
- * Whether a platform has an ONNX Runtime at all: Microsoft builds none for musl and Intel Macs.
+ * Returns whether a platform has an ONNX Runtime at all: Microsoft builds none for musl and Intel Macs.
  *
  * @param {string} platform
  */
@@ -85,7 +85,7 @@ export function hasRuntime(platform) {
 }
 
 /**
- * Whether the package of a platform carries ONNX Runtime.
+ * Returns whether the package of a platform carries ONNX Runtime.
  *
  * @param {string} platform
  */
@@ -94,7 +94,7 @@ export function carriesRuntime(platform) {
 }
 
 /**
- * Where the library of `platform` is staged.
+ * Returns where the library of `platform` is staged.
  *
  * @param {string} platform
  */
@@ -105,7 +105,7 @@ export function runtimeDirectory(platform) {
 }
 
 /**
- * The library of `platform` where it is staged.
+ * Returns the library of `platform` where it is staged.
  *
  * @param {string} platform
  */
@@ -114,7 +114,7 @@ export function runtimePath(platform) {
 }
 
 /**
- * The files that staging adds to the package of `platform`.
+ * Returns the files that staging adds to the package of `platform`.
  *
  * @param {string} platform
  */
@@ -128,7 +128,7 @@ function stagedFiles({ file }) {
 }
 
 /**
- * Whether the library of `platform` is staged, whole, and of the pinned version.
+ * Returns whether the library of `platform` is staged, whole, and of the pinned version.
  *
  * @param {string} platform
  */
@@ -169,7 +169,7 @@ export function stageRuntime(platform) {
  * @param {string} directory
  */
 function unpackWheel(tag, directory) {
-  // One Python for all machines: the library is the same in all of them, and the hashes are those of this one.
+  // One Python for all machines: the library is the same in all of them, and the hashes belong to this one.
   const which = ['--platform', tag, '--python-version', '3.12', '--only-binary', ':all:', '--no-deps'];
   execFileSync(
     venvPython,

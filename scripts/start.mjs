@@ -1,4 +1,4 @@
-// `npm start`: sets up what is missing, then scores traces with the real model.
+// `npm start`: sets up missing parts, then scores traces with the real model.
 //
 //   npm start                     the examples
 //   npm start -- FILE.jsonl       another file

@@ -18,7 +18,7 @@ const NODE_ALONE = '.node.spec.js';
  * @property {string} name
  * @property {string} command
  * @property {string[]} args
- * @property {Record<string, string>} [env] variables to add to those of this process
+ * @property {Record<string, string>} [env] variables to add to this process's
  */
 
 /**
@@ -33,7 +33,7 @@ export function onNode(specs, name = 'the package on Node.js') {
 }
 
 /**
- * These specs on Bun, each test of which may take `milliseconds`.
+ * These specs on Bun; each test may take `milliseconds`.
  *
  * @param {string[]} specs
  * @returns {Suite}
@@ -44,7 +44,7 @@ export function onBun(specs, milliseconds = jest.testTimeout) {
 }
 
 /**
- * The specs in a folder of the repository, as paths that Bun takes for files.
+ * Returns the specs in a folder of the repository, as paths that Bun takes for files.
  *
  * @param {string} folder
  */
@@ -55,7 +55,7 @@ export function specsIn(folder) {
     .sort();
 }
 
-/** All specs, by whether their outcome depends on the JavaScript engine. */
+/** Returns all specs, by whether their outcome depends on the JavaScript engine. */
 export function specsByEngine() {
   const specs = specsIn('__test__');
   const runOnce = specs.filter((spec) => spec.endsWith(NODE_ALONE));
@@ -63,8 +63,8 @@ export function specsByEngine() {
 }
 
 /**
- * Runs suites, in their order, to the end of the last one; throws if one failed. With `sideBySide` above 1 that many run
- * at a time, and each prints what it has to say when it has ended.
+ * Runs suites in their order, to the end of the last one; throws if one failed. With `sideBySide` above 1, that many run at
+ * a time, and each prints its output when it has ended.
  *
  * @param {Suite[]} suites
  * @param {{ sideBySide?: number }} [options]

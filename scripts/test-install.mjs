@@ -1,5 +1,5 @@
-// `npm run test:install`: packs the packages, installs them into empty projects as users do, and looks at what works
-// there and how the rest fails. Nothing but the packages themselves can be reached meanwhile.
+// `npm run test:install`: packs the packages, installs them into empty projects as users do, and checks that they work there
+// and how they fail. Nothing but the packages themselves can be reached meanwhile.
 //
 //   npm run test:install -- --only 'pnpm.*Node 20'     some of the cases, by a regular expression
 
@@ -18,7 +18,7 @@ await runScript(async () => {
   runCases('install/main.mjs', isolation);
 });
 
-/** What goes before a command so that it reaches nothing but this machine; empty where that is not permitted. */
+/** Returns the prefix of a command that cuts it off from all other machines; empty if that is not permitted. */
 function noNetwork() {
   const isolation = [
     'unshare',

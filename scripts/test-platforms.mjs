@@ -1,5 +1,5 @@
-// `npm run test:platforms`: builds and runs what other platforms get, as far as one Linux x64 machine can, with packages of
-// Debian, PyPI and npm, which it installs. docs/platforms.md says what that covers.
+// `npm run test:platforms`: builds and runs the packages of other platforms, as far as one Linux x64 machine can, with
+// packages of Debian, PyPI and npm, which it installs. docs/platforms.md lists the coverage.
 //
 //   npm run test:platforms
 //   npm run test:platforms -- --only linux-arm64-gnu     one of them; may be repeated

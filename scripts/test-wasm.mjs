@@ -7,7 +7,7 @@ import { buildWasm } from './build-wasm.mjs';
 import { runScript, setup } from './setup.mjs';
 import { onNode, runSuites } from './suites.mjs';
 
-/** Specs about what the addon computes, reads and keeps. */
+/** Specs about the addon's results, inputs and memories. */
 const SPECS = [
   'abort',
   'clean',
@@ -18,7 +18,7 @@ const SPECS = [
   'vector-cache-files',
 ].map((name) => `./__test__/${name}.spec.js`);
 
-/** The tests of what is another way in WebAssembly: see docs/webassembly.md. */
+/** The tests of behaviour that differs in WebAssembly: see docs/webassembly.md. */
 const DIFFERENT = [
   'in a thread where the memory of the process is of another method',
   'leaves the event loop free',

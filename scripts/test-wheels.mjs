@@ -1,5 +1,5 @@
-// `npm run test:wheels`: builds the wheels of this machine, installs them into empty environments without Node.js, and compares
-// what kp-score does there with the command of the npm package and the int8 model.
+// `npm run test:wheels`: builds the wheels of this machine, installs them into empty environments without Node.js, and
+// compares their kp-score with the command of the npm package and the int8 model.
 
 import { rmSync } from 'node:fs';
 import path from 'node:path';

@@ -1,5 +1,5 @@
-// `npm test`: sets up what is missing, then runs the tests, two suites at a time. What depends on the JavaScript engine runs
-// on Node.js and on Bun, everything else once; see `specsByEngine`.
+// `npm test`: sets up missing parts, then runs the tests, two suites at a time. Tests that depend on the JavaScript engine
+// run on Node.js and on Bun, everything else once; see `specsByEngine`.
 //
 // `npm run test:all`: every spec on both, and the searches at length, which takes an hour or two.
 
@@ -10,7 +10,7 @@ import { runScript, setup } from './setup.mjs';
 import { onBun, onNode, runSuites, specsByEngine, specsIn } from './suites.mjs';
 
 /**
- * A suite that is a program of the repository.
+ * Returns a suite that is a program of the repository.
  *
  * @param {string} name
  * @param {string} file

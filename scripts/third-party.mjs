@@ -8,7 +8,7 @@ import path from 'node:path';
 import { readManifest, root } from './platform.mjs';
 
 /**
- * What is read of the output of `cargo metadata`.
+ * The part of the output of `cargo metadata` that is read.
  *
  * @typedef {object} Metadata
  * @property {Crate[]} packages
@@ -22,7 +22,7 @@ import { readManifest, root } from './platform.mjs';
  * @property {string} version
  * @property {string} license
  * @property {string[]} authors
- * @property {string | null} source null for those of this repository
+ * @property {string | null} source null for crates of this repository
  * @property {string} manifest_path
  * @property {Array<{ kind: string[] }>} targets
  */
@@ -51,7 +51,10 @@ OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR
 /** The target of the package for platforms without one of their own. */
 const WEBASSEMBLY = 'wasm32-wasip1';
 
-/** The crates that the addon links on some platform: neither what only builds or tests it, nor what runs in the compiler. */
+/**
+ * Returns the crates that the addon links on some platform, without crates that only build or test it or run in the
+ * compiler.
+ */
 function linkedCrates() {
   const { napi } = readManifest();
   const linked = new Map([...napi.targets, WEBASSEMBLY].flatMap(linkedOn).map((crate) => [crate.id, crate]));
@@ -90,7 +93,7 @@ function linkedOn(target) {
 }
 
 /**
- * The texts that come with a crate: of a choice with MIT, which is shortest, that one.
+ * Returns the texts that come with a crate: of a choice with MIT, which is shortest, that one.
  *
  * @param {Crate} crate
  */

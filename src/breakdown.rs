@@ -1,11 +1,11 @@
-//! A score and what it is made of, for JavaScript.
+//! A score and its parts, for JavaScript.
 
 use napi_derive::napi;
 
 use knowledgepulse_index::{memory::Nearest, traces::explain::ExplainedWord};
 use knowledgepulse_score::{Breakdown, overrides::Override};
 
-/// A score and what it is made of; see `ScoreBreakdown` in index.d.ts.
+/// A score and its parts; see `ScoreBreakdown` in index.d.ts.
 #[napi(object, object_from_js = false, use_nullable = true)]
 pub struct NativeBreakdown {
     /// The score.
@@ -22,7 +22,7 @@ pub struct NativeBreakdown {
     pub composite: f64,
     /// The rules that applied.
     pub overrides: Vec<NativeOverride>,
-    /// What novelty rests on.
+    /// The basis of a novelty.
     #[napi(ts_type = "'cache' | 'empty-cache' | 'no-embedder' | 'given'")]
     pub novelty_basis: &'static str,
     /// The nearest remembered trace.
@@ -69,7 +69,7 @@ pub struct NativeNearest {
 pub struct NativeExplainedWord {
     /// The word after normalisation.
     pub word: String,
-    /// Its part of the lexical similarity, or of what is not contained.
+    /// The word's part of the lexical similarity, or of the words that are not contained.
     pub weight: f64,
     /// How many remembered traces contain it.
     pub traces: f64,

@@ -13,7 +13,7 @@ pub struct NativeCall {
 }
 
 impl NativeCall {
-    /// The call itself, for who works on it.
+    /// Returns the call itself, for the code that works on it.
     pub(super) fn share(&self) -> Arc<Call> {
         Arc::clone(&self.call)
     }
@@ -21,7 +21,7 @@ impl NativeCall {
 
 #[napi]
 impl NativeCall {
-    /// A pending call.
+    /// Creates a pending call.
     #[napi(constructor, catch_unwind)]
     #[allow(clippy::new_without_default)] // JavaScript knows no other constructor.
     pub fn new() -> Self {

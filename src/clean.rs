@@ -23,7 +23,7 @@ use crate::{
 pub struct NativeCleaned {
     /// The clean text.
     pub cleaned: Utf16String,
-    /// What was replaced.
+    /// The replacements, counted by type.
     pub redactions: Vec<NativeRedaction>,
 }
 
@@ -42,7 +42,7 @@ pub struct NativeRedaction {
 pub struct NativeCleanedTrace {
     /// The nodes of the trace, in JSON.
     pub nodes: String,
-    /// What was replaced.
+    /// The replacements, counted by type.
     pub redactions: Vec<NativeRedaction>,
 }
 

@@ -1,4 +1,5 @@
-//! The command `kp-score` for JavaScript: a run on a thread of its own, and its questions about what only JavaScript has.
+//! The command `kp-score` for JavaScript: a run on a thread of its own, and its questions about things that only JavaScript
+//! has.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -32,15 +33,15 @@ use crate::{
     replies::{Replies, Ticket},
 };
 
-/// What a run asks of JavaScript.
+/// A run's question to JavaScript.
 #[napi(object, object_from_js = false)]
 pub struct NativeQuestion {
-    /// What `answer` and `fail` name it by.
+    /// The number by which `answer` and `fail` name the question.
     pub number: f64,
-    /// What is asked: `end` tells the exit code, and wants no answer.
+    /// The kind of question. `end` tells the exit code and wants no answer.
     #[napi(ts_type = "'configure' | 'connect' | 'explain' | 'size' | 'close' | 'end'")]
     pub kind: &'static str,
-    /// What it is about, in JSON.
+    /// The question's subject, in JSON.
     pub about: String,
 }
 
@@ -102,7 +103,7 @@ impl NativeCommand {
         self.questions.settle(question, Ok(answer));
     }
 
-    /// Says why a question has no answer: the exit code of the run, and what is told of it.
+    /// Says why a question has no answer: the exit code of the run and its message.
     #[napi(catch_unwind)]
     pub fn fail(&self, question: f64, exit: u32, reason: String) {
         let exit = match exit {
@@ -120,8 +121,8 @@ impl NativeCommand {
         self.messages.warning(message);
     }
 
-    /// Ends the run early; what was begun is finished. Returns whether this is the first time: at the second, the process must end at
-    /// once, and all that the run would leave behind is removed.
+    /// Ends the run early and finishes open work. Returns whether this is the first call. After the second, the process must
+    /// end at once, and everything that the run would leave behind is removed.
     #[napi(catch_unwind)]
     pub fn interrupt(&self) -> bool {
         self.stop.interrupt(&self.messages)
@@ -144,7 +145,7 @@ struct Questions(Mutex<Pending>);
 
 #[derive(Default)]
 struct Pending {
-    /// Those that were asked, and that nobody has taken.
+    /// Questions that were asked and that JavaScript has not taken.
     asked: VecDeque<NativeQuestion>,
     /// Who waits for the next one.
     waiting: Option<Ticket>,

@@ -1,4 +1,4 @@
-//! The embedder: its configuration, what became of it, and embedding a text by itself.
+//! The embedder: its configuration, the result of loading it, and embedding a text by itself.
 
 use std::rc::Rc;
 
@@ -45,7 +45,7 @@ pub struct EmbedderOptions<'env> {
     pub threads: Option<u32>,
 }
 
-/// What became of loading the embedder; see `EmbedderStatus` in index.d.ts.
+/// The result of loading the embedder; see `EmbedderStatus` in index.d.ts.
 #[napi(object, use_nullable = true)]
 pub struct NativeEmbedderStatus {
     /// Whether there is an embedder.
@@ -56,15 +56,15 @@ pub struct NativeEmbedderStatus {
     pub reason: Option<String>,
     /// The model directory.
     pub model_directory: Option<String>,
-    /// What the model calls itself.
+    /// The model's name.
     pub model: Option<String>,
     /// The SHA-256 of the weights.
     pub model_sha256: Option<String>,
-    /// What the weights are stored in.
+    /// The number format of the weights.
     pub dtype: Option<String>,
     /// The length of an embedding.
     pub dimensions: Option<u32>,
-    /// What computes: `builtin` or `onnxruntime`.
+    /// The engine: `builtin` or `onnxruntime`.
     pub engine: Option<String>,
     /// The instructions that the built-in engine computes with.
     pub kernel: Option<String>,
@@ -85,7 +85,7 @@ pub struct Warning {
     pub reason: String,
 }
 
-/// Has this thread wait, when it ends, for what ONNX Runtime is doing: the process may be about to exit, whichever thread
+/// Makes this thread wait for ONNX Runtime's current call when it ends: the process may be about to exit, whichever thread
 /// made the embedder.
 #[napi(catch_unwind)]
 pub fn wait_at_end(env: &Env) -> Result<()> {
@@ -126,19 +126,19 @@ pub fn stop() {
     runtime::stop();
 }
 
-/// The version that the addon was built as.
+/// Returns the version that the addon was built as.
 #[napi(catch_unwind)]
 pub fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Whether `configure` was called in this process.
+/// Returns whether `configure` was called in this process.
 #[napi(catch_unwind)]
 pub fn is_configured() -> bool {
     ENGINE.is_configured()
 }
 
-/// Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none.
+/// Embeds a text, of which the first 512 tokens count. Rejects with the reason if the embedder could not be loaded.
 #[napi(catch_unwind, ts_return_type = "Promise<Float32Array>")]
 pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> Result<Object<'env>> {
     let (ticket, promise) = promise(env)?;
@@ -147,12 +147,12 @@ pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> R
     Ok(promise)
 }
 
-/// A promise whose call waits for none of its own.
+/// Returns a promise whose call waits for no other reply.
 fn promise(env: &Env) -> Result<(Ticket, Object<'_>)> {
     Replies::of(env)?.promise(env, &Rc::default())
 }
 
-/// Loads the embedder, if nobody has, and tells what became of it.
+/// Loads the embedder on the first call. Resolves to its status.
 #[napi(catch_unwind, ts_return_type = "Promise<NativeEmbedderStatus>")]
 pub fn embedder_status(env: &Env) -> Result<Object<'_>> {
     let (ticket, promise) = promise(env)?;
@@ -162,7 +162,7 @@ pub fn embedder_status(env: &Env) -> Result<Object<'_>> {
     Ok(promise)
 }
 
-/// The failure of an embedder that is present but broken; told once per process.
+/// Returns the failure of an embedder that is present but broken; told once per process.
 #[napi(catch_unwind)]
 pub fn take_warning() -> Option<Warning> {
     let Failure { code, reason } = ENGINE.take_warning()?;

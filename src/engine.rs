@@ -1,4 +1,4 @@
-//! The engine of the process, and how what it gives becomes JavaScript values.
+//! The engine of the process, and the conversion of its results to JavaScript values.
 
 use std::sync::LazyLock;
 

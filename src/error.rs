@@ -7,7 +7,7 @@ use napi::{
 
 use knowledgepulse_error::Error;
 
-/// What a function of the binding returns.
+/// The result of a function of the binding.
 pub(super) type Result<T> = std::result::Result<T, napi::Error>;
 
 /// Throws `error` as the JavaScript class that it belongs to, with its code.
@@ -40,7 +40,7 @@ pub(super) fn rejection(env: Env, error: &Error) -> napi::Error {
     napi::Error::from_unknown_without_coercion(into_unknown(&env, error))
 }
 
-/// The JavaScript error for `error`.
+/// Returns the JavaScript error for `error`.
 pub(super) fn into_unknown<'env>(env: &Env, error: &Error) -> Unknown<'env> {
     let carrier = napi::Error::new(error.code(), message(error));
     match class(error) {
@@ -74,7 +74,7 @@ fn class(error: &Error) -> Class {
     }
 }
 
-/// The message of an error for JavaScript. It names a weight by its path in the options, as the caller wrote it.
+/// Returns the message of an error for JavaScript. It names a weight by its path in the options, as the caller wrote it.
 fn message(error: &Error) -> String {
     let Error::Weights {
         profile,

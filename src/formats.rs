@@ -1,4 +1,4 @@
-//! What agents write, read for JavaScript.
+//! Readers of the formats that agents write, for JavaScript.
 
 use std::collections::VecDeque;
 
@@ -19,10 +19,10 @@ use crate::error::Result;
 /// So many bytes of input are read in one call, or a record.
 const BATCH_SIZE: u64 = 64 * 1024;
 
-/// What is known of an input.
+/// Options of an input.
 #[napi(object, object_to_js = false)]
 pub struct NativeReadSettings {
-    /// The format of every record; without it, each is recognised by what is in it.
+    /// The format of every record; without it, each record is recognised by its content.
     pub format: Option<String>,
     /// Whether the agents succeeded.
     pub success: Option<bool>,
@@ -36,7 +36,7 @@ pub struct NativeReadSettings {
     pub map: Option<String>,
 }
 
-/// What is wrong with a map in JSON that an option holds; null if it can be used.
+/// Returns the problem of a map in JSON, as an option holds it; null if the map can be used.
 #[napi(catch_unwind)]
 pub fn map_problem(json: String, option: String) -> Option<String> {
     read_map(&json, &option).err()
@@ -50,13 +50,13 @@ fn read_map(json: &str, option: &str) -> std::result::Result<Map, String> {
 /// An input that is no text that can be read.
 #[napi(object, object_from_js = false)]
 pub struct NativeForeign {
-    /// What it is.
+    /// The name of the format.
     pub what: String,
     /// The program that makes text of it.
     pub program: String,
 }
 
-/// What a record came to: a trace, or why there is none.
+/// The result of a record: a trace, or the reason why there is no trace.
 #[napi(object, object_from_js = false, use_nullable = true)]
 pub struct NativeItem {
     /// The line on which it begins, from 1.
@@ -68,17 +68,17 @@ pub struct NativeItem {
     /// Null if no format recognises the record.
     #[napi(ts_type = "import('../formats.js').FormatName | null")]
     pub format: Option<&'static str>,
-    /// The trace in JSON; null if there is none, or the record is a value of JavaScript as it is.
+    /// The trace in JSON; null if the record has no trace, or is a JavaScript value that stays unchanged.
     pub json: Option<String>,
-    /// What of the outcome is known, of a trace that was converted.
+    /// Which parts of the outcome are known, for a trace that was converted.
     pub known: Option<NativeKnown>,
-    /// What is wrong.
+    /// The problem.
     pub error: Option<Utf16String>,
     /// Why there is no trace: the records are not of a conversation.
     pub skipped: Option<Utf16String>,
 }
 
-/// What of a trace's outcome is known.
+/// Which parts of a trace's outcome are known.
 #[napi(object, object_from_js = false)]
 pub struct NativeKnown {
     /// Whether the success is known.
@@ -97,7 +97,7 @@ pub struct NativeTraceReader {
 
 #[napi]
 impl NativeTraceReader {
-    /// A reader of one input.
+    /// Creates a reader of one input.
     #[napi(constructor, catch_unwind)]
     pub fn new(settings: NativeReadSettings) -> Result<Self> {
         let NativeReadSettings {
@@ -135,7 +135,7 @@ impl NativeTraceReader {
         })
     }
 
-    /// Takes the next bytes; returns what the input is if it is no text that can be read.
+    /// Takes the next bytes. Returns the kind of the input if it cannot be read as text.
     #[napi(catch_unwind, ts_return_type = "NativeForeign | null")]
     pub fn push(&mut self, bytes: &[u8]) -> Option<NativeForeign> {
         self.records.push(bytes).err().map(foreign)
@@ -147,7 +147,7 @@ impl NativeTraceReader {
         self.records.finish().err().map(foreign)
     }
 
-    /// What some of the records came to; null if all were read that are there.
+    /// Returns the results of some of the records; null if all available records were read.
     #[napi(catch_unwind, ts_return_type = "NativeItem[] | null")]
     pub fn next(&mut self) -> Option<Vec<NativeItem>> {
         let mut is_over = true;
@@ -165,7 +165,7 @@ impl NativeTraceReader {
         (!is_over || !items.is_empty()).then_some(items)
     }
 
-    /// What a value came to, which is given in JSON and at this position of an array.
+    /// Returns the results of a value, given in JSON and with its position in an array.
     #[napi(catch_unwind)]
     pub fn read(&mut self, json: String, index: Option<f64>) -> Vec<NativeItem> {
         let content = parse_str(&json).map(|value| (value, None));
@@ -180,7 +180,7 @@ impl NativeTraceReader {
         self.reader.read(record).into_iter().map(native).collect()
     }
 
-    /// Ends the input: what is left comes from `next`.
+    /// Ends the input. `next` returns the remaining records.
     #[napi(catch_unwind)]
     pub fn end(&mut self) {
         self.items.extend(self.reader.end());

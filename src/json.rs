@@ -3,10 +3,10 @@
 use knowledgepulse_error::{Error, Result};
 use knowledgepulse_json::{Value, parse_str};
 
-/// Reads the nodes of a value: its objects and arrays, the value itself first, each with references in place of those inside it.
+/// Reads the nodes of a value: its objects and arrays, the value itself first. References replace the nodes inside a node.
 ///
 /// # Errors
-/// [`Error::Internal`] if the text is not what `lib/calls/nodes.js` writes.
+/// [`Error::Internal`] if `lib/calls/nodes.js` cannot have written the text.
 pub(super) fn nodes(text: &str) -> Result<Vec<Value>> {
     match parse_str(text) {
         Ok(Value::Array(nodes)) => Ok(nodes),

@@ -27,7 +27,7 @@ use crate::{
     trace_memory::NativeSimilarTrace,
 };
 
-/// What is known of all traces of a store together; see `cache::traces::statistics`.
+/// Statistics of all traces of a store; see `cache::traces::statistics`.
 #[napi]
 pub struct NativeTraceStatistics {
     statistics: Arc<Statistics>,
@@ -43,14 +43,14 @@ pub struct NativeFindingWords {
     pub hashes: BigInt64Array,
     /// How much each counts, in parts of 32,767.
     pub weights: Uint16Array,
-    /// A number for each trace with an embedding: P is made of those with the smallest ones.
+    /// A number for each trace with an embedding: P is computed from the traces with the smallest numbers.
     pub draws: Float64Array,
 }
 
 #[napi]
 impl NativeTraceStatistics {
-    /// The statistics of a memory of `memory` traces: those that are known, if there are, with the words of `traces`, with P by `embedded`.
-    /// Rejects with `ERR_INVALID_ENTRY`.
+    /// Returns the statistics of a memory of `memory` traces: the known ones, if there are any, with the words of `traces`,
+    /// and with P by `embedded`. Rejects with `ERR_INVALID_ENTRY`.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceStatistics>")]
     pub fn of(
         traces: Vec<Uint8ArraySlice>,
@@ -68,7 +68,7 @@ impl NativeTraceStatistics {
         })
     }
 
-    /// The statistics in these bytes. Throws `ERR_INVALID_ENTRY`.
+    /// Returns the statistics in these bytes. Throws `ERR_INVALID_ENTRY`.
     #[napi(catch_unwind)]
     pub fn from_bytes(env: &Env, bytes: Uint8ArraySlice, dimensions: u32) -> Result<Self> {
         let dimensions = dimensions as usize;
@@ -79,7 +79,7 @@ impl NativeTraceStatistics {
         })
     }
 
-    /// The statistics as bytes.
+    /// Returns the statistics as bytes.
     #[napi(catch_unwind)]
     pub fn to_bytes(&self) -> Uint8Array {
         self.statistics.to_bytes().into()
@@ -97,8 +97,8 @@ impl NativeTraceStatistics {
         u32::try_from(self.statistics.common_bytes()).unwrap_or(u32::MAX)
     }
 
-    /// The words by which packed traces are found, and those by which traces like them are looked for: at most `most` for each, by which
-    /// about `budget` traces are found in all, in a memory of `memory` traces. Rejects with `ERR_INVALID_ENTRY`.
+    /// Returns the indexed terms of packed traces, and the terms to search for similar traces: at most `most` for each
+    /// trace, with about `budget` postings in all, in a memory of `memory` traces. Rejects with `ERR_INVALID_ENTRY`.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeSought>")]
     pub fn seek(&self, traces: Vec<Uint8ArraySlice>, most: u32, budget: f64, memory: f64) -> AsyncTask<Seek> {
         AsyncTask::new(Seek {
@@ -148,8 +148,9 @@ impl NativeSought {
         }
     }
 
-    /// For each trace the `count` most promising positions from `lowest` to before `end`, the most promising first, by the postings of the
-    /// words in blocks of `block` positions, of which `cache::traces::postings` tells the bytes. Rejects with `ERR_INVALID_ENTRY`.
+    /// Returns for each trace the `count` best candidate positions from `lowest` to before `end`, the best first. Reads the
+    /// postings of the words in blocks of `block` positions; `cache::traces::postings` describes their bytes. Rejects with
+    /// `ERR_INVALID_ENTRY`.
     #[napi(catch_unwind, ts_return_type = "Promise<Float64Array[]>")]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
     pub fn candidates(
@@ -282,10 +283,11 @@ impl Task for Gather {
     }
 }
 
-/// Compares each of `entries` with the `known` traces that `candidates` names by their indexes, and with at most `most_before` of the entries
-/// right before it, whose indexes go on where those of the known traces end. Resolves to the `count` most similar for each, of equally similar
-/// ones the one with the smaller index first. The memory has `memory` traces now. Without statistics each entry is compared with all before it,
-/// of which the newest `most_before` count, exactly as a `TraceMemory` does. Rejects with `ERR_INVALID_ENTRY`.
+/// Compares each of `entries` with the `known` traces that `candidates` names by index, and with at most `most_before` of
+/// the entries right before it, whose indexes follow those of the known traces. Resolves to the `count` most similar for
+/// each entry; of equally similar traces, the one with the smaller index first. `memory` is the current number of traces in
+/// the memory. Without statistics, each entry is compared with the newest `most_before` traces before it, exactly as a
+/// `TraceMemory` does. Rejects with `ERR_INVALID_ENTRY`.
 #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[][]>")]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
 #[allow(clippy::too_many_arguments)] // JavaScript has no structs.

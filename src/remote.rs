@@ -23,16 +23,16 @@ use crate::{
     error::{Result, throw},
 };
 
-/// What the embedder elsewhere is to do: to embed a text, or to load where there is no number.
+/// A task for the embedder elsewhere: to embed a text, or to load if there is no number.
 #[napi(object, object_from_js = false)]
 pub struct RemoteTask {
-    /// What the answer must name.
+    /// The number that the answer must name.
     pub number: Option<f64>,
     /// The text.
     pub text: String,
 }
 
-/// What became of loading.
+/// The result of loading.
 #[napi(object)]
 pub struct RemoteStatus {
     /// The status.
@@ -85,7 +85,7 @@ impl Courier for Post {
     }
 }
 
-/// Has `post` be called with what an embedder elsewhere is to do.
+/// Sets `post`, the function that receives the tasks for an embedder elsewhere.
 #[napi(catch_unwind)]
 pub fn connect_embedder(post: Function<RemoteTask, ()>) -> Result<()> {
     let channel = post
@@ -96,13 +96,13 @@ pub fn connect_embedder(post: Function<RemoteTask, ()>) -> Result<()> {
     Ok(())
 }
 
-/// Takes what `loadHere` has returned elsewhere.
+/// Takes the result of `loadHere` from elsewhere.
 #[napi(catch_unwind)]
 pub fn loaded_elsewhere(loaded: RemoteStatus) {
     ENGINE.loaded_elsewhere(loaded.status.into(), loaded.warn);
 }
 
-/// Takes what `embedHere` has returned elsewhere, or why it has not.
+/// Takes the result of `embedHere` from elsewhere, or the reason for its failure.
 #[napi(catch_unwind)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A number of `RemoteTask`.
 pub fn embedded_elsewhere(number: f64, embedding: Option<RemoteEmbedding>, failure: Option<RemoteFailure>) {
@@ -133,7 +133,7 @@ pub fn load_here(options: EmbedderOptions) -> RemoteStatus {
 
 /// Embeds a text in this instance, for another one.
 #[napi(catch_unwind)]
-#[allow(clippy::needless_pass_by_value)] // What JavaScript hands over is owned.
+#[allow(clippy::needless_pass_by_value)] // Values that JavaScript hands over are owned.
 pub fn embed_here(env: &Env, text: String) -> Result<RemoteEmbedding> {
     let mut local = LOCAL.lock().unwrap_or_else(PoisonError::into_inner);
     let embedded = match &mut *local {
@@ -190,7 +190,7 @@ impl From<NativeEmbedderStatus> for Status {
     }
 }
 
-/// The code of an error as a text that stays. There are few different ones, and each is kept once.
+/// Returns the code of an error as a text that stays. There are few different ones, and each is kept once.
 fn known(code: String) -> &'static str {
     static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

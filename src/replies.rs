@@ -25,7 +25,7 @@ use knowledgepulse_error::Error;
 
 use crate::error::{Result, into_unknown};
 
-/// What a promise is resolved with, or rejected.
+/// The value that resolves a promise, or the error that rejects it.
 type Outcome<'env> = std::result::Result<Unknown<'env>, Unknown<'env>>;
 
 /// A reply on its way to the thread of its environment, where alone JavaScript values are made.
@@ -39,7 +39,7 @@ type Channel = ThreadsafeFunction<Reply, (), (), Status, false, true, 0>;
 
 /// An error that a promise can be rejected with.
 pub(super) trait Rejection {
-    /// The JavaScript error for it.
+    /// Returns the JavaScript error for it.
     fn reason<'env>(self, env: &'env Env) -> Unknown<'env>;
 }
 
@@ -75,7 +75,7 @@ struct Promise {
 }
 
 impl Replies {
-    /// Those of `env`; the first call makes them.
+    /// Returns the replies of `env`. The first call creates them.
     pub(super) fn of(env: &Env) -> Result<Self> {
         if let Some(replies) = env.get_instance_data::<Self>()? {
             return Ok(replies.clone());
@@ -110,7 +110,8 @@ impl Replies {
         })
     }
 
-    /// A promise, and what settles it from any thread. It keeps the event loop going, and `awaited` counts it, until then.
+    /// Returns a promise, and the means to settle it from any thread. Until then it keeps the event loop going, and
+    /// `awaited` counts it.
     pub(super) fn promise<'env>(
         &self,
         env: &'env Env,
@@ -121,8 +122,8 @@ impl Replies {
         Ok((ticket, promise))
     }
 
-    /// A promise that waits for something in JavaScript, which keeps the event loop going, or does not. Whoever settles it
-    /// calls [`Self::hold`] before.
+    /// Returns a promise that waits for something in JavaScript, which may or may not keep the event loop going. The code
+    /// that settles it calls [`Self::hold`] before.
     pub(super) fn idle_promise<'env>(&self, env: &'env Env) -> Result<(Ticket, Object<'env>)> {
         self.make(env, Rc::default())
     }
@@ -213,7 +214,7 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// Settles the promise, after those that were settled before.
+    /// Settles the promise after all promises that were settled before.
     pub(super) fn settle<T, E>(self, result: std::result::Result<T, E>)
     where
         T: ToNapiValue + Send + 'static,
@@ -222,7 +223,7 @@ impl Ticket {
         self.settle_with(|_| result);
     }
 
-    /// Settles the promise with what `make` gives on the thread of its environment.
+    /// Settles the promise with the result of `make`, which runs on the thread of its environment.
     pub(super) fn settle_with<T, E>(
         mut self,
         make: impl FnOnce(&Env) -> std::result::Result<T, E> + Send + 'static,

@@ -43,7 +43,7 @@ use crate::{
 /// The novelty memory of the default scorer, which all threads of the process share.
 static LOCAL_CACHE: LazyLock<Arc<SharedCache>> = LazyLock::new(Arc::default);
 
-/// The novelty memory of the default scorer: the live one, not a copy.
+/// Returns the novelty memory of the default scorer: the live one, not a copy.
 #[napi(catch_unwind)]
 pub fn local_cache() -> NativeVectorCache {
     NativeVectorCache::shared(Arc::clone(&LOCAL_CACHE))
@@ -72,8 +72,8 @@ pub struct NativeScorer {
 
 #[napi]
 impl NativeScorer {
-    /// A scorer with the SDK's profiles, and `profiles` besides or instead, that compares with one of these memories, or with none
-    /// of them. Throws for invalid weights, and for a cache that was filled by another method.
+    /// Creates a scorer with the SDK's profiles and `profiles`, which take precedence, that compares with one of these
+    /// memories or with none. Throws for invalid weights, and for a cache that was filled by another method.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: &Env,
@@ -171,7 +171,7 @@ impl NativeScorer {
         self.calls.embed(env, trace, &Part::call(call))
     }
 
-    /// Resolves after the replies to all calls before; undefined if none is awaited.
+    /// Resolves after the replies to all earlier calls; undefined if no reply is pending.
     #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
     pub fn after_others<'env>(&self, env: &'env Env) -> Result<Either<Object<'env>, ()>> {
         self.calls.after_others(env, &Part::call(None))
@@ -191,7 +191,7 @@ impl NativeScorer {
         self.calls.places.leave(place as u64, &self.calls.replies, env)
     }
 
-    /// A call of many traces. With `call` the memory keeps them only once they are committed.
+    /// Returns a call of many traces. With `call` the memory keeps them only once they are committed.
     #[napi(catch_unwind)]
     pub fn batch(&self, call: Option<&NativeCall>) -> NativeBatch {
         let memory = call.and(self.calls.scorer.memory.as_ref());
@@ -210,8 +210,8 @@ impl NativeScorer {
 pub struct NativeBatch {
     calls: Rc<Calls>,
     call: Option<Arc<Call>>,
-    /// The memory with what the batch would add to it, until it is closed: the object lives on as garbage, of whose size the
-    /// JavaScript engine knows nothing.
+    /// The memory with the additions of the batch, until it is closed. The object lives on as garbage whose size the
+    /// JavaScript engine does not know.
     drafted: RefCell<Option<Memory>>,
     /// Its number among the scorer's batches, once it has begun.
     number: Cell<Option<u64>>,
@@ -257,13 +257,13 @@ impl NativeBatch {
         self.calls.embed(env, trace, &part)
     }
 
-    /// Resolves after the replies to all calls before, and to the traces of the batch; undefined if none is awaited.
+    /// Resolves after the replies to all earlier calls and to the traces of the batch; undefined if no reply is pending.
     #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
     pub fn after_others<'env>(&self, env: &'env Env) -> Result<Either<Object<'env>, ()>> {
         self.calls.after_others(env, &self.part(None))
     }
 
-    /// Keeps what the batch has added, and closes it. Rejects with `ERR_ABORTED` if it was cancelled.
+    /// Commits the additions of the batch, and closes it. Rejects with `ERR_ABORTED` if it was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn commit<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
         let (ticket, promise) = self.calls.promise(env)?;
@@ -284,7 +284,7 @@ impl NativeBatch {
         Ok(promise)
     }
 
-    /// Lets the calls after the batch go on, and takes back what was not committed.
+    /// Lets the calls after the batch go on, and rolls back additions that were not committed.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         if let Some(memory) = self.drafted.take() {
@@ -322,7 +322,7 @@ impl Part {
     }
 }
 
-/// A scorer, and what is under way.
+/// A scorer and its pending calls.
 struct Calls {
     scorer: Scorer,
     /// The bounds of its memory of vectors, which never change: the event loop need not wait for the cache to know them.
@@ -338,7 +338,7 @@ impl Calls {
         self.request_to(memory, env, trace, remember, part)
     }
 
-    /// A request that compares with `memory`, or with nothing.
+    /// Returns a request that compares with `memory`, or with nothing.
     fn request_to(
         &self,
         memory: Option<&Memory>,
@@ -359,7 +359,7 @@ impl Calls {
         })
     }
 
-    /// Scores a trace, and replies with what `convert` makes of the outcome: at once, unless that would overtake another
+    /// Scores a trace, and replies with the outcome converted by `convert`: at once, unless that would overtake another
     /// reply or needs an embedding.
     fn score<'env, T: ToNapiValue + TypeName + Send + 'static>(
         &self,
@@ -378,7 +378,7 @@ impl Calls {
         let reply = Box::new(move |breakdown: error::Result<Breakdown>| {
             ticket.settle(breakdown.map(convert));
         });
-        // What is not compared could overtake the calls that are.
+        // Calls without a comparison could overtake calls with one.
         let others = match request.memory {
             None => self.scorer.memory.clone(),
             Some(_) => None,
@@ -421,7 +421,7 @@ impl Calls {
         }
         let (ticket, promise) = self.promise(env)?;
         let reply = move || ticket.settle::<_, Error>(Ok(()));
-        // A scorer that compares nothing does not wait for those that do.
+        // A scorer that compares nothing does not wait for scorers that compare.
         match self.scorer.memory.clone() {
             Some(memory) => self.enter(part, move || ENGINE.after_others(&memory, Box::new(|()| reply()))),
             None => self.enter(part, reply),
@@ -429,7 +429,7 @@ impl Calls {
         Ok(Either::A(promise))
     }
 
-    /// Whether what is known at once has to wait for the replies to the calls before.
+    /// Returns whether a result that is known at once has to wait for the replies to earlier calls.
     fn has_to_wait(&self, part: &Part) -> bool {
         self.turns.is_awaited() || (self.turns.is_open() && !part.of_batch)
     }
@@ -465,7 +465,7 @@ impl EmbeddedTrace {
 
 #[napi]
 impl EmbeddedTrace {
-    /// What the trace is known by.
+    /// The id of the trace.
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn id(&self) -> Option<String> {
         self.label.as_ref().map(ToString::to_string)
@@ -493,7 +493,7 @@ impl EmbeddedTrace {
             .transpose()
     }
 
-    /// Its embedding; null where none is compared.
+    /// The embedding; null if the scorer compares no embeddings.
     #[napi(getter, catch_unwind, ts_return_type = "Float32Array | null")]
     pub fn vector(&self) -> Option<Components> {
         Some(Components(self.text()?.embedding.clone()))
@@ -505,7 +505,7 @@ impl EmbeddedTrace {
         self.text()?.origin.model.clone().map(Into::into)
     }
 
-    /// Scores the trace by what it is nearest to; null stands for an empty memory.
+    /// Scores the trace by the nearest trace; null stands for an empty memory.
     #[napi(catch_unwind)]
     pub fn score(
         &self,

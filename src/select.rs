@@ -103,7 +103,7 @@ pub struct NativeLeft {
     pub known: Option<NativeNearby>,
 }
 
-/// What was chosen.
+/// The chosen set.
 #[napi(object, object_from_js = false)]
 pub struct NativeSelection {
     /// The most valuable first.
@@ -120,12 +120,12 @@ pub struct NativeSelection {
 
 type SharedCandidates = Arc<Mutex<Candidates>>;
 
-/// What was read of a trace.
+/// The features that were read from a trace.
 #[napi(object, object_from_js = false)]
 pub struct NativeCandidate {
     /// Its `id`.
     pub id: Option<String>,
-    /// What is to be embedded, if that was asked for.
+    /// The text to embed, if embedding was asked for.
     pub digest: Option<String>,
 }
 
@@ -133,7 +133,7 @@ pub struct NativeCandidate {
 #[napi]
 pub struct NativeCandidates {
     candidates: SharedCandidates,
-    /// Those that were read and not added yet.
+    /// Traces that were read and are not added yet.
     read: Vec<Trace>,
     /// Of how many the neighbours are known.
     compared: Arc<AtomicU32>,
@@ -203,7 +203,8 @@ impl NativeCandidates {
         self.compared.load(Ordering::Relaxed)
     }
 
-    /// Chooses traces, with up to `most_listed` of those that each stands for. Rejects with `ERR_ABORTED` if the call was cancelled.
+    /// Chooses traces, and lists up to `most_listed` of the traces that each stands for. Rejects with `ERR_ABORTED` if the
+    /// call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeSelection>")]
     pub fn select(
         &self,
@@ -373,7 +374,7 @@ enum Passes {
 #[napi]
 pub struct NativeSieve {
     passes: Arc<Mutex<Passes>>,
-    /// Those that were read and not offered yet.
+    /// Traces that were read and are not offered yet.
     read: Vec<Trace>,
 }
 
@@ -427,7 +428,7 @@ impl NativeSieve {
     }
 }
 
-/// What was chosen in two passes.
+/// The set that was chosen in two passes.
 #[napi(object, object_from_js = false)]
 pub struct NativeSieved {
     /// It.

@@ -24,8 +24,8 @@ use knowledgepulse_trace::{
 
 use crate::error::{Result, throw, throw_with_cause};
 
-/// Reads a trace, and of its text what a comparison of this method needs: as much as the first 512 tokens can come from, or
-/// up to [`MOST_UNITS`]; nothing if nothing is compared.
+/// Reads a trace, and as much of its text as a comparison of this method needs: the longest text that 512 tokens can have,
+/// or up to [`MOST_UNITS`]; no text without a comparison.
 ///
 /// # Errors
 /// Throws `ERR_INVALID_TRACE`, which names the path of the field that is wrong.
@@ -168,7 +168,7 @@ impl<'env> Reader<'env> {
         Ok(read)
     }
 
-    /// The length of an array. A proxy may claim any length, so one that no array can have is refused.
+    /// Returns the length of an array. A proxy may claim any length, so one that no array can have is refused.
     fn length(&self, value: Unknown, at: At) -> Result<u32> {
         let length = self.cast::<f64>(value, ValueType::Number, "a number", at)?;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Checked by converting back.
@@ -222,7 +222,7 @@ impl<'env> Reader<'env> {
             .map_err(|error| self.unreadable(error, at))
     }
 
-    /// The value; `None` for `null` and `undefined`.
+    /// Returns the value; `None` for `null` and `undefined`.
     fn optional(&self, value: Unknown<'env>) -> Result<Option<Unknown<'env>>> {
         Ok(match value.get_type()? {
             ValueType::Null | ValueType::Undefined => None,
@@ -302,8 +302,8 @@ impl<'env> Reader<'env> {
         }
     }
 
-    /// The `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable string is ignored
-    /// instead of refused.
+    /// Returns the `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable
+    /// string is ignored instead of refused.
     fn id(&self, trace: &Object) -> Result<Option<String>> {
         let key = self.env.create_string("id")?;
         let Ok(value) = trace.get_property_unchecked::<JsString, Unknown>(key) else {
@@ -407,7 +407,8 @@ impl<'env> Reader<'env> {
         throw(self.env, &error)
     }
 
-    /// Makes a typed error of what a getter or a proxy threw, which becomes its cause. Other errors are returned as they are.
+    /// Converts an exception of a getter or a proxy to a typed error, with the exception as its cause. Returns other errors
+    /// unchanged.
     fn unreadable(&self, error: napi::Error, at: At) -> napi::Error {
         match self.take_exception() {
             Some(cause) => self.threw(at, cause),
@@ -415,8 +416,8 @@ impl<'env> Reader<'env> {
         }
     }
 
-    /// Takes what JavaScript has thrown, if anything. The status of a call does not say that, because Node.js reports a getter that threw
-    /// as a generic failure.
+    /// Takes the pending exception of JavaScript, if any. The status of a call does not tell: Node.js reports a getter that
+    /// threw as a generic failure.
     fn take_exception(&self) -> Option<Unknown<'env>> {
         let mut pending = false;
         let mut exception = ptr::null_mut();

@@ -46,7 +46,7 @@ struct Handed {
 }
 
 impl Handed {
-    /// The handle of a memory, the same at every call.
+    /// Returns the handle of a memory, the same at every call.
     fn handle_of(&mut self, memory: &Arc<Mutex<TraceMemory>>) -> u64 {
         self.memories.retain(|(_, memory)| memory.strong_count() > 0);
         let known = self
@@ -72,10 +72,10 @@ impl Handed {
 #[napi(custom_finalize)]
 pub struct NativeTraceMemory {
     memory: Arc<Mutex<TraceMemory>>,
-    /// What never changes: the event loop need not wait for the memory to know it.
+    /// Constant properties: reading them need not wait for the memory.
     method: Method,
     bounds: Options,
-    /// What the JavaScript engine knows of the memory's size.
+    /// The size of the memory as reported to the JavaScript engine.
     external: Arc<ExternalMemory>,
     queue: Arc<CallQueue>,
 }
@@ -112,7 +112,7 @@ pub struct NativeStoredWord {
     pub count: f64,
 }
 
-/// What was read of traces, to be compared and remembered.
+/// Traces that were read, to be compared and remembered.
 struct Batch {
     traces: Vec<(Words, Option<Label>)>,
     vectors: Vec<f32>,
@@ -137,7 +137,7 @@ impl Batch {
         })
     }
 
-    /// The entries. The memory refuses vectors of a wrong length.
+    /// Returns the entries. The memory refuses vectors of a wrong length.
     fn entries(&self) -> Vec<TraceEntry<'_>> {
         let length = self.vectors.len() / self.traces.len().max(1);
         let mut vectors = self.vectors.chunks(length.max(1));
@@ -157,7 +157,7 @@ pub struct NativePackedEntry<'env> {
     /// The bytes.
     #[napi(ts_type = "Uint8Array")]
     pub trace: Uint8ArraySlice<'env>,
-    /// What it is remembered by.
+    /// The label.
     pub label: Option<String>,
 }
 
@@ -224,7 +224,7 @@ impl NativeTraceMemory {
         Self::part_of(Arc::new(Mutex::new(memory)))
     }
 
-    /// An object for a memory that others may have too.
+    /// Creates an object for a memory that others may have too.
     fn part_of(memory: Arc<Mutex<TraceMemory>>) -> Self {
         let locked = lock_as_is(&memory);
         let (method, bounds) = (locked.method(), *locked.options());
@@ -276,12 +276,12 @@ impl NativeTraceMemory {
             .enqueue(env, call, external, &self.memory, TraceMemory::bytes, act)
     }
 
-    /// The memory itself, for who does not compare by it.
+    /// Returns the memory itself, for callers that do not compare by it.
     pub(super) fn shared(&self) -> Arc<Mutex<TraceMemory>> {
         Arc::clone(&self.memory)
     }
 
-    /// The memory itself.
+    /// Returns the memory itself.
     pub(super) fn share(&self) -> Memory {
         Memory::of_traces(Arc::clone(&self.memory), self.method)
     }
@@ -301,7 +301,7 @@ impl NativeTraceMemory {
 #[allow(clippy::cast_precision_loss)] // No memory holds or numbers 2^53 traces.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
 impl NativeTraceMemory {
-    /// An empty memory that compares by this method.
+    /// Creates an empty memory that compares by this method.
     #[napi(constructor, catch_unwind)]
     pub fn new(env: &Env, method: String, bounds: NativeBounds) -> Result<Self> {
         let method = Method::of_traces(&method)
@@ -309,9 +309,9 @@ impl NativeTraceMemory {
         Ok(Self::own(TraceMemory::new(method, bounds.into())))
     }
 
-    /// Compares traces with the memory, one after another, and remembers them unless it is only asked: all or none. Resolves to what
-    /// each is nearest to; null stands for an empty memory. `vectors` are the embeddings of all digests, one after another. Rejects
-    /// with `ERR_ABORTED` if the call was cancelled.
+    /// Compares traces with the memory, one after another, and remembers them unless the call only asks: all or none.
+    /// Resolves to the nearest trace of each; null stands for an empty memory. `vectors` are the embeddings of all digests,
+    /// one after another. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
     pub fn compare<'env>(
         &self,
@@ -334,8 +334,8 @@ impl NativeTraceMemory {
         })
     }
 
-    /// Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare` does, and with
-    /// `ERR_INVALID_ENTRY` for bytes that are not those of a trace.
+    /// Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare`
+    /// does, and with `ERR_INVALID_ENTRY` for bytes that are no packed trace.
     #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
     pub fn compare_and_add_packed<'env>(
         &self,
@@ -364,7 +364,7 @@ impl NativeTraceMemory {
         })
     }
 
-    /// The traces that are most similar to a packed one, the most similar first.
+    /// Returns the traces that are most similar to a packed one, the most similar first.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[]>")]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
     pub fn nearest_packed<'env>(
@@ -404,7 +404,7 @@ impl NativeTraceMemory {
         })
     }
 
-    /// The most similar traces, the most similar first.
+    /// Returns the most similar traces, the most similar first.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[]>")]
     pub fn nearest<'env>(
         &self,
@@ -427,7 +427,7 @@ impl NativeTraceMemory {
         lock_as_is(&HANDED).handle_of(&self.memory) as f64
     }
 
-    /// The memory with this handle; null if there is none, or none any more.
+    /// Returns the memory with this handle; null if it does not exist or no longer exists.
     #[napi(catch_unwind)]
     pub fn from_handle(handle: f64) -> Option<NativeTraceMemory> {
         let memory = lock_as_is(&HANDED).memory(handle as u64);
@@ -462,7 +462,7 @@ impl NativeTraceMemory {
         Ok(Some(object))
     }
 
-    /// The sequence numbers of the living traces: that of the oldest, and one more than that of the newest.
+    /// Returns the sequence numbers of the living traces: that of the oldest, and one more than that of the newest.
     #[napi(catch_unwind, ts_return_type = "[number, number]")]
     pub fn sequence(&self) -> Vec<f64> {
         let sequence = lock(&self.memory).sequence(Instant::now());
@@ -475,7 +475,7 @@ impl NativeTraceMemory {
         lock_as_is(&self.memory).committed_len(Instant::now()) as f64
     }
 
-    /// What traces are compared by.
+    /// The method by which traces are compared.
     #[napi(getter, catch_unwind)]
     pub fn method(&self) -> String {
         self.method.name().into()
@@ -496,7 +496,7 @@ impl NativeTraceMemory {
             .map(Into::into)
     }
 
-    /// Throws if traces with embeddings of this model do not compare with those here.
+    /// Throws if traces with embeddings of this model cannot be compared with those of this memory.
     #[napi(catch_unwind)]
     pub fn check_model(&self, env: &Env, model: NativeModelIdentity) -> Result<()> {
         let origin = Origin {
@@ -525,14 +525,15 @@ impl NativeTraceMemory {
         self.change(env, |memory, _| memory.clear())
     }
 
-    /// The state of the memory, to be saved.
+    /// Returns the state of the memory, to be saved.
     #[napi(catch_unwind)]
     pub fn snapshot(&self) -> NativeSnapshot {
         let snapshot = lock(&self.memory).snapshot(Instant::now(), SystemTime::now());
         NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
     }
 
-    /// The memory in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
+    /// Loads the memory in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was
+    /// cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceMemory>")]
     pub fn load(
         path: String,
@@ -544,7 +545,7 @@ impl NativeTraceMemory {
     }
 }
 
-/// The text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`.
+/// Returns the text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`.
 #[napi(catch_unwind)]
 pub fn trace_digest(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<String> {
     Ok(digest::of(&trace::read(env, trace, Some(Method::Full))?))

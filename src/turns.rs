@@ -17,7 +17,7 @@ use crate::{
     replies::{Replies, Ticket},
 };
 
-/// Hands calls on in their order. Those that come while a batch is open wait until it is closed.
+/// Hands calls on in their order. Calls that come while a batch is open wait until it is closed.
 #[derive(Default)]
 pub(super) struct Turns {
     /// The number of the open batch.
@@ -35,17 +35,17 @@ enum Waiting {
 }
 
 impl Turns {
-    /// The counter of the replies that have not been delivered yet.
+    /// Returns the counter of the replies that have not been delivered yet.
     pub(super) fn awaited(&self) -> &Rc<Cell<usize>> {
         &self.awaited
     }
 
-    /// Whether a reply that is known at once would overtake another.
+    /// Returns whether a reply that is known at once would overtake another.
     pub(super) fn is_awaited(&self) -> bool {
         self.awaited.get() > 0
     }
 
-    /// Whether a batch is open.
+    /// Returns whether a batch is open.
     pub(super) fn is_open(&self) -> bool {
         self.open.get().is_some()
     }
@@ -77,7 +77,7 @@ impl Turns {
         Ok(number)
     }
 
-    /// Closes the batch of this number, if it is open, and hands in what has waited for it.
+    /// Closes the batch of this number, if it is open, and hands on the calls that have waited for it.
     pub(super) fn close(&self, number: u64) {
         if self.open.get() != Some(number) {
             return;
@@ -98,8 +98,8 @@ impl Turns {
     }
 }
 
-/// The order of replies that JavaScript makes, because what they rest on lies in a store: each call takes a place, and its
-/// reply is given when those before it have been.
+/// The order of replies that JavaScript makes from the answers of a store: each call takes a place, and its reply follows
+/// the replies of all earlier places.
 pub(super) struct Places {
     /// The number of the next place.
     next: Cell<u64>,

@@ -1,4 +1,4 @@
-// `cleanPii` against the SDK's regular expressions; and with `strict`, its time, what it finds and what it should not have found.
+// `cleanPii` against the SDK's regular expressions; and with `strict`, its time, recall and false alarms.
 
 import { existsSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';

@@ -22,7 +22,7 @@ import { assertAgreement, DTYPES, load, missing, ORACLE, onOnnxRuntime, withScor
 const PASSAGES = 32;
 
 /**
- * What is timed on every side: `perTurn` traces of a kind, one after another.
+ * The operation that is timed on every side: `perTurn` traces of a kind, one after another.
  *
  * @typedef {object} Kind
  * @property {string} name
@@ -41,7 +41,7 @@ const KINDS = [
     rounds: [60, 10],
     targets: ({ wide }) => ({ fp32: atMost(0.95, 'x'), q8: atMost(wide ? 0.3 : 0.45, 'x') }),
   },
-  // The built-in engine has its rows, with their targets, among those of scoring.
+  // The built-in engine's rows, with their targets, are among the rows of scoring.
   { name: 'trace of 5 short steps', kind: 'short', perTurn: 8, rounds: [40, 8], targets: () => undefined },
   { name: 'real trace of 512 tokens', kind: 'long', perTurn: 2, rounds: [20, 6], targets: () => undefined },
 ];
@@ -82,7 +82,7 @@ export async function engines(bench) {
 }
 
 /**
- * Says in a line which engine is faster, in the rows that both have; empty if there is none.
+ * Names the faster engine in a line, by the rows that both have; empty without such rows.
  *
  * @param {Row[]} rows
  */
@@ -166,7 +166,7 @@ function sideNamed(sides, name) {
   return side;
 }
 
-/** Starts a process for each core that never rests, and returns what ends them. */
+/** Starts a process for each core that never rests, and returns the function that ends them. */
 function keepBusy() {
   const loops = Array.from({ length: os.availableParallelism() }, () =>
     spawn(process.execPath, ['--eval', 'for (;;);'], { stdio: 'ignore' }),

@@ -18,7 +18,7 @@ const rowName = (what, count) => `${what} ${count.toLocaleString('en')} x ${DIME
 
 const WORK = /** @type {const} */ (['save', 'load']);
 
-/** As fast as the disk, give or take what it takes to make a cache of the bytes. */
+/** As fast as the disk, give or take the time to make a cache of the bytes. */
 const TARGETS = { save: atMost(1.5, 'x'), load: atMost(2, 'x') };
 
 /** @param {import('../run.mjs').Bench} bench */
@@ -96,7 +96,7 @@ async function measure(directory, cache, rounds) {
 }
 
 /**
- * As a careful program writes: what is acknowledged is on the disk.
+ * As a careful program writes: acknowledged data is on the disk.
  *
  * @param {string} file
  * @param {Buffer} bytes

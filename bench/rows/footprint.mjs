@@ -1,4 +1,4 @@
-// What a process holds and does after a hundred traces.
+// The memory and the idle load of a process after a hundred traces.
 
 import { atMost, below, bounded, comparison, summarize, unavailable } from '../measure.mjs';
 import { assertScores, DTYPES, forDtypes, load, missing, ORACLE, withScorers } from './scorers.mjs';
@@ -39,7 +39,7 @@ export async function footprint(bench) {
         record(memory, side.name, (await side.ask('memory')) / 1e6);
       }
       assertScores(sides, scores);
-      // All at once: none of them should have anything to do.
+      // All at once: none of them should have any work.
       await Promise.all(
         sides.map(async (side) =>
           record(idle, side.name, 100 * (await side.ask('idle', { milliseconds: IDLE_MS }))),

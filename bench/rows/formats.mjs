@@ -1,10 +1,11 @@
-// What it adds to `kp-score --no-embedder` that traces are converted from another format, in two or three rows for each:
+// The cost of converting traces from another format, added to `kp-score --no-embedder`, in two or three rows for each:
 //
-// - the command on files of the format, against the same traces as ReasoningTraces. That is what its user waits for; of it, the
-//   format has a share: what has more bytes or records, or JSON within JSON, takes longer to parse whoever reads it.
+// - the command on files of the format, against the same traces as ReasoningTraces. That is the user's waiting time; the
+//   format has a share in it: a format with more bytes or records, or with JSON within JSON, takes longer to parse for any
+//   reader.
 // - for Claude Code the same on a file for each session, as it writes them, against files of a trace each.
-// - reading and scoring in one process, against parsing the same records and scoring the same traces. What is left is the reader's
-//   own. By the time of all processors: it does not depend on what else the machine does.
+// - reading and scoring in one process, against parsing the same records and scoring the same traces. The difference is
+//   the reader's own. By the time of all processors, which does not depend on other load.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -141,7 +142,7 @@ const WRITERS = {
 };
 
 /**
- * An id as programs make them: a short one would be found faster, or slower, than these are.
+ * Returns an id as programs make them: a short one would be found faster, or slower, than these are.
  *
  * @param {...number} of
  */
@@ -156,7 +157,7 @@ const attribute = (key, stringValue) => ({ key, value: { stringValue } });
 /** @typedef {{ message: string, call?: { name: string, input: object }, result?: string }} Turn */
 
 /**
- * The steps of a trace as turns of an agent: what it says, a call, and what comes of it.
+ * Returns the steps of a trace as turns of an agent: its message, a call, and the result.
  *
  * @param {ReasoningTrace} trace
  * @returns {Turn[]}
@@ -238,7 +239,7 @@ export async function formats(bench) {
 }
 
 /**
- * Writes runs in a format, and the traces that they become, all those that differ of which are returned.
+ * Writes runs in a format, and the traces that they become. Returns the distinct traces.
  *
  * @param {string} directory
  * @param {string} format
@@ -265,7 +266,7 @@ async function write(directory, format, count) {
 }
 
 /**
- * Writes what has one id to a file of its own; returns the files.
+ * Writes the records of one id to a file of its own; returns the files.
  *
  * @param {string} file of JSON Lines
  * @param {string} id the name of the field
@@ -287,7 +288,7 @@ function split(file, id) {
 }
 
 /**
- * How long the command takes for each trace, without its start.
+ * Returns how long the command takes for each trace, without its start.
  *
  * @param {string[]} files in one directory
  * @param {number} count
@@ -306,7 +307,7 @@ async function byCommand(files, count) {
 }
 
 /**
- * The time of all processors for each trace, in µs.
+ * Returns the time of all processors for each trace, in µs.
  *
  * @param {number} count
  * @param {(score: (trace: ReasoningTrace) => Promise<void>) => Promise<void>} work

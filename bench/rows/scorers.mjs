@@ -12,7 +12,7 @@ export const DTYPES = /** @type {const} */ (['fp32', 'q8']);
 /** @typedef {typeof DTYPES[number]} Dtype */
 
 /**
- * A value for each dtype.
+ * Returns a value for each dtype.
  *
  * @template T
  * @param {(dtype: Dtype) => T} make
@@ -41,14 +41,14 @@ export function missing(dtype) {
 const FIRST = { kind: 'short' };
 
 /**
- * What the side is called that computes `dtype` with our second engine.
+ * Returns the name of the side that computes `dtype` with our second engine.
  *
  * @param {Dtype} dtype
  */
 export const onOnnxRuntime = (dtype) => `${dtype} on ONNX Runtime`;
 
 /**
- * What a side computes with.
+ * Returns the number format of a side's model.
  *
  * @param {string} name
  */
@@ -73,7 +73,7 @@ export function withScorers(use, { bothEngines = false } = {}) {
 }
 
 /**
- * Loads `sides`, and makes sure that they are what their names say.
+ * Loads `sides`, and checks that their names are right.
  *
  * @param {Side[]} sides
  * @returns {Promise<Array<{ milliseconds: number, score: number }>>}
@@ -135,7 +135,7 @@ export function assertScores(sides, scores) {
 }
 
 /**
- * Throws if a number is further than `tolerance` from what is expected.
+ * Throws if a number is further than `tolerance` from the expected one.
  *
  * @param {string} name
  * @param {number[]} numbers

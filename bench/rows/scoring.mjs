@@ -73,7 +73,8 @@ export async function scoring(bench) {
 }
 
 /**
- * A row for each dtype: what `compare` makes of its rounds, or why it could not be measured.
+ * Returns a row for each dtype: the result that `compare` returns for its rounds, or the reason why it could not be
+ * measured.
  *
  * @param {Record<Dtype, string>} names
  * @param {Side[]} sides
@@ -200,7 +201,7 @@ async function measureLarge(sides, { rounds }) {
     { name: LARGE[1], megabytes: 1, target: atMost(1.2, 'x') },
     { name: LARGE[10], megabytes: 10, target: atMost(1.5, 'x') },
   ];
-  // More than 512 tokens are left of what is cut, so that it counts for the oracle as if it were whole.
+  // The shortened text still has more than 512 tokens, so that it counts for the oracle as if it were whole.
   const grown = large.map(({ megabytes }) => grownBy(megabytes, `${megabytes} MB`));
   await assertAgreement(
     sides,

@@ -1,4 +1,4 @@
-// `maxCosineSimilarity` against what else finds the most similar vector.
+// `maxCosineSimilarity` against other ways to find the most similar vector.
 
 import { atLeast, comparison, unavailable } from '../measure.mjs';
 import { interleave, Side, withSides } from '../side.mjs';
@@ -39,7 +39,7 @@ const rivals = [
 /** @type {Size[]} */
 const sizes = [
   { count: 1000, unit: 'µs', perMs: 1000, batchMs: 5, rounds: [40, 10] },
-  // One call takes a while there; what is aimed at is measured by `cargo bench`.
+  // One call takes a while there; `cargo bench` measures the target.
   { count: 100_000, unit: 'ms', perMs: 1, batchMs: 20, rounds: [10, 2] },
 ];
 

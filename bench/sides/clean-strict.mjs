@@ -11,7 +11,7 @@ import { serveCleaner } from './cleaner.mjs';
 
 const clean = (/** @type {string} */ text) => cleanPii(text, { strict: true });
 
-/** Folders of programs without secrets. Those of the cleaner itself are full of examples. */
+/** Folders of programs without secrets. The cleaner's own folders are full of examples. */
 const SOURCES = ['lib', 'cli', 'scripts', 'report', 'src', 'crates'];
 
 /**
@@ -31,7 +31,7 @@ const LINES = {
 };
 
 await serveCleaner(clean, {
-  /** How many secrets are planted, and of how many nothing is left. */
+  /** Returns how many secrets are planted, and of how many nothing is left. */
   recall() {
     const planted = [
       ...KEYS.flatMap(([, secret]) =>
@@ -47,7 +47,7 @@ await serveCleaner(clean, {
   },
 
   /**
-   * How many lines there are, and in how many `strict` replaces more than the SDK does.
+   * Returns how many lines there are, and in how many `strict` replaces more than the SDK does.
    *
    * @param {{ from: string }} lines
    */

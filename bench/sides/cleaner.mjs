@@ -1,4 +1,4 @@
-// What every side that cleans texts can be asked to do.
+// The tasks for every side that cleans texts.
 
 import { makeTrace } from '../workload.mjs';
 import { serve } from './serve.mjs';
@@ -44,7 +44,7 @@ function base64(length) {
 
 /**
  * @param {(text: string) => { cleaned: string, redactions: object[] }} clean
- * @param {Record<string, (input: any) => unknown>} [more] what only this side can be asked
+ * @param {Record<string, (input: any) => unknown>} [more] tasks for this side only
  */
 export function serveCleaner(clean, more = {}) {
   return serve({

@@ -1,5 +1,5 @@
-// What a user has without this package: transformers.js on the main thread, with its default session options,
-// and the arithmetic in JavaScript.
+// The alternative to this package: transformers.js on the main thread, with its default session options, and the arithmetic
+// in JavaScript.
 
 import { createRequire } from 'node:module';
 

@@ -1,4 +1,4 @@
-// What every side that scores can be asked to do.
+// The tasks for every side that scores.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -9,8 +9,8 @@ import { serve } from './serve.mjs';
 
 /**
  * @typedef {object} Scorer
- * @property {() => Promise<void>} load imports what the side needs
- * @property {() => Promise<object>} about what it is, for the report
+ * @property {() => Promise<void>} load imports the side's packages
+ * @property {() => Promise<object>} about its description, for the report
  * @property {(trace: ReasoningTrace) => Promise<number>} evaluate
  * @property {(traces: ReasoningTrace[]) => Promise<ArrayLike<number>>} evaluateAll
  * @property {() => void} clear empties the memory
@@ -73,7 +73,7 @@ export function serveScorer(scorer) {
     /** Resident memory in bytes. */
     memory: () => process.memoryUsage.rss(),
 
-    /** The part of a core that the process uses while it has nothing to do. */
+    /** Returns the part of a core that the process uses while it has nothing to do. */
     async idle({ milliseconds }) {
       const start = performance.now();
       const before = process.cpuUsage();
@@ -87,8 +87,8 @@ export function serveScorer(scorer) {
 const INTERVAL_MS = 1;
 
 /**
- * Samples the event loop with a timer of a millisecond. A loop that never sleeps would see more, but it would
- * take a core from what it watches.
+ * Samples the event loop with a timer of a millisecond. A loop that never sleeps would see more, but it would take a core
+ * from the measured code.
  *
  * @param {() => Promise<unknown>} action
  */
@@ -108,7 +108,7 @@ async function latenessDuring(action) {
   };
   timer = setTimeout(tick, INTERVAL_MS);
   await action();
-  // What blocked the loop until now shows in the next tick.
+  // A block of the loop until now shows in the next tick.
   await new Promise((resolve) => {
     ticked = () => resolve(undefined);
   });

@@ -1,4 +1,4 @@
-// What every side that searches vectors can be asked to do.
+// The tasks for every side that searches vectors.
 
 import { makeQueries, makeVectors } from '../workload.mjs';
 import { serve } from './serve.mjs';

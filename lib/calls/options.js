@@ -68,7 +68,7 @@ function readCallOptions(options, readers) {
 }
 
 /**
- * The option `signal`. As for `fetch`, null means no signal.
+ * Returns the option `signal`. As for `fetch`, null means no signal.
  *
  * @type {OptionReader<AbortSignal | undefined>}
  */

@@ -84,7 +84,7 @@ function readNeighbour(neighbour) {
 }
 
 /**
- * A neighbour with the parts of its similarity.
+ * Returns a neighbour with the parts of its similarity.
  *
  * @param {unknown} neighbour
  * @param {string | undefined} method

@@ -187,7 +187,7 @@ function addTraceTests(add, options, vectorOf) {
   }
 }
 
-/** The measure by its definition in docs/memory.md, in double precision. */
+/** The measure by its definition in crates/index/DESIGN.md, in double precision. */
 class Reference {
   /** @type {Array<{ label: string | null, words: Map<bigint, number>, vector: Float32Array | undefined }>} */
   #stored = [];

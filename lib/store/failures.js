@@ -58,7 +58,7 @@ function warn(message, error) {
 }
 
 /**
- * An error with a code.
+ * Returns an error with a code.
  *
  * @param {unknown} error
  */

@@ -1,4 +1,4 @@
-// Big-endian machines, of which s390x is one: not supported, and nobody can compile the encoder for them by mistake.
+// Big-endian machines, such as s390x: not supported, and nobody can compile the encoder for them by mistake.
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

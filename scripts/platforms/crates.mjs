@@ -13,7 +13,7 @@ import { execute, Impossible, logFile, workshop } from './tools.mjs';
 /** In single precision, of a component of an embedding. */
 const TOLERANCE = 1e-6;
 
-/** What an emulator computes in seconds. */
+/** The most tokens that an emulator embeds within seconds. */
 const MOST_TOKENS_EMULATED = 64;
 
 /** A test with a text of 512 tokens, which takes too long under emulation; the example has shorter ones. */
@@ -34,7 +34,7 @@ const ENCODER = ['-p', 'knowledgepulse-encoder'];
 export function crateChecks({ platform, target, cargo = 'cargo', env, emulated, kernels = hostKernels }) {
   /** @type {Record<string, string>} */
   const properties = {
-    // What fails here is not for the checkout to remember.
+    // The checkout need not remember failures of this run.
     PROPTEST_DISABLE_FAILURE_PERSISTENCE: '1',
     ...(emulated ? { PROPTEST_CASES: '4' } : {}),
   };
@@ -87,7 +87,7 @@ function countTests(log) {
  * @param {string} precision
  * @param {boolean} short
  * @param {string} log
- * @param {{ cargo: string, target?: string, env?: Record<string, string> }} [build] this machine's if there is none
+ * @param {{ cargo: string, target?: string, env?: Record<string, string> }} [build] this machine's by default
  */
 function embed(precision, short, log, { cargo, target, env } = { cargo: 'cargo' }) {
   const model = officialWeights();
@@ -113,7 +113,7 @@ function tokens(most) {
   return texts.map(({ tokens }) => `${tokens.join(' ')}\n`).join('');
 }
 
-/** The official `model.safetensors`, in the model package or in the Python package that it is made from. */
+/** Returns the official `model.safetensors`, in the model package or in the Python package that it is made from. */
 function officialWeights() {
   const library = path.join(root, 'model', '.venv', 'lib');
   const pythons = existsSync(library) ? readdirSync(library) : [];

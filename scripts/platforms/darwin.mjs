@@ -10,7 +10,7 @@ const platform = 'darwin';
 const TARGETS = ['aarch64-apple-darwin', 'x86_64-apple-darwin'];
 const directory = path.join(workshop, platform);
 
-/** What an addon may need: what every macOS has. The functions of Node.js are looked up as it is loaded. */
+/** The libraries that an addon may need: every macOS has them. The functions of Node.js are looked up as it is loaded. */
 const SYSTEM = /^\/usr\/lib\/(libSystem\.B|libiconv\.2|libcharset\.1)\.dylib$/;
 
 /** @param {string} target */
@@ -25,7 +25,7 @@ function link(target) {
     [`CARGO_TARGET_${target.toUpperCase().replaceAll('-', '_')}_RUSTFLAGS`]: `-L native=${iconv()}`,
     // It takes a program that Debian's compiler does not bring.
     CARGO_PROFILE_RELEASE_STRIP: 'none',
-    // Nothing runs it, and what is not optimised needs no less of the system.
+    // Nothing runs it, and an unoptimised build needs no less of the system.
     CARGO_PROFILE_RELEASE_OPT_LEVEL: '0',
     CARGO_PROFILE_RELEASE_LTO: 'off',
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS: '16',
@@ -44,7 +44,7 @@ function link(target) {
   return `linked, not run; needs ${needed.filter((name) => SYSTEM.test(name)).join(' and ')}`;
 }
 
-/** The name of a library that every macOS has, for the linker alone. */
+/** Returns the name of a library that every macOS has, for the linker alone. */
 function iconv() {
   const folder = path.join(directory, 'libraries');
   mkdirSync(folder, { recursive: true });

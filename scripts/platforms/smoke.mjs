@@ -1,4 +1,4 @@
-// The packed packages in the Node.js of another platform: what they compute is compared with this machine's.
+// The packed packages in the Node.js of another platform: their results are compared with this machine's.
 
 import { spawn } from 'node:child_process';
 import {
@@ -21,7 +21,7 @@ import { attempt, logFile, workshop } from './tools.mjs';
 /** @import { Check } from './tools.mjs' */
 
 /**
- * How to run a program in the Node.js of a platform: the command, and the arguments before those of Node.js.
+ * How to run a program in the Node.js of a platform: the command, and its arguments before Node.js's own.
  *
  * @typedef {object} Runner
  * @property {string} command
@@ -69,7 +69,7 @@ export function makeProject(platform, tarballs) {
 }
 
 /**
- * The checks of a package in the Node.js of a platform.
+ * Returns the checks of a package in the Node.js of a platform.
  *
  * @param {string} platform
  * @param {() => Runner & { project: string }} getRunner called once the package is there
@@ -167,7 +167,7 @@ export function smokeChecks(platform, getRunner, { kernels = () => [''] } = {}) 
 }
 
 /**
- * The check of a file that another has opened for itself alone, which only Windows knows.
+ * Returns the check of a file that another has opened for itself alone, which only Windows knows.
  *
  * @param {string} platform
  * @param {() => Runner & { project: string }} getRunner
@@ -195,7 +195,7 @@ export function aloneCheck(platform, getRunner) {
   };
 }
 
-/** The small model loads sooner, and what these cases are about is the same. */
+/** The small model loads sooner, and these cases test the same with it. */
 const QUICK = { KNOWLEDGEPULSE_DTYPE: 'q8' };
 
 /** All kernels that the built-in engine has for x86-64. */
@@ -246,7 +246,7 @@ function readResult(file) {
 const references = new Map();
 
 /**
- * What this machine computes in the same case.
+ * This machine's result of the same case.
  *
  * @param {Record<string, string>} env
  */
@@ -261,7 +261,7 @@ function hostScores(env) {
 }
 
 /**
- * What a case gives on this machine.
+ * Returns a case's result on this machine.
  *
  * @param {string} name
  * @param {Record<string, string>} env
@@ -279,7 +279,7 @@ function hostResult(name, env) {
 /** @type {string[] | undefined} */
 let kernelsHere;
 
-/** The kernels of the built-in engine that this machine's processor has. */
+/** Returns the kernels of the built-in engine that this machine's processor has. */
 export function hostKernels() {
   kernelsHere ??= KERNELS.filter(
     (kernel) => hostResult('status', { ...QUICK, KNOWLEDGEPULSE_KERNEL: kernel })?.available,
@@ -316,7 +316,7 @@ function describeDistances(compared) {
 }
 
 /**
- * The greatest difference; NaN if there are not as many numbers, or one is no number.
+ * Returns the greatest difference; NaN if there are not as many numbers, or one is no number.
  *
  * @param {number[]} found
  * @param {number[]} expected

@@ -1,4 +1,4 @@
-// What the tests of the platforms share: packages that they install, compilers, and checks.
+// The helpers that the tests of the platforms share: packages that they install, compilers, and checks.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -24,19 +24,19 @@ export const workshop = path.join(root, 'target', 'platforms');
 export class Impossible extends Error {}
 
 /**
- * A check. Where an essential one does not pass, those after it cannot be done.
+ * A check. If an essential one fails, the checks after it cannot be done.
  *
  * @typedef {object} Check
  * @property {string} name
  * @property {boolean} [essential]
- * @property {() => string | void} run returns what there is to say about it; throws an error if it fails, and {@link Impossible}
- * if it cannot be done here
+ * @property {() => string | void} run returns a remark; throws an error if it fails, and {@link Impossible} if it cannot be
+ * done here
  */
 
 /** @typedef {{ platform: string, checks: Check[] }} Platform */
 
 /**
- * Installs those of Debian's packages that are missing; a name may end in `:` and an architecture.
+ * Installs the missing ones of Debian's packages; a name may end in `:` and an architecture.
  *
  * @param {string[]} packages
  */
@@ -96,7 +96,8 @@ function isInstalled(name) {
 }
 
 /**
- * The variables that have cargo compile with Debian's `rustc-web`, which knows more targets than a toolchain of rustup brings.
+ * Returns the variables that have cargo compile with Debian's `rustc-web`, which knows more targets than a toolchain of
+ * rustup brings.
  *
  * @param {{ sources?: boolean }} [options] `sources`: the standard library is compiled too, because Debian has none for the target
  */
@@ -169,7 +170,7 @@ export function fetchNode(platform) {
 /**
  * @typedef {object} Options
  * @property {string} log the file that gets the output
- * @property {Record<string, string>} [env] variables to add to those of this process
+ * @property {Record<string, string>} [env] variables to add to this process's
  * @property {string} [cwd] the checkout by default
  * @property {number} [minutes] how long it may take: 10 by default
  */
@@ -189,7 +190,7 @@ export function execute(command, args, options) {
 }
 
 /**
- * Runs a command to its end, whatever that is.
+ * Runs a command to its end, however it ends.
  *
  * @param {string} command
  * @param {string[]} args
@@ -212,7 +213,7 @@ export function attempt(command, args, { log, env, cwd = root, minutes = 10 }) {
 }
 
 /**
- * Where the output of a check goes.
+ * Returns where the output of a check goes.
  *
  * @param {string} name
  */
@@ -221,7 +222,7 @@ export function logFile(name) {
 }
 
 /**
- * Removes what earlier checks of a platform have printed.
+ * Removes the output of earlier checks of a platform.
  *
  * @param {string} platform
  */

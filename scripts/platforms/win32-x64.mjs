@@ -1,4 +1,4 @@
-// win32-x64: built with MinGW for this test alone, because what is published needs Microsoft's tools, and run under Wine.
+// win32-x64: built with MinGW for this test alone, because the published addon needs Microsoft's tools, and run under Wine.
 
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -21,7 +21,7 @@ const directory = path.join(workshop, platform);
 /** @type {import('./smoke.mjs').Runner & { project: string }} */
 let runner;
 
-/** Wine writes its settings here, and nothing about what it lacks. */
+/** Wine writes its settings here, and is silent about missing parts. */
 const wine = {
   WINEPREFIX: path.join(directory, 'wine'),
   WINEDEBUG: '-all',

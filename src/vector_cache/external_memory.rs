@@ -18,7 +18,7 @@ pub(crate) struct ExternalMemory(AtomicUsize);
 const COLLECTED: usize = usize::MAX;
 
 impl ExternalMemory {
-    /// Tells the engine how many bytes are held, unless that differs by less than [`WORTH_TELLING`] from what it was told.
+    /// Reports to the engine how many bytes are held, if that differs by at least [`WORTH_TELLING`] from the last report.
     pub(crate) fn tell(&self, env: Env, bytes: usize) -> Result<()> {
         let told = self.0.load(Ordering::Relaxed);
         // A call may end after the object was collected.

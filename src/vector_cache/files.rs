@@ -50,7 +50,7 @@ impl NativeSnapshot {
 }
 
 impl NativeSnapshot {
-    /// The state that `write` writes.
+    /// Returns the state that `write` writes.
     pub(crate) fn of(write: impl FnOnce(&Path, &Call) -> error::Result<()> + Send + 'static) -> Self {
         Self {
             write: Some(Box::new(write)),
@@ -104,7 +104,7 @@ pub struct Load<M> {
 }
 
 impl<M: Loadable> Load<M> {
-    /// The bounds replace those of the file; they are non-negative.
+    /// The given bounds, which are non-negative, replace the file's.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
     pub(crate) fn of(
         path: String,

@@ -46,7 +46,7 @@ pub struct NativeVectorCache {
     cache: Arc<SharedCache>,
     /// The bounds of the cache, which never change: the event loop need not wait for the cache to know them.
     bounds: Options,
-    /// What the JavaScript engine knows of the cache's size. `None` if others hold the cache anyway.
+    /// The size of the cache as reported to the JavaScript engine; `None` if another object already reports it.
     external: Option<Arc<ExternalMemory>>,
     /// Calls that were made and have not begun.
     queue: Arc<CallQueue>,
@@ -59,7 +59,7 @@ impl ObjectFinalize for NativeVectorCache {
 }
 
 impl NativeVectorCache {
-    /// A cache that lives as long as this object.
+    /// Creates a cache that lives as long as this object.
     fn own(cache: VectorCache) -> Self {
         Self {
             bounds: *cache.options(),
@@ -69,7 +69,7 @@ impl NativeVectorCache {
         }
     }
 
-    /// A handle to an existing cache that does not depend on it.
+    /// Creates a handle to an existing cache that does not depend on it.
     pub(super) fn shared(cache: Arc<SharedCache>) -> Self {
         let bounds = *lock(&cache).options();
         Self {
@@ -80,17 +80,17 @@ impl NativeVectorCache {
         }
     }
 
-    /// The cache itself.
+    /// Returns the cache itself.
     pub(super) fn share(&self) -> Arc<SharedCache> {
         Arc::clone(&self.cache)
     }
 
-    /// Whether the cache lives on without this object.
+    /// Returns whether the cache lives on without this object.
     pub(super) fn is_shared(&self) -> bool {
         self.external.is_none()
     }
 
-    /// The bounds of the cache.
+    /// Returns the bounds of the cache.
     pub(super) fn bounds(&self) -> Options {
         self.bounds
     }
@@ -135,7 +135,7 @@ impl NativeVectorCache {
 #[allow(clippy::cast_precision_loss)] // No cache holds or numbers 2^53 vectors.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
 impl NativeVectorCache {
-    /// An empty cache.
+    /// Creates an empty cache.
     #[napi(constructor, catch_unwind)]
     pub fn new(bounds: NativeBounds) -> Self {
         Self::own(VectorCache::new(bounds.into()))
@@ -165,7 +165,7 @@ impl NativeVectorCache {
         appended.map_err(|error| throw(env, &error))
     }
 
-    /// The largest cosine similarity to a vector in the cache.
+    /// Returns the largest cosine similarity to a vector in the cache.
     #[napi(catch_unwind)]
     pub fn max_cosine_similarity(
         &self,
@@ -180,7 +180,7 @@ impl NativeVectorCache {
         similarity.map_err(|error| throw(env, &error))
     }
 
-    /// The most similar vectors, the most similar first.
+    /// Returns the most similar vectors, the most similar first.
     #[napi(catch_unwind)]
     pub fn nearest(
         &self,
@@ -199,8 +199,8 @@ impl NativeVectorCache {
     }
 
     /// Compares entries of one model and method with the cache, one after another, and adds them: all or none. Resolves to
-    /// what each of their vectors is nearest to; null stands for an empty cache. `vectors` are those of the entries, one
-    /// after another. Rejects with `ERR_ABORTED` if the call was cancelled.
+    /// the nearest entry of each vector; null stands for an empty cache. `vectors` are the vectors of the entries, one after
+    /// another. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<(NativeStoredNeighbour | null)[][]>")]
     pub fn compare_and_add<'env>(
         &self,
@@ -261,13 +261,13 @@ impl NativeVectorCache {
         })
     }
 
-    /// How many vectors live once the calls before this one are done.
+    /// Returns how many vectors live once the calls before this one are done.
     #[napi(catch_unwind, ts_return_type = "Promise<number>")]
     pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
         self.enqueue(env, call, |cache, now| Ok(cache.len(now) as f64))
     }
 
-    /// The sequence numbers of the living vectors.
+    /// Returns the sequence numbers of the living vectors.
     #[napi(catch_unwind)]
     pub fn sequence(&self) -> Sequence {
         let (mut cache, now) = self.lock();
@@ -322,7 +322,7 @@ impl NativeVectorCache {
         lock(&self.cache).method().map(ToOwned::to_owned)
     }
 
-    /// Throws if vectors of this model and method do not compare with those here.
+    /// Throws if vectors of this model and method cannot be compared with those of this cache.
     #[napi(catch_unwind)]
     pub fn check_origin(
         &self,
@@ -348,7 +348,7 @@ impl NativeVectorCache {
         self.change(env, |cache, _| cache.clear())
     }
 
-    /// The state of the cache, to be saved.
+    /// Returns the state of the cache, to be saved.
     #[napi(catch_unwind)]
     pub fn snapshot(&self) -> NativeSnapshot {
         let (mut cache, now) = self.lock();
@@ -356,7 +356,7 @@ impl NativeVectorCache {
         NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
     }
 
-    /// The cache in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
+    /// Loads the cache in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeVectorCache>")]
     pub fn load(
         path: String,

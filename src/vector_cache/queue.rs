@@ -31,8 +31,9 @@ struct Calls {
 }
 
 impl CallQueue {
-    /// Has `act` work on a memory away from the event loop, after the calls made before; the promise is settled after those of
-    /// theirs, and `external` is told how many bytes the memory has then. It is not done for a call that was cancelled by then.
+    /// Runs `act` on a memory away from the event loop, after all earlier calls. The promise is settled after the promises
+    /// of these calls, and `external` then gets the size of the memory in bytes. A call that is cancelled by then is left
+    /// out.
     pub(crate) fn enqueue<'env, M: Shared + Send + 'static, T: ToNapiValue + Send + 'static>(
         self: &Arc<Self>,
         env: &'env Env,

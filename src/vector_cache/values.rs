@@ -1,4 +1,4 @@
-//! What a cache and JavaScript hand to one another.
+//! The values that a cache and JavaScript exchange.
 
 use napi_derive::napi;
 
@@ -15,7 +15,7 @@ use knowledgepulse_trace::label::Label;
 /// An entry of a call, whose vectors come in one array.
 #[napi(object, object_to_js = false)]
 pub struct NativeEntry {
-    /// What it is remembered by.
+    /// The label.
     pub label: Option<String>,
     /// How many vectors it has.
     pub vectors: u32,
@@ -28,16 +28,16 @@ pub struct NativeNeighbour {
     pub index: f64,
     /// The cosine similarity.
     pub similarity: f64,
-    /// What it was added with.
+    /// The label with which the entry was added.
     pub label: Option<String>,
 }
 
-/// What a store has nearest to a vector or a trace.
+/// The nearest entry of a store to a vector or a trace.
 #[napi(object, use_nullable = true)]
 pub struct NativeStoredNeighbour {
     /// Its label.
     pub label: Option<String>,
-    /// The cosine similarity of vectors; of traces what the parts make together.
+    /// The cosine similarity of vectors; for traces, the combined similarity.
     pub similarity: f64,
     /// The cosine of the weighted words, of traces.
     pub lexical: Option<f64>,
@@ -48,7 +48,7 @@ pub struct NativeStoredNeighbour {
 }
 
 impl NativeStoredNeighbour {
-    /// The novelty of what is nearest to it.
+    /// Returns the novelty of the nearest entry's trace.
     pub(crate) fn novelty(self) -> Novelty {
         let label = self.label.map(Label::from);
         match (self.lexical, self.contained) {
@@ -80,7 +80,7 @@ pub struct Sequence {
 pub struct NativeModelIdentity {
     /// Its name.
     pub model: String,
-    /// What its weights are stored in.
+    /// The number format of the weights.
     pub dtype: String,
 }
 

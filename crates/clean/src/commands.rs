@@ -155,7 +155,7 @@ pub(super) fn options_of_commands(letters: &[u8]) -> Ranges {
     ranges
 }
 
-/// The secret in an option's own word: `-phunter2`, `-uuser:hunter2`, `--user=user:hunter2`.
+/// Returns the secret in an option's own word: `-phunter2`, `-uuser:hunter2`, `--user=user:hunter2`.
 fn glued(letters: &[u8], range: Range<usize>, options: &[(&str, Form)]) -> Option<Range<usize>> {
     let text = &letters[range.clone()];
     let (option, form) = options.iter().find(|(option, form)| {
@@ -269,7 +269,7 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         if value == name_end {
             continue;
         }
-        // A page of help says in the next column what the option is for.
+        // A page of help explains the option in the next column.
         let is_help = letters[name_end..value]
             .iter()
             .filter(|letter| **letter == b' ')
@@ -313,7 +313,7 @@ fn value_of_word(letters: &[u8], name: Range<usize>, start: usize) -> Option<Ran
     (is_argument(text) && is_one).then_some(value)
 }
 
-/// The word that begins at `start`, without its quotes.
+/// Returns the word that begins at `start`, without its quotes.
 fn argument(letters: &[u8], start: usize) -> Range<usize> {
     let limit = (start + MOST_SECRET_LETTERS).min(letters.len());
     let letters = &letters[..limit];
@@ -351,7 +351,7 @@ fn is_argument(value: &[u8]) -> bool {
         && !is_placeholder(value)
 }
 
-/// What a sentence says of a secret, and what stands in `.netrc`: `password is hunter2`, `password hunter2`, `identified by 'hunter2'`.
+/// Sentences with a secret, and lines of `.netrc`: `password is hunter2`, `password hunter2`, `identified by 'hunter2'`.
 pub(super) fn said(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     const ALGORITHMS: &[&str] = &[
         "argon2", "base64", "md5", "oauth2", "pbkdf2", "sha", "utf", "http", "bcrypt", "scrypt", "v1", "v2",
@@ -384,13 +384,13 @@ pub(super) fn said(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
     (is_spoken && has_letter && is_argument(text) && !is_small_number(text)).then_some(value)
 }
 
-/// The password of a machine in `.netrc`, which can be a word.
+/// Returns the password of a machine in `.netrc`, which can be a word.
 pub(super) fn machine_password(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let value = argument(letters, found.end);
     is_argument(&letters[value.clone()]).then_some(value)
 }
 
-/// The last field of a line of `.pgpass`.
+/// Returns the last field of a line of `.pgpass`.
 pub(super) fn password_of_line(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let length = letters[found.clone()]
         .iter()
@@ -402,7 +402,7 @@ pub(super) fn password_of_line(letters: &[u8], found: Range<usize>) -> Option<Ra
     (!is_marked(text) && !is_placeholder(text) && !is_keyword(text)).then_some(value)
 }
 
-/// What is written to the standard input of a command that takes a password there: `echo hunter2 | sudo -S …`.
+/// Texts that are written to the standard input of a command that takes a password there: `echo hunter2 | sudo -S …`.
 pub(super) fn piped(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let mut start = skip(letters, found.start, is_word);
     start = skip(letters, start, |letter| letter == b' ');

@@ -1,4 +1,4 @@
-//! A cleaner that a person has set up: with rules of their own, values that stay, pseudonyms, and a list of what was found.
+//! A cleaner with settings of its user: rules, values that stay, pseudonyms, and a list of findings.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,7 +19,7 @@ pub struct Finding {
     pub name: String,
     /// Where it begins in its text, in UTF-16 code units.
     pub start: usize,
-    /// Which child of which child of a JSON value the text is; empty for a text by itself.
+    /// The path of child indexes to the text in a JSON value; empty for a text by itself.
     pub pointer: Vec<usize>,
     /// The same as a path: `.steps[3].input`.
     pub path: String,
@@ -52,7 +52,7 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
-    /// Creates a cleaner that finds what the options say.
+    /// Creates a cleaner with the options.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Cleaner {
         types
     }
 
-    /// Adds a rule: what matches the expression, or the expression's first group, becomes `[REDACTED:<name>]`.
+    /// Adds a rule: each match of the expression, or of the expression's first group, becomes `[REDACTED:<name>]`.
     ///
     /// # Errors
     /// If the expression is malformed, or names something else than ASCII.
@@ -102,7 +102,8 @@ impl Cleaner {
         Ok(())
     }
 
-    /// Makes the cleaner number what it replaces, as long as it lives: `[REDACTED:email-1]` is the same address wherever it stands.
+    /// Makes the cleaner number the texts that it replaces, as long as it lives: `[REDACTED:email-1]` is the same address
+    /// wherever it stands.
     pub fn use_pseudonyms(&mut self) {
         self.pseudonyms.get_or_insert_default();
     }
@@ -113,7 +114,8 @@ impl Cleaner {
         crate::clean(text, self.options, &mut redactions, &Call::default(), Some(self))
     }
 
-    /// Cleans every string of a JSON value; of a trace, all but those that identify it. UUIDs stay, except under the name of a secret.
+    /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name
+    /// of a secret.
     ///
     /// # Errors
     /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels or has more than ten million values.
@@ -121,12 +123,12 @@ impl Cleaner {
         trace::clean_json(value, self.options, self)
     }
 
-    /// Returns what was found since the last call.
+    /// Returns the findings since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         mem::take(&mut self.findings)
     }
 
-    /// Replaces what the person's own rules match.
+    /// Replaces the matches of the user's rules.
     pub(crate) fn apply_rules(&mut self, text: &mut Text) {
         for rule in mem::take(&mut self.rules) {
             let matches = rule.expression.captures_iter(text.letters());
@@ -153,11 +155,11 @@ impl Cleaner {
         text.replace(&ranges, &markers);
     }
 
-    /// Records a finding, and returns what replaces it.
+    /// Records a finding, and returns its marker.
     fn found(&mut self, text: &Text, range: &Range<usize>, before: &str, name: &str) -> String {
         let units = &text.units()[range.clone()];
         let start = text.original(range.start);
-        // What is replaced together with more around it is one finding.
+        // A match that is replaced together with the text around it is one finding.
         if text.letters()[range.clone()]
             .windows(MARKER.len())
             .any(|part| part == MARKER)
@@ -243,7 +245,7 @@ fn compiled(expression: &str) -> std::result::Result<Regex, InvalidExpression> {
         })
 }
 
-/// A value without the quotes or the white space around it.
+/// Returns a value without the quotes or the white space around it.
 fn without_quotes<T: Copy + Into<u32>>(value: &[T]) -> &[T] {
     let is_around = |letter: &T| matches!((*letter).into(), 0x20 | 0x22 | 0x27 | 0x60);
     let start = value.iter().take_while(|letter| is_around(letter)).count();

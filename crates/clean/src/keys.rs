@@ -1,6 +1,6 @@
-//! Keys that are told by themselves, and that the rules of Betterleaks in [`crate::providers`] do not know: by a prefix, or by an alphabet
-//! and lengths that nothing else has. Formats are those that the providers document. A key that is longer than usual is replaced to its end,
-//! because what is left of a secret is still one, so most lengths are lower bounds.
+//! Keys that are recognised by themselves, and that the rules of Betterleaks in [`crate::providers`] do not know: by a
+//! prefix, or by an alphabet and lengths of their own. The formats are documented by the providers. A key that is longer
+//! than usual is replaced to its end, because the rest of a secret is still one, so most lengths are lower bounds.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -124,8 +124,9 @@ fn cut_off(letters: &[u8], begun: Range<usize>) -> Option<Range<usize>> {
     (end > begun.end).then_some(begun.start..end)
 }
 
-/// The end of the lines of Base64 that begin at `start`, or after the headers of a PEM block there; `start` if there are none. Between lines
-/// stand white space, also as it is written in a JSON string, and what a diff or a program puts around lines.
+/// Returns the end of the lines of Base64 that begin at `start`, or after the headers of a PEM block there; `start` without
+/// any. Between lines stand white space, also as it is written in a JSON string, and the marks that a diff or a program puts
+/// around lines.
 fn base64_end(letters: &[u8], start: usize, limit: usize) -> usize {
     const LEAST: usize = 16;
     let of_base64 = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'=');
@@ -166,7 +167,7 @@ fn base64_end(letters: &[u8], start: usize, limit: usize) -> usize {
     end
 }
 
-/// Whether a short run of letters after Base64 is a word of a text, and not its last line.
+/// Returns whether a short run of letters after Base64 is a word of a text, and not its last line.
 fn is_word_of_prose(letters: &[u8]) -> bool {
     letters.len() < 16 && !letters.ends_with(b"=") && !is_mixed(letters)
 }
@@ -210,7 +211,7 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
     ranges
 }
 
-/// What stands after the last `=` of an assignment.
+/// Returns the text after the last `=` of an assignment.
 pub(super) fn after_separator(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let separator = letters[found.clone()]
         .iter()
@@ -221,7 +222,7 @@ pub(super) fn after_separator(letters: &[u8], found: Range<usize>) -> Option<Ran
     Some(start..found.end)
 }
 
-/// A bearer token that is too short for the SDK, or whose scheme has small letters.
+/// Returns a bearer token that is too short for the SDK, or whose scheme has small letters.
 pub(super) fn short_bearer_token(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let start = skip(letters, found.start, is_word);
     let token = skip(letters, start, is_white_space)..found.end;

@@ -1,4 +1,4 @@
-//! What is found, in the order in which it is looked for: the SDK's fourteen kinds, and between them those that the SDK misses.
+//! The kinds of findings, in the order of the search: the SDK's fourteen kinds, and between them kinds that the SDK misses.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct Kind {
     /// The type.
     pub(super) name: &'static str,
-    /// What stands between the marker and what stays of the match.
+    /// The text between the marker and the rest of the match.
     pub(super) before: &'static str,
     /// Whether it says who somebody is or where; all others are secrets.
     pub(super) is_identifier: bool,
@@ -22,7 +22,7 @@ pub(super) struct Kind {
     pub(super) is_strict: bool,
     /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit.
     pub(super) needs: &'static [u8],
-    /// Finds what is to be replaced, in linear time, in the letters of a text.
+    /// Finds the ranges to replace, in linear time, in the letters of a text.
     pub(super) find: fn(&[u8]) -> Ranges,
 }
 
@@ -61,7 +61,8 @@ macro_rules! matches_of {
     };
 }
 
-/// Finds the matches of an expression, and has a function check each and tell which part of it, or what behind it, is replaced.
+/// Finds the matches of an expression. A function checks each, and returns the part of it, or the text behind it, to
+/// replace.
 macro_rules! checked {
     ($check:expr, $($part:expr),+) => {
         |letters| {
@@ -78,12 +79,12 @@ macro_rules! checked {
     };
 }
 
-/// Neither white space nor what ends a value.
+/// Neither white space nor the end of a value.
 const NO_SPACE: &str = r#"[^\s\x80'"`,;)}\]]"#;
 
-/// All kinds: type, needed letters, expression and check. Those of the SDK are numbered as in its documentation.
+/// All kinds: type, needed letters, expression and check. The SDK's kinds are numbered as in its documentation.
 ///
-/// What is strict stands where the kinds around it neither cut it in two nor are cut by it: connection strings and bearer
+/// A strict kind stands where the kinds around it neither cut it in two nor are cut by it: connection strings and bearer
 /// tokens are replaced whole first, and secrets and card numbers before the identifiers that their digits resemble.
 pub(super) static KINDS: &[Kind] = &[
     // As 1, but of one in a JSON string not the backslash before the closing quote.
@@ -131,7 +132,7 @@ pub(super) static KINDS: &[Kind] = &[
     if_strict(secret("api_key", b"", providers::keys)),
     if_strict(secret("api_key", b"", keys::provider_keys)),
     if_strict(secret("api_key", b"0", keys::other_keys)),
-    // Keys and signatures that only what they are assigned to tells.
+    // Keys and signatures that are recognised only by the name that they are assigned to.
     if_strict(secret(
         "api_key",
         b"",
@@ -276,7 +277,7 @@ fn bearer_tokens(letters: &[u8]) -> Ranges {
     while let Some(found) = EXPRESSION.find_at(letters, from) {
         let space = found.start() + b"Bearer".len();
         let token = skip(letters, space, is_white_space);
-        // With less white space, what follows would begin with white space: backtracking finds nothing else.
+        // With less white space, the token would begin with white space: backtracking finds nothing else.
         from = if letters[token..].starts_with(b"kp_") {
             token
         } else {
@@ -287,10 +288,11 @@ fn bearer_tokens(letters: &[u8]) -> Ranges {
     ranges
 }
 
-/// `\b(?:password|…)\s*[=:]\s*(?!\[REDACTED)(?:'[^'"]*'|"[^'"]*"|[^\s'"`,;)}[\]]{2,})` in any case, of which the value is replaced.
+/// `\b(?:password|…)\s*[=:]\s*(?!\[REDACTED)(?:'[^'"]*'|"[^'"]*"|[^\s'"`,;)}[\]]{2,})` in any case; the value is replaced.
 ///
-/// Goes from separator to separator, which are rarer than what the names begin with. The look-ahead has nothing to refuse: no value begins
-/// with `[`, and with less white space before it the value would begin with white space, which none does either.
+/// Goes from separator to separator, which are rarer than the beginnings of the names. The look-ahead has nothing to refuse:
+/// no value begins with `[`, and with less white space before it the value would begin with white space, which no value does
+/// either.
 fn passwords(letters: &[u8]) -> Ranges {
     const NAMES: &[&str] = &[
         "password",

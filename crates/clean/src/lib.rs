@@ -1,8 +1,8 @@
 //! Replaces secrets and personal data in texts by `[REDACTED:<type>]`, as the SDK's `cleanPii` does, to the character.
 //!
-//! The SDK applies fourteen regular expressions, one after another, each to the result of the one before ([`kinds`]). Some of
-//! them backtrack: on 80,000 characters without an `@` the one for e-mail addresses takes seconds. Here an expression is run
-//! by an automaton, or is a loop that never goes back, so time grows linearly with the text, whatever that is.
+//! The SDK applies fourteen regular expressions, one after another, each to the result of the one before ([`kinds`]). Some
+//! of them backtrack: on 80,000 characters without an `@` the one for e-mail addresses takes seconds. Here an automaton runs
+//! an expression, or a loop that never goes back replaces it, so time grows linearly with any text.
 //!
 //! Texts are JavaScript's: UTF-16 code units, which may be lone surrogates ([`text`]).
 
@@ -27,13 +27,13 @@ use knowledgepulse_error::{Call, Error, Result, fault};
 use names::{is_secret, is_secret_name};
 use text::Text;
 
-/// What is to be found.
+/// The kinds of findings that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Whether identifiers (e-mail addresses, telephone numbers, IP addresses, home directories) are replaced as well as
     /// secrets. They are, except at the SDK's level `private`.
     pub identifiers: bool,
-    /// Whether what the SDK does not know is found too.
+    /// Whether to find kinds that the SDK does not know.
     pub strict: bool,
 }
 
@@ -64,14 +64,14 @@ impl Redactions {
         }
     }
 
-    /// The types and counts.
+    /// Returns the types and counts.
     #[must_use]
     pub fn as_slice(&self) -> &[Redaction] {
         &self.0
     }
 }
 
-/// Cleans a text. Returns the clean text, or `None` if there is nothing to replace in it, and what was replaced.
+/// Cleans a text. Returns the clean text, or `None` if there is nothing to replace in it, and the replacements.
 #[must_use]
 pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redactions) {
     let mut redactions = Redactions::default();
@@ -80,7 +80,7 @@ pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redaction
     (cleaned, redactions)
 }
 
-/// Does what [`clean_pii`] does in a call that can be cancelled.
+/// Does the same as [`clean_pii`] in a call that can be cancelled.
 ///
 /// # Errors
 /// [`Error::Aborted`] if the call was cancelled.

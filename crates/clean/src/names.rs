@@ -1,8 +1,9 @@
 //! Secrets that are told by the name that they are assigned to: `DB_PASSWORD=…`, `"apiKey": "…"`, `<password>…</password>`,
 //! `os.environ["TOKEN"] = "…"`, `Authorization: Token …`, `Cookie: session=…`.
 //!
-//! An expression for all of these would have to try each name at each place. So a loop goes from separator to separator, and looks at the name
-//! before it and at the value behind it. What it looks at twice is bounded, which keeps the time linear.
+//! An expression for all of these would have to try each name at each place. So a loop goes from separator to separator, and
+//! looks at the name before it and at the value behind it. The text that it reads twice is bounded, which keeps the time
+//! linear.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ use crate::{
     },
 };
 
-/// What a name says about its value.
+/// The meaning of a name for its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
     /// It is a secret.
@@ -36,7 +37,8 @@ pub(super) enum Sort {
     Cookie,
 }
 
-/// How the names of secrets end, without separators and in small letters; whether the ending has to begin a word; and what that says.
+/// The endings of names of secrets, without separators and in small letters; whether the ending has to begin a word; and the
+/// meaning.
 const ENDINGS: &[(&str, bool, Sort)] = &[
     ("password", false, Sort::Secret),
     ("passwd", false, Sort::Secret),
@@ -65,7 +67,7 @@ const ENDINGS: &[(&str, bool, Sort)] = &[
     ("cookie", true, Sort::Cookie),
 ];
 
-/// What stands before `key` in the names of secrets. All other keys are those of maps, tables and caches.
+/// Words before `key` in the names of secrets. All other keys are keys of maps, tables and caches.
 const KEYS: &[&str] = &[
     "api",
     "access",
@@ -148,7 +150,7 @@ const KEYS: &[&str] = &[
     "xai",
 ];
 
-/// What may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `password_confirmation`.
+/// Endings that may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `password_confirmation`.
 const QUALIFIERS: &[&str] = &[
     "base",
     "prod",
@@ -235,7 +237,7 @@ impl Name {
     }
 }
 
-/// What a name says about its value, if that could be a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
+/// Returns the meaning of a name, if its value could be a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
 fn sort_of(name: &[u8]) -> Option<Sort> {
     if !may_be_secret(name) {
         return None;
@@ -262,7 +264,8 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     }
 }
 
-/// Whether a name ends as an ending, a plural, a qualifier or a number does. Most names do not, and are told at once.
+/// Returns whether a name ends as an ending, a plural, a qualifier or a number does. Most names do not, and are told at
+/// once.
 fn may_be_secret(name: &[u8]) -> bool {
     let digits = name
         .iter()
@@ -349,13 +352,13 @@ fn ending_of(name: &Name) -> Option<Sort> {
     Some(*sort)
 }
 
-/// Whether what stands under this name can be a secret.
+/// Returns whether the value of this name can be a secret.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     sort_of(name.as_bytes()).is_some_and(|sort| sort != Sort::Cookie)
 }
 
-/// Whether a value that stands under a name by itself, as that of a property does, is a secret.
+/// Returns whether a value that stands under a name by itself, as that of a property does, is a secret.
 #[must_use]
 pub fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim().as_bytes();
@@ -366,12 +369,12 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     }
 }
 
-/// Whether a value says that it is no secret, whatever its name is.
+/// Returns whether a value is recognisably no secret, whatever its name.
 fn is_harmless(value: &[u8]) -> bool {
     is_keyword(value) || is_placeholder(value) || is_small_number(value)
 }
 
-/// Whether a value in quotes is a secret.
+/// Returns whether a value in quotes is a secret.
 fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
     let is_word_alone = || value.iter().all(u8::is_ascii_alphabetic);
     !is_harmless(value)
@@ -413,7 +416,7 @@ const LABELS: &[&str] = &[
     "xapikey",
 ];
 
-/// Whether a text names a secret instead of being one: `Enter your password`, `DB_PASSWORD`, `accessToken`.
+/// Returns whether a text names a secret instead of being one: `Enter your password`, `DB_PASSWORD`, `accessToken`.
 fn is_label(value: &[u8]) -> bool {
     let of_name = |letter: &u8| is_word(*letter) || matches!(letter, b'-' | b'.');
     if value.len() > MOST_NAME_LETTERS {
@@ -451,7 +454,7 @@ const VALUE_NAMES: &[&[u8]] = &[b"value", b"val"];
 
 /// White space between a name, a separator and a value.
 const MOST_BLANKS: usize = 64;
-/// How far a value is looked into to tell what it is.
+/// The length of a value that is read to tell its kind.
 const MOST_VALUE_LETTERS: usize = 128;
 
 /// Values of names.
@@ -539,7 +542,7 @@ impl<'l> Assignment<'l> {
             }
         }
         let name = name_before(letters, end);
-        // In `list[token] = …` the name is that of an index.
+        // In `list[token] = …` the name is an index.
         if name.is_empty() || ((sign == b',' || is_element_of) && !is_quoted) {
             return None;
         }
@@ -592,7 +595,7 @@ impl<'l> Assignment<'l> {
         if let Some(opening) = opening_at(letters, start) {
             return self.find_string(opening, ranges);
         }
-        // Behind an arrow, what has no quotes is the body of a function.
+        // Behind an arrow, text without quotes is the body of a function.
         if self.separator == b',' || letters[self.start - 1] == b'>' {
             return self.start;
         }
@@ -626,7 +629,7 @@ impl<'l> Assignment<'l> {
         {
             return if is_short { self.start } else { inner.end };
         }
-        // What stands between two strings of a program: `"token: " + token + "."`.
+        // The text between two strings of a program: `"token: " + token + "."`.
         let is_between = matches!(
             trim(value),
             [b'+' | b'.' | b',' | b'%', b' ', ..]
@@ -711,7 +714,7 @@ impl<'l> Assignment<'l> {
         end
     }
 
-    /// A value without quotes.
+    /// Returns a value without quotes.
     fn find_bare(&self, start: usize, ranges: &mut Ranges) -> usize {
         let letters = self.letters;
         let end = bare_end(letters, start);
@@ -726,7 +729,7 @@ impl<'l> Assignment<'l> {
         if is_marked(value) || value.is_empty() {
             return start;
         }
-        // Without what ends a sentence.
+        // Without the end of a sentence.
         let said = value.strip_suffix(b".").unwrap_or(value);
         let is_word_alone = said.iter().all(u8::is_ascii_alphabetic);
         let is_secret = value.len() > 1
@@ -752,7 +755,7 @@ impl<'l> Assignment<'l> {
         }
     }
 
-    /// The string that a value which computes one falls back to, or the value of a name with a type.
+    /// Returns the string that a value which computes one falls back to, or the value of a name with a type.
     fn string_behind(&self, start: usize, end: usize) -> Option<Range<usize>> {
         let letters = self.letters;
         let most = (start + MOST_NAME_LETTERS).min(letters.len());
@@ -795,7 +798,7 @@ impl<'l> Assignment<'l> {
         None
     }
 
-    /// Whether a value is the name again, as in `self.api_token = api_token`.
+    /// Returns whether a value is the name again, as in `self.api_token = api_token`.
     fn is_own_name(&self, value: &[u8]) -> bool {
         let name = &self.letters[self.name.clone()];
         !self.is_environment
@@ -803,7 +806,7 @@ impl<'l> Assignment<'l> {
             && name[name.len() - value.len()..].eq_ignore_ascii_case(value)
     }
 
-    /// Whether a word without quotes stands in a program, where it is a name or a type.
+    /// Returns whether a word without quotes stands in a program, where it is a name or a type.
     fn is_in_program(&self, start: usize, end: usize) -> bool {
         let letters = self.letters;
         if self.is_environment && self.separator == b'=' {
@@ -838,7 +841,8 @@ impl<'l> Assignment<'l> {
         words.take(2).any(is_declaration)
     }
 
-    /// The end of a value of several words: the rest of a line that begins with `name: `, as in the text of a call and in YAML.
+    /// Returns the end of a value of several words: the rest of a line that begins with `name: `, as in the text of a call
+    /// and in YAML.
     fn line_from(&self, start: usize, end: usize) -> usize {
         const MOST_WORDS: usize = 24;
         let letters = self.letters;
@@ -1048,7 +1052,7 @@ impl<'l> Assignment<'l> {
     }
 }
 
-/// The name that ends at `end`.
+/// Returns the name that ends at `end`.
 fn name_before(letters: &[u8], end: usize) -> Range<usize> {
     let before = letters[..end].iter().rev().take(MOST_NAME_LETTERS);
     let length = before
@@ -1057,7 +1061,7 @@ fn name_before(letters: &[u8], end: usize) -> Range<usize> {
     end - length..end
 }
 
-/// What stands in two words: `API key: …`, `secret key = …`.
+/// Names of two words: `API key: …`, `secret key = …`.
 fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     let is_key = letters[name.clone()].eq_ignore_ascii_case(b"key");
     if !is_key || letters.get(name.start.checked_sub(1)?) != Some(&b' ') {
@@ -1070,7 +1074,8 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     is_one.then_some(Sort::Secret)
 }
 
-/// What the name says that stands, as a value, before the name `value`: of `"name": "DB_PASSWORD", "value": …` that of `DB_PASSWORD`.
+/// Returns the meaning of the name that stands, as a value, before the name `value`: in `"name": "DB_PASSWORD", "value": …`
+/// the meaning of `DB_PASSWORD`.
 fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     let least = start.saturating_sub(MOST_BLANKS);
     let mut end = start;
@@ -1100,7 +1105,7 @@ fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     })
 }
 
-/// Whether a name in quotes is the first argument of a function that sets, or that gives another value where there is none.
+/// Returns whether a name in quotes is the first argument of a function that sets, or that returns a default.
 fn is_argument(letters: &[u8], start: usize) -> bool {
     const FUNCTIONS: &[&str] = &[
         "set",
@@ -1135,7 +1140,7 @@ fn is_argument(letters: &[u8], start: usize) -> bool {
     FUNCTIONS.iter().any(begins) || name.len() >= 3 && name[name.len() - 3..].eq_ignore_ascii_case(b"env")
 }
 
-/// Whether what ends with `>` is an element of XML that is named like a secret, or has an attribute that is.
+/// Returns whether the text before a `>` is an element of XML that is named like a secret, or has an attribute that is.
 fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
     let before = name.start.checked_sub(1).map(|index| letters[index]);
     match before {
@@ -1162,8 +1167,8 @@ fn opening_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
     matches!(letters.get(quote), Some(b'"' | b'\'' | b'`')).then_some(start..quote + 1)
 }
 
-/// Where a string ends which has begun with these backslashes and a quote: before its closing quote with its backslashes, or where
-/// the line does, if that is cut off.
+/// Returns where a string ends which has begun with these backslashes and a quote: before its closing quote with its
+/// backslashes, or where the line does, if that is cut off.
 ///
 /// A string at depth `d` of JSON in JSON is quoted by `2^d - 1` backslashes and a quote, and each quote or backslash in it has
 /// a multiple of `2^(d + 1)` more.
@@ -1182,8 +1187,8 @@ fn closing_quote(letters: &[u8], opening: Range<usize>) -> usize {
     letters.len()
 }
 
-/// The end of a value without quotes: before white space, a quote, the break of a line in a JSON string, and a sign that separates it from
-/// what follows.
+/// Returns the end of a value without quotes: before white space, a quote, the break of a line in a JSON string, and a
+/// separator.
 fn bare_end(letters: &[u8], start: usize) -> usize {
     let mut index = start;
     while let Some(letter) = letters.get(index).copied() {
@@ -1207,7 +1212,7 @@ fn bare_end(letters: &[u8], start: usize) -> usize {
     index
 }
 
-/// Whether a name and a separator begin here.
+/// Returns whether a name and a separator begin here.
 fn begins_name(letters: &[u8], start: usize) -> bool {
     let end = skip_at_most(letters, start, MOST_BLANKS, |letter| {
         is_word(letter) || matches!(letter, b'-' | b'.')
@@ -1215,13 +1220,13 @@ fn begins_name(letters: &[u8], start: usize) -> bool {
     end > start && matches!(letters.get(end), Some(b'=' | b':'))
 }
 
-/// Whether a value is a marker already, perhaps in quotes.
+/// Returns whether a value is a marker already, perhaps in quotes.
 pub(super) fn is_marked(value: &[u8]) -> bool {
     let start = skip(value, 0, |letter| matches!(letter, b'\\' | b'"' | b'\''));
     value[start..].starts_with(b"[REDACTED:")
 }
 
-/// Whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.
+/// Returns whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.
 fn is_constant(value: &[u8]) -> bool {
     if value
         .iter()
@@ -1237,7 +1242,7 @@ fn is_constant(value: &[u8]) -> bool {
     is_capital(value) && is_capital(last) || last == b"value" || sort_of(last).is_some()
 }
 
-/// A type without what marks it as a reference or as optional.
+/// Returns a type without the marks of a reference or an option.
 fn without_marks(value: &[u8]) -> &[u8] {
     let start = skip(value, 0, |letter| matches!(letter, b'&' | b'*' | b'?'));
     value[start..].strip_suffix(b"?").unwrap_or(&value[start..])

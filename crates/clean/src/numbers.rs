@@ -25,7 +25,7 @@ pub(super) fn card_numbers(letters: &[u8]) -> Ranges {
     ranges
 }
 
-/// Whether a number in one piece has a unit, or the name of an id, or goes on behind a point.
+/// Returns whether a number in one piece has a unit, or the name of an id, or goes on behind a point.
 fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
     const UNITS: &[&[u8]] = &[
         b"b",
@@ -79,7 +79,7 @@ fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
 
 const MOST_CARD_DIGITS: usize = 19;
 
-/// The longest card number that begins with the group of digits at `start`.
+/// Returns the longest card number that begins with the group of digits at `start`.
 fn card_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
     // Part of a word, or of the fraction of a number.
     let before = letters[..start].last().copied().unwrap_or(b' ');
@@ -107,7 +107,7 @@ fn card_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
         }
         let follows_digit = letters.get(index + 1).is_some_and(u8::is_ascii_digit);
         if matches!(next, b' ' | b'-') && follows_digit {
-            // Groups of other lengths are those of a list of numbers.
+            // Groups of other lengths belong to a list of numbers.
             let group = index - group_start;
             if (group_start == start && group != 4) || !(3..=7).contains(&group) {
                 return longest;
@@ -146,7 +146,7 @@ fn is_card(digits: &[u8]) -> bool {
     is_long_enough && has_luhn_check_digit(digits)
 }
 
-/// The formula of Luhn, ISO/IEC 7812-1, annex B.
+/// Returns whether the check digit is valid by the formula of Luhn, ISO/IEC 7812-1, annex B.
 fn has_luhn_check_digit(digits: &[u8]) -> bool {
     let doubled = |digit: u8| if digit > 4 { 2 * digit - 9 } else { 2 * digit };
     let sum: u32 = digits
@@ -173,7 +173,7 @@ pub(super) fn ipv6_addresses(letters: &[u8]) -> Ranges {
         let run_end = skip(letters, colon, of_address);
         from = run_end;
         let mut range = start..run_end;
-        // What ends a sentence.
+        // The end of a sentence.
         while letters[range.clone()].ends_with(b".")
             || (letters[range.clone()].ends_with(b":") && !letters[range.clone()].ends_with(b"::"))
         {
@@ -297,7 +297,8 @@ const IBAN_LENGTHS: &[(&[u8; 2], usize)] = &[
     (b"YE", 30),
 ];
 
-/// An international bank account number, in one piece or in groups, with valid check digits. `found` is its beginning.
+/// Returns an international bank account number, in one piece or in groups, with valid check digits. `found` is its
+/// beginning.
 pub(super) fn iban(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let country = [
         letters[found.start].to_ascii_uppercase(),
@@ -328,7 +329,7 @@ pub(super) fn iban(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
     (remainder == 1 && stands_alone(letters, &range)).then_some(range)
 }
 
-/// The remainder by 97 of a number with one more letter: a digit, or two digits from `A` = 10 on.
+/// Returns the remainder by 97 of a number with one more letter: a digit, or two digits from `A` = 10 on.
 fn with_letter(remainder: u32, letter: u8) -> u32 {
     let letter = letter.to_ascii_uppercase();
     if letter.is_ascii_digit() {
@@ -341,7 +342,7 @@ fn with_letter(remainder: u32, letter: u8) -> u32 {
 /// Whether the digits of a number are valid.
 type Check = fn(&[u8]) -> bool;
 
-/// How social security numbers are written, `0` standing for a digit, and what checks one.
+/// The forms of social security numbers, `0` standing for a digit, and the check of each.
 const SOCIAL_SECURITY_NUMBERS: &[(&[u8], Check)] = &[
     (b"000-00-0000", is_american),
     (b"000-000-000", |digits| {
@@ -389,7 +390,7 @@ fn social_security_number(letters: &[u8], start: usize, form: &[u8], check: Chec
     (is_whole_number(letters, &range) && check(&digits[..count])).then_some(range)
 }
 
-/// Whether no digit stands beside a number, also behind a hyphen or a point.
+/// Returns whether no digit stands beside a number, also behind a hyphen or a point.
 fn is_whole_number(letters: &[u8], range: &Range<usize>) -> bool {
     let continues = |sign: Option<&u8>, digit: Option<&u8>| {
         sign.is_some_and(|sign| matches!(sign, b'-' | b'.' | b'/'))
@@ -418,7 +419,7 @@ fn is_american(digits: &[u8]) -> bool {
     area != 0 && area != 666 && area < 900 && group != 0 && serial != 0
 }
 
-/// The check digit of EAN-13, and the country's prefix.
+/// Returns whether the check digit of EAN-13 and the prefix of the country are valid.
 fn is_swiss(digits: &[u8]) -> bool {
     let sum: u64 = digits
         .iter()
@@ -428,7 +429,7 @@ fn is_swiss(digits: &[u8]) -> bool {
     digits.starts_with(&[7, 5, 6]) && sum.is_multiple_of(10)
 }
 
-/// Two check digits, each the weighted sum of all before it.
+/// Returns whether both check digits are valid, each the weighted sum of all before it.
 fn is_brazilian(digits: &[u8]) -> bool {
     let check = |count: usize| {
         let sum: usize = digits[..count]
@@ -441,12 +442,12 @@ fn is_brazilian(digits: &[u8]) -> bool {
     check(9) && check(10) && digits.iter().any(|digit| *digit != digits[0])
 }
 
-/// The last two digits complement the remainder of the others by 97.
+/// Returns whether the last two digits complement the remainder of the others by 97.
 fn is_french(digits: &[u8]) -> bool {
     matches!(digits[0], 1 | 2) && 97 - number(&digits[..13]) % 97 == number(&digits[13..])
 }
 
-/// Calling codes of countries: of one digit, of two, and the first two digits of those that have three.
+/// Calling codes of countries: of one digit, of two, and the first two digits of the codes with three.
 const CALLING_CODES: (&[u8], &[&[u8; 2]], &[&[u8; 2]]) = (
     b"17",
     &[
@@ -461,7 +462,8 @@ const CALLING_CODES: (&[u8], &[&[u8; 2]], &[&[u8; 2]]) = (
     ],
 );
 
-/// An international telephone number in groups: `+49 30 901820`, `+44 (0)20 7946 0958`. `found` is all that can belong to it.
+/// Returns an international telephone number in groups: `+49 30 901820`, `+44 (0)20 7946 0958`. `found` is all that can
+/// belong to it.
 pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
     let end = found.end;

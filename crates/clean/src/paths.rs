@@ -37,7 +37,7 @@ fn email_at(letters: &[u8], least: usize, at: usize) -> Option<Range<usize>> {
         .iter()
         .take_while(|letter| matches!(letter, b'\'' | b'&'))
         .count();
-    // What stands before an apostrophe can be the prefix of a string: f'bob@example.com'.
+    // The text before an apostrophe can be the prefix of a string: f'bob@example.com'.
     if let Some(apostrophe) = letters[start..at].iter().position(|letter| *letter == b'\'') {
         let prefix = &letters[start..start + apostrophe];
         let is_prefix = prefix.len() < 3

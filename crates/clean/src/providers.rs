@@ -20,7 +20,7 @@ use crate::{
 
 const RULES: &str = include_str!("../rules/betterleaks.tsv");
 
-/// What stands between the name of a provider and its key, also in JSON within JSON.
+/// The text between the name of a provider and its key, also in JSON within JSON.
 const CONNECTION: &str = r#"[ \t\w.-]{0,20}[\s'"\\]{0,6}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,8}"#;
 /// No key is longer.
 const MOST_LETTERS: usize = 1500;
@@ -38,7 +38,7 @@ struct Rule {
     name: &'static str,
     key: &'static str,
     least_entropy: f64,
-    /// What the two come to, compiled when it is first needed.
+    /// The expression of both, compiled when first needed.
     expression: OnceLock<Regex>,
 }
 
@@ -107,12 +107,12 @@ impl Rule {
         {
             let end = start + found.end();
             let goes_on = letters.get(end).is_some_and(|next| is_word(*next));
-            // What is left of a key that is longer than usual would still be a secret.
+            // The rest of a key that is longer than usual would still be a secret.
             return (!goes_on || has_separator).then(|| start..whole(letters, end.max(run)));
         }
         // A key of another length than the rule knows.
         let prefix = &letters[keyword.clone()];
-        // What follows a prefix tells by its first letters whether it is generated.
+        // The first letters after a prefix tell whether they are generated.
         let tail = &letters[keyword.end..run.min(keyword.end + MOST_TAIL_LETTERS)];
         let is_key = has_separator
             && prefix.len() > 2
@@ -122,7 +122,7 @@ impl Rule {
         is_key.then(|| start..whole(letters, run))
     }
 
-    /// Whether the expression has this prefix, in this case.
+    /// Returns whether the expression has this prefix, in this case.
     fn has_prefix(&self, prefix: &[u8]) -> bool {
         let key = self.key.as_bytes();
         let is_in_any_case = key.starts_with(b"(?i)");
@@ -218,7 +218,7 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
     merged(ranges)
 }
 
-/// Sorts ranges, and joins those that overlap.
+/// Sorts ranges, and joins overlapping ones.
 fn merged(mut ranges: Ranges) -> Ranges {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Ranges = Vec::with_capacity(ranges.len());
@@ -231,7 +231,7 @@ fn merged(mut ranges: Ranges) -> Ranges {
     joined
 }
 
-/// Whether a word begins at `start`: behind another sign, the escape of one, or `%3D`.
+/// Returns whether a word begins at `start`: behind another sign, the escape of one, or `%3D`.
 fn begins_word(letters: &[u8], start: usize) -> bool {
     match &letters[..start] {
         [.., b'\\', b'n' | b'r' | b't'] => true,
@@ -245,7 +245,7 @@ fn of_key(letter: u8) -> bool {
     is_word(letter) || matches!(letter, b'-' | b'~')
 }
 
-/// The end of a key whose last part ends at `end`, and which may have more: `.…`, `:…`.
+/// Returns the end of a key whose last part ends at `end`, and which may have more: `.…`, `:…`.
 fn whole(letters: &[u8], mut end: usize) -> usize {
     while matches!(letters.get(end), Some(b'.' | b':')) {
         let next = skip(letters, end + 1, of_key);
@@ -257,7 +257,7 @@ fn whole(letters: &[u8], mut end: usize) -> usize {
     end
 }
 
-/// Where the key begins that has a keyword at `at`.
+/// Returns where the key begins that has a keyword at `at`.
 fn key_start(letters: &[u8], at: usize) -> Option<usize> {
     let before = letters[..at].iter().rev().take(MOST_BEFORE);
     let length = before
@@ -266,7 +266,7 @@ fn key_start(letters: &[u8], at: usize) -> Option<usize> {
     (length < MOST_BEFORE).then_some(at - length)
 }
 
-/// Whether what stands before a key names one: the provider's name alone, or with a word such as `key`.
+/// Returns whether the text before a key names it: the provider's name alone, or with a word such as `key`.
 fn is_telling(before: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
         b"key", b"token", b"secret", b"api", b"auth", b"pass", b"cred", b"access", b"pat", b"sdk",

@@ -19,13 +19,13 @@ pub(super) fn expression(pattern: &str) -> Regex {
         .expect("the expression is well-formed")
 }
 
-/// The first place from `from` on whose letter is not one to be skipped.
+/// Returns the first place from `from` on whose letter is not one to be skipped.
 pub(super) fn skip(letters: &[u8], from: usize, is_skipped: impl Fn(u8) -> bool) -> usize {
     let rest = letters.iter().skip(from);
     from + rest.take_while(|letter| is_skipped(**letter)).count()
 }
 
-/// Whether a range begins and ends at word boundaries, if there are word letters at its ends.
+/// Returns whether a range begins and ends at word boundaries, if there are word letters at its ends.
 pub(super) fn stands_alone(letters: &[u8], range: &Range<usize>) -> bool {
     let is_word_at = |index: Option<usize>| {
         index

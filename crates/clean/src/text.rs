@@ -2,14 +2,14 @@
 
 use std::{borrow::Cow, ops::Range};
 
-/// What stands for white space beyond ASCII in the letters of a text.
+/// The letter for white space beyond ASCII.
 pub(super) const WHITE_SPACE: u8 = 0x80;
-/// What stands for everything else beyond ASCII.
+/// The letter for everything else beyond ASCII.
 const OTHER: u8 = 0xFF;
-/// What stands for a Latin letter beyond ASCII.
+/// The letter for a Latin letter beyond ASCII.
 pub(super) const LATIN: u8 = 0xFE;
 
-/// UTF-16 code units, and beside each a letter: one byte that says what the expressions can tell apart.
+/// UTF-16 code units, and for each a letter: one byte with the distinctions that the expressions can make.
 ///
 /// They name ASCII characters, white space and Latin letters. So the letter of an ASCII character is itself, JavaScript's other white space
 /// has one letter, Latin letters another, and one more stands for all the rest, among it lone surrogates. A letter is at the place of its unit, and that is
@@ -19,7 +19,7 @@ pub(super) struct Text<'t> {
     letters: Vec<u8>,
     /// Which letters there are, and perhaps have been. Any digit stands at `0`.
     has: [bool; 256],
-    /// Where in the original text each letter is from, if that is wanted; of a marker, where what it replaced began.
+    /// The place of each letter in the original text, if wanted; for a marker, the beginning of the text that it replaced.
     origins: Option<Vec<usize>>,
 }
 
@@ -44,7 +44,7 @@ impl<'t> Text<'t> {
         self.origins = Some((0..self.letters.len()).collect());
     }
 
-    /// The place in the original text of a place in this one.
+    /// Returns the place in the original text of a place in this one.
     pub(super) fn original(&self, at: usize) -> usize {
         let Some(origins) = &self.origins else { return at };
         let next = at
@@ -54,12 +54,12 @@ impl<'t> Text<'t> {
         origins.get(at).copied().or(next).unwrap_or(at)
     }
 
-    /// The units as they are now.
+    /// Returns the units as they are now.
     pub(super) fn units(&self) -> &[u16] {
         &self.units
     }
 
-    /// Whether all of these letters can be in the text; `0` stands for any digit.
+    /// Returns whether all of these letters can be in the text; `0` stands for any digit.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
         letters.iter().all(|letter| self.has[usize::from(*letter)])
     }
@@ -68,7 +68,7 @@ impl<'t> Text<'t> {
         &self.letters
     }
 
-    /// The units; `None` if they are still those that the text was made of.
+    /// Returns the units; `None` if they have not changed.
     pub(super) fn into_changed(self) -> Option<Vec<u16>> {
         match self.units {
             Cow::Borrowed(_) => None,
@@ -76,7 +76,8 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// Puts markers where the ranges are, which are in order and do not overlap. The last marker is that of all further ranges.
+    /// Puts markers in place of the ranges, which are in order and do not overlap. The last marker is used for all further
+    /// ranges.
     pub(super) fn replace(&mut self, ranges: &[Range<usize>], markers: &[String]) {
         let last = markers.len() - 1;
         let marker = |index: usize| markers[index.min(last)].as_str();
@@ -126,12 +127,12 @@ fn letter(unit: u16) -> u8 {
     }
 }
 
-/// Whether a letter is JavaScript's `\s`.
+/// Returns whether a letter is JavaScript's `\s`.
 pub(super) fn is_white_space(letter: u8) -> bool {
     matches!(letter, b'\t'..=b'\r' | b' ' | WHITE_SPACE)
 }
 
-/// Whether a letter is JavaScript's `\w`.
+/// Returns whether a letter is JavaScript's `\w`.
 pub(super) fn is_word(letter: u8) -> bool {
     letter.is_ascii_alphanumeric() || letter == b'_'
 }

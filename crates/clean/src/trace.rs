@@ -205,7 +205,8 @@ struct Cleaner<'n> {
     call: &'n Call,
     /// The clean nodes.
     cleaned: Vec<Value>,
-    /// The place of each clean node of which the schema says nothing, by its place among `nodes` and the names that it stands under.
+    /// The place of each clean node that is not in the schema, by its place among `nodes` and the names that it stands
+    /// under.
     copies: HashMap<(usize, usize), usize>,
     /// Numbers of the lists of names: each list is one name more than another.
     contexts: HashMap<(usize, &'n Text), usize>,
@@ -219,7 +220,7 @@ struct Cleaner<'n> {
     /// How many values were replaced because of the name that they stand under.
     secrets: usize,
     redactions: Redactions,
-    /// A cleaner that a person has set up, and which child of which child the current value is.
+    /// A cleaner with settings of its user, and the path of child indexes to the current value.
     custom: Option<&'n mut Custom>,
     places: Vec<usize>,
 }
@@ -304,7 +305,7 @@ impl<'n> Cleaner<'n> {
         Ok(copy.into_iter().collect())
     }
 
-    /// Whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
+    /// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
     fn hides(&mut self, name: &'n Text, value: &Value) -> bool {
         (is_cookie_name(name) || self.names_secret(name)) && !self.is_schema(value)
     }
@@ -320,7 +321,7 @@ impl<'n> Cleaner<'n> {
         kind.is_some_and(|kind| SCHEMA_TYPES.contains(&kind)) && !has_value
     }
 
-    /// Returns the name in an object of a name and a value, if it is that of a secret.
+    /// Returns the name in an object of a name and a value, if it is the name of a secret.
     fn pair_name(&mut self, object: &'n Object) -> Option<&'n Text> {
         object.keys().find(|name| is_one_of(name, PAIR_VALUES))?;
         let mut fields = object.iter();
@@ -471,7 +472,7 @@ fn number_doubles(fields: &mut [(Text, Value)]) {
     }
 }
 
-/// Whether a name is one of `words`, in any case.
+/// Returns whether a name is one of `words`, in any case.
 fn is_one_of(name: &Text, words: &[&str]) -> bool {
     let is = |word: &&str| {
         name.as_str()
@@ -480,14 +481,14 @@ fn is_one_of(name: &Text, words: &[&str]) -> bool {
     words.iter().any(is)
 }
 
-/// Whether a name is `Cookie`, `Set-Cookie` or the like, in any case.
+/// Returns whether a name is `Cookie`, `Set-Cookie` or the like, in any case.
 fn is_cookie_name(name: &Text) -> bool {
     let name = name.as_bytes();
     let last = name.rsplit(|letter| *letter == b'-').next().unwrap_or_default();
     last.eq_ignore_ascii_case(b"cookie") || last.eq_ignore_ascii_case(b"cookies")
 }
 
-/// Whether a text is a UUID, which can look like a telephone number.
+/// Returns whether a text is a UUID, which can look like a telephone number.
 fn is_uuid(text: &Text) -> bool {
     let bytes = text.as_bytes();
     let is_at = |(at, byte): (usize, &u8)| match at {
@@ -497,13 +498,13 @@ fn is_uuid(text: &Text) -> bool {
     bytes.len() == 36 && bytes.iter().enumerate().all(is_at)
 }
 
-/// Whether a value of a pair looks like a name instead.
+/// Returns whether a value of a pair looks like a name instead.
 fn is_name(value: &Text) -> bool {
     let is_of_name = |letter: &u8| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'.' | b'-');
     !value.is_empty() && value.as_bytes().iter().all(is_of_name)
 }
 
-/// What paths begin with.
+/// The beginning of paths.
 const ROOT: &str = "trace";
 
 fn path_of(path: &[Key]) -> String {

@@ -1,8 +1,8 @@
-//! What a value says about itself: whether it is a placeholder, a piece of a program, or a secret.
+//! The kind of a value, by itself: a placeholder, a piece of a program, or a secret.
 
 use crate::text::is_word;
 
-/// Words that stand where a secret could, and say that there is none, or of which type it is.
+/// Words in the place of a secret that mean that there is no secret, or that name its type.
 const KEYWORDS: &[&str] = &[
     "any",
     "array",
@@ -221,7 +221,7 @@ const PLACEHOLDER_STARTS: &[&[u8]] = &[
     b"insert_",
 ];
 
-/// What the properties of programs are read from.
+/// The objects whose properties programs read.
 const ROOTS: &[&str] = &[
     "app", "args", "argv", "body", "bun", "cfg", "client", "conf", "config", "context", "crypto", "ctx",
     "data", "deno", "env", "event", "import", "input", "key", "module", "options", "opts", "os", "params",
@@ -230,10 +230,10 @@ const ROOTS: &[&str] = &[
     "vars",
 ];
 
-/// Longer words are in none of the lists.
+/// No list has longer words.
 const MOST_WORD_LETTERS: usize = 16;
 
-/// Whether a word is in a list, which is in order and has no digits.
+/// Returns whether a word is in a list, which is in order and has no digits.
 fn is_one_of(word: &[u8], words: &[&str]) -> bool {
     if word.iter().any(u8::is_ascii_digit) {
         return false;
@@ -247,22 +247,23 @@ fn is_one_of(word: &[u8], words: &[&str]) -> bool {
     words.binary_search_by(|each| each.as_bytes().cmp(small)).is_ok()
 }
 
-/// Whether a word says that there is no secret, or its type.
+/// Returns whether a word says that there is no secret, or its type.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
     is_one_of(word.strip_suffix(b"2").unwrap_or(word), KEYWORDS)
 }
 
-/// Whether a word is a part of a sentence.
+/// Returns whether a word is a part of a sentence.
 pub(super) fn is_stop_word(word: &[u8]) -> bool {
     is_one_of(word, STOP_WORDS)
 }
 
-/// Whether a word begins a line of a program.
+/// Returns whether a word begins a line of a program.
 pub(super) fn is_declaration(word: &[u8]) -> bool {
     is_one_of(word, DECLARATIONS)
 }
 
-/// Whether a value stands for another: `<password>`, `${PASSWORD}`, `$PASSWORD`, `%PASSWORD%`, `{{ password }}`, `your-password`, `***`.
+/// Returns whether a value stands for another: `<password>`, `${PASSWORD}`, `$PASSWORD`, `%PASSWORD%`, `{{ password }}`,
+/// `your-password`, `***`.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let begins = |start: &&[u8]| {
         value
@@ -292,12 +293,14 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     }
 }
 
-/// Whether a value has the look of a generated one: letters and digits, both of them, and nothing that separates words.
+/// Returns whether a value has the look of a generated one: letters and digits, both of them, and nothing that separates
+/// words.
 pub(super) fn is_mixed(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Whether a value is long, and of hexadecimal digits or Base64 as generated keys are. A UUID is the name of a thing.
+/// Returns whether a value is long, and of hexadecimal digits or Base64 as generated keys are. A UUID is the name of a
+/// thing.
 pub(super) fn is_generated(value: &[u8]) -> bool {
     const LEAST: usize = 16;
     const LEAST_DIGITS: usize = 2;
@@ -314,7 +317,7 @@ pub(super) fn is_generated(value: &[u8]) -> bool {
         && !value.contains(&b' ')
 }
 
-/// Whether a value is Base64 of `user:password`, as HTTP's basic authentication and Docker have it.
+/// Returns whether a value is Base64 of `user:password`, as HTTP's basic authentication and Docker have it.
 pub(super) fn is_basic_credentials(value: &[u8]) -> bool {
     let digit = |letter: u8| match letter {
         b'A'..=b'Z' => Some(letter - b'A'),
@@ -347,7 +350,7 @@ pub(super) fn is_basic_credentials(value: &[u8]) -> bool {
     end >= 4 && has_colon
 }
 
-/// Whether a value without quotes is a number, a version, or a share, and shorter than one that is a secret.
+/// Returns whether a value without quotes is a number, a version, or a share, and shorter than one that is a secret.
 pub(super) fn is_small_number(value: &[u8]) -> bool {
     const LEAST_DIGITS: usize = 4;
     // A range of versions.
@@ -361,7 +364,7 @@ pub(super) fn is_small_number(value: &[u8]) -> bool {
     value.iter().all(of_number) && (digits < LEAST_DIGITS || value.contains(&b'.') || value.ends_with(b"%"))
 }
 
-/// Whether a value is a path of a file that could have the secret, and not the secret.
+/// Returns whether a value is a path of a file that could have the secret, and not the secret.
 pub(super) fn is_path(value: &[u8]) -> bool {
     const FOLDERS: &[&[u8]] = &[
         b"home",
@@ -396,7 +399,7 @@ pub(super) fn is_path(value: &[u8]) -> bool {
     }
 }
 
-/// Whether a value is a piece of a program that computes one: a call, a property, a comparison, an operator.
+/// Returns whether a value is a piece of a program that computes one: a call, a property, a comparison, an operator.
 pub(super) fn is_expression(value: &[u8]) -> bool {
     if matches!(
         value,
@@ -428,7 +431,7 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
     {
         return true;
     }
-    // Properties of what a program calls its things.
+    // Properties of an object of the program.
     let root = value
         .iter()
         .take_while(|letter| is_word(**letter) || **letter == b'$')

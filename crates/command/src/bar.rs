@@ -6,7 +6,7 @@ use crate::waiting::Waiting;
 
 pub(crate) use self::terminal::Bar;
 
-/// Writes to standard error. What cannot be written is dropped: the reader may have closed it.
+/// Writes to standard error. Drops text that cannot be written: the reader may have closed it.
 fn write(text: &str) {
     let _ = Waiting(io::stderr()).write_all(text.as_bytes());
 }
@@ -36,7 +36,7 @@ mod terminal {
             self.0.suspend(|| super::write(text));
         }
 
-        /// Draws what `render` returns, if standard error is a terminal.
+        /// Draws the text that `render` returns, if standard error is a terminal.
         pub(crate) fn start(&self, render: impl Fn() -> String + Clone + Send + Sync + 'static) {
             self.0.set_draw_target(ProgressDrawTarget::stderr());
             if self.0.is_hidden() {

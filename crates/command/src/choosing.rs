@@ -34,13 +34,13 @@ const BATCH: usize = 256;
 
 /// A trace that may be chosen.
 pub(crate) struct Candidate {
-    /// What a memory keeps it under.
+    /// The key of the trace in a memory.
     pub label: Option<Label>,
-    /// What is compared of it, once that is computed.
+    /// The words or embedding to compare, once computed.
     pub compared: Receiver<Option<Comparable>>,
 }
 
-/// What a set is chosen from.
+/// The candidates of a set.
 enum From {
     /// All traces.
     All(Box<Candidates>),
@@ -59,7 +59,7 @@ pub(crate) struct Choosing {
 }
 
 impl Choosing {
-    /// Reads the labels. `known` is what is shared already.
+    /// Reads the labels. `known` holds the traces that are shared already.
     pub(crate) fn of(options: &options::Options, known: Option<&RunMemory>) -> Result<Option<Self>> {
         let Some(count) = options.select else {
             return Ok(None);
@@ -87,7 +87,7 @@ impl Choosing {
         }))
     }
 
-    /// Adds a trace that was scored; `outcome` is what it says of itself.
+    /// Adds a scored trace; `outcome` is the outcome that it states itself.
     pub(crate) fn add(
         &mut self,
         id: Option<&Text>,
@@ -130,14 +130,14 @@ impl Choosing {
         candidates.add(entry, outcome).map_err(|error| failed(&error))
     }
 
-    /// Says how similar the trace that was added last is to what is shared in a store.
+    /// Sets the similarity of the last added trace to the traces in a store.
     pub(crate) fn set_covered(&mut self, similarity: f64) {
         if let From::All(candidates) = &mut self.from {
             candidates.set_covered(similarity);
         }
     }
 
-    /// Adds a trace, by its position among those that were added, to a memory. It was scored with this novelty.
+    /// Adds a trace to a memory, by its position among the added traces and with its novelty.
     pub(crate) fn share(&mut self, position: usize, novelty: f64, memory: &RunMemory) -> Result<()> {
         let From::All(candidates) = &mut self.from else {
             return Ok(());
@@ -209,7 +209,7 @@ impl Choosing {
         Ok(selection)
     }
 
-    /// Returns what the set says of a trace, by its position among those that were added.
+    /// Returns the selection's entry for a trace, by its position among the added traces.
     pub(crate) fn describe(&self, selection: &Selection) -> Vec<Value> {
         let mut described = vec![Value::Null; self.ids.len()];
         for (rank, chosen) in (1..).zip(&selection.chosen) {
@@ -253,7 +253,7 @@ impl Choosing {
     }
 }
 
-/// A trace as a sample takes it; its id is known by its position.
+/// Returns a trace as a sample takes it; its id is known by its position.
 fn offered(words: Words, outcome: Outcome) -> Offered {
     Offered {
         words,

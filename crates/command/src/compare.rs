@@ -1,4 +1,4 @@
-//! `--compare BEFORE AFTER`: what two runs over the same traces score differently.
+//! `--compare BEFORE AFTER`: the differences between the scores of two runs over the same traces.
 
 use std::{collections::HashMap, fmt::Write};
 
@@ -118,7 +118,7 @@ pub(crate) fn check_mean(options: &Options, mean: Option<f64>, messages: &Messag
     }
 }
 
-/// Returns the traces whose scores differ, those in both files first, and how many have the same score.
+/// Returns the traces whose scores differ, traces in both files first, and the number of equal scores.
 fn changes_of(before: &Scores, after: &Scores) -> (Vec<Change>, u64) {
     let gone = before.ids.iter().filter(|id| !after.scores.contains_key(*id));
     let changes = after.ids.iter().chain(gone).map(|id| Change {
@@ -156,11 +156,8 @@ fn table(changes: &[Change], same: u64, (before, after): (Option<f64>, Option<f6
         .iter()
         .map(|change| label_of(&change.id, "", MOST_UNITS))
         .collect();
-    let width = names
-        .iter()
-        .map(|name| width_of(name))
-        .fold("trace".len(), usize::max)
-        + 2;
+    let width = names.iter().map(|name| width_of(name)).max().unwrap_or_default();
+    let width = width.max("trace".len()) + 2;
     let mut text = String::new();
     if !changes.is_empty() {
         text = pad_end("trace", width) + "before  after   change\n";

@@ -25,7 +25,7 @@ const TRAILER_LENGTH: usize = 8;
 const CHUNK_SIZE: usize = 64 * 1024;
 const READ_SIZE: usize = 256 * 1024;
 
-/// An input of which the next bytes can be looked at.
+/// An input whose next bytes can be read ahead.
 pub(crate) struct Input<R> {
     reader: R,
     buffer: Vec<u8>,
@@ -42,7 +42,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Whether the input goes on with these bytes.
+    /// Returns whether the input goes on with these bytes.
     fn starts_with(&mut self, bytes: &[u8]) -> io::Result<bool> {
         while self.buffer.len() - self.at < bytes.len() && self.read_more()? > 0 {}
         Ok(self.buffer[self.at..].starts_with(bytes))
@@ -89,9 +89,9 @@ impl<R: Read> BufRead for Input<R> {
 /// Takes a piece of text; tells whether to go on.
 pub(crate) type Consumer<'c> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'c;
 
-/// Hands on the text of an input, in pieces, until the consumer has enough. If it begins as gzip or zstd does, it is decompressed, in any
-/// number of members or frames. What follows these comes as it is, on a line of its own, so that it is judged as text is; zeros, which
-/// pad files, are left out.
+/// Passes on the text of an input in pieces until the consumer has enough. Decompresses an input that begins as gzip or zstd
+/// does, in any number of members or frames. Bytes after them are passed on unchanged, on a line of their own, so that they
+/// are judged as text; zeros, which pad files, are left out.
 ///
 /// # Errors
 /// After all that could be decompressed, if a member is cut off or damaged. Of a frame of zstd that is, the last window is lost.

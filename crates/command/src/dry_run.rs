@@ -21,7 +21,7 @@ use crate::{
 const FORMAT_WIDTH: usize = 13;
 const COUNT_WIDTH: usize = 9;
 
-/// What an input holds.
+/// The contents of an input.
 #[derive(Debug, Default)]
 struct Contents {
     source: String,
@@ -31,7 +31,8 @@ struct Contents {
     without_conversation: u64,
 }
 
-/// Reads the inputs, prints what they hold, and writes no file. Returns the exit code that a run would have.
+/// Reads the inputs, prints their formats and numbers of traces, and writes no file. Returns the exit code that a run would
+/// have.
 ///
 /// # Errors
 /// If standard output cannot be written.
@@ -97,7 +98,7 @@ pub(crate) fn dry_run(options: &Options, map: Option<Map>, messages: &Messages, 
     })
 }
 
-/// A row for each input and format, and a line with the sums.
+/// Returns a row for each input and format, and a line with the sums.
 fn table(inputs: &[Contents]) -> String {
     let names: Vec<_> = inputs
         .iter()

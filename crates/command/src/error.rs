@@ -1,8 +1,8 @@
-//! What ends the command, and why a file cannot be used.
+//! Errors that end the command, and reasons why a file cannot be used.
 
 use std::io::{self, ErrorKind};
 
-/// What the exit code says; `--help` says it too.
+/// The meaning of the exit code, as in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// All was scored.
@@ -27,7 +27,7 @@ impl Exit {
     }
 }
 
-/// What ends the command.
+/// An error that ends the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The exit code.
@@ -77,7 +77,7 @@ impl Failure {
 /// The result of a step that can end the command.
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// Returns what is wrong with a file: in words and the name of the system's error where it is known.
+/// Returns the reason why a file cannot be used: in words, with the name of the system's error if it is known.
 #[must_use]
 pub fn reason_of(error: &io::Error) -> String {
     let (words, name) = match error.kind() {

@@ -11,7 +11,7 @@ use crate::options::STDIN;
 /// How many links are followed, as many as Linux does; a longer chain is a circle.
 const MOST_LINKS: usize = 40;
 
-/// Returns the path of a file under whatever name: links are followed, those too that lead to no file yet.
+/// Returns the canonical path of a file, whether it exists or not. Links are followed, also links to a missing file.
 #[must_use]
 pub fn target_of(file: &str) -> PathBuf {
     if let Ok(path) = fs::canonicalize(file) {
@@ -32,7 +32,7 @@ pub fn target_of(file: &str) -> PathBuf {
     target
 }
 
-/// Returns what is known of an input; `None` if it cannot be looked at, which reading it will explain.
+/// Returns the metadata of an input; `None` on failure, which reading the input will report.
 #[must_use]
 pub fn metadata_of(source: &str) -> Option<Metadata> {
     if source == STDIN {
@@ -42,8 +42,8 @@ pub fn metadata_of(source: &str) -> Option<Metadata> {
     }
 }
 
-/// Whether two names, of which `-` is standard input, are of the same file, by links of either kind too. What is no ordinary file is
-/// not: nothing of a terminal or a pipe can be overwritten.
+/// Returns whether two names mean the same ordinary file, also through symbolic or hard links. `-` is standard input.
+/// Returns false for terminals and pipes, which cannot be overwritten.
 #[must_use]
 pub fn is_same_file(one: &str, other: &str) -> bool {
     match (metadata_of(one), metadata_of(other)) {

@@ -1,4 +1,4 @@
-//! What the command needs of the program that it is a part of: the addon, or the program without Node.js.
+//! The services that the command needs from its host: the addon, or the program without Node.js.
 
 use knowledgepulse_index::method::Method;
 use knowledgepulse_score::{Breakdown, engine::Engine};
@@ -53,7 +53,7 @@ pub enum NotScored {
     Store(String),
 }
 
-/// A score, or why there is none.
+/// A score, or the reason for its absence.
 pub type Outcome = std::result::Result<Breakdown, NotScored>;
 
 /// A connection to a store, which is closed when it is dropped.

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folders of models by what their weights are stored in, in order of preference.
+/// The folders of models by the number format of their weights, in order of preference.
 const FOLDERS: [(&str, &str); 2] = [("fp32", "all-minilm-l6-v2"), ("q8", "all-minilm-l6-v2-q8")];
 
-/// Returns what the weights of a model can be stored in, by its name.
+/// Returns the number formats of a model's weights, by the model's name.
 pub fn dtype_of(name: &str) -> Option<&'static str> {
     FOLDERS
         .iter()
@@ -16,7 +16,7 @@ pub fn dtype_of(name: &str) -> Option<&'static str> {
 /// Finds the directory of the model with weights of `dtype`, or of any, that was installed beside `program`.
 ///
 /// # Errors
-/// If there is none: where it was looked for, and the way out.
+/// If no model was found: the searched places and the way out.
 pub fn installed_model(program: &Path, dtype: Option<&str>) -> Result<PathBuf, String> {
     let wanted = FOLDERS
         .iter()
@@ -40,8 +40,8 @@ pub fn installed_model(program: &Path, dtype: Option<&str>) -> Result<PathBuf, S
     })
 }
 
-/// The folders that hold the data of what is installed with `program`: `share/knowledgepulse` beside its own folder, and one folder up
-/// from there, where it is for `pip install --user` on Windows.
+/// Returns the folders with the data of the package that installed `program`: `share/knowledgepulse` beside the program's
+/// folder, and one folder up, where `pip install --user` puts it on Windows.
 fn places_beside(program: &Path) -> Vec<PathBuf> {
     let mut programs = vec![program.to_owned()];
     // Tools that install a program for itself link to it from elsewhere. Windows spells a resolved path in another way.
@@ -69,7 +69,7 @@ mod tests {
 
     const PROGRAM: &str = "kp-score";
 
-    /// A folder with programs in `bin`, and models of these names.
+    /// Returns a folder with programs in `bin`, and models of these names.
     fn installation(programs: &str, models: &[&str]) -> (TempDir, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
         for model in models {

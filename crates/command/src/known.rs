@@ -1,4 +1,4 @@
-//! Which traces need no new score: those that the memory held when it was loaded, and those that the run has handed in since.
+//! Known traces, which need no new score: traces in the memory when it was loaded, and traces of this run.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,7 +6,7 @@ use knowledgepulse_trace::label::Fingerprint;
 
 use crate::run_memory::RunMemory;
 
-/// What is known of a trace.
+/// The result of looking a trace up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Lookup {
     /// It was scored with this novelty.
@@ -20,7 +20,7 @@ pub(crate) enum Lookup {
 /// The novelties of known traces.
 pub(crate) struct KnownNovelties {
     held: HashMap<Fingerprint, f64>,
-    /// Those of this run, as many as the memory keeps; `None` while a trace is being scored.
+    /// Traces of this run, as many as the memory keeps; `None` while a trace is being scored.
     new: HashMap<Fingerprint, Option<f64>>,
     order: VecDeque<Fingerprint>,
     most: usize,

@@ -1,4 +1,4 @@
-//! Outcomes from outside: verifiers write what became of runs elsewhere.
+//! Outcomes from outside: results of verifiers that ran elsewhere.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,7 +10,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::error::{Failure, Result, reason_of};
 
-/// What a verifier says of a run.
+/// A verifier's verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Label {
     /// Whether it succeeded.
@@ -59,7 +59,7 @@ impl Labels {
 
 type Wrong = String;
 
-/// The records of a file with their lines, or what is wrong with them.
+/// The records of a file with their lines, or their problems.
 type FileRecords = Vec<(u64, std::result::Result<Value, Wrong>)>;
 
 /// Reads a file of JSON Lines, JSON arrays or CSV with a header.
@@ -108,7 +108,7 @@ fn csv_records(bytes: &[u8]) -> FileRecords {
     records.collect()
 }
 
-/// A cell as the value that it stands for.
+/// Returns a cell as the value that it stands for.
 fn value_of(name: &str, cell: &str) -> Value {
     match cell.to_ascii_lowercase().as_str() {
         _ if name == "id" => cell.into(),

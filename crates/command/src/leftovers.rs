@@ -30,7 +30,7 @@ impl Drop for Leftover {
     }
 }
 
-/// Removes what a run would leave, because the process ends at once.
+/// Removes the temporary files of a run, because the process ends at once.
 pub(crate) fn remove_leftovers() {
     for path in &*paths() {
         // The process is ending, so an error can no longer be reported.

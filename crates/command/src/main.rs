@@ -110,7 +110,7 @@ fn threads_of(text: &str) -> Option<usize> {
     text.parse().ok().filter(|threads| (1..=1024).contains(threads))
 }
 
-/// What is examined there are packages of npm and the addon.
+/// The doctor examines packages of npm and the addon.
 const DOCTOR: &str = "doctor needs Node.js: npx @knowledgepulse/native doctor; --verbose tells the model and the engine of a run";
 
 fn main() -> ExitCode {

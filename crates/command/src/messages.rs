@@ -1,4 +1,4 @@
-//! What goes to standard error: messages, and on a terminal a progress bar below them.
+//! Output to standard error: messages, and on a terminal a progress bar below them.
 
 use std::{
     env,
@@ -24,8 +24,8 @@ const DEFAULT_COLOUR: &str = "\u{1b}[39m";
 /// A longer line is cut, in UTF-16 code units: an error may quote a trace.
 const MOST_UNITS: usize = 500;
 
-/// Writes messages and draws the progress bar, from any thread. Clones share the bar. What cannot be written is dropped: the reader may
-/// have closed standard error.
+/// Writes messages and draws the progress bar, from any thread. Clones share the bar. Drops text that cannot be written: the
+/// reader may have closed standard error.
 #[derive(Debug, Clone)]
 pub struct Messages {
     is_quiet: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ impl Messages {
         self.is_quiet.load(Relaxed)
     }
 
-    /// Writes what ends the run, or a part of it.
+    /// Writes an error that ends the run or a part of it.
     pub fn failure(&self, message: impl Into<Text>) {
         self.line("kp-score: ", message);
     }
@@ -72,7 +72,7 @@ impl Messages {
         }
     }
 
-    /// Writes a line that says by itself what it is about.
+    /// Writes a line without the program's name.
     pub fn note(&self, message: impl Into<Text>) {
         if !self.is_quiet() {
             self.line("", message);
@@ -111,7 +111,7 @@ impl Messages {
         self.counts.read_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Counts bytes of text: those that were read, after decompression.
+    /// Counts bytes of text that were read, after decompression.
     pub fn on_text(&self, bytes: u64) {
         self.counts.text_bytes.fetch_add(bytes, Relaxed);
     }
@@ -122,7 +122,7 @@ impl Messages {
         self.counts.done_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Marks all text as done, with what lies between the values.
+    /// Marks all text as processed, including the text between values.
     pub fn on_all_done(&self) {
         let text_bytes = self.counts.text_bytes.load(Relaxed);
         self.counts.done_bytes.store(text_bytes, Relaxed);
@@ -155,10 +155,10 @@ impl Counts {
         let Some(total_bytes) = total_bytes.filter(|&total| total > 0) else {
             return format!("{traces}  {per_second}/s");
         };
-        // What has been read but waits to be scored does not count.
+        // Text that was read but waits to be scored does not count.
         let share = (count(&self.done_bytes) / count(&self.text_bytes).max(1.0)).min(1.0);
         let progress = (count(&self.read_bytes) * share / total_bytes as f64).min(1.0);
-        // Between the counts of what was read and of its text the quotient may be too great, and would fall again.
+        // Between the updates of the two counters the quotient may be too great, and would fall again.
         let before = f64::from_bits(self.progress.fetch_max(progress.to_bits(), Relaxed));
         let progress = progress.max(before);
         let left = if progress > 0.0 {

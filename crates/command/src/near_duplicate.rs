@@ -6,8 +6,8 @@ use knowledgepulse_score::Breakdown;
 /// From this similarity on, two traces count as near-duplicates.
 pub const SIMILARITY: f64 = 0.95;
 
-/// Returns how much a trace resembles what was remembered before it, by whatever kind of memory; `None` if nothing was, or without an
-/// embedder. For a known trace that is not compared again, the earlier novelty says it.
+/// Returns the similarity of a trace to its nearest predecessor in any kind of memory; `None` without a predecessor or an
+/// embedder. For a known trace that is not compared again, the earlier novelty tells it.
 #[must_use]
 pub fn resemblance(breakdown: &Breakdown) -> Option<f64> {
     if breakdown.novelty.basis == Basis::Given {
@@ -20,7 +20,7 @@ pub fn resemblance(breakdown: &Breakdown) -> Option<f64> {
         .map(|nearest| nearest.similarity)
 }
 
-/// Whether a trace with this [`resemblance`] is a near-duplicate of an earlier one.
+/// Returns whether a trace with this [`resemblance`] is a near-duplicate of an earlier one.
 #[must_use]
 pub fn is_near_duplicate(resemblance: Option<f64>) -> bool {
     resemblance.is_some_and(|similarity| similarity >= SIMILARITY)

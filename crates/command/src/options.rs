@@ -1,4 +1,4 @@
-//! The command line: what it may say, what it means, and what of it makes no sense.
+//! The command line: its syntax, its meaning, and its contradictions.
 
 use std::{collections::BTreeMap, io::IsTerminal};
 
@@ -24,7 +24,7 @@ const MOST_COUNT: f64 = 9_007_199_254_740_991.0;
 
 const NOTHING_TO_READ: &str = "there is nothing to read: name files, or pipe traces into it";
 
-/// What goes to standard output for each trace.
+/// The format of the results on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A table for people.
@@ -44,7 +44,7 @@ const FORMATS: [(&str, Format); 4] = [
     ("csv", Format::Csv),
 ];
 
-/// What is done with a trace that the memory holds with the same id and contents.
+/// The treatment of a trace that the memory holds with the same id and contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KnownTraces {
     /// It is left out.
@@ -71,7 +71,7 @@ pub struct Cleaning {
     pub strict: bool,
 }
 
-/// The first is the one that is taken if none is named.
+/// The first one is the default.
 const LEVELS: [(&str, &str); 3] = [
     ("aggregated", "aggregated"),
     ("federated", "federated"),
@@ -79,7 +79,7 @@ const LEVELS: [(&str, &str); 3] = [
 ];
 
 impl Cleaning {
-    /// Returns what the cleaner is to find.
+    /// Returns the cleaner's options.
     #[must_use]
     pub fn options(self) -> knowledgepulse_clean::Options {
         knowledgepulse_clean::Options {
@@ -97,7 +97,7 @@ const ANSWERS: [(&str, bool); 2] = [("yes", true), ("no", false)];
 pub struct EmbedderChoice {
     /// The data type of the model's weights.
     pub dtype: Option<&'static str>,
-    /// What computes.
+    /// The engine.
     pub engine: Option<EngineChoice>,
     /// The directory of the model.
     pub model_directory: Option<String>,
@@ -105,7 +105,7 @@ pub struct EmbedderChoice {
     pub threads: Option<usize>,
 }
 
-/// What the arguments mean.
+/// The parsed arguments.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools)] // They are independent switches of the command line.
 pub struct Options {
@@ -115,7 +115,7 @@ pub struct Options {
     pub from: Option<FormatName>,
     /// The file of a map of another format.
     pub map: Option<String>,
-    /// What is said of traces of other formats.
+    /// The given outcome and domain of traces of other formats.
     pub given: Given,
     /// Whether the inputs are read and nothing is scored.
     pub dry_run: bool,
@@ -123,9 +123,9 @@ pub struct Options {
     pub compare: bool,
     /// The mean score below which a run fails.
     pub fail_under: Option<f64>,
-    /// What goes to standard output; `None` for the summary alone.
+    /// The format of standard output; `None` for the summary alone.
     pub format: Option<Format>,
-    /// Whether results say what scores are made of.
+    /// Whether results have the parts of each score.
     pub explain: bool,
     /// The file of the traces with their scores.
     pub out: Option<String>,
@@ -143,7 +143,7 @@ pub struct Options {
     pub select: Option<Count>,
     /// How many traces are held in memory to choose by; `None` for all.
     pub window: Option<usize>,
-    /// How many of those are failures of tasks that nobody solved.
+    /// How many traces of the set are reserved for failures of tasks that nobody solved.
     pub failures: Option<Count>,
     /// The file of outcomes by which traces are chosen.
     pub labels: Option<String>,
@@ -159,7 +159,7 @@ pub struct Options {
     pub memory_size: Option<usize>,
     /// Whether the bound may be less than the file holds.
     pub forget: bool,
-    /// What is done with traces that the memory holds.
+    /// The treatment of traces that the memory holds.
     pub known: KnownTraces,
     /// The URL of a store.
     pub store: Option<String>,
@@ -173,7 +173,7 @@ pub struct Options {
     pub embedder: bool,
     /// Which one.
     pub embedder_choice: EmbedderChoice,
-    /// Whether only what ends the run is told.
+    /// Whether only errors that end the run are printed.
     pub quiet: bool,
     /// Whether every bad line is named.
     pub verbose: bool,
@@ -181,7 +181,7 @@ pub struct Options {
     pub progress: bool,
 }
 
-/// What the arguments ask for.
+/// The command that the arguments ask for.
 #[derive(Debug, Clone)]
 pub enum Request {
     /// The help.
@@ -211,14 +211,13 @@ impl Options {
 /// # Errors
 /// With [`Exit::Usage`](crate::error::Exit::Usage), if they make no sense.
 pub fn read_options(arguments: &[String]) -> Result<Request> {
-    read(arguments)
-        .map_err(|message| Failure::usage(format!("{message}; kp-score --help tells what there is")))
+    read(arguments).map_err(|message| Failure::usage(format!("{message}; see kp-score --help")))
 }
 
-/// What is wrong with the arguments, in words.
+/// The problem of the arguments, in words.
 type Wrong = String;
 
-/// The options that take a value, and those that take none.
+/// The options with a value, and the options without.
 const WITH_VALUE: &[&str] = &[
     "confidence",
     "domain",
@@ -266,7 +265,7 @@ const FLAGS: &[&str] = &[
 /// Takes a value only if the next argument is one of [`LEVELS`].
 const CLEAN: &str = "clean";
 
-/// What the options say. Of an option that is given twice, the last one counts.
+/// The values of the options. Of a repeated option, the last one counts.
 #[derive(Default)]
 struct Values {
     values: BTreeMap<&'static str, String>,
@@ -321,7 +320,7 @@ impl Values {
         self.get(name).map(str::to_owned)
     }
 
-    /// The value among those that an option allows.
+    /// Returns the given value if the option allows it.
     fn one_of<T: Copy>(&self, name: &str, allowed: &[(&str, T)]) -> std::result::Result<Option<T>, Wrong> {
         let Some(given) = self.get(name) else {
             return Ok(None);
@@ -368,7 +367,7 @@ fn text(argument: std::ffi::OsString) -> std::result::Result<String, Wrong> {
     text.map_err(|argument| format!("{} is not UTF-8", argument.to_string_lossy()))
 }
 
-/// The argument behind an option that takes one.
+/// Returns the argument behind an option that takes one.
 fn next_value(parser: &mut lexopt::Parser, name: &str) -> std::result::Result<String, Wrong> {
     let next = parser.try_raw_args().and_then(|rest| {
         rest.as_slice()
@@ -394,7 +393,7 @@ fn next_value(parser: &mut lexopt::Parser, name: &str) -> std::result::Result<St
     }
 }
 
-/// The words with commas and an `or`.
+/// Returns the words with commas and an `or`.
 fn or<'w>(words: impl Iterator<Item = &'w str>) -> String {
     let words: Vec<_> = words.collect();
     match words.split_last() {
@@ -415,7 +414,7 @@ fn is_thread_count(value: f64) -> bool {
     is_count(value) && value <= MOST_THREADS
 }
 
-/// The number or percentage of an option.
+/// Returns the number or percentage of an option.
 fn top_of(name: &str, text: &str) -> std::result::Result<Count, Wrong> {
     let (digits, is_percent) = text
         .strip_suffix('%')
@@ -629,7 +628,7 @@ fn refuse_beside(values: &Values, name: &str, allowed: &[&str]) -> std::result::
     }
 }
 
-/// Refuses what does not fit `--select`, or is of use with it alone.
+/// Refuses options that contradict `--select`, or that need it.
 fn refuse_choosing(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
     if options.select.is_none() {
         let name = ["quota", "labels", "success-at", "window"]
@@ -662,7 +661,7 @@ fn refuse_choosing(values: &Values, options: &Options) -> std::result::Result<()
     }
 }
 
-/// Refuses what is said of an embedder or a memory where there is none.
+/// Refuses options of an embedder or a memory if the run has no embedder or memory.
 fn refuse_unused_embedder(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
     const OF_MODEL: [&str; 4] = ["dtype", "engine", "model-dir", "threads"];
     const OF_COMPARISON: [&str; 4] = ["memory", "memory-size", "store", "novelty"];
@@ -716,7 +715,7 @@ fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(
     }
     if options.clean.is_some() {
         return Err(format!(
-            "--out is read too, and would lose what --clean replaces: {source}"
+            "--out is read too, and would lose the texts that --clean replaces: {source}"
         ));
     }
     if options.splits && options.dropped.is_none() {
@@ -732,7 +731,7 @@ fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(
     Ok(())
 }
 
-/// Returns what an input is called in messages.
+/// Returns the name of an input in messages.
 #[must_use]
 pub fn name_of(source: &str) -> &str {
     if source == STDIN { "stdin" } else { source }

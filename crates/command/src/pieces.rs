@@ -1,4 +1,4 @@
-//! What becomes of the records of a run: a few at a time, begun in order and finished in order.
+//! Processes the records of a run: a few at a time, begun in order and finished in order.
 
 use std::{
     collections::VecDeque,
@@ -43,7 +43,7 @@ const LEAST_PIECES: usize = 64;
 const PIECES_PER_CORE: usize = 4;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What the results and a report quote of a trace, in UTF-16 code units.
+/// The longest quotation of a trace in results and a report, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;
 
 /// A record whose turn has not come.
@@ -52,11 +52,11 @@ pub(crate) struct Piece {
     pub size: u64,
     /// Where it is.
     pub place: Place,
-    /// What is to become of it.
+    /// The state of the record.
     pub work: Work,
 }
 
-/// What is to become of a record.
+/// The state of a record.
 pub(crate) enum Work {
     /// It is not of a conversation, for this reason.
     WithoutConversation(Text),
@@ -72,21 +72,21 @@ pub(crate) enum Work {
 pub(crate) struct Scoring {
     outcome: Pending,
     fingerprint: Option<Fingerprint>,
-    /// What is said of a record that is of no format: another one may have been meant.
+    /// The hint for a record of no known format: the user may have meant another one.
     foreign: Option<String>,
-    /// What is shown of it, but for the score.
+    /// Its row in the results, without the score.
     pub about: About,
-    /// What is written of it: its text in JSON; empty where nothing is.
+    /// Its text in JSON for the outputs; empty if nothing is written.
     pub text: String,
-    /// What was replaced in it.
+    /// The replacements, counted by type.
     pub redactions: Redactions,
-    /// What may be chosen, if a set is.
+    /// The candidate, if a set is chosen.
     pub candidate: Option<Candidate>,
     /// The trace as it was recorded, in JSON, if it is read again to choose, or a store gets it when it is chosen.
     pub recorded: Option<String>,
 }
 
-/// What is shown of a trace beside its score.
+/// The fields of a trace's row beside its score.
 pub(crate) struct About {
     pub format: FormatName,
     pub known: Known,
@@ -94,7 +94,7 @@ pub(crate) struct About {
     pub objective: Text,
     pub domain: Text,
     pub success: bool,
-    /// What is known of how the run ended.
+    /// How the run ended.
     pub outcome: select::Outcome,
 }
 
@@ -120,7 +120,7 @@ enum Pending {
 }
 
 impl Scoring {
-    /// Whether asking for the outcome would wait.
+    /// Returns whether asking for the outcome would wait.
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self.outcome, Pending::Waiting(_))
     }
@@ -131,13 +131,13 @@ pub(crate) struct Prepared {
     size: u64,
     line: Option<u64>,
     index: Option<u64>,
-    /// Its trace, or what becomes of a record without one.
+    /// The trace, or the verdict on a record without one.
     content: std::result::Result<Box<Unscored>, Work>,
 }
 
 /// A trace that is to be scored.
 struct Unscored {
-    /// What it is known by, if the memory may know it.
+    /// Its id and fingerprint, if the memory may know it.
     fingerprint: Option<Fingerprint>,
     /// Its text as it was recorded, for a store.
     recorded: Option<String>,
@@ -149,7 +149,7 @@ struct Unscored {
 }
 
 impl Prepared {
-    /// Returns the format of its trace, or what becomes of a record without one.
+    /// Returns the format of its trace, or the verdict on a record without one.
     pub(crate) fn outcome(&self) -> std::result::Result<FormatName, &Work> {
         self.content.as_ref().map(|unscored| unscored.about.format)
     }
@@ -164,7 +164,7 @@ impl Prepared {
     }
 }
 
-/// What preparing a record depends on.
+/// The settings that preparing a record depends on.
 pub(crate) struct Preparation<'p> {
     scorer: &'p Scorer,
     known: Option<&'p KnownNovelties>,
@@ -233,7 +233,7 @@ impl<'p> Preparation<'p> {
             .known
             .and(trace.as_ref().ok())
             .and_then(|trace| trace.label.as_ref()?.fingerprint());
-        // Cleaning is in vain for what is skipped.
+        // Skipped traces need no cleaning.
         if let (Some(memory), Some(fingerprint), true) = (self.known, fingerprint, self.skips_known)
             && let Lookup::Scored(_) = memory.find(fingerprint)
         {
@@ -243,7 +243,7 @@ impl<'p> Preparation<'p> {
         let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));
         let (shown, text, redactions) = match self.clean {
             None => (value, text, Redactions::default()),
-            // Before it is scored: what cannot be cleaned is not remembered either.
+            // Before it is scored: a trace that cannot be cleaned is not remembered either.
             Some(cleaning) => match clean_trace(value, cleaning.options(), &Call::default()) {
                 Ok((trace, redactions)) => (trace, None, redactions),
                 Err(error) => return Err(Work::Wrong(error.to_string().into())),
@@ -281,7 +281,7 @@ impl<'p> Preparation<'p> {
         }))
     }
 
-    /// Reads a trace, and of its text what a comparison needs.
+    /// Reads a trace, and the text that a comparison needs.
     fn read(&self, value: &Value) -> knowledgepulse_error::Result<Trace> {
         let mut sufficiency = Sufficiency::default();
         let mut needed = |units: &[u16]| sufficiency.read(units);
@@ -334,12 +334,12 @@ impl<'h> Pipeline<'h> {
         }
     }
 
-    /// Whether the next record must wait until another one is finished.
+    /// Returns whether the next record must wait until another one is finished.
     pub(crate) fn is_full(&self) -> bool {
         self.pieces.len() >= self.most_pieces || self.bytes > MOST_BYTES
     }
 
-    /// The record whose turn is next; `None` if there is none.
+    /// Returns the record whose turn is next; `None` if no record waits.
     pub(crate) fn next(&mut self) -> Option<Piece> {
         let mut piece = self.pieces.pop_front()?;
         self.bytes -= piece.size;
@@ -356,12 +356,12 @@ impl<'h> Pipeline<'h> {
         Some(piece)
     }
 
-    /// Whether the outcome of the next record is still being computed.
+    /// Returns whether the outcome of the next record is still being computed.
     pub(crate) fn is_next_waiting(&self) -> bool {
         matches!(self.pieces.front(), Some(Piece { work: Work::Scoring(scoring), .. }) if scoring.is_waiting())
     }
 
-    /// Does what the records of a batch need before their turns, on all cores.
+    /// Prepares the records of a batch before their turns, on all cores.
     pub(crate) fn prepare(&self, items: Vec<Item>) -> Vec<Prepared> {
         let Self {
             scorer,
@@ -479,7 +479,7 @@ impl<'h> Pipeline<'h> {
         self.engine.embed_trace(request, Box::new(reply));
     }
 
-    /// Has the engine score a trace. What is compared of it goes to `kept`.
+    /// Scores a trace with the engine. The compared words or embedding go to `kept`.
     fn score(
         &self,
         summary: Summary,
@@ -563,14 +563,14 @@ pub(crate) struct Finished {
     pub recorded: Option<String>,
 }
 
-/// Whether nobody knew how the run ended when the trace was converted.
+/// Returns whether nobody knew how the run ended when the trace was converted.
 fn was_unknown(trace: &Value) -> bool {
     let path = ["metadata", "imported", "known", "success"];
     let known = path.into_iter().try_fold(trace, |value, name| value.get(name));
     known == Some(&Value::Bool(false))
 }
 
-/// What is wrong with a trace, and what else the record could have been.
+/// Returns the problem of a trace, and the formats that the record could have meant.
 fn wrong(reason: String, foreign: Option<String>) -> String {
     match foreign {
         Some(foreign) => format!("{reason}, and it is {foreign}"),
@@ -578,7 +578,7 @@ fn wrong(reason: String, foreign: Option<String>) -> String {
     }
 }
 
-/// The beginning of the objective.
+/// Returns the beginning of the objective.
 fn excerpt_of(shown: &Value) -> Text {
     let objective = shown
         .get("task")

@@ -35,7 +35,7 @@ fn is_shown(character: char) -> bool {
     )
 }
 
-/// Returns what [`printable`] returns, or `instead` where nothing of the text can be seen.
+/// Returns [`printable`] of a text, or `instead` if nothing of the text is visible.
 #[must_use]
 pub fn label_of(text: &Text, instead: &str, units: usize) -> String {
     if is_blank(text) {

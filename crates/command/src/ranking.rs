@@ -1,6 +1,6 @@
-//! Chooses the best traces of a run by their scores. What was scored waits in a temporary file until all scores are known. Not a second
-//! pass over the input: standard input and pipes are read once, and scoring again would take as long again, with a memory in which
-//! every trace is already.
+//! Chooses the best traces of a run by their scores. Scored traces wait in a temporary file until all scores are known. A
+//! second pass over the input is impossible for standard input and pipes, and would have to score every trace again beside a
+//! memory that holds it already.
 
 use std::{
     env,
@@ -34,7 +34,7 @@ pub(crate) struct Best {
     is_best: Vec<bool>,
     /// The positions of the best, in their order.
     order: Vec<usize>,
-    /// The score of the last of the best; 0 where there is none.
+    /// The lowest score among the best; 0 without any.
     pub threshold: f64,
     file: File,
 }
@@ -49,7 +49,7 @@ impl Ranking {
         })
     }
 
-    /// Adds what is to come back in its place.
+    /// Adds a text that comes back in its place.
     pub(crate) fn add(&mut self, score: f64, record: &[u8]) -> Result<()> {
         self.file.write_all(record).map_err(|error| cannot_keep(&error))?;
         let length = record.len();
@@ -63,7 +63,7 @@ impl Ranking {
         Ok(())
     }
 
-    /// Finds the best; of equal scores, those that came first.
+    /// Finds the best traces; of equal scores, the earlier ones.
     pub(crate) fn finish(self, top: Count) -> Result<Best> {
         let mut order = by_rank(&self.entries);
         order.truncate(count_of(top, order.len()));
@@ -86,12 +86,12 @@ impl Ranking {
     }
 }
 
-/// How many of `all` are the best: at least one, if there is any.
+/// Returns how many of `all` are the best: at least one, if there is any.
 fn count_of(top: Count, all: usize) -> usize {
     top.of(all).max(1).min(all)
 }
 
-/// The positions of the entries, that of the highest score first; of equal scores, those that came first.
+/// Returns the positions of the entries, highest score first; of equal scores, the earlier first.
 fn by_rank(entries: &[Entry]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..entries.len()).collect();
     // The sort is stable. Scores are never NaN; -0 and 0 are equal.

@@ -1,4 +1,4 @@
-//! Reads the inputs: bytes, text, records, and what these come to.
+//! Reads the inputs: bytes, text, records, and traces.
 
 use std::{
     fs::File,
@@ -26,7 +26,7 @@ use crate::{
 /// So many bytes of input are handed on at once, or a record.
 const BATCH_SIZE: u64 = 256 * 1024;
 
-/// What is told of the inputs, one after the other.
+/// The events of reading the inputs one after the other.
 pub(crate) enum Event {
     /// Some records of the current input came to this.
     Items(Vec<Item>),
@@ -40,10 +40,10 @@ pub(crate) enum Event {
     Interrupted,
 }
 
-/// Takes what is told; tells whether more is wanted.
+/// Takes an event. Returns whether more events are wanted.
 pub(crate) type Take<'t> = dyn FnMut(Event) -> ControlFlow<()> + 't;
 
-/// What is to be read, and how.
+/// The inputs, and how to read them.
 pub(crate) struct Reading {
     /// The inputs: paths, or [`STDIN`].
     pub sources: Vec<String>,
@@ -51,9 +51,9 @@ pub(crate) struct Reading {
     pub format: Option<FormatName>,
     /// Where things are in records of another format.
     pub map: Option<Map>,
-    /// What is said of traces of other formats.
+    /// The given outcome and domain of traces of other formats.
     pub given: Given,
-    /// Counts what is read.
+    /// Counts the bytes and records that are read.
     pub messages: Messages,
 }
 
@@ -96,7 +96,7 @@ impl Reading {
         });
         batches.flow?;
         if foreign.is_none() {
-            // Where reading fails, what was read before may end with a whole trace.
+            // If reading fails, the text before may end with a whole trace.
             foreign = batches.records.finish().err();
         }
         if foreign.is_none() {
@@ -135,7 +135,7 @@ struct Batches<'t, 'f> {
 }
 
 impl Batches<'_, '_> {
-    /// Hands on what the records that are there came to.
+    /// Passes on the results of the available records.
     fn send(&mut self) -> ControlFlow<()> {
         let mut items = Vec::new();
         let mut size = 0;
@@ -150,7 +150,7 @@ impl Batches<'_, '_> {
         self.hand_on(items)
     }
 
-    /// Hands on what the end of the input ends.
+    /// Passes on the traces that end with the input.
     fn end(&mut self) -> ControlFlow<()> {
         let items = self.reader.end();
         self.hand_on(items)
@@ -164,7 +164,7 @@ impl Batches<'_, '_> {
     }
 }
 
-/// What is wrong with an input that is no text, and what to do about it.
+/// Describes the problem of an input that is no text, and the way out.
 fn foreign_input(source: &str, Foreign { what, program }: Foreign) -> String {
     let name = match source {
         STDIN => String::new(),

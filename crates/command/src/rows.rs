@@ -20,13 +20,13 @@ use crate::{
     values::{number, optional},
 };
 
-/// What a domain is called of which nothing can be seen.
+/// The placeholder for a domain without visible characters.
 pub const NO_DOMAIN: &str = "(none)";
 
 const BAR_WIDTH: usize = 10;
 const DOMAIN_WIDTH: usize = 18;
 
-/// A longer place loses its beginning: a path ends with what tells it from others.
+/// A longer place loses its beginning: the end of a path tells it from others.
 const PLACE_WIDTH: usize = 40;
 const OBJECTIVE_WIDTH: usize = 60;
 
@@ -51,8 +51,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Returns the rows of a format. `explains` says what each score is made of, `shows_kept` whether rows of the table say if the trace
-    /// is kept.
+    /// Returns the rows of a format. `explains` adds the parts of each score, `shows_kept` a column of the table that says
+    /// if the trace is kept.
     #[must_use]
     pub fn new(format: Format, explains: bool, shows_kept: bool) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Rows {
         }
     }
 
-    /// Returns what comes before the first row.
+    /// Returns the text before the first row.
     #[must_use]
     pub fn begin(&self) -> String {
         match self.format {
@@ -89,7 +89,7 @@ impl Rows {
         }
     }
 
-    /// Returns what comes after the last row.
+    /// Returns the text after the last row.
     #[must_use]
     pub fn end(&self, summary: &Value) -> String {
         match self.format {
@@ -250,7 +250,7 @@ fn trim_start(text: &Text) -> Text {
     Text::from_units(&rest)
 }
 
-/// Returns what a score is made of, for people, in lines of their own and an empty one.
+/// Returns the parts of a score, for people: lines of their own and an empty one.
 fn explanation(breakdown: &Breakdown) -> String {
     let words = ["complexity", "novelty", "tool diversity", "outcome"];
     let terms: Vec<_> = words

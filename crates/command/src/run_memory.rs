@@ -20,11 +20,11 @@ use knowledgepulse_trace::label::Fingerprint;
 
 use crate::error::{Failure, Result};
 
-/// What a user of the command can do about a memory that does not fit.
+/// The advice about a memory that does not fit.
 const OTHER_MODEL: &str = "use another file, or --dtype or --model-dir for the model that it was made with";
 const OTHER_METHOD: &str = "use another file, or --novelty for the method that it was made with";
 
-/// What the traces of a run are compared with, and added to.
+/// The memory of a run: its traces are compared with it and added to it.
 #[derive(Clone)]
 pub(crate) enum RunMemory {
     Vectors(Arc<SharedCache>),
@@ -87,7 +87,7 @@ impl RunMemory {
         Ok(Some(loaded))
     }
 
-    /// Whether what the embedder makes compares with what the memory holds.
+    /// Returns an error unless the embedder's vectors can be compared with the memory's.
     fn check(&self, file: &str, status: &Status) -> Result<()> {
         let embedder = status.failure.is_none().then(|| status.identity());
         let origin = Origin {
@@ -103,7 +103,7 @@ impl RunMemory {
             let message = error.to_string();
             Failure::file(match error {
                 Error::MemoryOtherModel { held, other } => format!(
-                    "{file} holds vectors of {held}, which do not compare with those of the embedder, {other}: {OTHER_MODEL}"
+                    "{file} holds vectors of {held}, which cannot be compared with those of the embedder, {other}: {OTHER_MODEL}"
                 ),
                 Error::MemoryOtherMethod { .. } => {
                     let problem = message.split(": use another").next().unwrap_or_default();

@@ -34,7 +34,7 @@ pub struct Scored {
     pub place: Place,
     /// The format that it was converted from, or [`FormatName::Trace`].
     pub format: FormatName,
-    /// What of its outcome is known; the rest are defaults.
+    /// Which parts of its outcome are known; the rest are defaults.
     pub known: Known,
     /// Its `id`, if that is a string.
     pub id: Option<Text>,
@@ -66,7 +66,7 @@ impl Scored {
         ])
     }
 
-    /// Reads what [`Scored::to_value`] returns; `None` for another value.
+    /// Reads a value of [`Scored::to_value`]; `None` for another value.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They were whole numbers.
     pub fn from_value(value: &Value) -> Option<Self> {
@@ -93,14 +93,14 @@ impl Scored {
     }
 }
 
-/// A scored trace, and what the run makes of it.
+/// A scored trace, and the run's verdict on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The trace.
     pub scored: Scored,
     /// Whether it scores as much as the threshold, is one of the best, or was chosen.
     pub kept: bool,
-    /// What the chosen set says of it; `None` where no set is chosen.
+    /// The selection's entry for it; `None` if no set is chosen.
     pub selection: Option<Value>,
 }
 

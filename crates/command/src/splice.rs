@@ -1,5 +1,5 @@
-//! Writes what was computed into the text of a trace, and leaves every other byte as it was: numbers that JavaScript would round or
-//! write in another way, the order of keys, spaces and escapes.
+//! Writes computed values into the text of a trace, and keeps every other byte: numbers that JavaScript would round or write
+//! in another way, the order of keys, spaces and escapes.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -34,7 +34,7 @@ pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
             separator = ",";
         }
     }
-    // What is added keeps its order, because the sort is stable.
+    // Added members keep their order, because the sort is stable.
     edits.sort_by_key(|(range, _)| range.start);
     let mut result = String::with_capacity(text.len() + 64);
     let mut at = 0;
@@ -47,7 +47,7 @@ pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
     on_one_line(&result)
 }
 
-/// The text of a JSON value in which other strings were put, and where in the old text each of these began, by which child of which child it is.
+/// The text of a JSON value with some strings replaced, and for each of them its old position, by its path of child indexes.
 pub(crate) struct Replaced {
     pub text: String,
     pub places: HashMap<Vec<usize>, usize>,
@@ -146,7 +146,7 @@ impl Strings<'_> {
         (self.scanner.text.as_bytes().get(self.scanner.at - 1) == Some(&b'}')).then_some(())
     }
 
-    /// Puts a string in the place of what begins at `start` and ends here.
+    /// Replaces the text from `start` to here by a string.
     fn put(&mut self, start: usize, new: &Text) -> Option<()> {
         let text = self.scanner.text.as_bytes();
         self.result.extend_from_slice(text.get(self.copied..start)?);
@@ -193,7 +193,7 @@ fn metadata_of(text: &str) -> Option<Metadata<'_>> {
     Some(Metadata { members, end })
 }
 
-/// The edits that remove members: each with the comma before it, or after it where no member is left before.
+/// Returns the edits that remove members: each with the comma before it, or after it where no member is left before.
 fn removals(members: &[Member], is_removed: impl Fn(&Member) -> bool) -> Vec<(Range<usize>, String)> {
     let mut is_first = true;
     let mut edits = Vec::new();
@@ -246,14 +246,14 @@ impl<'t> Scanner<'t> {
         self.byte()
     }
 
-    /// Skips white space and one of these signs; `None` where none of them is next.
+    /// Skips white space and one of these signs; `None` if another sign is next.
     fn skip_to(&mut self, signs: &[u8]) -> Option<()> {
         let byte = self.skip_blank()?;
         self.at += 1;
         signs.contains(&byte).then_some(())
     }
 
-    /// The members of the object that begins here; `None` where none does.
+    /// Returns the members of the object that begins here; `None` where none does.
     fn members(mut self) -> Option<Vec<Member<'t>>> {
         let mut members = Vec::new();
         if self.skip_blank()? != b'{' {

@@ -24,7 +24,7 @@ use crate::{
 
 const USAGE: &str = include_str!("usage.txt");
 
-/// Ends a run before it has read everything. What is in flight is still scored and written.
+/// Ends a run before it has read everything. Traces in flight are still scored and written.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<State>);
 
@@ -51,7 +51,7 @@ impl Stop {
             // A run whose events are full does not wait for one.
             drop(events.try_send(Event::Interrupted));
         }
-        messages.warning("interrupted: finishing what was begun; once more to end at once");
+        messages.warning("interrupted: finishing the traces that were begun; once more to end at once");
         true
     }
 

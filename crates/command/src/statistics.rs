@@ -7,7 +7,8 @@ pub const SCORE_BINS: usize = 10_000;
 /// The largest value: novelty may be as much; everything else is at most 1.
 const GREATEST: usize = 2;
 
-/// Counts values of 0 to 2 in bins of equal width, of which `bins` are between 0 and 1. Values outside count in the first or the last.
+/// Counts values from 0 to 2 in bins of equal width, `bins` of them between 0 and 1. Values outside count in the first or
+/// the last bin.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     bins: usize,
@@ -111,7 +112,7 @@ impl Histogram {
             before += count;
             before > rank
         });
-        // The mean of those in the bin, which is the value itself where there is one, or where all are the same.
+        // The mean of the values in the bin, which is exact if there is only one value or if all are equal.
         bin.map_or(self.max, |bin| self.sums[bin] / self.counts[bin] as f64)
     }
 

@@ -51,7 +51,7 @@ impl Scores {
     }
 }
 
-/// Counts what becomes of each trace.
+/// Counts the verdict on each trace.
 #[derive(Debug)]
 pub struct Summary {
     start: Instant,
@@ -126,7 +126,7 @@ impl Summary {
         &mut self.domains[at].1
     }
 
-    /// Adds what was replaced in a trace.
+    /// Adds the replacements in a trace.
     pub fn add_redactions(&mut self, redactions: &Redactions) {
         for &Redaction { name, count } in redactions.as_slice() {
             let more = count as u64;
@@ -187,20 +187,20 @@ impl Default for Summary {
     }
 }
 
-/// What is known of a run besides its scores.
+/// Facts about a run besides its scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About {
     /// The least score of a trace that is kept.
     pub threshold: f64,
     /// How many of the best traces were asked for; `None` for all.
     pub top: Option<Count>,
-    /// What the chosen set covers; `None` where none is chosen.
+    /// The coverage of the chosen set; `None` if no set is chosen.
     pub coverage: Option<Coverage>,
     /// How traces were cleaned; `None` if they were not.
     pub clean: Option<Cleaning>,
     /// Whether the user ended the run.
     pub interrupted: bool,
-    /// What computed embeddings.
+    /// The embedder.
     pub embedder: Embedder,
     /// The memory, if it outlives the run.
     pub memory: Option<MemoryFile>,
@@ -208,19 +208,19 @@ pub struct About {
     pub written: Vec<Written>,
 }
 
-/// What a chosen set covers of what all traces show.
+/// The coverage of a chosen set, as a part of the coverage by all traces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
     /// The rule by which it was chosen.
     pub rule: Rule,
-    /// The part that the set covers with what was shared before, 0 to 1.
+    /// The coverage by the set and the traces that were shared before, 0 to 1.
     pub covered: f64,
     /// The part that was covered before.
     pub covered_before: f64,
 }
 
 impl Coverage {
-    /// Returns what a selection covers.
+    /// Returns the coverage of a selection.
     #[must_use]
     pub fn of(selection: &Selection) -> Self {
         let covered_before = selection.covered_before;
@@ -257,12 +257,12 @@ pub struct Written {
     pub traces: Option<u64>,
 }
 
-/// What computed embeddings.
+/// The embedder.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Embedder {
     /// Nothing, as the user wanted it; without a reason words alone are compared.
     Unused(Option<String>),
-    /// What became of loading the embedder.
+    /// The result of loading the embedder.
     Loaded(Box<Status>),
 }
 
@@ -279,13 +279,13 @@ impl Embedder {
         Self::Unused(reason.map(str::to_owned))
     }
 
-    /// Whether there is an embedder that works.
+    /// Returns whether there is an embedder that works.
     #[must_use]
     pub fn available(&self) -> bool {
         matches!(self, Self::Loaded(status) if status.failure.is_none())
     }
 
-    /// Returns why there is none.
+    /// Returns an embedder that could not be loaded, with the reason.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -294,7 +294,7 @@ impl Embedder {
         }
     }
 
-    /// Returns what the weights are stored in.
+    /// Returns the number format of the weights.
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         match self {
@@ -340,7 +340,7 @@ impl Embedder {
 /// The figures of a domain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DomainFigures {
-    /// Its name; `(others)` for those beyond the first 50.
+    /// The domain's name; `(others)` for all domains after the first 50.
     pub domain: Text,
     /// The traces that were scored.
     pub scored: u64,
@@ -352,7 +352,7 @@ pub struct DomainFigures {
     pub median: Option<f64>,
 }
 
-/// The figures of a run. A figure of scores is `None` where there are none.
+/// The figures of a run. A figure of scores is `None` if there are no scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     /// The traces that were scored.
@@ -383,11 +383,11 @@ pub struct Figures {
     pub p10: Option<f64>,
     /// The score that a tenth is above.
     pub p90: Option<f64>,
-    /// The domains, those with the most traces first.
+    /// The domains, in descending order of their numbers of traces.
     pub domains: Vec<DomainFigures>,
     /// How long the run took, in seconds.
     pub seconds: f64,
-    /// What is known of the run besides.
+    /// Facts about the run besides its scores.
     pub about: About,
 }
 
@@ -403,7 +403,7 @@ impl Figures {
         self.scored as f64 / self.seconds
     }
 
-    /// Returns how traces were cleaned, and what was replaced, for programs; `null` if they were not cleaned.
+    /// Returns the cleaning level and the replacements, for programs; `null` if the traces were not cleaned.
     #[must_use]
     pub fn cleaned(&self) -> Value {
         let cleaned = self.about.clean.map(|Cleaning { level, strict }| {

@@ -13,7 +13,8 @@ pub fn cut(text: &Text, units: usize) -> Text {
     }
 }
 
-/// Whether nothing of a text can be seen: it has only white space, control and format characters, and lone surrogates.
+/// Returns whether nothing of a text can be seen: it has only white space, control and format characters, and lone
+/// surrogates.
 #[must_use]
 pub fn is_blank(text: &Text) -> bool {
     char::decode_utf16(text.units()).flatten().all(|character| {

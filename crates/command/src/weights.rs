@@ -97,7 +97,7 @@ fn profiles_of(weights: &Value, file: &str) -> std::result::Result<NamedProfiles
     Ok(found)
 }
 
-/// The path of a member: by a dot where its name is an identifier.
+/// Returns the path of a member: by a dot where its name is an identifier.
 fn member(place: &str, name: &Text) -> String {
     let is_word = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '$');
     let identifier = name.as_str().filter(|name| {

@@ -25,8 +25,8 @@ const FEED_FORWARD_ROWS: usize = 48;
 /// The rows of a block are a multiple of this, but for the last ones: a block of queries.
 const BLOCK_ROWS: usize = 32;
 
-/// A block has no fewer rows, unless a pass does: it would read the weights for longer than it multiplies with them. So what has few
-/// tokens is computed by one thread; DESIGN.md has the figures.
+/// A block has no fewer rows, unless a pass does: it would read the weights for longer than it multiplies with them. So one
+/// thread computes a text with few tokens; DESIGN.md has the figures.
 const SMALLEST_BLOCK: usize = MAX_ROWS;
 
 /// Tokens that a pass takes at most, unless a single text has more. More would gain nothing.
@@ -49,7 +49,7 @@ pub struct Encoder {
     kernel: Kernel,
     isa: Isa,
     pool: ThreadPool,
-    /// What each thread works in.
+    /// The buffers of each thread.
     scratch: Arc<[Mutex<Scratch>]>,
     /// As many as a pass has had at most.
     blocks: Vec<Arc<RowBlock>>,
@@ -61,11 +61,12 @@ pub struct Encoder {
 struct RowBlock {
     /// The state of each token.
     states: Mutex<Vec<f32>>,
-    /// The layers alternate between the two: while some threads still read those of a layer, another may write those of the next.
+    /// The layers alternate between the two: while some threads still read the buffer of a layer, another may write that of
+    /// the next.
     attention: [RwLock<Segment>; 2],
 }
 
-/// What belongs to one thread.
+/// The state of one thread.
 #[derive(Debug, Default)]
 struct Scratch {
     context: Vec<f32>,
@@ -101,7 +102,7 @@ struct Pass {
 }
 
 impl Encoder {
-    /// An encoder for `model`. It has fewer threads than asked for where the system starts no more.
+    /// Creates an encoder for `model`. It has fewer threads than asked for where the system starts no more.
     ///
     /// # Errors
     /// [`Error::KernelUnavailable`], or [`Error::UnknownKernel`] if the environment names none.
@@ -128,19 +129,19 @@ impl Encoder {
         })
     }
 
-    /// The model.
+    /// Returns the model.
     #[must_use]
     pub fn model(&self) -> &Arc<Model> {
         &self.model
     }
 
-    /// The kernel that it computes with.
+    /// Returns the kernel that it computes with.
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
 
-    /// The functions of its kernel.
+    /// Returns the functions of its kernel.
     pub(crate) fn isa(&self) -> Isa {
         self.isa
     }
@@ -150,14 +151,14 @@ impl Encoder {
         self.watch = Some(watch);
     }
 
-    /// How many threads it has, the caller's included.
+    /// Returns how many threads it has, the caller's included.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.pool.threads()
     }
 
-    /// The embedding of a text that is given as its tokens, special ones included: the mean of the tokens' last states, at
-    /// length one.
+    /// Returns the embedding of a text that is given as its tokens, special ones included: the mean of the tokens' last
+    /// states, at length one.
     ///
     /// # Errors
     /// [`Error::NoTokens`], [`Error::TooManyTokens`], [`Error::UnknownToken`], [`Error::NotFinite`], [`Error::Read`] if the
@@ -167,8 +168,8 @@ impl Encoder {
         embeddings.pop().ok_or(Error::NoTokens)
     }
 
-    /// The embeddings of several texts, each the same to the bit as alone. Short texts share passes, which takes less time
-    /// than one after another.
+    /// Returns the embeddings of several texts, each the same to the bit as alone. Short texts share passes, which takes
+    /// less time than one after another.
     ///
     /// # Errors
     /// As [`Self::embed`].
@@ -247,8 +248,8 @@ impl fmt::Debug for Encoder {
 }
 
 impl Pass {
-    /// What is done for a block. Only attention looks at the rows of others, so a step goes from a layer's attention to the
-    /// queries, keys and values of the next layer.
+    /// Computes a step for a block. Only attention looks at the rows of others, so a step goes from a layer's attention to
+    /// the queries, keys and values of the next layer.
     fn step(&self, thread: usize, step: usize, block: usize) -> Result<()> {
         let scratch = &mut *lock(&self.scratch[thread]);
         let (rows, memory) = &self.blocks[block];
@@ -417,8 +418,8 @@ impl Pass {
         });
     }
 
-    /// The mean of the tokens' states, scaled to length one. Sums in double precision and rounds after the mean and after
-    /// the scaling.
+    /// Returns the mean of the tokens' states, scaled to length one. Sums in double precision and rounds after the mean and
+    /// after the scaling.
     fn pool(&self, text: &Range<usize>) -> Result<Vec<f32>> {
         let hidden = self.model.shape().hidden;
         let mut sums = vec![0.0_f64; hidden];
@@ -465,8 +466,8 @@ impl Segment {
     }
 }
 
-/// The rows of each block of a pass: large ones first, which read the weights less often, and small ones last, so that all threads
-/// finish together. Each is about what one thread would do of what is left.
+/// Returns the rows of each block of a pass: large blocks first, which read the weights less often, and small ones last, so
+/// that all threads finish together. Each is about one thread's part of the remaining rows.
 fn row_blocks(rows: usize, threads: usize) -> Vec<Range<usize>> {
     let mut blocks = Vec::new();
     let mut start = 0;
@@ -481,7 +482,7 @@ fn row_blocks(rows: usize, threads: usize) -> Vec<Range<usize>> {
     blocks
 }
 
-/// The texts of each pass.
+/// Returns the texts of each pass.
 pub(crate) fn passes<T: AsRef<[u32]>>(texts: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = texts;
     iter::from_fn(move || {
@@ -496,7 +497,7 @@ pub(crate) fn passes<T: AsRef<[u32]>>(texts: &[T]) -> impl Iterator<Item = &[T]>
     })
 }
 
-/// The rows that both ranges have.
+/// Returns the rows that both ranges have.
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     let start = a.start.max(b.start);
     start..a.end.min(b.end).max(start)

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the encoder.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use crate::Kernel;
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong.
+/// An error of the encoder.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The weights cannot be read.
     #[error("the weights cannot be read: {0}")]
     Read(#[from] io::Error),
-    /// The file is not a safetensors file, is cut short, or holds what no model does.
+    /// The file is not a safetensors file, is cut short, or holds values that no model has.
     #[error("the weights are damaged: {0}")]
     Damaged(String),
     /// A safetensors file, but not with the weights of a network that this crate computes.

@@ -69,24 +69,24 @@ impl TensorFile {
         })
     }
 
-    /// The bytes that all is read from.
+    /// Returns the bytes that all is read from.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// The names of all tensors, in order.
+    /// Returns the names of all tensors, in order.
     pub fn names(&self) -> Vec<String> {
         let mut names = self.header.offset_keys();
         names.sort();
         names
     }
 
-    /// Whether there is a tensor of that name.
+    /// Returns whether there is a tensor of that name.
     pub fn contains(&self, name: &str) -> bool {
         self.header.info(name).is_some()
     }
 
-    /// The tensor called `name`.
+    /// Returns the tensor called `name`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the file lacks it.
@@ -103,7 +103,7 @@ impl TensorFile {
         })
     }
 
-    /// The tensor called `name`, which must have this type and shape.
+    /// Returns the tensor called `name`, which must have this type and shape.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -118,7 +118,7 @@ impl TensorFile {
         Ok(tensor)
     }
 
-    /// The bytes of a tensor.
+    /// Returns the bytes of a tensor.
     ///
     /// # Errors
     /// [`Error::Read`].
@@ -126,7 +126,7 @@ impl TensorFile {
         Ok(self.source.read(tensor.offset..tensor.offset + tensor.bytes)?)
     }
 
-    /// The bytes of some rows of a tensor: few of them stay in the processor's cache until they are packed.
+    /// Returns the bytes of some rows of a tensor: few of them stay in the processor's cache until they are packed.
     ///
     /// # Errors
     /// [`Error::Read`].
@@ -137,7 +137,7 @@ impl TensorFile {
         Ok(self.source.read(from..from + rows.len() as u64 * row)?)
     }
 
-    /// The numbers of a tensor in single precision, all finite.
+    /// Returns the numbers of a tensor in single precision, all finite.
     ///
     /// # Errors
     /// [`Error::Read`], [`Error::Unsupported`] or [`Error::Damaged`].

@@ -24,8 +24,8 @@
 //!
 //! # Which models
 //!
-//! Those with BERT's layers and the tensor names of `sentence-transformers/all-MiniLM-L6-v2`, heads of 32 numbers, the exact
-//! (`erf`) activation and a layer normalisation with an epsilon of 1e-12. The sizes are those of the file: see [`Shape`]. All
+//! Models with BERT's layers and the tensor names of `sentence-transformers/all-MiniLM-L6-v2`, heads of 32 numbers, the
+//! exact (`erf`) activation and a layer normalisation with an epsilon of 1e-12. The file has the sizes: see [`Shape`]. All
 //! tokens are of type 0.
 //!
 //! # What the bits depend on
@@ -35,7 +35,7 @@
 //! - In single precision it is the same on every kernel with a fused multiplication, and within 1e-6 (each component) of
 //!   ONNX Runtime's on all.
 //!
-//! `DESIGN.md` beside this crate tells how it works, and what was tried and left.
+//! `DESIGN.md` beside this crate explains how it works, and lists the experiments.
 //!
 //! # Platforms
 //!

@@ -32,10 +32,10 @@ const MAX_WIDTH: usize = 1 << 14;
 const MAX_VOCABULARY: usize = 1 << 20;
 const MAX_LAYERS: usize = 64;
 
-/// What a layer normalisation adds to a variance before it divides by its root: `layer_norm_eps` of BERT.
+/// The epsilon that a layer normalisation adds to a variance before it divides by its root: `layer_norm_eps` of BERT.
 pub const LAYER_NORM_EPSILON: f64 = 1e-12;
 
-/// What the weights are stored and multiplied in.
+/// The number format in which weights are stored and multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {
@@ -77,7 +77,7 @@ pub struct Model {
 struct Words {
     source: Source,
     offset: u64,
-    /// For int8: what a step of each row is worth.
+    /// For int8: the scale of each row.
     scales: Vec<f32>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) enum Dense {
     Bytes(ByteWeights),
 }
 
-/// What a layer normalisation scales and shifts by.
+/// The factors and offsets of a layer normalisation.
 #[derive(Debug)]
 pub(crate) struct Norm {
     pub scale: Vec<f32>,
@@ -116,8 +116,8 @@ impl Model {
         Self::load(Source::file(File::open(path)?)?, threads)
     }
 
-    /// Loads weights on up to `threads` threads. All but the word embeddings is read, checked and packed now; of those a
-    /// row is read whenever its token occurs. The precision is that of the file.
+    /// Loads weights on up to `threads` threads, in the precision of the file. Everything but the word embeddings is read,
+    /// checked and packed now; a row of these is read whenever its token occurs.
     ///
     /// # Errors
     /// [`Error::Read`], [`Error::Damaged`], [`Error::Unsupported`] or [`Error::Memory`].
@@ -155,13 +155,13 @@ impl Model {
         })
     }
 
-    /// Its sizes.
+    /// Returns its sizes.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// What its weights are in.
+    /// Returns the number format of its weights.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.precision
@@ -222,7 +222,7 @@ impl Model {
 }
 
 impl Shape {
-    /// The sizes that the tensors of a file have.
+    /// Returns the sizes that the tensors of a file have.
     fn of(file: &TensorFile, words: &Tensor) -> Result<Self> {
         let unsupported = |what: String| Err(Error::Unsupported(what));
         let &[vocabulary, hidden] = &words.shape[..] else {
@@ -362,7 +362,7 @@ fn blocks(floats: &[f32]) -> Vec<Floats> {
         .collect()
 }
 
-/// The layers called `names`, each of `outputs` rows, as one.
+/// Returns the layers called `names`, each of `outputs` rows, as one.
 fn pack_floats(file: &TensorFile, names: &[String], inputs: usize, outputs: usize) -> Result<FloatWeights> {
     let mut panels: Vec<Floats> = room(names.len() * outputs / LANES * inputs)?;
     let mut bias = Vec::new();
@@ -386,7 +386,7 @@ fn pack_floats(file: &TensorFile, names: &[String], inputs: usize, outputs: usiz
     Ok(FloatWeights { panels, bias, inputs })
 }
 
-/// The numbers of a tensor, all above zero.
+/// Returns the numbers of a tensor, all above zero.
 fn positive(file: &TensorFile, name: &str, count: usize) -> Result<Vec<f32>> {
     let numbers = file.floats(name, &[count])?;
     if numbers.iter().any(|number| *number <= 0.0) {
@@ -397,7 +397,7 @@ fn positive(file: &TensorFile, name: &str, count: usize) -> Result<Vec<f32>> {
     Ok(numbers)
 }
 
-/// As [`pack_floats`], of bytes, with what each input is multiplied by.
+/// As [`pack_floats`], for bytes, with a factor for each input.
 fn pack_bytes(
     file: &TensorFile,
     names: &[String],
@@ -443,7 +443,7 @@ fn pack_bytes(
     })
 }
 
-/// Whether the products of two neighbouring weights with any unsigned bytes fit 16 bits together: 255 * 128 does.
+/// Returns whether the products of two neighbouring weights with any unsigned bytes fit 16 bits together: 255 * 128 does.
 fn pairs_fit(row: &[[u8; 4]]) -> bool {
     row.as_flattened()
         .as_chunks::<2>()

@@ -29,8 +29,8 @@ const LARGEST: f32 = 127.0;
 /// The most that two neighbouring bytes of the same sign add up to: 255 * 128 fits 16 bits.
 const LARGEST_PAIR: f32 = 128.0;
 
-/// What is added to the variance of each input, as a part of their mean: inputs that hardly vary in the calibration may do so
-/// in use.
+/// The damping that is added to the variance of each input, as a part of their mean: inputs that hardly vary in the
+/// calibration may do so in use.
 const DAMPING: f64 = 0.1;
 
 /// How often all weights of an output are improved at most. Most are at their best after three times.
@@ -40,12 +40,12 @@ const SWEEPS: usize = 10;
 /// a row, and the rest of the row the fewer steps.
 const USUAL: f64 = 0.9;
 
-/// How much of what such an input is beyond the usual it is divided by: this power of the ratio. Were it all, its weights, which are
-/// multiplied by the same, would be larger than the rest.
+/// The SmoothQuant exponent: an input that exceeds the usual is divided by this power of the ratio. With the whole ratio,
+/// its weights, which are multiplied by the same, would be larger than the rest.
 const SMOOTHING: f64 = 0.8;
 
-/// The int8 file for the weights in `source`, which must be in single precision. The same arguments give the same bytes on
-/// every processor with a fused multiplication.
+/// Returns the int8 file for the weights in `source`, which must be in single precision. The same arguments give the same
+/// bytes on every processor with a fused multiplication.
 ///
 /// It is a safetensors file with the names of the original. The word embeddings are `I8` with a scale for each row in
 /// `embeddings.word_embeddings.scale`; the weight of each linear layer is `I8` with a scale for each output in `….scale`. A
@@ -63,7 +63,7 @@ const SMOOTHING: f64 = 0.8;
 /// weight is rounded to its nearest byte.
 ///
 /// # Errors
-/// [`Error::Read`], [`Error::Damaged`], [`Error::Unsupported`], and those of [`Encoder::embed`] for the texts.
+/// [`Error::Read`], [`Error::Damaged`], [`Error::Unsupported`], and the errors of [`Encoder::embed`] for the texts.
 pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
     let mut model = match texts {
         [] => None,
@@ -76,8 +76,8 @@ pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
     };
     let mut tensors: Vec<Tensor> = Vec::new();
     let mut corrections = HashMap::new();
-    // Layer by layer, so that each is calibrated with what those before it make of the texts now. Each bias comes after the weight
-    // that corrects it.
+    // Layer by layer, so that each is calibrated with the output of the quantised layers before it. Each bias comes after
+    // the weight that corrects it.
     let mut names = file.names();
     names.sort_by_key(|name| (layer_of(name), name.ends_with(".bias")));
     let mut done = None;
@@ -158,7 +158,7 @@ pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
 /// The name, the type, the shape and the bytes of a tensor of the file.
 type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
 
-/// The number of the layer that a tensor is of; `None` for those of the embeddings.
+/// Returns the number of the layer that a tensor belongs to; `None` for tensors of the embeddings.
 fn layer_of(name: &str) -> Option<usize> {
     name.strip_prefix("encoder.layer.")?
         .split_once('.')?
@@ -167,7 +167,7 @@ fn layer_of(name: &str) -> Option<usize> {
         .ok()
 }
 
-/// Has the model compute with what was quantised last: a layer, or before the first one the word embeddings.
+/// Makes the model compute with the part that was quantised last: a layer, or before the first one the word embeddings.
 ///
 /// # Errors
 /// [`Error::Damaged`] and [`Error::Unsupported`].
@@ -208,10 +208,10 @@ fn adopt(model: &mut Model, layer: Option<usize>, tensors: &[Tensor]) -> Result<
     Ok(())
 }
 
-/// The bytes of a file with these tensors.
+/// Returns the bytes of a file with these tensors.
 ///
 /// # Errors
-/// Those of safetensors.
+/// The number formats of safetensors.
 fn to_file(tensors: &[Tensor]) -> Result<Vec<u8>> {
     let views: Vec<(&str, TensorView)> = tensors
         .iter()
@@ -225,8 +225,8 @@ fn to_file(tensors: &[Tensor]) -> Result<Vec<u8>> {
     serialize(views, Some(description)).map_err(|error| Error::Unsupported(error.to_string()))
 }
 
-/// The results of `job` for each number below `count`, in their order. Every processor that is available takes the next number
-/// when it is done with one.
+/// Returns the results of `job` for each number below `count`, in their order. Every processor that is available takes the
+/// next number when it is done with one.
 fn parallel<T: Send>(count: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -262,11 +262,12 @@ fn threads() -> usize {
 struct Output {
     bytes: Vec<i8>,
     scale: f32,
-    /// What rounding takes from the mean output.
+    /// The mean output that rounding takes away.
     correction: f64,
 }
 
-/// The weights of some outputs, at most [`LANES`], in bytes: to nearest, unless it is known what the inputs are like.
+/// Returns the weights of some outputs, at most [`LANES`], in bytes: rounded to nearest, unless the statistics of the inputs
+/// are known.
 fn round(outputs: &[&[f32]], words: bool, inputs: Option<&Inputs>) -> Vec<Output> {
     let largest = if words { largest } else { largest_pair };
     let scales = outputs
@@ -310,7 +311,7 @@ fn largest(row: &[f32]) -> f32 {
     row.iter().fold(0.0, |largest, number| largest.max(number.abs()))
 }
 
-/// The largest that a number or two neighbours of the same sign add up to.
+/// Returns the largest that a number or two neighbours of the same sign add up to.
 fn largest_pair(row: &[f32]) -> f32 {
     row.chunks(2).fold(0.0, |largest, pair| {
         let sum = |sign: f32| pair.iter().map(|number| (number * sign).max(0.0)).sum::<f32>();
@@ -318,7 +319,7 @@ fn largest_pair(row: &[f32]) -> f32 {
     })
 }
 
-/// What the inputs of the linear layers of a layer of the network are like.
+/// The statistics of the inputs of a layer of the network.
 struct Calibration {
     /// The number of that layer.
     layer: usize,
@@ -326,16 +327,16 @@ struct Calibration {
     inputs: Vec<Inputs>,
 }
 
-/// What the inputs of a linear layer are like.
+/// The statistics of the inputs of a linear layer.
 #[derive(Default)]
 struct Inputs {
-    /// What each is multiplied by; all else is of the products.
+    /// The factor of each input; all else is of the products.
     scales: Vec<f32>,
     means: Vec<f64>,
     /// Their covariance, damped.
     covariance: Vec<f64>,
-    /// Of the covariance: the upper triangle of its Cholesky decomposition, each row divided by its diagonal. What is below is
-    /// nonsense.
+    /// The upper triangle of the covariance's Cholesky decomposition, each row divided by its diagonal. The lower triangle
+    /// is undefined.
     factor: Vec<f64>,
 }
 
@@ -365,8 +366,8 @@ impl Calibration {
         .isa();
         let workers = (0..threads().min(passes.len())).map(|_| Worker::new(model, layer));
         let workers: Vec<Worker> = workers.collect::<Result<_>>()?;
-        // Each thread computes a pass, then takes linear layers and adds up what all of them saw: the sums have the same order
-        // with any number of threads.
+        // Each thread computes a pass, then takes linear layers and adds up the statistics of all threads: the sums have the
+        // same order with any number of threads.
         for passes in passes.chunks(workers.len().max(1)) {
             let outcomes = parallel(passes.len(), |pass| {
                 lock(&workers[pass].encoder).embed_batch(passes[pass]).map(|_| ())
@@ -381,8 +382,8 @@ impl Calibration {
         }
         drop(workers);
         let inputs = parallel(sums.len(), |number| {
-            // What is normalised has large inputs that are the same in every row. Those of the other two are not, and scaled
-            // down they would only make their weights larger.
+            // Normalised values have large inputs that are the same in every row. The inputs of the other two layers have
+            // none, and scaling them down would only make their weights larger.
             let smoothing = [SMOOTHING, 0.0, SMOOTHING, 0.0][number % 4];
             mem::take(&mut *lock(&sums[number])).finish(smoothing)
         });
@@ -406,7 +407,7 @@ impl Calibration {
     }
 }
 
-/// The linear layers of a layer of the network: attention, output, up and down.
+/// Returns the linear layers of a layer of the network: attention, output, up and down.
 fn linear(model: &Model, layer: usize) -> impl Iterator<Item = &Dense> {
     let layer = &model.layers[layer];
     [&layer.attention, &layer.output, &layer.up, &layer.down].into_iter()
@@ -497,7 +498,7 @@ impl Sums {
         }
     }
 
-    /// What each input is multiplied by: at most 1.
+    /// Returns the factor of each input: at most 1.
     fn scales(&self, smoothing: f64) -> Vec<f32> {
         let mut sorted = self.peaks.clone();
         sorted.sort_by(f32::total_cmp);
@@ -515,7 +516,7 @@ impl Sums {
 
 /// Replaces the upper triangle of a symmetric positive matrix `A` by that of `U` with `A = U' D U`, whose diagonal is all ones.
 fn decompose(matrix: &mut [f64], width: usize) {
-    /// Rows that are worked on together, so that those above them are read but once.
+    /// Rows that are processed together, so that the rows above them are read but once.
     const ROWS: usize = 8;
     /// Columns that are worked on together, so that they stay in the first cache.
     const COLUMNS: usize = 128;
@@ -565,13 +566,13 @@ fn subtract(numbers: &mut [f64], factor: f64, others: &[f64]) {
 }
 
 impl Inputs {
-    /// The bytes of the weights of some outputs, such that their errors make up for each other in the output: each weight is
-    /// rounded, from the last to the first, to what is best after those that are rounded already, and then all are improved.
-    /// Of each input there is a lane for each output.
+    /// Returns the bytes of the weights of some outputs, such that their errors make up for each other in the output: each
+    /// weight is rounded, from the last to the first, to the best value after those that are rounded already, and then all
+    /// are improved. For each input there is a lane for each output.
     fn round(&self, outputs: &[&[f32]], scales: &[f32]) -> Vec<[f32; LANES]> {
         let width = self.means.len();
         let mut rounded = vec![[0.0_f32; LANES]; width];
-        // What is between the bytes and what was wanted there.
+        // The difference between the bytes and the wanted weights.
         let mut errors = vec![[0.0_f64; LANES]; width];
         for index in (0..width).rev() {
             let mut exact = [0.0; LANES];
@@ -596,8 +597,8 @@ impl Inputs {
         rounded
     }
 
-    /// Brings each weight to what is best beside all others, one after another and then again, until that is where each is.
-    /// `errors` is how far they are from what was wanted.
+    /// Brings each weight to the best value beside all others, one after another, until none changes. `errors` are the
+    /// differences from the wanted weights.
     fn improve(&self, rounded: &mut [[f32; LANES]], errors: &[[f64; LANES]]) {
         let width = rounded.len();
         // By how much the square of the output's error falls, for each step of a weight.
@@ -634,7 +635,7 @@ impl Inputs {
     }
 }
 
-/// The byte next to `wanted` that is admitted beside the other one of its pair, which is 0 as long as it has none.
+/// Returns the byte next to `wanted` that is admitted beside the other one of its pair, which is 0 as long as it has none.
 fn admitted(wanted: f64, other: f32) -> f32 {
     #[allow(clippy::cast_possible_truncation)] // Some 127.
     let nearest = wanted.round_ties_even() as f32;

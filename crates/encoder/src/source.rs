@@ -16,8 +16,8 @@ enum Place {
 }
 
 impl Source {
-    /// A file, which is read where and when something of it is needed. It is never mapped: a file that another process cuts
-    /// short is an error here and no crash.
+    /// Creates a file, which is read where and when something of it is needed. It is never mapped: a file that another
+    /// process cuts short is an error here and no crash.
     ///
     /// # Errors
     /// When the system does not tell its length, or it is no regular file.
@@ -42,13 +42,13 @@ impl Source {
         }
     }
 
-    /// How many bytes there are.
+    /// Returns how many bytes there are.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The bytes of `range`: copied if they are in a file.
+    /// Returns the bytes of `range`: copied if they are in a file.
     ///
     /// # Errors
     /// When the file cannot be read or has become shorter.

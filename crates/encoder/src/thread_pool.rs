@@ -1,5 +1,6 @@
-//! Threads that live as long as the encoder. A pass is cut into parts that whoever is free takes, so it needs nobody: where other
-//! programs keep the processors busy, the calling thread does what its helpers do not come to.
+//! Threads that live as long as the encoder. A pass is cut into parts, which free threads claim from a shared counter. So
+//! the caller can finish alone: where other programs keep the processors busy, it takes the parts that its helpers do not
+//! come to.
 
 use std::{
     any::Any,
@@ -23,7 +24,7 @@ const IDLE: Duration = Duration::from_micros(300);
 /// from a helper that the system has put on the same one. And it never yields: Linux then takes a whole slice from it (since 6.18).
 const PATIENCE: Duration = Duration::from_micros(100);
 
-/// What is done for a part: the numbers of the thread, the step and the part. The first error ends the pass.
+/// The work for a part: takes the numbers of the thread, the step and the part. The first error ends the pass.
 pub(crate) type Work = Box<dyn Fn(usize, usize, usize) -> Result<()> + Send + Sync>;
 
 /// The thread that calls [`ThreadPool::run`] and its helpers.
@@ -35,7 +36,7 @@ pub(crate) struct ThreadPool {
 
 #[derive(Default)]
 struct Shared {
-    /// Passes begun; what a helper looks at while it spins.
+    /// Passes begun; a helper reads this counter while it spins.
     begun: AtomicUsize,
     order: Mutex<Order>,
     start: Condvar,
@@ -49,7 +50,7 @@ struct Order {
 }
 
 impl ThreadPool {
-    /// A pool of `threads`, or of fewer where the system starts no more.
+    /// Creates a pool of `threads`, or of fewer where the system starts no more.
     pub fn new(threads: usize) -> Self {
         let shared = Arc::<Shared>::default();
         let helpers = (1..threads).map_while(|number| {
@@ -61,7 +62,7 @@ impl ThreadPool {
         Self { shared, helpers }
     }
 
-    /// How many threads there are, the caller's included.
+    /// Returns how many threads there are, the caller's included.
     pub fn threads(&self) -> usize {
         self.helpers.len() + 1
     }
@@ -70,7 +71,7 @@ impl ThreadPool {
     /// step. A step begins when all parts of the one before are done.
     ///
     /// # Errors
-    /// The first error of a part; [`Error::Panicked`] if one has panicked. What was not begun before is left out.
+    /// The first error of a part; [`Error::Panicked`] if one has panicked. Parts that were not begun before are left out.
     pub fn run(&mut self, parts: impl IntoIterator<Item = usize>, work: Work) -> Result<()> {
         let pass = Arc::new(Pass::new(parts, work));
         // One part at a time needs no help.
@@ -97,7 +98,7 @@ impl Drop for ThreadPool {
         lock(&self.shared.order).stop = true;
         self.shared.start.notify_all();
         for helper in self.helpers.drain(..) {
-            // It catches what a part panics with.
+            // The helper catches the panic of a part.
             let _ = helper.join();
         }
     }
@@ -116,7 +117,7 @@ impl Shared {
                 return;
             }
             done = order.begun;
-            // There is none where it comes too late.
+            // A helper that comes too late finds no pass.
             let pass = order.pass.clone();
             drop(order);
             if let Some(pass) = pass {
@@ -126,8 +127,8 @@ impl Shared {
     }
 }
 
-/// Steps that follow each other, each of parts that may be done in any order and on any thread. All parts are numbered, those of the
-/// first step first.
+/// Steps that follow each other, each with parts that may be done in any order and on any thread. All parts are numbered,
+/// the first step's first.
 struct Pass {
     work: Work,
     /// The number of the first part of each step, and how many parts there are.
@@ -162,16 +163,16 @@ impl Pass {
         }
     }
 
-    /// How many parts there are.
+    /// Returns how many parts there are.
     fn end(&self) -> usize {
         self.steps.last().copied().unwrap_or(0)
     }
 
-    /// Does parts until none is left.
+    /// Does parts until all are claimed.
     fn take_part(&self, thread: usize) {
         for (step, range) in self.steps.windows(2).enumerate() {
             let &[first, end] = range else { continue };
-            // What is not open yet nobody may take: who sleeps would keep it.
+            // No thread may claim a part that is not open yet: a sleeping thread would keep it.
             while self.next.load(Ordering::SeqCst) < end {
                 self.wait_for(first);
                 let taken = self
@@ -194,7 +195,7 @@ impl Pass {
         }
     }
 
-    /// Counts parts as done, and wakes those who wait for the last of a step.
+    /// Counts parts as done, and wakes the threads that wait for the last part of a step.
     fn finish(&self, parts: usize) {
         let done = self.done.fetch_add(parts, Ordering::SeqCst) + parts;
         if self.sleepers.load(Ordering::SeqCst) > 0 && self.steps.contains(&done) {
@@ -210,8 +211,8 @@ impl Pass {
             return;
         }
         let mut guard = lock(&self.lock);
-        // Whoever is done last counts it and then looks for sleepers; here it is the other way round, so one of the two sees the
-        // other.
+        // The thread that finishes last counts first and then looks for sleepers; here it is the other way round, so one of
+        // the two sees the other.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         while !over() {
             guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
@@ -243,7 +244,7 @@ fn spin_until(limit: Duration, over: impl Fn() -> bool) -> bool {
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What a panic leaves behind is overwritten by the next pass.
+    // The next pass overwrites everything that a panic leaves behind.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

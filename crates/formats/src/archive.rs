@@ -1,4 +1,4 @@
-//! Archives that are logs of Inspect: a JSON file for each sample, of which one is decompressed at a time.
+//! Archives of Inspect: a JSON file for each sample; one sample is decompressed at a time.
 
 use std::{fmt::Display, io::Read};
 
@@ -11,7 +11,7 @@ use ruzstd::decoding::StreamingDecoder;
 /// How an archive begins.
 pub const BEGINNING: &[u8] = b"PK\x03\x04";
 
-/// What a log says of all samples, and what one says that was not finished.
+/// The header of a finished log, and the header of an unfinished one.
 const HEADERS: [&[u8]; 2] = [b"header.json", b"_journal/start.json"];
 
 const SAMPLES: &[u8] = b"samples/";
@@ -33,9 +33,9 @@ struct Member {
 pub struct File {
     /// Its name.
     pub name: String,
-    /// Which sample it is, from 1; `None` for what a log says of all samples.
+    /// The number of the sample, from 1; `None` for the header of all samples.
     pub number: Option<u64>,
-    /// Its contents, which are `None` if they are too long, or what is wrong with them.
+    /// The contents, `None` if they are too long, or the problem.
     pub contents: Result<Option<Vec<u8>>, String>,
 }
 
@@ -74,7 +74,7 @@ impl Archive {
         Some(Self { archive, members })
     }
 
-    /// The next file.
+    /// Returns the next file.
     pub fn next(&mut self, limit: usize) -> Option<File> {
         let member = self.members.next()?;
         let contents = self.contents(&member, limit);

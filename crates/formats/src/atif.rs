@@ -56,12 +56,12 @@ fn is_step_field(name: &str) -> bool {
 /// Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`.
 const FOLDERS_UP: usize = 4;
 const RESULT_FILE: &str = "result.json";
-/// The result is that of these files; others beside the first are of sub-agents.
+/// The result belongs to these files; others beside the first belong to sub-agents.
 const MAIN_FILE: &str = "trajectory.json";
 /// A result is some kilobytes long.
 const MAX_RESULT_SIZE: u64 = 16 * 1024 * 1024;
 
-/// Whether a file goes on with [`MAIN_FILE`].
+/// Returns whether a file goes on with [`MAIN_FILE`].
 fn is_continuation(name: &str) -> bool {
     let number = name
         .strip_prefix("trajectory.cont-")
@@ -80,8 +80,8 @@ pub fn recognises(value: &Value) -> bool {
         .is_some_and(is_number)
 }
 
-/// A trajectory that is to be read: here, with the folder of the file that it is in, or from a file, with what the trajectory that
-/// refers to it calls the file.
+/// A trajectory that is to be read: in memory, with the folder of its file, or from a file, with the name that the referring
+/// trajectory gives it.
 enum Waiting<'a> {
     Here(Cow<'a, Value>, Option<PathBuf>),
     File(PathBuf, Text),
@@ -110,7 +110,7 @@ impl Reader {
         }
     }
 
-    /// The sub-agent that is to be read next, if it is one; returns it and adds those that it refers to.
+    /// Returns the next sub-agent, if there is one, and adds the sub-agents that it refers to.
     fn read_subagent<'a>(
         &self,
         next: Waiting<'a>,
@@ -186,8 +186,8 @@ impl FormatReader for Reader {
     }
 }
 
-/// The sub-agents of a trajectory, the first one last: those that it has, and then those that it refers to. `folder` is that of its
-/// file, if that is known.
+/// Returns the sub-agents of a trajectory, the first one last: embedded ones, then referenced ones. `folder` is the folder
+/// of its file, if known.
 fn subagents_of<'a>(trajectory: &'a Value, folder: Option<&Path>) -> Vec<Waiting<'a>> {
     let trajectory = object_of(Some(trajectory));
     let embedded = list_of(trajectory.get("subagent_trajectories"));
@@ -215,7 +215,7 @@ fn subagents_of<'a>(trajectory: &'a Value, folder: Option<&Path>) -> Vec<Waiting
     found
 }
 
-/// A path from a folder, without `.` and `..`.
+/// Returns a path from a folder, without `.` and `..`.
 fn resolved(folder: &Path, name: &str) -> PathBuf {
     let mut path = PathBuf::new();
     for component in folder.join(name).components() {
@@ -230,7 +230,7 @@ fn resolved(folder: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// The references to sub-agents.
+/// Returns the references to sub-agents.
 fn references_in(trajectory: &Object) -> impl Iterator<Item = &Object> {
     let steps = list_of(trajectory.get("steps")).iter();
     let results =
@@ -239,9 +239,9 @@ fn references_in(trajectory: &Object) -> impl Iterator<Item = &Object> {
     references.map(|reference| object_of(Some(reference)))
 }
 
-/// The trajectory in a file that another one refers to, and its folder. `None` if it was read already, if it is not there, as where
-/// only the other one was copied, or if it is not in the folder `root` nor below: a trajectory does not say which files of a machine
-/// are read.
+/// Returns the trajectory in a file that another one refers to, and its folder. `None` if it was read already, if it is not
+/// there, as where only the other one was copied, or if it is not in the folder `root` nor below: a trajectory does not say
+/// which files of a machine are read.
 fn read_file(file: &Path, root: Option<&Path>, files: &Files) -> Result<Option<(Value, PathBuf)>, Wrong> {
     let (Some(path), Some(root)) = (real_path_of(file), root) else {
         return Ok(None);
@@ -273,7 +273,7 @@ fn read_file(file: &Path, root: Option<&Path>, files: &Files) -> Result<Option<(
     Ok(Some((value, folder.to_owned())))
 }
 
-/// The path of a file, links followed; `None` if there is none.
+/// Returns the path of a file, links followed; `None` if the file does not exist.
 fn real_path_of(file: &Path) -> Option<PathBuf> {
     fs::canonicalize(file).ok()
 }
@@ -353,7 +353,7 @@ fn add_step(builder: &mut TraceBuilder, step: &Object, at: usize) -> Result<(), 
     }
     let results = list_of(fields_of(step, "observation").get("results")).iter();
     let results: Vec<&Object> = results.map(|result| object_of(Some(result))).collect();
-    // Some agents do not say which result is of which call.
+    // Some agents omit which call a result belongs to.
     let is_paired = results.len() == calls.len()
         && results
             .iter()
@@ -412,8 +412,8 @@ fn add_outcome(builder: &mut TraceBuilder, result: &Object) {
     }
 }
 
-/// The result of the trial; `None` without one, or if it belongs to another file. That of a job, which is further up, has neither
-/// of these fields.
+/// Returns the result of the trial; `None` without one, or if it belongs to another file. That of a job, which is further
+/// up, has neither of these fields.
 fn read_result(file: &Path) -> Option<Object> {
     let path = std::path::absolute(file).ok()?;
     let name = file.file_name()?.to_string_lossy();

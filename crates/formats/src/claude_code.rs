@@ -1,5 +1,5 @@
-//! Sessions of Claude Code, an event a line: the files in `~/.claude/projects/`, and what `--output-format stream-json` prints. They
-//! are not documented; Harbor reads them too (`claude_code.py`).
+//! Sessions of Claude Code, an event a line: the files in `~/.claude/projects/`, and the output of `--output-format
+//! stream-json`. They are not documented; Harbor reads them too (`claude_code.py`).
 //!
 //! | event                                                   | trace                                                            |
 //! | ------------------------------------------------------- | ---------------------------------------------------------------- |
@@ -30,7 +30,7 @@ use crate::{
     values::{joined, list_of, object_of, spelled, str_of, string_of},
 };
 
-/// How many events are remembered of all open traces, to tell those that come again and the chains that they are of.
+/// The number of events that are remembered of all open traces, to recognise repeated events and their chains.
 const MAX_EVENTS: usize = 1_000_000;
 
 /// How results begin that say that the user has stopped the tool.
@@ -43,7 +43,7 @@ const INTERRUPTED: [&str; 3] = [
 /// How turns of a user begin that are for the program. A command that becomes a prompt begins with its message, not with its name.
 const OF_PROGRAM: [&str; 2] = ["<command-name>/", "<local-command-"];
 
-/// How turns of a user begin that are the commands of a shell, or what it has printed.
+/// Beginnings of a user's turns that are commands of a shell or their output.
 const OF_SHELL: [&str; 3] = ["<bash-input>", "<bash-stdout>", "<bash-stderr>"];
 
 fn session_of(event: &Object) -> Option<&Text> {
@@ -51,7 +51,7 @@ fn session_of(event: &Object) -> Option<&Text> {
     id("sessionId").or_else(|| id("session_id"))
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let event = object_of(Some(value));
     let Some(Value::String(kind)) = event.get("type").filter(|_| !event.contains("role")) else {
@@ -122,7 +122,7 @@ impl FormatReader for Reader {
 }
 
 impl Reader {
-    /// What the events of a trace have in common.
+    /// Returns the key of the trace of an event, from the fields that its events have in common.
     fn key_of(&self, event: &Object, session: &Text) -> Text {
         let within = |part: Text| joined([session.clone(), part], " ");
         if event.get("isSidechain") != Some(&Value::Bool(true)) {
@@ -238,7 +238,7 @@ fn forgive(parts: &mut [Value], event: &Object) {
     }
 }
 
-/// Whether a text, or that of the first part, begins with one of these.
+/// Returns whether a text, or that of the first part, begins with one of these.
 fn begins_with(content: Option<&Value>, beginnings: &[&str]) -> bool {
     let first = || string_of(list_of(content).first()?.get("text"));
     let text = content.and_then(Value::as_text).or_else(first);

@@ -64,19 +64,19 @@ const OF_PROGRAM: [&str; 15] = [
 /// How a command of the user begins that Codex reports.
 const OF_SHELL: &str = "<user_shell_command>";
 
-/// What an editor puts before the request itself.
+/// The heading that an editor writes before the request itself.
 const REQUEST: &str = "## My request for Codex:";
 
-/// What results say of calls that the user has refused or stopped.
+/// Results of calls that the user has refused or stopped.
 const REFUSED: [&str; 2] = ["rejected by user", "aborted by user"];
 
 /// So much of a result is searched for these words and for an exit code, in code units.
 const BEGINNING: usize = 128;
 
-/// What is before the exit code in the lines with which a result of a command begins; its output comes after a line `Output:`.
+/// The text before the exit code in the lines with which a command's result begins; the output comes after a line `Output:`.
 const EXIT_CODE: [&str; 2] = ["Exit code: ", "Process exited with code "];
 
-/// The first line of a rollout without the envelope.
+/// Returns the first line of a rollout without the envelope.
 fn is_header(line: &Object) -> bool {
     let is_text = |name| string_of(line.get(name)).is_some();
     is_text("id") && is_text("timestamp") && line.contains("instructions") && !line.contains("type")
@@ -86,13 +86,13 @@ fn is_state(line: &Object) -> bool {
     str_of(line.get("record_type")) == Some("state")
 }
 
-/// The type and the payload of a line in the envelope.
+/// Returns the type and the payload of a line in the envelope.
 fn envelope_of(line: &Object) -> Option<(&str, &Object)> {
     let kind = str_of(line.get("type")).filter(|kind| TYPES.contains(kind))?;
     Some((kind, line.get("payload")?.as_object()?))
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let line = object_of(Some(value));
     envelope_of(line).is_some() || is_header(line) || is_state(line)
@@ -104,7 +104,7 @@ pub struct Reader {
     session: Session,
 }
 
-/// What is known of the session that is being read.
+/// The state of the session that is being read.
 #[derive(Default)]
 struct Session {
     /// The sessions that this one has the lines of.
@@ -230,7 +230,7 @@ fn add_item(
         return Ok(());
     }
     let mut item = item.clone();
-    // The turn that it is of, and what the program notes of it.
+    // The turn of the event, and the program's notes about it.
     item.remove("internal_chat_message_metadata_passthrough");
     if role == Some("user") {
         let content = request_of(builder, item.get("content"));
@@ -250,7 +250,7 @@ fn add_item(
     Ok(())
 }
 
-/// The parts of a user's message that are the user's.
+/// Returns the parts of a user's message that are the user's.
 fn request_of(builder: &mut TraceBuilder, content: Option<&Value>) -> Vec<Value> {
     let single = content.filter(|content| content.as_text().is_some());
     let mut own = Vec::new();
@@ -306,7 +306,7 @@ fn add_result(builder: &mut TraceBuilder, item: &Object, failed: &mut HashMap<Te
     });
 }
 
-/// The exit code that a result of a command begins with.
+/// Returns the exit code that a result of a command begins with.
 fn exit_code_in(beginning: &str) -> Option<f64> {
     let mut lines = beginning.lines().take_while(|line| *line != "Output:");
     lines.find_map(|line| {
@@ -315,7 +315,7 @@ fn exit_code_in(beginning: &str) -> Option<f64> {
     })
 }
 
-/// What an event tells of a call, whose result comes after it.
+/// The details of a call in an event, whose result comes after it.
 fn add_event(builder: &mut TraceBuilder, event: &Object, failed: &mut HashMap<Text, bool>) {
     let kind = string_of(event.get("type")).cloned().unwrap_or_default();
     builder.leave_out(joined(["event".into(), kind], " "));

@@ -1,5 +1,5 @@
-//! Puts together what the spans of a trace tell, where each tells a part and repeats others: a call of a model has the messages that
-//! came before, the span of its agent has some of them again, and the call of a tool is in messages and in a span of its own.
+//! Merges the spans of a trace, which overlap: the call of a model has the messages that came before, the span of its agent
+//! repeats some of them, and a tool call is in messages and in a span of its own.
 //!
 //! Messages are taken apart into items: a turn of the user, a thought, a call, a result. An item that is there already is not added
 //! again.
@@ -14,7 +14,7 @@ use crate::{
     values::joined,
 };
 
-/// What a span of a tool tells.
+/// The contents of a tool's span.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSpan {
     /// The id of the call.
@@ -33,10 +33,11 @@ pub struct ToolSpan {
     pub milliseconds: Option<f64>,
 }
 
-/// What a message says or does.
+/// An item of a conversation, as found in a message.
 struct Item {
     found: Found,
-    /// What two items have in common that are the same. It is written when they are compared, which most traces of one span never are.
+    /// The comparison key of an item: equal items have equal keys. It is written when items are compared, which most traces
+    /// of one span never need.
     key: OnceCell<Key>,
 }
 
@@ -51,7 +52,7 @@ enum Found {
     Result(Outcome),
 }
 
-/// What a builder does with a text.
+/// The builder's use of a text.
 #[derive(Clone, Copy)]
 enum Kind {
     User,
@@ -116,7 +117,7 @@ fn args_key(call: &Call) -> Text {
     Value::from(call.args.clone()).to_json().into()
 }
 
-/// Takes a message apart: notes what `add_message` finds, instead of making steps of it.
+/// Takes a message apart: notes the calls of `add_message`, instead of making steps.
 #[derive(Default)]
 struct Recorder(Vec<Rc<Item>>);
 
@@ -163,7 +164,7 @@ impl Sink for Recorder {
     }
 }
 
-/// The items of a message; of one that is malformed, what is counted of it.
+/// Returns the items of a message; of a malformed one, the counts of its parts.
 fn items_of(message: &Value) -> Vec<Rc<Item>> {
     let mut recorder = Recorder::default();
     if is_message(message) && add_message(&mut recorder, message).is_ok() {
@@ -194,8 +195,8 @@ struct Node {
     number: Option<Text>,
 }
 
-/// An item of a list of messages: whether the conversation has it for the first time, and whether that is a call of which it had only
-/// the span of the tool.
+/// An item of a list of messages: whether it is new to the conversation, and whether it is a call of which only the span of
+/// the tool was known.
 struct Place {
     node: usize,
     is_new: bool,
@@ -210,7 +211,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// The first call that is still without its other half.
+    /// Returns the first call that is still without its other half.
     fn first(&mut self, nodes: &[Node]) -> Option<usize> {
         let is_whole = |at: usize| nodes[at].is_spoken && nodes[at].is_traced;
         while self.calls.get(self.next).is_some_and(|&at| is_whole(at)) {
@@ -220,8 +221,8 @@ impl Queue {
     }
 }
 
-/// Whether two calls are two because they have other values for the same names. Under other names, a span may have the same arguments
-/// in other words, as with those that the tool adds itself.
+/// Returns whether two calls differ because the same names have other values. Under other names, a span may have the same
+/// arguments in other words, such as arguments that the tool adds itself.
 fn are_two(call: &Call, other: &Call) -> bool {
     let names = |call: &Call| {
         let mut names: Vec<Text> = call.args.keys().cloned().collect();
@@ -250,8 +251,8 @@ impl Halves {
         }
     }
 
-    /// The other half of a call: the one with its id, or else the first of which one has no id, those with the same arguments before
-    /// others.
+    /// Returns the other half of a call: the one with its id, or else the first one if one of the two has no id, equal
+    /// arguments first.
     fn find(&mut self, call: &Call, nodes: &[Node]) -> Option<usize> {
         if self.0.is_empty() {
             return None;
@@ -298,7 +299,7 @@ struct List {
 }
 
 impl List {
-    /// How often an item was there before this time.
+    /// Returns how often an item was there before this time.
     fn count(&mut self, key: &Key) -> usize {
         let count = self.counts.entry(Rc::clone(key)).or_default();
         *count += 1;
@@ -310,7 +311,7 @@ impl List {
         self.by_id.entry(id).or_default().calls.push(call);
     }
 
-    /// The next call with this id, or else the first that has no result in this list.
+    /// Returns the next call with this id, or else the first that has no result in this list.
     fn answer(&mut self, id: &Option<Text>) -> Option<usize> {
         let call = if id.is_some() {
             self.by_id.get_mut(id).and_then(|calls| {
@@ -361,8 +362,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Adds what is new in messages that follow each other, and go on with `list` where there is one: what the model was given, where
-    /// these are what it returned. What is said twice in them is there twice.
+    /// Adds the new items of consecutive messages, which continue `list` if it is given: the model's input, if these are its
+    /// output. Repetitions within them stay.
     pub fn add(&mut self, messages: &[Arc<Value>], list: Option<ListId>) -> ListId {
         let mut list = list.unwrap_or_else(|| self.new_list());
         let mut items = Vec::new();
@@ -404,7 +405,7 @@ impl Conversation {
         ListId(self.lists.len() - 1)
     }
 
-    /// Makes the items comparable, when there is something to compare with those of the first list.
+    /// Makes the items comparable, if there are items of the first list to compare them with.
     fn compare(&mut self) {
         if std::mem::replace(&mut self.is_comparing, true) {
             return;
@@ -474,7 +475,7 @@ impl Conversation {
             next = self.nodes[at].after;
             match &self.nodes[at].item.found {
                 Found::Call(call) => {
-                    // Results are of their calls whatever the ids are: some have none, or use one again.
+                    // Results are assigned to their calls whatever the ids are: some have none, or use one again.
                     let number = Some(Text::from(count.to_string()));
                     count += 1;
                     builder.call(Call {
@@ -510,7 +511,7 @@ impl Conversation {
         }
     }
 
-    /// The node of an item, which is new unless the conversation has it.
+    /// Returns the node of an item, which is new unless the conversation has it.
     fn place_of(&mut self, item: Rc<Item>, list: ListId) -> Place {
         let same = self.same_as(&item, list);
         let mut is_half = false;
@@ -558,7 +559,7 @@ impl Conversation {
         }
     }
 
-    /// The node of a call in a message: that of its span, or a new one.
+    /// Returns the node of a call in a message: that of its span, or a new one.
     fn add_spoken(&mut self, item: Rc<Item>, call: &Call, half: Option<usize>) -> usize {
         let at = half.unwrap_or_else(|| self.add_call_node(Rc::clone(&item), call.id.clone()));
         self.nodes[at].is_spoken = true;
@@ -573,7 +574,7 @@ impl Conversation {
         at
     }
 
-    /// The node of the same item, if it was there as often as it is in the list; `None` where all is new.
+    /// Returns the node of the same item, if it was there as often as it is in the list; `None` where all is new.
     fn same_as(&mut self, item: &Item, list: ListId) -> Option<usize> {
         if !self.is_comparing {
             return None;
@@ -585,7 +586,7 @@ impl Conversation {
         nodes.get(count).copied()
     }
 
-    /// The call that a result in a list is of.
+    /// Returns the call that a result in a list is of.
     fn call_of(&mut self, id: &Option<Text>, list: ListId) -> Option<usize> {
         let list = &mut self.lists[list.0];
         let call = list.answer(id);
@@ -634,7 +635,7 @@ impl Conversation {
         at
     }
 
-    /// Makes a node be found by what is in it.
+    /// Adds a node to the index of its contents.
     fn remember(&mut self, at: usize) {
         if self.is_comparing {
             let key = Rc::clone(self.nodes[at].item.key());
@@ -642,9 +643,9 @@ impl Conversation {
         }
     }
 
-    /// Puts new items before the known one that follows them in their list, and at the end if none does. What begins a list is put
-    /// before a known item only if no message has told how the conversation began: there was no turn of a user, or that item is a call
-    /// that only a span had.
+    /// Puts new items before the known one that follows them in their list, and at the end if none does. The beginning of a
+    /// list is put before a known item only if no message has told how the conversation began: there was no turn of a user,
+    /// or that item is a call that only a span had.
     fn insert(&mut self, places: &[Place]) {
         let known = places.iter().position(|place| !place.is_new);
         let begin = match known {

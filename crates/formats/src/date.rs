@@ -7,13 +7,13 @@ const MAX_TIME: i64 = 8_640_000_000_000_000;
 
 const DAY: i64 = 86_400_000;
 
-/// The present time in ISO 8601.
+/// Returns the present time in ISO 8601.
 pub fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     to_iso(i64::try_from(since.as_millis()).unwrap_or(MAX_TIME))
 }
 
-/// The milliseconds since 1970 of a number of them; `None` if a `Date` cannot have it.
+/// Returns the milliseconds since 1970 of a number of them; `None` if a `Date` cannot have it.
 pub fn from_number(milliseconds: f64) -> Option<i64> {
     #[allow(clippy::cast_possible_truncation)] // It is in the range.
     (milliseconds.abs() <= MAX_TIME as f64).then_some(milliseconds as i64)
@@ -33,8 +33,8 @@ pub fn to_iso(time: i64) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
 }
 
-/// The milliseconds since 1970 of a time in ISO 8601, also with a space in place of the T. A time without a zone is UTC: a trace is
-/// the same on every machine.
+/// Returns the milliseconds since 1970 of a time in ISO 8601, also with a space in place of the T. A time without a zone is
+/// UTC: a trace is the same on every machine.
 pub fn parse(text: &str) -> Option<i64> {
     let mut rest = Rest(text.as_bytes());
     let sign = rest.one_of(b"+-");
@@ -65,7 +65,7 @@ pub fn parse(text: &str) -> Option<i64> {
     (rest.0.is_empty() && time.abs() <= MAX_TIME).then_some(time)
 }
 
-/// What is still to be read.
+/// The rest of the text.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -77,7 +77,7 @@ impl Rest<'_> {
         })
     }
 
-    /// A number of exactly so many digits.
+    /// Returns a number of exactly so many digits.
     fn digits(&mut self, count: usize) -> Option<i64> {
         let (digits, rest) = self.0.split_at_checked(count)?;
         let add = |number: i64, digit: &u8| {
@@ -90,7 +90,7 @@ impl Rest<'_> {
         Some(number)
     }
 
-    /// The milliseconds of a time of the day.
+    /// Returns the milliseconds of a time of the day.
     fn clock(&mut self) -> Option<i64> {
         let hour = self.digits(2)?;
         self.one_of(b":")?;
@@ -110,7 +110,7 @@ impl Rest<'_> {
         is_time.then_some(time)
     }
 
-    /// How far the zone is before UTC, in milliseconds.
+    /// Returns how far the zone is before UTC, in milliseconds.
     fn zone(&mut self) -> Option<i64> {
         for name in [&b"Z"[..], b"z", b"UTC", b"GMT"] {
             if let Some(rest) = self.0.strip_prefix(name) {
@@ -130,7 +130,8 @@ impl Rest<'_> {
     }
 }
 
-/// The days from 1970 to a date of the Gregorian calendar: Howard Hinnant's algorithm, with years that begin in March.
+/// Returns the days from 1970 to a date of the Gregorian calendar: Howard Hinnant's algorithm, with years that begin in
+/// March.
 fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -139,7 +140,7 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// The date of a day counted from 1970: the same backwards.
+/// Returns the date of a day counted from 1970: the same backwards.
 fn civil_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

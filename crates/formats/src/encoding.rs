@@ -38,7 +38,7 @@ const BEGINNING_LENGTH: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: make text in UTF-8 of it first, as {program} does")]
 pub struct Foreign {
-    /// What it is.
+    /// The kind of text.
     pub what: &'static str,
     /// The program that makes text of it.
     pub program: &'static str,
@@ -52,7 +52,7 @@ impl Foreign {
 
 /// Makes UTF-8 without a byte order mark of an input, chunk by chunk.
 pub struct Decoder {
-    /// What the input begins with, until it is known how to read the rest.
+    /// The first bytes of the input, until its encoding is known.
     beginning: Option<Vec<u8>>,
     /// The bytes of UTF-16 that make no character yet, if it is UTF-16.
     utf_16: Option<Vec<u8>>,
@@ -71,7 +71,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// The text of the next bytes.
+    /// Returns the text of the next bytes.
     ///
     /// # Errors
     /// If the input is no text that can be read.
@@ -93,7 +93,7 @@ impl Decoder {
         self.finish()
     }
 
-    /// The text of what was kept back.
+    /// Returns the text of the bytes that were kept back.
     ///
     /// # Errors
     /// If the input is no text that can be read.

@@ -38,10 +38,10 @@ const OF_PROGRAM: [&str; 3] = [
     "This is the Gemini CLI. We are setting up the context for our chat.",
 ];
 
-/// What the model answers to the last of these.
+/// The model's answers to the last of these.
 const SET_UP: &str = "Got it. Thanks for the context!";
 
-/// The tool whose results have an exit code, and what is before that.
+/// The tool whose results have an exit code, and the text before the code.
 const SHELL: &str = "run_shell_command";
 const EXIT_CODE: &str = "Exit Code: ";
 
@@ -51,13 +51,13 @@ fn is_header(record: &Object) -> bool {
         .all(|name| string_of(record.get(name)).is_some())
 }
 
-/// A content of the API: a message of a checkpoint.
+/// Returns a content of the API: a message of a checkpoint.
 fn is_content(value: &Value) -> bool {
     let has = |name| value.get(name).is_some();
     has("role") && value.get("parts").is_some_and(|parts| parts.as_array().is_some())
 }
 
-/// The first message of a checkpoint.
+/// Returns the first message of a checkpoint.
 fn is_set_up(value: &Value) -> bool {
     let parts = list_of(value.get("parts"));
     is_content(value)
@@ -74,20 +74,20 @@ fn begins_with(text: Option<&Text>, beginnings: &[&str]) -> bool {
     })
 }
 
-/// The contents of a checkpoint.
+/// Returns the contents of a checkpoint.
 fn checkpoint_of(record: &Object) -> Option<&[Value]> {
     let history = record.get("history")?.as_array()?;
     history.first().is_some_and(is_content).then_some(history)
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let record = object_of(Some(value));
     let is_reply = str_of(record.get("type")) == Some("gemini") && record.contains("content");
     is_header(record) || checkpoint_of(record).is_some() || is_set_up(value) || is_reply
 }
 
-/// A session up to its end: later records may replace what earlier ones say.
+/// A session up to its end: later records may replace earlier ones.
 struct Session {
     builder: TraceBuilder,
     messages: Vec<Value>,
@@ -183,7 +183,7 @@ fn begin(entry: &Entry) -> Session {
     }
 }
 
-/// Whether a record is of the session before it.
+/// Returns whether a record is of the session before it.
 fn is_rest(value: &Value) -> bool {
     let record = object_of(Some(value));
     let is_type = |kind| matches!(kind, "user" | "gemini" | "info" | "warning" | "error");
@@ -291,7 +291,7 @@ fn add_turn(
     let single = content.filter(|content| content.as_array().is_none());
     for part in single.into_iter().chain(list_of(content)) {
         match part.get("functionResponse").and_then(Value::as_object) {
-            // What a call has said already comes again in the user's name.
+            // The result of a call is repeated in the user's name.
             Some(result) if id_in(result).is_some_and(|id| answered.contains(id)) => {}
             Some(result) => add_result(builder, result, None),
             None => own.push(part.clone()),

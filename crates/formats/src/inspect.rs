@@ -22,28 +22,28 @@ use crate::{
     values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
 };
 
-/// What is kept of a log.
+/// The fields of a log that are kept.
 const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"];
 
-/// What is kept of a sample.
+/// The fields of a sample that are kept.
 const OF_SAMPLE: [&str; 5] = ["epoch", "uuid", "limit", "total_time", "model_usage"];
 
 /// Where long texts of a message are that is not written at length.
 const ATTACHMENT: &str = "attachment://";
 
-/// The sample of a log.
+/// Returns the sample of a log.
 fn is_sample(record: &Object) -> bool {
     let has = |name| record.contains(name);
     has("epoch") && has("input") && has("target") && has("messages")
 }
 
-/// The log itself, with its samples or without.
+/// Returns the log itself, with its samples or without.
 fn is_log(record: &Object) -> bool {
     let eval = fields_of(record, "eval");
     string_of(eval.get("task")).is_some() && eval.contains("model") && eval.contains("dataset")
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let record = object_of(Some(value));
     is_log(record) || is_sample(record)
@@ -52,7 +52,7 @@ pub fn recognises(value: &Value) -> bool {
 /// Reads the logs of an input.
 #[derive(Default)]
 pub struct Reader {
-    /// What the log says that the next samples are of.
+    /// The log's header for the next samples.
     eval: Object,
 }
 
@@ -147,7 +147,7 @@ fn add_score(builder: &mut TraceBuilder, sample: &Object) {
     }
 }
 
-/// The value of a score as Inspect's `value_to_float` reads it; as it is, if that could not.
+/// Returns the value of a score as Inspect's `value_to_float` reads it; as it is, if that could not.
 fn float_of(value: Option<&Value>) -> Value {
     let word = value.and_then(Value::as_str).unwrap_or_default();
     let number = match word {
@@ -163,7 +163,7 @@ fn float_of(value: Option<&Value>) -> Value {
     number.map_or_else(|| value.cloned().unwrap_or_default(), Value::from)
 }
 
-/// A message in the terms of Anthropic and OpenAI.
+/// Returns a message in the terms of Anthropic and OpenAI.
 fn translated(message: &Object, attachments: &Object) -> Value {
     let role = message.get("role").cloned().unwrap_or_default();
     let mut content = match message.get("content") {
@@ -234,7 +234,7 @@ fn parts_of(part: &Value, attachments: &Object) -> Vec<Value> {
     }
 }
 
-/// A text, which may be among the attachments of the sample.
+/// Returns a text, which may be among the attachments of the sample.
 fn whole(text: Option<&Value>, attachments: &Object) -> Value {
     let reference = str_of(text).and_then(|text| text.strip_prefix(ATTACHMENT));
     let attached = reference.and_then(|name| attachments.get(name));

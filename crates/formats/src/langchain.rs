@@ -24,7 +24,7 @@ use crate::{
     values::{is_given, list_of, object_of, str_of, string_of},
 };
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let is_first = |list: Option<&Value>| list_of(list).first().is_some_and(is_message);
     match value {
@@ -38,14 +38,14 @@ pub fn recognises(value: &Value) -> bool {
     }
 }
 
-/// Whether a value is a message of LangChain.
+/// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
     value
         .as_object()
         .is_some_and(|message| unwrapped(message).is_some())
 }
 
-/// The role of a message and its fields, in whichever way it was written.
+/// Returns the role of a message and its fields, in whichever way it was written.
 fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
     let kind = str_of(message.get("type"))?;
     let (kind, fields) = match kind {
@@ -127,7 +127,7 @@ pub fn translated(message: &Object) -> Option<Value> {
     Some(translated.into())
 }
 
-/// The content without the calls that the message names beside it, and with reasoning that is beside it.
+/// Returns the content without the calls that the message names beside it, and with reasoning that is beside it.
 fn content_of(content: Option<&Value>, more: &Object, has_calls: bool, calls: &HashSet<Text>) -> Value {
     let reasoning = more
         .get("reasoning")
@@ -160,7 +160,7 @@ fn content_of(content: Option<&Value>, more: &Object, has_calls: bool, calls: &H
         .into()
 }
 
-/// A part in the terms of `messages`.
+/// Returns a part in the terms of `messages`.
 fn part_of(part: &Value) -> Value {
     let fields = object_of(Some(part));
     let mut part = part.clone();

@@ -36,7 +36,7 @@ const MODEL: [&str; 4] = [
 ];
 const SESSION: [&str; 2] = ["sessionId", "session_id"];
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let is_first = |name| list_of(value.get(name)).first();
     is_observation(value)
@@ -48,7 +48,7 @@ pub fn recognises(value: &Value) -> bool {
         || is_first("traces").is_some_and(|trace| is_trace(object_of(Some(trace))))
 }
 
-/// Whether a record is a trace, which may be without its observations.
+/// Returns whether a record is a trace, which may be without its observations.
 fn is_trace(record: &Object) -> bool {
     let own = [
         "observations",
@@ -81,7 +81,7 @@ fn is_observation(value: &Value) -> bool {
         && first_of(fields, &START).is_some()
 }
 
-/// What the observations of a record tell.
+/// Returns the observations of a record.
 pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     let record = object_of(Some(value));
     let no_id = || Wrong::new("an observation has no traceId");
@@ -114,7 +114,7 @@ pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     Ok(found)
 }
 
-/// The span of a trace, which is around its observations.
+/// Returns the span of a trace, which is around its observations.
 fn root_of(trace: &Object, record: &Object, id: &Text, failed: Option<&Object>) -> Told<'static> {
     let mut span = SpanWriter::new(id.clone(), Some(&id.clone().into()), None);
     span.times(first_of(trace, &START), None);
@@ -132,7 +132,7 @@ fn root_of(trace: &Object, record: &Object, id: &Text, failed: Option<&Object>) 
     span.end(about)
 }
 
-/// The span of an observation; without a parent, it is within that of its trace, if there is one.
+/// Returns the span of an observation; without a parent, it is within that of its trace, if there is one.
 fn span_of(observation: &Object, trace: Option<&Text>) -> Option<Told<'static>> {
     let id = trace.or_else(|| string_of(first_of(observation, &TRACE)))?;
     let parent = first_of(observation, &PARENT).cloned();

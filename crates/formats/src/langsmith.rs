@@ -22,7 +22,7 @@ use crate::{
     values::{first_of, list_of, object_of, or, str_of, string_of},
 };
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     is_run(value) || list_of(value.get("runs")).first().is_some_and(is_run)
 }
@@ -32,7 +32,7 @@ fn is_run(value: &Value) -> bool {
     str_of(value.get("run_type")).is_some() && has("id") && has("inputs")
 }
 
-/// What the runs of a record tell.
+/// Returns the runs of a record.
 pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     let mut found = Vec::new();
     let mut waiting: Vec<(&Value, Option<Text>)> = match value.get("runs") {

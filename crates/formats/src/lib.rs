@@ -1,7 +1,7 @@
-//! What agents write, read as traces.
+//! Readers of the formats that agents write, which return traces.
 //!
-//! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and what a format
-//! finds becomes the steps of a trace by rules that all share ([`mapping`]).
+//! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and the
+//! reader's findings become the steps of a trace by shared rules ([`mapping`]).
 
 mod archive;
 mod atif;
@@ -84,7 +84,8 @@ pub enum FormatName {
 }
 
 impl FormatName {
-    /// Every format; those but the first and the last in the order in which they are asked whether a record is theirs.
+    /// All formats. Those between the first and the last are in the order in which they are asked whether a record is
+    /// theirs.
     pub const ALL: [Self; 17] = [
         Self::Trace,
         Self::Atif,
@@ -105,12 +106,12 @@ impl FormatName {
         Self::Map,
     ];
 
-    /// The formats that an input may be said to be of; a map is named by its rules.
+    /// Returns the formats that an input may be said to be of; a map is named by its rules.
     pub fn named() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|format| *format != Self::Map)
     }
 
-    /// What options and outputs call it.
+    /// Returns the name in options and outputs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -134,7 +135,7 @@ impl FormatName {
         }
     }
 
-    /// The format of this name.
+    /// Returns the format of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
@@ -147,7 +148,7 @@ impl fmt::Display for FormatName {
     }
 }
 
-/// What the caller says of the traces; it goes before what the format says.
+/// The caller's settings for the traces; they take precedence over the format's values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Given {
     /// Whether the agents succeeded.
@@ -158,7 +159,7 @@ pub struct Given {
     pub domain: Option<String>,
 }
 
-/// What of a trace's outcome is known, from the format or the caller. What is not has a default.
+/// Which parts of a trace's outcome are known, from the format or the caller. The others have defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// Whether the success is known.
@@ -168,7 +169,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// The object of JavaScript.
+    /// Returns the object of JavaScript.
     #[must_use]
     pub fn into_value(self) -> Value {
         object([
@@ -191,7 +192,7 @@ pub struct Entry<'a> {
     pub size: u64,
 }
 
-/// What is wrong with a record.
+/// The problem of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wrong {
     /// It is not of its format, for this reason.
@@ -206,7 +207,7 @@ impl Wrong {
         Self::Malformed(reason.into())
     }
 
-    /// The same with the place in the record.
+    /// Returns the same with the place in the record.
     #[must_use]
     pub(crate) fn within(self, place: &str) -> Self {
         match self {
@@ -215,7 +216,7 @@ impl Wrong {
         }
     }
 
-    /// What is wrong, in words.
+    /// Returns the problem, in words.
     #[must_use]
     pub fn reason(self) -> Text {
         match self {
@@ -225,18 +226,18 @@ impl Wrong {
     }
 }
 
-/// A trace, or what is wrong with a part of a record.
+/// A trace, or the problem of a part of a record.
 pub(crate) type Found = Result<mapping::TraceBuilder, Wrong>;
 
 /// Reads one input of a format.
 pub(crate) trait FormatReader: Send {
-    /// Appends the traces that this record ends, and what is wrong with parts of it.
+    /// Appends the traces that this record ends, and the problems of its parts.
     ///
     /// # Errors
     /// If all of it is wrong.
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong>;
 
-    /// Whether a record that does not say of which format it is goes on with what this reader is in the middle of.
+    /// Returns whether a record that does not name its format continues the trace that this reader has open.
     fn goes_on(&self, _value: &Value) -> bool {
         false
     }
@@ -245,12 +246,12 @@ pub(crate) trait FormatReader: Send {
     fn end(&mut self, _found: &mut Vec<Found>) {}
 }
 
-/// What the readers of one input know of it.
+/// The state that the readers of one input share.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     /// The path of the input.
     pub file: Option<PathBuf>,
-    /// The files of all inputs that belong together, none of which is read twice.
+    /// The files of all inputs that belong together, each of which is read once.
     pub files: Files,
 }
 

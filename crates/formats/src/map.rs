@@ -27,18 +27,18 @@ use crate::{
     values::{is_given, numeric_of, object_of, string_of, truth_of},
 };
 
-/// What is wrong with a map.
+/// The problem of a map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.at("the map"))]
 pub struct MapError {
     /// The key with its path in the map; `None` for the map itself.
     pub key: Option<String>,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
 impl MapError {
-    /// Says what is wrong, with the place in the file or the option that holds the map.
+    /// Adds to the problem its place in the file or the option that holds the map.
     #[must_use]
     pub fn at(&self, place: &str) -> String {
         let key = self.key.as_ref().map(|key| format!(".{key}"));
@@ -156,7 +156,7 @@ impl Path {
         }
     }
 
-    /// The values that are there, without `null`.
+    /// Returns the values that are there, without `null`.
     fn find(&self, value: &Value) -> Vec<Value> {
         let mut found = vec![value.clone()];
         for segment in &self.segments {
@@ -173,7 +173,7 @@ impl Path {
         self.find(value).into_iter().next()
     }
 
-    /// The values that are there, lists taken apart.
+    /// Returns the values that are there, lists taken apart.
     fn list(&self, value: &Value) -> Vec<Value> {
         let lists = self.find(value).into_iter().map(|value| match value {
             Value::String(_) => match parsed(value.clone()) {
@@ -191,7 +191,7 @@ impl Path {
     }
 }
 
-/// The JSON in a text; any other value as it is.
+/// Returns the JSON in a text; any other value as it is.
 fn parsed(value: Value) -> Value {
     match value.as_text().map(Text::parse) {
         Some(Ok(parsed)) => parsed,
@@ -225,7 +225,7 @@ struct Test {
 }
 
 impl Test {
-    /// Whether it holds, if the path finds anything. A path alone holds of what is neither false, 0 nor empty.
+    /// Returns whether the test holds. A path alone holds if it finds a value that is neither false, 0 nor empty.
     fn of(&self, value: &Value) -> Option<bool> {
         let found = self.at.first(value)?;
         Some(match &self.is {
@@ -238,7 +238,7 @@ impl Test {
     }
 }
 
-/// Takes the keys of an object of a map, and refuses those that are left.
+/// Takes the keys of an object of a map, and refuses unknown ones.
 struct Keys<'a> {
     object: &'a Object,
     within: &'static str,

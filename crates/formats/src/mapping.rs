@@ -1,5 +1,5 @@
-//! How what an agent did becomes the steps of a trace: the rules that all formats share, written once. A reader only says what it
-//! has found, in order: a user's turn, a thought, a call, a result.
+//! Turns an agent's actions into the steps of a trace: the rules that all formats share, written once. A reader reports its
+//! findings in order: a user's turn, a thought, a call, a result.
 //!
 //! | found                                                   | becomes                                                              |
 //! | ------------------------------------------------------- | -------------------------------------------------------------------- |
@@ -70,7 +70,7 @@ pub fn regex(expression: &str) -> Regex {
     Regex::new(expression).expect("the expression is valid")
 }
 
-/// Whether a result says itself that its call failed.
+/// Returns whether a result says itself that its call failed.
 fn says_failure(text: &Text) -> bool {
     let beginning = text.cut(FAILURE_LENGTH);
     let beginning = beginning.to_string_lossy();
@@ -100,7 +100,7 @@ fn says_failure(text: &Text) -> bool {
         || ["exit_code", "exitCode", "returncode"].into_iter().any(is_code)
 }
 
-/// What is found of a call.
+/// A call as a reader finds it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Call {
     /// The id that its result refers to.
@@ -113,32 +113,32 @@ pub struct Call {
     pub server: Option<Text>,
 }
 
-/// What is found of a result.
+/// A result as a reader finds it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     /// The id of its call; without one it belongs to the first call that has no result yet.
     pub id: Option<Text>,
-    /// What it says.
+    /// The text.
     pub content: Text,
-    /// What the format says of the success; `None` if it says nothing, and the text decides.
+    /// The success by the format; `None` if the format does not tell, and the text decides.
     pub failed: Option<bool>,
 }
 
-/// Takes what is found of a run, in order. [`text_of`](Self::text_of) makes the texts.
+/// Takes a reader's findings in order. [`text_of`](Self::text_of) makes the texts.
 pub trait Sink {
     /// Counts something that becomes no step.
     fn leave_out(&mut self, what: impl Into<Text>);
     /// Takes the time of something that was found.
     fn at(&mut self, time: Option<&Value>);
-    /// Takes a system prompt, which is not what the agent did.
+    /// Takes a system prompt, which is no action of the agent.
     fn system(&mut self, content: Option<&Value>);
     /// Takes a turn of a user.
     fn user(&mut self, text: Text);
-    /// Takes what the environment says without having been called.
+    /// Takes an observation that no call asked for.
     fn event(&mut self, text: Text);
-    /// Takes what the agent thinks.
+    /// Takes a thought of the agent.
     fn reasoning(&mut self, text: Text);
-    /// Takes what the agent says.
+    /// Takes a message of the agent.
     fn message(&mut self, text: Text);
     /// Takes a call of a tool.
     fn call(&mut self, call: Call);
@@ -156,8 +156,8 @@ pub trait Sink {
         }
     }
 
-    /// The text of a message or a result: a string, or parts with text. A part without text is counted and named by its type in
-    /// brackets, so that a step that has nothing else is not lost.
+    /// Returns the text of a message or a result: a string, or parts with text. A part without text is counted and named by
+    /// its type in brackets, so that a step that has nothing else is not lost.
     fn text_of(&mut self, content: Option<&Value>) -> Text {
         match content {
             None | Some(Value::Null) => Text::default(),
@@ -168,7 +168,7 @@ pub trait Sink {
         }
     }
 
-    /// The same of a list of parts.
+    /// Returns the same for a list of parts.
     fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
         let mut texts = Vec::new();
         for part in parts {
@@ -190,20 +190,20 @@ pub trait Sink {
     }
 }
 
-/// A text with an end.
+/// Returns a text with an end.
 pub fn with_end(text: &Text, end: &str) -> Text {
     [text, &end.into()].into_iter().collect()
 }
 
-/// The text of a part of a message; `None` if it holds none. It is in one of a few fields, whatever the type of the part.
+/// Returns the text of a part of a message; `None` without one. It is in one of a few fields, whatever the type of the part.
 pub fn text_of_part(part: &Value) -> Option<&Text> {
     let field = |name| part.get(name).and_then(Value::as_text);
     let fields = || ["text", "content", "refusal"].into_iter().find_map(field);
     part.as_text().or_else(fields)
 }
 
-/// A call as text, which is what novelty compares: the tool, then a line for each argument, `name: value`. Strings stay as they
-/// are, everything else is JSON.
+/// Returns a call as text, for the comparison by novelty: the tool, then a line for each argument, `name: value`. Strings
+/// stay as they are, everything else is JSON.
 fn render_call(name: &Text, input: &Object) -> Text {
     let mut parts = vec![name.clone()];
     for (key, value) in input {
@@ -212,7 +212,7 @@ fn render_call(name: &Text, input: &Object) -> Text {
     parts.iter().collect()
 }
 
-/// The server that a tool belongs to by its name.
+/// Returns the server that a tool belongs to by its name.
 fn server_of(tool: &Text) -> Option<Text> {
     if !tool.as_bytes().starts_with(b"mcp__") {
         return None;
@@ -270,7 +270,7 @@ pub struct TraceBuilder {
     objective: Option<Text>,
     objective_before: Option<Text>,
     summary: Text,
-    /// What was left out and how often, in the order in which it came first.
+    /// The parts that were left out, with their counts, in the order of their first occurrence.
     left_out: Vec<(Text, u64)>,
     left_out_places: HashMap<Text, usize>,
     calls: HashMap<Text, Calls>,
@@ -287,9 +287,9 @@ pub struct TraceBuilder {
     pub index: Option<u64>,
     /// The size of the input that it was read from, in bytes.
     pub size: u64,
-    /// What the format calls it, from the most particular to the most general; its id is made of these.
+    /// The format's names for it, from the most particular to the most general; its id is made of these.
     pub ids: Vec<Text>,
-    /// What is kept in `metadata.imported`.
+    /// The fields of `metadata.imported`.
     pub details: Object,
     /// When it began, in ISO 8601.
     pub created_at: Option<String>,
@@ -308,7 +308,7 @@ pub struct TraceBuilder {
 }
 
 impl TraceBuilder {
-    /// A trace that begins where `entry` is.
+    /// Creates a trace that begins where `entry` is.
     #[must_use]
     pub fn new(format: FormatName, entry: &Entry) -> Self {
         Self {
@@ -339,14 +339,14 @@ impl TraceBuilder {
         }
     }
 
-    /// Whether nothing was found that belongs to a trace.
+    /// Returns whether nothing was found that belongs to a trace.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objective.is_none() && self.steps.is_empty()
     }
 
-    /// What is wrong with it if it is empty. It names what was left out, the most frequent first; not the unknown fields, which may
-    /// be many.
+    /// Returns the problem if it is empty. Names the parts that were left out, the most frequent first; not the unknown
+    /// fields, which may be many.
     #[must_use]
     pub fn empty_reason(&self) -> Text {
         let is_field = |name: &Text| name.as_bytes().starts_with(b"field ");
@@ -387,14 +387,14 @@ impl TraceBuilder {
         }
     }
 
-    /// Keeps a value of which none was kept.
+    /// Keeps a value, unless one was kept before.
     pub fn keep_first(&mut self, name: &str, value: Option<&Value>) {
         if !self.details.contains(name) {
             self.keep(name, value);
         }
     }
 
-    /// Takes a turn of a user in a trace that this one goes on with: the objective, where none of its own turns is.
+    /// Takes a turn of a user in a trace that this one continues: it is the objective if this one has no turn of its own.
     pub fn user_before(&mut self, content: Option<&Value>) {
         let text = self.text_of(content);
         if !is_blank(&text) {
@@ -402,7 +402,7 @@ impl TraceBuilder {
         }
     }
 
-    /// Takes the time of something that was found, in milliseconds since 1970; the first one is that of the trace.
+    /// Takes the time of a finding, in milliseconds since 1970; the first one is the time of the trace.
     pub fn at_number(&mut self, milliseconds: f64) {
         if self.created_at.is_none() {
             self.created_at = date::from_number(milliseconds).map(date::to_iso);
@@ -420,7 +420,7 @@ impl TraceBuilder {
         }
     }
 
-    /// The step of the call that a result belongs to.
+    /// Returns the step of the call that a result belongs to.
     fn call_of(&mut self, id: Option<&Text>) -> Option<usize> {
         if let Some(id) = id {
             let calls = self.calls.get_mut(id)?;
@@ -447,8 +447,8 @@ impl TraceBuilder {
         self.steps.len() - 1
     }
 
-    /// Takes what a verifier says of the outcome: a reward above 0 is a success, as Harbor counts them, and the confidence is the
-    /// reward, kept within 0 and 1, because it says how far the result is right.
+    /// Takes a verifier's reward: above 0 is a success, as Harbor counts them, and the confidence is the reward, kept within
+    /// 0 and 1, because it says how far the result is right.
     pub fn reward(&mut self, reward: Option<&Value>) {
         let value = match reward {
             Some(Value::Bool(is_true)) => Some(f64::from(u8::from(*is_true))),
@@ -465,7 +465,7 @@ impl TraceBuilder {
         }
     }
 
-    /// Takes what a format says of the success and of the confidence, in the fields of these names.
+    /// Takes the format's success and confidence, in the fields of these names.
     pub fn outcome(&mut self, fields: &Object) {
         let (success, confidence) = (fields.get("success"), fields.get("confidence"));
         let truth = truth_of(success);
@@ -483,7 +483,7 @@ impl TraceBuilder {
         }
     }
 
-    /// The trace, and what of its outcome is known. What the caller says goes before the format.
+    /// Returns the trace, and which parts of its outcome are known. The caller's values take precedence over the format's.
     #[must_use]
     pub fn finish(mut self, given: &Given) -> (Value, Known) {
         let success = given.success.or(self.success);
@@ -555,7 +555,8 @@ impl TraceBuilder {
         metadata.into()
     }
 
-    /// The same for the same trace, so that reading it again is recognised: made of what the format calls it, or else of all it has.
+    /// Returns the id. It is the same for the same trace, so that reading it again is recognised: made of the format's names
+    /// for the trace, or else of its contents.
     fn uuid(&self, objective: &Text) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &Text| {
@@ -588,7 +589,7 @@ impl Sink for TraceBuilder {
         self.leave_out_times(what, 1);
     }
 
-    /// The first time is that of the trace.
+    /// The first time is the time of the trace.
     fn at(&mut self, time: Option<&Value>) {
         if self.created_at.is_none()
             && let Some(time) = str_of(time)
@@ -705,7 +706,7 @@ impl Step {
     }
 }
 
-/// The fields of a value that a field of a record holds, if it is an object.
+/// Returns the fields of a value that a field of a record holds, if it is an object.
 pub fn fields_of<'a>(record: &'a Object, name: &str) -> &'a Object {
     object_of(record.get(name))
 }

@@ -1,6 +1,7 @@
-//! Messages of chat APIs, which several formats hold: those of OpenAI's Chat Completions and of Anthropic's Messages, the items of
-//! OpenAI's Responses, and the parts of OpenTelemetry's GenAI messages. They are told apart by what is in them. `parts` has what
-//! other APIs write: Bedrock's Converse, Gemini and the AI SDK of Vercel. Those of `langchain` and `sharegpt` become such messages first.
+//! Messages of chat APIs, which several formats hold: OpenAI's Chat Completions, Anthropic's Messages, the items of OpenAI's
+//! Responses, and the parts of OpenTelemetry's GenAI messages. They are told apart by their contents. `parts` has the shapes
+//! of other APIs: Bedrock's Converse, Gemini and the AI SDK of Vercel. Messages of `langchain` and `sharegpt` are converted
+//! to such messages first.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,7 @@ use crate::{
     },
 };
 
-/// Fields of messages that have been used, or say nothing of what the agent did.
+/// Fields of messages that have been used, or that describe no action of the agent.
 #[rustfmt::skip]
 fn is_known(name: &str) -> bool {
     matches!(
@@ -31,7 +32,7 @@ fn is_known(name: &str) -> bool {
     )
 }
 
-/// Whether parts and items of this type call a tool.
+/// Returns whether parts and items of this type call a tool.
 fn is_call(kind: &str) -> bool {
     matches!(
         kind,
@@ -39,12 +40,12 @@ fn is_call(kind: &str) -> bool {
     )
 }
 
-/// Whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
+/// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
 fn is_result(kind: &str) -> bool {
     kind == "tool_call_response" || kind.ends_with("tool_result") || kind.ends_with("_call_output")
 }
 
-/// Whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
+/// Returns whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
 fn is_hosted_call(kind: &str) -> bool {
     matches!(
         kind,
@@ -60,7 +61,7 @@ fn is_hosted_call(kind: &str) -> bool {
     )
 }
 
-/// Whether a field of a hosted call is no argument of it.
+/// Returns whether a field of a hosted call is no argument of it.
 fn is_no_argument(name: &str) -> bool {
     matches!(
         name,
@@ -72,12 +73,12 @@ fn is_item(kind: &str) -> bool {
     kind == "message" || kind == "reasoning" || is_call(kind) || is_result(kind) || is_hosted_call(kind)
 }
 
-/// Whether a part is more than text.
+/// Returns whether a part is more than text.
 fn is_act(kind: &str) -> bool {
     kind == "thinking" || kind == "redacted_thinking" || (kind != "message" && is_item(kind))
 }
 
-/// Whether a value is a message or an item that [`add_message`] takes.
+/// Returns whether a value is a message or an item that [`add_message`] takes.
 pub fn is_message(value: &Value) -> bool {
     let Some(fields) = value.as_object() else {
         return false;
@@ -301,7 +302,7 @@ fn add_item<S: Sink>(sink: &mut S, item: &Object, kind: &str) {
     add_hosted_call(sink, item, kind, id);
 }
 
-/// Whether the call failed, if the format says so; that it did not is not said of the text.
+/// Returns whether the call failed, if the format says so; that it did not is not said of the text.
 fn failure_of(item: &Object) -> Option<bool> {
     let says_so = || {
         let status = item.get("status").and_then(Value::as_str);

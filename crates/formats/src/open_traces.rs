@@ -38,7 +38,7 @@ struct Open<T> {
     used: u64,
 }
 
-/// The traces that are open, by what their records have in common.
+/// The open traces, by the key that their records have in common.
 pub struct OpenTraces<T> {
     limits: Limits,
     open: HashMap<Text, Open<T>>,
@@ -63,10 +63,10 @@ impl<T> OpenTraces<T> {
         }
     }
 
-    /// The trace that a record of `size` bytes belongs to, made if it is the first.
+    /// Returns the trace that a record of `size` bytes belongs to, made if it is the first.
     ///
     /// # Errors
-    /// If the trace is finished, or becomes too long; what it had until then stays.
+    /// If the trace is finished, or becomes too long; its earlier contents stay.
     pub fn add(&mut self, key: &Text, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
         let Limits {
             open, trace_bytes, ..
@@ -99,12 +99,12 @@ impl<T> OpenTraces<T> {
         Ok(&mut trace.value)
     }
 
-    /// A trace that is open.
+    /// Returns a trace that is open.
     pub fn get(&mut self, key: &Text) -> Option<&mut T> {
         self.open.get_mut(key).map(|trace| &mut trace.value)
     }
 
-    /// Takes out the traces that are too many, those first to which nothing was added for longest.
+    /// Evicts the least recently updated traces beyond the limit.
     pub fn overflow(&mut self) -> Vec<T> {
         let mut taken = Vec::new();
         while self.open.len() > self.limits.open || self.bytes > self.limits.bytes {
@@ -140,7 +140,7 @@ impl<T> OpenTraces<T> {
     }
 }
 
-/// The trace that an input is in the middle of, for formats whose records do not say of which trace they are.
+/// The trace that an input has open, for formats whose records do not name their trace.
 pub struct CurrentTrace<T> {
     open: OpenTraces<T>,
     count: u64,
@@ -160,10 +160,10 @@ impl<T> CurrentTrace<T> {
         self.count.to_string().into()
     }
 
-    /// The trace that a record of `size` bytes belongs to, made if it is the first.
+    /// Returns the trace that a record of `size` bytes belongs to, made if it is the first.
     ///
     /// # Errors
-    /// If the trace becomes too long; what it had until then stays.
+    /// If the trace becomes too long; its earlier contents stay.
     pub fn add(&mut self, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
         let key = self.key();
         self.open.add(&key, size, make)

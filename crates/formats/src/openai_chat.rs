@@ -48,7 +48,7 @@ fn is_known(name: &str) -> bool {
         "messages" | "traj" | "choices" | "response" | "request" | "body" | "input" | "output" | "content" | "role"
             | "type" | "system" | "instructions" | "reward" | "success" | "confidence" | "created" | "created_at"
             | "timestamp"
-            // What the model was asked for, not what the agent did.
+            // The request to the model, which is no action of the agent.
             | "model" | "metadata" | "object" | "usage" | "tools" | "tool_choice" | "parallel_tool_calls" | "temperature"
             | "top_p" | "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "stream" | "status" | "method"
             | "url" | "service_tier" | "system_fingerprint" | "stop_reason" | "stop_sequence" | "reasoning" | "text"
@@ -84,7 +84,7 @@ fn is_message_at(value: Option<&Value>) -> bool {
     value.is_some_and(is_message)
 }
 
-/// The messages of a record that is a conversation, in order; `None` for any other record.
+/// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let response = fields_of(record, "response");
     for name in ["messages", "contents", "conversations", "traj"] {
@@ -140,7 +140,7 @@ fn input_of(input: Option<&Value>) -> Messages<'_> {
     }
 }
 
-/// What the model replied: the message of the reply, a message of Anthropic, or items; nothing without any of these.
+/// Returns the model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
 fn reply_of(reply: &Object) -> Messages<'_> {
     let inner = [
         reply.get("body"),
@@ -159,7 +159,8 @@ fn reply_of(reply: &Object) -> Messages<'_> {
     borrowed(list_of(reply.get("output")))
 }
 
-/// The message that a reply has in a field of its own, by its API: Chat Completions, Converse or Gemini; `None` without one.
+/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse or Gemini; `None`
+/// without one.
 fn message_of(reply: &Object) -> Option<&Value> {
     let first = |name| object_of(list_of(reply.get(name)).first());
     let message = first("choices").get("message");
@@ -173,14 +174,14 @@ fn message_of(reply: &Object) -> Option<&Value> {
     others.into_iter().flatten().find(|message| is_message(message))
 }
 
-/// A whole reply of Anthropic looks like a message, and says more.
+/// Returns whether a value is a whole reply of Anthropic: a message with more fields.
 fn is_reply(value: &Object) -> bool {
     value.get("type").and_then(Value::as_str) == Some("message")
         && matches!(value.get("usage"), Some(Value::Object(_)))
         && matches!(value.get("model"), Some(Value::String(_)))
 }
 
-/// What the record before was.
+/// The kind of the previous record.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
     /// None, or a record that is a trace.
@@ -189,7 +190,7 @@ enum Last {
     Message(Option<u64>),
 }
 
-/// Reads conversations of chat APIs, and those of formats whose messages `messages` takes too.
+/// Reads conversations of chat APIs, and of formats whose messages `messages` takes too.
 pub struct Reader {
     format: FormatName,
     current: CurrentTrace<TraceBuilder>,
@@ -271,7 +272,7 @@ fn read(format: FormatName, entry: &Entry) -> Result<TraceBuilder, Wrong> {
     Ok(builder)
 }
 
-/// Adds what a record calls its trace.
+/// Adds the record's name for its trace.
 pub fn add_id(builder: &mut TraceBuilder, name: &str, id: Option<&Value>) {
     if let Some(id @ (Value::String(_) | Value::Number(_))) = id {
         let mut named = with_end(&name.into(), " ");

@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// Whether an action of version 0 is no call of a tool.
+/// Returns whether an action of version 0 is no call of a tool.
 #[rustfmt::skip]
 fn is_no_call(action: &str) -> bool {
     matches!(
@@ -40,7 +40,7 @@ fn is_no_call(action: &str) -> bool {
     )
 }
 
-/// Whether an observation of version 0 is no result.
+/// Returns whether an observation of version 0 is no result.
 fn is_no_result(observation: &str) -> bool {
     matches!(
         observation,
@@ -66,7 +66,7 @@ fn is_said(tool: Option<&str>) -> bool {
 /// An exit code of a command that still runs.
 const RUNNING: f64 = -1.0;
 
-/// The kind of an event of version 1.
+/// Returns the kind of an event of version 1.
 fn kind_of(event: &Object) -> Option<&str> {
     let is_one = string_of(event.get("source")).is_some() && string_of(event.get("timestamp")).is_some();
     str_of(event.get("kind")).filter(|_| is_one)
@@ -83,7 +83,7 @@ fn has_object(event: &Object, name: &str) -> bool {
     event.get(name).and_then(Value::as_object).is_some()
 }
 
-/// The events of a record that holds a whole run.
+/// Returns the events of a record that holds a whole run.
 fn events_of(value: &Value) -> Option<&[Value]> {
     let events = match value {
         Value::Array(events) => events,
@@ -91,17 +91,17 @@ fn events_of(value: &Value) -> Option<&[Value]> {
         _ => &[],
     };
     let first = events.first()?;
-    // Once, each event was beside what it had caused.
+    // In older versions, each event was beside its effect.
     let first = first.as_array().and_then(<[Value]>::first).unwrap_or(first);
     is_event(first).then_some(events)
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     is_event(value) || events_of(value).is_some() || is_output(object_of(Some(value)))
 }
 
-/// What an evaluation writes of a run, which may have failed before it had a history.
+/// Returns the record of a run in an evaluation, which may have failed before it had a history.
 fn is_output(record: &Object) -> bool {
     record.contains("history")
         && string_of(record.get("instance_id")).is_some()
@@ -266,7 +266,7 @@ fn add_action(builder: &mut TraceBuilder, event: &Object, action: &Text, is_user
     }
 }
 
-/// The arguments of a call as the model gave them.
+/// Returns the arguments of a call as the model gave them.
 fn asked_of(tool_call: &Object) -> Option<Object> {
     let id = string_of(tool_call.get("tool_call_id"))?;
     let choice = list_of(fields_of(tool_call, "model_response").get("choices")).first()?;
@@ -275,7 +275,7 @@ fn asked_of(tool_call: &Object) -> Option<Object> {
     Some(input_of(call.get("function")?.get("arguments")))
 }
 
-/// What the program made of them.
+/// Returns the arguments that the program has used.
 fn arguments_of(args: &Object) -> Object {
     let is_argument = |(name, value): &(&Text, &Value)| {
         is_truthy(Some(value)) && !name.as_str().is_some_and(is_no_argument)
@@ -310,7 +310,7 @@ fn add_observation(builder: &mut TraceBuilder, event: &Object, observation: &Tex
     });
 }
 
-/// Whether a call failed, by its exit code or else by what says so; `None` where a command still runs.
+/// Returns whether a call failed, by its exit code or else by its text; `None` if the command still runs.
 fn failure_of(code: Option<&Value>, error: Option<&Value>) -> Option<bool> {
     match number_of(code) {
         Some(RUNNING) => None,

@@ -45,7 +45,7 @@ use attributes::{Attributes, scopes_of, time_of};
 use said::{INPUTS, MessageList, Messages, Said, messages_in, said_in};
 use told::{About, Told};
 
-/// What is kept of a span until its trace is complete.
+/// The fields of a span that are kept until its trace is complete.
 struct Span {
     id: Option<Text>,
     parent: Option<Text>,
@@ -62,7 +62,7 @@ struct Span {
     /// If it is the span of a tool.
     tool: Option<ToolSpan>,
     said: Said,
-    /// Whether it is what the AI SDK puts around its calls of a model.
+    /// Whether the span is the AI SDK's wrapper around its calls of a model.
     is_outer: bool,
     /// Input and output that are read where no span of the trace has messages.
     values: Option<[Option<Value>; 2]>,
@@ -74,14 +74,14 @@ struct OpenTrace {
     line: Option<u64>,
     index: Option<u64>,
     spans: Vec<Span>,
-    /// What the model was given in the span that came last, if it was JSON.
+    /// The model's input in the last span, if it was JSON.
     given: Option<MessageList>,
     about: About,
     size: u64,
 }
 
-/// The spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its API), of Jaeger's
-/// API (`result`), or in `data`.
+/// Returns the spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its
+/// API), of Jaeger's API (`result`), or in `data`.
 fn resources_of(value: &Value) -> Option<&[Value]> {
     let record = value.as_object()?;
     let inner = ["trace", "result", "data"].map(|name| fields_of(record, name));
@@ -95,15 +95,15 @@ fn resources_of(value: &Value) -> Option<&[Value]> {
     })
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     resources_of(value).is_some()
 }
 
-/// What a record tells as spans.
+/// The spans of a record.
 pub type Translate = fn(&Value) -> Result<Vec<Told<'_>>, Wrong>;
 
-/// Reads the spans of an input, or what another format tells as spans.
+/// Reads the spans of an input, or of another format that is converted to spans.
 pub struct Reader {
     format: FormatName,
     translate: Translate,
@@ -155,7 +155,7 @@ impl FormatReader for Reader {
         let spans = (self.translate)(entry.value)?;
         // Of each span its share.
         let size = entry.size.div_ceil(spans.len().max(1) as u64);
-        // What was wrong first; the other spans are read.
+        // The first problem; the other spans are read.
         let mut outcome = Ok(());
         for told in spans {
             let added = self.add(told, entry, size);
@@ -172,7 +172,7 @@ impl FormatReader for Reader {
     }
 }
 
-/// The spans of a record of OTLP, each with the name of its service.
+/// Returns the spans of a record of OTLP, each with the name of its service.
 pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     let resources = resources_of(value);
     let resources = resources.ok_or_else(|| Wrong::new("it has no resourceSpans and no batches"))?;
@@ -194,7 +194,8 @@ pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     Ok(found)
 }
 
-/// The id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one; Tempo writes it in base64.
+/// Returns the id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one; Tempo writes it in
+/// base64.
 fn trace_id_of(id: Option<&Value>) -> Option<Text> {
     let text = string_of(id)?;
     let Some(id) = text.as_str() else {
@@ -212,7 +213,7 @@ fn trace_id_of(id: Option<&Value>) -> Option<Text> {
     })
 }
 
-/// The 16 bytes of 22 digits of base64, in hexadecimal.
+/// Returns the 16 bytes of 22 digits of base64, in hexadecimal.
 fn hex_of_base64(digits: &[u8]) -> Option<String> {
     let mut number = 0_u128;
     for (at, digit) in digits.iter().enumerate() {
@@ -235,7 +236,7 @@ fn hex_of_base64(digits: &[u8]) -> Option<String> {
     Some(format!("{number:032x}"))
 }
 
-/// Reads a span; also returns what the model was given, if it was JSON. `before` is what it was given in an earlier span of the trace.
+/// Reads a span. Also returns the model's input, if it was JSON. `before` is the input in an earlier span of the trace.
 fn read(span: &Object, before: Option<&MessageList>) -> Result<(Span, Option<MessageList>), Wrong> {
     let all = Attributes::of(span.get("attributes"))?;
     let mut lists = [None, None];
@@ -285,7 +286,7 @@ fn read(span: &Object, before: Option<&MessageList>) -> Result<(Span, Option<Mes
     Ok((span, given))
 }
 
-/// Whether a span is of an agent or a model, and of a conversation: embeddings and searches are not.
+/// Returns whether a span is of an agent or a model, and of a conversation: embeddings and searches are not.
 fn is_of_agent(attributes: &Attributes) -> bool {
     let kinds = [
         "gen_ai.operation.name",
@@ -306,7 +307,7 @@ fn is_of_agent(attributes: &Attributes) -> bool {
     !kinds.iter().any(is_search) && attributes.names().any(is_name_of_agents)
 }
 
-/// Whether an attribute is one of agents and models, by the beginning of its name.
+/// Returns whether an attribute is one of agents and models, by the beginning of its name.
 fn is_name_of_agents(name: &[u8]) -> bool {
     let beginning = name.iter().position(|&byte| byte == b'.').map(|dot| &name[..dot]);
     let beginning = beginning.and_then(|beginning| std::str::from_utf8(beginning).ok());
@@ -317,7 +318,7 @@ fn is_name_of_agents(name: &[u8]) -> bool {
     is_beginning || name == b"input.value" || name == b"output.value"
 }
 
-/// What the code of a status says of the success.
+/// Returns the success by the code of a status.
 fn success_of(code: Option<&Value>) -> Option<bool> {
     match (code?.as_number(), code?.as_str()) {
         (Some(1.0), _) | (_, Some("STATUS_CODE_OK")) => Some(true),
@@ -338,7 +339,7 @@ fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>)
     let content = attributes.first(&["gen_ai.tool.call.result", "ai.toolCall.result", "output.value"]);
     let failed = is_ok.map(|is_ok| !is_ok);
     let failure = || message.cloned().unwrap_or_else(|| "error".into()).into();
-    // OpenInference has what the tool takes in `tool.parameters`, and what it was given in `input.value`.
+    // OpenInference has the tool's parameters in `tool.parameters`, and its input in `input.value`.
     let args = attributes.first(&[
         "gen_ai.tool.call.arguments",
         "ai.toolCall.args",
@@ -358,7 +359,7 @@ fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>)
     }
 }
 
-/// The text in a string of JSON, or the value that is something else.
+/// Returns the text in a string of JSON, or the value that is something else.
 fn text_in(value: &Value) -> Value {
     let quoted = value.as_text().filter(|text| text.as_bytes().starts_with(b"\""));
     match quoted.map(Text::parse) {
@@ -367,7 +368,7 @@ fn text_in(value: &Value) -> Value {
     }
 }
 
-/// What a span adds to the conversation.
+/// A span's part of the conversation.
 enum Deed {
     Call,
     Result,
@@ -441,7 +442,7 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
                 if span.is_outer && repeats {
                     span.said.output = Vec::new();
                 }
-                // Nothing comes between what a model was given and what it returned, but for what is within its span.
+                // Only items within the span come between a model's input and its output.
                 if !is_around {
                     span.end = span.start;
                 }
@@ -454,15 +455,15 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
             }
         }
     }
-    // What begins when another ends comes after it.
+    // A span that begins when another ends comes after it.
     acts.sort_by_key(|act| (act.at, !act.is_end));
     converse(&spans, acts).tell(&mut builder);
     builder.reward(trace.about.reward.as_ref());
     builder
 }
 
-/// Leaves out all spans but the outermost where that has the whole conversation, as the state of a graph: what is said within it is
-/// repeated there, or is that of sub-agents.
+/// Leaves out all spans but the outermost if that one has the whole conversation, as the state of a graph: the spans within
+/// repeat it, or belong to sub-agents.
 fn keep_outermost(format: FormatName, spans: &mut Vec<Span>, builder: &mut TraceBuilder) {
     if format == FormatName::Otel || format == FormatName::Phoenix {
         return;
@@ -479,7 +480,7 @@ fn keep_outermost(format: FormatName, spans: &mut Vec<Span>, builder: &mut Trace
     *spans = vec![spans.swap_remove(outer)];
 }
 
-/// The acts of a span: one at its start, and one at its end if that is known or the span has others within it.
+/// Returns the acts of a span: one at its start, and one at its end if that is known or the span has others within it.
 fn acts_of(at: usize, span: &Span, is_around: bool, [begin, end]: [Deed; 2]) -> [Act; 2] {
     let is_later = span.end > span.start;
     let last = match (is_later, is_around) {
@@ -552,7 +553,7 @@ fn read_outer_values(spans: &mut [Span]) {
     *end = LATEST;
 }
 
-/// The ids of the spans that others are in of which something holds.
+/// Returns the ids of the spans around spans for which a condition holds.
 fn spans_around(spans: &[Span], holds: impl Fn(&Span) -> bool) -> HashSet<Text> {
     let ids = spans
         .iter()

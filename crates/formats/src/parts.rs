@@ -18,7 +18,7 @@
 //! |                            | `functionResponse`                                  | result                           |
 //! |                            | `text` with `thought`                               | reasoning                        |
 //!
-//! The shapes are those of @aws-sdk/client-bedrock-runtime 3, of ai 4 and 6, and of @google/genai 2.
+//! The shapes follow @aws-sdk/client-bedrock-runtime 3, ai 4 and 6, and @google/genai 2.
 
 use knowledgepulse_json::{Object, Text, Value, object};
 
@@ -27,7 +27,7 @@ use crate::{
     values::{first_of, json_of, list_of, string_of},
 };
 
-/// The parts that this one stands for, none if it is no step; `None` if it is one that needs no translation.
+/// Returns the parts that this one stands for, none if it is no step; `None` if it is one that needs no translation.
 pub fn translated(part: &Value) -> Option<Vec<Value>> {
     let part = part.as_object()?;
     if let Some(kind) = part.get("type").and_then(Value::as_text) {
@@ -41,7 +41,7 @@ pub fn translated(part: &Value) -> Option<Vec<Value>> {
         .find_map(|(name, value)| of_block(name.as_str()?, value))
 }
 
-/// What a block stands for, which is named by its only field.
+/// Returns the meaning of a block, which its only field names.
 fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
     if name == "json" {
         return Some(vec![object([
@@ -128,12 +128,12 @@ fn of_ai_sdk(part: &Object, kind: &Text) -> Option<Vec<Value>> {
     }
 }
 
-/// The first field, or where it is missing or `null` the other one, whatever that is.
+/// Returns the first field, or the other one, of any value, if the first is missing or `null`.
 fn first_or_last<'a>(part: &'a Object, name: &str, other: &str) -> Option<&'a Value> {
     first_of(part, &[name]).or_else(|| part.get(other))
 }
 
-/// A tool in a message of a UI: its call, and the result where it is there.
+/// Returns a tool in a message of a UI: its call, and the result where it is there.
 fn of_tool(part: &Object, state: &Text, name: Option<&Value>) -> Vec<Value> {
     let id = part.get("toolCallId");
     let mut parts = vec![call_of(id, name, first_or_last(part, "input", "rawInput"))];
@@ -149,7 +149,7 @@ fn of_tool(part: &Object, state: &Text, name: Option<&Value>) -> Vec<Value> {
     parts
 }
 
-/// The same in a message of version 4 and before.
+/// Returns the same in a message of version 4 and before.
 fn of_invocation(invocation: &Object) -> Vec<Value> {
     let get = |name| invocation.get(name);
     let mut parts = vec![call_of(get("toolCallId"), get("toolName"), get("args"))];
@@ -183,7 +183,7 @@ fn denied_of(reason: Option<&Value>) -> Value {
     text.into()
 }
 
-/// The content of a result, each of its blocks translated.
+/// Returns the content of a result, each of its blocks translated.
 fn content_of(content: &Value) -> Value {
     match content {
         Value::Array(blocks) => blocks
@@ -203,7 +203,7 @@ fn thinking(text: &Value) -> Value {
     object([("type", "thinking".into()), ("thinking", text.clone())])
 }
 
-/// An object of the fields that are there.
+/// Returns an object of the fields that are there.
 fn some_object<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
     let fields = fields
         .into_iter()

@@ -1,4 +1,5 @@
-//! Spans of Arize Phoenix: the rows of its data frames, as `to_json(orient="records")` writes them, and what its API returns.
+//! Spans of Arize Phoenix: the rows of its data frames, as `to_json(orient="records")` writes them, and the replies of its
+//! API.
 //!
 //! | span                                                                | trace                                                    |
 //! | ------------------------------------------------------------------- | -------------------------------------------------------- |
@@ -16,7 +17,7 @@ use crate::{
     values::{first_of, list_of, object_of, or, str_of, string_of},
 };
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     is_span(value) || list_of(value.get("data")).first().is_some_and(is_span)
 }
@@ -35,7 +36,7 @@ fn trace_of(span: &Object) -> Option<&Text> {
     string_of(context(span, "trace_id"))
 }
 
-/// The spans of a record.
+/// Returns the spans of a record.
 pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     let spans = match value.get("data") {
         Some(Value::Array(spans)) if !is_span(value) => &spans[..],
@@ -75,7 +76,7 @@ fn span_of(span: &Object) -> Result<Told<'static>, Wrong> {
     Ok(writer.end(about))
 }
 
-/// Whether the attributes have the kind, which the span repeats.
+/// Returns whether the attributes have the kind, which the span repeats.
 fn has_kind(span: &Object) -> bool {
     let attributes = fields_of(span, "attributes");
     span.contains("attributes.openinference.span.kind")

@@ -1,5 +1,5 @@
-//! Sessions of Pi, an entry a line (the files in `~/.pi/agent/sessions/`), and those that other programs write for the Hub of Hugging
-//! Face in its Session Trace Simple Format. `docs/session-format.md` of Pi's coding agent and
+//! Sessions of Pi, an entry a line (the files in `~/.pi/agent/sessions/`), and of other programs in the Session Trace Simple
+//! Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them.
 //!
 //! | entry                                                     | trace                                                          |
@@ -40,7 +40,7 @@ const TYPES: [&str; 9] = [
     "session_info",
 ];
 
-/// What results say of calls that the user has stopped.
+/// Results of calls that the user has stopped.
 const STOPPED: [&str; 3] = [
     "Operation aborted",
     "Command aborted",
@@ -52,14 +52,14 @@ fn is_header(entry: &Object) -> bool {
     str_of(entry.get("type")) == Some("session") && has("id") && (has("timestamp") || has("harness"))
 }
 
-/// The type of an entry. Only those of Pi's later versions are in a tree.
+/// Returns the type of an entry. Only entries of Pi's later versions form a tree.
 fn type_of(entry: &Object) -> Option<&str> {
     let kind = str_of(entry.get("type")).filter(|kind| TYPES.contains(kind))?;
     let is_message = kind == "message" && string_of(fields_of(entry, "message").get("role")).is_some();
     (is_message || entry.contains("parentId")).then_some(kind)
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let entry = object_of(Some(value));
     is_header(entry) || type_of(entry).is_some()
@@ -268,7 +268,7 @@ fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wr
     }
 }
 
-/// The content of a message, the calls in it in the terms of Anthropic.
+/// Returns the content of a message, the calls in it in the terms of Anthropic.
 fn translated(content: &Value) -> Value {
     let Value::Array(parts) = content else {
         return content.clone();

@@ -1,4 +1,4 @@
-//! Turns what agents write into traces, by the module of each format.
+//! Turns records of agents into traces, by the module of each format.
 
 use knowledgepulse_json::{Text, Value};
 
@@ -12,20 +12,20 @@ use crate::{
     sharegpt, swe_agent,
 };
 
-/// What is known of an input.
+/// Options of an input.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// The format of every record; without it, each is recognised by what is in it.
+    /// The format of every record; without it, each record is recognised by its content.
     pub format: Option<FormatName>,
     /// Where things are in records of another format; it is taken for every record that is no trace.
     pub map: Option<Map>,
-    /// What the caller says of the traces.
+    /// The caller's settings for the traces.
     pub given: Given,
     /// Where the input is from.
     pub context: Context,
 }
 
-/// What a record came to.
+/// The result of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// The line on which it begins, from 1.
@@ -36,30 +36,30 @@ pub struct Item {
     pub size: u64,
     /// The format; `None` if no format recognises the value.
     pub format: Option<FormatName>,
-    /// The trace, or why there is none.
+    /// The trace, or the reason for its absence.
     pub content: Content,
 }
 
-/// The trace of a record, or why there is none.
+/// The trace of a record, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A trace that was converted, and what of its outcome is known.
+    /// A trace that was converted, and which parts of its outcome are known.
     Converted(Value, Known),
     /// A value that is a trace already, or that no format recognises, and the text that it was read from.
     Plain(Value, Option<String>),
-    /// What is wrong.
+    /// The problem.
     Wrong(Text),
     /// Why there is no trace: the records are not of a conversation.
     Skipped(Text),
 }
 
-/// Whether a value says that it is a trace of this package.
+/// Returns whether a value says that it is a trace of this package.
 #[must_use]
 pub fn is_trace(value: &Value) -> bool {
     value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace")
 }
 
-/// Whether a record is of a format that is converted.
+/// Returns whether a record is of a format that is converted.
 fn recognises(format: FormatName, value: &Value) -> bool {
     match format {
         FormatName::Trace | FormatName::Map => false,
@@ -96,13 +96,13 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 const MAX_KEYS: usize = 12;
 const KEY_LENGTH: usize = 40;
 
-/// What is wrong with a record that no format recognises: the formats that were tried, and the keys of the record.
+/// Returns the problem of a record that no format recognises: the formats that were tried, and the keys of the record.
 #[must_use]
 pub fn of_no_format(value: &Value) -> String {
     let formats: Vec<_> = FormatName::named().skip(1).map(FormatName::name).collect();
     let found = match value {
         Value::Object(object) => {
-            // Only what is the name of a field: the message may be shared.
+            // Only names of fields are quoted: the message may be shared.
             let is_name = |key: &str| {
                 key.len() <= KEY_LENGTH
                     && key
@@ -163,7 +163,7 @@ impl Place {
 }
 
 impl TraceReader {
-    /// A reader of one input.
+    /// Creates a reader of one input.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -173,7 +173,7 @@ impl TraceReader {
         }
     }
 
-    /// What a record comes to: nothing, if its trace goes on, or several traces.
+    /// Returns the results of a record: none, if its trace goes on, or several traces.
     pub fn read(&mut self, record: Record) -> Vec<Item> {
         let Record {
             line,
@@ -218,7 +218,7 @@ impl TraceReader {
         items
     }
 
-    /// The traces that the end of the input ends.
+    /// Returns the traces that the end of the input ends.
     pub fn end(&mut self) -> Vec<Item> {
         let place = Place {
             line: None,
@@ -234,7 +234,7 @@ impl TraceReader {
         items
     }
 
-    /// The format of the record before, if this one goes on with it.
+    /// Returns the format of the record before, if this one goes on with it.
     fn format_that_goes_on(&self, value: &Value) -> Option<FormatName> {
         let (format, reader) = self.readers.get(self.last?)?;
         reader.goes_on(value).then_some(*format)
@@ -269,7 +269,7 @@ impl TraceReader {
         &mut *self.readers[at].1
     }
 
-    /// The traces that are put together, and what went wrong.
+    /// Returns the complete traces, and the problems.
     fn take(&self, format: FormatName, place: Place, found: Vec<Found>) -> Vec<Item> {
         let items = found.into_iter().map(|found| match found {
             Err(wrong) => {
@@ -297,7 +297,7 @@ impl TraceReader {
     }
 }
 
-/// What is wrong with a record of a format.
+/// Returns the problem of a record of a format.
 fn wrong_of(format: FormatName, wrong: Wrong) -> Text {
     let mut text = with_end(&"not ".into(), format.name());
     text.push_str(": ");

@@ -37,7 +37,7 @@ pub struct Record {
     pub index: Option<u64>,
     /// Its size in the input, in bytes.
     pub size: u64,
-    /// The value and the text that it was read from, or what is wrong.
+    /// The value and its text, or the problem.
     pub content: Result<(Value, Option<String>), String>,
 }
 
@@ -51,7 +51,7 @@ pub struct Record {
 pub struct Records {
     shared: Arc<Shared>,
     decoder: Decoder,
-    /// Reads what was pushed; waits where it needs more, and after each record until that is taken.
+    /// Reads the pushed bytes. Waits if it needs more, and after each record until that is taken.
     reading: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// The files that are the values, where the input is an archive and was pushed.
     archive: Option<Archive>,
@@ -81,7 +81,7 @@ impl Default for Records {
 }
 
 impl Records {
-    /// An input of values of at most `limit` bytes.
+    /// Creates an input of values of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         let shared = Arc::<Shared>::default();
@@ -139,7 +139,7 @@ impl Iterator for Records {
     }
 }
 
-/// The value that a file holds.
+/// Returns the value that a file holds.
 fn record_of(file: File, limit: usize) -> Record {
     let parsed = match file.contents {
         Ok(bytes) => parse(bytes.as_deref(), limit),
@@ -162,7 +162,7 @@ fn is_blank_byte(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// What was found of a value, before it is known where it is.
+/// A value before its place is known.
 struct Parsed {
     size: u64,
     content: Result<(Value, Option<String>), String>,
@@ -188,7 +188,7 @@ fn wrong(line: u64, index: Option<u64>, size: u64, error: String) -> Record {
     Parsed { size, content }.at(line, index)
 }
 
-/// The text and value of these bytes, which are `None` if there were too many, or what is wrong with them.
+/// Returns the text and value of these bytes, `None` if there were too many, or the problem.
 fn parse(bytes: Option<&[u8]>, limit: usize) -> Parsed {
     let Some(bytes) = bytes else {
         let content = Err(too_long(limit));
@@ -211,7 +211,7 @@ fn parse(bytes: Option<&[u8]>, limit: usize) -> Parsed {
     Parsed { size, content }
 }
 
-/// The lines of a chunk that begin with a bracket and are JSON, parsed on all cores.
+/// Returns the lines of a chunk that begin with a bracket and are JSON, parsed on all cores.
 fn parse_lines(chunk: &[u8]) -> VecDeque<(Range<usize>, Parsed)> {
     let mut end = 0;
     let lines: Vec<_> = memchr_iter(NEWLINE, chunk)
@@ -232,7 +232,7 @@ fn parse_lines(chunk: &[u8]) -> VecDeque<(Range<usize>, Parsed)> {
     parsed.collect::<Vec<_>>().into()
 }
 
-/// What is wrong with a text that is not read as JSON.
+/// Returns the problem of a text that is not read as JSON.
 #[must_use]
 pub fn reason_of(error: &ParseError) -> String {
     if error.is_too_deep() {
@@ -283,7 +283,7 @@ async fn read_records(mut reader: Reader, limit: usize) {
     }
 }
 
-/// What is on the line, all of it; beside an object, up to the next one.
+/// All of the line; beside an object, up to the next object.
 async fn read_rest(reader: &mut Reader, limit: usize) -> Record {
     let line = reader.line;
     let bytes = if reader.is_in_line {
@@ -322,7 +322,7 @@ async fn read_object(reader: &mut Reader, limit: usize) -> Record {
     wrong(line, None, size as u64, error)
 }
 
-/// The lines of an object, and what is wrong if its brackets are not closed.
+/// The lines of an object, and the problem if its brackets are not closed.
 struct OpenObject {
     bytes: Vec<u8>,
     error: Option<String>,
@@ -343,7 +343,7 @@ async fn read_open_object(
             .await
         {
             Next::TooLong => {
-                // A part of it is gone already, so that none is read again.
+                // A part of it is gone already; nothing is read twice.
                 bytes.clear();
                 Some(too_long(limit))
             }
@@ -360,8 +360,8 @@ async fn read_open_object(
     }
 }
 
-/// The elements of the array that the reader is at. Something may have been cut off, of an element or of the array itself; then
-/// what follows is in the array if a comma or the bracket comes after it, and otherwise stands for itself.
+/// The elements of the current array. Text may have been cut off, from an element or from the array itself; then the next
+/// value is in the array if a comma or the bracket comes after it, and otherwise stands for itself.
 async fn read_elements(reader: &mut Reader, limit: usize) {
     let array_line = reader.line;
     let cut_off = |line, index| {
@@ -397,7 +397,7 @@ async fn read_elements(reader: &mut Reader, limit: usize) {
         let element = parse(bytes.as_deref(), limit);
         let is_wrong = element.is_wrong();
         let place = is_whole.then_some(index);
-        // A bracket may have closed it that is part of what broke it, with whole values in between.
+        // A bracket of the broken part may have closed it, with whole values in between.
         let swallows = |bytes: &Vec<u8>| has_value_line(bytes, indentation);
         let is_swallowing = is_wrong && bytes.as_ref().is_some_and(swallows) && reader.may_read_again();
         if end == End::Separator && !is_swallowing {
@@ -450,8 +450,8 @@ async fn read_elements(reader: &mut Reader, limit: usize) {
     }
 }
 
-/// Whether a line after the first begins with a bracket and is indented no further, as where a value begins that is not part of this
-/// one.
+/// Returns whether a line after the first begins with a bracket and is indented no further, as where a value begins that is
+/// not part of this one.
 fn has_value_line(bytes: &[u8], indentation: usize) -> bool {
     memchr_iter(NEWLINE, bytes).any(|newline| {
         let line = &bytes[newline + 1..];
@@ -465,7 +465,7 @@ fn has_value_line(bytes: &[u8], indentation: usize) -> bool {
     })
 }
 
-/// Whether a value may begin after this byte, be it in an array or in an object.
+/// Returns whether a value may begin after this byte, be it in an array or in an object.
 fn may_begin(before: u8) -> bool {
     matches!(before, b':' | b',' | b'{' | b'[')
 }
@@ -492,7 +492,7 @@ impl Default for Nesting {
 }
 
 impl Nesting {
-    /// Whether brackets are open, and what has been read can still become JSON.
+    /// Returns whether brackets are open, and the text so far can still become JSON.
     fn is_open(&self) -> bool {
         self.depth > 0 && !self.is_broken
     }
@@ -543,7 +543,7 @@ impl Nesting {
     }
 }
 
-/// What an element ends at.
+/// The end of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// A comma, a bracket or the next object on its line.
@@ -556,7 +556,7 @@ enum End {
     Broken,
 }
 
-/// What comes next, if it is not longer than a limit.
+/// The next value, if it is not longer than a limit.
 enum Next {
     Bytes(Vec<u8>),
     TooLong,
@@ -676,7 +676,8 @@ impl Reader {
         }
     }
 
-    /// The object that takes up the whole line, as most do, if all of the line is there: its end need not be searched for.
+    /// Returns the object that takes up the whole line, as most do, if all of the line is there: its end need not be
+    /// searched for.
     fn whole_line(&mut self, limit: usize) -> Option<Record> {
         while self
             .objects
@@ -712,7 +713,7 @@ impl Reader {
         parts.join()
     }
 
-    /// What is on the line before the next object; `None` if it is longer than `limit`.
+    /// The text on the line before the next object; `None` if it is longer than `limit`.
     async fn read_between(&mut self, limit: usize) -> Option<Vec<u8>> {
         let mut parts = Parts::new(limit);
         while self.more().await {
@@ -728,7 +729,7 @@ impl Reader {
         parts.join()
     }
 
-    /// What comes next of the object that `nesting` follows, up to its end or that of the line, to which a broken one goes on.
+    /// The next part of the object that `nesting` follows, up to its end or that of the line, to which a broken one goes on.
     async fn read_object(&mut self, limit: usize, nesting: &mut Nesting) -> Next {
         let mut parts = Parts::new(limit);
         let mut is_empty = true;
@@ -753,8 +754,8 @@ impl Reader {
         }
     }
 
-    /// The element that the reader is at, up to what it ends at; its bytes are `None` if they are more than `limit`. A line that is
-    /// indented no further than `indentation` tells where one that is too long may be over.
+    /// The current element, up to its end; its bytes are `None` if they are more than `limit`. A line that is indented no
+    /// further than `indentation` tells where one that is too long may be over.
     async fn read_element(&mut self, limit: usize, indentation: usize) -> (Option<Vec<u8>>, End) {
         let mut parts = Parts::new(limit);
         let mut depth = 0_usize;
@@ -831,12 +832,12 @@ impl Reader {
         (parts.join(), end.unwrap_or(End::Input))
     }
 
-    /// Puts what was read last back, whole lines, or all that follows the `indentation` of the first one.
+    /// Puts the last text back, whole lines, or all after the `indentation` of the first one.
     fn unread(&mut self, bytes: &[u8], indentation: usize) {
         if bytes.is_empty() {
             return;
         }
-        // Copying what may be a large chunk for each of many broken values would take long.
+        // Copying a possibly large chunk for each of many broken values would take long.
         if self.chunk[..self.at].ends_with(bytes) {
             self.at -= bytes.len();
         } else {
@@ -851,7 +852,7 @@ impl Reader {
         self.read_again += bytes.len() as u64 + lines * LINE_COST;
     }
 
-    /// Whether a broken value may still cost reading its lines again.
+    /// Returns whether a broken value may still cost reading its lines again.
     fn may_read_again(&self) -> bool {
         self.read_again <= RESCAN_LIMIT
     }
@@ -906,7 +907,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The records of an input that comes in chunks of this size, each as its line, its index and its value or error.
+    /// Returns the records of an input that comes in chunks of this size, each as its line, its index and its value or
+    /// error.
     fn read(input: &[u8], size: usize, limit: u64) -> Vec<String> {
         let mut records = Records::new(limit);
         let mut found = Vec::new();

@@ -19,7 +19,7 @@ use crate::{
     values::{str_of, string_of},
 };
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let is_first_turn = |list: &Value| {
         let first = list.as_array().map(|list| list.first());
@@ -31,7 +31,7 @@ pub fn recognises(value: &Value) -> bool {
     }
 }
 
-/// Whether a value is a turn by somebody who is known.
+/// Returns whether a value is a turn by somebody who is known.
 pub fn is_turn(value: &Value) -> bool {
     value
         .as_object()

@@ -1,4 +1,4 @@
-//! The `.traj` files of SWE-agent, of versions 0 and 1, and those of mini-SWE-agent:
+//! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent:
 //! <https://swe-agent.com/latest/usage/trajectories/>
 //!
 //! | file                                                            | trace                                                        |
@@ -41,7 +41,7 @@ fn is_turn_field(name: &str) -> bool {
     matches!(
         name,
         "action" | "observation" | "response" | "thought" | "execution_time" | "state"
-            // What the model was shown, which is in the turns before.
+            // The model's input, which is in the turns before.
             | "query" | "messages" | "extra_info"
     )
 }
@@ -55,7 +55,7 @@ static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// What the two agents put before and after a command that was stopped.
+/// The texts that the two agents put before and after a stopped command.
 const STOPPED: [(&str, &str); 2] = [
     ("The command '", "' was cancelled because it took more than "),
     (
@@ -64,7 +64,7 @@ const STOPPED: [(&str, &str); 2] = [
     ),
 ];
 
-/// What SWE-agent puts before the message of a command that it could not parse.
+/// The text that SWE-agent puts before the message of a command that it could not parse.
 const NOT_RUN: &str = "Your bash command contained syntax errors and was NOT executed";
 
 /// How the output of a command that was stopped ends in SWE-agent 0, with white space after it.
@@ -87,7 +87,7 @@ fn is_demonstration(message: &Object) -> bool {
     message.get("is_demo") == Some(&Value::Bool(true)) || has_word(message, "message_type", "demonstration")
 }
 
-/// Whether a history is all there is of a run, as of demonstrations: messages that say of which agent or kind they are.
+/// Returns whether a history is all that is known of a run, as of demonstrations: its messages name their agent or kind.
 fn is_history(record: &Object) -> bool {
     let Some(Value::Array(history)) = record.get("history") else {
         return false;
@@ -216,7 +216,7 @@ fn add_turns(builder: &mut TraceBuilder, record: &Object) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The thought of a turn or a message, or without one what another field has.
+/// Returns the thought of a turn or a message, or else the text of another field.
 fn thought_of(builder: &mut TraceBuilder, fields: &Object, other: &str) -> Text {
     match string_of(fields.get("thought")) {
         Some(thought) => thought.clone(),
@@ -224,7 +224,7 @@ fn thought_of(builder: &mut TraceBuilder, fields: &Object, other: &str) -> Text 
     }
 }
 
-/// The messages of a run without a trajectory. Where all are a demonstration, that is the run.
+/// Returns the messages of a run without a trajectory. Where all are a demonstration, that is the run.
 fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wrong> {
     let messages = || history.iter().map(|message| object_of(Some(message)));
     let is_run = messages().any(|message| !has_word(message, "role", "system") && !is_demonstration(message));
@@ -276,7 +276,7 @@ fn add_command(builder: &mut TraceBuilder, command: Text) {
     });
 }
 
-/// The result of the command before. `failed` is what the agent says of it; without it the text decides.
+/// The result of the command before. `failed` is the agent's own verdict; without it the text decides.
 fn add_result(builder: &mut TraceBuilder, content: Option<&Value>, failed: Option<bool>) {
     let text = builder.text_of(content);
     let plain = text.to_string_lossy();
@@ -292,7 +292,7 @@ fn add_result(builder: &mut TraceBuilder, content: Option<&Value>, failed: Optio
     });
 }
 
-/// Whether the last of a text says on a line of its own that the command was stopped.
+/// Returns whether the last text says on a line of its own that the command was stopped.
 fn is_timed_out(text: &str) -> bool {
     let mut length = 0;
     let is_far = |(_, character): &(usize, char)| {
@@ -308,7 +308,7 @@ fn is_timed_out(text: &str) -> bool {
     })
 }
 
-/// Whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.
+/// Returns whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.
 fn failure_of(extra: &Object) -> Option<bool> {
     if string_of(extra.get("exception_info")).is_some() {
         return Some(true);
@@ -316,8 +316,8 @@ fn failure_of(extra: &Object) -> Option<bool> {
     number_of(extra.get("returncode")).map(|code| code != 0.0)
 }
 
-/// The command that a message of the agent has in its text; `None` without one. `actions` is what was run, which version 1 does not
-/// say.
+/// Returns the command that a message of the agent has in its text; `None` without one. `actions` are the commands that ran,
+/// which version 1 leaves out.
 fn command_of(builder: &mut TraceBuilder, message: &Object, actions: Option<&Value>) -> Option<Text> {
     if !has_word(message, "role", "assistant") || !list_of(message.get("tool_calls")).is_empty() {
         return None;

@@ -18,7 +18,7 @@ const FUNCTION: [&str; 2] = ["<function=", "</function>"];
 const PARAMETER: [&str; 2] = ["<parameter=", "</parameter>"];
 const RESULT: [&str; 2] = ["<tool_response>", "</tool_response>"];
 
-/// Returns the parts of what a model wrote; `None` for a text without reasoning and calls in tags.
+/// Returns the parts of a model's text; `None` for a text without reasoning and calls in tags.
 pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
     let text = content?.as_str()?;
     if ![THINK[0], THINK[1], CALL[0], FUNCTION[0]]
@@ -76,7 +76,7 @@ pub fn parts_of_results(content: Option<&Value>) -> Option<Value> {
     parts.finish()
 }
 
-/// Returns what is between a tag that a text begins with and its end, and what follows.
+/// Returns the text between a tag, with which the given text begins, and its end, and the rest.
 fn between<'t>(text: &'t str, [begin, end]: [&str; 2]) -> Option<(&'t str, &'t str)> {
     text.strip_prefix(begin)?.split_once(end)
 }

@@ -1,20 +1,20 @@
-//! What is looked for in the fields of a record. `None` stands for a field that is not there.
+//! Looks values up in the fields of a record. `None` stands for a missing field.
 
 use knowledgepulse_json::{Object, Text, Value, is_white_space, number, trim};
 
 static NO_FIELDS: Object = Object::new();
 
-/// Whether a value is there, and not `null`.
+/// Returns whether a value is there, and not `null`.
 pub fn is_given(value: Option<&Value>) -> bool {
     value.is_some_and(|value| !value.is_null())
 }
 
-/// The first value, or the second where the first is missing or `null`: JavaScript's `??`.
+/// Returns the first value, or the second where the first is missing or `null`: JavaScript's `??`.
 pub fn or<'a>(value: Option<&'a Value>, other: Option<&'a Value>) -> Option<&'a Value> {
     if is_given(value) { value } else { other }
 }
 
-/// The first of these fields that is there and not `null`.
+/// Returns the first of these fields that is there and not `null`.
 pub fn first_of<'a>(object: &'a Object, names: &[&str]) -> Option<&'a Value> {
     names
         .iter()
@@ -22,34 +22,34 @@ pub fn first_of<'a>(object: &'a Object, names: &[&str]) -> Option<&'a Value> {
         .find(|value| is_given(*value))?
 }
 
-/// The value if it is an object, otherwise an empty object.
+/// Returns the value if it is an object, otherwise an empty object.
 pub fn object_of(value: Option<&Value>) -> &Object {
     value.and_then(Value::as_object).unwrap_or(&NO_FIELDS)
 }
 
-/// The value if it is a list, otherwise an empty list.
+/// Returns the value if it is a list, otherwise an empty list.
 pub fn list_of(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).unwrap_or_default()
 }
 
-/// A string with something in it.
+/// Returns a string with something in it.
 pub fn string_of(value: Option<&Value>) -> Option<&Text> {
     value.and_then(Value::as_text).filter(|text| !text.is_empty())
 }
 
-/// The UTF-8 of a string with something in it; texts with lone surrogates are no names that are known.
+/// Returns the UTF-8 of a string with something in it; texts with lone surrogates are no names that are known.
 pub fn str_of(value: Option<&Value>) -> Option<&str> {
     string_of(value).and_then(Text::as_str)
 }
 
-/// A finite number.
+/// Returns a finite number.
 pub fn number_of(value: Option<&Value>) -> Option<f64> {
     value
         .and_then(Value::as_number)
         .filter(|number| number.is_finite())
 }
 
-/// A finite number, which may be written as text.
+/// Returns a finite number, which may be written as text.
 pub fn numeric_of(value: Option<&Value>) -> Option<f64> {
     match value {
         Some(Value::String(text)) => text.as_str().and_then(number_in),
@@ -57,7 +57,7 @@ pub fn numeric_of(value: Option<&Value>) -> Option<f64> {
     }
 }
 
-/// The finite number that JavaScript's `Number` makes of a text that is not blank.
+/// Returns the finite number that JavaScript's `Number` makes of a text that is not blank.
 fn number_in(text: &str) -> Option<f64> {
     let text = trim(text);
     let radix = match text.get(..2) {
@@ -73,7 +73,7 @@ fn number_in(text: &str) -> Option<f64> {
         .filter(|number: &f64| number.is_finite())
 }
 
-/// A yes or no, which may be written as a number or as text.
+/// Returns a yes or no, which may be written as a number or as text.
 pub fn truth_of(value: Option<&Value>) -> Option<bool> {
     if let Some(Value::Bool(is_true)) = value {
         return Some(*is_true);
@@ -88,7 +88,7 @@ pub fn truth_of(value: Option<&Value>) -> Option<bool> {
     }
 }
 
-/// Whether a condition takes a value for true in JavaScript.
+/// Returns whether a condition takes a value for true in JavaScript.
 pub fn is_truthy(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => false,
@@ -99,7 +99,7 @@ pub fn is_truthy(value: Option<&Value>) -> bool {
     }
 }
 
-/// An id, which may be a number.
+/// Returns an id, which may be a number.
 pub fn id_of(value: Option<&Value>) -> Option<Text> {
     match value {
         Some(Value::Number(id)) => Some(number(*id).into()),
@@ -107,7 +107,7 @@ pub fn id_of(value: Option<&Value>) -> Option<Text> {
     }
 }
 
-/// A value as JavaScript's `String` makes text of it.
+/// Returns a value as JavaScript's `String` makes text of it.
 pub fn spelled(value: &Value) -> Text {
     match value {
         Value::String(text) => text.clone(),
@@ -140,7 +140,7 @@ pub fn joined(texts: impl IntoIterator<Item = Text>, between: &str) -> Text {
     }
 }
 
-/// A value as text: strings as they are, everything else as JSON.
+/// Returns a value as text: strings as they are, everything else as JSON.
 pub fn json_of(value: &Value) -> Text {
     match value {
         Value::String(text) => text.clone(),
@@ -148,7 +148,8 @@ pub fn json_of(value: &Value) -> Text {
     }
 }
 
-/// The arguments of a call as an object. Text that is not JSON is kept as it is: a model may have written it wrongly.
+/// Returns the arguments of a call as an object. Text that is not JSON is kept as it is: a model may have written it
+/// wrongly.
 pub fn input_of(args: Option<&Value>) -> Object {
     let (args, text) = match args {
         None | Some(Value::Null) => return Object::new(),
@@ -169,12 +170,12 @@ pub fn input_of(args: Option<&Value>) -> Object {
     [("arguments".into(), args.clone())].into_iter().collect()
 }
 
-/// Whether a text is empty or only white space.
+/// Returns whether a text is empty or only white space.
 pub fn is_blank(text: &Text) -> bool {
     text.as_str().is_some_and(|text| text.chars().all(is_white_space))
 }
 
-/// The text without white space around it.
+/// Returns the text without white space around it.
 pub fn trimmed(text: &Text) -> Text {
     match text.as_str() {
         Some(text) => trim(text).into(),

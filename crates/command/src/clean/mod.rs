@@ -134,7 +134,7 @@ fn write(options: &Options, source: &str, text: &str) -> Result<()> {
     }
 }
 
-/// Cleans the text of a file. Returns `None` if there is nothing to replace, and what was found in which lines.
+/// Cleans the text of a file. Returns `None` if there is nothing to replace, and the findings with their lines.
 fn clean_file(text: &str, cleaner: &mut Cleaner) -> (Option<String>, Vec<(usize, Finding)>) {
     let mut parts = Parts {
         cleaner,
@@ -151,7 +151,7 @@ fn clean_file(text: &str, cleaner: &mut Cleaner) -> (Option<String>, Vec<(usize,
     (parts.is_changed.then_some(parts.clean), parts.found)
 }
 
-/// The objects and arrays that a text is JSON of.
+/// Returns the objects and arrays that a text is JSON of.
 fn json_of(text: &str) -> Option<Value> {
     text.trim_start()
         .starts_with(['{', '['])
@@ -168,7 +168,7 @@ struct Parts<'c> {
 }
 
 impl Parts<'_> {
-    /// Cleans lines: those that are JSON each by itself, and what is between them as texts.
+    /// Cleans lines: each line of JSON by itself, and the lines between as texts.
     fn lines(&mut self, text: &str) {
         let (mut start, mut at, mut first, mut number) = (0, 0, 1, 1);
         for line in text.split_inclusive('\n') {

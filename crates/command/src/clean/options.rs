@@ -11,19 +11,19 @@ use crate::{
     options::STDIN,
 };
 
-/// What the arguments mean.
+/// The parsed arguments.
 pub(super) struct Options {
     /// The inputs: paths, or [`STDIN`].
     pub sources: Vec<String>,
-    /// A file or a folder; standard output if there is none.
+    /// A file or a folder; `None` for standard output.
     pub out: Option<String>,
-    /// The file of what was found.
+    /// The file of findings.
     pub findings: Option<String>,
     /// The types that end the run with an exit code of their own.
     pub fail_on: Vec<String>,
-    /// Whether nothing is told of what was found.
+    /// Whether the summary of the findings is left out.
     pub quiet: bool,
-    /// What is replaced, and how.
+    /// The cleaner with its rules, allowed values and pseudonyms.
     pub cleaner: Cleaner,
 }
 
@@ -33,7 +33,7 @@ const IDENTIFIERS: &str = "identifiers";
 
 /// Reads the arguments behind `clean`; `None` if they ask for help.
 pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
-    let wrong = |message: String| Failure::usage(format!("{message}; kp-score --help tells what there is"));
+    let wrong = |message: String| Failure::usage(format!("{message}; see kp-score --help"));
     let mut parser = lexopt::Parser::from_args(arguments);
     let (mut sources, mut fail_on) = (Vec::new(), Vec::new());
     let (mut out, mut findings, mut allow, mut rules) = (None, None, Vec::new(), Vec::new());
@@ -104,7 +104,7 @@ fn text(argument: std::ffi::OsString) -> Result<String> {
     text.map_err(|argument| Failure::usage(format!("{} is not UTF-8", argument.display())))
 }
 
-/// The types that are named, one by one.
+/// Returns the types that are named, one by one.
 fn types_of(named: &[String], own: &[String]) -> std::result::Result<Vec<String>, String> {
     let known = Cleaner::types();
     let mut types = Vec::new();
@@ -129,7 +129,7 @@ fn types_of(named: &[String], own: &[String]) -> std::result::Result<Vec<String>
     Ok(types)
 }
 
-/// The lines of a file that say something, with their numbers.
+/// Returns the lines of a file that say something, with their numbers.
 fn lines_of(file: &str) -> Result<Vec<(usize, String)>> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::file(format!("cannot read {file}: {}", reason_of(&error))))?;
@@ -204,7 +204,9 @@ fn refuse_same_file(options: &Options) -> std::result::Result<(), String> {
             return Err(format!("{file} would be written twice"));
         }
         if options.sources.iter().any(|source| is_same_file(source, file)) {
-            return Err(format!("{file} is read too, and would lose what is replaced"));
+            return Err(format!(
+                "{file} is read too, and would lose the texts that are replaced"
+            ));
         }
     }
     Ok(())

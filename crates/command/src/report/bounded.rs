@@ -131,7 +131,7 @@ impl<T> Top<T> {
 /// How many names are told apart.
 const NAMES: usize = 40;
 
-/// What further names are counted as.
+/// The name that collects all further names.
 const REST: &str = "(others)";
 
 /// A value for each name, in the order of their first use; names beyond [`NAMES`] share one value.
@@ -143,7 +143,7 @@ impl<T> Named<T> {
         Self(Vec::new())
     }
 
-    /// Returns the value of a name; a new one is what `make` returns.
+    /// Returns the value of a name; `make` creates that of a new one.
     pub(super) fn entry(&mut self, name: Text, make: impl FnOnce() -> T) -> &mut T {
         let place = |name: &Text| self.0.iter().position(|(other, _)| other == name);
         let (name, at) = match place(&name) {

@@ -16,9 +16,9 @@ pub(super) struct ChosenSet {
     covered_before: f64,
     /// The part that the first trace covers, the first two and so on, beyond the set.
     curve: Vec<f64>,
-    /// Those that are on the map, in the order of their ranks.
+    /// The traces on the map, in the order of their ranks.
     traces: Vec<Shown>,
-    /// By the positions of the traces on the map, where they are, and what is listed of them once they were added.
+    /// By the positions of the traces on the map: their place, and their description once they were added.
     places: HashMap<usize, ([f64; 2], Option<Listed>)>,
 }
 
@@ -29,12 +29,12 @@ struct Shown {
     reason: Reason,
     /// For how many traces it stands.
     stands_for: u64,
-    /// Those of them that are on the map.
+    /// The traces among them that are on the map.
     similar: Vec<Nearby>,
 }
 
 impl ChosenSet {
-    /// Returns what a report shows of a selection; `None` if its outlook was not asked for.
+    /// Returns the report's data about a selection; `None` if its outlook was not asked for.
     pub(super) fn of(selection: &Selection) -> Option<Self> {
         let outlook = selection.outlook.as_ref()?;
         let places = outlook.places.iter();
@@ -68,7 +68,7 @@ impl ChosenSet {
         })
     }
 
-    /// Takes what is listed of a trace, if the map has it.
+    /// Takes the description of a trace, if it is on the map.
     pub(super) fn add(&mut self, listed: &Listed) {
         let place = usize::try_from(listed.position)
             .ok()
@@ -107,7 +107,7 @@ impl ChosenSet {
         ])
     }
 
-    /// The fields of a trace on the map.
+    /// Returns the fields of a trace on the map.
     fn fields(&self, position: usize) -> Option<impl Iterator<Item = (&'static str, Value)>> {
         let ([x, y], listed) = self.places.get(&position)?;
         let place = [("x", rounded(*x)), ("y", rounded(*y))];
@@ -115,7 +115,7 @@ impl ChosenSet {
     }
 }
 
-/// A number to four decimals.
+/// Returns a number to four decimals.
 fn rounded(value: f64) -> Value {
     ((value * 1e4).round() / 1e4).into()
 }

@@ -14,21 +14,21 @@ use crate::{
     values::{list, number, optional},
 };
 
-/// How many traces are known by their id, at least: those added last, and those of groups that were used last.
+/// The least number of traces that are known by their id: the traces added last, and the traces of the groups used last.
 const KNOWN_TRACES: usize = 5_000;
 const KNOWN_LINKS: usize = 10_000;
 
 /// How many groups are held. Beyond that the smallest are no longer listed, unless they grow.
 const HELD_GROUPS: usize = 2_000;
 
-/// How many groups there may be before those that nothing leads to are forgotten: more than can be held and linked.
+/// The number of groups at which unreachable groups are removed: more than can be held and linked.
 const MOST_GROUPS: usize = HELD_GROUPS + 3 * KNOWN_LINKS;
 
 const LISTED_GROUPS: usize = 30;
 const LISTED_MEMBERS: usize = 8;
 const POSITIONS: usize = 256;
 
-/// What is listed of a trace of this run.
+/// The description of a trace of this run.
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
     /// How many traces were added before it.
@@ -154,7 +154,7 @@ impl Group {
     }
 
     fn to_value(&self) -> Value {
-        // Those of earlier runs come first.
+        // Labels of earlier runs come first.
         let mut members: Vec<&Member> = self.members.iter().collect();
         members.sort_by_key(|member| member.position());
         let mut positions = self.positions.clone();
@@ -261,7 +261,7 @@ impl NearDuplicates {
         self.begun
     }
 
-    /// Returns what became of a group: itself, or the one that it was merged into, by any number of steps.
+    /// Returns the current group of a group: itself, or the one that it was merged into, by any number of steps.
     fn root(&mut self, group: GroupId) -> GroupId {
         let mut root = group;
         while let Some(&next) = self.merged.get(&root) {
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// Adds traces whose ids and nearest labels are those that `link` returns for their positions.
+    /// Adds traces with the ids and nearest labels that `link` returns for their positions.
     fn add_many(link: impl Fn(u64) -> (Option<u64>, Option<u64>)) -> NearDuplicates {
         let text = |id: u64| Text::from(id.to_string());
         let mut duplicates = NearDuplicates::new();

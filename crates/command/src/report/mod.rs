@@ -30,13 +30,13 @@ use crate::{
 /// Where the page takes the figures.
 const PLACE: &str = "__KNOWLEDGEPULSE_REPORT__";
 
-/// What is wrong with a program that was built before the page was.
+/// The message of a program that was built before the page was.
 const NOT_A_PAGE: &str = "this program was built without the page of the report, which npm run setup makes";
 
 /// How finely dimensions are counted.
 const DIMENSION_BINS: usize = 1000;
 
-/// The bins that the page shows: multiples of the 100 steps of its slider, so that what it counts is exact.
+/// The bins that the page shows: multiples of the 100 steps of its slider, so that its counts are exact.
 const SHOWN_BINS: usize = 1000;
 const SHOWN_DOMAIN_BINS: usize = 200;
 
@@ -48,7 +48,7 @@ const LISTED_SOURCES: usize = 50;
 /// The longest excerpt, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;
 
-/// What a report says of a run before its first trace.
+/// The data that a report has before its first trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportOptions {
     /// Traces that score as much or more are kept.
@@ -72,7 +72,7 @@ pub struct Run {
     pub seconds: f64,
     /// Whether it was ended before everything was read.
     pub interrupted: bool,
-    /// How traces were cleaned, and what was replaced; `None` if they were not.
+    /// The cleaning level and the replacements; `None` if the traces were not cleaned.
     pub cleaned: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! What a report says, held to the plainest way to get the same figures from all traces at once.
+//! Compares a report with figures computed in the plainest way from all traces at once.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn run() -> Run {
     }
 }
 
-/// A trace of a score, which resembles the trace of a label.
+/// Returns a trace of a score, which resembles the trace of a label.
 fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Judged {
     let dimensions = Dimensions {
         complexity: 0.5,
@@ -103,7 +103,7 @@ fn summary(traces: impl IntoIterator<Item = Judged>) -> Value {
     report(traces).summary(&run())
 }
 
-/// The value at a path of fields and positions, such as `duplicates.groups.0.size`.
+/// Returns the value at a path of fields and positions, such as `duplicates.groups.0.size`.
 fn at(value: &Value, path: &str) -> Value {
     let step = |value: &Value, name: &str| match name.parse::<usize>() {
         Ok(position) => value.as_array().and_then(|values| values.get(position).cloned()),

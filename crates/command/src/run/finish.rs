@@ -1,4 +1,4 @@
-//! What a run does when nothing is left to score: writes files, tells figures, and says what it could not do.
+//! Finishes a run: writes files, prints figures, and reports failures.
 
 use std::io::Read;
 use std::mem;
@@ -27,7 +27,7 @@ use crate::{
 const UNREAD: &str = "not all of the input could be read";
 
 impl Run<'_> {
-    /// Does with all that waited what could not be done before the best were known.
+    /// Finishes the traces that waited until the best were known.
     fn record_best(&mut self) -> Result<()> {
         let Some(ranking) = self.ranking.take() else {
             return Ok(());
@@ -61,7 +61,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Chooses a set of what waited, and writes it in the order of its ranks.
+    /// Chooses a set of the waiting traces, and writes it in the order of its ranks.
     fn record_chosen(&mut self, ranking: Ranking, mut choosing: Choosing) -> Result<()> {
         let mut chosen = ranking.finish_with(Vec::new())?;
         let selection = choosing.choose(&self.messages, &self.stop, |take| {
@@ -85,7 +85,7 @@ impl Run<'_> {
             self.record(&judged)?;
             if !kept {
                 let selection = mem::take(&mut described[position]);
-                // Of what is not in a sample nothing is known.
+                // Traces outside of the sample have no entry.
                 judged.selection = (!selection.is_null()).then_some(selection);
                 self.write_trace(&judged, &text)?;
             }
@@ -142,7 +142,7 @@ impl Run<'_> {
                 None => self.what_became(&figures.about.written),
                 Some(_) => String::new(),
             };
-            // What could not be read was named when it was met.
+            // Unreadable inputs were named when they were met.
             if lack != UNREAD || !left.is_empty() {
                 self.messages.failure(format!("{lack}{left}"));
             }
@@ -213,9 +213,9 @@ impl Run<'_> {
         let lost: Vec<_> = [
             (
                 self.stop.is_interrupted() || self.store_failure.is_some(),
-                "what was not read",
+                "traces that were not read",
             ),
-            (self.unread > 0, "what could not be read"),
+            (self.unread > 0, "parts that could not be read"),
             (summary.bad > 0, "the bad lines"),
             (
                 summary.known_traces > 0 && self.options.known == KnownTraces::Skip,
@@ -223,9 +223,9 @@ impl Run<'_> {
             ),
             (
                 summary.converted + summary.without_conversation > 0,
-                "what it has in another format",
+                "its traces in another format",
             ),
-            (!is_unchanged, "what was written to it meanwhile"),
+            (!is_unchanged, "lines that were written to it meanwhile"),
         ]
         .into_iter()
         .filter_map(|(is_lost, what)| is_lost.then_some(what))
@@ -243,7 +243,7 @@ impl Run<'_> {
         let mut written = Vec::new();
         if scored > 0 {
             self.write_report()?;
-            // What may replace the input comes after what takes the rest of it.
+            // An output that may replace the input is published after the outputs with the rest of it.
             for output in self.outputs.all_mut().rev() {
                 output.file.finish()?;
             }
@@ -418,9 +418,9 @@ impl Run<'_> {
         }
     }
 
-    /// What an incomplete run has left.
+    /// Returns the message about the outputs of an incomplete run.
     fn what_became(&self, written: &[Written]) -> String {
-        // A pipe or a device has what was written to it.
+        // A pipe or a device keeps the bytes that were written to it.
         let replaceable = self
             .outputs
             .all()
@@ -441,11 +441,11 @@ impl Run<'_> {
     }
 }
 
-/// The page of the report, without its figures.
+/// Returns the page of the report, without its figures.
 fn report_page() -> String {
     const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
     let mut page = String::new();
-    // Whatever is wrong with it, it is no page then, which the report tells.
+    // An invalid file is no page, and writing the report says so.
     drop(flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page));
     page
 }
@@ -459,7 +459,7 @@ fn as_before(files: &[&str]) -> String {
     format!("{} {are}", files.join(", "))
 }
 
-/// Reads back what waited for the best to be known.
+/// Reads back the traces that waited until the best were known.
 fn read_record(record: &[u8], kept: bool) -> Result<(Judged, String, Option<String>)> {
     let read = || {
         let record = parse(record).ok()?;

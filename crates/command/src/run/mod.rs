@@ -28,7 +28,7 @@ use crate::{
     weights::read_map,
 };
 
-/// What every run has, before its scorer.
+/// The parts that every run has before its scorer.
 pub(crate) struct Run<'h> {
     options: Options,
     host: &'h dyn Host,
@@ -36,7 +36,7 @@ pub(crate) struct Run<'h> {
     stop: Stop,
     summary: Summary,
     embedder: Embedder,
-    /// What the summary says of the memory, if that outlives the run.
+    /// The summary's line about the memory, if the memory outlives the run.
     memory_file: Option<MemoryFile>,
     memory: Option<RunMemory>,
     /// How many traces the run has added to the memory.
@@ -51,7 +51,7 @@ pub(crate) struct Run<'h> {
     rows: Option<Rows>,
     outputs: Outputs,
     report: Option<Report>,
-    /// What `--map` says of the inputs.
+    /// The `--map` for the inputs.
     map: Option<Map>,
     /// Where traces wait until it is known which are the best, or are chosen.
     ranking: Option<Ranking>,
@@ -59,12 +59,12 @@ pub(crate) struct Run<'h> {
     choosing: Option<Choosing>,
     /// The chosen traces, in JSON, which join a store.
     to_share: Vec<String>,
-    /// What the chosen set covers.
+    /// The coverage of the chosen set.
     coverage: Option<Coverage>,
-    /// What is known of `--out`, if it is an input too, before that is read.
+    /// The state of `--out` before the run, if it is an input too.
     replaced: Option<Metadata>,
     threshold: f64,
-    /// Domains that `--weights` has a profile for, of which no trace was scored yet.
+    /// Domains with a profile in `--weights` and without a scored trace so far.
     unused_profiles: Vec<String>,
     /// Keeps other runs from the file of the memory.
     _lock: Option<RunLock>,

@@ -1,4 +1,4 @@
-//! What a run has before its first trace: the embedder, the memory, the outputs.
+//! Prepares a run before its first trace: the embedder, the memory, the outputs.
 
 use std::{fs::Metadata, sync::mpsc::channel};
 
@@ -39,9 +39,7 @@ impl<'h> Run<'h> {
         stop: Stop,
     ) -> Result<(Self, Pipeline<'h>)> {
         if options.explain && options.format.is_none() && options.out.is_none() && options.dropped.is_none() {
-            messages.warning(
-                "--explain adds to --format and --out, and neither is there; a report explains anyway",
-            );
+            messages.warning("--explain has no effect without --format or --out; a report explains anyway");
         }
         let weights = options.weights.as_deref().map(read_weights).transpose()?;
         let NamedProfiles {
@@ -149,7 +147,7 @@ impl<'h> Run<'h> {
         self.host.configure(choice)?;
         let status = status_of(engine);
         if let Some(failure) = &status.failure {
-            // Whoever asked for one does not want scores without it.
+            // A user who names an embedder does not want scores without it.
             let is_asked =
                 choice.dtype.is_some() || choice.engine.is_some() || choice.model_directory.is_some();
             let reason = &failure.reason;
@@ -177,7 +175,7 @@ impl<'h> Run<'h> {
         Ok(status)
     }
 
-    /// Loads what is remembered from earlier runs; a new memory if that is nothing.
+    /// Loads the memory of earlier runs; creates a memory if there is no file.
     fn load_memory(&mut self, status: &Status) -> Result<()> {
         let (novelty, most) = (self.options.novelty, self.options.memory_size);
         if let Some(file) = &self.options.memory {
@@ -205,7 +203,7 @@ impl<'h> Run<'h> {
             });
             self.memory = held;
         }
-        // Beside a store, it says what of traces is compared to choose.
+        // Beside a store, a memory holds the words or embeddings to choose by.
         if self.memory.is_none() && (self.options.store.is_none() || self.options.select.is_some()) {
             self.memory = Some(RunMemory::new(novelty, most));
         }
@@ -289,21 +287,21 @@ impl<'h> Run<'h> {
     }
 }
 
-/// What is known of `--out`, if it is an input too.
+/// Returns the state of `--out`, if it is an input too.
 fn replaced(options: &Options) -> Option<Metadata> {
     let out = options.out.as_ref()?;
     let is_read = options.sources.iter().any(|source| is_same_file(source, out));
     metadata_of(out).filter(|_| is_read)
 }
 
-/// Loads the embedder, and tells what became of it.
+/// Loads the embedder, and returns the result.
 fn status_of(engine: &Engine) -> Status {
     let (sender, receiver) = channel();
     engine.status(Box::new(move |status| drop(sender.send(status))));
     receiver.recv().unwrap_or_default()
 }
 
-/// The host and the database of a URL; the password stays where it is.
+/// Returns the host and the database of a URL; the password stays where it is.
 fn place_in(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = rest.find('/').unwrap_or(rest.len());

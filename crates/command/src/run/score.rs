@@ -64,7 +64,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Scores what is read as it is read, where there are no threads.
+    /// Scores the records as they are read, if there are no threads.
     fn score_on_this_thread(&mut self, pipeline: &mut Pipeline) -> Result<()> {
         let mut result = Ok(());
         let reading = self.reading();
@@ -87,7 +87,7 @@ impl Run<'_> {
         }
     }
 
-    /// Begins what is told of the inputs; returns whether more is wanted.
+    /// Handles an event of reading. Returns whether more events are wanted.
     fn take(&mut self, event: Event, pipeline: &mut Pipeline) -> Result<ControlFlow<()>> {
         match event {
             Event::Begin(name) => self.source = name,
@@ -106,7 +106,7 @@ impl Run<'_> {
         })
     }
 
-    /// What the reading thread tells next; finishes records until it does. `None` if the run is to end.
+    /// Returns the reading thread's next event, and finishes records until then. `None` if the run is to end.
     fn next_event(&mut self, events: &Receiver<Event>, pipeline: &mut Pipeline) -> Result<Option<Event>> {
         while !self.stop.is_set() {
             match events.try_recv() {
@@ -208,7 +208,7 @@ impl Run<'_> {
                 return Ok(());
             }
             Err(NotScored::Store(reason)) => {
-                // Without its store there is no going on; what was scored is still written.
+                // The run cannot go on without its store; the scores so far are still written.
                 let failure = format!("{reason}: the rest was not scored");
                 self.store_failure.get_or_insert(failure);
                 self.stop.end_reading();
@@ -272,7 +272,7 @@ impl Run<'_> {
         self.messages.note(message);
     }
 
-    /// A reason as it may be shown: it may name properties.
+    /// Returns a reason as it may be shown: it may name properties.
     fn cleaned(&self, reason: &Text) -> Text {
         let Some(cleaning) = self.options.clean else {
             return reason.clone();

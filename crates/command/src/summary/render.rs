@@ -17,8 +17,8 @@ use crate::{
 
 const DOMAIN_WIDTH: usize = 20;
 
-/// Returns the figures for people. `splits` is whether a threshold or a number of traces was asked for, `known` what was done with known
-/// traces.
+/// Returns the figures for people. `splits` is whether a threshold or a number of traces was given, `known` the treatment of
+/// known traces.
 #[must_use]
 pub fn render_summary(figures: &Figures, splits: bool, known: KnownTraces) -> String {
     let About {
@@ -83,7 +83,7 @@ fn line(name: &str, text: &str) -> String {
     format!("  {name:10}{text}")
 }
 
-/// Returns what is said where traces were scored.
+/// Returns the figures of scored traces.
 fn score_lines(figures: &Figures, splits: bool) -> Vec<String> {
     let [mean, median, p10, p90] = [figures.mean, figures.median, figures.p10, figures.p90]
         .map(|figure| decimal(figure.unwrap_or_default()));

@@ -22,8 +22,8 @@ const BLOCK: usize = 2 * LANES;
 /// The largest 16-bit query, key or value: 32 products of two such numbers fit 32 bits.
 const LARGEST: f32 = 8191.0;
 
-/// What the 16-bit probabilities of a query add up to at most, before they are rounded: times [`LARGEST`], and with a half
-/// more for each of [`crate::MAX_TOKENS`] tokens, that fits 32 bits.
+/// The largest sum of the 16-bit probabilities of a query, before they are rounded: times [`LARGEST`], and with a half more
+/// for each of [`crate::MAX_TOKENS`] tokens, it fits 32 bits.
 const TOTAL: f32 = 250_000.0;
 
 /// Consecutive rows of queries, keys and values, which some thread has computed: `3 * hidden` numbers for each token.
@@ -33,11 +33,11 @@ pub struct Part<'a> {
     pub floats: &'a [f32],
     /// In 16 bits; empty where attention is in single precision.
     pub shorts: &'a [i16],
-    /// What a step of the 16-bit numbers is worth: for each token `3 * heads` numbers.
+    /// The scales of the 16-bit numbers: for each token `3 * heads` numbers.
     pub scales: &'a [f32],
 }
 
-/// The queries that attend, and to whom.
+/// The queries that attend, and the keys that they attend to.
 #[derive(Clone, Copy, Debug)]
 pub struct Attention<'a> {
     /// The keys and values of the text, in parts.
@@ -56,7 +56,7 @@ pub struct AttentionScratch {
     scores: Vec<Floats>,
     short_queries: Vec<Shorts>,
     short_scores: Vec<Shorts>,
-    /// The values of a head, those of two tokens in each word.
+    /// The values of a head, two tokens in each word.
     pairs: Vec<i32>,
     key_scales: Vec<f32>,
     value_scales: Vec<f32>,
@@ -177,8 +177,8 @@ pub fn floats<L: Lanes>(
     }
 }
 
-/// Writes the context of a head to `rows`, those of the panel's queries: the sums of each component, a block with a lane for each
-/// query, brought to floats by `float` and multiplied with `factor`.
+/// Writes the context of a head to the panel's queries in `rows`: the sums of each component, a block with a lane for each
+/// query, converted to floats by `float` and multiplied with `factor`.
 #[inline(always)]
 fn write_head<'a, L: Lanes>(
     lanes: L,
@@ -384,7 +384,7 @@ pub fn shorts<L: Lanes>(
     }
 }
 
-/// What the product of a query and a key is multiplied by to be the logarithm of a weight to the base of 2.
+/// Returns the factor that makes the product of a query and a key the logarithm of a weight to the base of 2.
 fn score_scale() -> f32 {
     #[allow(clippy::cast_precision_loss)] // 32.
     let root = (HEAD as f32).sqrt();

@@ -12,7 +12,7 @@ use super::{
 pub struct Avx512<const VNNI: bool>(());
 
 impl<const VNNI: bool> Avx512<VNNI> {
-    /// The proof that this processor has the instructions, if it has.
+    /// Returns the proof that this processor has the instructions, if it has.
     pub fn detect() -> Option<Self> {
         let base = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -28,8 +28,8 @@ macro_rules! operations {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
         #[inline(always)]
         fn $name(self, $($argument: $type),*) -> $result {
-            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and what is loaded or
-            // stored are whole arrays behind references, at any alignment.
+            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and loads and stores are
+            // of whole arrays behind references, at any alignment.
             unsafe { $call }
         }
     )*};

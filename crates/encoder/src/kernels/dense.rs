@@ -1,4 +1,4 @@
-//! Linear layers: a product with packed weights, and what follows it while its results are still at hand.
+//! Linear layers: a product with packed weights, and the operations on its results while they are in cache.
 
 use super::{
     functions::{TOGETHER, gelu},
@@ -6,14 +6,14 @@ use super::{
     tile::{MAX_ROWS, OfBytes, OfFloats, Product, Rows, Tiles, multiply},
 };
 
-/// What is done with `input * weights + bias`.
+/// The operation on `input * weights + bias`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Epilogue {
     /// It is the output.
     Store,
     /// Its activation is the output.
     Gelu,
-    /// It is added to what is in the output.
+    /// Adds it to the output.
     Add,
 }
 
@@ -33,9 +33,9 @@ pub struct ByteWeights {
     pub panels: Vec<Bytes>,
     pub bias: Vec<Floats>,
     pub scales: Vec<Floats>,
-    /// The sum of the bytes of each output: what the offset of an input row is multiplied with.
+    /// The sum of the bytes of each output: the factor of an input row's offset.
     pub sums: Vec<Floats>,
-    /// What each input is multiplied by before it is rounded; the weights are divided by it.
+    /// The factor of each input before it is rounded; the weights are divided by it.
     pub input_scales: Vec<Floats>,
     pub inputs: usize,
 }
@@ -219,9 +219,9 @@ pub fn quantize<L: Lanes>(lanes: L, input: &[f32], scales: &[Floats], rows: &mut
     }
 }
 
-/// Adds to `sums` the products of every two columns of each of `parts`, whose rows are `width` long. Of each sixteen columns
-/// `sums` has `width` blocks of sixteen, the products with each column; those with later columns are the same as others, and
-/// are left out. Each part's are summed in single precision.
+/// Adds to `sums` the products of every two columns of each of `parts`, whose rows are `width` long. For each sixteen
+/// columns `sums` has `width` blocks of sixteen, the products with each column; products with later columns equal others,
+/// and are left out. Each part is summed in single precision.
 #[inline(always)]
 pub fn gram<L: Lanes>(lanes: L, parts: &[Vec<f32>], width: usize, sums: &mut [f64]) {
     assert!(width > 0 && width.is_multiple_of(2 * LANES) && sums.len() == width * width);

@@ -29,7 +29,7 @@ fn both<L: Lanes>(mut a: Some<L>, b: Some<L>, of: impl Fn(L::F, L::F) -> L::F) -
     a
 }
 
-/// A polynomial by Horner's rule, the highest power first.
+/// Returns a polynomial by Horner's rule, the highest power first.
 #[inline(always)]
 fn polynomial<L: Lanes, const N: usize>(lanes: L, x: Some<L>, coefficients: [f32; N]) -> Some<L> {
     let mut sum = [lanes.splat(coefficients[0]); TOGETHER];
@@ -74,7 +74,7 @@ pub fn exp2<L: Lanes>(lanes: L, x: Some<L>) -> Some<L> {
     values
 }
 
-/// The error function: `x * P(x²) / Q(x²)`, off by at most 3.4e-7 of its value. DESIGN.md says how it was fitted.
+/// Returns the error function: `x * P(x²) / Q(x²)`, off by at most 3.4e-7 of its value. DESIGN.md says how it was fitted.
 #[inline(always)]
 #[allow(clippy::approx_constant)] // The last coefficient is near 2/sqrt(pi), but as fitted.
 pub fn error_function<L: Lanes>(lanes: L, x: Some<L>) -> Some<L> {

@@ -1,4 +1,4 @@
-//! Sixteen lanes, whatever the registers are.
+//! Sixteen lanes, however wide the registers are.
 //!
 //! All arithmetic of the encoder is written once over [`Lanes`], in the order of a vector of sixteen: an instruction set
 //! with narrower registers holds it in two or more. So sums are added in the same order everywhere, and nothing but
@@ -47,7 +47,8 @@ pub trait Lanes: Copy {
     const INTEGER_ROWS: usize;
     /// How many vectors wide a tile is: 1 or 2.
     const PANELS: usize;
-    /// What [`Lanes::store_bytes`] takes from each number: 0, or 128 where [`Lanes::dot_bytes`] wants signed bytes on both sides.
+    /// The number that [`Lanes::store_bytes`] subtracts from each number: 0, or 128 where [`Lanes::dot_bytes`] needs signed
+    /// bytes on both sides.
     const BYTE_BIAS: i32 = 0;
 
     fn load(self, from: &[f32; LANES]) -> Self::F;
@@ -70,28 +71,28 @@ pub trait Lanes: Copy {
 
     fn splat_integer(self, value: i32) -> Self::I;
     fn add_integers(self, a: Self::I, b: Self::I) -> Self::I;
-    /// The nearest integers, ties to even. Every number must fit 31 bits.
+    /// Returns the nearest integers, ties to even. Every number must fit 31 bits.
     fn round(self, a: Self::F) -> Self::I;
     fn to_floats(self, a: Self::I) -> Self::F;
-    /// The floats with the bits of `a`.
+    /// Returns the floats with the bits of `a`.
     fn as_floats(self, a: Self::I) -> Self::F;
-    /// The bits of `a`.
+    /// Returns the bits of `a`.
     fn as_integers(self, a: Self::F) -> Self::I;
-    /// Each lane shifted left, to where a second 16-bit integer belongs.
+    /// Returns each lane shifted left, to where a second 16-bit integer belongs.
     fn shift_left_16(self, a: Self::I) -> Self::I;
-    /// Each lane shifted left, to where a float's exponent is.
+    /// Returns each lane shifted left, to where a float's exponent is.
     fn shift_left_23(self, a: Self::I) -> Self::I;
     fn or(self, a: Self::I, b: Self::I) -> Self::I;
 
-    /// Asks for the memory at `address` to be in the second cache soon. It may be any address: nothing happens where none is.
+    /// Prefetches the memory at `address` into the second cache. The address may be invalid: then nothing happens.
     #[inline(always)]
     fn prefetch<T>(self, address: *const T) {
         let _ = address;
     }
 
-    /// `c` and for each lane the sum of the products of its four bytes: those of `a` are as [`Lanes::store_bytes`] writes them, those of `b`
-    /// signed.
-    /// Exact as long as no two neighbouring products (0 and 1, 2 and 3) add up to more than 16 bits hold.
+    /// `c` and for each lane the sum of the products of its four bytes: the bytes of `a` are as [`Lanes::store_bytes`]
+    /// writes them, the bytes of `b` signed. Exact as long as no two neighbouring products (0 and 1, 2 and 3) add up to more
+    /// than 16 bits hold.
     fn dot_bytes(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
     /// `c` and for each lane the sum of the products of its two 16-bit halves, all signed. Exact as long as the sum fits.
     fn dot_shorts(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
@@ -101,7 +102,7 @@ pub trait Lanes: Copy {
     /// Writes each lane, which must fit, in 16 bits.
     fn store_shorts(self, a: Self::I, to: &mut [i16; LANES]);
 
-    /// The sum of the lanes, in halves: `j` and `j + 8`, `j` and `j + 4`, `j` and `j + 2`, `j` and `j + 1`.
+    /// Returns the sum of the lanes, in halves: `j` and `j + 8`, `j` and `j + 4`, `j` and `j + 2`, `j` and `j + 1`.
     #[inline(always)]
     fn sum(self, a: Self::F) -> f32 {
         let mut lanes = [0.0; LANES];
@@ -111,7 +112,7 @@ pub trait Lanes: Copy {
         (four[0] + four[2]) + (four[1] + four[3])
     }
 
-    /// The largest lane.
+    /// Returns the largest lane.
     #[inline(always)]
     fn largest(self, a: Self::F) -> f32 {
         let mut lanes = [0.0; LANES];
@@ -119,7 +120,7 @@ pub trait Lanes: Copy {
         reduce(lanes, |a, b| if a > b { a } else { b })
     }
 
-    /// The smallest lane.
+    /// Returns the smallest lane.
     #[inline(always)]
     fn smallest(self, a: Self::F) -> f32 {
         let mut lanes = [0.0; LANES];

@@ -1,5 +1,5 @@
-//! What the forward pass is made of, compiled for each instruction set: the algorithms are written once, over [`lanes`], and
-//! the leaves (`avx512`, `avx2`, `neon`, `simd128`, `portable`) only say how sixteen lanes are added and multiplied.
+//! The operations of the forward pass, compiled for each instruction set: the algorithms are written once, over [`lanes`],
+//! and the leaves (`avx512`, `avx2`, `neon`, `simd128`, `portable`) only define how sixteen lanes are added and multiplied.
 
 pub mod attention;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -70,7 +70,7 @@ impl Kernel {
         Self::Portable,
     ];
 
-    /// Its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-dot`, `neon`, `simd128` or `portable`.
+    /// Returns its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-dot`, `neon`, `simd128` or `portable`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -85,18 +85,18 @@ impl Kernel {
         }
     }
 
-    /// The kernels that this processor can run, the fastest first. There is always [`Kernel::Portable`].
+    /// Returns the kernels that this processor can run, the fastest first. There is always [`Kernel::Portable`].
     pub fn available() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|kernel| kernel.isa().is_some())
     }
 
-    /// The fastest kernel that this processor can run.
+    /// Returns the fastest kernel that this processor can run.
     #[must_use]
     pub fn best() -> Self {
         Self::available().next().unwrap_or(Self::Portable)
     }
 
-    /// The instructions themselves, where this processor has them.
+    /// Returns the instructions themselves, where this processor has them.
     pub(crate) fn isa(self) -> Option<Isa> {
         match self {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -114,7 +114,7 @@ impl Kernel {
             #[cfg(target_feature = "simd128")]
             Self::Simd128 => Some(Isa::Simd128(Simd128)),
             Self::Portable => Some(Isa::Portable(Portable)),
-            // Those of other architectures.
+            // Instruction sets of other architectures.
             #[allow(unreachable_patterns)]
             _ => None,
         }
@@ -186,8 +186,8 @@ impl Isa {
     }
 }
 
-/// Repeats the instructions of a product `times` times with what is in registers, and returns how many multiplications one
-/// repetition has: what a benchmark can compare the kernels with. 0 where this processor cannot run `kernel`.
+/// Repeats the instructions of a product `times` times on registers, and returns the number of multiplications of one
+/// repetition, as a reference for benchmarks of the kernels. Returns 0 if this processor cannot run `kernel`.
 #[must_use]
 pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
     struct Peak<'a> {

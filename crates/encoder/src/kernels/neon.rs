@@ -12,7 +12,7 @@ use super::{
 pub struct Neon<const DOT: bool>(());
 
 impl<const DOT: bool> Neon<DOT> {
-    /// The proof that this processor has the instructions, if it has.
+    /// Returns the proof that this processor has the instructions, if it has.
     pub fn detect() -> Option<Self> {
         let base = is_aarch64_feature_detected!("neon");
         (base && (!DOT || is_aarch64_feature_detected!("dotprod"))).then_some(Self(()))
@@ -69,8 +69,8 @@ macro_rules! operations {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
         #[inline(always)]
         fn $name(self, $($argument: $type),*) -> $result {
-            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and what is loaded or
-            // stored are whole arrays behind references, at any alignment.
+            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and loads and stores are
+            // of whole arrays behind references, at any alignment.
             unsafe { $call }
         }
     )*};

@@ -1,4 +1,4 @@
-//! Plain Rust: what runs where there is no other isa, and what the others are held to.
+//! Plain Rust: runs where no other kernel does, and is the reference for the others.
 
 use super::lanes::{LANES, Lanes};
 

@@ -49,8 +49,8 @@ fn blocks(floats: &[f32]) -> Vec<Floats> {
         .collect()
 }
 
-/// What every kernel makes of the same work. All that multiply and add at once must agree with the first to the bit; those
-/// of WebAssembly and the portable one do too where `exact`, or where it has such an instruction.
+/// Returns the results of every kernel for the same work. Kernels with a fused multiplication must agree with the first to
+/// the bit; the kernels of WebAssembly and plain Rust too where `exact`, or where they have such an instruction.
 fn on_all(exact: bool, count: usize, mut compute: impl FnMut(Isa, &mut [f32])) -> Vec<f32> {
     let mut first: Option<Vec<f32>> = None;
     for kernel in Kernel::available() {
@@ -91,7 +91,7 @@ fn biased(isa: Isa, words: &[i32]) -> Vec<i32> {
 }
 
 fn exact_gelu(x: f64) -> f64 {
-    // The error function by its series, or 1 where that is what it is in single precision.
+    // The error function by its series, or 1 where it equals 1 in single precision.
     let z = x / std::f64::consts::SQRT_2;
     let erf = if z.abs() > 4.5 {
         z.signum()

@@ -2,9 +2,9 @@
 
 use super::lanes::{Bytes, Floats, Integers, Lanes, Shorts};
 
-/// What is multiplied: words of four bytes with vectors of as many such words, into sums.
+/// The operands of a product: words of four bytes with vectors of as many such words, into sums.
 pub trait Product<L: Lanes>: Copy {
-    /// What a lane multiplies at a time.
+    /// The operand of a lane at a time.
     type Word: Copy;
     /// The words of sixteen columns, in memory.
     type Block;
@@ -119,7 +119,7 @@ pub struct Rows<'a, W> {
 }
 
 impl<W> Rows<'_, W> {
-    /// Whether all words are within the slice.
+    /// Returns whether all words are within the slice.
     fn fit(&self) -> bool {
         if self.rows == 0 || self.depth == 0 {
             return true;
@@ -157,7 +157,7 @@ impl Tiles {
         }
     }
 
-    /// The first row and the number of rows of each.
+    /// Returns the first row and the number of rows of each.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.tiles).map(move |tile| {
@@ -169,7 +169,7 @@ impl Tiles {
 
 /// Multiplies all `rows` with `panels` ([`Lanes::PANELS`] panels of `rows.depth` blocks, `panel_step` blocks apart): `sums`
 /// has the sums of a row in one block for each panel, `sums_step` blocks apart, and the next row in the next block. With
-/// `onto` the products are added to what is there.
+/// `onto` the products are added to the sums.
 ///
 /// Each sum is one chain from the first word to the last, so its bits depend neither on the rows beside it nor on the
 /// width of the tile.
@@ -253,7 +253,7 @@ fn tile<L: Lanes, P: Product<L>, const ROWS: usize, const PANELS: usize>(
             lanes.prefetch(panels.as_ptr().wrapping_add((PANELS + panel) * panel_step + word));
         }
         for row in 0..ROWS {
-            // SAFETY: `row` and `word` are less than those for which `fit` has found the index within the slice.
+            // SAFETY: `row` and `word` are less than the bounds for which `fit` has found the index within the slice.
             let value = unsafe { starts[row].add(word * rows.word_step).read() };
             for panel in 0..PANELS {
                 tile[row][panel] = P::step(lanes, value, columns[panel], tile[row][panel]);

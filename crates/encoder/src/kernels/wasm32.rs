@@ -1,5 +1,5 @@
 //! WebAssembly's vectors of 128 bits: four registers for a vector. They have no fused multiplication, so in single precision
-//! the results are those of the portable kernel.
+//! the results equal the portable kernel's.
 
 use std::arch::wasm32::*;
 
@@ -19,7 +19,7 @@ macro_rules! operations {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
         #[inline(always)]
         fn $name(self, $($argument: $type),*) -> $result {
-            // SAFETY: what is loaded or stored are whole arrays behind references, at any alignment.
+            // SAFETY: loads and stores are of whole arrays behind references, at any alignment.
             unsafe { $call }
         }
     )*};
@@ -71,8 +71,8 @@ impl Lanes for Simd128 {
         std::array::from_fn(|part| f32x4_add(f32x4_mul(a, b[part]), c[part]))
     }
 
-    // The bytes 0 and 2 of each lane, and 1 and 3, are two pairs of 16 bits. What is made of `a` is the same for all columns
-    // of a tile, and what is made of `b` for all rows, so the compiler does it once.
+    // The bytes 0 and 2 of each lane, and 1 and 3, are two pairs of 16 bits. The pairs of `a` are the same for all columns
+    // of a tile, and the pairs of `b` for all rows, so the compiler computes them once.
     #[inline(always)]
     fn dot_bytes(self, a: i32, b: Quad, c: Quad) -> Quad {
         let a = i32x4_splat(a);

@@ -8,7 +8,7 @@ use crate::Tokenizer;
 pub const WORDS: &str =
     "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##a ##b c hello ##llo he world ! , ' σ ς ##σ ##ς ο 中 国 é e i 1 ##1";
 
-/// A tokenizer with a small vocabulary. The real vocabulary is tested where the model is installed.
+/// Returns a tokenizer with a small vocabulary. The real vocabulary is tested where the model is installed.
 pub fn small(max_length: usize) -> Tokenizer {
     let vocabulary: serde_json::Map<String, serde_json::Value> = WORDS
         .split(' ')

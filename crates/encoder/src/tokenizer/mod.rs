@@ -66,7 +66,7 @@ struct AddedToken {
 }
 
 impl AddedToken {
-    /// Whether [`Tokenizer::encode`] would find this literal nowhere or everywhere.
+    /// Returns whether [`Tokenizer::encode`] would find this literal nowhere or everywhere.
     fn is_unsupported(&self) -> bool {
         self.lstrip || self.rstrip || self.content.is_empty() || self.content.chars().skip(1).any(is_breaker)
     }
@@ -87,7 +87,7 @@ struct Normalizer {
 }
 
 impl Normalizer {
-    /// Whether this is the normaliser that [`words`] implements.
+    /// Returns whether this is the normaliser that [`words`] implements.
     fn is_bert_uncased(&self) -> bool {
         self.r#type == "BertNormalizer"
             && self.clean_text
@@ -139,7 +139,7 @@ impl Tokenizer {
         })
     }
 
-    /// The largest id that a text can get: a model needs a larger vocabulary.
+    /// Returns the largest id that a text can get: a model needs a larger vocabulary.
     #[must_use]
     pub fn largest_id(&self) -> u32 {
         let literals = self.literal_ids.iter().copied();

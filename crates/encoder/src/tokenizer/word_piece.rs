@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub(super) struct WordPiece {
     /// The pieces that begin a word.
     beginnings: Pieces,
-    /// Those that continue one, without the prefix that marks them.
+    /// Pieces that continue a word, without the prefix that marks them.
     continuations: Pieces,
     unknown: u32,
     /// Longer words, in characters, are unknown.
@@ -70,7 +70,7 @@ impl Pieces {
         self.ids.insert(piece, id);
     }
 
-    /// The longest piece that `text` begins with: its length in bytes, and its id.
+    /// Returns the longest piece that `text` begins with: its length in bytes, and its id.
     fn longest_prefix(&self, text: &str) -> Option<(usize, u32)> {
         let mut length = text.floor_char_boundary(self.longest);
         while length > 0 {
@@ -114,7 +114,7 @@ impl WordPiece {
         })
     }
 
-    /// The id of a whole piece, with the prefix if it continues a word.
+    /// Returns the id of a whole piece, with the prefix if it continues a word.
     pub fn id(&self, piece: &str) -> Option<u32> {
         self.beginnings.ids.get(piece).copied()
     }

@@ -25,9 +25,9 @@ pub(super) fn blocks(text: &str, block_bytes: usize) -> impl Iterator<Item = &st
     })
 }
 
-/// Whether a text can be cut before `c` without changing how either side is normalised. For that, `c` must be neither cased nor
-/// case-ignorable (these decide whether a sigma is a final one), must not combine with the character before it, and must not
-/// occur inside a special token's literal.
+/// Returns whether a text can be cut before `c` without changing how either side is normalised. For that, `c` must be
+/// neither cased nor case-ignorable (these decide whether a sigma is a final one), must not combine with the character
+/// before it, and must not occur inside a special token's literal.
 pub fn is_breaker(c: char) -> bool {
     is_space(c)
         || c.is_ascii_digit()
@@ -44,8 +44,8 @@ pub fn is_space(c: char) -> bool {
     )
 }
 
-/// Whether `c` is an ideograph that becomes a word of its own. transformers.js tests each UTF-16 code unit, so no character of
-/// the supplementary planes does.
+/// Returns whether `c` is an ideograph that becomes a word of its own. transformers.js tests each UTF-16 code unit, so no
+/// character of the supplementary planes does.
 pub fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
@@ -70,8 +70,8 @@ fn is_punctuation(c: char) -> bool {
     }
 }
 
-/// Whether normalising `c` certainly leaves something in the text, as part of a word or as a word. For marks the answer is no,
-/// because most are stripped.
+/// Returns whether normalising `c` certainly leaves something in the text, as part of a word or as a word. For marks the
+/// answer is no, because most are stripped.
 pub fn is_visible(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_graphic();

@@ -20,7 +20,7 @@ pub struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// The attributes of a list of OTLP.
+    /// Returns the attributes of a list of OTLP.
     pub fn of(list: Option<&'a Value>) -> Result<Self, Wrong> {
         let mut attributes = Self::default();
         for attribute in list_of(list) {
@@ -48,12 +48,12 @@ impl<'a> Attributes<'a> {
         self.list[*self.places.get(name.as_bytes())?].1.as_deref()
     }
 
-    /// The first of these that is there, be it `null`.
+    /// Returns the first of these that is there, be it `null`.
     pub fn first(&self, names: &[&str]) -> Option<&Value> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    /// The first of these that is there and not `null`.
+    /// Returns the first of these that is there and not `null`.
     pub fn first_given(&self, names: &[&str]) -> Option<&Value> {
         names
             .iter()
@@ -65,7 +65,7 @@ impl<'a> Attributes<'a> {
         self.list.iter().map(|(name, _)| *name)
     }
 
-    /// The attributes with names without this beginning.
+    /// Returns the attributes with names without this beginning.
     pub fn without(&self, beginning: &str) -> Attributes<'_> {
         let mut attributes = Attributes::default();
         for (name, value) in &self.list {
@@ -75,7 +75,7 @@ impl<'a> Attributes<'a> {
         attributes
     }
 
-    /// A list whose members are attributes, as `PREFIX.0.message.role`.
+    /// Returns a list whose members are attributes, as `PREFIX.0.message.role`.
     pub fn unflattened(&self, prefix: &str) -> Vec<Attributes<'_>> {
         let mut places = HashMap::new();
         let mut list: Vec<(u32, Attributes)> = Vec::new();
@@ -107,7 +107,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// The value of an attribute, which OTLP wraps by its type.
+/// Returns the value of an attribute, which OTLP wraps by its type.
 fn unwrap(wrapped: Option<&Value>, depth: usize) -> Result<Option<Cow<'_, Value>>, Wrong> {
     if depth > MAX_DEPTH {
         return Err(Wrong::TooDeep);
@@ -142,7 +142,7 @@ fn unwrap(wrapped: Option<&Value>, depth: usize) -> Result<Option<Cow<'_, Value>
     Ok(Some(Cow::Owned(members.into_iter().collect::<Object>().into())))
 }
 
-/// The number that JavaScript's `Number` makes of a value.
+/// Returns the number that JavaScript's `Number` makes of a value.
 fn to_number(value: &Value) -> f64 {
     match value {
         Value::Null => 0.0,
@@ -177,7 +177,7 @@ fn number_in(text: &str) -> f64 {
     }
 }
 
-/// The digits of a number that names its radix, and the radix.
+/// Returns the digits of a number that names its radix, and the radix.
 fn radix_of(text: &str) -> Option<(&str, u32)> {
     let (radix, digits) = text.split_at_checked(2)?;
     match radix {
@@ -191,7 +191,7 @@ fn radix_of(text: &str) -> Option<(&str, u32)> {
 /// How many characters a time can have that has 64 bits.
 const TIME_LENGTH: usize = 20;
 
-/// A time in nanoseconds since 1970, as JavaScript's `BigInt` reads it; 0 if it is none.
+/// Returns a time in nanoseconds since 1970, as JavaScript's `BigInt` reads it; 0 for other values.
 pub fn time_of(time: Option<&Value>) -> i128 {
     match time {
         Some(Value::Bool(is_true)) => i128::from(*is_true),
@@ -220,7 +220,7 @@ pub fn parsed(value: Option<&Value>) -> Option<Cow<'_, Value>> {
     json.map(Cow::Owned).or_else(|| value.map(Cow::Borrowed))
 }
 
-/// The spans of a resource by their instrumentations, which were called libraries once.
+/// Returns the spans of a resource by their instrumentations, which were called libraries once.
 pub fn scopes_of(resource: &Object) -> Option<&Value> {
     or(
         resource.get("scopeSpans"),

@@ -1,4 +1,4 @@
-//! What a model was given and what it returned, by the conventions for attributes and events.
+//! The input and the output of a model, by the conventions for attributes and events.
 
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
 /// Messages, which several spans may share.
 pub type Messages = Vec<Arc<Value>>;
 
-/// What a model was given, and what it returned.
+/// The input and the output of a model.
 #[derive(Default)]
 pub struct Said {
     pub input: Messages,
@@ -28,7 +28,7 @@ impl Said {
     }
 }
 
-/// Attributes with what a model was given, in JSON.
+/// Attributes with a model's input, in JSON.
 pub const INPUTS: [&str; 2] = ["gen_ai.input.messages", "ai.prompt.messages"];
 
 /// Messages that a model was given, and the JSON that they were read from.
@@ -39,9 +39,9 @@ pub struct MessageList {
 }
 
 impl MessageList {
-    /// The list that is written in JSON; `None` if it is something else. A model is mostly given again what it was given before, and
-    /// more: then only what was added is parsed, and the rest is shared. So a run of many calls takes no more time and memory than
-    /// what is said in it.
+    /// Returns the list that is written in JSON; `None` for other values. A model's input mostly repeats the one before and
+    /// adds to it: then only the addition is parsed, and the rest is shared. So a run of many calls takes no more time and
+    /// memory than its conversation.
     pub fn read(json: Option<&Value>, before: Option<&Self>) -> Option<Self> {
         let json = json?.as_text()?;
         if let Some(before) = before {
@@ -65,7 +65,7 @@ impl MessageList {
         }
     }
 
-    /// What a list in JSON has after this one.
+    /// Returns the part of a list in JSON after this one.
     fn added(&self, json: &Text) -> Option<Messages> {
         let before = self.json.as_str()?.strip_suffix(']')?;
         let more = json.as_str()?.strip_prefix(before)?.strip_prefix(',')?;
@@ -80,7 +80,7 @@ fn shared(messages: Vec<Value>) -> Messages {
     messages.into_iter().map(Arc::new).collect()
 }
 
-/// What a model was given and what it returned: in attributes, or else in events. `lists` are those of [`INPUTS`].
+/// Returns the input and the output of a model: in attributes, or else in events. `lists` are the lists of [`INPUTS`].
 pub fn said_in(
     attributes: &Attributes,
     lists: &[Option<MessageList>],
@@ -100,7 +100,7 @@ pub fn said_in(
     Ok(said)
 }
 
-/// The messages in attributes: those of the first convention that has any.
+/// Returns the messages in attributes, by the first convention that has any.
 fn messages_of(attributes: &Attributes, lists: &[Option<MessageList>]) -> Said {
     let flat = |prefix| -> Messages {
         let members = attributes.unflattened(prefix);
@@ -156,7 +156,7 @@ fn messages_of(attributes: &Attributes, lists: &[Option<MessageList>]) -> Said {
     }
 }
 
-/// Whether a span is the call of a model, whose values are its messages.
+/// Returns whether a span is the call of a model, whose values are its messages.
 fn calls_model(attributes: &Attributes) -> bool {
     if let Some(kind) = attributes.get("openinference.span.kind") {
         return str_of(Some(kind)) == Some("LLM");
@@ -171,7 +171,8 @@ fn calls_model(attributes: &Attributes) -> bool {
     attributes.has("llm.model_name") || attributes.has("gen_ai.request.model")
 }
 
-/// The messages in the value of an attribute: those in its JSON, if there are any, or else all of it as one of `role`.
+/// Returns the messages in the value of an attribute: those in its JSON, if there are any, or else all of it as one of
+/// `role`.
 pub fn messages_in(value: Option<&Value>, role: &str) -> Vec<Value> {
     let Some(value) =
         value.filter(|value| !value.is_null() && value.as_text().is_none_or(|text| !text.is_empty()))
@@ -194,7 +195,7 @@ fn message_by(role: &str, content: Value) -> Value {
     object([("role", role.into()), ("content", content)])
 }
 
-/// The messages in a value or its JSON; texts in a list are of `role`. `None` if there are none.
+/// Returns the messages in a value or its JSON; texts in a list are of `role`. `None` if there are no messages.
 pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
     match parsed(Some(value)).as_deref()? {
         Value::Array(found) => {
@@ -215,7 +216,7 @@ pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
         }
         found @ Value::Object(_) if is_message(found) => Some(vec![found.clone()]),
         Value::Object(found) => {
-            // What was asked of a model, and what it replied.
+            // The request to a model, and its reply.
             let messages = openai_chat::messages_of(found)
                 .map(|messages| messages.into_iter().map(Cow::into_owned).collect())
                 .or_else(|| messages_of_langchain(found, role))
@@ -231,7 +232,7 @@ pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// What LangChain gives a model and gets from it: lists of lists, for it takes several conversations at once.
+/// LangChain's inputs and outputs of a model: lists of lists, because it takes several conversations at once.
 fn messages_of_langchain(found: &Object, role: &str) -> Option<Vec<Value>> {
     if let Some(given) = found.get("messages").or_else(|| found.get("prompts")) {
         return messages_within(given, role);
@@ -244,12 +245,12 @@ fn messages_of_langchain(found: &Object, role: &str) -> Option<Vec<Value>> {
     elements(first).iter().map(message).take(1).collect()
 }
 
-/// The elements of a list; a value that is none stands for itself.
+/// Returns the elements of a list; another value stands for itself.
 fn elements(value: &Value) -> &[Value] {
     value.as_array().unwrap_or(std::slice::from_ref(value))
 }
 
-/// What a model replied to the AI SDK, as a message.
+/// Returns a model's reply to the AI SDK, as a message.
 fn response_of(attributes: &Attributes, prefix: &str) -> Messages {
     let field = |name: &str| attributes.get(&format!("{prefix}.{name}"));
     let text = or(field("text"), field("object"));
@@ -278,7 +279,7 @@ fn response_of(attributes: &Attributes, prefix: &str) -> Messages {
     vec![Arc::new(message.into())]
 }
 
-/// A message of the flattened kinds as one of a chat.
+/// Returns a message of the flattened kinds as one of a chat.
 fn message_of(member: &Attributes) -> Value {
     let fields = member.without("message.");
     let calls = fields.unflattened("tool_calls");
@@ -324,7 +325,7 @@ fn message_of(member: &Attributes) -> Value {
     ])
 }
 
-/// A call of the flattened kinds as one of a chat.
+/// Returns a call of the flattened kinds as one of a chat.
 fn call_of(call: &Attributes) -> Value {
     let first = |name| call.first_given(name);
     with_given([
@@ -334,7 +335,7 @@ fn call_of(call: &Attributes) -> Value {
     ])
 }
 
-/// An object of the fields that are there.
+/// Returns an object of the fields that are there.
 fn with_given<const FIELDS: usize>(fields: [(&str, Option<&Value>); FIELDS]) -> Value {
     let given = fields
         .into_iter()
@@ -342,7 +343,7 @@ fn with_given<const FIELDS: usize>(fields: [(&str, Option<&Value>); FIELDS]) -> 
     Value::Object(given.collect())
 }
 
-/// The role of an event that was a message, before messages were attributes.
+/// Returns the role of an event that was a message, before messages were attributes.
 fn role_of_event(name: &str) -> Option<&'static str> {
     match name {
         "gen_ai.system.message" => Some("system"),

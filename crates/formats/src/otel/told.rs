@@ -1,4 +1,4 @@
-//! What other formats tell of a run in the terms of spans: their exports become spans of OTLP with attributes of OpenInference.
+//! Converts the exports of other formats to spans of OTLP with attributes of OpenInference.
 
 use std::borrow::Cow;
 
@@ -11,22 +11,22 @@ use crate::{
     values::{is_given, number_of, str_of, string_of},
 };
 
-/// A span, and what its record says of the trace beside it.
+/// A span, and its record's statements about the trace.
 pub struct Told<'a> {
     /// The span as OTLP has it.
     pub span: Cow<'a, Object>,
-    /// What is said of the trace.
+    /// The statements about the trace.
     pub about: About,
 }
 
-/// What is said of a trace outside of its spans.
+/// Statements about a trace outside of its spans.
 #[derive(Default)]
 pub struct About {
     /// `metadata.framework`
     pub framework: Option<Text>,
-    /// What a verifier or a person says of the outcome.
+    /// The verdict of a verifier or a person on the outcome.
     pub reward: Option<Value>,
-    /// What is kept in `metadata.imported`.
+    /// The fields of `metadata.imported`.
     pub details: Object,
 }
 
@@ -69,7 +69,7 @@ impl About {
     }
 }
 
-/// What labels say that are no numbers.
+/// Returns the values of labels that are no numbers.
 fn truth_word(score: &Value) -> Option<bool> {
     match score.as_str()?.to_lowercase().as_str() {
         "true" | "yes" | "correct" | "pass" | "passed" | "success" => Some(true),
@@ -86,7 +86,7 @@ pub struct SpanWriter {
 }
 
 impl SpanWriter {
-    /// A span with its ids, of which the last is that of the span around it.
+    /// Creates a span with its ids, the last of which names the span around it.
     pub fn new(trace: Text, id: Option<&Value>, parent: Option<&Value>) -> Self {
         let mut writer = Self::default();
         writer.span.insert("traceId", trace);
@@ -107,7 +107,7 @@ impl SpanWriter {
         }
     }
 
-    /// Takes a status: whether the run ended well, and what is said of that.
+    /// Takes a status: whether the run ended well, and its message.
     pub fn status(&mut self, is_ok: bool, message: Option<&Value>) {
         let mut status = Object::new();
         status.insert("code", if is_ok { 1.0 } else { 2.0 });
@@ -127,7 +127,8 @@ impl SpanWriter {
         }
     }
 
-    /// Takes what the run around all others was given and returned: its messages, or else a text that is read where no run has messages.
+    /// Takes the input and output of the run around all others: its messages, or else a text that is read if no run has
+    /// messages.
     pub fn sides(&mut self, input: Option<&Value>, output: Option<&Value>) {
         for (side, role, value) in [("input", "user", input), ("output", "assistant", output)] {
             let Some(value) = value else { continue };
@@ -138,7 +139,7 @@ impl SpanWriter {
         }
     }
 
-    /// Takes the call of a tool. What it returned may be the message that LangChain makes of it.
+    /// Takes the call of a tool. Its output may be the message that LangChain makes of it.
     pub fn tool(&mut self, name: Option<&Value>, input: Option<&Value>, output: Option<&Value>) {
         self.attribute("tool.name", name);
         self.attribute("input.value", input);
@@ -177,7 +178,7 @@ impl SpanWriter {
         }
     }
 
-    /// The span.
+    /// Returns the span.
     pub fn end(mut self, about: About) -> Told<'static> {
         self.span.insert("attributes", self.attributes);
         let span = Cow::Owned(self.span);
@@ -208,7 +209,7 @@ fn nanoseconds_of(time: Option<&Value>) -> Option<i128> {
     Some(i128::from(milliseconds) * 1_000_000 + rest)
 }
 
-/// The text in a value, as of an input or an output: of an object with one field, what that holds.
+/// Returns the text in a value, as of an input or an output: for an object with one field, the text in that field.
 fn text_within(value: &Value) -> Value {
     match value {
         Value::Object(fields) if fields.len() == 1 => {
