@@ -1,6 +1,7 @@
 // What an instance on Node.js asks the system for: the files of the process, its environment, its terminal.
 
 import fs from 'node:fs';
+import os from 'node:os';
 
 import { WASI } from '@tybys/wasm-util';
 
@@ -11,9 +12,19 @@ import { WASI } from '@tybys/wasm-util';
 export function systemInterface() {
   return new WASI({
     version: 'preview1',
-    env: /** @type {Record<string, string>} */ (process.env),
+    // The command finds relative paths and temporary files by these.
+    env: { .../** @type {Record<string, string>} */ (process.env), PWD: workingDirectory(), TMPDIR: os.tmpdir() },
     preopens: { '/': '/' },
     // The types are those of another version.
     fs: /** @type {any} */ (fs),
   });
+}
+
+function workingDirectory() {
+  try {
+    return process.cwd();
+  } catch {
+    // It was removed.
+    return '/';
+  }
 }
