@@ -7,10 +7,14 @@ import { buildWasm } from './build-wasm.mjs';
 import { runScript, setup } from './setup.mjs';
 import { onNode, runSuites } from './suites.mjs';
 
-/** Specs about what the addon computes, reads and keeps. */
+/** Specs about what the addon computes, reads and keeps, and about the command. */
 const SPECS = [
   'abort',
   'clean',
+  'cli-input.node',
+  'cli-memory.node',
+  'cli-results.node',
+  'cli-select.node',
   'explain',
   'invalid-traces',
   'scorer',
