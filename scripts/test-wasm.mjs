@@ -7,10 +7,14 @@ import { buildWasm } from './build-wasm.mjs';
 import { runScript, setup } from './setup.mjs';
 import { onNode, runSuites } from './suites.mjs';
 
-/** Specs about the addon's results, inputs and memories. */
+/** Specs about results, inputs and memories of the addon, and about the command. */
 const SPECS = [
   'abort',
   'clean',
+  'cli-input.node',
+  'cli-memory.node',
+  'cli-results.node',
+  'cli-select.node',
   'explain',
   'invalid-traces',
   'scorer',

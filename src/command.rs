@@ -51,6 +51,9 @@ pub struct NativeCommand {
     questions: Arc<Questions>,
     messages: Messages,
     stop: Stop,
+    /// The run, if it has not begun, where there are no threads.
+    #[cfg(target_family = "wasm")]
+    run: std::cell::Cell<Option<Box<dyn FnOnce()>>>,
 }
 
 #[napi]
@@ -62,24 +65,35 @@ impl NativeCommand {
             questions: Arc::default(),
             messages: Messages::new(),
             stop: Stop::default(),
+            #[cfg(target_family = "wasm")]
+            run: std::cell::Cell::default(),
         };
         let host = JavaScript {
             machine,
             questions: Arc::clone(&command.questions),
         };
         let (messages, stop) = (command.messages.clone(), command.stop.clone());
+        #[cfg(target_family = "wasm")]
+        let needed = needed_embedder(&arguments);
         let run = move || {
             let exit = start(&arguments, &host, &messages, &stop);
             host.questions.ask("end", &number(exit.code().into()));
         };
-        // Where there are no threads, everything is done when the constructor returns.
+        // Without threads a run cannot wait for JavaScript, so it begins when its question is answered.
         #[cfg(target_family = "wasm")]
         {
             // WASI starts in the root directory.
             if let Ok(directory) = std::env::var("PWD") {
                 drop(std::env::set_current_dir(directory));
             }
-            run();
+            ENGINE.embed_here();
+            match needed {
+                None => run(),
+                Some(choice) => {
+                    command.questions.ask_ahead(CONFIGURE, &about_embedder(&choice));
+                    command.run.set(Some(Box::new(run)));
+                }
+            }
         }
         #[cfg(not(target_family = "wasm"))]
         if let Err(error) = std::thread::Builder::new().name("kp-score".into()).spawn(run) {
@@ -100,7 +114,7 @@ impl NativeCommand {
     /// Answers a question, in JSON.
     #[napi(catch_unwind)]
     pub fn answer(&self, question: f64, answer: String) {
-        self.questions.settle(question, Ok(answer));
+        self.settle(question, Ok(answer));
     }
 
     /// Says why a question has no answer: the exit code of the run and its message.
@@ -112,7 +126,7 @@ impl NativeCommand {
             _ => Exit::File,
         };
         let message = reason;
-        self.questions.settle(question, Err(Failure { exit, message }));
+        self.settle(question, Err(Failure { exit, message }));
     }
 
     /// Shows a warning.
@@ -126,6 +140,16 @@ impl NativeCommand {
     #[napi(catch_unwind)]
     pub fn interrupt(&self) -> bool {
         self.stop.interrupt(&self.messages)
+    }
+}
+
+impl NativeCommand {
+    fn settle(&self, question: f64, answer: Answer) {
+        self.questions.settle(question, answer);
+        #[cfg(target_family = "wasm")]
+        if let Some(run) = self.run.take() {
+            run();
+        }
     }
 }
 
@@ -151,6 +175,8 @@ struct Pending {
     waiting: Option<Ticket>,
     /// Where the answers go.
     answers: HashMap<u64, Sender<Answer>>,
+    /// What was asked before the run began, and its answer.
+    ahead: Option<(&'static str, Receiver<Answer>)>,
     next: u64,
 }
 
@@ -194,18 +220,30 @@ impl Questions {
         receiver
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks what the run is going to ask.
+    #[cfg(target_family = "wasm")]
+    fn ask_ahead(&self, kind: &'static str, about: &Value) {
+        let answer = self.ask(kind, about);
+        self.lock().ahead = Some((kind, answer));
+    }
+
+    /// Asks, unless that was done ahead, and waits for the answer.
     fn answer_to(&self, kind: &'static str, about: &Value) -> Answer {
-        if cfg!(target_family = "wasm") {
-            let message = "in WebAssembly kp-score compares words alone: --novelty lexical, or --no-embedder";
-            return Err(Failure::usage(message));
-        }
+        let ahead = self.lock().ahead.take_if(|(asked, _)| *asked == kind);
+        let answer = match ahead {
+            Some((_, answer)) => answer,
+            None if cfg!(target_family = "wasm") => {
+                let message = "--store needs threads, which WebAssembly does not have: use --memory, or another platform";
+                return Err(Failure::usage(message));
+            }
+            None => self.ask(kind, about),
+        };
         let lost = || {
             Err(Failure::file(
                 "a question to JavaScript was not answered: this is a bug, please report it",
             ))
         };
-        self.ask(kind, about).recv().unwrap_or_else(|_| lost())
+        answer.recv().unwrap_or_else(|_| lost())
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is the number of a question.
@@ -213,6 +251,32 @@ impl Questions {
         let sender = self.lock().answers.remove(&(question as u64));
         // The run may have ended meanwhile.
         drop(sender.map(|sender| sender.send(answer)));
+    }
+}
+
+/// The question for the packages of the embedder.
+const CONFIGURE: &str = "configure";
+
+/// What that question is about.
+fn about_embedder(choice: &EmbedderChoice) -> Value {
+    object([
+        ("dtype", optional(choice.dtype)),
+        ("engine", optional(choice.engine.map(EngineChoice::name))),
+        ("modelDirectory", optional(choice.model_directory.as_deref())),
+        (
+            "threads",
+            optional(choice.threads.map(|threads| number(threads as u64))),
+        ),
+    ])
+}
+
+/// Returns the embedder that a run with these arguments asks for; `None` if it needs none, or does not begin.
+#[cfg(target_family = "wasm")]
+fn needed_embedder(arguments: &[String]) -> Option<EmbedderChoice> {
+    use knowledgepulse_command::options::{Request, read_options};
+    match read_options(arguments) {
+        Ok(Request::Run(options)) if options.needs_embedder() => Some(options.embedder_choice),
+        _ => None,
     }
 }
 
@@ -237,16 +301,9 @@ impl Host for JavaScript {
 
     /// Asks JavaScript, which finds the packages and configures the engine.
     fn configure(&self, choice: &EmbedderChoice) -> std::result::Result<(), Failure> {
-        let about = object([
-            ("dtype", optional(choice.dtype)),
-            ("engine", optional(choice.engine.map(EngineChoice::name))),
-            ("modelDirectory", optional(choice.model_directory.as_deref())),
-            (
-                "threads",
-                optional(choice.threads.map(|threads| number(threads as u64))),
-            ),
-        ]);
-        self.questions.answer_to("configure", &about).map(drop)
+        self.questions
+            .answer_to(CONFIGURE, &about_embedder(choice))
+            .map(drop)
     }
 
     fn connect(&self, request: &StoreRequest) -> std::result::Result<Box<dyn Store>, Failure> {

@@ -1,11 +1,12 @@
 // The package in WebAssembly: its scores are those of the native addon, on Node.js and in a page.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -25,6 +26,7 @@ const PATIENCE = 300_000;
 /** In single precision; int8 is the same to the bit. */
 const TOLERANCE = 1e-6;
 
+const command = path.join(root, 'bin', 'kp-score.js');
 const examples = path.join(root, 'examples', 'traces.jsonl');
 const files = [{ file: examples, count: 20 }];
 if (existsSync(sharedTraces)) files.push({ file: sharedTraces, count: 8 });
@@ -109,6 +111,82 @@ await test('the portable kernel in WebAssembly gives the same bits', () => {
     assert.deepEqual([kernel, plain], ['simd128', 'portable']);
     assert.deepEqual(portable, vectors);
   }
+});
+
+/**
+ * The files that two runs of `kp-score` with the int8 model write, and their standard output, by name. The second run loads what the
+ * first has saved.
+ *
+ * @param {string[]} args
+ * @param {Record<string, string>} env
+ */
+function outputsOf(args, env) {
+  const directory = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-wasm-'));
+  const run = () =>
+    execFileSync(process.execPath, [command, '--format', 'jsonl', '--quiet', ...args], {
+      cwd: directory,
+      encoding: 'latin1',
+      env: { ...process.env, KNOWLEDGEPULSE_DTYPE: 'q8', ...env },
+      input: readFileSync(examples),
+    });
+  try {
+    /** @type {Record<string, string>} */
+    const outputs = { first: run(), second: run() };
+    // The memory has the times at which traces were added.
+    for (const name of readdirSync(directory).filter((name) => name !== 'memory')) {
+      const text = readFileSync(path.join(directory, name), 'latin1');
+      outputs[name] = text.replace(/"finishedAt":"[^"]*","seconds":[\d.e-]+/, '');
+    }
+    return outputs;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+for (const args of [
+  [
+    '--threshold',
+    '0.6',
+    '--explain',
+    '--out',
+    'out.jsonl',
+    '--dropped',
+    'dropped.jsonl.gz',
+    '--memory',
+    'memory',
+  ],
+  ['--novelty', 'lexical', '--memory', 'memory', '--known', 'again', '--out', 'out.jsonl'],
+  ['--top', '5', '--out', 'out.jsonl', '--dropped', 'dropped.jsonl', '--report', 'report.html'],
+  [
+    '--select',
+    '5',
+    '--novelty',
+    'full',
+    '--out',
+    'out.jsonl',
+    '--report',
+    'report.html',
+    '--memory',
+    'memory',
+  ],
+  ['--select', '5', '--window', '10', '--dropped', 'dropped.jsonl'],
+]) {
+  await test(`kp-score ${args.join(' ')} writes the same bytes in WebAssembly`, () => {
+    const native = outputsOf(args, {});
+    assert.ok(native.first.length > 0);
+    const found = outputsOf(args, IN_WASM);
+    assert.deepEqual(Object.keys(found), Object.keys(native));
+    for (const name of Object.keys(native)) assert.ok(found[name] === native[name], `${name} differs`);
+    return Object.keys(native).join(', ');
+  });
+}
+
+await test('kp-score --store is refused in WebAssembly', () => {
+  const args = [command, '--novelty', 'lexical', '--store', 'postgres://localhost/traces', examples];
+  const env = { ...process.env, ...IN_WASM };
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
+  assert.match(stderr, /^kp-score: --store needs threads, which WebAssembly does not have: .*\n$/);
+  assert.equal(status, 2);
 });
 
 await test('a worker that has ended is replaced on Node.js', () => {

@@ -23,8 +23,11 @@ async function runProcess() {
     process.stderr.write(`kp-score: ${/** @type {Error} */ (error).message}\n`);
     return;
   }
-  // Handles signals before the run starts, because a reader of its first output may send one.
-  for (const signal of SIGNALS) process.on(signal, () => interrupt(command, signal));
+  // Handles signals before the run starts, because a reader of its first output may send one. In WebAssembly the run blocks this
+  // thread, so signals end the process.
+  if (!('connectEmbedder' in loaded.addon)) {
+    for (const signal of SIGNALS) process.on(signal, () => interrupt(command, signal));
+  }
   const command = new loaded.addon.NativeCommand(process.argv.slice(2), os.hostname());
   showWarnings(command);
   const code = await answerAll(command);

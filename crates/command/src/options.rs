@@ -181,6 +181,15 @@ pub struct Options {
     pub progress: bool,
 }
 
+impl Options {
+    /// Returns whether the run embeds texts.
+    #[must_use]
+    pub fn needs_embedder(&self) -> bool {
+        // Words need none.
+        self.embedder && self.novelty != Method::Lexical && !self.dry_run && !self.compare
+    }
+}
+
 /// The command that the arguments ask for.
 #[derive(Debug, Clone)]
 pub enum Request {

@@ -4,6 +4,7 @@ use std::{
     fs::{self, File, Metadata, OpenOptions},
     io::{self, BufWriter, ErrorKind, Write},
     path::PathBuf,
+    sync::Arc,
 };
 
 use flate2::{Compression, write::GzEncoder};
@@ -17,7 +18,7 @@ use crate::{
 
 const BUFFER_SIZE: usize = 64 * 1024;
 
-type Buffered = BufWriter<Waiting<File>>;
+type Buffered = BufWriter<Waiting<Arc<File>>>;
 
 enum Writer {
     Plain(Buffered),
@@ -81,7 +82,7 @@ impl OutputFile {
         let mut replacement = None;
         let file = if let Some(standard) = standard {
             // As `/dev/stdout` is: replaced, it would lose what the shell has opened it for, and what it is appended to.
-            standard
+            Arc::new(standard)
         } else if is_file {
             let path = target_of(name);
             let is_link = fs::symlink_metadata(name).is_ok_and(|metadata| metadata.is_symlink());
@@ -89,8 +90,8 @@ impl OutputFile {
                 // Where the old file may not be written to, it may not be replaced either.
                 OpenOptions::new().write(true).open(&path)?;
             }
-            let temporary = TemporaryFile::beside(&path, existing.map(|metadata| metadata.permissions()))?;
-            let file = temporary.file().try_clone()?;
+            let temporary = TemporaryFile::beside(&path, existing.as_ref())?;
+            let file = Arc::clone(temporary.file());
             let shown = if is_link {
                 path.display().to_string()
             } else {
@@ -103,7 +104,7 @@ impl OutputFile {
             });
             file
         } else {
-            OpenOptions::new().write(true).open(name)?
+            Arc::new(OpenOptions::new().write(true).open(name)?)
         };
         let writer = BufWriter::with_capacity(BUFFER_SIZE, Waiting(file));
         let is_compressed = name.to_ascii_lowercase().ends_with(".gz");

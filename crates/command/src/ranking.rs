@@ -3,11 +3,11 @@
 //! memory that holds it already.
 
 use std::{
-    env,
     fs::File,
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
 };
 
+use knowledgepulse_os::temporary;
 use knowledgepulse_score::select::Count;
 
 use crate::error::{Failure, Result, reason_of};
@@ -43,7 +43,7 @@ impl Ranking {
     /// Creates the temporary file, which only this process can open.
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
-            file: BufWriter::new(tempfile::tempfile().map_err(|error| cannot_keep(&error))?),
+            file: BufWriter::new(temporary::unnamed().map_err(|error| cannot_keep(&error))?),
             entries: Vec::new(),
             position: 0,
         })
@@ -147,7 +147,7 @@ impl Best {
 fn cannot_keep(error: &io::Error) -> Failure {
     Failure::file(format!(
         "cannot write to {}, where the traces wait until the best are known: {}; TMPDIR names another directory",
-        env::temp_dir().display(),
+        temporary::directory().display(),
         reason_of(error)
     ))
 }

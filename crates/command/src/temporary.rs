@@ -1,13 +1,13 @@
 //! Temporary files beside the files that they replace, and the lock that keeps other runs from a memory.
 
 use std::{
-    fs::{self, File, Permissions},
+    fs::{self, File, Metadata},
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use knowledgepulse_os::file_lock::{FileLock, remove_abandoned};
-use tempfile::NamedTempFile;
+use knowledgepulse_os::{file_lock::FileLock, temporary};
 
 use crate::{
     error::{Failure, Result},
@@ -15,84 +15,35 @@ use crate::{
     leftovers::Leftover,
 };
 
-/// How temporary files are named: what is left of a process that was killed is known by it.
+/// The beginning of the names of temporary files.
 const PREFIX: &str = ".kp-score-";
-const SUFFIX: &str = ".tmp";
-/// Names as long as 48 random bits need.
-const RANDOM_LENGTH: usize = 12;
 
-/// A temporary file beside the one that it is to replace. While this process lives, no other one takes it for abandoned.
+/// A temporary file beside the one that it is to replace. A signal that ends the process at once removes it.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile {
-    file: NamedTempFile,
-    _lock: FileLock,
+    file: temporary::TemporaryFile,
     _leftover: Leftover,
 }
 
 impl TemporaryFile {
-    /// Creates one beside `target`, with these permissions or the usual ones.
-    pub(crate) fn beside(target: &Path, permissions: Option<Permissions>) -> io::Result<Self> {
-        let directory = directory_of(target);
-        remove_abandoned(directory, PREFIX, SUFFIX);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(RANDOM_LENGTH);
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(directory).map_err(without_path)?;
-        if let Some(permissions) = permissions {
-            // Without what the umask takes away.
-            set_permissions(file.as_file(), permissions)?;
-        }
+    /// Creates one beside `target`, with the permissions of `existing` or of new files.
+    pub(crate) fn beside(target: &Path, existing: Option<&Metadata>) -> io::Result<Self> {
+        let file = temporary::TemporaryFile::create(directory_of(target), PREFIX, existing)?;
         Ok(Self {
-            _lock: FileLock::keep(file.path())?,
             _leftover: Leftover::of(file.path()),
             file,
         })
     }
 
     /// Returns the file, for writing.
-    pub(crate) fn file(&self) -> &File {
-        self.file.as_file()
+    pub(crate) fn file(&self) -> &Arc<File> {
+        self.file.file()
     }
 
     /// Gives it the name of the file that it replaces, so that this survives a loss of power.
     pub(crate) fn persist(self, target: &Path) -> io::Result<()> {
-        self.file.persist(target).map_err(|error| error.error)?;
-        sync_directory(directory_of(target))
+        self.file.persist(target).map_err(|(error, _)| error)?.sync()
     }
-}
-
-#[cfg(not(target_family = "wasm"))]
-fn set_permissions(file: &File, permissions: Permissions) -> io::Result<()> {
-    file.set_permissions(permissions)
-}
-
-/// WASI has no permissions.
-#[cfg(target_family = "wasm")]
-fn set_permissions(_: &File, _: Permissions) -> io::Result<()> {
-    Ok(())
-}
-
-/// The error of the system alone: `tempfile` adds the path of the temporary file, which says nothing to people.
-fn without_path(error: io::Error) -> io::Error {
-    let source = error.get_ref().and_then(std::error::Error::source);
-    let source = source.and_then(|source| source.downcast_ref::<io::Error>());
-    match source.and_then(io::Error::raw_os_error) {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => error,
-    }
-}
-
-#[cfg(not(windows))]
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
-/// Windows has no such thing.
-#[cfg(windows)]
-#[allow(clippy::unnecessary_wraps)] // Elsewhere it can fail.
-fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// Makes sure that a file can be made where this one is to be written at last.

@@ -1,4 +1,4 @@
-//! Lock files, and temporary files that killed processes have left.
+//! Lock files, and files that killed processes have left.
 //!
 //! The operating system releases a lock when its process ends. A process id in a file cannot replace that, because ids are reused, and mean
 //! another process in another container.
@@ -11,7 +11,7 @@ use std::{
 };
 
 /// The least age of an abandoned file, because a new file is unlocked for a moment.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The most bytes read of a lock file, which has one line.
 const MOST_TEXT_BYTES: u64 = 1024;
@@ -58,21 +58,6 @@ impl FileLock {
             lock.file.write_all(format!("{kind} {text}\n").as_bytes())?;
             return Ok(Some(lock));
         }
-    }
-
-    /// Protects the file at `path`, which this process writes, from [`remove_abandoned`].
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub fn keep(path: &Path) -> io::Result<Self> {
-        let lock = Self {
-            file: File::open(path)?,
-            path: path.into(),
-        };
-        // On Windows an open file is protected, and a lock would block writing.
-        #[cfg(not(windows))]
-        drop(lock.file.try_lock());
-        Ok(lock)
     }
 
     /// Removes the lock file, and releases it.
@@ -169,8 +154,6 @@ fn is_abandoned(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::*;
 
     #[cfg_attr(miri, ignore = "about the file system")]
@@ -237,20 +220,5 @@ mod tests {
                 });
             }
         });
-    }
-
-    #[cfg_attr(miri, ignore = "about the file system")]
-    #[test]
-    fn what_is_kept_is_not_abandoned() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.tmp");
-        let old = SystemTime::now() - 2 * PATIENCE;
-        File::create(&path).unwrap().set_modified(old).unwrap();
-        let lock = FileLock::keep(&path).unwrap();
-        remove_abandoned(directory.path(), "a", ".tmp");
-        assert!(path.exists());
-        drop(lock);
-        remove_abandoned(directory.path(), "a", ".tmp");
-        assert!(!path.exists());
     }
 }

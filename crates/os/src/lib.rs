@@ -1,7 +1,8 @@
-//! Services of the operating system: returning memory, thread priority, file locks, and reasons why a file is unusable.
+//! Services of the operating system: returning memory, thread priority, file locks, temporary files, and reasons why a file is unusable.
 
 pub mod file_lock;
 pub mod obstacle;
+pub mod temporary;
 
 /// Returns freed memory to the system. glibc keeps freed memory between pieces in use, however small these are.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -134,12 +134,10 @@ impl<'h> Run<'h> {
 
     fn load_embedder(&mut self) -> Result<Status> {
         let options = &self.options;
-        if options.novelty == Method::Lexical {
-            // Words need none, so there is no reason to tell.
-            return Ok(Status::default());
-        }
-        if !options.embedder {
-            self.embedder = Embedder::none(Some("--no-embedder"));
+        if !options.needs_embedder() {
+            // Of words alone there is no reason to tell.
+            let reason = (options.novelty != Method::Lexical).then_some("--no-embedder");
+            self.embedder = Embedder::none(reason);
             return Ok(Status::default());
         }
         let choice = &options.embedder_choice;

@@ -20,7 +20,6 @@
 mod header;
 mod snapshot;
 mod streams;
-mod temporary;
 pub mod traces;
 
 use std::{

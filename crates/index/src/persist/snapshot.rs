@@ -16,16 +16,15 @@ use std::{
 
 use lru::LruCache;
 use safetensors::tensor::{Metadata, TensorInfo};
-use tempfile::{NamedTempFile, PersistError};
 
 use knowledgepulse_error::{Call, Error, Result, fault};
+use knowledgepulse_os::temporary::{Persisted, TemporaryFile};
 use knowledgepulse_trace::label::{Fingerprint, Label};
 
 use super::{
     header::{FORMAT, LENGTH_BYTES, VECTORS, tensors},
     microseconds, milliseconds, require_regular,
     streams::{HashedOutput, UnlessCancelled},
-    temporary,
 };
 use crate::{
     moment::Moment,
@@ -44,6 +43,9 @@ pub struct Snapshot {
     /// Its number among all snapshots of this process.
     number: u64,
 }
+
+/// The beginning of the names of temporary files.
+const PREFIX: &str = ".knowledgepulse-";
 
 pub(super) const TOO_MANY_BYTES: &str = "more bytes than a file can have";
 
@@ -201,24 +203,25 @@ fn replace(
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    temporary::remove_abandoned(directory);
-    let mut file = temporary::create(directory, existing.as_ref())?;
+    let file = TemporaryFile::create(directory, PREFIX, existing.as_ref())?;
     write(&mut UnlessCancelled {
-        file: file.as_file_mut(),
+        file: file.file().as_ref(),
         call,
     })?;
-    file.as_file().sync_all()?;
-    // Before the file is replaced, so that only a failing disk can cause a later error.
-    let opened = open_directory(directory)?;
+    file.file().sync_all()?;
     if !call.complete() {
         return Err(io::Error::other(Error::Aborted));
     }
-    persist(number, file, &target, directory)?;
-    opened.map_or(Ok(()), |directory| sync_directory(&directory))
+    persist(number, file, &target, directory)?.map_or(Ok(()), Persisted::sync)
 }
 
 /// Renames a finished file, unless a later snapshot has the name.
-fn persist(number: u64, mut file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
+fn persist(
+    number: u64,
+    mut file: TemporaryFile,
+    target: &Path,
+    directory: &Path,
+) -> io::Result<Option<Persisted>> {
     let name = target.file_name().unwrap_or_default();
     // Falls back to an absolute path, because Windows has no canonical name for every directory. The name only orders saves of one file.
     let place = fs::canonicalize(directory)
@@ -228,19 +231,22 @@ fn persist(number: u64, mut file: NamedTempFile, target: &Path, directory: &Path
     loop {
         let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
         if saved.get(&place).is_some_and(|&other| other > number) {
-            return Ok(());
+            return Ok(None);
         }
-        let Err(failed) = rename(file, target) else {
-            saved.put(place, number);
-            return Ok(());
+        let (error, unchanged) = match file.persist(target) {
+            Ok(persisted) => {
+                saved.put(place, number);
+                return Ok(Some(persisted));
+            }
+            Err(failed) => failed,
         };
         // Saves of other files need not wait for this one.
         drop(saved);
-        if !is_open(&failed.error) || began.elapsed() > PATIENCE {
-            return Err(failed.error);
+        if !is_open(&error) || began.elapsed() > PATIENCE {
+            return Err(error);
         }
         thread::sleep(Duration::from_millis(5));
-        file = failed.file;
+        file = unchanged;
     }
 }
 
@@ -248,20 +254,8 @@ fn persist(number: u64, mut file: NamedTempFile, target: &Path, directory: &Path
 /// the time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Replaces a file by another.
-///
-/// On Windows a name stays taken while its file is open. `fs::rename` then succeeds where the file system can delete open files, as NTFS
-/// can; elsewhere the save waits. `tempfile`'s own call would fail at once.
-fn rename(file: NamedTempFile, target: &Path) -> std::result::Result<(), PersistError> {
-    match file.persist(target) {
-        Err(failed) if !is_open(&failed.error) || fs::rename(failed.file.path(), target).is_err() => {
-            Err(failed)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Returns whether replacing a file failed because it is open, on Windows.
+/// Returns whether replacing a file failed because it is open. On Windows a name stays taken while its file is open, unless the file
+/// system can delete open files, as NTFS can.
 fn is_open(error: &io::Error) -> bool {
     cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied
 }
@@ -316,33 +310,4 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(io::Error::other("too many symbolic links"))
-}
-
-/// Opens a directory, for [`sync_directory`]; `None` where the system does not open it.
-fn open_directory(directory: &Path) -> io::Result<Option<fs::File>> {
-    if cfg!(not(unix)) {
-        // Other systems cannot open a directory as a file, so its names cannot be written out.
-        return Ok(None);
-    }
-    match fs::File::open(directory) {
-        // Files can be replaced in a directory that cannot be read.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        result => result.map(Some),
-    }
-}
-
-/// Makes a rename survive a power failure.
-fn sync_directory(directory: &fs::File) -> io::Result<()> {
-    match directory.sync_all() {
-        // Ignores file systems without support, which write the name with the file.
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-            ) =>
-        {
-            Ok(())
-        }
-        result => result,
-    }
 }

@@ -2,8 +2,11 @@
 //!
 //! A single call is embedded on all threads, for the lowest latency. A backlog is spread over lanes, which do not wait for one another, for the
 //! highest throughput: with the built-in engine one for each thread, in which short texts share passes; with ONNX Runtime a few, each with
-//! its share of the threads.
+//! its share of the threads. On a platform without threads, calls are embedded elsewhere ([`Engine::connect`]), or on the caller's thread
+//! ([`Engine::embed_here`]).
 
+#[cfg(any(target_family = "wasm", test))]
+mod here;
 mod job;
 mod load;
 mod queue;
@@ -30,6 +33,8 @@ use knowledgepulse_index::{
 use knowledgepulse_trace::words::SpelledWords;
 
 use crate::{Breakdown, Summary};
+#[cfg(any(target_family = "wasm", test))]
+use here::Here;
 use job::Job;
 use queue::Queue;
 use worker::Worker;
@@ -119,6 +124,9 @@ pub struct Engine {
     /// The courier to a remote embedder.
     #[cfg(any(target_family = "wasm", test))]
     courier: OnceLock<Arc<dyn Courier>>,
+    /// Whether the caller's thread embeds.
+    #[cfg(any(target_family = "wasm", test))]
+    is_here: AtomicBool,
     shared: Arc<Shared>,
 }
 
@@ -129,9 +137,9 @@ enum Inlet {
     /// A remote embedder, on a platform without threads.
     #[cfg(any(target_family = "wasm", test))]
     Remote(Box<remote::Remote>),
-    /// Settled at once, on a platform without threads.
+    /// The caller's thread, on a platform without threads.
     #[cfg(any(target_family = "wasm", test))]
-    Here(Arc<Shared>),
+    Here(Box<here::Here>),
 }
 
 impl Inlet {
@@ -141,7 +149,7 @@ impl Inlet {
             #[cfg(any(target_family = "wasm", test))]
             Self::Remote(remote) => remote.push(job),
             #[cfg(any(target_family = "wasm", test))]
-            Self::Here(shared) => remote::settle(shared, job.without_embedder()),
+            Self::Here(here) => here.settle(job),
         }
     }
 }
@@ -347,8 +355,8 @@ impl Engine {
         }
         self.words.get_or_try_init(|| {
             #[cfg(any(target_family = "wasm", test))]
-            if self.courier.get().is_some() {
-                return Ok(Inlet::Here(Arc::clone(&self.shared)));
+            if self.courier.get().is_some() || self.is_here.load(Ordering::Relaxed) {
+                return Ok(Inlet::Here(Here::without_embedder(&self.shared).into()));
             }
             self.start("knowledgepulse-words", Worker::word_threads, Worker::settle_all)
         })
@@ -356,6 +364,11 @@ impl Engine {
 
     fn inlet(&self) -> Result<&Inlet> {
         self.inlet.get_or_try_init(|| {
+            #[cfg(any(target_family = "wasm", test))]
+            if self.is_here.load(Ordering::Relaxed) {
+                let options = self.options.get().cloned().unwrap_or_default();
+                return Ok(Inlet::Here(Here::load(&options, &self.shared).into()));
+            }
             #[cfg(any(target_family = "wasm", test))]
             if let Some(courier) = self.courier.get() {
                 let remote = remote::Remote::new(Arc::clone(courier), Arc::clone(&self.shared));
