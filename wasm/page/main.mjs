@@ -175,7 +175,6 @@ const later = element(
   section(
     'Score',
     element('p', { class: 'actions' }, labelled('Compare traces by', method), action('Score', score)),
-    report,
   ),
   section(
     'Select',
@@ -200,6 +199,7 @@ const later = element(
       action('Save all traces', () => save('all')),
     ),
   ),
+  report,
 );
 
 /** @type {HTMLElement} */ (document.getElementById('try')).append(
@@ -322,6 +322,7 @@ function score() {
     const given = /** @type {Parameters<Tasks['score']>[0]} */ ({ method: method.value });
     const { report: figures, scored, seconds, computed } = await ask('score', given);
     report.replaceChildren(...drawReport(figures, 'div'));
+    report.scrollIntoView();
     return `${integer(scored)} scored in ${seconds.toFixed(2)} s (${computed}).`;
   }, true);
 }
