@@ -88,7 +88,9 @@ export function renderDocs(root = repository) {
   const pages = new Map();
   for (const [source, output] of outputs) {
     const text = readFileSync(path.join(root, source), 'utf8');
-    const content = renderer((link) => resolve(source, link)).render(text);
+    const rendered = renderer((link) => resolve(source, link)).render(text);
+    // The corner of a table names nothing.
+    const content = rendered.replaceAll('<th></th>', '<td></td>');
     const title = /^# (.+)$/m.exec(text)?.[1] ?? source;
     const linkTo = (/** @type {string} */ link) => {
       const target = resolve(CONTENTS, link);
@@ -152,8 +154,9 @@ function renderer(rewrite = (link) => link) {
   const fence = markdown.renderer.rules.fence;
   markdown.renderer.rules.fence = (...args) =>
     (fence?.(...args) ?? '').replace('<pre>', '<pre tabindex="0">');
+  let tables = 0;
   markdown.renderer.rules.table_open = () =>
-    '<div class="scroll" tabindex="0" role="region" aria-label="Table">\n<table>\n';
+    `<div class="scroll" tabindex="0" role="region" aria-label="Table ${++tables}">\n<table>\n`;
   markdown.renderer.rules.table_close = () => '</table>\n</div>\n';
   return markdown;
 }
