@@ -89,8 +89,10 @@ export function renderDocs(root = repository) {
   for (const [source, output] of outputs) {
     const text = readFileSync(path.join(root, source), 'utf8');
     const rendered = renderer((link) => resolve(source, link)).render(text);
-    // The corner of a table names nothing.
-    const content = rendered.replaceAll('<th></th>', '<td></td>');
+    // The corner of a table names nothing, and the page's policy allows no styles in elements.
+    const content = rendered
+      .replaceAll('<th></th>', '<td></td>')
+      .replaceAll(/ style="text-align:(right|center)"/g, ' class="$1"');
     const title = /^# (.+)$/m.exec(text)?.[1] ?? source;
     const linkTo = (/** @type {string} */ link) => {
       const target = resolve(CONTENTS, link);
