@@ -79,7 +79,8 @@ describe('the documentation of the site', () => {
   });
 
   it('needs neither scripts nor styles in elements', () => {
-    for (const page of Object.values(pages)) expect(page).not.toMatch(/<script|javascript:| (?:on[a-z]+|style)="/);
+    for (const page of Object.values(pages))
+      expect(page).not.toMatch(/<script|javascript:| (?:on[a-z]+|style)="/);
   });
 
   it.each([

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { createReadStream, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { serveSite, site } from '../../scripts/site.mjs';
@@ -228,11 +228,16 @@ try {
       assert.equal(await pressByKeyboard(page, button), `${count} traces saved.`);
       const saved = await download;
       assert.equal(saved.suggestedFilename(), 'traces.clean.jsonl');
-      const lines = readFileSync(await saved.path(), 'utf8').trimEnd().split('\n');
+      const lines = readFileSync(await saved.path(), 'utf8')
+        .trimEnd()
+        .split('\n');
       assert.equal(lines.length, count);
       for (const line of lines) {
         const trace = JSON.parse(line);
-        assert.deepEqual(trace, expected.find(({ id }) => id === trace.id));
+        assert.deepEqual(
+          trace,
+          expected.find(({ id }) => id === trace.id),
+        );
       }
     }
     assert.deepEqual(faults, []);
@@ -243,7 +248,9 @@ try {
     const { page, faults, requests, context } = await openTry();
     await page.evaluate(() => {
       const state = /** @type {HTMLElement} */ (document.getElementById('state'));
-      const said = (/** @type {any} */ (globalThis).said = []);
+      /** @type {Array<string | null>} */
+      const said = [];
+      Object.assign(globalThis, { said });
       new MutationObserver(() => said.push(state.textContent)).observe(state, { childList: true });
     });
     const ofModel = () => requests.filter((url) => url.includes('/model/')).length;
@@ -253,7 +260,10 @@ try {
     await page.getByLabel('Compare traces by').selectOption('prefix');
     assert.match(await press(page, 'Score'), /^30 scored in .* \(q8, simd128\)\.$/);
     const said = await page.evaluate(() => /** @type {any} */ (globalThis).said);
-    assert.ok(said.some((/** @type {string} */ text) => /^Fetching the model: \d+\.\d of 24\.0 MB$/.test(text)), said);
+    assert.ok(
+      said.some((/** @type {string} */ text) => /^Fetching the model: \d+\.\d of 24\.0 MB$/.test(text)),
+      said,
+    );
     assert.equal(ofModel(), 2);
     await page.reload();
     await press(page, 'Read examples');
@@ -297,7 +307,8 @@ try {
     writeFileSync(file, lines.join('\n'));
     const { page, faults, context } = await openTry();
     await page.evaluate(() => {
-      const kept = (/** @type {any} */ (globalThis).kept = { longest: 0, last: performance.now() });
+      const kept = { longest: 0, last: performance.now() };
+      Object.assign(globalThis, { kept });
       setInterval(() => {
         const now = performance.now();
         kept.longest = Math.max(kept.longest, now - kept.last);
@@ -307,7 +318,9 @@ try {
     const spent = [];
     const step = async (/** @type {string} */ name, /** @type {() => Promise<string>} */ work) => {
       const start = performance.now();
-      await page.evaluate(() => Object.assign(/** @type {any} */ (globalThis).kept, { longest: 0, last: performance.now() }));
+      await page.evaluate(() =>
+        Object.assign(/** @type {any} */ (globalThis).kept, { longest: 0, last: performance.now() }),
+      );
       const said = await work();
       const longest = await page.evaluate(() => /** @type {any} */ (globalThis).kept.longest);
       assert.ok(longest < BLOCKED, `${name} blocked the page for ${longest} ms`);
@@ -335,7 +348,9 @@ try {
 
   await test('garbage is refused with a reason, and does no harm', async () => {
     const { page, faults, context } = await openTry();
-    const hostile = makeTrace({ objective: '<img src=x onerror="console.log(1)"><script>console.log(2)</script>\u202e' });
+    const hostile = makeTrace({
+      objective: '<img src=x onerror="console.log(1)"><script>console.log(2)</script>\u202e',
+    });
     const noise = Buffer.from(Array.from({ length: 1e6 }, (_, i) => (i * 2654435761) >>> 13));
     const garbage = {
       'empty.jsonl': Buffer.from(''),

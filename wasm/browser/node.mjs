@@ -24,7 +24,9 @@ const isSharedArrayBuffer = (value) =>
   lengthOfShared !== undefined && isOne(value, (it) => lengthOfShared.call(it));
 
 /** The kinds of boxed primitives, by what only they can do. */
-const UNBOXED = [Boolean, Number, String, Symbol, BigInt].map(({ prototype }) => prototype.valueOf);
+const UNBOXED = [Boolean, Number, String, Symbol, BigInt].map(
+  ({ prototype }) => /** @type {() => unknown} */ (prototype.valueOf),
+);
 
 /** `types` of `node:util`: an object of another page is one too. */
 export const types = {
