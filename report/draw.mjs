@@ -15,8 +15,9 @@ import { tracesSection } from './traces.mjs';
  * The elements of a report.
  *
  * @param {import('./data.js').Report} report
+ * @param {'main' | 'div'} [part] the element of the sections: a page has one `main`
  */
-export function drawReport(report) {
+export function drawReport(report, part = 'main') {
   const threshold = makeThreshold(report);
   const sections = [
     chosenSection(report),
@@ -27,5 +28,5 @@ export function drawReport(report) {
     tracesSection(report),
     errorsSection(report),
   ];
-  return [...header(report, threshold), element('main', {}, sections), footer(report)];
+  return [...header(report, threshold), element(part, {}, sections), footer(report)];
 }

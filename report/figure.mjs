@@ -42,5 +42,7 @@ export function chart(label, options) {
   });
   made.setAttribute('role', 'img');
   made.setAttribute('aria-label', label);
+  // The library names the groups of marks too, and only what has a role may have a name.
+  for (const group of made.querySelectorAll('g[aria-label]')) group.setAttribute('role', 'group');
   return made;
 }

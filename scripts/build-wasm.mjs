@@ -28,9 +28,6 @@ import { run } from './setup.mjs';
 
 const TARGET = 'wasm32-wasip1';
 const output = path.join(root, 'npm', 'wasm32');
-/** The page to try it, which can be served from any folder. */
-const page = path.join(root, 'dist', 'try');
-
 /** What WebAssembly engines have had since 2021 or longer, and what makes the difference: vectors. */
 const FEATURES = [
   '--enable-simd',
@@ -120,17 +117,47 @@ function buildAddon() {
   ]);
 }
 
+/** @type {import('esbuild').BuildOptions} */
+const common = {
+  absWorkingDir: root,
+  bundle: true,
+  minify: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+};
+
+/** The options of esbuild for a bundle in a browser. */
+const browser = /** @type {const} */ ({
+  ...common,
+  platform: 'browser',
+  target: 'es2022',
+  format: 'esm',
+});
+
+/**
+ * Bundles a program for a browser that has the package in it.
+ *
+ * @param {import('esbuild').BuildOptions & { define?: Record<string, string> }} options
+ * @returns {Promise<string[]>} the files that are in it
+ */
+export async function bundleWithPackage({ define, ...options }) {
+  const { metafile } = await build({
+    ...browser,
+    inject: ['wasm/browser/globals.mjs'],
+    define: { __dirname: '""', __filename: '""', ...define },
+    plugins: [changedEmnapi, withoutNode],
+    // The models of npm are looked for in a `try`.
+    external: ['@knowledgepulse/*'],
+    logOverride: { 'require-resolve-not-external': 'silent' },
+    ...options,
+    metafile: true,
+  });
+  return Object.keys(metafile.inputs);
+}
+
 async function bundle() {
   /** @type {import('esbuild').BuildOptions} */
-  const common = {
-    absWorkingDir: root,
-    bundle: true,
-    minify: true,
-    legalComments: 'none',
-    plugins: [changedEmnapi],
-  };
-  /** @type {import('esbuild').BuildOptions} */
-  const node = { ...common, platform: 'node', target: 'node20', format: 'cjs', logLevel: 'warning' };
+  const node = { ...common, plugins: [changedEmnapi], platform: 'node', target: 'node20', format: 'cjs' };
   await build({
     ...node,
     entryPoints: ['wasm/node.mjs'],
@@ -138,43 +165,19 @@ async function bundle() {
     footer: { js: 'module.exports = module.exports.default;' },
   });
   await build({ ...node, entryPoints: ['wasm/node-worker.mjs'], outfile: 'npm/wasm32/node-worker.cjs' });
-  /** @type {import('esbuild').BuildOptions} */
-  const browser = { ...common, platform: 'browser', target: 'es2022', format: 'esm', logLevel: 'warning' };
-  /** @type {import('esbuild').BuildOptions} */
-  const withPackage = {
-    ...browser,
-    inject: ['wasm/browser/globals.mjs'],
-    define: { __dirname: '""', __filename: '""' },
-    plugins: [changedEmnapi, withoutNode],
-    // The models of npm are looked for in a `try`.
-    external: ['@knowledgepulse/*'],
-    logOverride: { 'require-resolve-not-external': 'silent' },
-  };
-  const packaged = {
-    ...withPackage,
+  const files = await bundleWithPackage({
     entryPoints: ['wasm/browser/main.mjs'],
     outfile: 'npm/wasm32/browser.js',
-  };
-  const { metafile } = await build({ ...packaged, metafile: true });
+  });
   // The other bundles of the package have no more.
-  const licences = notices('the JavaScript of @knowledgepulse/native-wasm32', Object.keys(metafile.inputs));
+  const licences = notices('the JavaScript of @knowledgepulse/native-wasm32', files);
   writeFileSync(path.join(output, 'javascript.licenses.txt'), licences);
   await build({
     ...browser,
+    plugins: [changedEmnapi],
     entryPoints: ['wasm/browser/worker.mjs'],
     outfile: 'npm/wasm32/browser-worker.js',
   });
-  const ofPage = { ...withPackage, entryPoints: ['wasm/page/main.mjs'], outfile: 'dist/try/page.js' };
-  const { metafile: inPage } = await build({ ...ofPage, metafile: true });
-  writeFileSync(
-    path.join(page, 'page.licenses.txt'),
-    notices('the page to try @knowledgepulse/native', Object.keys(inPage.inputs)),
-  );
-  await build({ ...browser, entryPoints: ['wasm/page/page.css'], outfile: 'dist/try/page.css' });
-  copyFileSync(path.join(root, 'wasm', 'page', 'page.html'), path.join(page, 'index.html'));
-  for (const name of ['browser-worker.js', 'knowledgepulse.wasm']) {
-    copyFileSync(path.join(output, name), path.join(page, name));
-  }
 }
 
 /**

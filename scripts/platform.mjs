@@ -16,6 +16,7 @@ const { systemLibc } = libc;
  * @property {string} version
  * @property {string} license
  * @property {string[]} files
+ * @property {{ url: string }} repository
  * @property {{ targets: string[] }} napi only in that of the main package
  * @property {Record<string, string>} [scripts]
  * @property {Record<string, string>} [devDependencies]

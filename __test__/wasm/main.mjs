@@ -14,14 +14,10 @@ import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 const { findChromium, launchChromium } = require('../support/browser.js');
-const { makeTrace } = require('../support/make-trace.js');
 const { readTraces, root, sharedTraces } = require('../support/paths.js');
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const MODELS = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
-
-/** How long a page may take, in milliseconds. */
-const PATIENCE = 300_000;
 
 /** In single precision; int8 is the same to the bit. */
 const TOLERANCE = 1e-6;
@@ -211,18 +207,13 @@ function checkReplacement({ before, failures, others, after }) {
   assert.deepEqual(after, before);
 }
 
-/** Serves the package, the tests, the page and the models, without headers that isolate a page. */
+/** Serves the package, the tests and the models, without headers that isolate a page. */
 const server = createServer(async (request, response) => {
-  const asked = new URL(request.url ?? '/', 'http://localhost').pathname;
-  // The page to try it, in a folder of any name: one with a model in it, and one without.
-  const pathname = asked
-    .replace(/^\/some\/folder\/model\//, `/npm/${MODELS.q8}/`)
-    .replace(/^\/(some|bare)\/folder\//, '/dist/try/');
+  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
   try {
     const body =
       pathname === '/' ? '<!doctype html><title>test</title>' : await readFile(path.join(root, pathname));
     const types = {
-      '.css': 'text/css',
       '.js': 'text/javascript',
       '.mjs': 'text/javascript',
       '.wasm': 'application/wasm',
@@ -243,20 +234,6 @@ if (!chromium) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
   const browser = await launchChromium(chromium);
-
-  /** Opens the page to try it, in one of the folders of the server; `faults` are all that it must not do. @param {string} folder */
-  const openTry = async (folder) => {
-    const page = await browser.newPage({ viewport: { width: 1000, height: 1400 } });
-    /** @type {string[]} */
-    const faults = [];
-    page.on('pageerror', (error) => faults.push(String(error)));
-    page.on('console', (message) => faults.push(message.text()));
-    page.on('request', (request) => {
-      if (!request.url().startsWith(`http://127.0.0.1:${port}/${folder}/folder/`)) faults.push(request.url());
-    });
-    await page.goto(`http://127.0.0.1:${port}/${folder}/folder/index.html`);
-    return { page, faults };
-  };
 
   try {
     for (const dtype of /** @type {const} */ (['fp32', 'q8'])) {
@@ -287,131 +264,10 @@ if (!chromium) {
       checkReplacement(await page.evaluate(replacementInPage, MODELS.q8));
       await page.close();
     });
-    await test('the page to try it scores with the model beside it', async () => {
-      const { page, faults } = await openTry('some');
-      // Real ones, where there are any; the last line is none.
-      const { file } = files[files.length - 1];
-      const traces = readTraces(file).slice(0, 4);
-      const state = await scoreInPage(page, [...traces, { no: 'trace' }]);
-      assert.match(state, /^4 scored in .* \(q8, simd128\)\.$/);
-      const shown = await textOf(page, '#report');
-      for (const score of onNode('q8', { file, count: 4 }, IN_WASM).scores.slice(0, 4))
-        assert.ok(shown.includes(score.toFixed(2)), `${score} in ${shown}`);
-      assert.match(shown, /Nearest neighbours/);
-      assert.match(shown, /1 line could not be scored/);
-      assert.deepEqual(faults, []);
-      const picture = process.env.KNOWLEDGEPULSE_PICTURE;
-      if (picture) await page.screenshot({ path: picture });
-      await page.close();
-    });
-
-    await test('the page to try it scores without a model, and with one that is opened then', async () => {
-      const { page } = await openTry('bare');
-      const traces = readTraces(examples).slice(0, 4);
-      assert.match(
-        await scoreInPage(page, traces),
-        /^4 scored in .* \(without a model, so novelty is 0\.5\)\.$/,
-      );
-      await openModel(page, ['model.safetensors']);
-      assert.match(await textOf(page, '#state'), /^A model is two files/);
-      await openModel(page, ['model.safetensors', 'tokenizer.json']);
-      const opened = page.getByText('The model is open (q8, simd128). Choose Score to use it.');
-      await opened.waitFor({ timeout: PATIENCE });
-      assert.match(await scoreInPage(page, traces), /^4 scored in .* \(q8, simd128\)\.$/);
-      const shown = await textOf(page, '#report');
-      for (const score of onNode('q8', { file: examples, count: 20 }, IN_WASM).scores.slice(0, 4))
-        assert.ok(shown.includes(score.toFixed(2)), `${score} in ${shown}`);
-      await openModel(page, ['model.safetensors', 'tokenizer.json']);
-      await page.getByText(/^A model was opened already/).waitFor({ timeout: PATIENCE });
-      await page.close();
-    });
-
-    await test('the page to try it says why a model cannot be used', async () => {
-      const { page } = await openTry('bare');
-      const damaged = { name: 'model.safetensors', mimeType: '', buffer: Buffer.from('not a model') };
-      const tokenizer = { name: 'tokenizer.json', mimeType: '', buffer: Buffer.from('{}') };
-      await page.getByLabel('Open a model…').setInputFiles([damaged, tokenizer]);
-      await page.getByText(/^The model cannot be used: .+/).waitFor({ timeout: PATIENCE });
-      const state = await scoreInPage(page, readTraces(examples).slice(0, 4));
-      assert.match(state, /^4 scored in .* \(without a model, so novelty is 0\.5: .+\)\.$/);
-      await page.close();
-    });
-
-    await test('the page to try it names the nearest neighbours of the first of 1,010 traces', async () => {
-      const { page } = await openTry('bare');
-      const count = 1010;
-      // The n-th from the beginning and the n-th from the end share words with each other alone.
-      const traces = Array.from({ length: count }, (_, i) => {
-        const pair = Math.min(i, count - 1 - i);
-        const objective = `trace ${i} of ${Array.from({ length: 20 }, (_, j) => `word${pair}x${j}`).join(' ')}`;
-        return makeTrace({ objective });
-      });
-      assert.match(await scoreInPage(page, traces), /^1010 scored /);
-      const rows = await page.locator('section[aria-labelledby=nearest-neighbours] tbody tr').all();
-      assert.equal(rows.length, 20);
-      for (const [i, row] of rows.entries()) {
-        assert.match(
-          (await row.locator('th').textContent()) ?? '',
-          new RegExp(`^${i + 1}\\. trace ${i} of `),
-        );
-        const twin = count - 1 - i;
-        const [nearest] = await row.locator('td bdi').allTextContents();
-        assert.match(nearest, new RegExp(`^${twin + 1}\\. trace ${twin} of `));
-      }
-      await page.close();
-    });
-
-    await test('the page to try it keeps nothing of a report but its colours when it draws the next', async () => {
-      const { page } = await openTry('bare');
-      const traces = readTraces(examples).slice(0, 20);
-      const client = await page.context().newCDPSession(page);
-      const held = async () => {
-        assert.match(await scoreInPage(page, traces), /^20 scored /);
-        await page.getByLabel('Move the threshold').fill('0.7');
-        await client.send('HeapProfiler.collectGarbage');
-        const { nodes, jsEventListeners } = await client.send('Memory.getDOMCounters');
-        return { nodes, jsEventListeners };
-      };
-      await held();
-      await page.getByLabel('Dark').check();
-      const before = await held();
-      assert.equal(await page.getByLabel('Dark').isChecked(), true);
-      for (let i = 0; i < 4; i++) await held();
-      const after = await held();
-      // A report has more than a thousand nodes and ten listeners.
-      assert.ok(after.nodes < before.nodes + 500, `${before.nodes} nodes have become ${after.nodes}`);
-      assert.ok(
-        after.jsEventListeners < before.jsEventListeners + 5,
-        `${before.jsEventListeners} listeners have become ${after.jsEventListeners}`,
-      );
-      await page.close();
-      return `${after.nodes} nodes, ${after.jsEventListeners} listeners`;
-    });
   } finally {
     await browser.close();
     server.close();
   }
-}
-
-/** @param {import('playwright-core').Page} page @param {string} selector */
-async function textOf(page, selector) {
-  return (await page.locator(selector).textContent()) ?? '';
-}
-
-/** Scores traces in the page to try it; returns what it says then. @param {import('playwright-core').Page} page @param {unknown[]} traces */
-async function scoreInPage(page, traces) {
-  await page.getByRole('textbox').fill(traces.map((trace) => JSON.stringify(trace)).join('\n'));
-  await page.getByRole('button', { name: 'Score' }).click();
-  // Generous, because it is no measurement.
-  const end = page.locator('button:enabled', { hasText: 'Score' });
-  await end.waitFor({ timeout: PATIENCE });
-  return textOf(page, '#state');
-}
-
-/** Opens files of a model in the page to try it. @param {import('playwright-core').Page} page @param {string[]} names */
-async function openModel(page, names) {
-  const paths = names.map((name) => path.join(root, 'npm', MODELS.q8, name));
-  await page.getByLabel('Open a model…').setInputFiles(paths);
 }
 
 /** @param {{ traces: any[], model: string }} given */

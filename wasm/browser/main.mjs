@@ -51,4 +51,5 @@ export const {
   evaluateValue,
   evaluateValues,
   explain,
+  select,
 } = api;

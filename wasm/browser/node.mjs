@@ -23,13 +23,22 @@ const lengthOfShared =
 const isSharedArrayBuffer = (value) =>
   lengthOfShared !== undefined && isOne(value, (it) => lengthOfShared.call(it));
 
+/** The kinds of boxed primitives, by what only they can do. */
+const UNBOXED = [Boolean, Number, String, Symbol, BigInt].map(
+  ({ prototype }) => /** @type {() => unknown} */ (prototype.valueOf),
+);
+
 /** `types` of `node:util`: an object of another page is one too. */
 export const types = {
   isAnyArrayBuffer: (/** @type {unknown} */ value) =>
     isSharedArrayBuffer(value) || isOne(value, (it) => lengthOfBuffer.call(it)),
+  isBoxedPrimitive: (/** @type {unknown} */ value) =>
+    value !== null && typeof value === 'object' && UNBOXED.some((of) => isOne(value, (it) => of.call(it))),
   isFloat32Array: (/** @type {unknown} */ value) => kindOfView.call(value) === 'Float32Array',
   isFloat64Array: (/** @type {unknown} */ value) => kindOfView.call(value) === 'Float64Array',
   isMap: (/** @type {unknown} */ value) => isOne(value, (it) => Map.prototype.has.call(it, undefined)),
+  isPromise: (/** @type {unknown} */ value) => Object.prototype.toString.call(value) === '[object Promise]',
+  isSet: (/** @type {unknown} */ value) => isOne(value, (it) => Set.prototype.has.call(it, undefined)),
   isSharedArrayBuffer,
 };
 

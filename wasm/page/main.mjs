@@ -1,308 +1,469 @@
-// The page to try the package: traces in, scores out. Everything is computed here.
+// The page to try the package: files of agents in, a set that may be shared out. A worker holds the traces and does the work.
 
-import { element, foreign, section, table } from '../../report/dom.mjs';
+import { element, finding, foreign, more, section, table } from '../../report/dom.mjs';
 import { drawReport } from '../../report/draw.mjs';
-import { decimal } from '../../report/format.mjs';
-import { configureEmbedder, embedderStatus, Scorer, TraceMemory } from '../browser/main.mjs';
+import { count, decimal, integer, percent } from '../../report/format.mjs';
 
-const loader = require('../../lib/loader.js');
-const { version } = require('../../package.json');
+/** @typedef {import('./worker.mjs').Tasks} Tasks */
+/** @typedef {import('./worker.mjs').Progress} Progress */
 
-/** @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace */
-/** @typedef {{ line: number, value?: ReasoningTrace, error?: string }} Entry */
-/** @typedef {import('../../index.js').ScoreBreakdown} ScoreBreakdown */
-/** @typedef {import('../../index.js').EmbedderStatus} EmbedderStatus */
-
-/** Where the files of a model may lie beside the page, and how they are called. */
-const MODEL = 'model/';
-const WEIGHTS = 'model.safetensors';
-const TOKENIZER = 'tokenizer.json';
-
-/** How similar traces are looked for: these many, for these many traces. */
-const NEIGHBOURS = 3;
+/** How many traces are listed before the reader asks for more. */
 const LISTED = 20;
-/** What is shown of a trace. */
-const EXCERPT = 120;
 
-const partOf = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const worker = new Worker(new URL('./page-worker.js', import.meta.url), { type: 'module' });
+/** @type {Map<number, { resolve: (value: any) => void, reject: (error: Error) => void }>} */
+const waiting = new Map();
+let asked = 0;
 
-const input = element('textarea', {
-  rows: '8',
-  spellcheck: 'false',
-  'aria-label': 'Traces',
-  placeholder: 'Traces as JSON: one, an array of them, or one a line. Files can be dropped here.',
+/** @type {Promise<void>} */
+const started = new Promise((resolve, reject) => {
+  worker.onmessage = ({ data: { ready, number, progress, value, error } }) => {
+    if (ready) return resolve();
+    if (progress) return showProgress(progress);
+    const call = waiting.get(number);
+    waiting.delete(number);
+    if (error === undefined) call?.resolve(value);
+    else call?.reject(new Error(error));
+  };
+  worker.onerror = ({ message }) => {
+    const error = new Error(`the worker has ended: ${message ?? 'its program could not be loaded'}`);
+    reject(error);
+    for (const call of waiting.values()) call.reject(error);
+    waiting.clear();
+  };
 });
-const state = element('p', { id: 'state', role: 'status' }, '');
-const button = element('button', { type: 'button', click: () => score() }, 'Score');
-const traceFiles = picker('Open traces…', '.json,.jsonl,.ndjson', readTraces);
-const modelFiles = picker('Open a model…', '.safetensors,.json', readModel);
+started.catch((error) => say(`This page does not work here: ${error.message}. Load it again.`));
 
 /**
- * The status of the embedder; undefined while no model has been found or opened.
+ * Asks the worker for something.
  *
- * @type {Promise<EmbedderStatus | undefined>}
+ * @template {keyof Tasks} Name
+ * @param {Name} name
+ * @param {Parameters<Tasks[Name]>[0]} given
+ * @returns {Promise<Awaited<ReturnType<Tasks[Name]>>>}
  */
-let embedder = Promise.resolve(undefined);
-
-partOf('try').append(
-  element('h1', {}, 'Score traces'),
-  element(
-    'p',
-    {},
-    'Scores, and what they are made of, computed in this page by @knowledgepulse/native in WebAssembly. Nothing leaves the browser.',
-  ),
-  input,
-  element('p', { class: 'actions' }, button, traceFiles, modelFiles),
-  state,
-);
-for (const name of ['dragover', 'drop']) addEventListener(name, (event) => event.preventDefault());
-addEventListener('drop', ({ dataTransfer }) => readFiles([...(dataTransfer?.files ?? [])]));
-say('Drop traces, or paste them, and choose Score.');
-
-/**
- * A button that opens files.
- *
- * @param {string} label
- * @param {string} accept
- * @param {(files: File[]) => void} open
- */
-function picker(label, accept, open) {
-  const field = element('input', {
-    type: 'file',
-    multiple: true,
-    accept,
-    'aria-label': label,
-    change: () => {
-      const files = [...(field.files ?? [])];
-      // Otherwise the same files could not be opened again.
-      field.value = '';
-      open(files);
-    },
-  });
-  return element('label', { class: 'picker' }, `${label} `, field);
+function ask(name, given) {
+  const number = asked++;
+  return started.then(
+    () =>
+      new Promise((resolve, reject) => {
+        waiting.set(number, { resolve, reject });
+        worker.postMessage({ number, name, given });
+      }),
+  );
 }
+
+const state = element('p', { id: 'state', role: 'status' });
+const bar = element('progress', { 'aria-label': 'Progress', hidden: true });
+const stop = action('Stop', () => worker.postMessage({ name: 'stop' }));
+stop.hidden = true;
+let isBusy = false;
 
 /** @param {string} text */
 function say(text) {
   state.textContent = text;
 }
 
-/** @param {File[]} files */
-function readFiles(files) {
-  return files.some(({ name }) => name.endsWith('.safetensors')) ? readModel(files) : readTraces(files);
-}
-
-/** @param {File[]} files */
-async function readTraces(files) {
-  const texts = await Promise.all(files.map((file) => file.text()));
-  input.value = texts.map((text) => text.trimEnd()).join('\n');
-  await score();
-}
-
-/** @param {File[]} files */
-async function readModel(files) {
-  const weights = files.find(({ name }) => name.endsWith('.safetensors'));
-  const tokenizer = files.find(({ name }) => name === TOKENIZER);
-  if (weights === undefined || tokenizer === undefined) {
-    say(`A model is two files, which are opened together: ${WEIGHTS} and ${TOKENIZER}.`);
-    return;
-  }
-  if (await embedder) {
-    say('A model was opened already. To take another one, load the page again.');
-    return;
-  }
-  say('Opening the model…');
-  try {
-    const status = await takeModel(() => Promise.all([weights.arrayBuffer(), tokenizer.arrayBuffer()]));
-    say(
-      status.available
-        ? `The model is open (${status.dtype}, ${status.kernel}). Choose Score to use it.`
-        : `The model cannot be used: ${status.reason}. To take another one, load the page again.`,
-    );
-  } catch (error) {
-    say(`The model cannot be opened: ${/** @type {Error} */ (error).message}`);
-  }
-}
-
-/** The model beside the page. Rejects if there is none. */
-function modelBeside() {
-  return takeModel(() => Promise.all([fetchBytes(WEIGHTS), fetchBytes(TOKENIZER)]));
-}
-
-/** @param {string} name */
-async function fetchBytes(name) {
-  const response = await fetch(MODEL + name);
-  if (!response.ok) throw new Error(`${MODEL}${name}: ${response.status}`);
-  return response.arrayBuffer();
+/** @param {Progress} progress */
+function showProgress({ done, total, unit, doing }) {
+  bar.hidden = false;
+  bar.max = Math.max(total, 1);
+  bar.value = done;
+  const megabytes = (/** @type {number} */ bytes) => (bytes / 1e6).toFixed(1);
+  say(
+    unit === 'bytes'
+      ? `${doing}: ${megabytes(done)} of ${megabytes(total)} MB`
+      : `${doing}: ${integer(done)} of ${count(total, 'trace')}`,
+  );
 }
 
 /**
- * Configures the embedder with a model, unless it has one: that can be done once. Resolves with its status. Rejects if the model cannot
- * be read, and another one can be taken then.
+ * Runs one piece of work at a time, and says how it went.
  *
- * @param {() => Promise<ArrayBuffer[]>} read
- * @returns {Promise<EmbedderStatus>}
+ * @param {() => Promise<string>} work returns what is said in the end
+ * @param {boolean} [canStop]
  */
-function takeModel(read) {
-  const taken = embedder.then(async (status) => {
-    if (status !== undefined) return status;
-    const [weights, tokenizer] = (await read()).map((bytes) => new Uint8Array(bytes));
-    configureEmbedder({ model: { weights, tokenizer } });
-    return embedderStatus();
-  });
-  embedder = taken.catch(() => undefined);
-  return taken;
-}
-
-/**
- * The traces in a text: one JSON value, or one a line. An array is as many as it has elements.
- *
- * @param {string} text
- * @returns {Entry[]}
- */
-function tracesIn(text) {
-  const whole = parsed(text, 1);
-  if (!whole.some(({ error }) => error)) return whole;
-  return text.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : parsed(line, index + 1)));
-}
-
-/**
- * @param {string} text
- * @param {number} line
- * @returns {Entry[]}
- */
-function parsed(text, line) {
+async function run(work, canStop = false) {
+  if (isBusy) return;
+  isBusy = true;
+  stop.hidden = !canStop;
+  document.body.setAttribute('aria-busy', 'true');
   try {
-    const value = JSON.parse(text);
-    return (Array.isArray(value) ? value : [value]).map((value) => ({ line, value }));
+    say(await work());
   } catch (error) {
-    return [{ line, error: /** @type {Error} */ (error).message }];
-  }
-}
-
-async function score() {
-  const text = input.value.trim();
-  if (text === '') return say('There are no traces yet.');
-  button.disabled = true;
-  try {
-    say('Looking for a model…');
-    const status = await modelBeside().catch((error) => console.info(`no model: ${error.message}`));
-    const begun = performance.now();
-    const { entries, described } = await scoreAll(tracesIn(text), status?.available ? status : undefined);
-    const seconds = (performance.now() - begun) / 1000;
-    partOf('report').replaceChildren(...drawReport(figuresOf(described, seconds)), await neighbours(entries));
-    say(`${entries.length} scored in ${seconds.toFixed(2)} s (${computedBy(status)}).`);
-  } catch (error) {
-    say(`Something went wrong: ${/** @type {Error} */ (error).message}`);
-    throw error;
+    say(`That did not work: ${/** @type {Error} */ (error).message}.`);
   } finally {
-    button.disabled = false;
+    isBusy = false;
+    stop.hidden = true;
+    bar.hidden = true;
+    document.body.setAttribute('aria-busy', 'false');
   }
 }
 
-/** What the scores rest on, in words. @param {EmbedderStatus | void} status */
-function computedBy(status) {
-  if (!status) return 'without a model, so novelty is 0.5';
-  if (!status.available) return `without a model, so novelty is 0.5: ${status.reason}`;
-  return `${status.dtype}, ${status.kernel}`;
+/** @param {string} label @param {() => void} click */
+function action(label, click) {
+  return element('button', { type: 'button', click }, label);
 }
 
 /**
- * @param {Entry[]} entries
- * @param {EmbedderStatus | undefined} embedder undefined scores without one
- */
-async function scoreAll(entries, embedder) {
-  const source = 'the page';
-  /** @type {object[]} */
-  const described = [
-    { threshold: 0.5, sources: [source], novelty: 'prefix', dtype: embedder?.dtype ?? null, version },
-  ];
-  // Without a model the embedder is left alone, so that a model can still be opened.
-  const scorer = new Scorer({ embedder: embedder ? 'default' : null });
-  /** @type {ReasoningTrace[]} */
-  const scored = [];
-  for (const [position, { line, value, error }] of entries.entries()) {
-    say(`Scoring ${position + 1} of ${entries.length}…`);
-    /** @type {ScoreBreakdown | undefined} */
-    let breakdown;
-    let message = error;
-    if (value !== undefined) {
-      try {
-        breakdown = await scorer.explain(value);
-      } catch (thrown) {
-        message = /** @type {Error} */ (thrown).message;
-      }
-    }
-    if (value === undefined || breakdown === undefined) {
-      described.push({ error: { source, line, message: message ?? 'it could not be scored' } });
-      continue;
-    }
-    described.push({
-      add: {
-        source,
-        line,
-        index: null,
-        format: 'trace',
-        known: { success: true, confidence: true },
-        id: value.id,
-        objective: value.task.objective,
-        domain: value.metadata.task_domain ?? 'default',
-        success: value.metadata.success,
-        breakdown,
-        kept: true,
-      },
-    });
-    scored.push(value);
-  }
-  return { entries: scored, described };
-}
-
-/**
- * The figures that the report draws.
+ * A field with its name before it.
  *
- * @param {object[]} described a run, but for its end, as the addon reads it
- * @param {number} seconds
- * @returns {import('../../report/data.js').Report}
+ * @param {string} name
+ * @param {HTMLElement} field
  */
-function figuresOf(described, seconds) {
-  const run = { finishedAt: new Date().toISOString(), seconds, interrupted: false };
-  const records = [...described, { run }];
-  return JSON.parse(loader.addon.reportFigures(records.map((record) => JSON.stringify(record)).join('\n')));
+function labelled(name, field) {
+  return element('label', {}, `${name} `, field);
 }
 
-/** The most similar traces of the first ones, by their words. @param {ReasoningTrace[]} traces */
-async function neighbours(traces) {
-  // It must not forget any: the index of a neighbour is its place in the memory.
-  const memory = new TraceMemory({ maxElements: traces.length });
-  for (const trace of traces) await memory.add(trace);
-  const rows = [];
-  for (const [index, trace] of traces.slice(0, LISTED).entries()) {
-    const found = await memory.nearest(trace, NEIGHBOURS + 1);
-    rows.push({
-      index,
-      nearest: found.filter((neighbour) => neighbour.index !== index).slice(0, NEIGHBOURS),
-    });
-  }
-  const nameOf = (/** @type {number} */ index) => {
-    const { id, task } = traces[index];
-    return foreign(`${index + 1}. ${(task.objective || id || '').slice(0, EXCERPT)}`);
-  };
-  return section(
-    'Nearest neighbours',
-    table(
-      'The most similar traces, by the words they share',
-      [
-        { title: 'Trace', wide: true, cell: ({ index }) => nameOf(index) },
-        {
-          title: 'Most similar',
-          wide: true,
-          cell: ({ nearest }) =>
-            nearest.map(({ index, similarity }) =>
-              element('div', {}, `${decimal(similarity)} `, nameOf(index)),
-            ),
-        },
-      ],
-      rows,
+/** @param {Array<[value: string, title: string]>} options */
+function choice(options) {
+  return element(
+    'select',
+    {},
+    options.map(([value, title]) => element('option', { value }, title)),
+  );
+}
+
+/* The parts of the page */
+
+const picker = element('input', {
+  type: 'file',
+  multiple: true,
+  change: () => {
+    const files = [...(picker.files ?? [])];
+    // Otherwise the same files could not be opened again.
+    picker.value = '';
+    read(files);
+  },
+});
+const pasted = element('textarea', { rows: '5', spellcheck: 'false', 'aria-label': 'Traces as text' });
+const level = choice([
+  ['aggregated', 'Secrets and personal data'],
+  ['private', 'Secrets alone'],
+  ['none', 'Nothing'],
+]);
+const strict = element('input', { type: 'checkbox', checked: true });
+const method = choice([
+  ['lexical', 'their words'],
+  ['prefix', 'their meaning, with a model of 24 MB that is fetched once'],
+]);
+const wanted = element('input', { type: 'text', value: '10%', size: '6', spellcheck: 'false' });
+const listOfTraces = element('div');
+const listOfChanges = element('div');
+const report = element('div', { id: 'report' });
+const listOfChosen = element('div');
+const saveChosen = action('Save the chosen traces', () => save('chosen'));
+saveChosen.hidden = true;
+const later = element(
+  'div',
+  { hidden: true },
+  section(
+    'Clean',
+    finding(
+      'What is replaced is shown first. Patterns cannot know every secret: read what you share. ',
+      element('a', { href: '../docs/cleaning.html' }, 'What is found'),
+    ),
+    element(
+      'p',
+      { class: 'actions' },
+      labelled('Replace', level),
+      element('label', {}, strict, ' strictly'),
+      action('Clean', clean),
+    ),
+    listOfChanges,
+  ),
+  section(
+    'Score',
+    element('p', { class: 'actions' }, labelled('Compare traces by', method), action('Score', score)),
+  ),
+  section(
+    'Select',
+    finding(
+      'A set that stands for all traces. ',
+      element('a', { href: '../docs/select.html' }, 'How it is chosen'),
+    ),
+    element(
+      'p',
+      { class: 'actions' },
+      labelled('Number or percentage', wanted),
+      action('Select', selectTraces),
+    ),
+    listOfChosen,
+  ),
+  section(
+    'Save',
+    element(
+      'p',
+      { class: 'actions' },
+      saveChosen,
+      action('Save all traces', () => save('all')),
+    ),
+  ),
+  report,
+);
+
+/** @type {HTMLElement} */ (document.getElementById('try')).append(
+  element('h1', {}, 'Try it'),
+  element(
+    'p',
+    { class: 'about' },
+    'Reads the logs of agents, cleans and scores them, and chooses what is worth sharing. Everything is computed in this page; nothing leaves the browser. ',
+    element('a', { href: '../docs/formats.html' }, 'Formats'),
+  ),
+  section(
+    'Read',
+    finding('Drop files anywhere on the page, open them, or paste their text.'),
+    element('p', { class: 'actions' }, labelled('Open files', picker), action('Read examples', readExamples)),
+    more(
+      'Paste text',
+      pasted,
+      element(
+        'p',
+        { class: 'actions' },
+        action('Read the text', () => read([new File([pasted.value], 'pasted')])),
+      ),
+    ),
+    listOfTraces,
+  ),
+  later,
+  element('div', { class: 'state' }, state, bar, stop),
+);
+for (const name of ['dragover', 'drop']) addEventListener(name, (event) => event.preventDefault());
+addEventListener('drop', ({ dataTransfer }) => read([...(dataTransfer?.files ?? [])]));
+say('There are no traces yet.');
+
+/** @param {File[]} files */
+function read(files) {
+  if (files.length > 0) run(() => readAll(files), true);
+}
+
+function readExamples() {
+  run(async () => {
+    const response = await fetch('examples.jsonl');
+    if (!response.ok) throw new Error(`the examples cannot be fetched: ${response.status}`);
+    return readAll([new File([await response.blob()], 'examples.jsonl')]);
+  }, true);
+}
+
+/** @param {File[]} files */
+async function readAll(files) {
+  say('Reading…');
+  const { count: total, errors, errorCount } = await ask('read', { files });
+  forget();
+  later.hidden = total === 0;
+  const traces = await listing(total, async (from) =>
+    (await ask('list', { from, count: LISTED })).map(({ index, name, place, format, steps }) =>
+      foldable([foreign(name)], `${format}, ${count(steps, 'step')}`, async () =>
+        stepsOf(await ask('open', { index }), place),
+      ),
     ),
   );
+  const unread = table(
+    `${count(errorCount, 'record')} could not be read`,
+    [
+      { title: 'Where', cell: ({ file, line }) => [foreign(file), ` line ${line}`] },
+      { title: 'Why', wide: true, cell: ({ message }) => foreign(message) },
+    ],
+    errors,
+  );
+  listOfTraces.replaceChildren(
+    traces,
+    ...(errorCount === 0 ? [] : [unread]),
+    action('Start over', startOver),
+  );
+  const bad = errorCount === 0 ? '' : `, ${count(errorCount, 'record')} could not be read`;
+  return `${count(total, 'trace')} read${bad}.`;
+}
+
+function startOver() {
+  run(async () => {
+    await ask('clear', undefined);
+    forget();
+    listOfTraces.replaceChildren();
+    later.hidden = true;
+    picker.focus();
+    return 'There are no traces yet.';
+  });
+}
+
+/** Removes what was computed of other traces. */
+function forget() {
+  for (const part of [listOfChanges, report, listOfChosen]) part.replaceChildren();
+  saveChosen.hidden = true;
+}
+
+function clean() {
+  run(async () => {
+    const given = /** @type {Parameters<Tasks['clean']>[0]} */ ({
+      level: level.value,
+      strict: strict.checked,
+    });
+    const { redactions, changed, stopped } = await ask('clean', given);
+    forget();
+    if (stopped) return 'Cleaning was stopped: the traces are as they were.';
+    if (given.level === 'none') return 'The traces are as they were read.';
+    const kinds = Object.entries(redactions).map(([type, number]) => `${integer(number)} ${type}`);
+    if (kinds.length === 0) return 'Cleaned: nothing was found.';
+    listOfChanges.replaceChildren(
+      finding(`Replaced: ${kinds.join(', ')}.`),
+      await listing(changed.length, async (from) => {
+        const indices = changed.slice(from, from + LISTED);
+        return (await ask('changes', { indices })).map((change) =>
+          foldable([foreign(change.name)], count(change.count, 'text'), async () => changesIn(change)),
+        );
+      }),
+    );
+    return `Cleaned: ${count(changed.length, 'trace')} changed.`;
+  }, true);
+}
+
+function score() {
+  run(async () => {
+    const given = /** @type {Parameters<Tasks['score']>[0]} */ ({ method: method.value });
+    const { report: figures, scored, seconds, computed } = await ask('score', given);
+    report.replaceChildren(...drawReport(figures, 'div'));
+    report.scrollIntoView();
+    return `${integer(scored)} scored in ${seconds.toFixed(2)} s (${computed}).`;
+  }, true);
+}
+
+function selectTraces() {
+  run(async () => {
+    const text = wanted.value.trim();
+    const number = /** @type {number | `${number}%`} */ (/^\d+$/.test(text) ? Number(text) : text);
+    const { explanation, total, chosen } = await ask('select', { count: number });
+    saveChosen.hidden = chosen.length === 0;
+    listOfChosen.replaceChildren(
+      finding(explanation),
+      table(
+        'The chosen traces, the most valuable first',
+        [
+          { title: 'Trace', wide: true, cell: ({ rank, name }) => [`${rank}. `, foreign(name)] },
+          { title: 'Stands for', number: true, cell: ({ standsFor }) => integer(standsFor) },
+          { title: 'Covered so far', number: true, cell: ({ covered }) => percent(covered, 1) },
+          {
+            title: 'Such as',
+            wide: true,
+            cell: ({ similar }) => similar.map((name) => element('div', {}, foreign(name))),
+          },
+        ],
+        chosen,
+      ),
+    );
+    return `${integer(chosen.length)} of ${count(total, 'trace')} chosen.`;
+  }, true);
+}
+
+/** @param {'all' | 'chosen'} which */
+function save(which) {
+  run(async () => {
+    const { file, count: number, cleaned } = await ask('save', { which });
+    const href = URL.createObjectURL(file);
+    const link = element('a', { href, download: `traces${cleaned ? '.clean' : ''}.jsonl` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+    return `${count(number, 'trace')} saved${cleaned ? '' : ', which were not cleaned'}.`;
+  });
+}
+
+/**
+ * A list that grows by a button.
+ *
+ * @param {number} total
+ * @param {(from: number) => Promise<HTMLElement[]>} itemsFrom
+ */
+async function listing(total, itemsFrom) {
+  const list = element('ol', { class: 'folds' });
+  const grow = action('', async () => {
+    const from = list.children.length;
+    list.append(...(await itemsFrom(from)).map((item) => element('li', {}, item)));
+    const left = total - list.children.length;
+    grow.hidden = left === 0;
+    grow.textContent = `Show ${integer(Math.min(left, LISTED))} more of ${integer(left)}`;
+    const first = /** @type {HTMLElement | null | undefined} */ (
+      list.children[from]?.querySelector('summary')
+    );
+    if (from > 0) first?.focus();
+  });
+  grow.click();
+  return element('div', {}, list, grow);
+}
+
+/**
+ * Something that is drawn when it is opened for the first time.
+ *
+ * @param {Node[]} title
+ * @param {string} note
+ * @param {() => Promise<Node[]>} draw
+ */
+function foldable(title, note, draw) {
+  const details = element(
+    'details',
+    {
+      toggle: async () => {
+        if (!details.open || details.children.length > 1) return;
+        const body = element('div', { class: 'fold' });
+        details.append(body);
+        body.append(...(await draw()));
+      },
+    },
+    element('summary', {}, ...title, element('span', { class: 'where' }, note)),
+  );
+  return details;
+}
+
+/** @param {Awaited<ReturnType<Tasks['open']>>} trace @param {string} place */
+function stepsOf({ known, success, confidence, leftOut, count: total, steps }, place) {
+  const outcome = known.success ? (success ? 'Succeeded' : 'Failed') : 'Success is not known';
+  const sure = Number.isFinite(confidence) ? `, confidence ${decimal(confidence)}` : '';
+  const without = Object.entries(leftOut).map(([kind, number]) => `${integer(number)} ${kind}`);
+  return [
+    element('p', { class: 'soft' }, foreign(place), `. ${outcome}${sure}.`),
+    without.length > 0 && element('p', { class: 'soft' }, `Left out: ${without.join(', ')}.`),
+    element(
+      'ol',
+      { class: 'steps' },
+      steps.map(({ type, tool, text }) =>
+        element(
+          'li',
+          {},
+          element('b', {}, foreign(type)),
+          tool !== '' && element('span', {}, ' ', foreign(tool, { class: 'mono' })),
+          element('pre', { tabindex: '0' }, foreign(text)),
+        ),
+      ),
+    ),
+    total > steps.length &&
+      element('p', { class: 'soft' }, `and ${count(total - steps.length, 'step')} more`),
+  ].filter((part) => part !== false);
+}
+
+/** @param {Awaited<ReturnType<Tasks['changes']>>[number]} change */
+function changesIn({ changes, count: total }) {
+  return [
+    ...changes.map(({ path, pieces }) =>
+      element(
+        'div',
+        { class: 'change' },
+        element('span', { class: 'where' }, foreign(path)),
+        element(
+          'pre',
+          { tabindex: '0' },
+          pieces.map((piece) =>
+            'kept' in piece
+              ? foreign(piece.kept)
+              : element(
+                  'span',
+                  {},
+                  element('del', {}, foreign(piece.gone)),
+                  element('ins', {}, piece.placeholder),
+                ),
+          ),
+        ),
+      ),
+    ),
+    ...(total > changes.length
+      ? [element('p', { class: 'soft' }, `and ${count(total - changes.length, 'text')} more`)]
+      : []),
+  ];
 }

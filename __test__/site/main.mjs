@@ -1,0 +1,412 @@
+// The site in Chromium: the documentation, and the page to try the package.
+
+import assert from 'node:assert/strict';
+import { createReadStream, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { serveSite, site } from '../../scripts/site.mjs';
+
+const require = createRequire(import.meta.url);
+const axe = require('axe-core');
+const { cleanTrace } = require('../../index.js');
+const { toTraces } = require('../../formats.js');
+const { findChromium, launchChromium } = require('../support/browser.js');
+const { makeTrace } = require('../support/make-trace.js');
+const { readTraces, root } = require('../support/paths.js');
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** How long something may take, in milliseconds. Generous, because it is no measurement. */
+const PATIENCE = 300_000;
+/** How long the page may be blocked while the worker works, in milliseconds. */
+const BLOCKED = 500;
+const MEGABYTES = 50;
+
+const examples = path.join(root, 'examples', 'traces.jsonl');
+const formats = path.join(root, '__test__', 'formats');
+
+/** Some of the tests, by a regular expression. */
+const only = new RegExp(process.argv[2] ?? '');
+
+/** @param {string} name @param {() => unknown} run */
+async function test(name, run) {
+  if (!only.test(name)) return;
+  const start = performance.now();
+  const said = await run();
+  console.log(`ok  ${name} (${((performance.now() - start) / 1000).toFixed(1)} s)${said ? `: ${said}` : ''}`);
+}
+
+const chromium = findChromium();
+if (!chromium) {
+  console.error('there is no Chromium: Debian has the package chromium, and CHROME_BIN may name another');
+  process.exit(1);
+}
+const { address, close } = await serveSite();
+const browser = await launchChromium(chromium);
+const scratch = mkdtempSync(path.join(tmpdir(), 'site-'));
+
+/**
+ * Opens a page in a profile of its own; `faults` are all that it must not do.
+ *
+ * @param {string} place
+ * @param {import('playwright-core').BrowserContextOptions} [options]
+ */
+async function open(place, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1000, height: 1400 }, ...options });
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  /** @type {string[]} */
+  const faults = [];
+  /** @type {string[]} */
+  const requests = [];
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('console', (message) => faults.push(message.text()));
+  context.on('request', (request) => {
+    const url = request.url();
+    requests.push(url);
+    if (!url.startsWith(address) && !url.startsWith(`blob:${address}`)) faults.push(url);
+  });
+  await page.goto(address + place);
+  return { page, faults, requests, context };
+}
+
+const openTry = (/** @type {import('playwright-core').BrowserContextOptions} */ options = {}) =>
+  open('try/index.html', options);
+
+/** Waits until the page has done what it was asked for; returns what it says then. @param {Page} page */
+async function settled(page) {
+  await page.locator('body[aria-busy=false]').waitFor();
+  return (await page.locator('#state').textContent()) ?? '';
+}
+
+/** @param {Page} page @param {string} name */
+async function press(page, name) {
+  await page.getByRole('button', { name, exact: true }).click();
+  return settled(page);
+}
+
+/** @param {Page} page @param {Parameters<import('playwright-core').Locator['setInputFiles']>[0]} files */
+async function readFiles(page, files) {
+  await page.getByLabel('Open files').setInputFiles(files);
+  return settled(page);
+}
+
+/** Nothing that axe-core finds, and nothing wider than the screen. @param {Page} page @param {string} where */
+async function checkPage(page, where) {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
+  const found = violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes[0].html}`);
+  assert.deepEqual(found, [], where);
+  const [width, screen] = await page.evaluate(() => [
+    document.documentElement.scrollWidth,
+    document.documentElement.clientWidth,
+  ]);
+  assert.ok(width <= screen, `${where}: ${width} px wide on a screen of ${screen}`);
+}
+
+/** Presses Tab until the element has the focus. @param {Page} page @param {import('playwright-core').Locator} target */
+async function tabTo(page, target) {
+  for (let i = 0; i < 300; i++) {
+    if (await target.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`Tab does not reach ${target}`);
+}
+
+/** @param {Page} page @param {string} name */
+async function pressByKeyboard(page, name) {
+  await tabTo(page, page.getByRole('button', { name, exact: true }));
+  await page.keyboard.press('Enter');
+  return settled(page);
+}
+
+const LOOKS = /** @type {const} */ ([
+  { name: 'light', options: { colorScheme: 'light' } },
+  { name: 'dark', options: { colorScheme: 'dark' } },
+  { name: 'narrow', options: { colorScheme: 'light', viewport: { width: 320, height: 700 } } },
+]);
+
+try {
+  for (const { name, options } of LOOKS) {
+    await test(`the documentation has no fault for axe-core, ${name}`, async () => {
+      const pages = readdirSync(site, { recursive: true, encoding: 'utf8' })
+        .map((file) => file.replaceAll(path.sep, '/'))
+        .filter((file) => file.endsWith('.html') && !file.startsWith('try/'));
+      const { page, faults, context } = await open('index.html', options);
+      for (const file of pages) {
+        await page.goto(address + file);
+        await checkPage(page, file);
+      }
+      assert.deepEqual(faults, []);
+      await context.close();
+      return `${pages.length} pages`;
+    });
+
+    await test(`the page to try it has no fault for axe-core, ${name}`, async () => {
+      const { page, faults, context } = await openTry(options);
+      await checkPage(page, 'empty');
+      assert.match(await press(page, 'Read examples'), /^30 traces read\.$/);
+      await page.locator('.folds summary').first().click();
+      await page.locator('.steps').waitFor();
+      const secret = { name: 'secret.jsonl', mimeType: '', buffer: Buffer.from('no trace\n') };
+      assert.match(await readFiles(page, secret), /^30 traces read, 1 record could not be read\.$/);
+      assert.match(await press(page, 'Clean'), /^Cleaned: /);
+      await page.locator('.folds').nth(1).locator('summary').first().click();
+      await page.locator('del').first().waitFor();
+      assert.match(await press(page, 'Select'), /^3 of 30 traces chosen\.$/);
+      assert.match(await press(page, 'Score'), /^30 scored in .* \(by words\)\.$/);
+      await checkPage(page, 'in use');
+      assert.deepEqual(faults, []);
+      const picture = process.env.KNOWLEDGEPULSE_PICTURE;
+      if (picture && name === 'light') {
+        await page.evaluate(() => scrollTo(0, 0));
+        await page.screenshot({ path: picture });
+      }
+      await context.close();
+    });
+  }
+
+  await test('every format is read as on Node.js', async () => {
+    const { page, faults, context } = await openTry();
+    const files = readdirSync(formats).filter((name) => /\.(jsonl|eval)$/.test(name));
+    let number = 0;
+    for (const name of files) {
+      const expected = [];
+      let errors = 0;
+      for await (const { trace, format } of toTraces(createReadStream(path.join(formats, name)))) {
+        if (trace === undefined) errors++;
+        else expected.push(`${format}, ${trace.steps.length} ${trace.steps.length === 1 ? 'step' : 'steps'}`);
+      }
+      const said = await readFiles(page, path.join(formats, name));
+      assert.ok(said.startsWith(`${expected.length} trace`), `${name}: ${said}`);
+      assert.equal(/, (\d+) records? could/.exec(said)?.[1] ?? '0', String(errors), name);
+      if (expected.length > 0) {
+        await page.locator('.folds li').first().waitFor();
+        const shown = await page.locator('.folds').first().locator('summary .where').allTextContents();
+        assert.deepEqual(shown, expected.slice(0, 20), name);
+      }
+      number += expected.length;
+      await press(page, 'Start over');
+    }
+    assert.deepEqual(faults, []);
+    await context.close();
+    return `${number} traces of ${files.length} files`;
+  });
+
+  await test('by keyboard alone, traces are read, cleaned, selected and saved', async () => {
+    const { page, faults, context } = await openTry();
+    const secret = makeTrace({ objective: 'Write to bob@example.com about 10.1.2.3' });
+    await tabTo(page, page.getByText('Paste text', { exact: true }));
+    await page.keyboard.press('Enter');
+    await tabTo(page, page.getByRole('textbox', { name: 'Traces as text' }));
+    await page.keyboard.insertText(`${JSON.stringify(secret)}\n`);
+    assert.match(await pressByKeyboard(page, 'Read the text'), /^1 trace read\.$/);
+    assert.match(await pressByKeyboard(page, 'Read examples'), /^31 traces read\.$/);
+    assert.match(await pressByKeyboard(page, 'Clean'), /^Cleaned: \d+ traces changed\.$/);
+    await tabTo(page, page.locator('.folds').nth(1).locator('summary').first());
+    await page.keyboard.press('Enter');
+    const change = page.locator('.folds').nth(1).locator('.change').first();
+    await change.waitFor();
+    assert.deepEqual(await change.locator('del').allTextContents(), ['bob@example.com', '10.1.2.3']);
+    assert.deepEqual(await change.locator('ins').allTextContents(), ['[REDACTED:email]', '[REDACTED:ip]']);
+
+    await tabTo(page, page.getByLabel('Number or percentage'));
+    await page.keyboard.press('ControlOrMeta+A');
+    await page.keyboard.insertText('4');
+    assert.match(await pressByKeyboard(page, 'Select'), /^4 of 31 traces chosen\.$/);
+    const clean = { level: /** @type {const} */ ('aggregated'), strict: true };
+    const originals = [secret, ...readTraces(examples)];
+    const expected = [];
+    for (const trace of originals) expected.push((await cleanTrace(trace, clean)).trace);
+    for (const [button, count] of /** @type {const} */ ([
+      ['Save the chosen traces', 4],
+      ['Save all traces', 31],
+    ])) {
+      const download = page.waitForEvent('download');
+      assert.equal(await pressByKeyboard(page, button), `${count} traces saved.`);
+      const saved = await download;
+      assert.equal(saved.suggestedFilename(), 'traces.clean.jsonl');
+      const lines = readFileSync(await saved.path(), 'utf8')
+        .trimEnd()
+        .split('\n');
+      assert.equal(lines.length, count);
+      for (const line of lines) {
+        const trace = JSON.parse(line);
+        assert.deepEqual(
+          trace,
+          expected.find(({ id }) => id === trace.id),
+        );
+      }
+    }
+    assert.deepEqual(faults, []);
+    await context.close();
+  });
+
+  await test('the model is fetched on the first use, with its progress, and kept', async () => {
+    const { page, faults, requests, context } = await openTry();
+    await page.evaluate(() => {
+      const state = /** @type {HTMLElement} */ (document.getElementById('state'));
+      /** @type {Array<string | null>} */
+      const said = [];
+      Object.assign(globalThis, { said });
+      new MutationObserver(() => said.push(state.textContent)).observe(state, { childList: true });
+    });
+    const ofModel = () => requests.filter((url) => url.includes('/model/')).length;
+    await press(page, 'Read examples');
+    await press(page, 'Score');
+    assert.equal(ofModel(), 0);
+    await page.getByLabel('Compare traces by').selectOption('prefix');
+    assert.match(await press(page, 'Score'), /^30 scored in .* \(q8, simd128\)\.$/);
+    const said = await page.evaluate(() => /** @type {any} */ (globalThis).said);
+    assert.ok(
+      said.some((/** @type {string} */ text) => /^Fetching the model: \d+\.\d of 24\.0 MB$/.test(text)),
+      said,
+    );
+    assert.equal(ofModel(), 2);
+    await page.reload();
+    await press(page, 'Read examples');
+    await page.getByLabel('Compare traces by').selectOption('prefix');
+    assert.match(await press(page, 'Score'), /^30 scored in .* \(q8, simd128\)\.$/);
+    assert.equal(ofModel(), 2);
+    assert.deepEqual(faults, []);
+    await context.close();
+  });
+
+  await test('the page says why there is no model, and works without one', async () => {
+    const { page, context } = await openTry();
+    await press(page, 'Read examples');
+    await page.getByLabel('Compare traces by').selectOption('prefix');
+    await context.route('**/model/**', (route) => route.fulfill({ status: 404 }));
+    const missing = /^That did not work: model\/[0-9a-f]{16}\/model\.safetensors cannot be fetched: 404\.$/;
+    assert.match(await press(page, 'Score'), missing);
+    await context.unroute('**/model/**');
+    await context.route('**/model/**', (route) => route.fulfill({ body: 'cut off' }));
+    assert.match(await press(page, 'Score'), /has 7 bytes in place of 23537056: load it again\.$/);
+    await page.getByLabel('Compare traces by').selectOption('lexical');
+    assert.match(await press(page, 'Score'), /^30 scored /);
+    await context.unroute('**/model/**');
+    await page.getByLabel('Compare traces by').selectOption('prefix');
+    assert.match(await press(page, 'Score'), /^30 scored in .* \(q8, simd128\)\.$/);
+    await context.close();
+  });
+
+  await test(`the page stays responsive with ${MEGABYTES} MB of traces`, async () => {
+    const file = path.join(scratch, 'large.jsonl');
+    const traces = readTraces(examples);
+    const lines = [];
+    for (let size = 0; size < MEGABYTES * 1e6; ) {
+      const trace = structuredClone(traces[lines.length % traces.length]);
+      trace.id = `kp:trace:${lines.length}`;
+      trace.task.objective += ` Attempt ${lines.length}, tell user${lines.length}@example.com.`;
+      const line = JSON.stringify(trace);
+      lines.push(line);
+      size += Buffer.byteLength(line) + 1;
+    }
+    writeFileSync(file, lines.join('\n'));
+    const { page, faults, context } = await openTry();
+    await page.evaluate(() => {
+      const kept = { longest: 0, last: performance.now() };
+      Object.assign(globalThis, { kept });
+      setInterval(() => {
+        const now = performance.now();
+        kept.longest = Math.max(kept.longest, now - kept.last);
+        kept.last = now;
+      }, 5);
+    });
+    const spent = [];
+    const step = async (/** @type {string} */ name, /** @type {() => Promise<string>} */ work) => {
+      const start = performance.now();
+      await page.evaluate(() =>
+        Object.assign(/** @type {any} */ (globalThis).kept, { longest: 0, last: performance.now() }),
+      );
+      const said = await work();
+      const longest = await page.evaluate(() => /** @type {any} */ (globalThis).kept.longest);
+      assert.ok(longest < BLOCKED, `${name} blocked the page for ${longest} ms`);
+      spent.push(`${name} ${((performance.now() - start) / 1000).toFixed(1)} s (${longest.toFixed(0)} ms)`);
+      return said;
+    };
+    const number = lines.length.toLocaleString('en');
+    assert.equal(await step('read', () => readFiles(page, file)), `${number} traces read.`);
+    assert.equal(await step('clean', () => press(page, 'Clean')), `Cleaned: ${number} traces changed.`);
+    assert.match(await step('score', () => press(page, 'Score')), new RegExp(`^${number} scored `));
+    await page.getByLabel('Number or percentage').fill('20');
+    assert.equal(await step('select', () => press(page, 'Select')), `20 of ${number} traces chosen.`);
+    // What takes long can be stopped, and what was done is undone or shown.
+    await page.getByRole('button', { name: 'Clean', exact: true }).click();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    assert.match(await settled(page), /^Cleaning was stopped: the traces are as they were\.$/);
+    await page.getByRole('button', { name: 'Score', exact: true }).click();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    assert.match(await settled(page), /scored in /);
+    await page.getByText('Scoring was interrupted').waitFor();
+    assert.deepEqual(faults, []);
+    await context.close();
+    return `${number} traces: ${spent.join(', ')}`;
+  });
+
+  await test('garbage is refused with a reason, and does no harm', async () => {
+    const { page, faults, context } = await openTry();
+    const hostile = makeTrace({
+      objective: '<img src=x onerror="console.log(1)"><script>console.log(2)</script>\u202e',
+    });
+    const noise = Buffer.from(Array.from({ length: 1e6 }, (_, i) => (i * 2654435761) >>> 13));
+    const garbage = {
+      'empty.jsonl': Buffer.from(''),
+      'noise.bin': noise,
+      'gzip.gz': Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3]),
+      'zip.eval': Buffer.concat([Buffer.from('PK\x03\x04'), noise]),
+      'utf16.json': Buffer.from('\ufeff{}', 'utf16le').swap16(),
+      'deep.json': Buffer.from('['.repeat(1e6)),
+      'values.jsonl': Buffer.from('null\n1\n"x"\n[]\n{}\n{"steps":3}\n{"@type":"ReasoningTrace"}\n'),
+      'half.jsonl': Buffer.from(JSON.stringify(hostile).slice(0, -9)),
+      'hostile.jsonl': Buffer.from(JSON.stringify(hostile)),
+    };
+    for (const [name, buffer] of Object.entries(garbage)) {
+      const said = await readFiles(page, [{ name, mimeType: '', buffer }]);
+      assert.match(said, /^\d+ traces? read[.,]/, name);
+    }
+    for (const summary of await page.locator('.folds summary').all()) await summary.click();
+    await page.getByLabel('Compare traces by').selectOption('prefix');
+    for (const [button, outcome] of /** @type {const} */ ([
+      ['Clean', /^(Cleaned: |That did not work: )/],
+      ['Score', /^1 scored /],
+      ['Select', /^1 of 1 trace chosen\.$/],
+      ['Save all traces', /saved/],
+    ]))
+      assert.match(await press(page, button), outcome);
+    await page.getByLabel('Number or percentage').fill('many');
+    assert.match(await press(page, 'Select'), /^That did not work: options\.count must be /);
+    assert.match(await press(page, 'Read examples'), /^\d+ traces read, /);
+    assert.deepEqual(faults, []);
+    await context.close();
+  });
+
+  await test('a new report leaves nothing of the one before but its colours', async () => {
+    const { page, context } = await openTry();
+    await press(page, 'Read examples');
+    const client = await context.newCDPSession(page);
+    const held = async () => {
+      assert.match(await press(page, 'Score'), /^30 scored /);
+      await page.getByLabel('Move the threshold').fill('0.7');
+      await client.send('HeapProfiler.collectGarbage');
+      return client.send('Memory.getDOMCounters');
+    };
+    await held();
+    await page.getByLabel('Dark').check();
+    const before = await held();
+    assert.equal(await page.getByLabel('Dark').isChecked(), true);
+    for (let i = 0; i < 4; i++) await held();
+    const after = await held();
+    // A report has more than a thousand nodes and ten listeners.
+    assert.ok(after.nodes < before.nodes + 500, `${before.nodes} nodes have become ${after.nodes}`);
+    assert.ok(after.jsEventListeners < before.jsEventListeners + 5);
+    await context.close();
+    return `${after.nodes} nodes, ${after.jsEventListeners} listeners`;
+  });
+} finally {
+  await browser.close();
+  close();
+  rmSync(scratch, { recursive: true, force: true });
+}

@@ -1,0 +1,150 @@
+// Builds the site, dist/site: the documentation, and the page to try the package with its model. It can be served from any folder.
+//
+//   npm run site                builds it; the package for WebAssembly too, where that was not built
+//   npm run site -- --docs      the documentation alone
+//   npm run site -- --serve     builds it, serves it on a free port of this machine, and prints the address
+
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+
+import { build } from 'esbuild';
+
+import { buildWasm, bundleWithPackage } from './build-wasm.mjs';
+import { notices } from './notices.mjs';
+import { root } from './platform.mjs';
+import { runScript, setup } from './setup.mjs';
+import { renderDocs } from './site-docs.mjs';
+
+export const site = path.join(root, 'dist', 'site');
+const wasm = path.join(root, 'npm', 'wasm32');
+const model = path.join(root, 'npm', 'all-minilm-l6-v2-q8');
+const MODEL_FILES = ['model.safetensors', 'tokenizer.json'];
+
+/** @param {string} file @param {string | Buffer} content */
+function write(file, content) {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, content);
+}
+
+async function buildDocs() {
+  const { pages, images } = renderDocs();
+  for (const [name, page] of pages) write(path.join(site, name), page);
+  for (const name of images) write(path.join(site, name), readFileSync(path.join(root, name)));
+  await build({
+    ...{ absWorkingDir: root, bundle: true, minify: true, logLevel: 'warning' },
+    entryPoints: [
+      { in: 'site/site.css', out: 'site' },
+      { in: 'wasm/page/page.css', out: 'try/page' },
+    ],
+    outdir: 'dist/site',
+  });
+}
+
+async function buildPage() {
+  const page = path.join(site, 'try');
+  const contents = MODEL_FILES.map((name) => readFileSync(path.join(model, name)));
+  const hash = createHash('sha256');
+  for (const content of contents) hash.update(content);
+  // Another model has another address, so that no browser mixes the files of two.
+  const folder = `model/${hash.digest('hex').slice(0, 16)}/`;
+  const sizes = contents.map((content, i) => [MODEL_FILES[i], content.length]);
+  for (const [i, content] of contents.entries()) write(path.join(page, folder, MODEL_FILES[i]), content);
+  const worker = await bundleWithPackage({
+    entryPoints: ['wasm/page/worker.mjs'],
+    outfile: 'dist/site/try/page-worker.js',
+    define: { MODEL: JSON.stringify({ folder, files: Object.fromEntries(sizes) }) },
+  });
+  const main = await bundleWithPackage({
+    entryPoints: ['wasm/page/main.mjs'],
+    outfile: 'dist/site/try/page.js',
+    inject: [],
+  });
+  write(
+    path.join(page, 'page.licenses.txt'),
+    notices('the page to try @knowledgepulse/native', [...worker, ...main]),
+  );
+  for (const name of ['browser-worker.js', 'knowledgepulse.wasm', 'THIRD-PARTY-LICENSES'])
+    copyFileSync(path.join(wasm, name), path.join(page, name));
+  copyFileSync(path.join(root, 'wasm', 'page', 'page.html'), path.join(page, 'index.html'));
+  copyFileSync(path.join(root, 'examples', 'traces.jsonl'), path.join(page, 'examples.jsonl'));
+}
+
+/** Builds the site; with `page: false`, the documentation alone. */
+export async function buildSite({ page = true } = {}) {
+  if (page) rmSync(site, { recursive: true, force: true });
+  await buildDocs();
+  if (!page) return;
+  if (!existsSync(path.join(model, MODEL_FILES[0]))) await setup();
+  if (!existsSync(path.join(wasm, 'knowledgepulse.wasm'))) await buildWasm();
+  await buildPage();
+}
+
+/** @type {Record<string, string>} */
+const TYPES = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.png': 'image/png',
+  '.txt': 'text/plain; charset=utf-8',
+  '.wasm': 'application/wasm',
+};
+
+/**
+ * Serves the site on a free port of this machine.
+ *
+ * @returns {Promise<{ address: string, close: () => void }>}
+ */
+export async function serveSite() {
+  const server = createServer(async ({ url = '/' }, response) => {
+    try {
+      const { pathname } = new URL(url, 'http://localhost');
+      const asked = path.join(site, decodeURIComponent(pathname));
+      const file = asked.endsWith(path.sep) ? path.join(asked, 'index.html') : asked;
+      const found = file.startsWith(site + path.sep) ? await stat(file).catch(() => undefined) : undefined;
+      if (!found?.isFile()) return response.writeHead(404).end('not found');
+      response.writeHead(200, {
+        'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream',
+        'content-length': found.size,
+      });
+      await pipeline(createReadStream(file), response);
+    } catch {
+      // An address that cannot be decoded, or a browser that has gone.
+      response.destroy();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return {
+    address: `http://127.0.0.1:${port}/`,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await runScript(async () => {
+    await buildSite({ page: !process.argv.includes('--docs') });
+    console.log(`built ${path.relative(root, site)}`);
+    if (!process.argv.includes('--serve')) return;
+    const { address } = await serveSite();
+    console.log(
+      `the site is at ${address}, and the page to try it at ${address}try/index.html; Ctrl+C ends it`,
+    );
+  });
+}

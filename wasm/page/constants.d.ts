@@ -1,0 +1,2 @@
+/** The model of the site, which scripts/site.mjs defines. */
+declare const MODEL: import('./model.mjs').Model;
