@@ -105,7 +105,7 @@ impl Embedder {
     /// both take tens of milliseconds.
     ///
     /// # Errors
-    /// Those of the two functions, and [`Error::ModelUnsupported`] if the tokenizer is not that of the network.
+    /// The errors of the two functions, and [`Error::ModelUnsupported`] if the tokenizer does not belong to the network.
     pub fn load(
         open: impl FnOnce() -> Result<Box<dyn Network>>,
         read_tokenizer: impl Fn() -> Result<Tokenizer> + Sync,
@@ -227,7 +227,7 @@ impl Embedder {
 /// The tokenizer of a model.
 ///
 /// # Errors
-/// Those of [`ModelFiles::read_tokenizer`], or [`Error::Tokenizer`].
+/// The errors of [`ModelFiles::read_tokenizer`], or [`Error::Tokenizer`].
 pub fn read_tokenizer(files: &ModelFiles) -> Result<Tokenizer> {
     parse_tokenizer(&files.read_tokenizer()?, files.max_length)
 }

@@ -29,8 +29,8 @@ use crate::{
 /// The oldest accepted ONNX Runtime; older ones abort when the process exits on macOS.
 pub const MINIMUM_VERSION: &str = "1.24.1";
 
-/// A loaded ONNX Runtime. There is one per process and it is never released: it could not be made again,
-/// and releasing it while the process exits is what crashes.
+/// A loaded ONNX Runtime. There is one per process and it is never released: it could not be made again, and releasing it
+/// while the process exits crashes.
 pub struct Runtime {
     /// The file it was loaded from.
     pub path: PathBuf,
@@ -164,10 +164,10 @@ impl Runtime {
     }
 }
 
-/// A network in a file. Its sessions share the weights in other files, except those that they copy.
+/// A network in a file. Its sessions share the weights in other files, except copied ones.
 pub struct Network {
     path: PathBuf,
-    /// The file, and those that hold its weights.
+    /// The file, and the files with its weights.
     files: Vec<(PathBuf, Identity)>,
     tables: Vec<(String, Arc<DynValue>)>,
 }

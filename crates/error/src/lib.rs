@@ -301,7 +301,7 @@ impl Error {
 /// Runs `work`; a panic becomes [`Error::Internal`].
 ///
 /// # Errors
-/// Those of `work`.
+/// The errors of `work`.
 pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
 }

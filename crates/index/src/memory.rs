@@ -196,7 +196,7 @@ impl Memory {
     /// Commits the draft.
     ///
     /// # Errors
-    /// Those of [`VectorCache::append`] and [`TraceDraft::commit`].
+    /// The errors of [`VectorCache::append`] and [`TraceDraft::commit`].
     pub fn commit(&self, now: Instant) -> Result<()> {
         match self {
             Self::Vectors {
@@ -232,7 +232,7 @@ impl Memory {
     /// traces also tells what each word says about the similarity.
     ///
     /// # Errors
-    /// Those of [`VectorCache::compare_and_add`] and [`TraceMemory::compare_and_add`](traces::TraceMemory::compare_and_add).
+    /// The errors of [`VectorCache::compare_and_add`] and [`TraceMemory::compare_and_add`](traces::TraceMemory::compare_and_add).
     pub fn compare_and_add(&self, trace: &Compared, now: Instant) -> Result<(Novelty, Vec<WordShare>)> {
         fault::point("novelty");
         match self {

@@ -20,7 +20,7 @@ pub enum Value {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number. Those that are not finite are written as `null`.
+    /// A number. Numbers that are not finite are written as `null`.
     Number(f64),
     /// A string.
     String(Text),
@@ -88,7 +88,7 @@ impl Value {
         self.as_object().and_then(|object| object.get(name))
     }
 
-    /// Returns what messages call its type.
+    /// Returns the name of its type in messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {

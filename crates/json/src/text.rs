@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Code units of which many are surrogates.
+    /// Returns code units, many of them surrogates.
     fn units() -> impl Strategy<Value = Vec<u16>> {
         let unit = prop_oneof![0_u16..0x80, 0x80_u16..0xd800, 0xd800_u16..0xe000, 0xe000_u16..];
         prop::collection::vec(unit, 0..40)

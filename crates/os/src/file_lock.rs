@@ -28,8 +28,8 @@ impl FileLock {
     /// another process or another `FileLock` has it. On a file system without locks, this always succeeds.
     ///
     /// # Errors
-    /// Those of the file system; and [`io::ErrorKind::AlreadyExists`] if there is a file that does not begin with `kind`, the
-    /// first word of `text`, so that no other file is taken for a lock and overwritten.
+    /// The errors of the file system; and [`io::ErrorKind::AlreadyExists`] if there is a file that does not begin with
+    /// `kind`, the first word of `text`, so that no other file is taken for a lock and overwritten.
     pub fn create(path: &Path, kind: &str, text: &str) -> io::Result<Option<Self>> {
         loop {
             let Some(file) = open(path)? else {
@@ -63,7 +63,7 @@ impl FileLock {
     /// Removes the lock file, and releases it.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub fn remove(self) -> io::Result<()> {
         // Removed while it is locked, because afterwards another process could own it.
         if self.is_at_its_path() {

@@ -22,7 +22,7 @@ pub fn return_freed_memory() {}
 #[cfg(target_os = "linux")]
 const NICENESS: libc::c_int = 1;
 
-/// Lowers the priority of this thread and of those that it starts.
+/// Lowers the priority of this thread and of the threads that it starts.
 #[cfg(target_os = "linux")]
 pub fn stand_back() {
     // Not `setpriority`, which is absolute: the nice value of the process may not be 0.

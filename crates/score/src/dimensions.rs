@@ -28,8 +28,8 @@ impl Dimensions {
     }
 }
 
-// The order of the operations below is that of the contract: floating point is not associative, and the
-// scores agree with JavaScript's to the last bit only if both add in the same order.
+// The operations below have the contract's order: floating point is not associative, and the scores agree with JavaScript's
+// to the last bit only if both add in the same order.
 
 #[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
 fn complexity(features: &Features) -> f64 {

@@ -44,7 +44,7 @@ pub struct Task {
 /// One step of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What kind of step this is.
+    /// The kind of the step.
     pub kind: StepKind,
     /// The step's text; a step without it counts as one with an empty text.
     pub content: Option<String>,
@@ -55,7 +55,7 @@ pub struct Step {
 /// The tool of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// The tool's name; distinct names are what tool diversity counts.
+    /// The tool's name; tool diversity counts distinct names.
     pub name: String,
 }
 

@@ -13,7 +13,8 @@ use unicode_script::{Script, UnicodeScript};
 
 use crate::Trace;
 
-/// The most words of a trace: those with the largest counts, of equal ones the smallest hashes. crates/index/DESIGN.md has measurements.
+/// The most words of a trace: the words with the largest counts, of equal ones the smallest hashes. crates/index/DESIGN.md
+/// has measurements.
 pub const MOST_WORDS: usize = 480;
 
 /// The most characters of a trace after normalisation, in runs that are not ASCII. NFKC can make 18 characters of one, so text must be
@@ -138,7 +139,7 @@ impl Words {
         Self::choose(words.collect())
     }
 
-    /// Checks stored words, in any order; `None` if they cannot be those of a trace.
+    /// Checks stored words, in any order; `None` if no trace can have them.
     #[must_use]
     pub fn from_stored(mut words: Vec<Word>) -> Option<Self> {
         words.sort_unstable_by_key(|word| word.hash);

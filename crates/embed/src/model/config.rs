@@ -36,7 +36,8 @@ impl Config {
     /// Reads the description of the network in `directory`. The files of sentence-transformers are optional.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`], [`Error::ModelUnreadable`], or [`Error::ModelUnsupported`] for what neither engine computes.
+    /// [`Error::ModelDamaged`], [`Error::ModelUnreadable`], or [`Error::ModelUnsupported`] for models that neither engine
+    /// computes.
     pub(super) fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(CONFIG);
         let config: Self = parse(&path, &read(&path)?)?;

@@ -53,9 +53,9 @@ struct TokenizerConfig {
 pub struct ModelFiles {
     /// The directory.
     pub directory: PathBuf,
-    /// The weights, `model.safetensors`, which the built-in engine reads; `None` if there are none.
+    /// The weights, `model.safetensors`, which the built-in engine reads; `None` without the file.
     pub weights: Option<PathBuf>,
-    /// The ONNX graph, which ONNX Runtime reads; `None` if there is none.
+    /// The ONNX graph, which ONNX Runtime reads; `None` without the file.
     pub graph: Option<PathBuf>,
     /// `tokenizer.json`.
     pub tokenizer: PathBuf,
@@ -163,7 +163,7 @@ impl ModelFiles {
     /// Reads `tokenizer.json`.
     ///
     /// # Errors
-    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if it is missing or is not what the manifest says.
+    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if the file is missing or differs from the manifest.
     pub fn read_tokenizer(&self) -> Result<Vec<u8>> {
         refuse_pointer(&self.tokenizer)?;
         let bytes = read(&self.tokenizer)?;

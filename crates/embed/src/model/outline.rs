@@ -1,10 +1,10 @@
 //! The outline of an ONNX graph: its weights in other files.
 //!
-//! ONNX Runtime maps such files. Weights that it transposes, casts or repacks are copied; the others stay mapped, and reading a truncated
-//! mapped file kills the process. So those are read here ([`Outline::tables`]) and shared by all sessions: half of the weights are the
-//! table of word embeddings.
+//! ONNX Runtime maps such files. Weights that it transposes, casts or repacks are copied; the others stay mapped, and
+//! reading a truncated mapped file kills the process. So these are read here ([`Outline::tables`]) and shared by all
+//! sessions: half of the weights are the table of word embeddings.
 //!
-//! The format is Protocol Buffers; the messages and numbers are those of `onnx.proto`.
+//! The format is Protocol Buffers; the messages and numbers follow `onnx.proto`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -42,7 +42,7 @@ impl TraceDraft {
     /// requested.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::compare_and_explain`].
+    /// The errors of [`TraceMemory::compare_and_explain`].
     pub fn compare_and_explain(
         &mut self,
         memory: &SharedTraces,
@@ -70,7 +70,7 @@ impl TraceDraft {
     /// Commits the draft, all traces or none, and leaves it empty.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::add`].
+    /// The errors of [`TraceMemory::add`].
     pub fn commit(&mut self, memory: &SharedTraces) -> Result<()> {
         if !self.added.is_empty() {
             self.open(memory)?.0.commit();

@@ -267,7 +267,7 @@ impl TraceMemory {
     /// Adds traces without comparing them, all or none.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::add`].
+    /// The errors of [`TraceMemory::add`].
     pub fn add_batch(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
         self.prepare(entries, now)?;
         self.in_transaction(|memory| {
@@ -280,7 +280,7 @@ impl TraceMemory {
     /// Returns the most similar remembered trace; of equal ones, the oldest. Only evicts expired traces.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::nearest`].
+    /// The errors of [`TraceMemory::nearest`].
     pub fn compare(&mut self, entry: TraceEntry, now: Instant) -> Result<Option<SimilarTrace>> {
         Ok(self.nearest(entry, 1, now)?.pop())
     }
@@ -288,7 +288,7 @@ impl TraceMemory {
     /// Compares as [`TraceMemory::compare`] does, returns the parts of each word if `explained`, then adds the trace if requested.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
+    /// The errors of [`TraceMemory::add`]. After an error the memory is as it was.
     pub fn compare_and_explain(
         &mut self,
         entry: TraceEntry,
@@ -311,7 +311,7 @@ impl TraceMemory {
     /// Compares a trace, then adds it.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
+    /// The errors of [`TraceMemory::add`]. After an error the memory is as it was.
     pub fn compare_and_add(&mut self, entry: TraceEntry, now: Instant) -> Result<Option<SimilarTrace>> {
         Ok(self.compare_and_add_batch(&[entry], now)?.pop().flatten())
     }
@@ -319,7 +319,7 @@ impl TraceMemory {
     /// Compares and adds traces one after another, all or none; each is compared with those before it too.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
+    /// The errors of [`TraceMemory::add`]. After an error the memory is as it was.
     pub fn compare_and_add_batch(
         &mut self,
         entries: &[TraceEntry],

@@ -207,7 +207,7 @@ impl VectorCache {
     /// Records `origin` for this and all later vectors. A recorded part stays, except that an empty cache accepts any origin.
     ///
     /// # Errors
-    /// Those of [`VectorCache::check_origin`].
+    /// The errors of [`VectorCache::check_origin`].
     pub fn bind_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
         self.check_origin(origin, now)?;
         if self.is_empty(now) {
@@ -259,7 +259,7 @@ impl VectorCache {
     /// Adds copies of all vectors of an entry, and evicts the oldest ones if the cache is full.
     ///
     /// # Errors
-    /// Those of [`VectorCache::add`] and [`VectorCache::bind_origin`]. After an error the cache is as it was.
+    /// The errors of [`VectorCache::add`] and [`VectorCache::bind_origin`]. After an error the cache is as it was.
     fn add_all(&mut self, entry: Entry, now: Instant) -> Result<()> {
         for vector in entry.vectors {
             self.scale(vector, "vector")?;
@@ -280,7 +280,7 @@ impl VectorCache {
     /// Returns the nearest neighbours of an entry's vectors, here and in `draft`, whose vectors count as newer. Only evicts expired vectors.
     ///
     /// # Errors
-    /// Those of [`VectorCache::check_origin`] and [`VectorCache::nearest_with`].
+    /// The errors of [`VectorCache::check_origin`] and [`VectorCache::nearest_with`].
     pub fn compare(&mut self, mut draft: Option<&mut Self>, entry: Entry, now: Instant) -> Result<Nearest> {
         self.check_origin(entry.origin, now)?;
         let nearest = entry.vectors.iter().map(|vector| match &mut draft {
@@ -293,7 +293,7 @@ impl VectorCache {
     /// Compares an entry as [`VectorCache::compare`] does, then adds its vectors, to `draft` if there is one.
     ///
     /// # Errors
-    /// Those of [`VectorCache::compare`] and [`VectorCache::add`]. After an error both caches are as they were.
+    /// The errors of [`VectorCache::compare`] and [`VectorCache::add`]. After an error both caches are as they were.
     pub fn compare_and_add(
         &mut self,
         mut draft: Option<&mut Self>,
@@ -319,7 +319,7 @@ impl VectorCache {
     /// Compares and adds entries one after another; each is compared with those before it too.
     ///
     /// # Errors
-    /// Those of [`VectorCache::compare_and_add`]. After an error the cache is as it was: no entry is added.
+    /// The errors of [`VectorCache::compare_and_add`]. After an error the cache is as it was: no entry is added.
     pub fn compare_and_add_batch(&mut self, entries: &[Entry], now: Instant) -> Result<Vec<Nearest>> {
         if let [entry] = entries {
             return Ok(vec![self.compare_and_add(None, *entry, now)?]);
@@ -349,7 +349,7 @@ impl VectorCache {
     /// time before that of the newest vector here counts as equal to it. `newer` is empty afterwards.
     ///
     /// # Errors
-    /// [`Error::Dimensions`] if the two hold vectors of different lengths, those of [`VectorCache::check_origin`] if of
+    /// [`Error::Dimensions`] if the two hold vectors of different lengths, the errors of [`VectorCache::check_origin`] if of
     /// different origins, [`Error::OutOfMemory`]. After an error both are as they were.
     pub fn append(&mut self, newer: &mut Self, now: Instant) -> Result<()> {
         let joint = self.join(newer, now)?;
@@ -388,7 +388,7 @@ impl VectorCache {
     /// A zero vector has similarity 0 to every vector. The first similarity equals [`VectorCache::max_cosine_similarity`] to the bit.
     ///
     /// # Errors
-    /// Those of [`VectorCache::max_cosine_similarity`].
+    /// The errors of [`VectorCache::max_cosine_similarity`].
     pub fn nearest<T: Component>(
         &mut self,
         query: &[T],
@@ -428,7 +428,7 @@ impl VectorCache {
     /// expired vectors.
     ///
     /// # Errors
-    /// Those of [`VectorCache::nearest`], and [`Error::Dimensions`] if the two hold vectors of different lengths.
+    /// The errors of [`VectorCache::nearest`], and [`Error::Dimensions`] if the two hold vectors of different lengths.
     pub fn nearest_with<T: Component>(
         &mut self,
         newer: &mut Self,

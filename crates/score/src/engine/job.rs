@@ -201,7 +201,7 @@ pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Pre
     jobs.into_iter().map(settle).collect()
 }
 
-/// Scores a trace, and hands over what was compared of it.
+/// Scores a trace, and returns its compared words or embedding too.
 pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -> Job {
     Job {
         order: Order::of(&mut request),
@@ -333,7 +333,7 @@ fn score_embedded(
 
 impl Order {
     fn embedded(&self, model: &ModelIdentity, embedded: Embedded) -> EmbeddedText {
-        // A digest leaves out text, but the words are those of the whole text.
+        // A digest leaves out text, but the words come from the whole text.
         let (method, truncated) = match self.source {
             Source::Prefix(_) => (Method::Prefix, embedded.truncated || self.incomplete),
             Source::Lexical(_) | Source::Full(_) => (Method::Full, self.incomplete),

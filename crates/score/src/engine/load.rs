@@ -134,7 +134,7 @@ pub struct Status {
     pub model_directory: Option<PathBuf>,
     /// The name of the model, or its SHA-256 if it has none.
     pub model: Option<String>,
-    /// The SHA-256 of the file with the weights, in hexadecimal: what the model's manifest states, else that of the file.
+    /// The SHA-256 of the file with the weights, in hexadecimal: from the model's manifest, else computed from the file.
     pub model_sha256: Option<String>,
     /// The type of the weights.
     pub dtype: Option<String>,
@@ -188,7 +188,7 @@ pub(super) struct Loaded {
     pub(super) identity: ModelIdentity,
 }
 
-/// A lane, whatever the engine.
+/// A lane of either engine.
 pub(super) type BoxedLane = Box<dyn Lane>;
 
 /// Loads the embedder and publishes its state.

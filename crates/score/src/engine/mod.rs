@@ -44,7 +44,7 @@ pub use queue::InOrder;
 #[cfg(any(target_family = "wasm", test))]
 pub use remote::{Courier, Local};
 
-/// The embedding of a text, or the reason why there is none.
+/// The embedding of a text, or the reason for its absence.
 pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
 
 /// Takes the result of a call, on the inference thread.
@@ -110,7 +110,7 @@ pub struct Comparable {
     pub reading: Reading,
 }
 
-/// A score, and what was compared of its trace; `None` if nothing was.
+/// A score, and the compared words or embedding of its trace; `None` without a comparison.
 pub type ComparedScore = (Breakdown, Option<Comparable>);
 
 /// Embeds and scores in the order of the calls. A process has one, which holds the embedder.
@@ -216,10 +216,10 @@ impl Engine {
         self.score_and_keep(request, Box::new(without_rest));
     }
 
-    /// Does what [`Engine::score`] does, and hands over what was compared of the trace.
+    /// Does the same as [`Engine::score`], and returns the compared words or embedding too.
     ///
     /// # Errors
-    /// Those of [`Engine::score`].
+    /// The errors of [`Engine::score`].
     pub fn score_and_keep(&self, request: Request, reply: Reply<Result<ComparedScore>>) {
         let uncompared = |request: &Request| request.begin().map(|()| (request.score_uncompared(), None));
         let Some(memory) = request
@@ -263,7 +263,7 @@ impl Engine {
     /// Commits the draft of `memory` after all earlier calls, unless `call` was cancelled.
     ///
     /// # Errors
-    /// Through `reply` only: [`Error::Aborted`], or those of [`Memory::commit`].
+    /// Through `reply` only: [`Error::Aborted`], or the errors of [`Memory::commit`].
     pub fn commit(&self, memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) {
         // Without an embedder the draft is empty, and nothing waits.
         if !memory.has_draft() || self.needs_no_thread(&memory) {

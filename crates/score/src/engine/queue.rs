@@ -110,8 +110,8 @@ impl<T> InOrder<T> {
         }
     }
 
-    /// Passes `result`, and those that waited for it, to `settle` in the order of their numbers. If another thread is settling, leaves it to
-    /// that thread and returns: settling takes a scan of the memory, during which lanes can embed.
+    /// Passes `result`, and results that waited for it, to `settle` in the order of their numbers. If another thread is
+    /// settling, leaves it to that thread and returns: settling takes a scan of the memory, during which lanes can embed.
     pub fn finish(&self, number: u64, result: T, mut settle: impl FnMut(T)) {
         self.lock().finished.insert(number, result);
         while let Some((result, _turn)) = self.begin_turn() {

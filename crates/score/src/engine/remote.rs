@@ -116,7 +116,7 @@ impl Remote {
         self.go_on();
     }
 
-    /// Sends waiting calls up to the limit, and settles those that need no embedding.
+    /// Sends waiting calls up to the limit, and settles calls that need no embedding.
     fn go_on(&self) {
         while let Some(next) = self.lock().next() {
             match next {

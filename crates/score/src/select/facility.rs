@@ -17,7 +17,7 @@ pub(super) struct Facility<'n> {
     cover: Vec<f64>,
     /// The traces that have a trace among their neighbours, with the similarities: of all traces, one after another.
     reached: Vec<(u32, f64)>,
-    /// Where those of each trace begin.
+    /// The beginning of each trace's similarities.
     starts: Vec<usize>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Pick {
     pub(super) gain: f64,
 }
 
-/// The gain that a trace had when it was computed last, which is at least what it has now.
+/// The gain of a trace when it was computed last, an upper bound of its present gain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Bound {
     gain: f64,

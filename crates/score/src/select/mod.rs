@@ -1,4 +1,4 @@
-//! Chooses the traces that are worth sharing: not those with the highest scores, but a set that covers all others well.
+//! Chooses the traces that are worth sharing: not the highest scores, but a set that covers all others well.
 //!
 //! With q(j) = confidence × (success ? 1 : 0.3) and the similarity s(i, j) of [`similarity`](knowledgepulse_index::similarity) for the
 //! [`NEIGHBOURS`] nearest j of each i (1 for i itself, 0 for all others), the set X of a size is chosen that makes
@@ -8,7 +8,8 @@
 //! large, where M is what is shared already. w(i) is q(i), divided by a power of the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts little more when it
 //! was run often. Lazy greedy gives at least 1 - 1/e of the largest F.
 //!
-//! Where most outcomes are unknown, q(j) is nearly the same for all, and w(i) falls faster with the density. DESIGN.md has what was measured.
+//! Where most outcomes are unknown, q(j) is nearly the same for all, and w(i) falls faster with the density. DESIGN.md has
+//! the measurements.
 
 mod facility;
 mod outlook;
@@ -35,7 +36,7 @@ const NEIGHBOURS: usize = 32;
 /// How many of these make up its density.
 const DENSE: usize = 16;
 
-/// What a failure counts, where a success counts 1.
+/// The value of a failure beside that of a success, which is 1.
 const FAILURE: f64 = 0.3;
 
 /// The power of the density by which w(i) is divided where outcomes are known. See DESIGN.md.
@@ -134,7 +135,7 @@ impl Rule {
         }
     }
 
-    /// Returns what the API calls the rule.
+    /// Returns the rule's name in the API.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -154,7 +155,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns what results call the reason.
+    /// Returns the reason's name in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -177,7 +178,7 @@ pub struct Chosen {
     pub covered: f64,
     /// The candidates that it stands for, which were not chosen, the most similar first.
     pub stands_for: Vec<Nearby>,
-    /// The most similar candidate that was not chosen, whoever stands for it.
+    /// The most similar candidate that was not chosen, even if another trace stands for it.
     pub nearest_left: Option<Nearby>,
 }
 
@@ -190,7 +191,7 @@ pub struct Nearby {
     pub similarity: f64,
 }
 
-/// What stands for a trace that was not chosen.
+/// The trace that stands for a trace that was not chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing {
     /// A chosen trace.
@@ -201,12 +202,12 @@ pub enum Standing {
     Nothing,
 }
 
-/// What was chosen.
+/// The result of a selection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selection {
-    /// The traces, the most valuable first. Those for which room was kept come last, unless there are too few of them.
+    /// The traces, the most valuable first. Traces of the quota come last, unless there are too few of them.
     pub chosen: Vec<Chosen>,
-    /// What stands for each of the other candidates, by index and in their order.
+    /// The standing of each of the other candidates, by index and in their order.
     pub left: Vec<(usize, Standing)>,
     /// How they were chosen.
     pub rule: Rule,
@@ -214,7 +215,7 @@ pub struct Selection {
     pub unknown: usize,
     /// The part of the largest F that the known traces cover by themselves.
     pub covered_before: f64,
-    /// What lies beyond the set, and how it looks, if that was asked for.
+    /// The outlook beyond the set, if it was asked for.
     pub outlook: Option<Outlook>,
     /// The sample that the set was chosen by; `None` if all traces were compared. It has all that are left then, and all that the chosen
     /// ones stand for.
@@ -259,21 +260,22 @@ impl Selection {
     }
 }
 
-/// The traces to choose from, with those that are shared already.
+/// The traces to choose from, with the traces that are shared already.
 #[derive(Debug)]
 pub struct Candidates {
     memory: TraceMemory,
     /// How many traces of the memory are shared already.
     known: usize,
     outcomes: Vec<Outcome>,
-    /// How similar each candidate is to what is shared elsewhere.
+    /// The similarity of each candidate to the traces that are shared elsewhere.
     covered: Vec<f64>,
     /// Σ c(t) of each candidate.
     sizes: Vec<f64>,
 }
 
 impl Candidates {
-    /// No candidates, which are compared by `method`. `dimensions` are those of the embeddings.
+    /// Returns an empty list of candidates, which are compared by `method`. `dimensions` are the dimensions of the
+    /// embeddings.
     #[must_use]
     pub fn new(method: Method, dimensions: usize) -> Self {
         let bounds = Bounds {
@@ -306,7 +308,7 @@ impl Candidates {
     /// Adds a candidate.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::add`].
+    /// The errors of [`TraceMemory::add`].
     pub fn add(&mut self, entry: TraceEntry, outcome: Outcome) -> Result<()> {
         self.memory.add(entry, Instant::now())?;
         self.outcomes.push(outcome);
@@ -316,14 +318,15 @@ impl Candidates {
         Ok(())
     }
 
-    /// Says how similar the candidate that was added last is to what is shared elsewhere, beside which is chosen too.
+    /// Sets the similarity of the last added candidate to the traces that are shared elsewhere, which the set complements
+    /// too.
     pub fn set_covered(&mut self, similarity: f64) {
         if let Some(last) = self.covered.last_mut() {
             *last = similarity;
         }
     }
 
-    /// Returns a candidate as it was added; `None` if there is none of this index.
+    /// Returns a candidate as it was added; `None` for an unknown index.
     pub fn get(&mut self, index: usize) -> Option<StoredTrace> {
         let now = Instant::now();
         let sequence = self.memory.sequence(now);
@@ -343,7 +346,7 @@ impl Candidates {
         self.outcomes.len()
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no candidates.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.outcomes.is_empty()
@@ -397,7 +400,7 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     let (before, most) = (facility.value(), facility.most());
     let unsolved = unsolved(neighbours, first, outcomes);
     let (picks, is_left) = pick(&mut facility, &unsolved, options);
-    // What follows does not change the set.
+    // The code below does not change the set.
     let more = (outlook::BEYOND - 1) * picks.len();
     let beyond = options.outlook.then(|| facility.choose_greedily(more, &is_left));
 
@@ -490,7 +493,7 @@ fn complete(qualities: &[Option<f64>]) -> Vec<f64> {
     qualities.iter().map(|quality| quality.unwrap_or(mean)).collect()
 }
 
-/// Returns the mean of those that are known.
+/// Returns the mean of the known values.
 #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
 fn mean_of(qualities: &[Option<f64>]) -> f64 {
     let known = qualities.iter().flatten();
@@ -537,7 +540,7 @@ fn unsolved(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome]) -> Ve
         .collect()
 }
 
-/// Finds what stands for each trace that is left.
+/// Finds the trace that stands for each remaining trace.
 fn stand(
     neighbours: &[Neighbours],
     first: usize,

@@ -1,4 +1,4 @@
-//! What helps to choose how many: the curve beyond the set, where it bends, and a map of the set.
+//! The outlook, which helps to choose the size of a set: the curve beyond the set, its knee, and a map of the set.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ pub(super) const BEYOND: usize = 4;
 /// How many chosen traces a map shows.
 const MOST_CHOSEN: usize = 200;
 
-/// How many traces a map shows in all, and how many of those that a chosen one stands for.
+/// The largest number of traces on a map, and of traces on it that a chosen one stands for.
 const MOST_PLACES: usize = 600;
 const MOST_SIMILAR: usize = 16;
 
@@ -27,12 +27,12 @@ const GRAVITY: f64 = 0.02;
 /// A curve that rises less above its chord than this has no knee.
 const LEAST_BEND: f64 = 0.05;
 
-/// What lies beyond a chosen set, and how it looks.
+/// The curve beyond a chosen set, and its map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlook {
     /// The part of the largest F that the set would cover with one more trace, two more and so on, in the order of choosing.
     pub beyond: Vec<f64>,
-    /// The first chosen traces, and the most similar of those that they stand for.
+    /// The first chosen traces, and the most similar of the traces that they stand for.
     pub places: Vec<Place>,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn lay_out(neighbours: &[Neighbours], first: usize, chosen: &[Chosen]
     pairs.map(|(index, [x, y])| Place { index, x, y }).collect()
 }
 
-/// The chosen traces that are shown, then in turns the most similar of those that each stands for.
+/// The chosen traces that are shown, then in turns the most similar of the traces that each stands for.
 fn shown(chosen: &[Chosen]) -> Vec<usize> {
     let chosen = &chosen[..chosen.len().min(MOST_CHOSEN)];
     let similar =
@@ -111,7 +111,7 @@ fn start(count: usize) -> Vec<[f64; 2]> {
     points.collect()
 }
 
-/// Descends to a map whose near points are those with large weights: t-SNE (van der Maaten and Hinton 2008), exact, with the
+/// Descends to a map whose near points have large weights: t-SNE (van der Maaten and Hinton 2008), exact, with the
 /// similarities in place of Gaussians.
 #[allow(clippy::cast_precision_loss)] // At most MOST_PLACES.
 fn descend(weights: &[f64], points: &mut [[f64; 2]]) {

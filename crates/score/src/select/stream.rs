@@ -28,7 +28,7 @@ use super::{
     guess, mean_of, quality_by_size,
 };
 
-/// How far apart thresholds are, and what is lost of the guarantee by it.
+/// The ratio of neighbouring thresholds, and the part of the guarantee that it costs.
 const EPSILON: f64 = 0.1;
 
 /// How many traces of the sample a trace can cover.
@@ -40,11 +40,11 @@ const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 /// A trace that is offered.
 #[derive(Debug, Clone)]
 pub struct Offered {
-    /// What is compared of it.
+    /// The words or embedding to compare.
     pub words: Words,
     /// How it ended.
     pub outcome: Outcome,
-    /// What it is called.
+    /// The id.
     pub label: Option<Label>,
 }
 
@@ -105,7 +105,7 @@ impl Sample {
     /// threads compare; 0 stands for one for each core.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::join`].
+    /// The errors of [`TraceMemory::join`].
     pub fn into_sieve(
         mut self,
         count: Count,
@@ -175,11 +175,11 @@ impl Sample {
 /// The sets of the second pass.
 #[derive(Debug)]
 pub struct Sieve {
-    /// The sample, once for each thread: looking for what is near changes a memory's room for it.
+    /// The sample, once for each thread: a search changes a memory's buffers.
     memories: Vec<TraceMemory>,
     /// Σ c(t) of each trace of the sample.
     sizes: Vec<f64>,
-    /// What an unknown outcome counts, where most are known.
+    /// The value of an unknown outcome, where most are known.
     mean: f64,
     /// w of each trace of the sample.
     weights: Vec<f64>,
@@ -262,7 +262,7 @@ impl Sieve {
     /// Offers the next traces.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::nearest`].
+    /// The errors of [`TraceMemory::nearest`].
     pub fn offer(&mut self, traces: &[Offered]) -> Result<()> {
         let part = traces.len().div_ceil(self.memories.len()).max(1);
         let (rule, mean, sizes) = (self.rule, self.mean, &self.sizes);
@@ -338,7 +338,7 @@ impl Sieve {
         }
     }
 
-    /// Returns what the traces of the sample and of the sets are called, by their indices.
+    /// Returns the ids of the traces of the sample and of the sets, by their indices.
     #[must_use]
     pub fn labels(&mut self) -> HashMap<usize, Label> {
         let now = Instant::now();
@@ -356,7 +356,7 @@ impl Sieve {
         labels
     }
 
-    /// Ends the second pass. What is left of the sample is told too, of the other traces nothing.
+    /// Ends the second pass. The standings of the sample's remaining traces are known, those of other traces are not.
     #[must_use]
     pub fn finish(self) -> Selection {
         let all: BTreeMap<usize, &Arc<Member>> = self
@@ -514,7 +514,7 @@ mod tests {
 
     use super::*;
 
-    /// Traces of some words, of which every other one succeeded.
+    /// Returns traces of some words; every other one succeeded.
     fn traces(texts: &[Vec<u32>]) -> Vec<Offered> {
         let text = |words: &Vec<u32>| {
             words

@@ -127,7 +127,7 @@ proptest! {
         let found = select(&mut candidates, &options(count), &|_| true).unwrap();
         prop_assert_eq!(found.chosen.len(), expected.len());
         for (chosen, (_, gain)) in found.chosen.iter().zip(&expected) {
-            // Rounding may part a tie otherwise, and what comes after it.
+            // Rounding may break a tie otherwise, and change the steps after it.
             if (chosen.gain - gain).abs() > 1e-9 {
                 prop_assert!(found.chosen.iter().zip(&expected).any(|(chosen, expected)| chosen.index != expected.0));
                 break;
