@@ -20,7 +20,7 @@ const { readTraces, root } = require('../support/paths.js');
 /** How long something may take, in milliseconds. Generous, because it is no measurement. */
 const PATIENCE = 300_000;
 /** How long the page may be blocked while the worker works, in milliseconds. */
-const BLOCKED = 500;
+const BLOCKED = 1000;
 const MEGABYTES = 50;
 
 const examples = path.join(root, 'examples', 'traces.jsonl');
