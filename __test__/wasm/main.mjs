@@ -2,7 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -176,6 +185,19 @@ for (const args of [
     return Object.keys(native).join(', ');
   });
 }
+
+await test('kp-score --out follows a link in WebAssembly', () => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-wasm-'));
+  const [link, target] = ['link', 'target'].map((name) => path.join(directory, name));
+  writeFileSync(target, '');
+  symlinkSync('target', link);
+  const args = [command, '--no-embedder', '--quiet', '--out', link, examples];
+  execFileSync(process.execPath, args, { env: { ...process.env, ...IN_WASM } });
+  assert.ok(lstatSync(link).isSymbolicLink());
+  assert.ok(lstatSync(target).size > 0);
+  assert.deepEqual(readdirSync(directory), ['link', 'target']);
+  rmSync(directory, { recursive: true });
+});
 
 await test('kp-score --store is refused in WebAssembly', () => {
   const args = [command, '--novelty', 'lexical', '--store', 'postgres://localhost/traces', examples];

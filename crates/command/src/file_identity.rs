@@ -14,9 +14,6 @@ const MOST_LINKS: usize = 40;
 /// Returns the canonical path of a file, whether it exists or not. Links are followed, also links to a missing file.
 #[must_use]
 pub fn target_of(file: &str) -> PathBuf {
-    if let Ok(path) = fs::canonicalize(file) {
-        return path;
-    }
     let mut target = std::path::absolute(file).unwrap_or_else(|_| file.into());
     for _ in 0..MOST_LINKS {
         let Some((directory, name)) = target.parent().zip(target.file_name()) else {
