@@ -7,7 +7,9 @@
 //! nearly always.
 
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, HashMap},
+    mem,
     num::NonZero,
     sync::Arc,
     thread,
@@ -168,6 +170,7 @@ impl Sample {
             largest: 0.0,
             best: 0.0,
             sets: BTreeMap::new(),
+            pruned: None,
         })
     }
 }
@@ -197,6 +200,8 @@ pub struct Sieve {
     best: f64,
     /// By the exponents of their thresholds, which are powers of 1 + ε.
     sets: BTreeMap<i32, Set>,
+    /// The best set whose threshold has become too low: it may stay the best of all.
+    pruned: Option<Set>,
 }
 
 /// A trace of a set.
@@ -223,6 +228,10 @@ impl Set {
             cover: vec![0.0; sample],
             value: 0.0,
         }
+    }
+
+    fn by_value(one: &Self, other: &Self) -> Ordering {
+        one.value.total_cmp(&other.value)
     }
 
     fn gain(&self, member: &Member, weights: &[f64]) -> f64 {
@@ -320,7 +329,9 @@ impl Sieve {
         let base = (1.0 + EPSILON).ln();
         let least = self.best.max(self.largest) / (2.0 * self.count as f64);
         let first = (least.ln() / base).floor() as i32;
-        self.sets = self.sets.split_off(&first);
+        let kept = self.sets.split_off(&first);
+        let pruned = mem::replace(&mut self.sets, kept).into_values();
+        self.pruned = pruned.chain(self.pruned.take()).max_by(Set::by_value);
         let member = Arc::new(member);
         for exponent in first..=(self.largest.ln() / base).floor() as i32 {
             let threshold = (f64::from(exponent) * base).exp();
@@ -338,6 +349,10 @@ impl Sieve {
         }
     }
 
+    fn all_sets(&self) -> impl Iterator<Item = &Set> {
+        self.sets.values().chain(&self.pruned)
+    }
+
     /// Returns the ids of the traces of the sample and of the sets, by their indices.
     #[must_use]
     pub fn labels(&mut self) -> HashMap<usize, Label> {
@@ -351,7 +366,7 @@ impl Sieve {
                 labels.extend(label.map(|label| (index, label)));
             }
         }
-        let members = self.sets.values().flat_map(|set| &set.members);
+        let members = self.all_sets().flat_map(|set| &set.members);
         labels.extend(members.filter_map(|member| Some((member.index, member.label.clone()?))));
         labels
     }
@@ -360,16 +375,12 @@ impl Sieve {
     #[must_use]
     pub fn finish(self) -> Selection {
         let all: BTreeMap<usize, &Arc<Member>> = self
-            .sets
-            .values()
+            .all_sets()
             .flat_map(|set| &set.members)
             .map(|member| (member.index, member))
             .collect();
         let all: Vec<_> = all.into_values().collect();
-        let best = self
-            .sets
-            .values()
-            .max_by(|one, other| one.value.total_cmp(&other.value));
+        let best = self.all_sets().max_by(|one, other| Set::by_value(one, other));
         let best: Vec<_> = best.map(|best| best.members.iter().collect()).unwrap_or_default();
         let (of_all, of_best) = (self.greedy(&all), self.greedy(&best));
         let total = |picks: &[(f64, &Arc<Member>)]| picks.iter().map(|(gain, _)| gain).sum::<f64>();
@@ -579,6 +590,26 @@ mod tests {
             set.pop();
         }
         best
+    }
+
+    #[test]
+    fn finish_returns_the_best_set_even_if_its_threshold_was_pruned() {
+        let texts = [
+            &[8, 0, 1][..],
+            &[2, 4],
+            &[0],
+            &[0],
+            &[0, 4, 8, 1],
+            &[0],
+            &[4, 1, 8, 2],
+            &[2],
+        ];
+        let traces = traces(&texts.map(<[u32]>::to_vec));
+        let mut sieve = sieve_of(&traces, 5, 2, 1);
+        let (rows, weights) = (rows(&traces, &mut sieve), sieve.weights.clone());
+        let best = sieve.best;
+        let chosen: Vec<_> = sieve.finish().chosen.iter().map(|chosen| chosen.index).collect();
+        assert!(value(&chosen, &rows, &weights) >= best - 1e-9);
     }
 
     proptest! {
