@@ -19,15 +19,6 @@ use random::{Random, words};
 
 const CHOSEN: usize = 1000;
 
-fn entry(words: &Words) -> TraceEntry<'_> {
-    TraceEntry {
-        words,
-        vector: None,
-        label: None,
-        model: None,
-    }
-}
-
 /// The same traces each time: ten runs of each task, of which four in ten succeeded.
 fn traces(count: usize) -> impl Iterator<Item = Offered> {
     let mut random = Random(1);
@@ -74,7 +65,7 @@ fn main() {
         };
         let mut memory = TraceMemory::new(Method::Lexical, bounds);
         for trace in traces(count) {
-            memory.add(entry(&trace.words), start).expect("room");
+            memory.add((&trace.words).into(), start).expect("room");
         }
         let added = seconds();
         let rows = number(2).unwrap_or(1000);
@@ -112,7 +103,9 @@ fn main() {
     } else {
         let mut candidates = Candidates::new(Method::Lexical, 0);
         for trace in traces(count) {
-            candidates.add(entry(&trace.words), trace.outcome).expect("room");
+            candidates
+                .add((&trace.words).into(), trace.outcome)
+                .expect("room");
         }
         let added = seconds();
         let options = Options {
