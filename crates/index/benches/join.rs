@@ -5,12 +5,7 @@
 
 use std::time::Instant;
 
-use knowledgepulse_index::{
-    method::Method,
-    traces::{TraceEntry, TraceMemory},
-    vectors::Options,
-};
-use knowledgepulse_trace::words::Words;
+use knowledgepulse_index::{method::Method, traces::TraceMemory, vectors::Options};
 
 mod random;
 use random::{Random, words};

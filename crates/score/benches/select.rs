@@ -5,13 +5,8 @@
 
 use std::{fs, time::Instant};
 
-use knowledgepulse_index::{
-    method::Method,
-    traces::{TraceEntry, TraceMemory},
-    vectors::Options as Bounds,
-};
+use knowledgepulse_index::{method::Method, traces::TraceMemory, vectors::Options as Bounds};
 use knowledgepulse_score::select::{Candidates, Count, Offered, Options, Outcome, Sample, select};
-use knowledgepulse_trace::words::Words;
 
 #[path = "../../index/benches/random/mod.rs"]
 mod random;
