@@ -151,8 +151,8 @@ export class PostgresVectorStore implements NoveltyStore {
   constructor(options: PostgresVectorStoreOptions);
 
   /**
-   * Creates the extension, the tables, the functions and the index where they are missing, but not the schema. Any number of processes
-   * may call it at the same time; once everything exists, it only checks. It has no time limit, because an index on a full table
+   * Creates the extension, the tables, the functions and the index unless they exist, but not the schema. Any number of processes
+   * may call it at the same time; once the tables exist, it only checks. It has no time limit, because an index on a full table
    * takes minutes. It blocks additions meanwhile.
    *
    * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the schema is missing, if the tables are of another version or

@@ -225,8 +225,11 @@ const CODES = [
   ['ERR_STORE_OTHER_MODEL', [RAISED.otherModel]],
   ['ERR_STORE_OTHER_METHOD', [RAISED.otherMethod]],
   ['ERR_STORE_OTHER_LIMITS', [RAISED.otherLimits]],
-  // undefined table, function, column, object, schema
-  ['ERR_STORE_SCHEMA', [RAISED.schema, '42P01', '42883', '42703', '42704', '3F000']],
+  // undefined table, function, column, object, schema; duplicate table, function, object
+  [
+    'ERR_STORE_SCHEMA',
+    [RAISED.schema, '42P01', '42883', '42703', '42704', '3F000', '42P07', '42723', '42710'],
+  ],
   // cancelled (by statement_timeout), lock_timeout, idle and transaction timeouts; conflicts until the time was up
   ['ERR_STORE_TIMEOUT', [RAISED.tooLate, CANCELLED, '55P03', '25P03', '25P04', '57P05', '40001', '40P01']],
   ['ERR_STORE_READ_ONLY', ['25006']],
@@ -297,7 +300,8 @@ function schemaError(message) {
 /** The messages of `migrate()`, which cannot advise to call `migrate()`. */
 const MIGRATION_MESSAGES = {
   ...MESSAGES,
-  ERR_STORE_SCHEMA: 'the tables of the store cannot be made, or are not what migrate() has made',
+  ERR_STORE_SCHEMA:
+    'the tables of the store cannot be made, or are not what migrate() has made; name another table',
 };
 
 /**
@@ -394,4 +398,5 @@ module.exports = {
   schemaError,
   stopStatement,
   storeError,
+  types,
 };

@@ -103,20 +103,9 @@ class Table {
    */
   async migrate() {
     this.#refuseClosed();
-    try {
-      await migrate(this.#pool, this.#settings);
-    } catch (error) {
-      // Another client without our lock created the same object at the same time.
-      const { code } = /** @type {{ code?: string }} */ (
-        (error instanceof StatementFailure && error.error) || {}
-      );
-      if (!['23505', '42710', '42P07'].includes(code ?? '')) {
-        throw storeError(error, MIGRATION_MESSAGES);
-      }
-      await migrate(this.#pool, this.#settings).catch((second) => {
-        throw storeError(second, MIGRATION_MESSAGES);
-      });
-    }
+    await migrate(this.#pool, this.#settings).catch((failure) => {
+      throw storeError(failure, MIGRATION_MESSAGES);
+    });
   }
 
   /**
@@ -127,8 +116,7 @@ class Table {
    */
   async size(options) {
     const { signal } = readCallOptions(options);
-    const text = `SELECT ${schema.called(this.names.size, PARAMETERS.size)}`;
-    const [[size]] = await this.ask(text, this.expected(), signal);
+    const [[size]] = await this.ask(schema.called(this.names.size, PARAMETERS.size), this.expected(), signal);
     return Number(size);
   }
 
@@ -140,7 +128,7 @@ class Table {
    */
   async sweep(options) {
     const { signal } = readCallOptions(options);
-    const text = `SELECT ${schema.called(this.names.sweep, PARAMETERS.sweep)}`;
+    const text = schema.called(this.names.sweep, PARAMETERS.sweep);
     for (let total = 0; ; ) {
       const [[deleted]] = await this.ask(text, [...this.expected(), SWEEP_ROWS], signal);
       // Null: another process is sweeping.

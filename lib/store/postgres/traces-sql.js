@@ -16,7 +16,7 @@ const {
 } = require('./functions.js');
 const { declared } = require('./schema.js');
 
-/** @import { Names } from './schema.js' */
+/** @import { Names, StoreNames } from './schema.js' */
 
 /** Up to this many traces, all are compared without a lookup. */
 const SMALL = 64;
@@ -80,8 +80,8 @@ const PARAMETERS = {
  *
  * @param {Names} names
  */
-const tables = ({ table, words, summary, callIndexName, drawIndexName, positionIndexName }) => `
-CREATE TABLE IF NOT EXISTS ${table} (
+const tables = ({ table, words, summary, indexes }) => `
+CREATE TABLE ${table} (
   position bigint PRIMARY KEY,
   added timestamptz NOT NULL,
   call uuid NOT NULL,
@@ -97,21 +97,21 @@ CREATE TABLE IF NOT EXISTS ${table} (
 ) WITH (toast_tuple_target = 8160);
 -- Neither can be compressed.
 ALTER TABLE ${table} ALTER COLUMN words SET STORAGE EXTERNAL, ALTER COLUMN embedding SET STORAGE EXTERNAL;
-CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
-CREATE INDEX IF NOT EXISTS ${drawIndexName} ON ${table} (draw);
+CREATE INDEX ${indexes.call} ON ${table} (call);
+CREATE INDEX ${indexes.draw} ON ${table} (draw);
 -- The traces that are found by a word, of ${BLOCK} positions: 4 bytes with the highest bit and the number of the block, and 4 for each trace,
 -- of which 2 are its distance to the first position, and 2 the weight of the word. So the blocks of a word need nothing between them. An
 -- addition appends to the rows, which stay on their pages where there is room.
-CREATE TABLE IF NOT EXISTS ${words} (
+CREATE TABLE ${words} (
   word bigint,
   block bigint,
   data bytea NOT NULL,
   PRIMARY KEY (word, block)
 ) WITH (toast_tuple_target = 8160, fillfactor = 70);
 ALTER TABLE ${words} ALTER COLUMN data SET STORAGE EXTERNAL;
-CREATE INDEX IF NOT EXISTS ${positionIndexName} ON ${words} USING brin (block);
+CREATE INDEX ${indexes.position} ON ${words} USING brin (block);
 -- The statistics, made when "position" was the next one.
-CREATE TABLE IF NOT EXISTS ${summary} (
+CREATE TABLE ${summary} (
   id integer PRIMARY KEY CHECK (id = 1),
   position bigint NOT NULL,
   data bytea,
@@ -121,7 +121,7 @@ CREATE TABLE IF NOT EXISTS ${summary} (
   making timestamptz
 );
 ALTER TABLE ${summary} ALTER COLUMN data SET STORAGE EXTERNAL;
-INSERT INTO ${summary} (id, position) VALUES (1, 0) ON CONFLICT DO NOTHING;
+INSERT INTO ${summary} (id, position) VALUES (1, 0);
 `;
 
 /** The rows that the functions return, of several kinds. Bytes are in base 64, which takes two thirds of hexadecimal digits. */
@@ -160,7 +160,7 @@ const returnSummary = ({ summary }) => `
 /**
  * Returns the SQL that selects traces by positions. It also runs alone, so it works with any search path.
  *
- * @param {Pick<Names, 'table'>} names
+ * @param {StoreNames} names
  * @param {string} condition
  */
 const selectTraces = ({ table }, condition) =>
@@ -187,7 +187,7 @@ const selectPostings = (first, columns) => `
  * @param {Names} names
  */
 const lookFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.look}(${declared(PARAMETERS.look)}) ${ROWS}
+CREATE FUNCTION ${names.look}(${declared(PARAMETERS.look)}) ${ROWS}
 ${ATTRIBUTES} SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off AS ${names.quote}
 #variable_conflict use_column
 DECLARE
@@ -239,7 +239,7 @@ ${names.quote};
  * @param {Names} names
  */
 const addFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.add}(${declared(PARAMETERS.add)}) ${ROWS}
+CREATE FUNCTION ${names.add}(${declared(PARAMETERS.add)}) ${ROWS}
 ${ATTRIBUTES} AS ${names.quote}
 #variable_conflict use_column
 DECLARE
@@ -279,7 +279,7 @@ ${names.quote};
  * @param {Names} names
  */
 const sampleFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.sample}(${declared(PARAMETERS.sample)}) ${ROWS}
+CREATE FUNCTION ${names.sample}(${declared(PARAMETERS.sample)}) ${ROWS}
 ${ATTRIBUTES} AS ${names.quote}
 #variable_conflict use_column
 DECLARE
@@ -332,7 +332,7 @@ const functions = (names) =>
 /**
  * Returns the SQL that selects the traces at positions `$1` and from `$2` to `$3`. With OR, the planner would scan the table.
  *
- * @param {Pick<Names, 'table'>} names
+ * @param {StoreNames} names
  */
 const selectPositions = (names) =>
   selectTraces(
@@ -344,7 +344,7 @@ const selectPositions = (names) =>
 /**
  * Returns the SQL that replaces older statistics.
  *
- * @param {Pick<Names, 'summary'>} names
+ * @param {StoreNames} names
  */
 const replaceSummary = ({ summary }) =>
   `UPDATE ${summary} SET position = $1::bigint, data = $2::pg_catalog.bytea, common_bytes = $3::integer, making = NULL ` +

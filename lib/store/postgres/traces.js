@@ -14,7 +14,7 @@ const { BLOCK, PARAMETERS, replaceSummary, selectPositions } = require('./traces
 /**
  * @import { NoveltyEntry, StoredNeighbour } from '../../../index.js'
  * @import { NativeSimilarTrace, NativeSought, NativeTraceStatistics } from '../../binding.js'
- * @import { CalledNames } from './schema.js'
+ * @import { StoreNames } from './schema.js'
  */
 
 /** The most words of a query that are looked up. */
@@ -88,7 +88,7 @@ class TraceTable {
   #seen = 0;
 
   /**
-   * @param {CalledNames} names
+   * @param {StoreNames} names
    * @param {'lexical' | 'full'} method
    * @param {() => unknown[]} expected the first parameters of every function
    * @param {Ask} ask
@@ -120,7 +120,7 @@ class TraceTable {
       const { entries: found, hashes, weights, draws } = (await this.#soughtOf(view, entries, traces)).found;
       signal?.throwIfAborted();
       const [[kind, first], ...rest] = await this.#ask(
-        `SELECT * FROM ${called(this.#names.add, PARAMETERS.add)}`,
+        called(this.#names.add, PARAMETERS.add),
         [
           ...[...this.#expected(), ...this.#origin(entries), call, seen, statistics ? seen : view.lowest],
           ...[byteas(entries.map(({ words }) => words)), byteas(entries.map(embeddingOf))],
@@ -214,7 +214,7 @@ class TraceTable {
       const budget = Math.min(BUDGET, BATCH_BUDGET / entries.length);
       const sought = known && (await known.statistics.seek([...traces], MOST_WORDS, budget, this.#size));
       const rows = await this.#ask(
-        `SELECT * FROM ${called(this.#names.look, PARAMETERS.look)}`,
+        called(this.#names.look, PARAMETERS.look),
         [
           ...[...this.#expected(), ...this.#origin(entries), call, entries.length, known?.position ?? -1],
           literal(sought?.words ?? []),
@@ -273,7 +273,7 @@ class TraceTable {
     if (hasAny && this.#seen - Number(position) < this.#size * STALENESS) return;
     const [amount, most, embeddings] = SAMPLE;
     const rows = await this.#ask(
-      `SELECT * FROM ${called(this.#names.sample, PARAMETERS.sample)}`,
+      called(this.#names.sample, PARAMETERS.sample),
       [
         ...this.#expected(),
         ...[hasAny ? position : null, amount, most, this.#dimensions === 0 ? 0 : embeddings],

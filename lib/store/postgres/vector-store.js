@@ -84,7 +84,7 @@ class PostgresVectorStore extends PostgresStore {
       ...[schema.vectorLiteral(query), Math.min(count, MAX_SQL_INTEGER)],
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
-    const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#table.names.nearest, PARAMETERS.nearest)}`;
+    const text = schema.called(this.#table.names.nearest, PARAMETERS.nearest);
     const rows = await this.#table.ask(text, values, signal);
     // A vector of length 0 has similarity 0 to every vector.
     return rows.map(([similarity, label]) => ({
@@ -117,7 +117,7 @@ class PostgresVectorStore extends PostgresStore {
       }
     }
     const efSearch = this.#efSearch;
-    const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#table.names.add, PARAMETERS.add)}`;
+    const text = schema.called(this.#table.names.add, PARAMETERS.add);
     const values = [
       ...[...this.#table.expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
       efSearch,
