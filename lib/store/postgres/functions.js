@@ -92,7 +92,13 @@ const prepareSearch = `
     PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
   END IF;`;
 
-const OLDEST = `CASE WHEN known.ttl_ms > ${MAX_TTL_MS} THEN '-infinity' ELSE clock_timestamp() - known.ttl_ms * interval '1 ms' END`;
+/**
+ * Returns the expression of the time since when entries have not expired.
+ *
+ * @param {string} [now]
+ */
+const oldestAt = (now = 'clock_timestamp()') =>
+  `CASE WHEN known.ttl_ms > ${MAX_TTL_MS} THEN '-infinity' ELSE ${now} - known.ttl_ms * interval '1 ms' END`;
 
 /** Expects a variable `began` and a parameter `patience_ms`. */
 const checkTime = `
@@ -259,7 +265,7 @@ DECLARE
   candidates bigint[];
 BEGIN${checkVersion(names)}${checkOrigin}${prepareSearch}
 
-  oldest := ${OLDEST};
+  oldest := ${oldestAt()};
   beginning := ${names.find}(new_call, amount);
   seen := coalesce(beginning, known.next_position);
   candidates := array_fill(NULL::bigint, ARRAY[amount]);
@@ -297,7 +303,7 @@ BEGIN${checkVersion(names)}${checkOrigin}${prepareSearch}
       RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'another attempt has stored the call';
     END IF;
     beginning := known.next_position;
-    oldest := ${OLDEST};
+    oldest := ${oldestAt()};
 
     IF EXISTS (
       SELECT FROM unnest(candidates, befores) AS found(position, before)
@@ -351,7 +357,7 @@ DECLARE
   lowest bigint;
   positions bigint[];
 BEGIN${checkVersion(names)}${checkOrigin}${prepareSearch}
-  oldest := ${OLDEST};
+  oldest := ${oldestAt()};
   lowest := known.next_position - known.max_elements;
   IF ef_search IS NOT NULL THEN
     positions := ARRAY(
@@ -384,7 +390,7 @@ DECLARE
   known record;
   oldest timestamptz;
 BEGIN${checkVersion(names)}
-  oldest := ${OLDEST};
+  oldest := ${oldestAt()};
   RETURN (
     SELECT count(*) FROM ${names.table} stored
     WHERE stored.position >= known.next_position - known.max_elements AND stored.added > oldest
@@ -408,7 +414,7 @@ DECLARE
   oldest timestamptz;
   deleted bigint;
 BEGIN${checkVersion(names)}
-  oldest := ${OLDEST};
+  oldest := ${oldestAt()};
   -- The lock of this store: the object id of its table.
   IF NOT pg_try_advisory_xact_lock(${SWEEP_LOCK}, ${names.tableLiteral}::regclass::oid::bigint::bit(32)::integer) THEN
     RETURN NULL;
@@ -437,7 +443,6 @@ const functions = (names) =>
 module.exports = {
   ATTRIBUTES,
   EXPECTED,
-  OLDEST,
   ORIGIN,
   PARAMETERS,
   checkOrigin,
@@ -445,6 +450,7 @@ module.exports = {
   checkVersion,
   findFunction,
   functions,
+  oldestAt,
   sizeFunction,
   sweepFunction,
 };
