@@ -12,7 +12,7 @@ const { codeOf, codedError, localError } = require('./calls/errors.js');
 const { describe } = require('./calls/reading.js');
 
 /**
- * @import { CallOptions } from '../index.js'
+ * @import { VectorCache as Public } from '../index.js'
  * @import { NativeCall, NativeModelIdentity, NativeSnapshot } from './binding.js'
  */
 
@@ -103,56 +103,35 @@ class BoundedMemory {
     this.#native = native;
   }
 
-  /** The number of vectors or traces that have not expired. */
   get size() {
     return this.#native().size;
   }
 
-  /** The maximum number of vectors or traces. */
   get maxElements() {
     return this.#native().bounds.maxElements;
   }
 
-  /** The time to live in milliseconds; `Infinity` means for ever. */
   get ttlMs() {
     return this.#native().bounds.ttlMs;
   }
 
-  /**
-   * The model of the vectors or embeddings, if known.
-   *
-   * @returns {{ model: string, dtype: string } | null}
-   */
+  /** @returns {{ model: string, dtype: string } | null} */
   get model() {
     const identity = this.#native().model;
     return identity === null ? null : { model: identity.model, dtype: identity.dtype };
   }
 
-  /**
-   * Frees the memory of expired elements, which are ignored in any case.
-   *
-   * @returns {void}
-   */
+  /** @type {Public['evictExpired']} */
   evictExpired() {
     this.#native().evictExpired();
   }
 
-  /**
-   * Removes every vector or trace, and forgets the model.
-   *
-   * @returns {void}
-   */
+  /** @type {Public['clear']} */
   clear() {
     this.#native().clear();
   }
 
-  /**
-   * Writes the memory to a file, in the safetensors format, as it is at the call. Rejects with `ERR_MEMORY_IO`.
-   *
-   * @param {string} file
-   * @param {CallOptions} [options]
-   * @returns {Promise<void>}
-   */
+  /** @type {Public['save']} */
   async save(file, options) {
     const resolved = readPath(file);
     const { signal } = readCallOptions(options);

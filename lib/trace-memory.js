@@ -11,7 +11,7 @@ const { requireReceiver } = require('./calls/receiver.js');
 const { toFloatArray } = require('./vector-cache.js');
 
 /**
- * @import { CallOptions, ReadonlyReasoningTrace, SimilarTrace, TraceComparison, TraceMemoryEntry, TraceMemoryOptions, TraceOptions, VectorCacheLoadOptions } from '../index.js'
+ * @import { ReadonlyReasoningTrace, SimilarTrace, TraceComparison, TraceMemoryEntry, TraceMemoryOptions, TraceOptions } from '../index.js'
  * @import { TraceMemory as Public } from '../index.js'
  * @import { NativeSimilarTrace, NativeTraceMemory } from './binding.js'
  */
@@ -60,11 +60,7 @@ class TraceMemory extends BoundedMemory {
     requireReceiver(TraceMemory, isTraceMemory);
   }
 
-  /**
-   * Makes an empty memory. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {TraceMemoryOptions} [options]
-   */
+  /** @param {TraceMemoryOptions} [options] */
   constructor(options = {}) {
     super(() => this.#native);
     const {
@@ -76,13 +72,7 @@ class TraceMemory extends BoundedMemory {
     this.#native = new native.NativeTraceMemory(novelty, { maxElements, dimensions, ttlMs });
   }
 
-  /**
-   * Loads a file that `save` wrote. Rejects with `ERR_MEMORY_…`.
-   *
-   * @param {string} file
-   * @param {VectorCacheLoadOptions} [options]
-   * @returns {Promise<Public>}
-   */
+  /** @type {typeof Public['load']} */
   static async load(file, options = {}) {
     const loaded = await loadMemory(native.NativeTraceMemory, file, options, (held, identity) =>
       held.checkModel(identity),
@@ -90,12 +80,7 @@ class TraceMemory extends BoundedMemory {
     return adopt(loaded);
   }
 
-  /**
-   * Returns the memory with this handle in another thread of the process, not a copy. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {number} handle
-   * @returns {Public}
-   */
+  /** @type {typeof Public['fromHandle']} */
   static fromHandle(handle) {
     const found = native.NativeTraceMemory.fromHandle(requireNumber(handle, 'handle', COUNT));
     if (found !== null) return adopt(found);
@@ -105,12 +90,7 @@ class TraceMemory extends BoundedMemory {
     );
   }
 
-  /**
-   * Returns the text to embed for a memory with `novelty: 'full'`. Throws `ERR_INVALID_TRACE`.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @returns {string}
-   */
+  /** @type {typeof Public['digest']} */
   static digest(trace) {
     try {
       return native.traceDigest(trace);
@@ -119,47 +99,22 @@ class TraceMemory extends BoundedMemory {
     }
   }
 
-  /**
-   * Adds a trace without comparing it.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {TraceOptions} [options]
-   * @returns {Promise<void>}
-   */
+  /** @type {Public['add']} */
   async add(trace, options) {
     await this.#call(options, (vector, call) => this.#native.add([trace], vector, undefined, call));
   }
 
-  /**
-   * Compares a trace without adding it.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {TraceOptions} [options]
-   * @returns {Promise<TraceComparison>}
-   */
+  /** @type {Public['compare']} */
   async compare(trace, options) {
     return this.#compare(trace, options, false);
   }
 
-  /**
-   * Compares a trace, then adds it, in one atomic step.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {TraceOptions} [options]
-   * @returns {Promise<TraceComparison>}
-   */
+  /** @type {Public['compareAndAdd']} */
   async compareAndAdd(trace, options) {
     return this.#compare(trace, options, true);
   }
 
-  /**
-   * Returns the `k` most similar traces, the most similar first.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {number} [k]
-   * @param {TraceOptions} [options]
-   * @returns {Promise<SimilarTrace[]>}
-   */
+  /** @type {Public['nearest']} */
   async nearest(trace, k = 1, options) {
     const count = requireNumber(k, 'k', COUNT);
     const nearest = await this.#call(options, (vector, call) =>
@@ -168,31 +123,21 @@ class TraceMemory extends BoundedMemory {
     return Array.from(nearest, shown);
   }
 
-  /**
-   * Iterates over the traces at the time of the call, oldest first.
-   *
-   * @returns {IterableIterator<TraceMemoryEntry>}
-   */
+  /** @returns {IterableIterator<TraceMemoryEntry>} */
   [Symbol.iterator]() {
     const [start, end] = this.#native.sequence();
     return entries(this.#native, start, end);
   }
 
-  /**
-   * The novelty method.
-   *
-   * @returns {'lexical' | 'full'}
-   */
+  /** @returns {'lexical' | 'full'} */
   get novelty() {
     return /** @type {'lexical' | 'full'} */ (this.#native.method);
   }
 
-  /** The argument of `fromHandle` in another thread. */
   get handle() {
     return this.#native.handle;
   }
 
-  /** The memory of the traces without labels, in bytes. */
   get bytes() {
     return this.#native.bytes;
   }

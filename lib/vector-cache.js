@@ -12,7 +12,7 @@ const { describe, readFrom, readLength } = require('./calls/reading.js');
 const { requireReceiver } = require('./calls/receiver.js');
 
 /**
- * @import { CallOptions, Neighbour, VectorCacheEntry, VectorCacheLoadOptions, VectorCacheOptions } from '../index.js'
+ * @import { VectorCacheEntry, VectorCacheOptions } from '../index.js'
  * @import { VectorCache as Public } from '../index.js'
  * @import { NativeVectorCache } from './binding.js'
  */
@@ -54,11 +54,7 @@ class VectorCache extends BoundedMemory {
     requireReceiver(VectorCache, isVectorCache);
   }
 
-  /**
-   * Makes an empty cache. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {VectorCacheOptions} [options]
-   */
+  /** @param {VectorCacheOptions} [options] */
   constructor(options = {}) {
     super(() => this.#native);
     const {
@@ -70,13 +66,7 @@ class VectorCache extends BoundedMemory {
     this.#native = new native.NativeVectorCache({ maxElements, dimensions, ttlMs });
   }
 
-  /**
-   * Loads a file that `save` wrote. Rejects with `ERR_MEMORY_…`.
-   *
-   * @param {string} file
-   * @param {VectorCacheLoadOptions} [options]
-   * @returns {Promise<Public>}
-   */
+  /** @type {typeof Public['load']} */
   static async load(file, options = {}) {
     const loaded = await loadMemory(native.NativeVectorCache, file, options, (held, identity) =>
       held.checkOrigin(identity),
@@ -84,13 +74,7 @@ class VectorCache extends BoundedMemory {
     return adoptNative(loaded);
   }
 
-  /**
-   * Adds a copy of a vector, and evicts the oldest one if the cache is full. Throws `ERR_INVALID_VECTOR` or `ERR_INVALID_LABEL`.
-   *
-   * @param {ArrayLike<number>} vector
-   * @param {string} [label]
-   * @returns {void}
-   */
+  /** @type {Public['add']} */
   add(vector, label) {
     const checked = toFloatArray(vector, 'vector', this.#dimensions);
     requireLabel(label);
@@ -101,13 +85,7 @@ class VectorCache extends BoundedMemory {
     }
   }
 
-  /**
-   * Adds many vectors, all or none. Throws as `add`, with the place in the list.
-   *
-   * @param {ArrayLike<ArrayLike<number>>} vectors
-   * @param {ArrayLike<string | undefined>} [labels]
-   * @returns {void}
-   */
+  /** @type {Public['addBatch']} */
   addBatch(vectors, labels) {
     const dimensions = this.#dimensions;
     const count = readCount(vectors, 'vectors', 'ERR_INVALID_VECTOR');
@@ -135,12 +113,7 @@ class VectorCache extends BoundedMemory {
     }
   }
 
-  /**
-   * Returns the largest cosine similarity to a vector in the cache, -1 to 1; 0 if the cache is empty. Throws `ERR_INVALID_VECTOR`.
-   *
-   * @param {ArrayLike<number>} query
-   * @returns {number}
-   */
+  /** @type {Public['maxCosineSimilarity']} */
   maxCosineSimilarity(query) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
     try {
@@ -150,12 +123,7 @@ class VectorCache extends BoundedMemory {
     }
   }
 
-  /**
-   * Returns `maxCosineSimilarity` of each query, in their order.
-   *
-   * @param {ArrayLike<ArrayLike<number>>} queries
-   * @returns {number[]}
-   */
+  /** @type {Public['maxCosineSimilarities']} */
   maxCosineSimilarities(queries) {
     const dimensions = this.#dimensions;
     const count = readCount(queries, 'queries', 'ERR_INVALID_VECTOR');
@@ -171,13 +139,7 @@ class VectorCache extends BoundedMemory {
     return similarities;
   }
 
-  /**
-   * Returns the `k` most similar vectors, the most similar first. Throws `ERR_INVALID_VECTOR`, and `ERR_INVALID_OPTION` for a wrong `k`.
-   *
-   * @param {ArrayLike<number>} query
-   * @param {number} [k]
-   * @returns {Neighbour[]}
-   */
+  /** @type {Public['nearest']} */
   nearest(query, k = 1) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
     const count = requireNumber(k, 'k', COUNT);
@@ -193,30 +155,18 @@ class VectorCache extends BoundedMemory {
     }
   }
 
-  /**
-   * Iterates over the vectors at the time of the call, oldest first.
-   *
-   * @returns {IterableIterator<VectorCacheEntry>}
-   */
+  /** @returns {IterableIterator<VectorCacheEntry>} */
   [Symbol.iterator]() {
     const { start, end } = this.#native.sequence();
     return entries(this.#native, start, end);
   }
 
-  /**
-   * The length of every vector.
-   *
-   * @returns {number}
-   */
+  /** @returns {number} */
   get dimensions() {
     return this.#dimensions;
   }
 
-  /**
-   * The novelty method of the vectors, if known.
-   *
-   * @returns {string | undefined}
-   */
+  /** @returns {string | undefined} */
   get method() {
     return this.#native.method ?? undefined;
   }

@@ -11,9 +11,8 @@ const { isTraceMemory, nativeOfTraces } = require('../trace-memory.js');
 const { VectorCache, isVectorCache, nativeOf } = require('../vector-cache.js');
 
 /**
- * @import { AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyMethod, NoveltyStore,
- *   StoredNeighbour, TraceMemory, VectorModel } from '../../index.js'
- * @import { VectorCache as VectorCacheInterface } from '../../index.js'
+ * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, TraceMemory, VectorModel } from '../../index.js'
+ * @import { LocalStore as Public, VectorCache as VectorCacheInterface } from '../../index.js'
  * @import { NativeCall, NativeSimilarTrace, NativeTraceMemory, NativeVectorCache } from '../binding.js'
  * @import { Origin } from './entry.js'
  */
@@ -32,11 +31,7 @@ class LocalStore {
     requireReceiver(LocalStore, (value) => typeof value === 'object' && value !== null && #memory in value);
   }
 
-  /**
-   * Makes a store in a memory, by default a new cache for 1,000 vectors. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {Memory} [memory]
-   */
+  /** @param {Memory} [memory] */
   constructor(memory = /** @type {any} */ (new VectorCache())) {
     if (!isVectorCache(memory) && !isTraceMemory(memory)) {
       throw codedError(TypeError, 'ERR_INVALID_OPTION', 'memory must be a VectorCache or a TraceMemory');
@@ -44,11 +39,7 @@ class LocalStore {
     this.#memory = memory;
   }
 
-  /**
-   * The memory itself, not a copy.
-   *
-   * @returns {Memory}
-   */
+  /** @returns {Memory} */
   get memory() {
     return /** @type {Memory} */ (this.#memory);
   }
@@ -57,11 +48,7 @@ class LocalStore {
     return isTraceMemory(this.#memory) ? this.#memory : null;
   }
 
-  /**
-   * The novelty method of its scorers.
-   *
-   * @returns {NoveltyMethod}
-   */
+  /** @returns {Public['novelty']} */
   get novelty() {
     return this.#traces?.novelty ?? 'prefix';
   }
@@ -71,40 +58,20 @@ class LocalStore {
     return inspectAs('LocalStore', { memory: this.#memory }, depth, options);
   }
 
-  /**
-   * Compares an entry with every entry stored before it, then stores it. Rejects with `ERR_INVALID_…` or `ERR_STORE_OTHER_MODEL`.
-   *
-   * @param {NoveltyEntry} entry
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison>}
-   */
+  /** @type {Public['compareAndAdd']} */
   async compareAndAdd(entry, options) {
     const { signal } = readCallOptions(options, { call: ofType('string') });
     const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#kind)], signal);
     return comparison;
   }
 
-  /**
-   * Does `compareAndAdd` for one entry after another, for all or none.
-   *
-   * @param {readonly NoveltyEntry[]} entries
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison[]>}
-   */
+  /** @type {Public['compareAndAddBatch']} */
   async compareAndAddBatch(entries, options) {
     const { signal } = readCallOptions(options, { call: ofType('string') });
     return this.#compareAndAdd(readEntries(entries, this.#kind), signal);
   }
 
-  /**
-   * Returns the `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
-   *
-   * @param {Float32Array} vector
-   * @param {number} count
-   * @param {VectorModel} model
-   * @param {NearestOptions} [options]
-   * @returns {Promise<StoredNeighbour[]>}
-   */
+  /** @type {Public['nearest']} */
   async nearest(vector, count, model, options) {
     const { signal, method } = readCallOptions(options, { method: ofType('string') });
     if (this.#traces !== null) throw otherMethod('nearest is for vectors; ask nearestTraces');
@@ -120,14 +87,7 @@ class LocalStore {
     return Array.from(neighbours, copyOf);
   }
 
-  /**
-   * Returns the `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
-   *
-   * @param {NoveltyEntry} entry
-   * @param {number} count
-   * @param {CallOptions} [options]
-   * @returns {Promise<StoredNeighbour[]>}
-   */
+  /** @type {Public['nearestTraces']} */
   async nearestTraces(entry, count, options) {
     const { signal } = readCallOptions(options);
     if (this.#traces === null) throw otherMethod('nearestTraces is for traces; ask nearest');
@@ -139,12 +99,7 @@ class LocalStore {
     return Array.from(similar, neighbourOf);
   }
 
-  /**
-   * Returns the number of vectors or traces that a new one is compared with.
-   *
-   * @param {CallOptions} [options]
-   * @returns {Promise<number>}
-   */
+  /** @type {Public['size']} */
   async size(options) {
     const { signal } = readCallOptions(options);
     if (this.#traces !== null) return this.#askTraces(signal, (memory, call) => memory.count(call));
