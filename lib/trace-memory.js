@@ -4,7 +4,7 @@ const { callAddon } = require('./calls/addon.js');
 const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
 const { BoundedMemory, COUNT, OPTIONS, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, localError } = require('./calls/errors.js');
+const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { requireReceiver } = require('./calls/receiver.js');
@@ -92,11 +92,7 @@ class TraceMemory extends BoundedMemory {
 
   /** @type {typeof Public['digest']} */
   static digest(trace) {
-    try {
-      return native.traceDigest(trace);
-    } catch (error) {
-      throw localError(error);
-    }
+    return fromAddon(() => native.traceDigest(trace));
   }
 
   /** @type {Public['add']} */

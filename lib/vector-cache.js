@@ -5,7 +5,7 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 const { readOptions, requireNumber } = require('./calls/options.js');
 const { BoundedMemory, COUNT, OPTIONS, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, localError } = require('./calls/errors.js');
+const { codedError, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
@@ -78,11 +78,7 @@ class VectorCache extends BoundedMemory {
   add(vector, label) {
     const checked = toFloatArray(vector, 'vector', this.#dimensions);
     requireLabel(label);
-    try {
-      this.#native.add(checked, label);
-    } catch (error) {
-      throw localError(error);
-    }
+    fromAddon(() => this.#native.add(checked, label));
   }
 
   /** @type {Public['addBatch']} */
@@ -116,11 +112,7 @@ class VectorCache extends BoundedMemory {
   /** @type {Public['maxCosineSimilarity']} */
   maxCosineSimilarity(query) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
-    try {
-      return this.#native.maxCosineSimilarity(checked);
-    } catch (error) {
-      throw localError(error);
-    }
+    return fromAddon(() => this.#native.maxCosineSimilarity(checked));
   }
 
   /** @type {Public['maxCosineSimilarities']} */
@@ -143,16 +135,9 @@ class VectorCache extends BoundedMemory {
   nearest(query, k = 1) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
     const count = requireNumber(k, 'k', COUNT);
-    try {
-      // Copies, so that the array and the objects are of the caller's realm.
-      return Array.from(this.#native.nearest(checked, count), ({ label, similarity, index }) => ({
-        label,
-        similarity,
-        index,
-      }));
-    } catch (error) {
-      throw localError(error);
-    }
+    const found = fromAddon(() => this.#native.nearest(checked, count));
+    // Copies, so that the array and the objects are of the caller's realm.
+    return Array.from(found, ({ label, similarity, index }) => ({ label, similarity, index }));
   }
 
   /** @returns {IterableIterator<VectorCacheEntry>} */
@@ -188,25 +173,12 @@ class VectorCache extends BoundedMemory {
  */
 function* entries(handle, start, end) {
   for (let next = start; next < end; ) {
-    const stored = nextStored(handle, next, end);
+    const stored = fromAddon(() => handle.stored(next, end));
     if (stored === null) return;
     const { sequence, vector, label } = stored;
     next = sequence + 1;
     // A copy, so that the array is of the caller's realm.
     yield { vector: new Float32Array(vector), label: label ?? undefined, index: sequence - start };
-  }
-}
-
-/**
- * @param {NativeVectorCache} handle
- * @param {number} start
- * @param {number} end
- */
-function nextStored(handle, start, end) {
-  try {
-    return handle.stored(start, end);
-  } catch (error) {
-    throw localError(error);
   }
 }
 
