@@ -336,33 +336,24 @@ function errorOfElement(index, thrown) {
  * @returns {ScoreBreakdown}
  */
 function toBreakdown(found) {
-  const { nearest, overrides } = found;
+  const { nearest } = found;
   return {
-    score: found.score,
+    ...found,
     dimensions: byDimension(found.dimensions),
-    profile: found.profile,
     weights: byDimension(found.weights),
     contributions: byDimension(found.contributions),
-    composite: found.composite,
-    overrides: Array.from(overrides, ({ rule, before, after }) => ({ rule, before, after })),
-    noveltyBasis: found.noveltyBasis,
+    overrides: Array.from(found.overrides, (override) => ({ ...override })),
     nearest: nearest && {
-      label: nearest.label,
-      similarity: nearest.similarity,
-      lexical: nearest.lexical,
-      contained: nearest.contained,
-      embedded: nearest.embedded,
+      ...nearest,
       sharedWords: toWords(nearest.sharedWords),
       newWords: toWords(nearest.newWords),
     },
-    tokens: found.tokens,
-    truncated: found.truncated,
   };
 }
 
 /** @param {import('./binding.js').NativeExplainedWord[] | null} words */
 function toWords(words) {
-  return words && Array.from(words, ({ word, weight, traces }) => ({ word, weight, traces }));
+  return words && Array.from(words, (word) => ({ ...word }));
 }
 
 /** @param {number[]} numbers */
