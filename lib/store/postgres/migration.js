@@ -8,10 +8,9 @@ const vectors = require('./functions.js');
 const schema = require('./schema.js');
 const {
   StatementFailure,
+  detected,
   extensionError,
   openConnection,
-  otherLimits,
-  otherMethod,
   schemaError,
   types,
 } = require('./statement.js');
@@ -159,7 +158,10 @@ class Migration {
     }
     // Tables of traces have a method from the beginning, tables of vectors from the first addition.
     if (novelty === 'prefix' ? ['lexical', 'full'].includes(method) : method !== novelty) {
-      throw otherMethod(`the tables of ${table} are of novelty '${method ?? 'prefix'}', not of '${novelty}'`);
+      throw detected(
+        'ERR_STORE_OTHER_METHOD',
+        `the tables of ${table} are of novelty '${method ?? 'prefix'}', not of '${novelty}'`,
+      );
     }
     const known = { maxElements: Number(elements), ttlMs: Number(ttl) };
     const expected = {
@@ -167,7 +169,8 @@ class Migration {
       ttlMs: limits.ttlMs ?? known.ttlMs,
     };
     if (expected.maxElements !== known.maxElements || expected.ttlMs !== known.ttlMs) {
-      throw otherLimits(
+      throw detected(
+        'ERR_STORE_OTHER_LIMITS',
         `the table has maxElements ${known.maxElements} and ttlMs ${known.ttlMs}, not ${expected.maxElements} and ${expected.ttlMs}`,
       );
     }

@@ -254,21 +254,13 @@ const MESSAGES = {
 };
 
 /**
- * Returns the error of a table with other limits, where JavaScript detects it before the server.
+ * Returns the error of a code, where JavaScript detects it before the server.
  *
+ * @param {keyof typeof MESSAGES} code
  * @param {string} message
  */
-function otherLimits(message) {
-  return codedError(Error, 'ERR_STORE_OTHER_LIMITS', `${MESSAGES.ERR_STORE_OTHER_LIMITS}: ${message}`);
-}
-
-/**
- * Returns the error of tables of another method, where JavaScript detects it before the server.
- *
- * @param {string} message
- */
-function otherMethod(message) {
-  return codedError(Error, 'ERR_STORE_OTHER_METHOD', `${MESSAGES.ERR_STORE_OTHER_METHOD}: ${message}`);
+function detected(code, message) {
+  return codedError(Error, code, `${MESSAGES[code]}: ${message}`);
 }
 
 /** PostgreSQL's conditions for a missing extension, by version, and for a missing privilege to create it. */
@@ -388,12 +380,11 @@ function isConflict({ error, phase }) {
 module.exports = {
   StatementFailure,
   MIGRATION_MESSAGES,
+  detected,
   extensionError,
   isConflict,
   isLost,
   openConnection,
-  otherLimits,
-  otherMethod,
   runStatement,
   schemaError,
   stopStatement,

@@ -6,7 +6,7 @@ const { oneOf, readCallOptions, requireNumber } = require('../../calls/options.j
 const { requireReceiver } = require('../../calls/receiver.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const { readEntry } = require('../entry.js');
-const { otherMethod } = require('./statement.js');
+const { detected } = require('./statement.js');
 const { PostgresStore, isStore } = require('./store.js');
 const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = require('./table.js');
 
@@ -55,7 +55,7 @@ class PostgresTraceStore extends PostgresStore {
 
   /** @type {Public['nearest']} */
   async nearest() {
-    throw otherMethod('it keeps traces, not vectors; ask nearestTraces');
+    throw detected('ERR_STORE_OTHER_METHOD', 'it keeps traces, not vectors; ask nearestTraces');
   }
 
   /** @type {Public['nearestTraces']} */
