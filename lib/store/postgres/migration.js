@@ -20,7 +20,6 @@ const { SCHEMA_VERSION, quoted } = schema;
 
 /**
  * @import { PgClient, PgPool } from '../../../postgres.js'
- * @import { StoreNames } from './schema.js'
  * @import { Settings } from './table.js'
  */
 

@@ -6,9 +6,7 @@ const { cancellable, onAbort } = require('../../calls/cancel.js');
 const { codedError } = require('../../calls/errors.js');
 const { RAISED } = require('./schema.js');
 
-/**
- * @import { PgClient, PgPool } from '../../../postgres.js'
- */
+/** @import { PgClient, PgPool } from '../../../postgres.js' */
 
 /** @typedef {{ client: PgClient, release: (broken?: boolean) => void }} Connection */
 
