@@ -8,7 +8,7 @@ const { callAddon } = require('./calls/addon.js');
 const { cancellable } = require('./calls/cancel.js');
 const { inRange, invalidOption, oneOf, readCallOptions } = require('./calls/options.js');
 const { embedderStatus } = require('./embedder.js');
-const { codeOf, codedError, localError } = require('./calls/errors.js');
+const { codeOf, codedError, fromAddon, localError } = require('./calls/errors.js');
 const { describe } = require('./calls/reading.js');
 
 /**
@@ -140,6 +140,27 @@ class BoundedMemory {
   }
 }
 
+/**
+ * Yields the elements of a memory from sequence number `start` to `end`, oldest first. Sequence numbers keep the order, and yield no
+ * element twice, while the memory changes.
+ *
+ * @template {{ sequence: number }} Stored
+ * @template Element
+ * @param {{ stored(from: number, end: number): Stored | null }} memory
+ * @param {number} start
+ * @param {number} end
+ * @param {(stored: Stored, index: number) => Element} toElement
+ * @returns {IterableIterator<Element>}
+ */
+function* elements(memory, start, end, toElement) {
+  for (let next = start; next < end; ) {
+    const stored = fromAddon(() => memory.stored(next, end));
+    if (stored === null) return;
+    next = stored.sequence + 1;
+    yield toElement(stored, stored.sequence - start);
+  }
+}
+
 /** @param {unknown} file */
 function readPath(file) {
   if (typeof file !== 'string') {
@@ -150,4 +171,4 @@ function readPath(file) {
   return path.resolve(file);
 }
 
-module.exports = { BoundedMemory, COUNT, OPTIONS, loadMemory };
+module.exports = { BoundedMemory, COUNT, OPTIONS, elements, loadMemory };

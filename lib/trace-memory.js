@@ -2,7 +2,7 @@
 
 const { callAddon } = require('./calls/addon.js');
 const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
-const { BoundedMemory, COUNT, OPTIONS, loadMemory } = require('./bounded-memory.js');
+const { BoundedMemory, COUNT, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
@@ -122,7 +122,13 @@ class TraceMemory extends BoundedMemory {
   /** @returns {IterableIterator<TraceMemoryEntry>} */
   [Symbol.iterator]() {
     const [start, end] = this.#native.sequence();
-    return entries(this.#native, start, end);
+    return elements(this.#native, start, end, ({ label, words, vector }, index) => ({
+      index,
+      label: label ?? undefined,
+      words: new Map(Array.from(words, ({ hash, count }) => [hash, count])),
+      // A copy, so that the array is of the caller's realm.
+      vector: vector && new Float32Array(vector),
+    }));
   }
 
   /** @returns {'lexical' | 'full'} */
@@ -185,30 +191,6 @@ function shown({ index, label, similarity, lexical, contained, embedded }) {
     contained,
     embedded: embedded ?? undefined,
   };
-}
-
-/**
- * Sequence numbers keep the order, and yield no trace twice, while the memory changes.
- *
- * @param {NativeTraceMemory} handle
- * @param {number} start
- * @param {number} end
- * @returns {IterableIterator<TraceMemoryEntry>}
- */
-function* entries(handle, start, end) {
-  for (let next = start; next < end; ) {
-    const stored = handle.stored(next, end);
-    if (stored === null) return;
-    const { sequence, label, words, vector } = stored;
-    next = sequence + 1;
-    yield {
-      index: sequence - start,
-      label: label ?? undefined,
-      words: new Map(Array.from(words, ({ hash, count }) => [hash, count])),
-      // A copy, so that the array is of the caller's realm.
-      vector: vector && new Float32Array(vector),
-    };
-  }
 }
 
 /**

@@ -3,7 +3,7 @@
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
 const { readOptions, requireNumber } = require('./calls/options.js');
-const { BoundedMemory, COUNT, OPTIONS, loadMemory } = require('./bounded-memory.js');
+const { BoundedMemory, COUNT, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
@@ -143,7 +143,10 @@ class VectorCache extends BoundedMemory {
   /** @returns {IterableIterator<VectorCacheEntry>} */
   [Symbol.iterator]() {
     const { start, end } = this.#native.sequence();
-    return entries(this.#native, start, end);
+    // A copy, so that the array is of the caller's realm.
+    return elements(this.#native, start, end, ({ vector, label }, index) => ({
+      ...{ vector: new Float32Array(vector), label: label ?? undefined, index },
+    }));
   }
 
   /** @returns {number} */
@@ -160,25 +163,6 @@ class VectorCache extends BoundedMemory {
   [custom](depth, options) {
     const { size, maxElements, dimensions, ttlMs, model, method } = this;
     return inspectAs('VectorCache', { size, maxElements, dimensions, ttlMs, model, method }, depth, options);
-  }
-}
-
-/**
- * Sequence numbers keep the order, and yield no vector twice, while the cache changes.
- *
- * @param {NativeVectorCache} handle
- * @param {number} start
- * @param {number} end
- * @returns {IterableIterator<VectorCacheEntry>}
- */
-function* entries(handle, start, end) {
-  for (let next = start; next < end; ) {
-    const stored = fromAddon(() => handle.stored(next, end));
-    if (stored === null) return;
-    const { sequence, vector, label } = stored;
-    next = sequence + 1;
-    // A copy, so that the array is of the caller's realm.
-    yield { vector: new Float32Array(vector), label: label ?? undefined, index: sequence - start };
   }
 }
 
