@@ -118,41 +118,11 @@ export interface PostgresTraceStoreOptions extends PostgresStoreOptions {
   novelty?: 'lexical' | 'full';
 }
 
-/**
- * A {@link NoveltyStore} of vectors in a PostgreSQL table, which any number of processes can share. Comparing and adding are one round trip
- * and one atomic step: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/shared-store.md | Shared store}. It needs
- * PostgreSQL 13 or newer, the package `pg`, and pgvector 0.5 or newer (0.8 for `index: 'hnsw'`).
- *
- * Calls reject with an `Error` that has a code of {@link NoveltyStore} and the driver's error as `cause`; with `ERR_STORE_OTHER_LIMITS` if the
- * table has other limits than the options; with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if an argument is malformed.
- *
- * @example
- * ```ts
- * import { Scorer, VectorCache } from '@knowledgepulse/native';
- * import { PostgresVectorStore } from '@knowledgepulse/native/postgres';
- * import pg from 'pg';
- *
- * const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
- * const store = new PostgresVectorStore({ pool });
- * await store.migrate();
- * const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
- * ```
- */
-export class PostgresVectorStore implements NoveltyStore {
-  /** The novelty method of its scorers. */
-  get novelty(): 'prefix';
-
+/** The methods of both stores. */
+declare abstract class PostgresStore {
   /**
-   * Makes a store without connecting. It handles errors of idle connections in the pool, which would otherwise end the process.
-   *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
-   * @throws `RangeError` with the same code if an option is outside its range.
-   */
-  constructor(options: PostgresVectorStoreOptions);
-
-  /**
-   * Creates the extension, the tables, the functions and the index where they are missing, but not the schema. Any number of processes
-   * may call it at the same time; once everything exists, it only checks. It has no time limit, because an index on a full table
+   * Creates the extension, the tables, the functions and the index unless they exist, but not the schema. Any number of processes
+   * may call it at the same time; once the tables exist, it only checks. It has no time limit, because an index on a full table
    * takes minutes. It blocks additions meanwhile.
    *
    * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the schema is missing, if the tables are of another version or
@@ -174,27 +144,19 @@ export class PostgresVectorStore implements NoveltyStore {
   /** Does {@link PostgresVectorStore.compareAndAdd} for one entry after another, for all or none, in one round trip. */
   compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
 
-  /** Returns the `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
-  nearest(
-    vector: Float32Array,
-    count: number,
-    model: VectorModel,
-    options?: NearestOptions,
-  ): Promise<StoredNeighbour[]>;
-
-  /** Returns the number of vectors that a new one would be compared with. */
+  /** Returns the number of vectors or traces that a new one would be compared with. */
   size(options?: CallOptions): Promise<number>;
 
   /**
-   * Deletes expired and displaced vectors, at most 10,000 in a transaction. Does nothing while another process sweeps.
+   * Deletes expired and displaced vectors or traces, at most 10,000 in a transaction. Does nothing while another process sweeps.
    *
-   * @returns the number of deleted vectors
+   * @returns the number of those deleted
    */
   sweep(options?: CallOptions): Promise<number>;
 
   /**
    * Changes the limits of the table for every process, and returns them; `setLimits({})` only returns them. It needs the privilege to
-   * update them. The next sweep deletes the vectors beyond the new limits. Stores with the old limits as options then reject with
+   * update them. The next sweep deletes what is beyond the new limits. Stores with the old limits as options then reject with
    * `ERR_STORE_OTHER_LIMITS`.
    */
   setLimits(limits: Partial<PostgresStoreLimits>, options?: CallOptions): Promise<PostgresStoreLimits>;
@@ -204,41 +166,64 @@ export class PostgresVectorStore implements NoveltyStore {
 }
 
 /**
+ * A {@link NoveltyStore} of vectors in a PostgreSQL table, which any number of processes can share. Comparing and adding are one round trip
+ * and one atomic step: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/shared-store.md | Shared store}. It needs
+ * PostgreSQL 13 or newer, the package `pg`, and pgvector 0.5 or newer (0.8 for `index: 'hnsw'`).
+ *
+ * Calls reject with an `Error` that has a code of {@link NoveltyStore} and the driver's error as `cause`; with `ERR_STORE_OTHER_LIMITS` if the
+ * table has other limits than the options; with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if an argument is malformed.
+ *
+ * @example
+ * ```ts
+ * import { Scorer, VectorCache } from '@knowledgepulse/native';
+ * import { PostgresVectorStore } from '@knowledgepulse/native/postgres';
+ * import pg from 'pg';
+ *
+ * const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
+ * const store = new PostgresVectorStore({ pool });
+ * await store.migrate();
+ * const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
+ * ```
+ */
+export class PostgresVectorStore extends PostgresStore implements NoveltyStore {
+  /** The novelty method of its scorers. */
+  get novelty(): 'prefix';
+
+  /**
+   * Makes a store without connecting. It handles errors of idle connections in the pool, which would otherwise end the process.
+   *
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
+   * @throws `RangeError` with the same code if an option is outside its range.
+   */
+  constructor(options: PostgresVectorStoreOptions);
+
+  /** Returns the `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
+  nearest(
+    vector: Float32Array,
+    count: number,
+    model: VectorModel,
+    options?: NearestOptions,
+  ): Promise<StoredNeighbour[]>;
+}
+
+/**
  * A {@link NoveltyStore} of traces in a PostgreSQL table, which any number of processes can share. It needs PostgreSQL 13 or newer and the
  * package `pg`, and no extension. A call takes three round trips, two while the table holds at most 64 traces, and two more when it
  * renews the statistics. Everything else is as with {@link PostgresVectorStore}.
  */
-export class PostgresTraceStore implements NoveltyStore {
+export class PostgresTraceStore extends PostgresStore implements NoveltyStore {
   /** The novelty method of its scorers. */
   get novelty(): 'lexical' | 'full';
 
   /** Makes a store, as {@link PostgresVectorStore} does. */
   constructor(options: PostgresTraceStoreOptions);
 
-  /** Does the same as {@link PostgresVectorStore.migrate} for the tables of traces. */
-  migrate(): Promise<void>;
-
-  /** Does the same as {@link PostgresVectorStore.compareAndAdd} for an entry with words. */
-  compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
-
-  /** Does {@link PostgresTraceStore.compareAndAdd} for one entry after another, for all or none. */
-  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
-
   /** Rejects with `ERR_STORE_OTHER_METHOD`: ask {@link PostgresTraceStore.nearestTraces}. */
   nearest(): Promise<StoredNeighbour[]>;
 
   /** Returns the `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. */
   nearestTraces(entry: NoveltyEntry, count: number, options?: CallOptions): Promise<StoredNeighbour[]>;
-
-  /** Returns the number of traces that a new one would be compared with. */
-  size(options?: CallOptions): Promise<number>;
-
-  /** Deletes expired and displaced traces, as {@link PostgresVectorStore.sweep} does. */
-  sweep(options?: CallOptions): Promise<number>;
-
-  /** Does the same as {@link PostgresVectorStore.setLimits}. */
-  setLimits(limits: Partial<PostgresStoreLimits>, options?: CallOptions): Promise<PostgresStoreLimits>;
-
-  /** Stops the sweeps. Later calls reject. The pool stays open; end it yourself. */
-  close(): void;
 }
+
+// biome-ignore lint/complexity/noUselessEmptyExport: without it, a file of declarations exports PostgresStore too.
+export {};

@@ -581,7 +581,7 @@ describe('configuration', () => {
     );
     const { result, stderr } = await read('', { KNOWLEDGEPULSE_ENGINE: 'fast' });
     expect(result.engine).toBe('builtin');
-    expect(stderr).toContain('KNOWLEDGEPULSE_ENGINE must be auto, builtin or onnxruntime');
+    expect(stderr).toContain("KNOWLEDGEPULSE_ENGINE must be 'auto', 'builtin' or 'onnxruntime'");
   });
 
   test('a model in memory scores as in a directory, and a damaged one gives a code', async () => {

@@ -259,8 +259,8 @@ async function fill(pool, entries) {
   for (let first = 0; first < entries.length; first += ROWS_AT_A_TIME) {
     const part = entries.slice(first, first + ROWS_AT_A_TIME);
     await pool.query(
-      `INSERT INTO ${TABLE} (position, added, call, draw, words, embedding, label, candidates, since)
-       SELECT $1::bigint + index - 1, now(), gen_random_uuid(), coalesce(draw, random()), words, embedding, 'kp:trace:' || ($1::bigint + index - 1), '{}', 0
+      `INSERT INTO ${TABLE} (position, added, call, draw, words, embedding, label)
+       SELECT $1::bigint + index - 1, now(), gen_random_uuid(), coalesce(draw, random()), words, embedding, 'kp:trace:' || ($1::bigint + index - 1)
        FROM unnest($2::bytea[], $3::bytea[], $4::float8[]) WITH ORDINALITY AS new(words, embedding, draw, index)`,
       [
         first,

@@ -8,11 +8,11 @@ const { callAddon } = require('./calls/addon.js');
 const { cancellable } = require('./calls/cancel.js');
 const { inRange, invalidOption, oneOf, readCallOptions } = require('./calls/options.js');
 const { embedderStatus } = require('./embedder.js');
-const { codeOf, codedError, localError } = require('./calls/errors.js');
+const { codeOf, codedError, fromAddon, localError } = require('./calls/errors.js');
 const { describe } = require('./calls/reading.js');
 
 /**
- * @import { CallOptions } from '../index.js'
+ * @import { VectorCache as Public } from '../index.js'
  * @import { NativeCall, NativeModelIdentity, NativeSnapshot } from './binding.js'
  */
 
@@ -103,61 +103,61 @@ class BoundedMemory {
     this.#native = native;
   }
 
-  /** The number of vectors or traces that have not expired. */
   get size() {
     return this.#native().size;
   }
 
-  /** The maximum number of vectors or traces. */
   get maxElements() {
     return this.#native().bounds.maxElements;
   }
 
-  /** The time to live in milliseconds; `Infinity` means for ever. */
   get ttlMs() {
     return this.#native().bounds.ttlMs;
   }
 
-  /**
-   * The model of the vectors or embeddings, if known.
-   *
-   * @returns {{ model: string, dtype: string } | null}
-   */
+  /** @returns {{ model: string, dtype: string } | null} */
   get model() {
     const identity = this.#native().model;
     return identity === null ? null : { model: identity.model, dtype: identity.dtype };
   }
 
-  /**
-   * Frees the memory of expired elements, which are ignored in any case.
-   *
-   * @returns {void}
-   */
+  /** @type {Public['evictExpired']} */
   evictExpired() {
     this.#native().evictExpired();
   }
 
-  /**
-   * Removes every vector or trace, and forgets the model.
-   *
-   * @returns {void}
-   */
+  /** @type {Public['clear']} */
   clear() {
     this.#native().clear();
   }
 
-  /**
-   * Writes the memory to a file, in the safetensors format, as it is at the call. Rejects with `ERR_MEMORY_IO`.
-   *
-   * @param {string} file
-   * @param {CallOptions} [options]
-   * @returns {Promise<void>}
-   */
+  /** @type {Public['save']} */
   async save(file, options) {
     const resolved = readPath(file);
     const { signal } = readCallOptions(options);
     // Of several saves to one file the last call wins: the addon drops an older snapshot.
     await callAddon(signal, (call) => this.#native().snapshot().save(resolved, call));
+  }
+}
+
+/**
+ * Yields the elements of a memory from sequence number `start` to `end`, oldest first. Sequence numbers keep the order, and yield no
+ * element twice, while the memory changes.
+ *
+ * @template {{ sequence: number }} Stored
+ * @template Element
+ * @param {{ stored(from: number, end: number): Stored | null }} memory
+ * @param {number} start
+ * @param {number} end
+ * @param {(stored: Stored, index: number) => Element} toElement
+ * @returns {IterableIterator<Element>}
+ */
+function* elements(memory, start, end, toElement) {
+  for (let next = start; next < end; ) {
+    const stored = fromAddon(() => memory.stored(next, end));
+    if (stored === null) return;
+    next = stored.sequence + 1;
+    yield toElement(stored, stored.sequence - start);
   }
 }
 
@@ -171,4 +171,4 @@ function readPath(file) {
   return path.resolve(file);
 }
 
-module.exports = { BoundedMemory, COUNT, OPTIONS, loadMemory };
+module.exports = { BoundedMemory, COUNT, OPTIONS, elements, loadMemory };

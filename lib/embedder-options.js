@@ -36,11 +36,11 @@ const LIBRARY_NAMES = {
  * @returns {import('./binding.js').EmbedderOptions}
  */
 function resolveOptions(options) {
-  const engine = options.engine ?? environmentEngine();
+  const engine = options.engine ?? optionFromEnvironment('KNOWLEDGEPULSE_ENGINE', OPTIONS.engine);
   const directory = options.model
     ? undefined
     : (options.modelDirectory ?? fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR'));
-  const dtype = options.dtype ?? environmentDtype();
+  const dtype = options.dtype ?? optionFromEnvironment('KNOWLEDGEPULSE_DTYPE', OPTIONS.dtype);
   const modelDirectory = options.model
     ? undefined
     : directory === undefined
@@ -58,7 +58,7 @@ function resolveOptions(options) {
     runtimeLibrary: configured === undefined ? (packaged ?? others()) : path.resolve(configured),
     runtimePackaged: packaged !== undefined,
     runtimeConfigured: configured !== undefined,
-    threads: options.threads ?? environmentThreads(),
+    threads: options.threads ?? optionFromEnvironment('KNOWLEDGEPULSE_THREADS', OPTIONS.threads, Number),
   };
 }
 
@@ -126,51 +126,24 @@ function refuseBesideModel({ modelDirectory, dtype, engine }) {
 }
 
 /**
- * @param {unknown} value
- * @returns {value is Dtype}
- */
-function isDtype(value) {
-  return typeof value === 'string' && Object.keys(MODEL_PACKAGES).includes(value);
-}
-
-/**
- * @param {unknown} value
- * @returns {value is number}
- */
-function isThreadCount(value) {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_THREADS;
-}
-
-function environmentThreads() {
-  const text = fromEnvironment('KNOWLEDGEPULSE_THREADS');
-  if (text === undefined || isThreadCount(Number(text))) return text === undefined ? undefined : Number(text);
-  return ignore('KNOWLEDGEPULSE_THREADS', `an integer from 1 to ${MAX_THREADS}`, text);
-}
-
-function environmentDtype() {
-  const text = fromEnvironment('KNOWLEDGEPULSE_DTYPE');
-  if (text === undefined || isDtype(text)) return text;
-  return ignore('KNOWLEDGEPULSE_DTYPE', 'fp32 or q8', text);
-}
-
-/** @returns {Engine | undefined} */
-function environmentEngine() {
-  const text = fromEnvironment('KNOWLEDGEPULSE_ENGINE');
-  const engine = ENGINES.find((each) => each === text);
-  if (text === undefined || engine !== undefined) return engine;
-  return ignore('KNOWLEDGEPULSE_ENGINE', 'auto, builtin or onnxruntime', text);
-}
-
-/**
+ * Reads an option from an environment variable. A wrong value is ignored, with a warning.
+ *
+ * @template T
  * @param {string} name
- * @param {string} expected
- * @param {string} found
- * @returns {undefined}
+ * @param {import('./calls/options.js').OptionReader<T>} reader
+ * @param {(text: string) => unknown} [parse]
+ * @returns {T | undefined}
  */
-function ignore(name, expected, found) {
-  const message = `${name} must be ${expected}, got ${JSON.stringify(found)}; it is ignored`;
-  process.emitWarning(message, { type: 'KnowledgePulseWarning', code: 'ERR_INVALID_OPTION' });
-  return undefined;
+function optionFromEnvironment(name, reader, parse = (text) => text) {
+  const text = fromEnvironment(name);
+  try {
+    return text === undefined ? undefined : reader(parse(text), name);
+  } catch (error) {
+    const [expected] = /** @type {Error} */ (error).message.split(', got ');
+    const message = `${expected}, got ${JSON.stringify(text)}; it is ignored`;
+    process.emitWarning(message, { type: 'KnowledgePulseWarning', code: 'ERR_INVALID_OPTION' });
+    return undefined;
+  }
 }
 
 /**

@@ -14,7 +14,7 @@ const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 
-/** @import { BatchOptions, CallOptions, EmbedderOptions, EmbedderStatus } from '../index.js' */
+/** @import { Embedder as Public, EmbedderOptions, EmbedderStatus } from '../index.js' */
 
 let configured = false;
 
@@ -40,12 +40,7 @@ function configure(options) {
   return fromAddon(() => native.configure(resolved));
 }
 
-/**
- * Configures the embedder of the process before its first use: model, engine, threads.
- *
- * @param {EmbedderOptions} options
- * @returns {void}
- */
+/** @type {typeof import('../index.js').configureEmbedder} */
 function configureEmbedder(options) {
   const checked = readEmbedderOptions(options);
   if (native.isConfigured() || !configure(checked)) {
@@ -58,11 +53,7 @@ function configureEmbedder(options) {
   configured = true;
 }
 
-/**
- * Loads the embedder if necessary, and returns its state. Never rejects.
- *
- * @returns {Promise<EmbedderStatus>}
- */
+/** @type {typeof import('../index.js').embedderStatus} */
 async function embedderStatus() {
   ensureConfigured();
   // A copy, so that the object is of the caller's realm.
@@ -84,13 +75,7 @@ class Embedder {
     return inspectAs('Embedder', { dimensions: DIMENSIONS }, depth, options);
   }
 
-  /**
-   * Embeds the first 512 tokens of a text: 384 numbers whose squares add up to 1.
-   *
-   * @param {string} text
-   * @param {CallOptions} [options]
-   * @returns {Promise<Float32Array>}
-   */
+  /** @type {Public['embed']} */
   async embed(text, options) {
     const { signal } = readCallOptions(options);
     const checked = readText(text, 'text');
@@ -98,13 +83,7 @@ class Embedder {
     return embed(checked, signal);
   }
 
-  /**
-   * Embeds many texts, on all cores, in their order.
-   *
-   * @param {readonly string[]} texts
-   * @param {BatchOptions} [options]
-   * @returns {Promise<Float32Array[]>}
-   */
+  /** @type {Public['embedBatch']} */
   async embedBatch(texts, options) {
     const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
     if (!isArray(texts)) throw invalidText('texts must be an array');

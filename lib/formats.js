@@ -10,7 +10,7 @@ const { FORMAT_NAMES } = require('./format-names.js');
 const { addon } = require('./loader.js');
 
 /**
- * @import { ReadError, ReadOptions, ReadResult, ReadTrace } from '../formats.js'
+ * @import { ReadError, ReadResult, ReadTrace } from '../formats.js'
  * @import { NativeForeign, NativeItem, NativeReadSettings, NativeTraceReader } from './binding.js'
  */
 
@@ -41,15 +41,7 @@ function readMap(value, path) {
   return json;
 }
 
-/**
- * Reads the traces in a parsed value, a text, or a stream of bytes or text. A stream is read as it arrives; one record and the unfinished
- * traces are held at a time.
- *
- * @param {unknown} input
- * @param {ReadOptions} [options]
- * @returns {AsyncGenerator<ReadResult, void, undefined>}
- * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, at once
- */
+/** @type {typeof import('../formats.js').toTraces} */
 function toTraces(input, options) {
   return generate(input, options === undefined ? {} : readOptions(options, OPTIONS));
 }

@@ -27,10 +27,9 @@ const { TraceMemory, isTraceMemory, nativeOfTraces } = require('./trace-memory.j
 const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
 /**
- * @import { BatchOptions, BatchProgress, CallOptions, ExplainOptions, NoveltyMethod, NoveltyStore, ReadonlyReasoningTrace,
- *   ScoreBreakdown, ScorerOptions } from '../index.js'
+ * @import { BatchProgress, NoveltyMethod, NoveltyStore, ScoreBreakdown, ScorerOptions } from '../index.js'
  * @import { Scorer as PublicScorer, TraceMemory as PublicMemory, VectorCache as PublicCache } from '../index.js'
- * @import { EmbeddedTrace, NativeBatch, NativeBreakdown, NativeCall, NativeProfile, NativeScorer } from './binding.js'
+ * @import { NativeBatch, NativeCall, NativeProfile, NativeScorer } from './binding.js'
  */
 
 /**
@@ -70,11 +69,7 @@ class Scorer {
     requireReceiver(Scorer, (value) => typeof value === 'object' && value !== null && #native in value);
   }
 
-  /**
-   * Makes a scorer without loading the embedder. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {ScorerOptions<Memory>} [options]
-   */
+  /** @param {ScorerOptions<Memory>} [options] */
   constructor(options = {}) {
     const given = readOptions(options, OPTIONS);
     const { fallback, weights: profiles = [] } = given;
@@ -92,11 +87,7 @@ class Scorer {
     this.#native = fromAddon(() => new native.NativeScorer(profiles, cache, traces));
   }
 
-  /**
-   * The memory itself, not a copy.
-   *
-   * @returns {Memory}
-   */
+  /** @returns {Memory} */
   get memory() {
     return /** @type {Memory} */ (this.#memory);
   }
@@ -106,13 +97,7 @@ class Scorer {
     return inspectAs('Scorer', { memory: this.#memory }, depth, options);
   }
 
-  /**
-   * Scores a trace, 0 to 1, and remembers it. Rejects with `ERR_INVALID_TRACE`.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {CallOptions} [options]
-   * @returns {Promise<number>}
-   */
+  /** @type {PublicScorer['evaluateValue']} */
   // An async function rejects instead of throwing, and makes the promise in the caller's realm.
   async evaluateValue(trace, options) {
     const { signal } = readCallOptions(options);
@@ -123,13 +108,7 @@ class Scorer {
     });
   }
 
-  /**
-   * Scores a trace and returns the parts of the score.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {ExplainOptions} [options]
-   * @returns {Promise<ScoreBreakdown>}
-   */
+  /** @type {PublicScorer['explain']} */
   async explain(trace, options) {
     const { signal, remember = true, novelty } = readCallOptions(options, EXPLAIN_OPTIONS);
     const store = this.#store;
@@ -143,12 +122,7 @@ class Scorer {
     return toBreakdown(await this.#settle(signal, ask));
   }
 
-  /**
-   * Sends the traces that the store has missed. Rejects with the store's error.
-   *
-   * @param {CallOptions} [options]
-   * @returns {Promise<void>}
-   */
+  /** @type {PublicScorer['flush']} */
   async flush(options) {
     const { signal } = readCallOptions(options);
     signal?.throwIfAborted();
@@ -160,13 +134,7 @@ class Scorer {
     await store?.flush(signal);
   }
 
-  /**
-   * Scores many traces, several at a time, with the scores of one call after another.
-   *
-   * @param {readonly ReadonlyReasoningTrace[]} traces
-   * @param {BatchOptions} [options]
-   * @returns {Promise<number[]>}
-   */
+  /** @type {PublicScorer['evaluateValues']} */
   async evaluateValues(traces, options) {
     const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
     if (!isArray(traces)) {
@@ -368,33 +336,24 @@ function errorOfElement(index, thrown) {
  * @returns {ScoreBreakdown}
  */
 function toBreakdown(found) {
-  const { nearest, overrides } = found;
+  const { nearest } = found;
   return {
-    score: found.score,
+    ...found,
     dimensions: byDimension(found.dimensions),
-    profile: found.profile,
     weights: byDimension(found.weights),
     contributions: byDimension(found.contributions),
-    composite: found.composite,
-    overrides: Array.from(overrides, ({ rule, before, after }) => ({ rule, before, after })),
-    noveltyBasis: found.noveltyBasis,
+    overrides: Array.from(found.overrides, (override) => ({ ...override })),
     nearest: nearest && {
-      label: nearest.label,
-      similarity: nearest.similarity,
-      lexical: nearest.lexical,
-      contained: nearest.contained,
-      embedded: nearest.embedded,
+      ...nearest,
       sharedWords: toWords(nearest.sharedWords),
       newWords: toWords(nearest.newWords),
     },
-    tokens: found.tokens,
-    truncated: found.truncated,
   };
 }
 
 /** @param {import('./binding.js').NativeExplainedWord[] | null} words */
 function toWords(words) {
-  return words && Array.from(words, ({ word, weight, traces }) => ({ word, weight, traces }));
+  return words && Array.from(words, (word) => ({ ...word }));
 }
 
 /** @param {number[]} numbers */

@@ -6,7 +6,7 @@ const native = require('./loader.js').addon;
 const { Scorer } = require('./scorer.js');
 const { adoptNative } = require('./vector-cache.js');
 
-/** @import { BatchOptions, CallOptions, ExplainOptions, ReadonlyReasoningTrace, ScoreBreakdown } from '../index.js' */
+/** @import { BatchOptions, CallOptions, ExplainOptions, ReadonlyReasoningTrace } from '../index.js' */
 
 /** @type {import('../index.js').VectorCache} */
 const localCache = adoptNative(native.localCache());
@@ -22,43 +22,30 @@ const defaultScorer = new Scorer({ memory: localCache });
 const unlessIndex = (options) => (typeof options === 'number' ? undefined : options);
 
 /**
- * Scores a trace, 0 to 1, by complexity, novelty, tool diversity and outcome, and remembers it.
- *
  * @param {ReadonlyReasoningTrace} trace
  * @param {CallOptions | number} [options]
- * @returns {Promise<number>}
  */
 function evaluateValue(trace, options) {
   return defaultScorer.evaluateValue(trace, unlessIndex(options));
 }
 
 /**
- * Scores many traces, several at a time, as one `evaluateValue` after another would.
- *
  * @param {readonly ReadonlyReasoningTrace[]} traces
  * @param {BatchOptions | number} [options]
- * @returns {Promise<number[]>}
  */
 function evaluateValues(traces, options) {
   return defaultScorer.evaluateValues(traces, unlessIndex(options));
 }
 
 /**
- * Scores a trace as `evaluateValue` does, and returns the parts of the score.
- *
  * @param {ReadonlyReasoningTrace} trace
  * @param {ExplainOptions | number} [options]
- * @returns {Promise<ScoreBreakdown>}
  */
 function explain(trace, options) {
   return defaultScorer.explain(trace, unlessIndex(options));
 }
 
-/**
- * Returns the novelty memory of `evaluateValue`: the live one, not a copy.
- *
- * @returns {import('../index.js').VectorCache}
- */
+/** @type {typeof import('../index.js')._getLocalCache} */
 function _getLocalCache() {
   return localCache;
 }

@@ -22,7 +22,7 @@ const { errorOfElement } = require('./scorer.js');
 const { nativeOfTraces } = require('./trace-memory.js');
 
 /**
- * @import { BatchProgress, ReadonlyReasoningTrace, SelectOptions, Selection, TraceSource } from '../index.js'
+ * @import { BatchProgress, ReadonlyReasoningTrace, SelectOptions, Selection } from '../index.js'
  * @import { NativeCandidates, NativeCount, NativeNearby } from './binding.js'
  */
 
@@ -68,13 +68,7 @@ function readKnown(value, path) {
   throw invalidOption(TypeError, `${path} must be a TraceMemory, got ${describe(value)}`);
 }
 
-/**
- * Chooses a set of traces that covers all others.
- *
- * @param {readonly ReadonlyReasoningTrace[] | TraceSource} traces
- * @param {SelectOptions} options
- * @returns {Promise<Selection>}
- */
+/** @type {typeof import('../index.js').select} */
 async function select(traces, options) {
   const {
     signal,

@@ -2,16 +2,16 @@
 
 const { callAddon } = require('./calls/addon.js');
 const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
-const { BoundedMemory, COUNT, OPTIONS, loadMemory } = require('./bounded-memory.js');
+const { BoundedMemory, COUNT, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, localError } = require('./calls/errors.js');
+const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { requireReceiver } = require('./calls/receiver.js');
 const { toFloatArray } = require('./vector-cache.js');
 
 /**
- * @import { CallOptions, ReadonlyReasoningTrace, SimilarTrace, TraceComparison, TraceMemoryEntry, TraceMemoryOptions, TraceOptions, VectorCacheLoadOptions } from '../index.js'
+ * @import { ReadonlyReasoningTrace, SimilarTrace, TraceComparison, TraceMemoryEntry, TraceMemoryOptions, TraceOptions } from '../index.js'
  * @import { TraceMemory as Public } from '../index.js'
  * @import { NativeSimilarTrace, NativeTraceMemory } from './binding.js'
  */
@@ -60,11 +60,7 @@ class TraceMemory extends BoundedMemory {
     requireReceiver(TraceMemory, isTraceMemory);
   }
 
-  /**
-   * Makes an empty memory. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {TraceMemoryOptions} [options]
-   */
+  /** @param {TraceMemoryOptions} [options] */
   constructor(options = {}) {
     super(() => this.#native);
     const {
@@ -76,13 +72,7 @@ class TraceMemory extends BoundedMemory {
     this.#native = new native.NativeTraceMemory(novelty, { maxElements, dimensions, ttlMs });
   }
 
-  /**
-   * Loads a file that `save` wrote. Rejects with `ERR_MEMORY_…`.
-   *
-   * @param {string} file
-   * @param {VectorCacheLoadOptions} [options]
-   * @returns {Promise<Public>}
-   */
+  /** @type {typeof Public['load']} */
   static async load(file, options = {}) {
     const loaded = await loadMemory(native.NativeTraceMemory, file, options, (held, identity) =>
       held.checkModel(identity),
@@ -90,12 +80,7 @@ class TraceMemory extends BoundedMemory {
     return adopt(loaded);
   }
 
-  /**
-   * Returns the memory with this handle in another thread of the process, not a copy. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {number} handle
-   * @returns {Public}
-   */
+  /** @type {typeof Public['fromHandle']} */
   static fromHandle(handle) {
     const found = native.NativeTraceMemory.fromHandle(requireNumber(handle, 'handle', COUNT));
     if (found !== null) return adopt(found);
@@ -105,61 +90,27 @@ class TraceMemory extends BoundedMemory {
     );
   }
 
-  /**
-   * Returns the text to embed for a memory with `novelty: 'full'`. Throws `ERR_INVALID_TRACE`.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @returns {string}
-   */
+  /** @type {typeof Public['digest']} */
   static digest(trace) {
-    try {
-      return native.traceDigest(trace);
-    } catch (error) {
-      throw localError(error);
-    }
+    return fromAddon(() => native.traceDigest(trace));
   }
 
-  /**
-   * Adds a trace without comparing it.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {TraceOptions} [options]
-   * @returns {Promise<void>}
-   */
+  /** @type {Public['add']} */
   async add(trace, options) {
     await this.#call(options, (vector, call) => this.#native.add([trace], vector, undefined, call));
   }
 
-  /**
-   * Compares a trace without adding it.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {TraceOptions} [options]
-   * @returns {Promise<TraceComparison>}
-   */
+  /** @type {Public['compare']} */
   async compare(trace, options) {
     return this.#compare(trace, options, false);
   }
 
-  /**
-   * Compares a trace, then adds it, in one atomic step.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {TraceOptions} [options]
-   * @returns {Promise<TraceComparison>}
-   */
+  /** @type {Public['compareAndAdd']} */
   async compareAndAdd(trace, options) {
     return this.#compare(trace, options, true);
   }
 
-  /**
-   * Returns the `k` most similar traces, the most similar first.
-   *
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {number} [k]
-   * @param {TraceOptions} [options]
-   * @returns {Promise<SimilarTrace[]>}
-   */
+  /** @type {Public['nearest']} */
   async nearest(trace, k = 1, options) {
     const count = requireNumber(k, 'k', COUNT);
     const nearest = await this.#call(options, (vector, call) =>
@@ -168,31 +119,27 @@ class TraceMemory extends BoundedMemory {
     return Array.from(nearest, shown);
   }
 
-  /**
-   * Iterates over the traces at the time of the call, oldest first.
-   *
-   * @returns {IterableIterator<TraceMemoryEntry>}
-   */
+  /** @returns {IterableIterator<TraceMemoryEntry>} */
   [Symbol.iterator]() {
     const [start, end] = this.#native.sequence();
-    return entries(this.#native, start, end);
+    return elements(this.#native, start, end, ({ label, words, vector }, index) => ({
+      index,
+      label: label ?? undefined,
+      words: new Map(Array.from(words, ({ hash, count }) => [hash, count])),
+      // A copy, so that the array is of the caller's realm.
+      vector: vector && new Float32Array(vector),
+    }));
   }
 
-  /**
-   * The novelty method.
-   *
-   * @returns {'lexical' | 'full'}
-   */
+  /** @returns {'lexical' | 'full'} */
   get novelty() {
     return /** @type {'lexical' | 'full'} */ (this.#native.method);
   }
 
-  /** The argument of `fromHandle` in another thread. */
   get handle() {
     return this.#native.handle;
   }
 
-  /** The memory of the traces without labels, in bytes. */
   get bytes() {
     return this.#native.bytes;
   }
@@ -244,30 +191,6 @@ function shown({ index, label, similarity, lexical, contained, embedded }) {
     contained,
     embedded: embedded ?? undefined,
   };
-}
-
-/**
- * Sequence numbers keep the order, and yield no trace twice, while the memory changes.
- *
- * @param {NativeTraceMemory} handle
- * @param {number} start
- * @param {number} end
- * @returns {IterableIterator<TraceMemoryEntry>}
- */
-function* entries(handle, start, end) {
-  for (let next = start; next < end; ) {
-    const stored = handle.stored(next, end);
-    if (stored === null) return;
-    const { sequence, label, words, vector } = stored;
-    next = sequence + 1;
-    yield {
-      index: sequence - start,
-      label: label ?? undefined,
-      words: new Map(Array.from(words, ({ hash, count }) => [hash, count])),
-      // A copy, so that the array is of the caller's realm.
-      vector: vector && new Float32Array(vector),
-    };
-  }
 }
 
 /**

@@ -3,16 +3,16 @@
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
 const { readOptions, requireNumber } = require('./calls/options.js');
-const { BoundedMemory, COUNT, OPTIONS, loadMemory } = require('./bounded-memory.js');
+const { BoundedMemory, COUNT, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, localError } = require('./calls/errors.js');
+const { codedError, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
 const { requireReceiver } = require('./calls/receiver.js');
 
 /**
- * @import { CallOptions, Neighbour, VectorCacheEntry, VectorCacheLoadOptions, VectorCacheOptions } from '../index.js'
+ * @import { VectorCacheEntry, VectorCacheOptions } from '../index.js'
  * @import { VectorCache as Public } from '../index.js'
  * @import { NativeVectorCache } from './binding.js'
  */
@@ -54,11 +54,7 @@ class VectorCache extends BoundedMemory {
     requireReceiver(VectorCache, isVectorCache);
   }
 
-  /**
-   * Makes an empty cache. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {VectorCacheOptions} [options]
-   */
+  /** @param {VectorCacheOptions} [options] */
   constructor(options = {}) {
     super(() => this.#native);
     const {
@@ -70,13 +66,7 @@ class VectorCache extends BoundedMemory {
     this.#native = new native.NativeVectorCache({ maxElements, dimensions, ttlMs });
   }
 
-  /**
-   * Loads a file that `save` wrote. Rejects with `ERR_MEMORY_…`.
-   *
-   * @param {string} file
-   * @param {VectorCacheLoadOptions} [options]
-   * @returns {Promise<Public>}
-   */
+  /** @type {typeof Public['load']} */
   static async load(file, options = {}) {
     const loaded = await loadMemory(native.NativeVectorCache, file, options, (held, identity) =>
       held.checkOrigin(identity),
@@ -84,30 +74,14 @@ class VectorCache extends BoundedMemory {
     return adoptNative(loaded);
   }
 
-  /**
-   * Adds a copy of a vector, and evicts the oldest one if the cache is full. Throws `ERR_INVALID_VECTOR` or `ERR_INVALID_LABEL`.
-   *
-   * @param {ArrayLike<number>} vector
-   * @param {string} [label]
-   * @returns {void}
-   */
+  /** @type {Public['add']} */
   add(vector, label) {
     const checked = toFloatArray(vector, 'vector', this.#dimensions);
     requireLabel(label);
-    try {
-      this.#native.add(checked, label);
-    } catch (error) {
-      throw localError(error);
-    }
+    fromAddon(() => this.#native.add(checked, label));
   }
 
-  /**
-   * Adds many vectors, all or none. Throws as `add`, with the place in the list.
-   *
-   * @param {ArrayLike<ArrayLike<number>>} vectors
-   * @param {ArrayLike<string | undefined>} [labels]
-   * @returns {void}
-   */
+  /** @type {Public['addBatch']} */
   addBatch(vectors, labels) {
     const dimensions = this.#dimensions;
     const count = readCount(vectors, 'vectors', 'ERR_INVALID_VECTOR');
@@ -135,27 +109,13 @@ class VectorCache extends BoundedMemory {
     }
   }
 
-  /**
-   * Returns the largest cosine similarity to a vector in the cache, -1 to 1; 0 if the cache is empty. Throws `ERR_INVALID_VECTOR`.
-   *
-   * @param {ArrayLike<number>} query
-   * @returns {number}
-   */
+  /** @type {Public['maxCosineSimilarity']} */
   maxCosineSimilarity(query) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
-    try {
-      return this.#native.maxCosineSimilarity(checked);
-    } catch (error) {
-      throw localError(error);
-    }
+    return fromAddon(() => this.#native.maxCosineSimilarity(checked));
   }
 
-  /**
-   * Returns `maxCosineSimilarity` of each query, in their order.
-   *
-   * @param {ArrayLike<ArrayLike<number>>} queries
-   * @returns {number[]}
-   */
+  /** @type {Public['maxCosineSimilarities']} */
   maxCosineSimilarities(queries) {
     const dimensions = this.#dimensions;
     const count = readCount(queries, 'queries', 'ERR_INVALID_VECTOR');
@@ -171,52 +131,30 @@ class VectorCache extends BoundedMemory {
     return similarities;
   }
 
-  /**
-   * Returns the `k` most similar vectors, the most similar first. Throws `ERR_INVALID_VECTOR`, and `ERR_INVALID_OPTION` for a wrong `k`.
-   *
-   * @param {ArrayLike<number>} query
-   * @param {number} [k]
-   * @returns {Neighbour[]}
-   */
+  /** @type {Public['nearest']} */
   nearest(query, k = 1) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
     const count = requireNumber(k, 'k', COUNT);
-    try {
-      // Copies, so that the array and the objects are of the caller's realm.
-      return Array.from(this.#native.nearest(checked, count), ({ label, similarity, index }) => ({
-        label,
-        similarity,
-        index,
-      }));
-    } catch (error) {
-      throw localError(error);
-    }
+    const found = fromAddon(() => this.#native.nearest(checked, count));
+    // Copies, so that the array and the objects are of the caller's realm.
+    return Array.from(found, ({ label, similarity, index }) => ({ label, similarity, index }));
   }
 
-  /**
-   * Iterates over the vectors at the time of the call, oldest first.
-   *
-   * @returns {IterableIterator<VectorCacheEntry>}
-   */
+  /** @returns {IterableIterator<VectorCacheEntry>} */
   [Symbol.iterator]() {
     const { start, end } = this.#native.sequence();
-    return entries(this.#native, start, end);
+    // A copy, so that the array is of the caller's realm.
+    return elements(this.#native, start, end, ({ vector, label }, index) => ({
+      ...{ vector: new Float32Array(vector), label: label ?? undefined, index },
+    }));
   }
 
-  /**
-   * The length of every vector.
-   *
-   * @returns {number}
-   */
+  /** @returns {number} */
   get dimensions() {
     return this.#dimensions;
   }
 
-  /**
-   * The novelty method of the vectors, if known.
-   *
-   * @returns {string | undefined}
-   */
+  /** @returns {string | undefined} */
   get method() {
     return this.#native.method ?? undefined;
   }
@@ -225,38 +163,6 @@ class VectorCache extends BoundedMemory {
   [custom](depth, options) {
     const { size, maxElements, dimensions, ttlMs, model, method } = this;
     return inspectAs('VectorCache', { size, maxElements, dimensions, ttlMs, model, method }, depth, options);
-  }
-}
-
-/**
- * Sequence numbers keep the order, and yield no vector twice, while the cache changes.
- *
- * @param {NativeVectorCache} handle
- * @param {number} start
- * @param {number} end
- * @returns {IterableIterator<VectorCacheEntry>}
- */
-function* entries(handle, start, end) {
-  for (let next = start; next < end; ) {
-    const stored = nextStored(handle, next, end);
-    if (stored === null) return;
-    const { sequence, vector, label } = stored;
-    next = sequence + 1;
-    // A copy, so that the array is of the caller's realm.
-    yield { vector: new Float32Array(vector), label: label ?? undefined, index: sequence - start };
-  }
-}
-
-/**
- * @param {NativeVectorCache} handle
- * @param {number} start
- * @param {number} end
- */
-function nextStored(handle, start, end) {
-  try {
-    return handle.stored(start, end);
-  } catch (error) {
-    throw localError(error);
   }
 }
 

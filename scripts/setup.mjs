@@ -113,7 +113,8 @@ const steps = [
       'npm/THIRD-PARTY-LICENSES',
     ],
     stamp: 'target/.knowledgepulse-addon',
-    done: () => existsSync(path.join(platformDirectory(), addonName())),
+    done: () =>
+      existsSync(path.join(platformDirectory(), addonName())) && existsSync(path.join(root, declarations)),
     run: () => buildAddon(platform),
   },
 ];
@@ -249,6 +250,9 @@ function findPython() {
   throw new Error('Python 3.10 or newer is needed to build the model package, and was not found in PATH');
 }
 
+/** The declarations of the binding, which napi generates. */
+const declarations = 'lib/binding.d.ts';
+
 /**
  * Builds the addon of a platform into its package; `options` go to `napi build`, `env` to the compiler.
  *
@@ -258,8 +262,7 @@ function findPython() {
  */
 export function buildAddon(platform, options = [], env = process.env) {
   mkdirSync(platformDirectory(platform), { recursive: true });
-  // Declarations of the binding are generated with it, and committed.
-  const output = ['--output-dir', `npm/${platform}`, '--no-js', '--dts', '../../lib/binding.d.ts'];
+  const output = ['--output-dir', `npm/${platform}`, '--no-js', '--dts', `../../${declarations}`];
   const napi = 'node_modules/@napi-rs/cli/dist/cli.js';
   const args = [napi, 'build', '--platform', '--release', ...options, ...output, '--', '--locked'];
   run(process.execPath, args, { env });

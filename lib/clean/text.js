@@ -8,18 +8,12 @@ const { describe } = require('../calls/reading.js');
 const native = require('../loader.js').addon;
 const { readCallSettings, readSettings, refuseMore } = require('./options.js');
 
-/** @import { CallOptions, CleanOptions, CleanedText, PrivacyLevel, Redaction } from '../../index.js' */
+/** @import { CleanedText, Redaction } from '../../index.js' */
 
 /** @typedef {import('./options.js').Settings} Settings */
 /** @typedef {import('../binding.js').NativeCall} NativeCall */
 
-/**
- * Replaces secrets and personal data in a text, as the SDK's function of this name does, but in linear time.
- *
- * @param {string} text
- * @param {PrivacyLevel | CleanOptions} [level]
- * @returns {CleanedText}
- */
+/** @type {typeof import('../../index.js').cleanPii} */
 function cleanPii(text, level) {
   // biome-ignore lint/complexity/noArguments: a rest parameter would change the signature.
   refuseMore(arguments);
@@ -31,13 +25,7 @@ function cleanPii(text, level) {
   );
 }
 
-/**
- * Does what `cleanPii` does on another thread.
- *
- * @param {string} text
- * @param {PrivacyLevel | (CleanOptions & CallOptions)} [level]
- * @returns {Promise<CleanedText>}
- */
+/** @type {typeof import('../../index.js').cleanPiiAsync} */
 async function cleanPiiAsync(text, level) {
   // biome-ignore lint/complexity/noArguments: a rest parameter would change the signature.
   refuseMore(arguments);

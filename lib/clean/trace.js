@@ -7,15 +7,9 @@ const native = require('../loader.js').addon;
 const { readCallSettings, refuseMore } = require('./options.js');
 const { copyOf, onAnotherThread } = require('./text.js');
 
-/** @import { CallOptions, CleanOptions, CleanedTrace, ReadonlyReasoningTrace } from '../../index.js' */
+/** @import { CleanedTrace } from '../../index.js' */
 
-/**
- * Copies a trace with secrets and personal data replaced in all of its texts.
- *
- * @param {ReadonlyReasoningTrace} trace
- * @param {CleanOptions & CallOptions} [options]
- * @returns {Promise<CleanedTrace>}
- */
+/** @type {typeof import('../../index.js').cleanTrace} */
 async function cleanTrace(trace, options) {
   // biome-ignore lint/complexity/noArguments: a rest parameter would change the signature.
   refuseMore(arguments);

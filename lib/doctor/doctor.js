@@ -11,12 +11,7 @@ const { systemLibc } = require('../installation/libc.js');
 
 /** @import { EmbedderStatus } from '../../index.js' */
 
-/**
- * @typedef {object} Problem
- * @property {string} code
- * @property {string} message
- * @property {string} [remedy] what to do about it
- */
+/** @typedef {{ code: string, message: string, remedy?: string }} Problem `remedy`: what to do about it */
 
 /**
  * The report of the doctor. Unknown fields are null.
@@ -32,50 +27,30 @@ const { systemLibc } = require('../installation/libc.js');
  * @property {{ path: string | null, version: string | null }} runtime ONNX Runtime, if it is the engine
  * @property {Model} model
  * @property {number | null} threads
- * @property {Embedding | null} embedding
+ * @property {Embedding | null} embedding the test embedding
  * @property {{ residentBytes: number | null, freeBytes: number, totalBytes: number }} memory
  * @property {Array<{ code?: string, message: string }>} warnings
  * @property {Problem[]} problems
  */
 
 /**
- * @typedef {object} Model
- * @property {string | null} directory
- * @property {EmbedderStatus['dtype']} dtype
- * @property {number | null} dimensions
- * @property {ModelFile[]} files listed in manifest.json; none without a manifest or an embedder
- * @property {boolean} verified whether their checksums match manifest.json
+ * `files` are those that manifest.json lists, none without a manifest or an embedder; `verified`: whether their checksums match.
+ *
+ * @typedef {{ directory: string | null, dtype: EmbedderStatus['dtype'], dimensions: number | null, files: ModelFile[], verified: boolean }} Model
  */
 
 /** @typedef {{ name: string, sha256: string, expectedSha256: string }} ModelFile */
 
 /**
- * The test embedding.
- *
- * @typedef {object} Embedding
- * @property {string} text
- * @property {number} loadMilliseconds
- * @property {number} milliseconds
- * @property {number} largestDifference from the published values
- * @property {number} tolerance
- * @property {boolean} correct
+ * @typedef {{ text: string, loadMilliseconds: number, milliseconds: number, largestDifference: number, tolerance: number,
+ *   correct: boolean }} Embedding `largestDifference` from the published values
  */
 
 /**
- * A message of the examination.
+ * A message of the examination: its next step, its end, a problem, a warning, or parts of the report.
  *
- * @typedef {object} Finding
- * @property {string} [stage] the next step
- * @property {boolean} [finished]
- * @property {Problem} [problem]
- * @property {Report['warnings'][number]} [warning]
- * @property {Partial<Report['addon']>} [addon]
- * @property {Report['inference']} [inference]
- * @property {Report['runtime']} [runtime]
- * @property {Partial<Model>} [model]
- * @property {number} [threads]
- * @property {Embedding} [embedding]
- * @property {Partial<Report['memory']>} [memory]
+ * @typedef {{ stage?: string, finished?: boolean, problem?: Problem, warning?: Report['warnings'][number] } & Partial<{
+ *   [Part in 'addon' | 'inference' | 'runtime' | 'model' | 'threads' | 'embedding' | 'memory']: Partial<Report[Part]> }>} Finding
  */
 
 /** The time limit. Loading and embedding normally take a second. */
@@ -150,13 +125,7 @@ async function diagnose() {
     addon: { path: null, version: null, attempts: [] },
     inference: { engine: null, kernel: null },
     runtime: { path: null, version: null },
-    model: {
-      directory: null,
-      dtype: null,
-      dimensions: null,
-      files: [],
-      verified: false,
-    },
+    model: { directory: null, dtype: null, dimensions: null, files: [], verified: false },
     threads: null,
     embedding: null,
     memory: { residentBytes: null, freeBytes: os.freemem(), totalBytes: os.totalmem() },
@@ -199,12 +168,15 @@ function examine(report) {
       child.kill('SIGKILL');
     }, TIME_LIMIT_MS);
     child.on('message', (message) => {
-      const { problem, warning, ...findings } = /** @type {Finding} */ (message);
+      const { problem, warning, stage: next, finished: isEnd, ...parts } = /** @type {Finding} */ (message);
       if (problem !== undefined) report.problems.push(problem);
       if (warning !== undefined) report.warnings.push(warning);
-      if (findings.stage !== undefined) stage = findings.stage;
-      if (findings.finished) finished = true;
-      enter(report, findings);
+      stage = next ?? stage;
+      finished ||= isEnd ?? false;
+      for (const [name, part] of Object.entries(parts)) {
+        const known = /** @type {Record<string, any>} */ (report)[name];
+        Object.assign(report, { [name]: typeof part === 'object' ? { ...known, ...part } : part });
+      }
     });
     child.stderr?.on('data', (chunk) => {
       lastWords = (lastWords + chunk).slice(-2000);
@@ -227,20 +199,6 @@ function examine(report) {
       resolve();
     }
   });
-}
-
-/**
- * @param {Report} report
- * @param {Finding} findings
- */
-function enter(report, { addon, inference, runtime, model, threads, embedding, memory }) {
-  Object.assign(report.addon, addon);
-  Object.assign(report.inference, inference);
-  Object.assign(report.runtime, runtime);
-  Object.assign(report.model, model);
-  Object.assign(report.memory, memory);
-  if (threads !== undefined) report.threads = threads;
-  if (embedding !== undefined) report.embedding = embedding;
 }
 
 /** @param {Problem} problem */

@@ -18,8 +18,6 @@ const OPTIONS = [
  */
 
 /**
- * Makes the tests that every store must pass, each on a new store.
- *
  * @template {NoveltyStore} Store
  * @param {ConformanceOptions<Store>} options
  * @returns {ConformanceTest[]}

@@ -2,7 +2,7 @@
 
 const { callAddon } = require('../calls/addon.js');
 const { ofType, readCallOptions, requireNumber } = require('../calls/options.js');
-const { codedError, fromAddon } = require('../calls/errors.js');
+const { codeOf, codedError, fromAddon } = require('../calls/errors.js');
 const { custom, inspectAs } = require('../inspect.js');
 const { requireReceiver } = require('../calls/receiver.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./entry.js');
@@ -11,9 +11,8 @@ const { isTraceMemory, nativeOfTraces } = require('../trace-memory.js');
 const { VectorCache, isVectorCache, nativeOf } = require('../vector-cache.js');
 
 /**
- * @import { AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyMethod, NoveltyStore,
- *   StoredNeighbour, TraceMemory, VectorModel } from '../../index.js'
- * @import { VectorCache as VectorCacheInterface } from '../../index.js'
+ * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, TraceMemory, VectorModel } from '../../index.js'
+ * @import { LocalStore as Public, VectorCache as VectorCacheInterface } from '../../index.js'
  * @import { NativeCall, NativeSimilarTrace, NativeTraceMemory, NativeVectorCache } from '../binding.js'
  * @import { Origin } from './entry.js'
  */
@@ -27,43 +26,38 @@ const { VectorCache, isVectorCache, nativeOf } = require('../vector-cache.js');
 class LocalStore {
   /** @type {VectorCacheInterface | TraceMemory} */
   #memory;
+  /** The memory in the addon: `#cache` for vectors, `#traces` for traces. */
+  #cache;
+  #traces;
+  /** The requirements of its entries. */
+  #kind;
 
   static {
     requireReceiver(LocalStore, (value) => typeof value === 'object' && value !== null && #memory in value);
   }
 
-  /**
-   * Makes a store in a memory, by default a new cache for 1,000 vectors. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {Memory} [memory]
-   */
+  /** @param {Memory} [memory] */
   constructor(memory = /** @type {any} */ (new VectorCache())) {
     if (!isVectorCache(memory) && !isTraceMemory(memory)) {
       throw codedError(TypeError, 'ERR_INVALID_OPTION', 'memory must be a VectorCache or a TraceMemory');
     }
     this.#memory = memory;
+    this.#cache = nativeOf(memory);
+    this.#traces = nativeOfTraces(memory);
+    const method = isTraceMemory(memory) ? memory.novelty : undefined;
+    const { dimensions } = /** @type {NativeVectorCache | NativeTraceMemory} */ (this.#cache ?? this.#traces)
+      .bounds;
+    this.#kind = { dimensions, method };
   }
 
-  /**
-   * The memory itself, not a copy.
-   *
-   * @returns {Memory}
-   */
+  /** @returns {Memory} */
   get memory() {
     return /** @type {Memory} */ (this.#memory);
   }
 
-  get #traces() {
-    return isTraceMemory(this.#memory) ? this.#memory : null;
-  }
-
-  /**
-   * The novelty method of its scorers.
-   *
-   * @returns {NoveltyMethod}
-   */
+  /** @returns {Public['novelty']} */
   get novelty() {
-    return this.#traces?.novelty ?? 'prefix';
+    return this.#kind.method ?? 'prefix';
   }
 
   /** @type {import('../inspect.js').Inspect} */
@@ -71,96 +65,50 @@ class LocalStore {
     return inspectAs('LocalStore', { memory: this.#memory }, depth, options);
   }
 
-  /**
-   * Compares an entry with every entry stored before it, then stores it. Rejects with `ERR_INVALID_…` or `ERR_STORE_OTHER_MODEL`.
-   *
-   * @param {NoveltyEntry} entry
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison>}
-   */
+  /** @type {Public['compareAndAdd']} */
   async compareAndAdd(entry, options) {
     const { signal } = readCallOptions(options, { call: ofType('string') });
     const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#kind)], signal);
     return comparison;
   }
 
-  /**
-   * Does `compareAndAdd` for one entry after another, for all or none.
-   *
-   * @param {readonly NoveltyEntry[]} entries
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison[]>}
-   */
+  /** @type {Public['compareAndAddBatch']} */
   async compareAndAddBatch(entries, options) {
     const { signal } = readCallOptions(options, { call: ofType('string') });
     return this.#compareAndAdd(readEntries(entries, this.#kind), signal);
   }
 
-  /**
-   * Returns the `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
-   *
-   * @param {Float32Array} vector
-   * @param {number} count
-   * @param {VectorModel} model
-   * @param {NearestOptions} [options]
-   * @returns {Promise<StoredNeighbour[]>}
-   */
+  /** @type {Public['nearest']} */
   async nearest(vector, count, model, options) {
     const { signal, method } = readCallOptions(options, { method: ofType('string') });
-    if (this.#traces !== null) throw otherMethod('nearest is for vectors; ask nearestTraces');
+    const cache = this.#cache;
+    if (cache === undefined) throw otherMethod('nearest is for vectors; ask nearestTraces');
     const { vector: query } = readVector(vector, 'vector', this.#kind.dimensions);
-    const origin = {
-      model: readModel(model, 'model'),
-      method: readMethod(method, 'options.method', 'ERR_INVALID_OPTION'),
-    };
+    const identity = readModel(model, 'model');
+    const named = readMethod(method, 'options.method', 'ERR_INVALID_OPTION');
     requireNumber(count, 'count', { from: 0, whole: true });
-    const neighbours = await this.#ask(signal, (cache, call) =>
-      cache.lookUp(query, count, origin.model, origin.method, call),
-    );
+    const neighbours = await ask(signal, (call) => cache.lookUp(query, count, identity, named, call));
     return Array.from(neighbours, copyOf);
   }
 
-  /**
-   * Returns the `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
-   *
-   * @param {NoveltyEntry} entry
-   * @param {number} count
-   * @param {CallOptions} [options]
-   * @returns {Promise<StoredNeighbour[]>}
-   */
+  /** @type {Public['nearestTraces']} */
   async nearestTraces(entry, count, options) {
     const { signal } = readCallOptions(options);
-    if (this.#traces === null) throw otherMethod('nearestTraces is for traces; ask nearest');
+    const traces = this.#traces;
+    if (traces === undefined) throw otherMethod('nearestTraces is for traces; ask nearest');
     const read = readEntry(entry, 'entry', this.#kind);
     requireNumber(count, 'count', { from: 0, whole: true });
-    const similar = await this.#askTraces(signal, (native, call) =>
-      native.nearestPacked({ trace: packed(read) }, count, read.model ?? undefined, call),
+    const similar = await ask(signal, (call) =>
+      traces.nearestPacked({ trace: packed(read) }, count, read.model ?? undefined, call),
     );
     return Array.from(similar, neighbourOf);
   }
 
-  /**
-   * Returns the number of vectors or traces that a new one is compared with.
-   *
-   * @param {CallOptions} [options]
-   * @returns {Promise<number>}
-   */
+  /** @type {Public['size']} */
   async size(options) {
     const { signal } = readCallOptions(options);
-    if (this.#traces !== null) return this.#askTraces(signal, (memory, call) => memory.count(call));
-    return this.#ask(signal, (cache, call) => cache.count(call));
-  }
-
-  /** @returns {import('./entry.js').Kind} */
-  get #kind() {
-    const memory = this.#traces;
-    if (memory === null) return { dimensions: this.#cache.dimensions };
-    const { dimensions } = /** @type {NativeTraceMemory} */ (nativeOfTraces(memory)).bounds;
-    return { dimensions, method: memory.novelty };
-  }
-
-  get #cache() {
-    return /** @type {VectorCacheInterface} */ (this.#memory);
+    const held = /** @type {NativeVectorCache | NativeTraceMemory} */ (this.#cache ?? this.#traces);
+    return ask(signal, (call) => held.count(call));
   }
 
   /**
@@ -172,61 +120,41 @@ class LocalStore {
     signal?.throwIfAborted();
     if (entries.length === 0) return [];
     const { model, method } = originOf(entries);
-    if (this.#traces !== null) {
-      const nearest = await this.#askTraces(signal, (memory, call) =>
-        memory.compareAndAddPacked(packedEntries(entries), model ?? undefined, call),
+    const [cache, traces] = [this.#cache, this.#traces];
+    if (traces !== undefined) {
+      const nearest = await ask(signal, (call) =>
+        traces.compareAndAddPacked(packedEntries(entries), model ?? undefined, call),
       );
       return Array.from(nearest, (similar) => [similar && neighbourOf(similar)]);
     }
-    const comparisons = await this.#ask(signal, (cache, call) =>
-      cache.compareAndAdd(
-        vectorsOf(entries),
-        countsOf(entries),
-        /** @type {VectorModel} */ (model),
-        method,
-        call,
+    const identity = /** @type {VectorModel} */ (model);
+    const comparisons = await ask(signal, (call) =>
+      /** @type {NativeVectorCache} */ (cache).compareAndAdd(
+        ...[vectorsOf(entries), countsOf(entries), identity, method, call],
       ),
     );
     return Array.from(comparisons, (comparison) =>
       Array.from(comparison, (neighbour) => neighbour && copyOf(neighbour)),
     );
   }
-
-  /**
-   * Calls the addon, which runs calls in their order away from the event loop. The signal can cancel a call until it begins.
-   *
-   * @template T
-   * @param {AbortSignal | undefined} signal
-   * @param {(cache: NativeVectorCache, call: NativeCall | undefined) => Promise<T>} begin
-   * @returns {Promise<T>}
-   */
-  async #ask(signal, begin) {
-    const cache = /** @type {NativeVectorCache} */ (nativeOf(this.#cache));
-    return askLater(signal, (call) => begin(cache, call));
-  }
-
-  /**
-   * Does the same as `#ask` for a `TraceMemory`.
-   *
-   * @template T
-   * @param {AbortSignal | undefined} signal
-   * @param {(memory: NativeTraceMemory, call: NativeCall | undefined) => Promise<T>} begin
-   * @returns {Promise<T>}
-   */
-  async #askTraces(signal, begin) {
-    const memory = /** @type {NativeTraceMemory} */ (nativeOfTraces(this.#traces));
-    return askLater(signal, (call) => begin(memory, call));
-  }
 }
 
 /**
+ * Calls the addon, which runs calls in their order away from the event loop. The signal can cancel a call until it begins. Errors for
+ * another model or method get the codes of stores.
+ *
  * @template T
  * @param {AbortSignal | undefined} signal
  * @param {(call: NativeCall | undefined) => Promise<T>} begin
  * @returns {Promise<T>}
  */
-function askLater(signal, begin) {
-  return asStore(callAddon(signal, begin));
+async function ask(signal, begin) {
+  try {
+    return await callAddon(signal, begin);
+  } catch (thrown) {
+    const code = STORE_CODES.get(codeOf(thrown) ?? '');
+    throw code === undefined ? thrown : codedError(Error, code, /** @type {Error} */ (thrown).message);
+  }
 }
 
 /** @param {string} message */
@@ -253,28 +181,15 @@ function packedEntries(entries) {
   return entries.map((entry) => ({ trace: packed(entry), label: entry.id ?? undefined }));
 }
 
-/** @type {Map<string, import('../calls/errors.js').Code>} */
+/**
+ * The codes of stores for those of memories.
+ *
+ * @type {Map<string, import('../calls/errors.js').Code>}
+ */
 const STORE_CODES = new Map([
   ['ERR_MEMORY_OTHER_MODEL', 'ERR_STORE_OTHER_MODEL'],
   ['ERR_MEMORY_OTHER_METHOD', 'ERR_STORE_OTHER_METHOD'],
 ]);
-
-/**
- * Returns the reply of a cache, with the codes of stores for another model or method.
- *
- * @template T
- * @param {Promise<T>} reply
- * @returns {Promise<T>}
- */
-async function asStore(reply) {
-  try {
-    return await reply;
-  } catch (thrown) {
-    const error = /** @type {import('../calls/errors.js').CodedError} */ (thrown);
-    const code = STORE_CODES.get(error.code);
-    throw code === undefined ? error : codedError(Error, code, error.message);
-  }
-}
 
 /**
  * A copy, so that the object is of the caller's realm.

@@ -7,11 +7,6 @@ const { MAX_TTL_MS, RAISED, declared } = require('./schema.js');
 /** @import { Names } from './schema.js' */
 
 /**
- * The most vectors that are compared under the lock, which takes some ten milliseconds. With more, the call is repeated.
- */
-const LOCKED_COMPARISONS = 10_000;
-
-/**
  * The settings of functions. The search path is fixed, so that no caller changes what names mean. Just-in-time compilation costs
  * more than it saves.
  */
@@ -97,7 +92,13 @@ const prepareSearch = `
     PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
   END IF;`;
 
-const OLDEST = `CASE WHEN known.ttl_ms > ${MAX_TTL_MS} THEN '-infinity' ELSE clock_timestamp() - known.ttl_ms * interval '1 ms' END`;
+/**
+ * Returns the expression of the time since when entries have not expired.
+ *
+ * @param {string} [now]
+ */
+const oldestAt = (now = 'clock_timestamp()') =>
+  `CASE WHEN known.ttl_ms > ${MAX_TTL_MS} THEN '-infinity' ELSE ${now} - known.ttl_ms * interval '1 ms' END`;
 
 /** Expects a variable `began` and a parameter `patience_ms`. */
 const checkTime = `
@@ -128,7 +129,7 @@ const exactDistance = (names, vector) => `(${distance(names, vector)} + 0)`;
  * @param {Names} names
  */
 const findFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.find}(wanted uuid, amount integer) RETURNS bigint
+CREATE FUNCTION ${names.find}(wanted uuid, amount integer) RETURNS bigint
 -- With the value, the planner knows that it is rare.
 ${ATTRIBUTES} SET plan_cache_mode = force_custom_plan AS ${names.quote}
 DECLARE
@@ -153,7 +154,7 @@ ${names.quote};
  * @param {Names} names
  */
 const lookFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.look}(
+CREATE FUNCTION ${names.look}(
   query ${names.type}, lowest bigint, beyond bigint, oldest timestamptz, by_index boolean
 ) RETURNS bigint
 ${ATTRIBUTES} SET plan_cache_mode = force_custom_plan SET enable_sort = on AS ${names.quote}
@@ -202,7 +203,7 @@ ${names.quote};
  * @param {Names} names
  */
 const lookAllFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.lookAll}(
+CREATE FUNCTION ${names.lookAll}(
   queries ${names.type}[], lowest bigint, beyond bigint, oldest timestamptz
 ) RETURNS bigint[]
 ${ATTRIBUTES} AS ${names.quote}
@@ -242,12 +243,12 @@ ${names.quote};
  * lock fails with a serialization failure instead.
  *
  * A call that is stored already is only compared, without a lock. Two attempts of a call may overlap, so each looks for the other again
- * under the lock. Long work there raises a serialization failure, which asks for another attempt.
+ * under the lock. A nearest vector that expires or is displaced meanwhile raises a serialization failure, which asks for another attempt.
  *
  * @param {Names} names
  */
 const addFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.add}(${declared(PARAMETERS.add)}) RETURNS TABLE (similarity double precision, nearest_label text)
+CREATE FUNCTION ${names.add}(${declared(PARAMETERS.add)}) RETURNS TABLE (similarity double precision, nearest_label text)
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   began constant timestamptz := clock_timestamp();
@@ -262,10 +263,9 @@ DECLARE
   lowest bigint;
   remaining double precision;
   candidates bigint[];
-  stale integer[] := '{}';
 BEGIN${checkVersion(names)}${checkOrigin}${prepareSearch}
 
-  oldest := ${OLDEST};
+  oldest := ${oldestAt()};
   beginning := ${names.find}(new_call, amount);
   seen := coalesce(beginning, known.next_position);
   candidates := array_fill(NULL::bigint, ARRAY[amount]);
@@ -303,26 +303,18 @@ BEGIN${checkVersion(names)}${checkOrigin}${prepareSearch}
       RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'another attempt has stored the call';
     END IF;
     beginning := known.next_position;
-    oldest := ${OLDEST};
+    oldest := ${oldestAt()};
 
-    -- Look again for those whose nearest has expired or been displaced since.
-    FOR i IN 1..amount LOOP
-      lowest := beginning + befores[i] - known.max_elements;
-      IF candidates[i] IS NOT NULL AND NOT EXISTS (
+    IF EXISTS (
+      SELECT FROM unnest(candidates, befores) AS found(position, before)
+      WHERE found.position IS NOT NULL AND NOT EXISTS (
         SELECT FROM ${names.table} stored
-        WHERE stored.position = candidates[i] AND stored.position >= lowest AND stored.added > oldest
-      ) THEN
-        stale := stale || i;
-      END IF;
-    END LOOP;
-    IF cardinality(stale) * least(beginning, known.max_elements) > ${LOCKED_COMPARISONS} THEN
-      RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'what is nearest does not count any more';
-    END IF;
-    FOR i IN 1..cardinality(stale) LOOP
-      candidates[stale[i]] := ${names.look}(
-        queries[stale[i]], beginning + befores[stale[i]] - known.max_elements, beginning, oldest, false
-      );
-    END LOOP;${checkTime}
+        WHERE stored.position = found.position AND stored.added > oldest
+          AND stored.position >= beginning + found.before - known.max_elements
+      )
+    ) THEN
+      RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'a nearest vector has expired or been displaced';
+    END IF;${checkTime}
 
     UPDATE ${names.meta} m SET next_position = beginning + amount, model = new_model, dtype = new_dtype,
       method = coalesce(known.method, new_method) WHERE m.id = 1;
@@ -356,7 +348,7 @@ ${names.quote};
 
 /** @param {Names} names */
 const nearestFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.nearest}(${declared(PARAMETERS.nearest)}) RETURNS TABLE (similarity double precision, nearest_label text)
+CREATE FUNCTION ${names.nearest}(${declared(PARAMETERS.nearest)}) RETURNS TABLE (similarity double precision, nearest_label text)
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   query constant ${names.type} := new_embedding::${names.type};
@@ -365,7 +357,7 @@ DECLARE
   lowest bigint;
   positions bigint[];
 BEGIN${checkVersion(names)}${checkOrigin}${prepareSearch}
-  oldest := ${OLDEST};
+  oldest := ${oldestAt()};
   lowest := known.next_position - known.max_elements;
   IF ef_search IS NOT NULL THEN
     positions := ARRAY(
@@ -392,13 +384,13 @@ ${names.quote};
 
 /** @param {Names} names */
 const sizeFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.size}(${declared(PARAMETERS.size)}) RETURNS bigint
+CREATE FUNCTION ${names.size}(${declared(PARAMETERS.size)}) RETURNS bigint
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   known record;
   oldest timestamptz;
 BEGIN${checkVersion(names)}
-  oldest := ${OLDEST};
+  oldest := ${oldestAt()};
   RETURN (
     SELECT count(*) FROM ${names.table} stored
     WHERE stored.position >= known.next_position - known.max_elements AND stored.added > oldest
@@ -415,14 +407,14 @@ ${names.quote};
  * @param {string} [sweepMore] a statement that deletes what else belongs to them
  */
 const sweepFunction = (names, sweepMore = '') => `
-CREATE OR REPLACE FUNCTION ${names.sweep}(${declared(PARAMETERS.sweep)}) RETURNS bigint
+CREATE FUNCTION ${names.sweep}(${declared(PARAMETERS.sweep)}) RETURNS bigint
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   known record;
   oldest timestamptz;
   deleted bigint;
 BEGIN${checkVersion(names)}
-  oldest := ${OLDEST};
+  oldest := ${oldestAt()};
   -- The lock of this store: the object id of its table.
   IF NOT pg_try_advisory_xact_lock(${SWEEP_LOCK}, ${names.tableLiteral}::regclass::oid::bigint::bit(32)::integer) THEN
     RETURN NULL;
@@ -451,7 +443,6 @@ const functions = (names) =>
 module.exports = {
   ATTRIBUTES,
   EXPECTED,
-  OLDEST,
   ORIGIN,
   PARAMETERS,
   checkOrigin,
@@ -459,6 +450,7 @@ module.exports = {
   checkVersion,
   findFunction,
   functions,
+  oldestAt,
   sizeFunction,
   sweepFunction,
 };

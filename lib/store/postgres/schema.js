@@ -7,8 +7,8 @@
 
 const { DIMENSIONS } = require('../../embedding.js');
 
-/** Increases with every change to the tables below or to the functions of `functions.js`. */
-const SCHEMA_VERSION = 3;
+/** Increases with every change to the tables or functions of a store. */
+const SCHEMA_VERSION = 4;
 
 /** The conditions that the functions raise. */
 const RAISED = {
@@ -45,49 +45,12 @@ const MAX_NAME_BYTES = 63 - Math.max(...Object.values(SUFFIXES).map((suffix) => 
 /** The longest finite time to live in milliseconds, six thousand years: PostgreSQL's calendar begins in 4713 BC. */
 const MAX_TTL_MS = 2e14;
 
-/**
- * The other tables, indexes and functions of a store, which must all exist: for vectors, and for traces.
- */
-const PARTS = /** @type {const} */ ({
-  vectors: {
-    tables: [],
-    indexes: { call: 'btree' },
-    functions: ['find', 'look', 'lookAll', 'add', 'nearest', 'size', 'sweep'],
-  },
-  traces: {
-    tables: ['words', 'summary'],
-    indexes: { call: 'btree', draw: 'btree', position: 'brin' },
-    functions: ['find', 'look', 'add', 'sample', 'size', 'sweep'],
-  },
-});
-
-/** The novelty methods of stores of traces. */
-const TRACE_METHODS = ['lexical', 'full'];
-
-/** The objects that statements call by name. */
-const CALLED = /** @type {const} */ ([
-  ...[
-    'table',
-    'meta',
-    'words',
-    'summary',
-    'find',
-    'look',
-    'lookAll',
-    'add',
-    'nearest',
-    'sample',
-    'size',
-    'sweep',
-  ],
-]);
+/** @typedef {Record<keyof typeof SUFFIXES, string>} StoreNames the quoted names of a store's objects */
 
 /**
- * The quoted names of objects: those that every call uses, and those of `migrate` alone.
+ * The names that `migrate` needs: an index is created by its unqualified name.
  *
- * @typedef {Record<typeof CALLED[number], string>} CalledNames
- * @typedef {CalledNames & Record<'extension' | 'extensionLiteral' | 'type' | 'tableLiteral' | 'indexName' |
- *   'callIndexName' | 'drawIndexName' | 'positionIndexName' | 'quote', string>} Names
+ * @typedef {StoreNames & { indexes: StoreNames } & Record<'extension' | 'extensionLiteral' | 'type' | 'tableLiteral' | 'quote', string>} Names
  */
 
 /**
@@ -99,7 +62,7 @@ const CALLED = /** @type {const} */ ([
  * @param {Names} names
  */
 const metaTable = ({ meta }) => `
-CREATE TABLE IF NOT EXISTS ${meta} (
+CREATE TABLE ${meta} (
   id integer PRIMARY KEY CHECK (id = 1),
   version integer NOT NULL,
   model text,
@@ -119,8 +82,8 @@ CREATE TABLE IF NOT EXISTS ${meta} (
  *
  * @param {Names} names
  */
-const tables = ({ table, type, callIndexName }) => `
-CREATE TABLE IF NOT EXISTS ${table} (
+const tables = ({ table, type, indexes }) => `
+CREATE TABLE ${table} (
   position bigint PRIMARY KEY,
   added timestamptz NOT NULL,
   call uuid NOT NULL,
@@ -129,30 +92,29 @@ CREATE TABLE IF NOT EXISTS ${table} (
 );
 -- In the row whatever the length of the label: a scan reads it.
 ALTER TABLE ${table} ALTER COLUMN embedding SET STORAGE PLAIN;
-CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
+CREATE INDEX ${indexes.call} ON ${table} (call);
 `;
 
 /**
- * Returns the SQL that inserts the row of the meta table if it is missing.
+ * Returns the SQL that inserts the row of the meta table.
  *
- * @param {Pick<Names, 'meta'>} names
+ * @param {Names} names
  */
 const metaRow = ({ meta }) =>
-  `INSERT INTO ${meta} (id, version, next_position, max_elements, ttl_ms, method) VALUES (1, ${SCHEMA_VERSION}, 0, $1, $2, $3) ` +
-  'ON CONFLICT DO NOTHING';
+  `INSERT INTO ${meta} (id, version, next_position, max_elements, ttl_ms, method) VALUES (1, ${SCHEMA_VERSION}, 0, $1, $2, $3)`;
 
 /**
  * Returns the SQL that sets the limits that are not null, and selects all.
  *
- * @param {Pick<Names, 'meta'>} names
+ * @param {StoreNames} names
  */
 const setLimits = ({ meta }) =>
   `UPDATE ${meta} SET max_elements = coalesce($2::bigint, max_elements), ttl_ms = coalesce($3::double precision, ttl_ms) ` +
   'WHERE id OPERATOR(pg_catalog.=) 1 AND version OPERATOR(pg_catalog.=) $1::integer RETURNING max_elements, ttl_ms';
 
 /** @param {Names} names */
-const hnswIndex = ({ table, indexName, extension }) =>
-  `CREATE INDEX ${indexName} ON ${table} USING hnsw (embedding ${extension}.vector_ip_ops)`;
+const hnswIndex = ({ table, indexes, extension }) =>
+  `CREATE INDEX ${indexes.hnsw} ON ${table} USING hnsw (embedding ${extension}.vector_ip_ops)`;
 
 /**
  * Quotes a name as SQL.
@@ -182,7 +144,7 @@ function declared(parameters) {
 }
 
 /**
- * Returns a call of a function with `$1` and so on. Arguments are cast to their parameters' types, so that a planted overload with other
+ * Returns a query of a function with `$1` and so on. Arguments are cast to their parameters' types, so that a planted overload with other
  * types is never called.
  *
  * @param {string} name
@@ -190,7 +152,7 @@ function declared(parameters) {
  */
 function called(name, parameters) {
   const values = Object.values(parameters).map((type, index) => `$${index + 1}::${type}`);
-  return `${name}(${values.join(', ')})`;
+  return `SELECT * FROM ${name}(${values.join(', ')})`;
 }
 
 /**
@@ -203,25 +165,22 @@ function vectorLiteral(vector) {
 }
 
 /**
- * Returns the names that statements call; without a schema, the search path resolves them.
+ * Returns the names of a store's objects; without a schema, the search path resolves them.
  *
  * @param {{ table: string, schema?: string }} settings
- * @returns {CalledNames}
  */
 function namesOf({ table, schema: named }) {
   const prefix = named === undefined ? [] : [named];
-  const entries = CALLED.map((name) => [name, quoted(...prefix, table + SUFFIXES[name])]);
-  return /** @type {CalledNames} */ (Object.fromEntries(entries));
+  const entries = Object.entries(SUFFIXES).map(([part, suffix]) => [part, quoted(...prefix, table + suffix)]);
+  return /** @type {StoreNames} */ (Object.fromEntries(entries));
 }
 
 module.exports = {
   MAX_NAME_BYTES,
   MAX_TTL_MS,
-  PARTS,
   RAISED,
   SCHEMA_VERSION,
   SUFFIXES,
-  TRACE_METHODS,
   called,
   declared,
   hnswIndex,

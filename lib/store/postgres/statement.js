@@ -6,9 +6,7 @@ const { cancellable, onAbort } = require('../../calls/cancel.js');
 const { codedError } = require('../../calls/errors.js');
 const { RAISED } = require('./schema.js');
 
-/**
- * @import { PgClient, PgPool } from '../../../postgres.js'
- */
+/** @import { PgClient, PgPool } from '../../../postgres.js' */
 
 /** @typedef {{ client: PgClient, release: (broken?: boolean) => void }} Connection */
 
@@ -225,8 +223,11 @@ const CODES = [
   ['ERR_STORE_OTHER_MODEL', [RAISED.otherModel]],
   ['ERR_STORE_OTHER_METHOD', [RAISED.otherMethod]],
   ['ERR_STORE_OTHER_LIMITS', [RAISED.otherLimits]],
-  // undefined table, function, column, object, schema
-  ['ERR_STORE_SCHEMA', [RAISED.schema, '42P01', '42883', '42703', '42704', '3F000']],
+  // undefined table, function, column, object, schema; duplicate table, function, object
+  [
+    'ERR_STORE_SCHEMA',
+    [RAISED.schema, '42P01', '42883', '42703', '42704', '3F000', '42P07', '42723', '42710'],
+  ],
   // cancelled (by statement_timeout), lock_timeout, idle and transaction timeouts; conflicts until the time was up
   ['ERR_STORE_TIMEOUT', [RAISED.tooLate, CANCELLED, '55P03', '25P03', '25P04', '57P05', '40001', '40P01']],
   ['ERR_STORE_READ_ONLY', ['25006']],
@@ -251,21 +252,13 @@ const MESSAGES = {
 };
 
 /**
- * Returns the error of a table with other limits, where JavaScript detects it before the server.
+ * Returns the error of a code, where JavaScript detects it before the server.
  *
+ * @param {keyof typeof MESSAGES} code
  * @param {string} message
  */
-function otherLimits(message) {
-  return codedError(Error, 'ERR_STORE_OTHER_LIMITS', `${MESSAGES.ERR_STORE_OTHER_LIMITS}: ${message}`);
-}
-
-/**
- * Returns the error of tables of another method, where JavaScript detects it before the server.
- *
- * @param {string} message
- */
-function otherMethod(message) {
-  return codedError(Error, 'ERR_STORE_OTHER_METHOD', `${MESSAGES.ERR_STORE_OTHER_METHOD}: ${message}`);
+function detected(code, message) {
+  return codedError(Error, code, `${MESSAGES[code]}: ${message}`);
 }
 
 /** PostgreSQL's conditions for a missing extension, by version, and for a missing privilege to create it. */
@@ -297,7 +290,8 @@ function schemaError(message) {
 /** The messages of `migrate()`, which cannot advise to call `migrate()`. */
 const MIGRATION_MESSAGES = {
   ...MESSAGES,
-  ERR_STORE_SCHEMA: 'the tables of the store cannot be made, or are not what migrate() has made',
+  ERR_STORE_SCHEMA:
+    'the tables of the store cannot be made, or are not what migrate() has made; name another table',
 };
 
 /**
@@ -384,14 +378,14 @@ function isConflict({ error, phase }) {
 module.exports = {
   StatementFailure,
   MIGRATION_MESSAGES,
+  detected,
   extensionError,
   isConflict,
   isLost,
   openConnection,
-  otherLimits,
-  otherMethod,
   runStatement,
   schemaError,
   stopStatement,
   storeError,
+  types,
 };

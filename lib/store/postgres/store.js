@@ -9,8 +9,8 @@ const { readEntries, readEntry } = require('../entry.js');
 const { readAddOptions } = require('./table.js');
 
 /**
- * @import { AddOptions, CallOptions, NoveltyComparison, NoveltyEntry } from '../../../index.js'
- * @import { PostgresStoreLimits } from '../../../postgres.js'
+ * @import { NoveltyComparison, NoveltyEntry } from '../../../index.js'
+ * @import { PostgresVectorStore as Public } from '../../../postgres.js'
  * @import { Kind } from '../entry.js'
  */
 
@@ -55,35 +55,19 @@ class PostgresStore {
     return inspectAs(this.constructor.name, this.#table.shown, depth, options);
   }
 
-  /**
-   * Creates the missing objects of the store in the database. Rejects with `ERR_STORE_…`.
-   *
-   * @returns {Promise<void>}
-   */
+  /** @type {Public['migrate']} */
   async migrate() {
     await this.#table.migrate();
   }
 
-  /**
-   * Compares an entry with every entry stored before it, then stores it, once even if the connection is lost. Rejects with `ERR_STORE_…`.
-   *
-   * @param {NoveltyEntry} entry
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison>}
-   */
+  /** @type {Public['compareAndAdd']} */
   async compareAndAdd(entry, options) {
     const { signal, call = randomUUID() } = readAddOptions(options);
     const [comparison] = await this.#add([readEntry(entry, 'entry', this.#kind)], { signal, call });
     return comparison;
   }
 
-  /**
-   * Does `compareAndAdd` for one entry after another, for all or none, in one round trip.
-   *
-   * @param {readonly NoveltyEntry[]} entries
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison[]>}
-   */
+  /** @type {Public['compareAndAddBatch']} */
   async compareAndAddBatch(entries, options) {
     const { signal, call = randomUUID() } = readAddOptions(options);
     const read = readEntries(entries, this.#kind);
@@ -92,42 +76,22 @@ class PostgresStore {
     return [];
   }
 
-  /**
-   * Returns the number of vectors or traces within the limits.
-   *
-   * @param {CallOptions} [options]
-   * @returns {Promise<number>}
-   */
+  /** @type {Public['size']} */
   async size(options) {
     return this.#table.size(options);
   }
 
-  /**
-   * Deletes vectors or traces beyond the limits, and returns their number.
-   *
-   * @param {CallOptions} [options]
-   * @returns {Promise<number>}
-   */
+  /** @type {Public['sweep']} */
   async sweep(options) {
     return this.#table.sweep(options);
   }
 
-  /**
-   * Changes the limits of the table for every process, and returns them.
-   *
-   * @param {Partial<PostgresStoreLimits>} limits
-   * @param {CallOptions} [options]
-   * @returns {Promise<PostgresStoreLimits>}
-   */
+  /** @type {Public['setLimits']} */
   async setLimits(limits, options) {
     return this.#table.setLimits(limits, options);
   }
 
-  /**
-   * Stops the sweeps and makes later calls reject. The caller ends the pool.
-   *
-   * @returns {void}
-   */
+  /** @type {Public['close']} */
   close() {
     this.#table.close();
   }

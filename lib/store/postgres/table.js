@@ -30,8 +30,8 @@ const {
 } = require('./statement.js');
 
 /**
- * @import { CallOptions, NoveltyMethod } from '../../../index.js'
- * @import { PgPool, PostgresStoreLimits } from '../../../postgres.js'
+ * @import { NoveltyMethod } from '../../../index.js'
+ * @import { PgPool, PostgresVectorStore as Public } from '../../../postgres.js'
  */
 
 /** @typedef {{ maxElements: number | null, ttlMs: number | null }} Limits null means any */
@@ -96,51 +96,25 @@ class Table {
     return { schema: named, table, ...kind, ...this.#limits, timeoutMs, closed: this.#closed };
   }
 
-  /**
-   * Creates the missing extension, tables, functions and index. Rejects with `ERR_STORE_…`.
-   *
-   * @returns {Promise<void>}
-   */
+  /** @type {Public['migrate']} */
   async migrate() {
     this.#refuseClosed();
-    try {
-      await migrate(this.#pool, this.#settings);
-    } catch (error) {
-      // Another client without our lock created the same object at the same time.
-      const { code } = /** @type {{ code?: string }} */ (
-        (error instanceof StatementFailure && error.error) || {}
-      );
-      if (!['23505', '42710', '42P07'].includes(code ?? '')) {
-        throw storeError(error, MIGRATION_MESSAGES);
-      }
-      await migrate(this.#pool, this.#settings).catch((second) => {
-        throw storeError(second, MIGRATION_MESSAGES);
-      });
-    }
+    await migrate(this.#pool, this.#settings).catch((failure) => {
+      throw storeError(failure, MIGRATION_MESSAGES);
+    });
   }
 
-  /**
-   * Returns the number of vectors or traces within the limits.
-   *
-   * @param {CallOptions} [options]
-   * @returns {Promise<number>}
-   */
+  /** @type {Public['size']} */
   async size(options) {
     const { signal } = readCallOptions(options);
-    const text = `SELECT ${schema.called(this.names.size, PARAMETERS.size)}`;
-    const [[size]] = await this.ask(text, this.expected(), signal);
+    const [[size]] = await this.ask(schema.called(this.names.size, PARAMETERS.size), this.expected(), signal);
     return Number(size);
   }
 
-  /**
-   * Deletes vectors or traces beyond the limits, and returns their number.
-   *
-   * @param {CallOptions} [options]
-   * @returns {Promise<number>}
-   */
+  /** @type {Public['sweep']} */
   async sweep(options) {
     const { signal } = readCallOptions(options);
-    const text = `SELECT ${schema.called(this.names.sweep, PARAMETERS.sweep)}`;
+    const text = schema.called(this.names.sweep, PARAMETERS.sweep);
     for (let total = 0; ; ) {
       const [[deleted]] = await this.ask(text, [...this.expected(), SWEEP_ROWS], signal);
       // Null: another process is sweeping.
@@ -149,13 +123,7 @@ class Table {
     }
   }
 
-  /**
-   * Changes the limits of the table for every process, and returns them.
-   *
-   * @param {Partial<PostgresStoreLimits>} limits
-   * @param {CallOptions} [options]
-   * @returns {Promise<PostgresStoreLimits>}
-   */
+  /** @type {Public['setLimits']} */
   async setLimits(limits, options) {
     const { signal } = readCallOptions(options);
     const { maxElements = null, ttlMs = null } = readOptions(limits, LIMITS, 'limits');
@@ -169,11 +137,7 @@ class Table {
     return { maxElements: Number(newElements), ttlMs: Number(newTtl) };
   }
 
-  /**
-   * Stops the sweeps and makes later calls reject. The caller ends the pool.
-   *
-   * @returns {void}
-   */
+  /** @type {Public['close']} */
   close() {
     this.#closed = true;
     clearTimeout(this.#sweeper ?? undefined);

@@ -6,13 +6,13 @@ const { oneOf, readCallOptions, requireNumber } = require('../../calls/options.j
 const { requireReceiver } = require('../../calls/receiver.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const { readEntry } = require('../entry.js');
-const { otherMethod } = require('./statement.js');
+const { detected } = require('./statement.js');
 const { PostgresStore, isStore } = require('./store.js');
 const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = require('./table.js');
 
 /**
- * @import { CallOptions, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../../index.js'
- * @import { PostgresTraceStoreOptions } from '../../../postgres.js'
+ * @import { NoveltyComparison, NoveltyEntry, NoveltyStore } from '../../../index.js'
+ * @import { PostgresTraceStore as Public, PostgresTraceStoreOptions } from '../../../postgres.js'
  * @import { Adding } from './store.js'
  */
 
@@ -31,11 +31,7 @@ class PostgresTraceStore extends PostgresStore {
     requireReceiver(PostgresTraceStore, isStore);
   }
 
-  /**
-   * Makes a store without connecting. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {PostgresTraceStoreOptions} options
-   */
+  /** @param {PostgresTraceStoreOptions} options */
   constructor(options) {
     const { given, settings } = readShared(options, { novelty: oneOf(['lexical', 'full']) });
     const { novelty = 'lexical' } = given;
@@ -52,32 +48,17 @@ class PostgresTraceStore extends PostgresStore {
     this.#kind = kind;
   }
 
-  /**
-   * The novelty method of its scorers.
-   *
-   * @returns {'lexical' | 'full'}
-   */
+  /** @returns {'lexical' | 'full'} */
   get novelty() {
     return this.#kind.method;
   }
 
-  /**
-   * Rejects, because the store keeps no vectors: use `nearestTraces`.
-   *
-   * @returns {Promise<StoredNeighbour[]>}
-   */
+  /** @type {Public['nearest']} */
   async nearest() {
-    throw otherMethod('it keeps traces, not vectors; ask nearestTraces');
+    throw detected('ERR_STORE_OTHER_METHOD', 'it keeps traces, not vectors; ask nearestTraces');
   }
 
-  /**
-   * Returns the `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
-   *
-   * @param {NoveltyEntry} entry
-   * @param {number} count
-   * @param {CallOptions} [options]
-   * @returns {Promise<StoredNeighbour[]>}
-   */
+  /** @type {Public['nearestTraces']} */
   async nearestTraces(entry, count, options) {
     const { signal } = readCallOptions(options);
     const read = readEntry(entry, 'entry', this.#kind);

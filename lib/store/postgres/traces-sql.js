@@ -5,18 +5,18 @@
 const {
   ATTRIBUTES,
   EXPECTED,
-  OLDEST,
   ORIGIN,
   checkOrigin,
   checkTime,
   checkVersion,
   findFunction,
+  oldestAt,
   sizeFunction,
   sweepFunction,
 } = require('./functions.js');
 const { declared } = require('./schema.js');
 
-/** @import { Names } from './schema.js' */
+/** @import { Names, StoreNames } from './schema.js' */
 
 /** Up to this many traces, all are compared without a lookup. */
 const SMALL = 64;
@@ -52,12 +52,9 @@ const PARAMETERS = {
     new_call: 'pg_catalog.uuid',
     // The next position at the caller's lookup; all later traces are compared.
     seen: 'bigint',
-    new_since: 'bigint',
     new_words: 'pg_catalog.bytea[]',
     new_embeddings: 'pg_catalog.bytea[]',
     new_labels: 'pg_catalog.text[]',
-    // The candidates of each entry as an array's text; null without candidates.
-    new_candidates: 'pg_catalog.text[]',
     // The indexed words of the traces; entries are numbered from 0.
     found_entries: 'integer[]',
     found_words: 'bigint[]',
@@ -80,8 +77,8 @@ const PARAMETERS = {
  *
  * @param {Names} names
  */
-const tables = ({ table, words, summary, callIndexName, drawIndexName, positionIndexName }) => `
-CREATE TABLE IF NOT EXISTS ${table} (
+const tables = ({ table, words, summary, indexes }) => `
+CREATE TABLE ${table} (
   position bigint PRIMARY KEY,
   added timestamptz NOT NULL,
   call uuid NOT NULL,
@@ -90,28 +87,25 @@ CREATE TABLE IF NOT EXISTS ${table} (
   -- The trace: 10 bytes for each of its words, and the embedding of its digest where that is compared.
   words bytea NOT NULL,
   embedding bytea,
-  label text,
-  -- What it was compared with, should the call be made again: these candidates and all from a position on; only those if there are none.
-  candidates bigint[],
-  since bigint NOT NULL
+  label text
 ) WITH (toast_tuple_target = 8160);
 -- Neither can be compressed.
 ALTER TABLE ${table} ALTER COLUMN words SET STORAGE EXTERNAL, ALTER COLUMN embedding SET STORAGE EXTERNAL;
-CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
-CREATE INDEX IF NOT EXISTS ${drawIndexName} ON ${table} (draw);
+CREATE INDEX ${indexes.call} ON ${table} (call);
+CREATE INDEX ${indexes.draw} ON ${table} (draw);
 -- The traces that are found by a word, of ${BLOCK} positions: 4 bytes with the highest bit and the number of the block, and 4 for each trace,
 -- of which 2 are its distance to the first position, and 2 the weight of the word. So the blocks of a word need nothing between them. An
 -- addition appends to the rows, which stay on their pages where there is room.
-CREATE TABLE IF NOT EXISTS ${words} (
+CREATE TABLE ${words} (
   word bigint,
   block bigint,
   data bytea NOT NULL,
   PRIMARY KEY (word, block)
 ) WITH (toast_tuple_target = 8160, fillfactor = 70);
 ALTER TABLE ${words} ALTER COLUMN data SET STORAGE EXTERNAL;
-CREATE INDEX IF NOT EXISTS ${positionIndexName} ON ${words} USING brin (block);
+CREATE INDEX ${indexes.position} ON ${words} USING brin (block);
 -- The statistics, made when "position" was the next one.
-CREATE TABLE IF NOT EXISTS ${summary} (
+CREATE TABLE ${summary} (
   id integer PRIMARY KEY CHECK (id = 1),
   position bigint NOT NULL,
   data bytea,
@@ -121,50 +115,39 @@ CREATE TABLE IF NOT EXISTS ${summary} (
   making timestamptz
 );
 ALTER TABLE ${summary} ALTER COLUMN data SET STORAGE EXTERNAL;
-INSERT INTO ${summary} (id, position) VALUES (1, 0) ON CONFLICT DO NOTHING;
+INSERT INTO ${summary} (id, position) VALUES (1, 0);
 `;
 
 /** The rows that the functions return, of several kinds. Bytes are in base 64, which takes two thirds of hexadecimal digits. */
-const ROWS = `RETURNS TABLE (kind text, number bigint, query integer, label text, data text)`;
+const ROWS = `RETURNS TABLE (kind text, number bigint, label text, data text)`;
 
 /**
  * Returns the SQL that sets `lowest` to the oldest position within the limits.
  *
  * @param {Names} names
+ * @param {string} [now]
  */
-const findLowest = ({ table }) => `
+const findLowest = ({ table }, now) => `
   lowest := greatest(known.next_position - known.max_elements, 0);
   IF known.ttl_ms < 'infinity' THEN
     lowest := coalesce((
       SELECT stored.position FROM ${table} stored
-      WHERE stored.position >= lowest AND stored.added > ${OLDEST} ORDER BY stored.position LIMIT 1
+      WHERE stored.position >= lowest AND stored.added > ${oldestAt(now)} ORDER BY stored.position LIMIT 1
     ), known.next_position);
   END IF;`;
 
-/**
- * Returns the rows with the next position and the oldest position within the limits.
- *
- * @param {string} next
- * @param {string} [oldest]
- */
-const returnSeen = (next, oldest = 'lowest') => `
-  RETURN QUERY VALUES ('seen', ${next}, NULL::integer, known.max_elements::text, NULL::text),
-    ('lowest', ${oldest}, NULL, NULL, NULL);`;
-
-/** @param {Names} names */
-const returnSummary = ({ summary }) => `
-  RETURN QUERY SELECT 'summary', made.position, NULL::integer, NULL::text,
-      CASE WHEN made.position <> known_summary THEN encode(substring(made.data FROM 1 FOR made.common_bytes), 'base64') END
-    FROM ${summary} made WHERE made.id = 1;`;
+/** The SQL that returns the next position and the oldest position within the limits. */
+const returnSeen = `
+  RETURN QUERY VALUES ('seen', known.next_position, known.max_elements::text, NULL::text), ('lowest', lowest, NULL, NULL);`;
 
 /**
  * Returns the SQL that selects traces by positions. It also runs alone, so it works with any search path.
  *
- * @param {Pick<Names, 'table'>} names
+ * @param {StoreNames} names
  * @param {string} condition
  */
 const selectTraces = ({ table }, condition) =>
-  "SELECT 'trace', stored.position, NULL::integer, stored.label, " +
+  "SELECT 'trace', stored.position, stored.label, " +
   "pg_catalog.encode(stored.words OPERATOR(pg_catalog.||) coalesce(stored.embedding, ''), 'base64') " +
   `FROM ${table} stored WHERE ${condition} ORDER BY stored.position`;
 
@@ -182,42 +165,36 @@ const selectPostings = (first, columns) => `
     GROUP BY 1, 2`;
 
 /**
- * Returns the function that looks up postings and the state before an addition; for a call that is stored already, its candidates.
+ * Returns the function that looks up postings and the state before an addition. For a call that is stored already, that is the state
+ * at the time of its addition.
  *
  * @param {Names} names
  */
 const lookFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.look}(${declared(PARAMETERS.look)}) ${ROWS}
+CREATE FUNCTION ${names.look}(${declared(PARAMETERS.look)}) ${ROWS}
 ${ATTRIBUTES} SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off AS ${names.quote}
 #variable_conflict use_column
 DECLARE
   known record;
+  now timestamptz := clock_timestamp();
   lowest bigint;
   beginning bigint;
-  began record;
 BEGIN${checkVersion(names)}${checkOrigin}
   beginning := CASE WHEN new_call IS NOT NULL THEN ${names.find}(new_call, new_amount) END;
   IF beginning IS NOT NULL THEN
-    SELECT count(*) AS amount, min(stored.since) AS since, bool_and(stored.candidates IS NOT NULL) AS by_statistics INTO began
-      FROM ${names.table} stored WHERE stored.call = new_call;
-    RETURN QUERY VALUES ('stored', began.amount, began.by_statistics::integer, NULL::text, NULL::text);${returnSeen('beginning', 'CASE WHEN began.by_statistics THEN 0 ELSE began.since END')}${returnSummary(names)}
-    RETURN QUERY SELECT 'candidate', compared.position, (stored.position - beginning)::integer, NULL::text, NULL::text
-      FROM ${names.table} stored CROSS JOIN LATERAL unnest(stored.candidates) AS compared(position) WHERE stored.call = new_call;
-    RETURN QUERY ${selectTraces(
-      names,
-      `stored.position = ANY(ARRAY(
-        SELECT compared.position FROM ${names.table} own CROSS JOIN LATERAL unnest(own.candidates) AS compared(position) WHERE own.call = new_call
-        UNION SELECT generate_series(began.since, beginning - 1)
-      ))`,
-    )};
-    RETURN;
-  END IF;${findLowest(names)}${returnSeen('known.next_position')}
+    known.next_position := beginning;
+    now := (SELECT min(stored.added) FROM ${names.table} stored WHERE stored.call = new_call);
+    RETURN QUERY VALUES ('stored', beginning, NULL::text, NULL::text);
+  END IF;${findLowest(names, 'now')}${returnSeen}
   IF known.next_position - lowest <= ${SMALL} THEN
     RETURN QUERY ${selectTraces(names, 'stored.position >= lowest AND stored.position < known.next_position')};
     RETURN;
-  END IF;${returnSummary(names)}
+  END IF;
+  RETURN QUERY SELECT 'summary', made.position, NULL::text,
+      CASE WHEN made.position <> known_summary THEN encode(substring(made.data FROM 1 FOR made.common_bytes), 'base64') END
+    FROM ${names.summary} made WHERE made.id = 1;
   -- What was added since "known" was read is left to the caller.
-  RETURN QUERY SELECT 'postings', NULL::bigint, NULL::integer, NULL::text, encode(
+  RETURN QUERY SELECT 'postings', NULL::bigint, NULL::text, encode(
       string_agg(int4send(found.number::integer - 1) || int4send(octet_length(found.data)) || found.data, ''::bytea), 'base64'
     )
     FROM (
@@ -239,7 +216,7 @@ ${names.quote};
  * @param {Names} names
  */
 const addFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.add}(${declared(PARAMETERS.add)}) ${ROWS}
+CREATE FUNCTION ${names.add}(${declared(PARAMETERS.add)}) ${ROWS}
 ${ATTRIBUTES} AS ${names.quote}
 #variable_conflict use_column
 DECLARE
@@ -251,23 +228,21 @@ BEGIN
   PERFORM set_config('lock_timeout', greatest(least(patience_ms, 2147483647), 1)::integer::text, true);
   PERFORM pg_advisory_xact_lock(${ADD_LOCK}, ${names.tableLiteral}::regclass::oid::bigint::bit(32)::integer);${checkVersion(names)}${checkOrigin}
   IF ${names.find}(new_call, amount) IS NOT NULL THEN
-    RETURN QUERY VALUES ('stored', NULL::bigint, NULL::integer, NULL::text, NULL::text);
+    RETURN QUERY VALUES ('stored', NULL::bigint, NULL::text, NULL::text);
     RETURN;
   END IF;
   IF known.next_position - seen > ${MOST_NEW} THEN
-    RETURN QUERY VALUES ('behind', NULL::bigint, NULL::integer, NULL::text, NULL::text);
+    RETURN QUERY VALUES ('behind', NULL::bigint, NULL::text, NULL::text);
     RETURN;
   END IF;${findLowest(names)}${checkTime}
   UPDATE ${names.meta} m SET next_position = known.next_position + amount, model = new_model, dtype = new_dtype WHERE m.id = 1;
-  INSERT INTO ${names.table} (position, added, call, draw, words, embedding, label, candidates, since)
-    SELECT known.next_position + new.index - 1, clock_timestamp(), new_call, coalesce(new.draw, random()), new.words, new.embedding, new.label,
-      new.candidates::bigint[], new_since
-    FROM unnest(new_words, new_embeddings, new_labels, new_candidates, new_draws)
-      WITH ORDINALITY AS new(words, embedding, label, candidates, draw, index);
+  INSERT INTO ${names.table} (position, added, call, draw, words, embedding, label)
+    SELECT known.next_position + new.index - 1, clock_timestamp(), new_call, coalesce(new.draw, random()), new.words, new.embedding, new.label
+    FROM unnest(new_words, new_embeddings, new_labels, new_draws) WITH ORDINALITY AS new(words, embedding, label, draw, index);
   INSERT INTO ${names.words} AS held (word, block, data)
     ${selectPostings('known.next_position', 'found_entries, found_words, found_weights')}
     ON CONFLICT (word, block) DO UPDATE SET data = held.data || substring(excluded.data FROM 5);
-  RETURN QUERY VALUES ('added', known.next_position, NULL::integer, NULL::text, NULL::text);${returnSeen('known.next_position')}
+  RETURN QUERY VALUES ('added', known.next_position, NULL::text, NULL::text);${returnSeen}
 END
 ${names.quote};
 `;
@@ -279,7 +254,7 @@ ${names.quote};
  * @param {Names} names
  */
 const sampleFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.sample}(${declared(PARAMETERS.sample)}) ${ROWS}
+CREATE FUNCTION ${names.sample}(${declared(PARAMETERS.sample)}) ${ROWS}
 ${ATTRIBUTES} AS ${names.quote}
 #variable_conflict use_column
 DECLARE
@@ -294,19 +269,19 @@ BEGIN${checkVersion(names)}
     IF NOT FOUND THEN
       RETURN;
     END IF;
-  END IF;${findLowest(names)}${returnSeen('known.next_position')}
+  END IF;${findLowest(names)}${returnSeen}
   SELECT made.position, made.data INTO former FROM ${names.summary} made WHERE made.id = 1;
   IF known.next_position - lowest <= amount OR former.data IS NULL THEN
-    RETURN QUERY SELECT 'trace', stored.position, NULL::integer, NULL::text, encode(stored.words, 'base64') FROM ${names.table} stored
+    RETURN QUERY SELECT 'trace', stored.position, NULL::text, encode(stored.words, 'base64') FROM ${names.table} stored
       WHERE stored.position >= lowest AND stored.position < known.next_position ORDER BY stored.draw LIMIT most;
   ELSE
-    RETURN QUERY VALUES ('summary', former.position, NULL::integer, NULL::text, encode(former.data, 'base64'));
+    RETURN QUERY VALUES ('summary', former.position, NULL::text, encode(former.data, 'base64'));
     -- Not by the index on these numbers: the range has few of them.
-    RETURN QUERY SELECT 'trace', stored.position, NULL::integer, NULL::text, encode(stored.words, 'base64') FROM ${names.table} stored
+    RETURN QUERY SELECT 'trace', stored.position, NULL::text, encode(stored.words, 'base64') FROM ${names.table} stored
       WHERE stored.position >= greatest(former.position, lowest) AND stored.position < known.next_position
       ORDER BY stored.draw + 0 LIMIT most;
   END IF;
-  RETURN QUERY SELECT 'embedded', stored.position, NULL::integer, NULL::text, encode(stored.embedding, 'base64') FROM ${names.table} stored
+  RETURN QUERY SELECT 'embedded', stored.position, NULL::text, encode(stored.embedding, 'base64') FROM ${names.table} stored
     WHERE stored.position >= lowest AND stored.position < known.next_position ORDER BY stored.draw LIMIT with_embedding;
 END
 ${names.quote};
@@ -332,7 +307,7 @@ const functions = (names) =>
 /**
  * Returns the SQL that selects the traces at positions `$1` and from `$2` to `$3`. With OR, the planner would scan the table.
  *
- * @param {Pick<Names, 'table'>} names
+ * @param {StoreNames} names
  */
 const selectPositions = (names) =>
   selectTraces(
@@ -344,7 +319,7 @@ const selectPositions = (names) =>
 /**
  * Returns the SQL that replaces older statistics.
  *
- * @param {Pick<Names, 'summary'>} names
+ * @param {StoreNames} names
  */
 const replaceSummary = ({ summary }) =>
   `UPDATE ${summary} SET position = $1::bigint, data = $2::pg_catalog.bytea, common_bytes = $3::integer, making = NULL ` +

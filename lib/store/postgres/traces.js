@@ -14,7 +14,7 @@ const { BLOCK, PARAMETERS, replaceSummary, selectPositions } = require('./traces
 /**
  * @import { NoveltyEntry, StoredNeighbour } from '../../../index.js'
  * @import { NativeSimilarTrace, NativeSought, NativeTraceStatistics } from '../../binding.js'
- * @import { CalledNames } from './schema.js'
+ * @import { StoreNames } from './schema.js'
  */
 
 /** The most words of a query that are looked up. */
@@ -58,6 +58,7 @@ const STALENESS = 1 / 32;
  * The state of the database that a call has read.
  *
  * @typedef {object} View
+ * @property {boolean} isStored whether the call is stored already, and the rest is the state at its addition
  * @property {number} seen the next position
  * @property {number} lowest the position of the oldest trace within the limits
  * @property {number} limit the maximum number of traces
@@ -88,7 +89,7 @@ class TraceTable {
   #seen = 0;
 
   /**
-   * @param {CalledNames} names
+   * @param {StoreNames} names
    * @param {'lexical' | 'full'} method
    * @param {() => unknown[]} expected the first parameters of every function
    * @param {Ask} ask
@@ -112,20 +113,19 @@ class TraceTable {
     const traces = entries.map(packed);
     for (;;) {
       const view = await this.#look(entries, traces, { call, count: 1, signal, deadline });
-      if ('stored' in view) {
-        if (view.stored !== entries.length) throw partlyDeleted();
+      if (view.isStored) {
+        await this.#read(view, view.seen, deadline, signal);
+        if (view.seen > 0 && view.known.length === 0) throw deleted();
         return this.#nearestOf(view, traces, entries);
       }
-      const { seen, statistics, candidates } = view;
       const { entries: found, hashes, weights, draws } = (await this.#soughtOf(view, entries, traces)).found;
       signal?.throwIfAborted();
       const [[kind, first], ...rest] = await this.#ask(
-        `SELECT * FROM ${called(this.#names.add, PARAMETERS.add)}`,
+        called(this.#names.add, PARAMETERS.add),
         [
-          ...[...this.#expected(), ...this.#origin(entries), call, seen, statistics ? seen : view.lowest],
+          ...[...this.#expected(), ...this.#origin(entries), call, view.seen],
           ...[byteas(entries.map(({ words }) => words)), byteas(entries.map(embeddingOf))],
-          ...[entries.map(({ id }) => id), candidates.map((own) => (statistics ? literal(own) : null))],
-          ...[found, hashes, weights, draws].map(literal),
+          ...[entries.map(({ id }) => id), ...[found, hashes, weights, draws].map(literal)],
         ],
         { signal, deadline, patienceFor },
       );
@@ -206,7 +206,7 @@ class TraceTable {
    * @param {readonly NoveltyEntry[]} entries
    * @param {readonly Uint8Array[]} traces
    * @param {{ call: string | null, count: number, signal: AbortSignal | undefined, deadline: number }} options
-   * @returns {Promise<View | View & { stored: number }>} `stored`: how many entries of the call are stored already
+   * @returns {Promise<View>}
    */
   async #look(entries, traces, { call, count, signal, deadline }) {
     for (;;) {
@@ -214,7 +214,7 @@ class TraceTable {
       const budget = Math.min(BUDGET, BATCH_BUDGET / entries.length);
       const sought = known && (await known.statistics.seek([...traces], MOST_WORDS, budget, this.#size));
       const rows = await this.#ask(
-        `SELECT * FROM ${called(this.#names.look, PARAMETERS.look)}`,
+        called(this.#names.look, PARAMETERS.look),
         [
           ...[...this.#expected(), ...this.#origin(entries), call, entries.length, known?.position ?? -1],
           literal(sought?.words ?? []),
@@ -222,32 +222,15 @@ class TraceTable {
         { signal, deadline },
       );
       const view = viewOf(rows, entries.length);
-      const isStored = rows[0][0] === 'stored';
       const summary = rows.find(([kind]) => kind === 'summary');
-      if (!isStored) [this.#size, this.#seen] = [view.seen - view.lowest, view.seen];
+      if (!view.isStored) [this.#size, this.#seen] = [view.seen - view.lowest, view.seen];
       // All traces are known.
       if (summary === undefined) return view;
-      const [, stored, byStatistics] = rows[0];
-      if (isStored && byStatistics === '0') return { ...view, stored: Number(stored) };
       await this.#follow(summary, { signal, deadline });
       view.statistics = this.#known?.statistics;
-      if (isStored) {
-        // The limits at the time of the addition.
-        view.lowest = Math.max(view.seen - view.limit, 0);
-        view.known = view.known.filter(({ position }) => position >= view.lowest);
-        // Traces between the candidates and the call are known, and no candidates.
-        const named = new Set(view.candidates.flat());
-        const positions = view.known.map(({ position }) => position);
-        const since = positions.filter((position) => !named.has(position));
-        for (const own of view.candidates) {
-          own.push(...since);
-          if (!own.some((position) => positions.includes(position))) throw partlyDeleted();
-        }
-        return { ...view, stored: Number(stored) };
-      }
       if (sought === undefined) continue;
       view.sought = sought;
-      const postings = rows.find(([kind]) => kind === 'postings')?.[4];
+      const postings = rows.find(([kind]) => kind === 'postings')?.[3];
       const most = Math.max(count, Math.min(CANDIDATES, Math.ceil(BATCH_CANDIDATES / entries.length)));
       const found = await fromTable(() =>
         sought.candidates(...[bytesOf(postings ?? ''), BLOCK, view.lowest, view.seen, most]),
@@ -264,7 +247,7 @@ class TraceTable {
    * @param {any[]} summary the row that tells of them
    * @param {{ signal: AbortSignal | undefined, deadline: number }} options
    */
-  async #follow([, position, , , data], { signal, deadline }) {
+  async #follow([, position, , data], { signal, deadline }) {
     if (data !== null) {
       const statistics = await this.#statisticsFrom(data);
       this.#known = { position: Number(position), statistics };
@@ -273,7 +256,7 @@ class TraceTable {
     if (hasAny && this.#seen - Number(position) < this.#size * STALENESS) return;
     const [amount, most, embeddings] = SAMPLE;
     const rows = await this.#ask(
-      `SELECT * FROM ${called(this.#names.sample, PARAMETERS.sample)}`,
+      called(this.#names.sample, PARAMETERS.sample),
       [
         ...this.#expected(),
         ...[hasAny ? position : null, amount, most, this.#dimensions === 0 ? 0 : embeddings],
@@ -283,11 +266,11 @@ class TraceTable {
     // Another process renews them.
     if (rows.length === 0) return;
     const sample = viewOf(rows, 0);
-    const former = rows.find(([kind]) => kind === 'summary')?.[4];
+    const former = rows.find(([kind]) => kind === 'summary')?.[3];
     const statistics = await this.#statisticsOf(
       sample.known.map(({ bytes }) => bytes),
       {
-        embedded: rows.filter(([kind]) => kind === 'embedded').map((row) => bytesOf(row[4])),
+        embedded: rows.filter(([kind]) => kind === 'embedded').map((row) => bytesOf(row[3])),
         memory: sample.seen - sample.lowest,
         known: former == null ? undefined : await this.#statisticsFrom(former),
       },
@@ -375,15 +358,15 @@ class TraceTable {
 function viewOf(rows, entries) {
   /** @type {View} */
   const view = {
-    ...{ seen: 0, lowest: 0, limit: 0, known: [], candidates: [] },
+    ...{ isStored: false, seen: 0, lowest: 0, limit: 0, known: [], candidates: [] },
     ...{ statistics: undefined, sought: undefined },
   };
   view.candidates = Array.from({ length: entries }, () => []);
-  for (const [kind, number, query, label, data] of rows) {
+  for (const [kind, number, label, data] of rows) {
     const position = Number(number);
-    if (kind === 'seen') Object.assign(view, { seen: position, limit: Number(label) });
+    if (kind === 'stored') view.isStored = true;
+    else if (kind === 'seen') Object.assign(view, { seen: position, limit: Number(label) });
     else if (kind === 'lowest') view.lowest = position;
-    else if (kind === 'candidate') view.candidates[query].push(position);
     else if (kind === 'trace') view.known.push({ position, label, bytes: bytesOf(data) });
   }
   return view;
@@ -400,12 +383,12 @@ function neighbourOf({ index, similarity, lexical, contained, embedded }, { know
   return { label, similarity, lexical, contained, embedded: embedded ?? null };
 }
 
-/** Returns the error of a call that is stored already, but whose candidates were swept. */
-function partlyDeleted() {
+/** Returns the error of a call that is stored already, but with nothing left that it was compared with. */
+function deleted() {
   return codedError(
     Error,
     'ERR_STORE_ALREADY_STORED',
-    'the call is stored already, and a part of its traces, or all that one was compared with, is deleted by now; do not send it again',
+    'the call is stored already, and all that it was compared with is deleted by now; do not send it again',
   );
 }
 

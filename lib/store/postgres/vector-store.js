@@ -12,8 +12,8 @@ const { PostgresStore, isStore } = require('./store.js');
 const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = require('./table.js');
 
 /**
- * @import { NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, VectorModel } from '../../../index.js'
- * @import { PostgresVectorStoreOptions } from '../../../postgres.js'
+ * @import { NoveltyEntry, NoveltyStore, VectorModel } from '../../../index.js'
+ * @import { PostgresVectorStore as Public, PostgresVectorStoreOptions } from '../../../postgres.js'
  * @import { Adding } from './store.js'
  */
 
@@ -41,11 +41,7 @@ class PostgresVectorStore extends PostgresStore {
     requireReceiver(PostgresVectorStore, isStore);
   }
 
-  /**
-   * Makes a store without connecting. Throws `ERR_INVALID_OPTION`.
-   *
-   * @param {PostgresVectorStoreOptions} options
-   */
+  /** @param {PostgresVectorStoreOptions} options */
   constructor(options) {
     const { given, settings } = readShared(options, OPTIONS);
     const { index = 'exact', efSearch = 100 } = given;
@@ -55,24 +51,12 @@ class PostgresVectorStore extends PostgresStore {
     this.#table = table;
   }
 
-  /**
-   * The novelty method of its scorers.
-   *
-   * @returns {'prefix'}
-   */
+  /** @returns {'prefix'} */
   get novelty() {
     return 'prefix';
   }
 
-  /**
-   * Returns the `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
-   *
-   * @param {Float32Array} vector
-   * @param {number} count
-   * @param {VectorModel} model
-   * @param {NearestOptions} [options]
-   * @returns {Promise<StoredNeighbour[]>}
-   */
+  /** @type {Public['nearest']} */
   async nearest(vector, count, model, options) {
     const { signal, method } = readCallOptions(options, { method: ofType('string') });
     const { vector: query, length } = readVector(vector, 'vector', DIMENSIONS);
@@ -84,7 +68,7 @@ class PostgresVectorStore extends PostgresStore {
       ...[schema.vectorLiteral(query), Math.min(count, MAX_SQL_INTEGER)],
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
-    const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#table.names.nearest, PARAMETERS.nearest)}`;
+    const text = schema.called(this.#table.names.nearest, PARAMETERS.nearest);
     const rows = await this.#table.ask(text, values, signal);
     // A vector of length 0 has similarity 0 to every vector.
     return rows.map(([similarity, label]) => ({
@@ -117,7 +101,7 @@ class PostgresVectorStore extends PostgresStore {
       }
     }
     const efSearch = this.#efSearch;
-    const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#table.names.add, PARAMETERS.add)}`;
+    const text = schema.called(this.#table.names.add, PARAMETERS.add);
     const values = [
       ...[...this.#table.expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
       efSearch,
