@@ -3,7 +3,7 @@
 //   npm run test:mutants                            the crates below
 //   npm run test:mutants -- score                   one crate, or several
 //   npm run test:mutants -- score --file weights.rs one file of it
-//   npm run test:mutants -- --shard 0/8             an eighth of the mutants
+//   npm run test:mutants -- --shard 3/8             every eighth of the mutants, from the fourth on: a sample of all files
 //
 // The results lie in target/mutants/CRATE/mutants.out. The process fails if more than one in ten of a crate's viable mutants survives.
 
@@ -40,9 +40,9 @@ function test(crate, { file, shard }) {
   const output = path.join(root, 'target', 'mutants', crate);
   mkdirSync(output, { recursive: true });
   const args = ['mutants', '--package', `knowledgepulse-${crate}`, '--output', output, '--no-shuffle'];
-  args.push('--minimum-test-timeout', '60', '--colors', 'never', '--cargo-arg=--locked');
+  args.push('--minimum-test-timeout', '60', '--colors', 'never', '--cargo-arg=--locked', '--cargo-arg=--lib');
   if (file) args.push('--file', `crates/${crate}/src/${file}`);
-  if (shard) args.push('--shard', shard);
+  if (shard) args.push('--sharding', 'round-robin', '--shard', shard);
   // Its status also tells of mutants that survive, so its output is read instead.
   const { status } = spawnSync(program, args, { cwd: root, stdio: 'inherit' });
   const OK = [0, 2, 3];

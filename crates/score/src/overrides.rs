@@ -169,4 +169,11 @@ mod tests {
         assert_eq!(rules(1.5, &with_steps(&[])), [Rule::Clamp]);
         assert_eq!(rules(1.0, &with_steps(&[])), []);
     }
+
+    #[test]
+    fn rules_are_found_by_their_names() {
+        let names = ["single-thought", "recovery-bonus", "single-tool-penalty", "clamp"];
+        assert_eq!(names.map(Rule::from_name), Rule::ALL.map(Some));
+        assert_eq!(Rule::from_name(""), None);
+    }
 }

@@ -12,6 +12,8 @@ mod load;
 mod queue;
 #[cfg(any(target_family = "wasm", test))]
 mod remote;
+#[cfg(test)]
+mod with_model;
 mod worker;
 
 use std::{

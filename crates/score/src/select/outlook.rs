@@ -58,7 +58,7 @@ pub fn knee(before: f64, curve: &[f64]) -> Option<usize> {
     let highest = (0..curve.len())
         .rev()
         .max_by(|&one, &other| above(one).total_cmp(&above(other)))?;
-    (rise > 0.0 && above(highest) >= LEAST_BEND).then_some(highest + 1)
+    (above(highest) >= LEAST_BEND).then_some(highest + 1)
 }
 
 /// Lays out a map.
@@ -79,9 +79,8 @@ pub(super) fn lay_out(neighbours: &[Neighbours], first: usize, chosen: &[Chosen]
             .collect();
         let sum: f64 = near.iter().map(|(_, weight)| weight).sum();
         for (other, weight) in near {
-            // Half of the trace's attraction, which is 1; the other half is the neighbour's.
-            weights[number * all + other] += weight / sum / 2.0;
-            weights[other * all + number] += weight / sum / 2.0;
+            weights[number * all + other] += weight / sum;
+            weights[other * all + number] += weight / sum;
         }
     }
     let mut points = start(all);
@@ -117,9 +116,6 @@ fn start(count: usize) -> Vec<[f64; 2]> {
 fn descend(weights: &[f64], points: &mut [[f64; 2]]) {
     let all = points.len();
     let pairs = (all * all.saturating_sub(1)) as f64;
-    if all < 2 {
-        return;
-    }
     let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let rate = (all as f64 / EXAGGERATION).max(10.0);
     let mut kernels = vec![0.0; all * all];
@@ -202,8 +198,9 @@ mod tests {
         assert_eq!(knee(0.4, &[0.4, 0.4]), None);
     }
 
-    /// Chosen traces, the one at `rank * size` for each group of `size`, where all of a group are similar and others a little.
-    fn groups(count: usize, size: usize) -> (Vec<Neighbours>, Vec<Chosen>) {
+    /// Chosen traces, the one at `rank * size` for each group of `size`, where all of a group are similar and others a little. The indices of
+    /// neighbours begin at `first`.
+    fn groups(count: usize, size: usize, first: usize) -> (Vec<Neighbours>, Vec<Chosen>) {
         let all = count * size;
         let similarity = |one: usize, other: usize| if one / size == other / size { 0.8 } else { 0.15 };
         let near = |one: usize| {
@@ -212,7 +209,7 @@ mod tests {
             let others = others.into_iter().take(32);
             others
                 .map(|other| Neighbour {
-                    index: other,
+                    index: first + other,
                     similarity: similarity(one, other),
                 })
                 .collect()
@@ -239,7 +236,7 @@ mod tests {
 
     #[test]
     fn map_keeps_groups_together() {
-        let (neighbours, chosen) = groups(6, 9);
+        let (neighbours, chosen) = groups(6, 9, 0);
         let places = lay_out(&neighbours, 0, &chosen);
         assert_eq!(places.len(), 54);
         assert_eq!(places, lay_out(&neighbours, 0, &chosen));
@@ -257,10 +254,30 @@ mod tests {
     }
 
     #[test]
+    fn map_has_the_coordinates_of_another_program() {
+        // Computed in Python from the formulas, step by step.
+        let (neighbours, chosen) = groups(5, 9, 7);
+        let places = lay_out(&neighbours, 7, &chosen);
+        for (number, index, x, y) in [
+            (0, 0, -0.552_589_994_135_882_5, 0.163_250_756_262_645_65),
+            (1, 9, 0.404_649_165_015_821_3, -0.361_625_414_156_686_6),
+            (2, 18, 0.957_796_159_654_979_6, 0.334_569_034_201_559_1),
+            (44, 44, -0.991_115_391_775_226_6, -0.998_607_197_621_300_1),
+        ] {
+            let place = places[number];
+            assert_eq!(place.index, index);
+            assert!(
+                (place.x - x).abs() < 1e-6 && (place.y - y).abs() < 1e-6,
+                "{place:?}"
+            );
+        }
+    }
+
+    #[test]
     fn map_of_any_size_is_finite_and_bounded() {
         assert!(lay_out(&[], 0, &[]).is_empty());
         for (count, size) in [(1, 1), (2, 1), (1, 40), (300, 1)] {
-            let (neighbours, chosen) = groups(count, size);
+            let (neighbours, chosen) = groups(count, size, 0);
             let places = lay_out(&neighbours, 0, &chosen);
             assert_eq!(
                 places.len(),
@@ -275,7 +292,7 @@ mod tests {
             );
         }
         let alone: Vec<_> = (0..3).map(|_| Neighbours::default()).collect();
-        let (_, chosen) = groups(3, 1);
+        let (_, chosen) = groups(3, 1, 0);
         assert!(
             lay_out(&alone, 0, &chosen)
                 .iter()

@@ -624,6 +624,8 @@ mod tests {
                 prop_assert!(members.len() <= count);
             }
             let best = sieve.best;
+            let most: f64 = (0..weights.len()).map(|place| weights[place] * rows.iter().map(|row| row[place]).fold(0.0, f64::max)).sum();
+            let indices = sieve.indices.clone();
             prop_assert!(sieve.labels().iter().all(|(index, label)| **label == index.to_string()));
             let selection = sieve.finish();
             let chosen: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
@@ -631,6 +633,25 @@ mod tests {
             prop_assert!(found >= best - 1e-9);
             let gains: f64 = selection.chosen.iter().map(|chosen| chosen.gain).sum();
             prop_assert!((found - gains).abs() < 1e-9);
+            let covered = selection.chosen.last().map_or(0.0, |last| last.covered);
+            prop_assert!((covered * most - found).abs() < 1e-9);
+            // Each trace of the sample is chosen, or left with the chosen one that covers it best.
+            let is_chosen = |index: &usize| chosen.contains(index);
+            let left: Vec<_> = selection.left.iter().map(|&(index, _)| index).collect();
+            prop_assert_eq!(left, indices.iter().copied().filter(|index| !is_chosen(index)).collect::<Vec<_>>());
+            for &(index, standing) in &selection.left {
+                let place = indices.iter().position(|&of| of == index).unwrap();
+                let best = chosen.iter().map(|&one| rows[one][place]).fold(0.0, f64::max);
+                let covered = match standing {
+                    Standing::Chosen(near) => near.similarity * traces[near.index].outcome.quality().unwrap(),
+                    _ => 0.0,
+                };
+                prop_assert!((covered - best).abs() < 1e-9);
+            }
+            let similarities = selection.chosen.iter().map(|chosen| chosen.stands_for.iter().map(|near| near.similarity));
+            prop_assert!(similarities.clone().all(|of| of.is_sorted_by(|one, other| one >= other)));
+            let standing = selection.left.iter().filter(|(_, by)| matches!(by, Standing::Chosen(_)));
+            prop_assert_eq!(similarities.flatten().count(), standing.count());
             prop_assert_eq!(selection.sampled, Some(Sampled { size: window.min(traces.len()), seen: traces.len() }));
         }
 
@@ -690,6 +711,74 @@ mod tests {
             let count = drawn.iter().filter(|&index| index / 1000 == tenth).count();
             assert!((70..=130).contains(&count), "{count} of tenth {tenth}");
         }
+    }
+
+    #[test]
+    fn sample_draws_by_splitmix64() {
+        let mut sample = Sample::new(1);
+        let drawn: Vec<_> = (0..3).map(|_| sample.below(1 << 32)).collect();
+        assert_eq!(drawn, [1_853_398_634, 113_532_184, 4_169_906_344]);
+    }
+
+    #[test]
+    fn row_has_the_quality_and_the_covered_traces() {
+        let mut sample = Candidates::new(Method::Lexical, 0);
+        let sizes = [
+            ("same words here", 2.0),
+            ("other things", 5.0),
+            ("same words here", 9.0),
+        ];
+        let words = |text| Words::of(&with_texts(text, &[]));
+        for (text, _) in sizes {
+            sample
+                .add(
+                    entry(&words(text)),
+                    Outcome {
+                        success: None,
+                        confidence: 0.5,
+                    },
+                )
+                .unwrap();
+        }
+        let sizes = sizes.map(|(_, size)| size);
+        let own: f64 = words("same words here")
+            .iter()
+            .map(|word| word.count.value())
+            .sum();
+        let sizes = sizes.map(|size| size * own / 5.0);
+        for (success, rule, quality) in [
+            (Some(true), Rule::Outcomes, 0.5),
+            (Some(false), Rule::Outcomes, 0.15),
+            (None, Rule::Outcomes, 0.75),
+            (Some(true), Rule::Unknown, 0.9),
+        ] {
+            let outcome = Outcome {
+                success,
+                confidence: 0.5,
+            };
+            let text = words("same words here");
+            let (found, row) = row_of(&mut sample.memory, &text, outcome, rule, 0.75, &sizes).unwrap();
+            assert!((found - quality).abs() < 1e-12, "{rule:?} {success:?}: {found}");
+            let expected = [(0, found), (2, found)];
+            assert!(
+                row.len() == 2
+                    && row
+                        .iter()
+                        .zip(expected)
+                        .all(|(one, other)| one.0 == other.0 && (one.1 - other.1).abs() < 1e-12),
+                "{row:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn sieve_without_outcomes_says_so() {
+        let mut traces = traces(&[vec![1, 2], vec![1, 2, 3], vec![7, 8]]);
+        traces.iter_mut().for_each(|trace| trace.outcome.success = None);
+        let selection = sieve_of(&traces, 3, 2, 1).finish();
+        assert_eq!((selection.rule, selection.unknown), (Rule::Unknown, 3));
+        let chosen: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
+        assert!(chosen.len() == 2 && chosen.contains(&2), "{chosen:?}");
     }
 
     #[test]

@@ -297,3 +297,186 @@ fn select_beside_what_is_shared_elsewhere_takes_what_is_not() {
     assert_eq!(indices(&selection), [1]);
     assert_eq!(selection.left, [(0, Standing::Known(None, 0.9))]);
 }
+
+#[test]
+fn rule_is_unknown_where_more_than_half_of_the_outcomes_are() {
+    for (unknown, all, rule, name) in [
+        (0, 0, Rule::Outcomes, "outcomes"),
+        (1, 2, Rule::Outcomes, "outcomes"),
+        (2, 3, Rule::Unknown, "unknown-outcomes"),
+        (4, 5, Rule::Unknown, "unknown-outcomes"),
+    ] {
+        assert_eq!(Rule::of(unknown, all), rule, "{unknown} of {all}");
+        assert_eq!(rule.name(), name);
+    }
+    assert_eq!(Rule::Outcomes.weight(0.5, 16.0), 0.5 / 32.0);
+    assert_eq!(Rule::Unknown.weight(0.5, 4.0), 1.0 / 16.0);
+    assert_eq!(
+        [Reason::Coverage, Reason::Failure].map(Reason::name),
+        ["coverage", "failure"]
+    );
+}
+
+#[test]
+fn unknown_outcome_counts_as_the_mean_of_the_others() {
+    assert_eq!(complete(&[Some(1.0), None, Some(0.5)]), [1.0, 0.75, 0.5]);
+    assert_eq!(complete(&[None]), [0.0]);
+    let traces = [
+        ("book a flight", SUCCESS),
+        ("write a poem", UNKNOWN),
+        ("compose music", FAILED),
+    ];
+    let selection = select(&mut candidates(&traces), &options(2), &|_| true).unwrap();
+    assert_eq!(indices(&selection), [0, 1]);
+    let explanation = selection.explanation();
+    assert!(
+        explanation.contains("those of 1 of 3 traces are not known"),
+        "{explanation}"
+    );
+    let known = select(&mut candidates(&traces[..1]), &options(2), &|_| true).unwrap();
+    assert!(
+        known
+            .explanation()
+            .ends_with("the outcome of every trace is known")
+    );
+}
+
+#[test]
+fn longer_runs_of_a_task_count_more_where_outcomes_are_unknown() {
+    for (own, near, quality) in [
+        (2.0, vec![], 0.9),
+        (2.0, vec![(1.0, 0.4)], 0.9),
+        (2.0, vec![(1.0, 0.5)], 1.0),
+        (2.0, vec![(3.0, 0.5)], 0.8),
+        (2.0, vec![(2.0, 0.5)], 0.9),
+        (
+            2.0,
+            vec![(1.0, 0.9), (2.0, 0.8), (3.0, 0.7), (3.0, 0.6), (1.0, 0.2)],
+            0.8 + 0.2 * 0.375,
+        ),
+    ] {
+        let found = quality_by_size(own, near.clone());
+        assert!((found - quality).abs() < 1e-12, "{near:?}: {found}");
+    }
+}
+
+/// Returns neighbours with these indices, counted from `first`, and similarities.
+fn near(first: usize, near: &[(usize, f64)]) -> Neighbours {
+    let neighbour = |&(index, similarity)| Neighbour {
+        index: first + index,
+        similarity,
+    };
+    Neighbours {
+        nearest: near.iter().map(neighbour).collect(),
+        before: None,
+    }
+}
+
+#[test]
+fn guess_reads_the_sizes_of_the_neighbours() {
+    let neighbours = [near(3, &[(1, 0.9)]), near(3, &[(0, 0.9)]), near(3, &[])];
+    let found = guess(&neighbours, 3, &[1.0, 2.0, 9.0]);
+    assert!(
+        found
+            .iter()
+            .zip([0.8, 1.0, 0.9])
+            .all(|(found, quality)| (found - quality).abs() < 1e-12),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn unsolved_is_a_failure_without_a_similar_success() {
+    let outcomes = [FAILED, FAILED, FAILED, UNKNOWN, SUCCESS];
+    let neighbours = [
+        near(2, &[(1, 0.9), (4, 0.5)]),
+        near(2, &[(0, 0.9), (4, 0.4)]),
+        near(2, &[(3, 0.9)]),
+        near(2, &[]),
+        near(2, &[(0, 0.5)]),
+    ];
+    assert_eq!(
+        unsolved(&neighbours, 2, &outcomes),
+        [false, true, true, false, false]
+    );
+}
+
+#[test]
+fn stand_finds_the_chosen_or_known_trace_that_covers_best() {
+    let neighbours = [
+        near(2, &[(3, 0.9), (4, 0.6), (5, 0.6)]),
+        near(2, &[(0, 0.9)]),
+        near(2, &[(5, 0.5)]),
+        near(2, &[(4, 0.6)]),
+        Neighbours::default(),
+        Neighbours::default(),
+    ];
+    let shared = [
+        (None, 0.0),
+        (None, 0.0),
+        (Some(1), 0.5),
+        (None, 0.7),
+        (None, 0.0),
+        (None, 0.0),
+    ];
+    let is_left = [true, true, true, true, false, false];
+    let chosen = |index, similarity| Standing::Chosen(Nearby { index, similarity });
+    let qualities = [1.0, 1.0, 1.0, 1.0, 0.5, 0.5];
+    let expected = [
+        (0, chosen(4, 0.6)),
+        (1, Standing::Nothing),
+        (2, Standing::Known(Some(1), 0.5)),
+        (3, Standing::Known(None, 0.7)),
+    ];
+    assert_eq!(stand(&neighbours, 2, &qualities, &shared, &is_left), expected);
+}
+
+#[test]
+fn candidate_is_covered_by_the_more_similar_of_memory_and_elsewhere() {
+    let bounds = Bounds {
+        max_elements: 10,
+        ..Bounds::default()
+    };
+    let mut memory = TraceMemory::new(Method::Lexical, bounds);
+    memory
+        .add(entry(&words("book a flight")), Instant::now())
+        .unwrap();
+    for (text, elsewhere, standing) in [
+        ("book a flight", 0.9, Standing::Known(Some(0), 1.0)),
+        ("book a flight", 1.0, Standing::Known(Some(0), 1.0)),
+        ("write a poem", 0.9, Standing::Known(None, 0.9)),
+    ] {
+        let mut candidates = Candidates::beside(&mut memory);
+        candidates.add(entry(&words(text)), SUCCESS).unwrap();
+        candidates.set_covered(elsewhere);
+        assert!(!candidates.is_empty() && candidates.model().is_none());
+        let selection = select(&mut candidates, &options(0), &|_| true).unwrap();
+        assert_eq!(selection.left, [(0, standing)], "{text} {elsewhere}");
+    }
+}
+
+#[test]
+fn stands_for_has_the_most_similar_first_and_nothing_is_covered_without_value() {
+    let traces = [
+        ("book a flight to paris today with miles", FAILED),
+        ("book a flight to paris", FAILED),
+        ("book a flight to paris now", SUCCESS),
+    ];
+    let selection = select(&mut candidates(&traces), &options(1), &|_| true).unwrap();
+    let stands_for: Vec<_> = selection.chosen[0]
+        .stands_for
+        .iter()
+        .map(|near| near.index)
+        .collect();
+    assert_eq!((selection.chosen[0].index, stands_for), (2, vec![1, 0]));
+    assert_eq!(selection.chosen[0].nearest_left.unwrap().index, 1);
+    let worthless = Outcome {
+        confidence: 0.0,
+        ..SUCCESS
+    };
+    let selection = select(&mut candidates(&[("a", worthless)]), &options(1), &|_| true).unwrap();
+    assert_eq!(
+        (selection.covered_before, selection.chosen[0].covered),
+        (0.0, 0.0)
+    );
+}
