@@ -354,32 +354,6 @@ describe('a file that cannot be written', () => {
     },
   );
 
-  // A descriptor that is closed twice may be another file's by then.
-  (isWindows ? test.skip : test).each(['out.jsonl', 'out.jsonl.gz'])(
-    'no more room for %s: its descriptor is closed once',
-    async (name) => {
-      const directory = emptyDirectory();
-      const watch = write(
-        directory,
-        'watch.cjs',
-        `const fs = require('node:fs');
-        const { close } = fs;
-        fs.close = (descriptor, callback) => close(descriptor, (error) => {
-          if (error?.code === 'EBADF') process.stderr.write('closed twice\\n');
-          callback?.(error);
-        });`,
-      );
-      const limited = ['-c', 'trap "" XFSZ; ulimit -f 8; exec "$@"', 'sh', process.execPath];
-      const out = path.join(directory, name);
-      const { code, stderr } = await run('sh', [
-        ...[...limited, '--require', watch, command, NO_EMBEDDER, '--out', out, examples],
-      ]);
-      expect(code).toBe(3);
-      expect(stderr).toContain('EFBIG');
-      expect(stderr).not.toContain('closed twice');
-    },
-  );
-
   // Root may write anywhere.
   (isWindows || isRoot ? test.skip : test)('a directory that is read-only', async () => {
     const directory = emptyDirectory();
