@@ -50,7 +50,10 @@ function addTraceTests(add, options, vectorOf) {
    * @returns {NoveltyEntry}
    */
   const entryWith = (id, words, vectors) => ({
-    ...{ id, vectors, words: bytesOf(words), method: novelty },
+    id,
+    vectors,
+    words: bytesOf(words),
+    method: novelty,
     model: novelty === 'full' ? MODEL : null,
   });
 
@@ -69,7 +72,11 @@ function addTraceTests(add, options, vectorOf) {
     const words = /** @type {Uint8Array} */ (whole.words);
     const { words: _, ...without } = whole;
     return [
-      ...[null, 7, without, { ...whole, id: 7 }, { ...whole, vectors: undefined }],
+      null,
+      7,
+      without,
+      { ...whole, id: 7 },
+      { ...whole, vectors: undefined },
       { ...whole, vectors: novelty === 'full' ? [] : [vectorOf(1)] },
       { ...whole, words: words.subarray(1) },
       { ...whole, words: 'words' },

@@ -10,7 +10,14 @@ const { MODEL, TOLERANCE, addSharedTests, assertNear, dot } = require('./conform
 const { addTraceTests } = require('./conformance-traces.js');
 
 const OPTIONS = [
-  ...['createStore', 'destroyStore', 'isExact', 'knowsCalls', 'limits', 'novelty', 'openAgain', 'test'],
+  'createStore',
+  'destroyStore',
+  'isExact',
+  'knowsCalls',
+  'limits',
+  'novelty',
+  'openAgain',
+  'test',
 ];
 /**
  * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, VectorModel } from '../../index.js'

@@ -130,7 +130,11 @@ class LocalStore {
     const identity = /** @type {VectorModel} */ (model);
     const comparisons = await ask(signal, (call) =>
       /** @type {NativeVectorCache} */ (cache).compareAndAdd(
-        ...[vectorsOf(entries), countsOf(entries), identity, method, call],
+        vectorsOf(entries),
+        countsOf(entries),
+        identity,
+        method,
+        call,
       ),
     );
     return Array.from(comparisons, (comparison) =>

@@ -215,7 +215,13 @@ const tasks = {
         const breakdown = await scorer.explain(trace);
         scored++;
         const add = {
-          ...{ source, line, index, format, known, id: trace.id, objective: trace.task.objective },
+          source,
+          line,
+          index,
+          format,
+          known,
+          id: trace.id,
+          objective: trace.task.objective,
           domain: trace.metadata.task_domain ?? 'default',
           ...{ success: trace.metadata.success, breakdown, kept: true },
         };

@@ -28,7 +28,10 @@ const NO_TIME_LIMIT_MS = 2 ** 31 - 1;
 
 /** The settings by which PostgreSQL would end a long migration. */
 const TIME_LIMITS = [
-  ...['statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout'],
+  'statement_timeout',
+  'lock_timeout',
+  'transaction_timeout',
+  'idle_in_transaction_session_timeout',
 ];
 
 /** The default limits of a new table. */
@@ -264,8 +267,14 @@ class Migration {
   async #query(text, values) {
     try {
       // The pool's time limit does not apply to migrations.
-      const limit = { query_timeout: NO_TIME_LIMIT_MS };
-      const { rows } = await this.#client.query({ text, values, rowMode: 'array', ...{ types, ...limit } });
+      const config = {
+        text,
+        values,
+        rowMode: /** @type {const} */ ('array'),
+        types,
+        query_timeout: NO_TIME_LIMIT_MS,
+      };
+      const { rows } = await this.#client.query(config);
       return rows;
     } catch (error) {
       throw new StatementFailure(error, 'query');

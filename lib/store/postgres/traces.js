@@ -123,9 +123,14 @@ class TraceTable {
       const [[kind, first], ...rest] = await this.#ask(
         called(this.#names.add, PARAMETERS.add),
         [
-          ...[...this.#expected(), ...this.#origin(entries), call, view.seen],
-          ...[byteas(entries.map(({ words }) => words)), byteas(entries.map(embeddingOf))],
-          ...[entries.map(({ id }) => id), ...[found, hashes, weights, draws].map(literal)],
+          ...this.#expected(),
+          ...this.#origin(entries),
+          call,
+          view.seen,
+          byteas(entries.map(({ words }) => words)),
+          byteas(entries.map(embeddingOf)),
+          entries.map(({ id }) => id),
+          ...[found, hashes, weights, draws].map(literal),
         ],
         { signal, deadline, patienceFor },
       );
@@ -216,7 +221,11 @@ class TraceTable {
       const rows = await this.#ask(
         called(this.#names.look, PARAMETERS.look),
         [
-          ...[...this.#expected(), ...this.#origin(entries), call, entries.length, known?.position ?? -1],
+          ...this.#expected(),
+          ...this.#origin(entries),
+          call,
+          entries.length,
+          known?.position ?? -1,
           literal(sought?.words ?? []),
         ],
         { signal, deadline },
@@ -233,7 +242,7 @@ class TraceTable {
       const postings = rows.find(([kind]) => kind === 'postings')?.[3];
       const most = Math.max(count, Math.min(CANDIDATES, Math.ceil(BATCH_CANDIDATES / entries.length)));
       const found = await fromTable(() =>
-        sought.candidates(...[bytesOf(postings ?? ''), BLOCK, view.lowest, view.seen, most]),
+        sought.candidates(bytesOf(postings ?? ''), BLOCK, view.lowest, view.seen, most),
       );
       // Without shared words, the newest trace is the candidate, because it expires last.
       view.candidates = found.map((own) => [...new Set([...own, view.seen - 1])]);
@@ -257,10 +266,7 @@ class TraceTable {
     const [amount, most, embeddings] = SAMPLE;
     const rows = await this.#ask(
       called(this.#names.sample, PARAMETERS.sample),
-      [
-        ...this.#expected(),
-        ...[hasAny ? position : null, amount, most, this.#dimensions === 0 ? 0 : embeddings],
-      ],
+      [...this.#expected(), hasAny ? position : null, amount, most, this.#dimensions === 0 ? 0 : embeddings],
       { signal, deadline },
     );
     // Another process renews them.

@@ -64,8 +64,12 @@ class PostgresVectorStore extends PostgresStore {
     requireNumber(count, 'count', { from: 0, whole: true });
     const efSearch = this.#efSearch;
     const values = [
-      ...[...this.#table.expected(), name, dtype, readMethod(method, 'options.method', 'ERR_INVALID_OPTION')],
-      ...[schema.vectorLiteral(query), Math.min(count, MAX_SQL_INTEGER)],
+      ...this.#table.expected(),
+      name,
+      dtype,
+      readMethod(method, 'options.method', 'ERR_INVALID_OPTION'),
+      schema.vectorLiteral(query),
+      Math.min(count, MAX_SQL_INTEGER),
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
     const text = schema.called(this.#table.names.nearest, PARAMETERS.nearest);
@@ -103,7 +107,14 @@ class PostgresVectorStore extends PostgresStore {
     const efSearch = this.#efSearch;
     const text = schema.called(this.#table.names.add, PARAMETERS.add);
     const values = [
-      ...[...this.#table.expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
+      ...this.#table.expected(),
+      identity.model,
+      identity.dtype,
+      method,
+      call,
+      vectors,
+      labels,
+      befores,
       efSearch,
     ];
     const rows = await this.#table.run({ text, values, patienceFor, tag: newTag() }, signal);
