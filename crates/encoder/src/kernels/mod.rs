@@ -293,8 +293,6 @@ work! {
     ShortAttention {
         attention: Attention<'a>, queries: Range<usize>, scratch: &'a mut AttentionScratch, context: &'a mut [f32]
     } = attention::shorts;
-    /// The products of the columns of matrices with each other, added.
-    Gram { parts: &'a [Vec<f32>], width: usize, sums: &'a mut [f64] } = dense::gram;
     /// Layer normalisation.
     Normalize { rows: &'a mut [f32], scale: &'a [f32], shift: &'a [f32], epsilon: f32 } = functions::normalize;
 }
