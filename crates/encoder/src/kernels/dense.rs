@@ -151,7 +151,7 @@ pub fn bytes<L: Lanes>(
                 depth,
             };
             let panels = &weights.panels[panel * depth..];
-            multiply::<L, OfBytes>(lanes, part, (panels, depth), (&mut sums, MAX_ROWS), false);
+            lanes.multiply_bytes(part, panels, &mut sums);
             let (row_scales, row_offsets) = (
                 &input.scales[from..from + rows],
                 &input.offsets[from..from + rows],
