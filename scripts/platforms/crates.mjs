@@ -90,16 +90,15 @@ function countTests(log) {
  * @param {{ cargo: string, target?: string, env?: Record<string, string> }} [build] this machine's by default
  */
 function embed(precision, short, log, { cargo, target, env } = { cargo: 'cargo' }) {
-  const model = officialWeights();
+  const model = precision === 'int8' ? int8Weights() : officialWeights();
   mkdirSync(workshop, { recursive: true });
   const ids = path.join(workshop, short ? 'short.ids' : 'all.ids');
   writeFileSync(ids, tokens(short ? MOST_TOKENS_EMULATED : Infinity));
   const build = target ? ['--target', target] : [];
   // Compiled as the tests are, so that nothing is compiled twice: that profile optimises the encoder too.
   const args = ['run', '--locked', '--quiet', ...build, ...ENCODER, '--example', 'embed', '--'];
-  const options = precision === 'int8' ? ['--int8'] : [];
   writeFileSync(log, '');
-  execute(cargo, [...args, model, ...options, ids], { env, log, minutes: 60 });
+  execute(cargo, [...args, model, ids], { env, log, minutes: 60 });
   const lines = readFileSync(log, 'utf8').split('\n');
   return lines.flatMap((line) => line.match(/^\S+ ((?:[\da-f]{8}){384})\r?$/)?.[1] ?? []);
 }
@@ -111,6 +110,11 @@ function tokens(most) {
   const golden = JSON.parse(readFileSync(file, 'utf8'));
   const texts = golden.filter(({ tokens }) => tokens.length <= most);
   return texts.map(({ tokens }) => `${tokens.join(' ')}\n`).join('');
+}
+
+/** Returns the int8 weights of the model package, which the set-up builds. */
+function int8Weights() {
+  return path.join(root, 'npm', 'all-minilm-l6-v2-q8', 'model.safetensors');
 }
 
 /** Returns the official `model.safetensors`, in the model package or in the Python package that it is made from. */

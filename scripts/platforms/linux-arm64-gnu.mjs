@@ -18,7 +18,7 @@ const EMULATOR = ['qemu-user-static', 'libc6:arm64', 'libgcc-s1:arm64', 'libstdc
  */
 const PROCESSOR = { QEMU_CPU: 'max,sme=off' };
 /** All kernels that the built-in engine has for arm64. */
-const kernels = () => ['neon-dot', 'neon', 'portable'];
+const kernels = () => ['neon-i8mm', 'neon-dot', 'neon', 'portable'];
 
 const targetDirectory = path.join(workshop, platform, 'target');
 

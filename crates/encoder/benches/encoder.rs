@@ -5,10 +5,12 @@
 //! is a loop of such instructions alone, on one thread. In the groups `busy`, as many threads as there are processors do nothing else
 //! than keep them busy.
 
-#![allow(clippy::expect_used)] // A benchmark that cannot set up has nothing to report.
+#![allow(clippy::expect_used, clippy::unwrap_used)] // A benchmark that cannot set up has nothing to report.
+
+#[path = "../tests/weights/mod.rs"]
+mod weights;
 
 use std::{
-    collections::HashMap,
     hint::black_box,
     sync::{
         Arc,
@@ -19,58 +21,20 @@ use std::{
 };
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use knowledgepulse_encoder::{Encoder, Kernel, Model, Options, Source, peak, quantize};
-use safetensors::tensor::{Dtype, TensorView, serialize};
+use knowledgepulse_encoder::{Encoder, Kernel, Model, Options, Shape, Source, peak};
 
 const HIDDEN: usize = 384;
 const INNER: usize = 1536;
 const LAYERS: usize = 6;
 
-/// Weights of MiniLM's sizes, with few words.
-fn weights() -> Vec<u8> {
-    let mut state = 1_u32;
-    let mut numbers = |count: usize, middle: f32| -> Vec<u8> {
-        let number = |_| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            middle + (state >> 8) as f32 / (1 << 24) as f32 * 0.1 - 0.05
-        };
-        (0..count).map(number).flat_map(f32::to_le_bytes).collect()
-    };
-    let mut tensors: HashMap<String, (Vec<usize>, Vec<u8>)> = HashMap::new();
-    for (name, rows) in [("word", 1000), ("position", 512), ("token_type", 2)] {
-        let name = format!("embeddings.{name}_embeddings.weight");
-        tensors.insert(name, (vec![rows, HIDDEN], numbers(rows * HIDDEN, 0.0)));
-    }
-    let mut norms = vec!["embeddings.LayerNorm".to_owned()];
-    for layer in 0..LAYERS {
-        for (name, outputs, inputs) in [
-            ("attention.self.query", HIDDEN, HIDDEN),
-            ("attention.self.key", HIDDEN, HIDDEN),
-            ("attention.self.value", HIDDEN, HIDDEN),
-            ("attention.output.dense", HIDDEN, HIDDEN),
-            ("intermediate.dense", INNER, HIDDEN),
-            ("output.dense", HIDDEN, INNER),
-        ] {
-            let name = format!("encoder.layer.{layer}.{name}");
-            tensors.insert(
-                format!("{name}.weight"),
-                (vec![outputs, inputs], numbers(outputs * inputs, 0.0)),
-            );
-            tensors.insert(format!("{name}.bias"), (vec![outputs], numbers(outputs, 0.0)));
-        }
-        norms.push(format!("encoder.layer.{layer}.attention.output.LayerNorm"));
-        norms.push(format!("encoder.layer.{layer}.output.LayerNorm"));
-    }
-    for norm in norms {
-        tensors.insert(format!("{norm}.weight"), (vec![HIDDEN], numbers(HIDDEN, 1.0)));
-        tensors.insert(format!("{norm}.bias"), (vec![HIDDEN], numbers(HIDDEN, 0.0)));
-    }
-    let views = tensors.iter().map(|(name, (shape, bytes))| {
-        let view = TensorView::new(Dtype::F32, shape.clone(), bytes).expect("sizes that fit");
-        (name.as_str(), view)
-    });
-    serialize(views, None).expect("a file")
-}
+/// MiniLM's sizes, with few words.
+const SHAPE: Shape = Shape {
+    layers: LAYERS,
+    hidden: HIDDEN,
+    inner: INNER,
+    positions: 512,
+    vocabulary: 1000,
+};
 
 /// A text of so many tokens.
 fn text(tokens: usize) -> Vec<u32> {
@@ -111,9 +75,11 @@ fn main() {
             });
         }
     }
-    let floats = weights();
-    let bytes = quantize(Source::memory(floats.clone()), &[]).expect("weights");
-    for (name, weights) in [("fp32", floats), ("int8", bytes)] {
+    let tensors = weights::tensors(SHAPE);
+    for (name, weights) in [
+        ("fp32", weights::file(&tensors)),
+        ("int8", weights::int8_file(&tensors)),
+    ] {
         criterion.bench_function(&format!("load {name}"), |bencher| {
             let source = Source::memory(weights.clone());
             bencher.iter(|| Model::load(source.clone(), 1).expect("weights"));

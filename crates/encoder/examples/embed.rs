@@ -1,32 +1,23 @@
 //! Embeds texts, and tells how new each is among those before it: a program that shows whether another platform computes the same.
 //!
 //! ```text
-//! cargo run --release -p knowledgepulse-encoder --example embed -- MODEL [--int8] IDS
+//! cargo run --release -p knowledgepulse-encoder --example embed -- MODEL IDS
 //! ```
 //!
-//! MODEL is a `model.safetensors`, the official one or one in int8; with `--int8` the official one is quantised first. IDS is a
-//! file of token ids, a line for each text. Each line of the output is for a text: its novelty, one minus the largest cosine to
-//! those before it, and then its embedding, each number as the eight hexadecimal digits of its bits.
+//! MODEL is a `model.safetensors`, the official one or one in int8. IDS is a file of token ids, a line for each text. Each line of
+//! the output is for a text: its novelty, one minus the largest cosine to those before it, and then its embedding, each number as
+//! the eight hexadecimal digits of its bits.
 
 use std::{error::Error, fs, sync::Arc};
 
-use knowledgepulse_encoder::{Encoder, Model, Options, Source, quantize};
+use knowledgepulse_encoder::{Encoder, Model, Options};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (options, files): (Vec<_>, Vec<_>) = std::env::args()
-        .skip(1)
-        .partition(|argument| argument.starts_with("--"));
+    let files: Vec<String> = std::env::args().skip(1).collect();
     let [path, ids] = files.as_slice() else {
-        return Err("usage: embed MODEL [--int8] IDS".into());
+        return Err("usage: embed MODEL IDS".into());
     };
-    let model = match options.as_slice() {
-        [] => Model::open(path, 2)?,
-        [option] if option == "--int8" => {
-            let int8 = quantize(Source::file(fs::File::open(path)?)?, &[])?;
-            Model::load(Source::memory(int8), 2)?
-        }
-        _ => return Err(format!("no options {options:?}").into()),
-    };
+    let model = Model::open(path, 2)?;
     let mut encoder = Encoder::new(Arc::new(model), Options::default())?;
     let mut before: Vec<Vec<f32>> = Vec::new();
     for line in fs::read_to_string(ids)?.lines() {

@@ -53,7 +53,6 @@ pub struct Encoder {
     scratch: Arc<[Mutex<Scratch>]>,
     /// As many as a pass has had at most.
     blocks: Vec<Arc<RowBlock>>,
-    watch: Option<Watch>,
 }
 
 /// Some rows of a pass, which one thread at a time takes through a step.
@@ -84,8 +83,18 @@ struct Segment {
     scales: Vec<f32>,
 }
 
-/// Sees the inputs of every linear layer.
-pub(crate) type Watch = Arc<dyn Fn(&Dense, &[f32]) + Send + Sync>;
+/// A linear layer of a transformer layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Linear {
+    /// Queries, keys and values.
+    Attention,
+    /// The output of attention.
+    Output,
+    /// Into the feed-forward block.
+    Up,
+    /// Out of the feed-forward block.
+    Down,
+}
 
 /// Texts that are computed together.
 struct Pass {
@@ -98,7 +107,6 @@ struct Pass {
     texts: Vec<Range<usize>>,
     /// The blocks, and the rows of each.
     blocks: Vec<(Range<usize>, Arc<RowBlock>)>,
-    watch: Option<Watch>,
 }
 
 impl Encoder {
@@ -125,7 +133,6 @@ impl Encoder {
             scratch: (0..pool.threads()).map(|_| Mutex::default()).collect(),
             blocks: Vec::new(),
             pool,
-            watch: None,
         })
     }
 
@@ -139,16 +146,6 @@ impl Encoder {
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         self.kernel
-    }
-
-    /// Returns the functions of its kernel.
-    pub(crate) fn isa(&self) -> Isa {
-        self.isa
-    }
-
-    /// Shows `watch` the inputs of every linear layer from now on.
-    pub(crate) fn watch(&mut self, watch: Watch) {
-        self.watch = Some(watch);
     }
 
     /// Returns how many threads it has, the caller's included.
@@ -204,7 +201,40 @@ impl Encoder {
         }
     }
 
+    /// Computes texts together on the calling thread, and shows `observe` the inputs of each linear layer: the number of the
+    /// transformer layer, the linear layer in it, and some rows of inputs, in order. For tools that calibrate a model.
+    ///
+    /// # Errors
+    /// As [`Self::embed`].
+    #[doc(hidden)]
+    pub fn observe(
+        &mut self,
+        texts: &[impl AsRef<[u32]>],
+        mut observe: impl FnMut(usize, Linear, &[f32]),
+    ) -> Result<()> {
+        for text in texts {
+            self.check(text.as_ref())?;
+        }
+        let pass = self.prepare(texts, 1);
+        for step in 0..=self.model.layers.len() {
+            pass.step(0, step, 0, &mut observe)?;
+        }
+        pass.texts.iter().try_for_each(|text| pass.pool(text).map(drop))
+    }
+
     fn pass(&mut self, texts: &[impl AsRef<[u32]>]) -> Result<Vec<Vec<f32>>> {
+        let pass = Arc::new(self.prepare(texts, self.pool.threads()));
+        let steps = iter::repeat_n(pass.blocks.len(), self.model.layers.len() + 1);
+        let work = Arc::clone(&pass);
+        self.pool.run(
+            steps,
+            Box::new(move |thread, step, block| work.step(thread, step, block, &mut |_, _, _| ())),
+        )?;
+        pass.texts.iter().map(|text| pass.pool(text)).collect()
+    }
+
+    /// Returns a pass for `texts`, cut into blocks for so many threads.
+    fn prepare(&mut self, texts: &[impl AsRef<[u32]>], threads: usize) -> Pass {
         let mut pass = Pass {
             model: Arc::clone(&self.model),
             isa: self.isa,
@@ -212,25 +242,17 @@ impl Encoder {
             tokens: Vec::new(),
             texts: Vec::with_capacity(texts.len()),
             blocks: Vec::new(),
-            watch: self.watch.clone(),
         };
         for text in texts {
             let start = pass.tokens.len();
             pass.tokens.extend_from_slice(text.as_ref());
             pass.texts.push(start..pass.tokens.len());
         }
-        let blocks = row_blocks(pass.tokens.len(), self.pool.threads());
+        let blocks = row_blocks(pass.tokens.len(), threads);
         self.blocks
             .resize_with(self.blocks.len().max(blocks.len()), Arc::default);
         pass.blocks = blocks.into_iter().zip(self.blocks.iter().cloned()).collect();
-        let pass = Arc::new(pass);
-        let steps = iter::repeat_n(pass.blocks.len(), self.model.layers.len() + 1);
-        let work = Arc::clone(&pass);
-        self.pool.run(
-            steps,
-            Box::new(move |thread, step, block| work.step(thread, step, block)),
-        )?;
-        pass.texts.iter().map(|text| pass.pool(text)).collect()
+        pass
     }
 }
 
@@ -249,20 +271,29 @@ impl fmt::Debug for Encoder {
 
 impl Pass {
     /// Computes a step for a block. Only attention looks at the rows of others, so a step goes from a layer's attention to
-    /// the queries, keys and values of the next layer.
-    fn step(&self, thread: usize, step: usize, block: usize) -> Result<()> {
+    /// the queries, keys and values of the next layer. `observe` sees the inputs of linear layers.
+    fn step(
+        &self,
+        thread: usize,
+        step: usize,
+        block: usize,
+        observe: &mut impl FnMut(usize, Linear, &[f32]),
+    ) -> Result<()> {
         let scratch = &mut *lock(&self.scratch[thread]);
         let (rows, memory) = &self.blocks[block];
         let states = &mut *lock(&memory.states);
         if let Some(layer) = step.checked_sub(1) {
             self.attend(layer % 2, block, scratch);
-            self.transform(&self.model.layers[layer], states, scratch);
+            self.transform(&self.model.layers[layer], states, scratch, |linear, input| {
+                observe(layer, linear, input);
+            });
         } else {
             states.resize(rows.len() * self.model.shape().hidden, 0.0);
             self.embed(rows, states, &mut scratch.word)?;
             self.normalize(states, &self.model.norm);
         }
         if let Some(layer) = self.model.layers.get(step) {
+            observe(step, Linear::Attention, states);
             self.project(&layer.attention, states, &memory.attention[step % 2], scratch);
         }
         Ok(())
@@ -351,7 +382,13 @@ impl Pass {
     }
 
     /// From the context of some rows to their states after the layer.
-    fn transform(&self, layer: &Layer, states: &mut [f32], scratch: &mut Scratch) {
+    fn transform(
+        &self,
+        layer: &Layer,
+        states: &mut [f32],
+        scratch: &mut Scratch,
+        mut observe: impl FnMut(Linear, &[f32]),
+    ) {
         let hidden = self.model.shape().hidden;
         let Scratch {
             context,
@@ -359,11 +396,14 @@ impl Pass {
             bytes,
             ..
         } = scratch;
+        observe(Linear::Output, context);
         self.dense(&layer.output, context, Epilogue::Add, states, bytes);
         self.normalize(states, &layer.attention_norm);
         for block in states.chunks_mut(FEED_FORWARD_ROWS * hidden) {
             inner.resize(block.len() / hidden * layer.up.outputs(), 0.0);
+            observe(Linear::Up, block);
             self.dense(&layer.up, block, Epilogue::Gelu, inner, bytes);
+            observe(Linear::Down, inner);
             self.dense(&layer.down, inner, Epilogue::Add, block, bytes);
             self.normalize(block, &layer.norm);
         }
@@ -377,9 +417,6 @@ impl Pass {
         output: &mut [f32],
         rows: &mut ByteRows,
     ) {
-        if let Some(watch) = &self.watch {
-            watch(dense, input);
-        }
         let output_step = dense.outputs();
         match dense {
             Dense::Floats(weights) => self.isa.run(FloatDense {
@@ -483,7 +520,8 @@ fn row_blocks(rows: usize, threads: usize) -> Vec<Range<usize>> {
 }
 
 /// Returns the texts of each pass.
-pub(crate) fn passes<T: AsRef<[u32]>>(texts: &[T]) -> impl Iterator<Item = &[T]> {
+#[doc(hidden)]
+pub fn passes<T: AsRef<[u32]>>(texts: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = texts;
     iter::from_fn(move || {
         let mut tokens = 0;

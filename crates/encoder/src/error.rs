@@ -50,7 +50,8 @@ pub enum Error {
     NotFinite,
     /// A name that no kernel has.
     #[error(
-        "there is no kernel `{0}`; there are avx512-vnni, avx512, avx-vnni, avx2, neon-dot, neon, simd128 and portable"
+        "there is no kernel `{0}`; there are avx512-vnni, avx512, avx-vnni, avx2, neon-i8mm, neon-dot, neon, \
+         simd128 and portable"
     )]
     UnknownKernel(String),
     /// A kernel whose instructions this processor lacks.

@@ -74,13 +74,6 @@ impl TensorFile {
         &self.source
     }
 
-    /// Returns the names of all tensors, in order.
-    pub fn names(&self) -> Vec<String> {
-        let mut names = self.header.offset_keys();
-        names.sort();
-        names
-    }
-
     /// Returns whether there is a tensor of that name.
     pub fn contains(&self, name: &str) -> bool {
         self.header.info(name).is_some()

@@ -6,7 +6,7 @@
 //! use knowledgepulse_encoder::{Encoder, Model, Options, Tokenizer};
 //!
 //! # fn main() -> knowledgepulse_encoder::Result<()> {
-//! // The official file, or the int8 file that `quantize` makes of it.
+//! // The official file, or the int8 file that `tools/quantize` makes of it.
 //! let model = Arc::new(Model::open("model.safetensors", 2)?);
 //! let tokenizer = Tokenizer::from_json(&std::fs::read("tokenizer.json")?, model.shape().positions)?;
 //! let mut encoder = Encoder::new(model, Options::default())?;
@@ -50,13 +50,14 @@
 compile_error!("weights are read, and packed for the kernels, as the little-endian numbers of the file");
 
 pub use encoder::{Encoder, Options};
+#[doc(hidden)] // For `tools/quantize`.
+pub use encoder::{Linear, passes};
 pub use error::{Error, Result};
 pub use kernels::Kernel;
 pub use kernels::attention::HEAD as HEAD_WIDTH;
 #[doc(hidden)] // For the benchmark.
 pub use kernels::peak;
 pub use model::{LAYER_NORM_EPSILON, MAX_TOKENS, Model, Precision, Shape};
-pub use quantize::quantize;
 pub use source::Source;
 #[cfg(feature = "fixtures")]
 pub use tokenizer::fixtures;
@@ -67,7 +68,6 @@ mod error;
 mod file;
 mod kernels;
 mod model;
-mod quantize;
 mod source;
 mod thread_pool;
 pub mod tokenizer;

@@ -116,7 +116,7 @@ impl Model {
         Self::load(Source::file(File::open(path)?)?, threads)
     }
 
-    /// Loads weights on up to `threads` threads, in the precision of the file. Everything but the word embeddings is read,
+    /// Loads weights on up to `threads` threads, each linear layer in the precision of its weights. Everything but the word embeddings is read,
     /// checked and packed now; a row of these is read whenever its token occurs.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl Model {
             )?,
             token_type,
             norm: Norm::load(&file, "embeddings.LayerNorm", shape.hidden)?,
-            layers: load_layers(&file, shape, precision, threads)?,
+            layers: load_layers(&file, shape, threads)?,
             words: Words {
                 source: file.source().clone(),
                 offset: words.offset,
@@ -161,7 +161,7 @@ impl Model {
         self.shape
     }
 
-    /// Returns the number format of its weights.
+    /// Returns the number format of its word embeddings, which is that of attention too.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.precision
@@ -183,12 +183,6 @@ impl Model {
         self.words.source = Source::memory(words);
         self.words.offset = 0;
         Ok(())
-    }
-
-    /// Takes other word embeddings, in single precision.
-    pub(crate) fn replace_words(&mut self, floats: Vec<u8>) {
-        self.words.source = Source::memory(floats);
-        self.words.offset = 0;
     }
 
     /// Reads the embedding of the word `token`, which must be in the vocabulary, into `row`; `bytes` is room to read into.
@@ -265,13 +259,6 @@ impl Norm {
 }
 
 impl Dense {
-    pub fn inputs(&self) -> usize {
-        match self {
-            Self::Floats(weights) => weights.inputs,
-            Self::Bytes(weights) => weights.inputs,
-        }
-    }
-
     pub fn outputs(&self) -> usize {
         let bias = match self {
             Self::Floats(weights) => &weights.bias,
@@ -282,7 +269,7 @@ impl Dense {
 }
 
 /// Loads the layers, each on the next free thread.
-fn load_layers(file: &TensorFile, shape: Shape, precision: Precision, threads: usize) -> Result<Vec<Layer>> {
+fn load_layers(file: &TensorFile, shape: Shape, threads: usize) -> Result<Vec<Layer>> {
     let next = AtomicUsize::new(0);
     let loaded: Mutex<Vec<Option<Result<Layer>>>> = Mutex::new((0..shape.layers).map(|_| None).collect());
     let work = || {
@@ -291,7 +278,7 @@ fn load_layers(file: &TensorFile, shape: Shape, precision: Precision, threads: u
             if index >= shape.layers {
                 return;
             }
-            let layer = load_layer(file, index, shape, precision);
+            let layer = load_layer(file, index, shape);
             // After an error the rest is in vain.
             if layer.is_err() {
                 next.store(shape.layers, Ordering::Relaxed);
@@ -314,19 +301,14 @@ fn load_layers(file: &TensorFile, shape: Shape, precision: Precision, threads: u
     layers
 }
 
-pub(crate) fn load_layer(
-    file: &TensorFile,
-    index: usize,
-    shape: Shape,
-    precision: Precision,
-) -> Result<Layer> {
+fn load_layer(file: &TensorFile, index: usize, shape: Shape) -> Result<Layer> {
     let layer = format!("encoder.layer.{index}");
     let dense = |stem: &str, names: &[&str], inputs: usize, outputs: usize| {
         let stem = format!("{layer}.{stem}");
         let names: Vec<String> = names.iter().map(|name| format!("{stem}{name}")).collect();
-        match precision {
-            Precision::Float32 => pack_floats(file, &names, inputs, outputs).map(Dense::Floats),
-            Precision::Int8 => {
+        match file.find(&format!("{}.weight", names[0]))?.dtype {
+            Dtype::F32 => pack_floats(file, &names, inputs, outputs).map(Dense::Floats),
+            _ => {
                 let scales = positive(file, &format!("{stem}.input_scale"), inputs)?;
                 pack_bytes(file, &names, scales, outputs).map(Dense::Bytes)
             }

@@ -151,7 +151,7 @@ pub fn bytes<L: Lanes>(
                 depth,
             };
             let panels = &weights.panels[panel * depth..];
-            multiply::<L, OfBytes>(lanes, part, (panels, depth), (&mut sums, MAX_ROWS), false);
+            lanes.multiply_bytes(part, panels, &mut sums);
             let (row_scales, row_offsets) = (
                 &input.scales[from..from + rows],
                 &input.offsets[from..from + rows],
@@ -217,57 +217,4 @@ pub fn quantize<L: Lanes>(lanes: L, input: &[f32], scales: &[Floats], rows: &mut
         *scale = range / 255.0;
         *offset = smallest;
     }
-}
-
-/// Adds to `sums` the products of every two columns of each of `parts`, whose rows are `width` long. For each sixteen
-/// columns `sums` has `width` blocks of sixteen, the products with each column; products with later columns equal others,
-/// and are left out. Each part is summed in single precision.
-#[inline(always)]
-pub fn gram<L: Lanes>(lanes: L, parts: &[Vec<f32>], width: usize, sums: &mut [f64]) {
-    assert!(width > 0 && width.is_multiple_of(2 * LANES) && sums.len() == width * width);
-    let mut products = vec![Floats([0.0; LANES]); L::PANELS * width];
-    let mut panels = Vec::new();
-    // The columns in rows: read as they are, with a step of 1,536 numbers, they would all have the same few places in the cache.
-    let transposed: Vec<Vec<f32>> = parts.iter().map(|rows| transpose(rows, width)).collect();
-    for (group, sums) in sums.chunks_exact_mut(L::PANELS * width * LANES).enumerate() {
-        let first = group * L::PANELS;
-        for (rows, transposed) in parts.iter().zip(&transposed) {
-            let depth = rows.len() / width;
-            panels.resize(L::PANELS * depth, Floats([0.0; LANES]));
-            for (index, row) in rows.chunks_exact(width).enumerate() {
-                for panel in 0..L::PANELS {
-                    panels[panel * depth + index]
-                        .0
-                        .copy_from_slice(&row[(first + panel) * LANES..][..LANES]);
-                }
-            }
-            let columns = Rows {
-                words: transposed,
-                row_step: depth,
-                word_step: 1,
-                rows: (first + L::PANELS) * LANES,
-                depth,
-            };
-            multiply::<L, OfFloats>(lanes, columns, (&panels, depth), (&mut products, width), false);
-            for panel in 0..L::PANELS {
-                let sums = sums[panel * width * LANES..].as_chunks_mut::<LANES>().0;
-                for (sums, products) in sums.iter_mut().zip(&products[panel * width..][..columns.rows]) {
-                    for (sum, product) in sums.iter_mut().zip(&products.0) {
-                        *sum += f64::from(*product);
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn transpose(rows: &[f32], width: usize) -> Vec<f32> {
-    let depth = rows.len() / width;
-    let mut columns = vec![0.0; depth * width];
-    for (index, row) in rows.chunks_exact(width).enumerate() {
-        for (column, number) in columns.chunks_exact_mut(depth).zip(row) {
-            column[index] = *number;
-        }
-    }
-    columns
 }

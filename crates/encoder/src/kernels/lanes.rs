@@ -7,6 +7,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use super::tile::{MAX_ROWS, OfBytes, Rows, multiply};
+
 /// Numbers in a vector.
 pub const LANES: usize = 16;
 
@@ -96,6 +98,14 @@ pub trait Lanes: Copy {
     fn dot_bytes(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
     /// `c` and for each lane the sum of the products of its two 16-bit halves, all signed. Exact as long as the sum fits.
     fn dot_shorts(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
+
+    /// Multiplies the bytes of a tile, at most [`Lanes::INTEGER_ROWS`] rows, with [`Lanes::PANELS`] panels:
+    /// [`multiply`] with a `sums_step` of [`MAX_ROWS`]. The words of a row lie side by side, and their number
+    /// is even. The sums of rows beyond the last one may change.
+    #[inline(always)]
+    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
+        multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
+    }
 
     /// Writes each lane, which must be between 0 and 255, less [`Lanes::BYTE_BIAS`] as a byte.
     fn store_bytes(self, a: Self::I, to: &mut [u8; LANES]);

@@ -78,6 +78,8 @@ pub enum Kernel {
     AvxVnni,
     /// AVX2 and FMA.
     Avx2,
+    /// NEON with products of byte matrices: Neoverse V1 and N2, Apple M2, and newer.
+    NeonI8mm,
     /// NEON with dot products of bytes: most 64-bit ARM processors since 2018, Apple's and Neoverse among them.
     NeonDot,
     /// NEON: every 64-bit ARM processor.
@@ -90,18 +92,20 @@ pub enum Kernel {
 
 impl Kernel {
     /// All kernels, the fastest first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Avx512Vnni,
         Self::Avx512,
         Self::AvxVnni,
         Self::Avx2,
+        Self::NeonI8mm,
         Self::NeonDot,
         Self::Neon,
         Self::Simd128,
         Self::Portable,
     ];
 
-    /// Returns its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-dot`, `neon`, `simd128` or `portable`.
+    /// Returns its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-i8mm`, `neon-dot`, `neon`,
+    /// `simd128` or `portable`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -109,6 +113,7 @@ impl Kernel {
             Self::Avx512 => "avx512",
             Self::AvxVnni => "avx-vnni",
             Self::Avx2 => "avx2",
+            Self::NeonI8mm => "neon-i8mm",
             Self::NeonDot => "neon-dot",
             Self::Neon => "neon",
             Self::Simd128 => "simd128",
@@ -138,6 +143,8 @@ impl Kernel {
             Self::AvxVnni => Avx2::detect().map(Isa::AvxVnni),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Self::Avx2 => Avx2::detect().map(Isa::Avx2),
+            #[cfg(all(target_arch = "aarch64", not(miri)))]
+            Self::NeonI8mm => Neon::detect().map(Isa::NeonI8mm),
             #[cfg(all(target_arch = "aarch64", not(miri)))]
             Self::NeonDot => Neon::detect().map(Isa::NeonDot),
             #[cfg(all(target_arch = "aarch64", not(miri)))]
@@ -181,9 +188,11 @@ pub(crate) enum Isa {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2(Avx2<false>),
     #[cfg(all(target_arch = "aarch64", not(miri)))]
-    NeonDot(Neon<true>),
+    NeonI8mm(Neon<true, true>),
     #[cfg(all(target_arch = "aarch64", not(miri)))]
-    Neon(Neon<false>),
+    NeonDot(Neon<true, false>),
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    Neon(Neon<false, false>),
     #[cfg(target_feature = "simd128")]
     Simd128(Simd128),
     Portable(Portable),
@@ -207,6 +216,8 @@ impl Isa {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Self::Avx2(lanes) => lanes.run(work),
             #[cfg(all(target_arch = "aarch64", not(miri)))]
+            Self::NeonI8mm(lanes) => lanes.run(work),
+            #[cfg(all(target_arch = "aarch64", not(miri)))]
             Self::NeonDot(lanes) => lanes.run(work),
             #[cfg(all(target_arch = "aarch64", not(miri)))]
             Self::Neon(lanes) => lanes.run(work),
@@ -219,6 +230,7 @@ impl Isa {
 
 /// Repeats the instructions of a product `times` times on registers, and returns the number of multiplications of one
 /// repetition, as a reference for benchmarks of the kernels. Returns 0 if this processor cannot run `kernel`.
+/// [`Kernel::NeonI8mm`] repeats dot products of bytes, which are half as fast as its matrix products.
 #[must_use]
 pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
     struct Peak<'a> {
@@ -324,8 +336,6 @@ work! {
     ShortAttention {
         attention: Attention<'a>, queries: Range<usize>, scratch: &'a mut AttentionScratch, context: &'a mut [f32]
     } = attention::shorts;
-    /// The products of the columns of matrices with each other, added.
-    Gram { parts: &'a [Vec<f32>], width: usize, sums: &'a mut [f64] } = dense::gram;
     /// Layer normalisation.
     Normalize { rows: &'a mut [f32], scale: &'a [f32], shift: &'a [f32], epsilon: f32 } = functions::normalize;
 }

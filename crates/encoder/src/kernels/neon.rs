@@ -1,21 +1,25 @@
-//! NEON: four registers for a vector. Every 64-bit ARM processor has it, most have its dot products of bytes too.
+//! NEON: four registers for a vector. Every 64-bit ARM processor has it, most have its dot products of bytes
+//! too, newer ones its products of byte matrices.
 
 use std::arch::{aarch64::*, asm, is_aarch64_feature_detected};
 
 use super::{
     Work,
-    lanes::{LANES, Lanes},
+    lanes::{Bytes, Integers, LANES, Lanes},
+    tile::{MAX_ROWS, OfBytes, Rows, multiply},
 };
 
-/// A processor with NEON, and with its dot products of bytes if `DOT` is true.
+/// A processor with NEON, with its dot products of bytes if `DOT` is true, and with its products of byte
+/// matrices if `MATRIX` is true.
 #[derive(Debug, Clone, Copy)]
-pub struct Neon<const DOT: bool>(());
+pub struct Neon<const DOT: bool, const MATRIX: bool>(());
 
-impl<const DOT: bool> Neon<DOT> {
+impl<const DOT: bool, const MATRIX: bool> Neon<DOT, MATRIX> {
     /// Returns the proof that this processor has the instructions, if it has.
     pub fn detect() -> Option<Self> {
         let base = is_aarch64_feature_detected!("neon");
-        (base && (!DOT || is_aarch64_feature_detected!("dotprod"))).then_some(Self(()))
+        let dot = !DOT || is_aarch64_feature_detected!("dotprod");
+        (base && dot && (!MATRIX || is_aarch64_feature_detected!("i8mm"))).then_some(Self(()))
     }
 }
 
@@ -77,7 +81,7 @@ macro_rules! quarters {
     };
 }
 
-impl<const DOT: bool> Lanes for Neon<DOT> {
+impl<const DOT: bool, const MATRIX: bool> Lanes for Neon<DOT, MATRIX> {
     type F = Quad;
     type I = IntegerQuad;
 
@@ -109,6 +113,15 @@ impl<const DOT: bool> Lanes for Neon<DOT> {
     fn prefetch<T>(self, address: *const T) {
         // SAFETY: A prefetch never faults, whatever the address.
         unsafe { asm!("prfm pldl2keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
+    }
+
+    #[inline(always)]
+    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
+        if MATRIX {
+            self.multiply_pairs(rows, panels, sums);
+        } else {
+            multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
+        }
     }
 
     operations! {
@@ -163,6 +176,84 @@ impl<const DOT: bool> Lanes for Neon<DOT> {
     }
 }
 
+/// Pairs of rows in a tile of products of byte matrices.
+const PAIRS: usize = 3;
+
+/// The sums of pairs of rows with four outputs: a register has those of two rows with two outputs.
+type PairSums = [[int32x4_t; 2]; PAIRS];
+
+impl<const DOT: bool, const MATRIX: bool> Neon<DOT, MATRIX> {
+    operations! {
+        pair(a: &[i32; 2], b: &[i32; 2]) -> int32x4_t = {
+            vcombine_s32(vld1_s32(a.as_ptr()), vld1_s32(b.as_ptr()))
+        };
+        // Zips the eight inputs of the four outputs in a quarter of two blocks, and adds their products with
+        // pairs of rows. In one `asm!`, because the compiler loads more ahead than it has registers for.
+        add_pairs(
+            rows: [int32x4_t; PAIRS], blocks: &[Bytes; 2], quarter: usize, sums: PairSums
+        ) -> PairSums = {
+            let from = &bytemuck::cast_slice::<_, i8>(blocks)[16 * quarter..][..80];
+            let [[mut a, mut b], [mut c, mut d], [mut e, mut f]] = sums;
+            asm!(
+                ".arch_extension i8mm",
+                "ldr {low:q}, [{from}]",
+                "ldr {high:q}, [{from}, #64]",
+                "zip1 {zip:v}.4s, {low:v}.4s, {high:v}.4s",
+                "zip2 {high:v}.4s, {low:v}.4s, {high:v}.4s",
+                "smmla {a:v}.4s, {x:v}.16b, {zip:v}.16b",
+                "smmla {c:v}.4s, {y:v}.16b, {zip:v}.16b",
+                "smmla {e:v}.4s, {z:v}.16b, {zip:v}.16b",
+                "smmla {b:v}.4s, {x:v}.16b, {high:v}.16b",
+                "smmla {d:v}.4s, {y:v}.16b, {high:v}.16b",
+                "smmla {f:v}.4s, {z:v}.16b, {high:v}.16b",
+                a = inout(vreg) a, b = inout(vreg) b, c = inout(vreg) c,
+                d = inout(vreg) d, e = inout(vreg) e, f = inout(vreg) f,
+                x = in(vreg) rows[0], y = in(vreg) rows[1], z = in(vreg) rows[2],
+                low = out(vreg) _, high = out(vreg) _, zip = out(vreg) _, from = in(reg) from.as_ptr(),
+                options(pure, readonly, nostack, preserves_flags),
+            );
+            [[a, b], [c, d], [e, f]]
+        };
+        // The sums of the rows of a pair.
+        unpair(sums: [int32x4_t; 2]) -> [int32x4_t; 2] = {
+            let [a, b] = [vreinterpretq_s64_s32(sums[0]), vreinterpretq_s64_s32(sums[1])];
+            [vreinterpretq_s32_s64(vzip1q_s64(a, b)), vreinterpretq_s32_s64(vzip2q_s64(a, b))]
+        };
+    }
+
+    /// Multiplies one to six rows with a panel, eight inputs at a time. Missing rows repeat the last one.
+    #[inline(always)]
+    fn multiply_pairs(self, rows: Rows<i32>, panel: &[Bytes], sums: &mut [Integers]) {
+        assert!((1..=2 * PAIRS).contains(&rows.rows));
+        let words = |row: usize| {
+            let row = row.min(rows.rows - 1) * rows.row_step;
+            rows.words[row..][..rows.depth].as_chunks::<2>().0
+        };
+        let [a, b, c, d, e, f] = [words(0), words(1), words(2), words(3), words(4), words(5)];
+        let mut tile = [[[self.splat_integer(0)[0]; 2]; PAIRS]; 4];
+        for (word, blocks) in panel[..rows.depth].as_chunks().0.iter().enumerate() {
+            // The panel of the next tile, as in `multiply`.
+            self.prefetch(blocks.as_ptr().wrapping_add(rows.depth));
+            self.prefetch(blocks.as_ptr().wrapping_add(rows.depth + 1));
+            let rows = [
+                self.pair(&a[word], &b[word]),
+                self.pair(&c[word], &d[word]),
+                self.pair(&e[word], &f[word]),
+            ];
+            for (quarter, part) in tile.iter_mut().enumerate() {
+                *part = self.add_pairs(rows, blocks, quarter, *part);
+            }
+        }
+        for pair in 0..PAIRS {
+            let quarters = four!(quarter => self.unpair(tile[quarter][pair]));
+            for row in 0..2 {
+                let row_sums = four!(quarter => quarters[quarter][row]);
+                self.store_integers(row_sums, &mut sums[2 * pair + row].0);
+            }
+        }
+    }
+}
+
 /// Sixteen lanes into 16 bits each.
 #[inline(always)]
 fn narrow([a, b, c, d]: IntegerQuad) -> [int16x8_t; 2] {
@@ -172,6 +263,7 @@ fn narrow([a, b, c, d]: IntegerQuad) -> [int16x8_t; 2] {
 }
 
 compiled_for! {
-    Neon<true>, "neon,dotprod";
-    Neon<false>, "neon";
+    Neon<true, true>, "neon,dotprod,i8mm";
+    Neon<true, false>, "neon,dotprod";
+    Neon<false, false>, "neon";
 }

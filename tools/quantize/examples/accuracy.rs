@@ -1,17 +1,16 @@
 //! How far int8 is from single precision: of the embeddings, and of the scores that novelty makes of them.
 //!
 //! ```text
-//! cargo run --release -p knowledgepulse-encoder --example accuracy -- MODEL [--calibration IDS | --int8 FILE] [--save FILE] IDS...
+//! cargo run --release -p knowledgepulse-quantize --example accuracy -- MODEL INT8 IDS...
 //! ```
 //!
-//! MODEL is the official `model.safetensors`. It is quantised here, calibrated with the texts of a file of token ids or rounded
-//! to nearest, unless an int8 file is given. Each other file of token ids (a line for each text; `accuracy.py` writes such
-//! files) is a set that is measured on its own: the score of a text is 0.35 times the novelty among the texts before it, one
-//! minus the largest cosine to them.
+//! MODEL is the official `model.safetensors`, INT8 the file that `quantize` makes of it. Each file of token ids (a line for
+//! each text; `accuracy.py` writes such files) is a set that is measured on its own: the score of a text is 0.35 times the novelty
+//! among the texts before it, one minus the largest cosine to them.
 
 use std::{error::Error, fs, sync::Arc};
 
-use knowledgepulse_encoder::{Encoder, Model, Options, Source, quantize};
+use knowledgepulse_encoder::{Encoder, Model, Options};
 
 /// The weight of novelty in a score.
 const NOVELTY: f64 = 0.35;
@@ -56,29 +55,13 @@ fn report(name: &str, texts: usize, mut cosines: Vec<f64>, mut scores: Vec<f64>)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let (mut calibration, mut int8, mut save, mut files) = (None, None, None, Vec::new());
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--calibration" => calibration = arguments.next(),
-            "--int8" => int8 = arguments.next(),
-            "--save" => save = arguments.next(),
-            _ => files.push(argument),
-        }
-    }
-    let (model, sets) = files.split_first().ok_or("which model.safetensors?")?;
-    let int8 = if let Some(path) = int8 {
-        fs::read(path)?
-    } else {
-        let calibration = calibration.map_or(Ok(Vec::new()), |path| texts(&path))?;
-        quantize(Source::file(fs::File::open(model)?)?, &calibration)?
+    let files: Vec<String> = std::env::args().skip(1).collect();
+    let [model, int8, sets @ ..] = files.as_slice() else {
+        return Err("usage: accuracy MODEL INT8 IDS...".into());
     };
-    if let Some(path) = save {
-        fs::write(path, &int8)?;
-    }
     let encoder = |model| Encoder::new(Arc::new(model), Options::default());
     let mut floats = encoder(Model::open(model, 2)?)?;
-    let mut bytes = encoder(Model::load(Source::memory(int8), 2)?)?;
+    let mut bytes = encoder(Model::open(int8, 2)?)?;
     println!("set, texts, error of the cosine (median, 99 %, largest), difference of scores (the same)");
     for path in sets {
         let texts = texts(path)?;

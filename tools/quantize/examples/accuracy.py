@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files of token ids that the example `accuracy` reads: a line for each text.
 
-    model/.venv/bin/python crates/encoder/examples/accuracy.py DIRECTORY [TRACES.jsonl ...]
+    model/.venv/bin/python tools/quantize/examples/accuracy.py DIRECTORY [TRACES.jsonl ...]
 
 Into DIRECTORY go `calibration.ids` (what the int8 model is calibrated with, see
 model/calibration.py), `hostile.ids` (texts of the
