@@ -732,7 +732,7 @@ mod tests {
         for (text, _) in sizes {
             sample
                 .add(
-                    entry(&words(text)),
+                    (&words(text)).into(),
                     Outcome {
                         success: None,
                         confidence: 0.5,

@@ -439,7 +439,7 @@ fn candidate_is_covered_by_the_more_similar_of_memory_and_elsewhere() {
     };
     let mut memory = TraceMemory::new(Method::Lexical, bounds);
     memory
-        .add(entry(&words("book a flight")), Instant::now())
+        .add((&words("book a flight")).into(), Instant::now())
         .unwrap();
     for (text, elsewhere, standing) in [
         ("book a flight", 0.9, Standing::Known(Some(0), 1.0)),
@@ -447,7 +447,7 @@ fn candidate_is_covered_by_the_more_similar_of_memory_and_elsewhere() {
         ("write a poem", 0.9, Standing::Known(None, 0.9)),
     ] {
         let mut candidates = Candidates::beside(&mut memory);
-        candidates.add(entry(&words(text)), SUCCESS).unwrap();
+        candidates.add((&words(text)).into(), SUCCESS).unwrap();
         candidates.set_covered(elsewhere);
         assert!(!candidates.is_empty() && candidates.model().is_none());
         let selection = select(&mut candidates, &options(0), &|_| true).unwrap();
