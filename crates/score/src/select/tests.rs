@@ -245,7 +245,7 @@ fn select_beside_what_is_known_takes_what_is_not() {
     let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
     assert_eq!(indices(&selection), [1]);
     assert_eq!(selection.left, [(0, Standing::Known(Some(0), 1.0))]);
-    assert!(selection.covered_before > 0.0);
+    assert_eq!(selection.covered_before, 0.5);
 }
 
 #[test]
@@ -479,4 +479,22 @@ fn stands_for_has_the_most_similar_first_and_nothing_is_covered_without_value() 
         (selection.covered_before, selection.chosen[0].covered),
         (0.0, 0.0)
     );
+}
+
+#[test]
+fn candidates_have_the_model_of_their_embeddings() {
+    let mut candidates = Candidates::new(Method::Full, 2);
+    let model = ModelIdentity {
+        model: "a".into(),
+        dtype: "fp32".into(),
+        sha256: None,
+    };
+    let words = words("a");
+    let entry = TraceEntry {
+        vector: Some(&[0.6, 0.8]),
+        model: Some(&model),
+        ..(&words).into()
+    };
+    candidates.add(entry, SUCCESS).unwrap();
+    assert_eq!(candidates.model(), Some(&model));
 }
