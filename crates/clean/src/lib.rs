@@ -186,6 +186,24 @@ pub(crate) mod tests {
         );
     }
 
+    /// The spec `clean-secrets` writes the texts, with broken bars that keep others from taking their keys for real ones.
+    #[test]
+    fn texts_are_cleaned_as_the_specs_expect() {
+        let strict = Options { strict: true, ..SDK };
+        for line in include_str!("../../../__test__/support/cleaned-texts.jsonl").lines() {
+            let texts = json::parse(line.replace('¦', "").as_bytes()).unwrap();
+            let json::Value::Array(texts) = texts else {
+                panic!("{line}")
+            };
+            let [text, plain, all] = [0, 1, 2].map(|index| texts[index].as_str().unwrap());
+            assert_eq!(cleaned(text, SDK), plain);
+            assert_eq!(cleaned(text, strict), all);
+        }
+        for line in include_str!("../../../__test__/support/harmless-lines.txt").lines() {
+            assert_eq!(cleaned(line, strict), cleaned(line, SDK));
+        }
+    }
+
     #[test]
     fn counts_are_added_up_by_type_in_the_order_of_the_kinds() {
         let text = "/home/bob a@b.cc kp_0123456789abcdef +4912345678 xoxb-1";
