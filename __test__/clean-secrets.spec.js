@@ -3,6 +3,7 @@
 // What `strict` finds: each kind of secret in each of the texts where agents meet it. Nothing of a secret may be left, and all that is
 // around it must be. And what it must not find: lines of programs, logs and documents.
 
+const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 
@@ -41,6 +42,17 @@ function expectCleaned(cleaned, secrets, keeps) {
   expect(cleaned).toContain('[REDACTED:');
 }
 
+/** The checksum of what becomes of a text that ends earlier, or that lacks one of its characters. */
+function checksumOfVariants(text) {
+  const hash = createHash('sha256');
+  const characters = [...text];
+  characters.forEach((_, index) => {
+    hash.update(cleanPii(characters.slice(0, index).join(''), STRICT).cleaned);
+    hash.update(cleanPii([...characters.slice(0, index), ...characters.slice(index + 1)].join(''), STRICT).cleaned);
+  });
+  return hash.digest('hex').slice(0, 16);
+}
+
 describe.each(SURROUNDINGS)('cleanPii with strict, in %s', (_, make, keeps) => {
   test.each(KEYS)('replaces a secret of the kind: %s', (_, secret) => {
     expectCleaned(cleanPii(make(secret), STRICT).cleaned, [secret], keeps);
@@ -74,7 +86,7 @@ describe('cleanPii with strict', () => {
     const lines = texts.map((text) => {
       const [plain, strict] = [cleanPii(text).cleaned, cleanPii(text, STRICT).cleaned];
       const barred = [text, plain, strict].map((each) => each.replace(/[\w+/=-]{8}(?=[\w+/=-])/g, '$&¦'));
-      return `${JSON.stringify(barred)}\n`;
+      return `${JSON.stringify([...barred, checksumOfVariants(text)])}\n`;
     });
     const file = path.join(__dirname, 'support', 'cleaned-texts.jsonl');
     if (process.env.KNOWLEDGEPULSE_WRITE_EXPECTED) fs.writeFileSync(file, lines.join(''));
