@@ -48,7 +48,9 @@ function checksumOfVariants(text) {
   const characters = [...text];
   characters.forEach((_, index) => {
     hash.update(cleanPii(characters.slice(0, index).join(''), STRICT).cleaned);
-    hash.update(cleanPii([...characters.slice(0, index), ...characters.slice(index + 1)].join(''), STRICT).cleaned);
+    hash.update(
+      cleanPii([...characters.slice(0, index), ...characters.slice(index + 1)].join(''), STRICT).cleaned,
+    );
   });
   return hash.digest('hex').slice(0, 16);
 }
