@@ -3,12 +3,32 @@
 // What `strict` finds: each kind of secret in each of the texts where agents meet it. Nothing of a secret may be left, and all that is
 // around it must be. And what it must not find: lines of programs, logs and documents.
 
+const { createHash } = require('node:crypto');
+const fs = require('node:fs');
+const path = require('node:path');
+
 const { cleanPii, cleanTrace } = require('..');
 const { HARMLESS } = require('./support/harmless-lines.js');
 const { KEYS, SURROUNDINGS, TOLD_BY_NAMES } = require('./support/planted-secrets.js');
 
 const STRICT = { strict: true };
 const MARKER = '[REDACTED:password]';
+
+const NO_NUMBERS = [
+  ['an IBAN with another check digit', 'DE88 3704 0044 0532 0130 00'],
+  ['an IBAN of a country that has none', 'ZZ89370400440532013000'],
+  ['a Swiss social security number with another check digit', '756.9217.0769.84'],
+  ['a US social security number of an area that is never given', '666-12-3456'],
+  ['a Canadian social insurance number with another check digit', '046-454-287'],
+  ['a payment card with another check digit', '4111 1111 1111 1112'],
+  ['a calling code that is none', '+219 99 99'],
+];
+
+const SOCIAL_SECURITY_NUMBERS = [
+  ['of Canada', '046-454-286'],
+  ['of Brazil', '111.444.777-35'],
+  ['of France', '1 85 05 78 006 084 91'],
+];
 
 /** What stands in a text for a secret that is JSON within JSON within the text. */
 const formsOf = (secret) =>
@@ -20,6 +40,19 @@ function expectCleaned(cleaned, secrets, keeps) {
   for (const secret of secrets) for (const form of formsOf(secret)) expect(cleaned).not.toContain(form);
   for (const kept of keeps) expect(cleaned).toContain(kept);
   expect(cleaned).toContain('[REDACTED:');
+}
+
+/** The checksum of what becomes of a text that ends earlier, or that lacks one of its characters. */
+function checksumOfVariants(text) {
+  const hash = createHash('sha256');
+  const characters = [...text];
+  characters.forEach((_, index) => {
+    hash.update(cleanPii(characters.slice(0, index).join(''), STRICT).cleaned);
+    hash.update(
+      cleanPii([...characters.slice(0, index), ...characters.slice(index + 1)].join(''), STRICT).cleaned,
+    );
+  });
+  return hash.digest('hex').slice(0, 16);
 }
 
 describe.each(SURROUNDINGS)('cleanPii with strict, in %s', (_, make, keeps) => {
@@ -47,28 +80,31 @@ describe('cleanPii with strict', () => {
     expect(cleanPii(line, STRICT)).toEqual(cleanPii(line));
   });
 
+  // KNOWLEDGEPULSE_WRITE_EXPECTED=1 writes the file anew. Broken bars within the texts keep others from taking their keys for real ones.
+  test('gives what the Rust tests expect for the same texts', () => {
+    const inTurn = ([, secret], index) => SURROUNDINGS[index % SURROUNDINGS.length][1](secret);
+    const numbers = [...NO_NUMBERS, ...SOCIAL_SECURITY_NUMBERS].map(([, text]) => `number ${text} here`);
+    const texts = [...KEYS.map(inTurn), ...TOLD_BY_NAMES.map(([, text]) => text), ...numbers];
+    const lines = texts.map((text) => {
+      const [plain, strict] = [cleanPii(text).cleaned, cleanPii(text, STRICT).cleaned];
+      const barred = [text, plain, strict].map((each) => each.replace(/[\w+/=-]{8}(?=[\w+/=-])/g, '$&¦'));
+      return `${JSON.stringify([...barred, checksumOfVariants(text)])}\n`;
+    });
+    const file = path.join(__dirname, 'support', 'cleaned-texts.jsonl');
+    if (process.env.KNOWLEDGEPULSE_WRITE_EXPECTED) fs.writeFileSync(file, lines.join(''));
+    expect(lines.join('')).toBe(fs.readFileSync(file, 'utf8'));
+  });
+
   test('leaves identifiers at the level private', () => {
     const text = "bob.o'brien@example.com +49 30 901820 2001:db8::1 -home-alice-x c:\\Users\\bob";
     expect(cleanPii(text, { level: 'private', strict: true })).toEqual({ cleaned: text, redactions: [] });
   });
 
-  test.each([
-    ['an IBAN with another check digit', 'DE88 3704 0044 0532 0130 00'],
-    ['an IBAN of a country that has none', 'ZZ89370400440532013000'],
-    ['a Swiss social security number with another check digit', '756.9217.0769.84'],
-    ['a US social security number of an area that is never given', '666-12-3456'],
-    ['a Canadian social insurance number with another check digit', '046-454-287'],
-    ['a payment card with another check digit', '4111 1111 1111 1112'],
-    ['a calling code that is none', '+219 99 99'],
-  ])('leaves %s', (_, text) => {
+  test.each(NO_NUMBERS)('leaves %s', (_, text) => {
     expect(cleanPii(`number ${text} here`, STRICT).cleaned).toBe(`number ${text} here`);
   });
 
-  test.each([
-    ['of Canada', '046-454-286'],
-    ['of Brazil', '111.444.777-35'],
-    ['of France', '1 85 05 78 006 084 91'],
-  ])('replaces a social security number %s', (_, text) => {
+  test.each(SOCIAL_SECURITY_NUMBERS)('replaces a social security number %s', (_, text) => {
     expect(cleanPii(`number ${text} here`, STRICT).cleaned).toBe(
       'number [REDACTED:social_security_number] here',
     );

@@ -134,6 +134,7 @@ fn clean(
 pub(crate) mod tests {
     use super::*;
     use knowledgepulse_json as json;
+    use sha2::{Digest, Sha256};
 
     pub(crate) const SDK: Options = Options {
         identifiers: true,
@@ -184,6 +185,36 @@ pub(crate) mod tests {
             cleaned(text, SDK),
             "[REDACTED:email] [REDACTED:phone] [REDACTED:ip] [REDACTED:filepath] [REDACTED:filepath] password=[REDACTED:password]"
         );
+    }
+
+    /// The spec `clean-secrets` writes the texts, with broken bars that keep others from taking their keys for real ones.
+    #[test]
+    fn texts_are_cleaned_as_the_specs_expect() {
+        let strict = Options { strict: true, ..SDK };
+        for line in include_str!("../../../__test__/support/cleaned-texts.jsonl").lines() {
+            let texts = json::parse(line.replace('¦', "").as_bytes()).unwrap();
+            let json::Value::Array(texts) = texts else {
+                panic!("{line}")
+            };
+            let [text, plain, all, checksum] = [0, 1, 2, 3].map(|index| texts[index].as_str().unwrap());
+            assert_eq!(cleaned(text, SDK), plain);
+            assert_eq!(cleaned(text, strict), all);
+            // Of the text that ends earlier, or that lacks one of its characters.
+            let mut hash = Sha256::new();
+            for (index, c) in text.char_indices() {
+                let (before, rest) = text.split_at(index);
+                hash.update(cleaned(before, strict));
+                hash.update(cleaned(&format!("{before}{}", &rest[c.len_utf8()..]), strict));
+            }
+            let found: String = hash.finalize()[..8]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            assert_eq!(found, checksum, "{text}");
+        }
+        for line in include_str!("../../../__test__/support/harmless-lines.txt").lines() {
+            assert_eq!(cleaned(line, strict), cleaned(line, SDK));
+        }
     }
 
     #[test]

@@ -26,6 +26,8 @@ mod parts;
 mod phoenix;
 mod pi;
 pub mod reader;
+#[cfg(test)]
+mod recordings;
 pub mod records;
 mod sharegpt;
 mod swe_agent;

@@ -66,12 +66,6 @@ impl Source {
             Self::Lexical(trace) | Self::Full(trace) => Some(trace),
         }
     }
-
-    /// Returns whether a text of it is embedded.
-    #[must_use]
-    pub fn needs_embedder(&self) -> bool {
-        !matches!(self, Self::Lexical(_))
-    }
 }
 
 impl Scorer {

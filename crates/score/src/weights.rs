@@ -69,7 +69,8 @@ impl Weights {
             }
         }
         let sum = self.complexity + self.novelty + self.tool_diversity + self.outcome;
-        if (sum - 1.0).abs() > Self::TOLERANCE {
+        let is_one = (sum - 1.0).abs() <= Self::TOLERANCE;
+        if !is_one {
             let sum = javascript_number(sum);
             return refuse(None, format!("must sum to 1, but sums to {sum}"));
         }

@@ -53,6 +53,10 @@ mod tests {
     fn short_traces_are_whole() {
         assert_eq!(of(&with_texts("a", &["b c", "", "d"])), "a b c d");
         assert_eq!(of(&with_texts("", &[])), "");
+        assert_eq!(
+            of(&with_texts(&"x".repeat(5_000), &[])),
+            "x".repeat(MOST_CHARACTERS)
+        );
     }
 
     #[test]

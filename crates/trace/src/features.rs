@@ -59,12 +59,18 @@ mod tests {
 
     #[test]
     fn counts_types_recoveries_and_tools() {
-        let mut trace = with_steps(&["thought", "error_recovery", "error_recovery", "reflection"]);
+        let mut trace = with_steps(&[
+            "thought",
+            "error_recovery",
+            "error_recovery",
+            "reflection",
+            "reflection",
+        ]);
         for (step, tool) in [(0, "a"), (1, "b"), (3, "a")] {
             trace.steps[step].tool = Some(Tool { name: tool.into() });
         }
         let features = Features::of(&trace);
-        assert_eq!(features.steps, 4);
+        assert_eq!(features.steps, 5);
         assert_eq!(features.unique_types, 3);
         assert_eq!(features.error_recoveries, 2);
         assert_eq!(features.unique_tools, 2);

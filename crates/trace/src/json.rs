@@ -240,11 +240,24 @@ mod tests {
         assert_eq!(trace.steps[0].content, None);
         assert_eq!(trace.steps[1].kind, StepKind::Other("new".into()));
         assert_eq!(trace.steps[1].tool, Some(Tool { name: "t".into() }));
-        assert!(trace.label.is_some() && !trace.text_cut);
+        assert_eq!(trace.label.as_deref(), Some("a"));
+        assert!(!trace.text_cut);
         let other = TRACE.replace("\"type\":\"new\",", "\"x\":1,\"type\":\"new\",");
         assert_eq!(read(&parsed(&other), Texts::Whole).unwrap().label, trace.label);
-        let other = TRACE.replace("\"c\"", "\"d\"");
-        assert_ne!(read(&parsed(&other), Texts::Whole).unwrap().label, trace.label);
+        let fingerprint = |from, to| {
+            let other = read(&parsed(&TRACE.replace(from, to)), Texts::Whole).unwrap();
+            other.label.unwrap().fingerprint().unwrap()
+        };
+        for (from, to) in [
+            ("\"a\"", "\"b\""),
+            ("\"c\"", "\"d\""),
+            ("\"content\":null", "\"content\":\"\""),
+            ("true", "false"),
+            ("0.5", "0.25"),
+        ] {
+            assert_ne!(fingerprint(from, to), fingerprint("", ""), "{to}");
+        }
+        assert_eq!(fingerprint("0.5", "-0"), fingerprint("0.5", "0"));
         let without_text = read(&parsed(TRACE), Texts::None).unwrap();
         assert_eq!(
             (without_text.label, without_text.task.objective),

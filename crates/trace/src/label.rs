@@ -108,3 +108,29 @@ pub fn novelties<'l>(labels: impl Iterator<Item = Option<&'l Label>>) -> HashMap
         .map(|scored| (scored.fingerprint, scored.novelty))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn label_keeps_text_fingerprint_and_novelty() {
+        let fingerprint = [7; 16];
+        let (plain, of_trace) = (Label::from("a"), Label::of_trace("b", fingerprint));
+        let (scored, again) = (of_trace.with_novelty(0.5), of_trace.with_novelty(0.25));
+        let labels = [&plain, &of_trace, &scored];
+        assert_eq!(labels.map(ToString::to_string), ["a", "b", "b"]);
+        assert_eq!(
+            labels.map(Label::fingerprint),
+            [None, Some(fingerprint), Some(fingerprint)]
+        );
+        let novelty = 0.5;
+        assert_eq!(
+            labels.map(Label::scored),
+            [None, None, Some(Scored { fingerprint, novelty })]
+        );
+        assert_eq!(plain.with_novelty(novelty), plain);
+        let all = [None, Some(&plain), Some(&scored), Some(&again), Some(&of_trace)];
+        assert_eq!(novelties(all.into_iter()), HashMap::from([(fingerprint, 0.25)]));
+    }
+}

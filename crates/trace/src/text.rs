@@ -9,21 +9,12 @@ pub const MOST_UNITS: usize = 1 << 20;
 /// ``${objective} ${steps.map(s => s.content ?? "").join(" ")}``.
 #[must_use]
 pub fn of(trace: &Trace) -> String {
-    let contents = trace
+    let contents: Vec<_> = trace
         .steps
         .iter()
-        .map(|step| step.content.as_deref().unwrap_or(""));
-    let length: usize = contents.clone().map(|content| content.len() + 1).sum();
-    let mut text = String::with_capacity(trace.task.objective.len() + 1 + length);
-    text.push_str(&trace.task.objective);
-    text.push(' ');
-    for (index, content) in contents.enumerate() {
-        if index > 0 {
-            text.push(' ');
-        }
-        text.push_str(content);
-    }
-    text
+        .map(|step| step.content.as_deref().unwrap_or(""))
+        .collect();
+    format!("{} {}", trace.task.objective, contents.join(" "))
 }
 
 #[cfg(test)]

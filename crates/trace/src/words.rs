@@ -55,7 +55,7 @@ impl TermWeight {
         };
         let fraction = (rounded >> (exponent - Self::FRACTION)) & ((1 << Self::FRACTION) - 1);
         // The exponent has five bits; larger values become the largest count.
-        let code = (u64::from(stored) << Self::FRACTION) | fraction;
+        let code = (u64::from(stored) << Self::FRACTION) + fraction;
         Self(u16::try_from(code).unwrap_or(u16::MAX))
     }
 
@@ -383,6 +383,7 @@ mod tests {
         assert_eq!(of("λόγος ΛΌΓΟΣ"), "λόγοσ|λόγοσ");
         assert_eq!(of("cafe\u{301} café CAFÉ"), "café|café|café");
         assert_eq!(of("नमस्ते दुनिया"), "नमस्ते|दुनिया");
+        assert_eq!(of("naˈiːv x\u{338}y"), "naˈiːv|x\u{338}y");
         // A mark after a character outside of words is no word either.
         assert_eq!(of("a=\u{338}b"), "a|b");
     }
@@ -463,6 +464,8 @@ mod tests {
             assert!(words.iter().any(|w| w.hash == hash_of(word)), "{word}");
         }
         assert_eq!(Words::from_stored(words.to_vec()), Some(words.clone()));
+        let just_enough: String = (0..MOST_WORDS).map(|number| format!("n{number} ")).collect();
+        assert_eq!(Words::of(&with_texts(&just_enough, &[])).len(), MOST_WORDS);
         let twice = [words[0], words[0]];
         assert_eq!(Words::from_stored(twice.to_vec()), None);
     }
@@ -477,6 +480,7 @@ mod tests {
         assert_eq!(found, [Some("flight"), Some("東京"), None, Some("book")]);
         assert_eq!(spelling(&"long".repeat(20)), Some(&*"long".repeat(16)));
         let unspelled = SpelledWords::from(Words::of(&trace));
+        assert_eq!(unspelled.words(), spelled.words());
         assert_eq!(unspelled.spelling(hash_of("flight")), None);
     }
 

@@ -79,7 +79,7 @@ impl Order {
             other => other.clone(),
         };
         Some(Self {
-            source: source.filter(Source::needs_embedder)?,
+            source: source?,
             incomplete: request.summary.incomplete,
             call: request.call.clone(),
         })

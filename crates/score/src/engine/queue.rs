@@ -164,6 +164,7 @@ mod tests {
         queue.push('a');
         queue.push('b');
         assert_eq!(queue.wait_for_backlog(Duration::MAX), 2);
+        assert_eq!(queue.len(), 2);
         assert_eq!(queue.wait(), (0, 'a'));
         assert_eq!(queue.next_number(), 1);
         assert_eq!(queue.take(), Some((1, 'b')));

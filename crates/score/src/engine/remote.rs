@@ -236,6 +236,9 @@ mod tests {
 
     use knowledgepulse_embed::DIMENSIONS;
     use knowledgepulse_error::Call;
+    use knowledgepulse_index::{
+        memory::Memory, method::Method, traces::TraceMemory, vectors::Options as Bounds,
+    };
 
     use super::*;
 
@@ -306,6 +309,21 @@ mod tests {
         let expected = [("a", false), ("b", true), ("c", false), ("d", true)];
         let expected = expected.map(|(text, embedded)| (text.to_owned(), embedded));
         assert_eq!(replies.try_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn words_are_compared_here() {
+        let (engine, sent) = connected();
+        let memory = TraceMemory::new(Method::Lexical, Bounds::default());
+        let memory = Memory::of_traces(Arc::new(Mutex::new(memory)), Method::Lexical);
+        let (sender, replies) = channel();
+        engine.commit(
+            memory.with_draft(Bounds::default()),
+            Arc::default(),
+            Box::new(move |result| sender.send(result).unwrap()),
+        );
+        assert!(replies.try_recv().unwrap().is_ok());
+        assert!(sent.try_recv().is_err());
     }
 
     #[test]

@@ -3,16 +3,22 @@
 use std::{
     fs,
     path::Path,
-    sync::{LazyLock, Mutex, mpsc::channel},
+    sync::{
+        LazyLock, Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::channel,
+    },
     time::Instant,
 };
 
-use knowledgepulse_embed::{DIMENSIONS, Embedding, MOST_TOKENS, model::sha256};
+use knowledgepulse_embed::{
+    DIMENSIONS, Embedder, Embedding, Lane, Limits, MOST_TOKENS, Network, model::sha256, parse_tokenizer,
+};
 use knowledgepulse_encoder::fixtures::{WORDS, small_json, small_model};
 use knowledgepulse_index::{memory::Basis, method::Method, traces::TraceMemory, vectors::Options as Bounds};
 use knowledgepulse_trace::fixtures::with_texts;
 
-use super::*;
+use super::{load::Loaded, *};
 use crate::{Scorer, weights::Profiles};
 
 const THREADS: usize = 3;
@@ -178,7 +184,8 @@ fn embed_trace_returns_the_parts_that_a_store_compares() {
     ] {
         let comparable = reply_of(|reply| engine.embed_trace(request(&memory(method), "hello"), reply));
         let comparable = comparable.unwrap().unwrap();
-        assert_eq!(comparable.words.is_some(), has_words, "{method:?}");
+        let words = comparable.words.unwrap_or_default();
+        assert_eq!(words.words().iter().count() > 0, has_words, "{method:?}");
         let origin = comparable.text.map(|text| text.origin);
         assert_eq!(origin.is_some(), has_text, "{method:?}");
         if let Some(origin) = origin {
@@ -294,6 +301,7 @@ fn engine_is_chosen_by_the_files_of_the_model() {
     let (not_found, unsupported) = (Some("ERR_RUNTIME_NOT_FOUND"), Some("ERR_MODEL_UNSUPPORTED"));
     for (weights, choice, configured, engine_kind, code) in [
         (&both[..1], Auto, false, builtin, None),
+        (both, Auto, false, builtin, None),
         (both, BuiltIn, false, builtin, None),
         (both, OnnxRuntime, false, onnxruntime, not_found),
         (&both[1..], Auto, true, onnxruntime, not_found),
@@ -307,6 +315,8 @@ fn engine_is_chosen_by_the_files_of_the_model() {
             engine: choice,
             model_directory: Some(directory.path().into()),
             model_configured: configured,
+            // Counts on arm64 alone.
+            runtime_packaged: cfg!(not(target_arch = "aarch64")),
             threads: Some(1),
             ..Options::default()
         });
@@ -319,6 +329,9 @@ fn engine_is_chosen_by_the_files_of_the_model() {
         );
         let failure = status.failure.as_ref();
         assert_eq!(failure.map(|failure| failure.code), code, "{choice:?}");
+        if code == not_found {
+            assert!(failure.unwrap().reason.contains("none came with this program"));
+        }
         // The absence of a runtime that nobody asked for is no warning.
         let is_silent = choice == Auto && !configured && code == not_found;
         let warning = status.failure.filter(|_| !is_silent);
@@ -363,6 +376,178 @@ fn engine_without_a_model_compares_words_alone() {
     }
     // No embedder was looked for.
     assert!(engine.inlet.get().is_none());
+}
+
+/// A network without shared passes, on this many threads. Its lanes count their texts, and fail for "world".
+struct Failing(usize, Arc<AtomicUsize>);
+
+impl Network for Failing {
+    fn open_lane(&self, threads: usize) -> Result<Box<dyn Lane>> {
+        Ok(Box::new(Self(threads, Arc::clone(&self.1))))
+    }
+
+    fn limits(&self) -> Option<Limits> {
+        None
+    }
+
+    fn pass_tokens(&self) -> usize {
+        0
+    }
+}
+
+impl Lane for Failing {
+    fn embed(&mut self, texts: &[&[u32]]) -> Result<Vec<Embedding>> {
+        self.1.fetch_add(texts.len(), Ordering::Relaxed);
+        let world = WORDS.split(' ').position(|word| word == "world").unwrap();
+        if texts.concat().contains(&(world as u32)) {
+            return Err(Error::Inference("as tested".into()));
+        }
+        Ok(vec![[0.0; DIMENSIONS]; texts.len()])
+    }
+
+    fn threads(&self) -> usize {
+        self.0
+    }
+
+    fn kernel(&self) -> Option<String> {
+        None
+    }
+}
+
+fn failing(embedded: &Arc<AtomicUsize>) -> (Loaded, Box<dyn Lane>) {
+    let open = || Ok(Box::new(Failing(1, Arc::clone(embedded))) as Box<dyn Network>);
+    let tokenizer = || parse_tokenizer(small_json().as_bytes(), MOST_TOKENS);
+    let (embedder, lane) = Embedder::load(open, tokenizer, 1).unwrap();
+    let identity = Status::default().identity();
+    (Loaded { embedder, identity }, lane)
+}
+
+#[test]
+fn failing_text_costs_its_own_call_alone() {
+    for (texts, expected, count) in [
+        (&["world"][..], &["ERR_INFERENCE"][..], 1),
+        (&["hello", "world"], &["", "ERR_INFERENCE"], 3),
+    ] {
+        let embedded = Arc::default();
+        let (loaded, mut lane) = failing(&embedded);
+        let (sender, replies) = channel();
+        let job = |text: &&str| {
+            let sender = sender.clone();
+            let reply = move |result: EmbedResult| {
+                sender
+                    .send(result.map_or_else(|error| error.code, |_| ""))
+                    .unwrap()
+            };
+            job::embed((*text).into(), None, Box::new(reply)).prepare(&loaded.embedder)
+        };
+        let jobs = texts.iter().map(job).collect();
+        for settlement in job::embed_together(&loaded, &mut *lane, jobs) {
+            settlement(&Shared::default());
+        }
+        assert_eq!(replies.try_iter().collect::<Vec<_>>(), expected);
+        assert_eq!(embedded.load(Ordering::Relaxed), count, "{texts:?}");
+    }
+}
+
+#[test]
+fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
+    for (cancel, warning) in [(false, Some("ERR_INFERENCE")), (true, None)] {
+        let embedded = Arc::default();
+        let (loaded, mut lane) = failing(&embedded);
+        let (sender, replies) = channel();
+        let mut request = request(&memory(Method::Prefix), "world");
+        let call = Arc::new(Call::default());
+        request.call = Some(Arc::clone(&call));
+        let job = job::embed_trace(request, Box::new(move |reply| sender.send(reply).unwrap()));
+        let job = job.prepare(&loaded.embedder);
+        assert!(!cancel || call.cancel());
+        let shared = Shared::default();
+        for settlement in job::embed_together(&loaded, &mut *lane, vec![job]) {
+            settlement(&shared);
+        }
+        let reply = replies.try_recv().unwrap();
+        assert!(if cancel {
+            matches!(reply, Err(Error::Aborted))
+        } else {
+            matches!(reply, Ok(None))
+        });
+        let found = shared
+            .warning
+            .lock()
+            .unwrap()
+            .as_ref()
+            .map(|failure| failure.code);
+        assert_eq!(found, warning);
+        assert_eq!(embedded.load(Ordering::Relaxed), usize::from(!cancel));
+    }
+}
+
+#[test]
+fn worker_divides_threads_among_lanes_and_jobs_among_passes() {
+    let worker = |threads| {
+        let options = Options {
+            threads: Some(threads),
+            ..options()
+        };
+        let queue = Arc::new(Queue::default());
+        (Worker::new(options, Arc::clone(&queue), Arc::default()), queue)
+    };
+    let (without_passes, _) = failing(&Arc::default());
+    let (with_passes, _) = load::load(&options(), &Shared::default()).unwrap();
+    for (loaded, threads, count, each) in [
+        (&with_passes, 9, 9, 1),
+        (&without_passes, 9, 4, 2),
+        (&without_passes, 3, 3, 1),
+    ] {
+        let (worker, _) = worker(threads);
+        assert_eq!(worker.lanes_of(&loaded.embedder), count);
+        let mut lanes = Vec::new();
+        worker.open_lanes(&loaded.embedder, &mut lanes, count);
+        assert_eq!(
+            lanes.iter().map(|lane| lane.threads()).collect::<Vec<_>>(),
+            vec![each; count]
+        );
+        assert_eq!(worker.word_threads(), threads.min(4));
+    }
+    // Each text has four tokens.
+    for (room, most, expected) in [
+        (0, 9, &[0][..]),
+        (7, 9, &[0, 1]),
+        (8, 9, &[0, 1]),
+        (9, 9, &[0, 1, 2]),
+        (9, 1, &[0]),
+        (99, 9, &[0, 1, 2, 3]),
+    ] {
+        let (worker, queue) = worker(1);
+        for _ in 0..4 {
+            queue.push(job::embed("hello world".into(), None, Box::new(|_| ())));
+        }
+        let (numbers, jobs) = worker.take_for_a_pass(&with_passes.embedder, room, most);
+        assert_eq!(
+            (&*numbers, jobs.len()),
+            (expected, expected.len()),
+            "{room} {most}"
+        );
+    }
+}
+
+#[test]
+fn lane_works_until_fewer_calls_wait_and_once_more() {
+    for (least, left) in [(1, 0), (3, 1), (9, 7)] {
+        let embedded = Arc::default();
+        let (loaded, lane) = failing(&embedded);
+        let queue = Arc::new(Queue::default());
+        for _ in 0..8 {
+            queue.push(job::embed("world".into(), None, Box::new(|_| ())));
+        }
+        let worker = Worker::new(options(), Arc::clone(&queue), Arc::default());
+        worker.work_side_by_side(&loaded, &mut [lane], least);
+        assert_eq!(
+            (queue.len(), embedded.load(Ordering::Relaxed)),
+            (left, 8 - left),
+            "{least}"
+        );
+    }
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Worker {
     }
 
     /// Returns the number of lanes. Lanes of the built-in engine share the weights and need no barrier, so each thread has one.
-    fn lanes_of(&self, embedder: &Embedder) -> usize {
+    pub(super) fn lanes_of(&self, embedder: &Embedder) -> usize {
         let threads = threads(&self.options);
         if embedder.network().pass_tokens() > 0 {
             threads
@@ -118,7 +118,7 @@ impl Worker {
     }
 
     /// Opens the missing lanes. If memory or threads are short, works with fewer.
-    fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<BoxedLane>, count: usize) {
+    pub(super) fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<BoxedLane>, count: usize) {
         let threads = threads(&self.options);
         while lanes.len() < count {
             match guarded(|| embedder.network().open_lane(threads / count)) {
@@ -129,7 +129,7 @@ impl Worker {
     }
 
     /// Works through the queue until fewer than `least` jobs wait, with one thread for each lane.
-    fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [BoxedLane], least: usize) {
+    pub(super) fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [BoxedLane], least: usize) {
         let in_order = InOrder::new(self.queue.next_number());
         // Half of a shared pass: it keeps one thread busy, and leaves more for the others.
         let room = loaded.embedder.network().pass_tokens() / 2;
@@ -167,7 +167,12 @@ impl Worker {
     }
 
     /// Takes at most `most` waiting jobs for a shared pass of `room` tokens, with their numbers; one job without shared passes.
-    fn take_for_a_pass(&self, embedder: &Embedder, room: usize, most: usize) -> (Vec<u64>, Vec<Prepared>) {
+    pub(super) fn take_for_a_pass(
+        &self,
+        embedder: &Embedder,
+        room: usize,
+        most: usize,
+    ) -> (Vec<u64>, Vec<Prepared>) {
         let mut tokens = 0;
         let (mut numbers, mut jobs) = (Vec::new(), Vec::new());
         while let Some((number, job)) = self.queue.take() {

@@ -106,7 +106,7 @@ fn shown(chosen: &[Chosen]) -> Vec<usize> {
 #[allow(clippy::cast_precision_loss)] // At most MOST_PLACES.
 fn start(count: usize) -> Vec<[f64; 2]> {
     const STEP: [f64; 2] = [0.754_877_666_246_693, 0.569_840_290_998_053];
-    let points = (0..count).map(|number| STEP.map(|step| ((number as f64 * step).fract() - 0.5) * 0.01));
+    let points = (0..count).map(|number| STEP.map(|step| (number as f64 * step).fract() * 0.01));
     points.collect()
 }
 

@@ -452,11 +452,8 @@ impl Sieve {
                     index: member.index,
                     reason: Reason::Coverage,
                     gain,
-                    covered: if most > 0.0 {
-                        (covered / most).min(1.0)
-                    } else {
-                        0.0
-                    },
+                    // A trace is chosen only if it covers some.
+                    covered: (covered / most).min(1.0),
                     stands_for,
                     nearest_left: None,
                 }
@@ -603,6 +600,25 @@ mod tests {
         assert!(value(&chosen, &rows, &weights) >= best - 1e-9);
     }
 
+    /// Checks that there is a set for each threshold from a lower bound of the optimum on, up to the largest F of a single trace.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+    fn thresholds_are_right(sieve: &Sieve) {
+        let exponent = |value: f64| (value.ln() / (1.0 + EPSILON).ln()).floor() as i32;
+        let (first, last) = (sieve.sets.keys().next(), exponent(sieve.largest));
+        let first = *first.unwrap();
+        assert!(first >= exponent(sieve.largest / (2.0 * sieve.count as f64)));
+        assert!(sieve.sets.keys().copied().eq(first..=last));
+    }
+
+    #[test]
+    fn thresholds_reach_the_largest_value_of_a_trace() {
+        let mut texts: Vec<_> = (0..12).map(|word| vec![word, 100 + word]).collect();
+        texts.push((0..12).collect());
+        let sieve = sieve_of(&traces(&texts), 20, 2, 1);
+        assert!(sieve.largest > 1.1, "{}", sieve.largest);
+        thresholds_are_right(&sieve);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -616,6 +632,7 @@ mod tests {
             let mut sieve = sieve_of(&traces, window, count, 1);
             let (rows, weights) = (rows(&traces, &mut sieve), sieve.weights.clone());
             let optimum = optimum(0, count, &mut Vec::new(), &rows, &weights);
+            thresholds_are_right(&sieve);
             // The best set of the sieve has it alone.
             prop_assert!(sieve.best >= (0.5 - EPSILON) * optimum, "{} of {optimum}", sieve.best);
             for set in sieve.sets.values() {
@@ -626,7 +643,9 @@ mod tests {
             let best = sieve.best;
             let most: f64 = (0..weights.len()).map(|place| weights[place] * rows.iter().map(|row| row[place]).fold(0.0, f64::max)).sum();
             let indices = sieve.indices.clone();
-            prop_assert!(sieve.labels().iter().all(|(index, label)| **label == index.to_string()));
+            let labels = sieve.labels();
+            prop_assert!(labels.iter().all(|(index, label)| **label == index.to_string()));
+            prop_assert!(indices.iter().all(|index| labels.contains_key(index)));
             let selection = sieve.finish();
             let chosen: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
             let found = value(&chosen, &rows, &weights);
@@ -662,7 +681,9 @@ mod tests {
         ) {
             let traces = traces(&texts);
             let one = sieve_of(&traces, 20, 5, 1).finish();
-            prop_assert_eq!(one, sieve_of(&traces, 20, 5, threads).finish());
+            let several = sieve_of(&traces, 20, 5, threads);
+            prop_assert_eq!(several.memories.len(), threads);
+            prop_assert_eq!(one, several.finish());
         }
     }
 
@@ -703,6 +724,7 @@ mod tests {
         let draw = || {
             let mut sample = Sample::new(1000);
             (0..10_000).for_each(|_| sample.offer(|| none.clone()));
+            assert_eq!(sample.seen(), 10_000);
             sample.traces.iter().map(|&(index, _)| index).collect::<Vec<_>>()
         };
         let drawn = draw();
@@ -732,7 +754,7 @@ mod tests {
         for (text, _) in sizes {
             sample
                 .add(
-                    entry(&words(text)),
+                    (&words(text)).into(),
                     Outcome {
                         success: None,
                         confidence: 0.5,
@@ -779,6 +801,33 @@ mod tests {
         assert_eq!((selection.rule, selection.unknown), (Rule::Unknown, 3));
         let chosen: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
         assert!(chosen.len() == 2 && chosen.contains(&2), "{chosen:?}");
+    }
+
+    #[test]
+    fn trace_is_left_to_the_first_chosen_trace_that_covers_it_best() {
+        for (texts, success, count, left, by, similarity) in [
+            (
+                &[&[1, 2][..], &[1, 3], &[3, 4]][..],
+                [true, false, true],
+                2,
+                1,
+                0,
+                None,
+            ),
+            (&[&[1], &[1]], [false, false, false], 1, 1, 0, Some(1.0)),
+        ] {
+            let texts: Vec<_> = texts.iter().map(|words| words.to_vec()).collect();
+            let mut traces = traces(&texts);
+            for (trace, success) in traces.iter_mut().zip(success) {
+                trace.outcome.success = Some(success);
+            }
+            let selection = sieve_of(&traces, 3, count, 1).finish();
+            let [(index, Standing::Chosen(near))] = selection.left[..] else {
+                panic!("{:?}", selection.left);
+            };
+            assert_eq!((index, near.index), (left, by));
+            assert!(similarity.is_none_or(|similarity: f64| (near.similarity - similarity).abs() < 1e-12));
+        }
     }
 
     #[test]

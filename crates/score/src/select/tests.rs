@@ -245,7 +245,7 @@ fn select_beside_what_is_known_takes_what_is_not() {
     let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
     assert_eq!(indices(&selection), [1]);
     assert_eq!(selection.left, [(0, Standing::Known(Some(0), 1.0))]);
-    assert!(selection.covered_before > 0.0);
+    assert_eq!(selection.covered_before, 0.5);
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn candidate_is_covered_by_the_more_similar_of_memory_and_elsewhere() {
     };
     let mut memory = TraceMemory::new(Method::Lexical, bounds);
     memory
-        .add(entry(&words("book a flight")), Instant::now())
+        .add((&words("book a flight")).into(), Instant::now())
         .unwrap();
     for (text, elsewhere, standing) in [
         ("book a flight", 0.9, Standing::Known(Some(0), 1.0)),
@@ -447,7 +447,7 @@ fn candidate_is_covered_by_the_more_similar_of_memory_and_elsewhere() {
         ("write a poem", 0.9, Standing::Known(None, 0.9)),
     ] {
         let mut candidates = Candidates::beside(&mut memory);
-        candidates.add(entry(&words(text)), SUCCESS).unwrap();
+        candidates.add((&words(text)).into(), SUCCESS).unwrap();
         candidates.set_covered(elsewhere);
         assert!(!candidates.is_empty() && candidates.model().is_none());
         let selection = select(&mut candidates, &options(0), &|_| true).unwrap();
@@ -479,4 +479,22 @@ fn stands_for_has_the_most_similar_first_and_nothing_is_covered_without_value() 
         (selection.covered_before, selection.chosen[0].covered),
         (0.0, 0.0)
     );
+}
+
+#[test]
+fn candidates_have_the_model_of_their_embeddings() {
+    let mut candidates = Candidates::new(Method::Full, 2);
+    let model = ModelIdentity {
+        model: "a".into(),
+        dtype: "fp32".into(),
+        sha256: None,
+    };
+    let words = words("a");
+    let entry = TraceEntry {
+        vector: Some(&[0.6, 0.8]),
+        model: Some(&model),
+        ..(&words).into()
+    };
+    candidates.add(entry, SUCCESS).unwrap();
+    assert_eq!(candidates.model(), Some(&model));
 }
