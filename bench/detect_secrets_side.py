@@ -12,7 +12,7 @@ from pathlib import Path
 from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings
 
-SECONDS = 60
+SECONDS = 20
 
 
 def stop(_signal, _frame):
