@@ -48,6 +48,7 @@ const GOLDEN = [
     'PassWord : \'a b\', secret="" token=ab',
     'PassWord : [REDACTED:password], secret=[REDACTED:password] token=[REDACTED:password]',
   ],
+  ['a name that is a value', 'password = password ="a b"', 'password = [REDACTED:password] ="a b"'],
   ['no password', 'token=a mytoken=abc token="a', 'token=a mytoken=abc token="a'],
   ['a name in another alphabet', 'paſſword=abc to\u212aen=abc', 'paſſword=abc to\u212aen=abc'],
   ['a key under a name', `token=  sk-${KEY}`, 'token=  [REDACTED:api_key]'],

@@ -1,7 +1,7 @@
 'use strict';
 
-// Secrets of many kinds in the texts where agents meet them. All are made up; keys are put together here, so that nobody takes them for
-// real ones. The tests and the benchmark use them.
+// Secrets in the texts where agents meet them, beside those that secret-kinds.js draws. All are made up; keys are put together here, so
+// that nobody takes them for real ones.
 
 /**
  * @param {string} alphabet
@@ -18,86 +18,34 @@ const LINES_OF_KEY = [mixed(64), some('Qz7+kL9/mN', 64), `${mixed(20)}==`];
 const pem = (name) => [`-----BEGIN ${name}-----`, ...LINES_OF_KEY, `-----END ${name}-----`].join('\n');
 
 /**
- * Secrets that are told by themselves: their kind, and what must not be left of them.
+ * Secrets of other forms than secret-kinds.js draws, and personal data: the kind, and what must not be left.
  *
  * @type {Array<[kind: string, secret: string]>}
  */
 const KEYS = [
-  ['OpenAI', `sk-${mixed(48)}`],
   ['OpenAI project', `sk-proj-${mixed(40)}_${mixed(30)}-x`],
   ['OpenAI service account', `sk-svcacct-${mixed(60)}`],
   ['Anthropic', `sk-ant-api03-${mixed(80)}-${mixed(8)}AA`],
-  ['OpenRouter', `sk-or-v1-${hex(64)}`],
-  ['Langfuse', `sk-lf-${hex(8)}-${hex(4)}-${hex(4)}-${hex(4)}-${hex(12)}`],
-  ['LangSmith personal', `lsv2_pt_${hex(32)}_${hex(10)}`],
-  ['LangSmith service', `lsv2_sk_${hex(32)}_${hex(10)}`],
   ['LangSmith old', `ls__${hex(32)}`],
-  ['Tavily', `tvly-${mixed(32)}`],
   ['Tavily development', `tvly-dev-${mixed(32)}`],
-  ['Pinecone', `pcsk_${mixed(6)}_${mixed(60)}`],
-  ['Supabase access token', `sbp_${hex(40)}`],
-  ['Supabase secret key', `sb_secret_${mixed(22)}_${mixed(8)}`],
-  ['PostHog personal', `phx_${mixed(43)}`],
   ['PostHog project', `phc_${mixed(43)}`],
-  ['Figma', `figd_${mixed(40)}`],
   ['Figma, short', `figd_${mixed(24)}`],
-  ['Mailgun', `key-${hex(32)}`],
   ['Mailgun with other letters', 'key-3ax6xnjp29jd6fds4gc373sgvjxteol0'],
   ['Mailgun domain', `${hex(32)}-${hex(8)}-${hex(8)}`],
-  ['Mailchimp', `${hex(32)}-us12`],
-  ['Discord bot', `MTA5${mixed(20)}.${mixed(6)}.${mixed(38)}`],
-  ['Telegram bot', `1234567890:AA${mixed(33)}`],
-  ['GitHub', `ghp_${mixed(36)}`],
-  ['GitHub fine-grained', `github_pat_${mixed(22)}_${mixed(59)}`],
-  ['GitLab', `glpat-${mixed(20)}`],
-  ['AWS access key', `AKIA${some('ABCD2345', 16)}`],
-  ['AWS temporary key', `ASIA${some('ABCD2345', 16)}`],
-  ['Google API key', `AIza${mixed(35)}`],
   ['Google access token', `ya29.${mixed(60)}`],
-  ['Google client secret', `GOCSPX-${mixed(28)}`],
   ['Azure client secret', `aB38Q~${mixed(34)}`],
-  ['Stripe', `sk_live_${mixed(24)}`],
-  ['Stripe restricted', `rk_test_${mixed(24)}`],
-  ['Stripe webhook', `whsec_${mixed(32)}`],
   ['Slack bot', `xoxb-123456789012-${mixed(24)}`],
   ['Slack app', `xapp-1-A0-${mixed(40)}`],
-  ['npm', `npm_${mixed(36)}`],
   ['PyPI', `pypi-AgEIcHlwaS5vcmc${mixed(60)}`],
-  ['RubyGems', `rubygems_${hex(48)}`],
-  ['Docker Hub', `dckr_pat_${mixed(27)}`],
   ['Hugging Face', `hf_${some('aBcDeF', 34)}`],
-  ['Groq', `gsk_${mixed(52)}`],
-  ['xAI', `xai-${mixed(80)}`],
-  ['Perplexity', `pplx-${mixed(48)}`],
-  ['Replicate', `r8_${mixed(37)}`],
-  ['NVIDIA', `nvapi-${mixed(64)}`],
-  ['SendGrid', `SG.${mixed(22)}.${mixed(43)}`],
-  ['Twilio', `SK${hex(32)}`],
-  ['Brevo', `xkeysib-${hex(64)}-${mixed(16)}`],
-  ['DigitalOcean', `dop_v1_${hex(64)}`],
-  ['Databricks', `dapi${hex(32)}`],
-  ['Netlify', `nfp_${mixed(36)}`],
   ['Vercel', `vercel_blob_rw_${mixed(40)}`],
-  ['PlanetScale', `pscale_tkn_${mixed(43)}`],
-  ['Vault', `hvs.${mixed(90)}`],
-  ['Doppler', `dp.pt.${mixed(43)}`],
-  ['Pulumi', `pul-${hex(40)}`],
-  ['Shopify', `shpat_${hex(32)}`],
   ['Square', `sq0csp-${mixed(43)}`],
-  ['Square access token', `EAAA${mixed(60)}`],
-  ['Grafana', `glsa_${mixed(32)}_${hex(8)}`],
   ['Grafana Cloud', `glc_${mixed(60)}`],
   ['Sentry token', `sntrys_${mixed(60)}`],
-  ['New Relic', `NRAK-${mixed(27)}`],
-  ['Linear', `lin_api_${mixed(40)}`],
   ['Notion', `ntn_${mixed(46)}`],
-  ['Airtable', `pat${mixed(14)}.${hex(64)}`],
-  ['Postman', `PMAK-${hex(24)}-${hex(34)}`],
   ['Atlassian', `ATATT3${mixed(60)}=${hex(8)}`],
-  ['HubSpot', `pat-na1-${hex(8)}-${hex(4)}-${hex(4)}-${hex(4)}-${hex(12)}`],
   ['1Password', `ops_eyJ${mixed(80)}`],
   ['JSON Web Token', `eyJ${mixed(30)}.eyJ${mixed(60)}.${mixed(43)}`],
-  ['Slack webhook', `https://hooks.slack.com/services/T${mixed(9)}/B${mixed(9)}/${mixed(24)}`],
   ['Discord webhook', `https://discord.com/api/webhooks/123456789/${mixed(60)}`],
   ['payment card', '4111 1111 1111 1111'],
   ['payment card in one piece', '5555555555554444'],
@@ -211,6 +159,7 @@ const TOLD_BY_NAMES = [
   ['another key', ...planted`ACME_KEY=${TOKEN}`],
   ['DB_PASSWORD_PROD', ...planted`DB_PASSWORD_PROD=${PASSWORD}`],
   ['STRIPE_SECRET2', ...planted`STRIPE_SECRET2=${PASSWORD}`],
+  ['a word', ...planted`token=${'abc'} ok`],
   ['the value that a variable falls back to', ...planted`url=\${DB_PASSWORD:-${PASSWORD}}/app`],
   ['PowerShell', `$env:API_TOKEN = "${PASSWORD}"`, PASSWORD],
   ['a Dockerfile', ...planted`FROM node\nENV DB_PASSWORD ${PASSWORD}\nRUN make`],

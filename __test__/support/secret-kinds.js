@@ -325,4 +325,19 @@ function plantedSecrets(seed) {
   );
 }
 
-module.exports = { plantedSecrets };
+/**
+ * Returns whether anything of a secret is left: eight of its letters in a row, or all of it.
+ *
+ * @param {string} cleaned
+ * @param {string} secret
+ */
+function isLeft(cleaned, secret) {
+  const part = Math.min(8, secret.length);
+  // The host and the scheme of a URL are no secrets.
+  const core = secret.replace(/^.*:\/\/[^:]*:([^@]+)@.*$/, '$1').replace(/^https?:\/\/.*\//, '');
+  for (let at = 0; at + part <= core.length; at++)
+    if (cleaned.includes(core.slice(at, at + part))) return true;
+  return core.length < part && cleaned.includes(core);
+}
+
+module.exports = { isLeft, plantedSecrets };

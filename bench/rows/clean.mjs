@@ -1,10 +1,8 @@
-// `cleanPii` against the SDK's regular expressions; and with `strict`, its time, recall and false alarms.
+// `cleanPii` against the SDK's regular expressions, and its time with `strict`. `secrets.mjs` measures recall and false alarms.
 
-import { existsSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 
-import { sharedTraces } from '../../__test__/support/paths.js';
-import { atLeast, atMost, below, bounded, comparison, summarize, unavailable } from '../measure.mjs';
+import { atMost, below, bounded, comparison, summarize } from '../measure.mjs';
 import { interleave, Side, withSides } from '../side.mjs';
 
 const AGAINST = 'regular expressions';
@@ -70,19 +68,6 @@ const STRICT_KINDS = {
   [`${STRICT}clean 1 MB of digits`]: 'digits',
 };
 
-const RECALL = `${STRICT}planted secrets found`;
-
-/**
- * Where harmless lines are from, by the names of their rows.
- *
- * @type {Record<string, string>}
- */
-const HARMLESS = {
-  [`${STRICT}false alarms in 10,000 crafted lines`]: 'crafted',
-  [`${STRICT}false alarms in 10,000 lines of sources`]: 'sources',
-  [`${STRICT}false alarms in 10,000 lines of traces`]: 'traces',
-};
-
 /** @param {import('../run.mjs').Bench} bench */
 export async function clean(bench) {
   return [...(await compared(bench)), ...(await strict(bench))];
@@ -90,7 +75,7 @@ export async function clean(bench) {
 
 /** @param {import('../run.mjs').Bench} bench */
 async function strict(bench) {
-  const names = [...Object.keys(STRICT_KINDS), RECALL, ...Object.keys(HARMLESS)].filter(bench.wants);
+  const names = Object.keys(STRICT_KINDS).filter(bench.wants);
   if (names.length === 0) return [];
   bench.say('cleaning with strict');
   const side = new Side('cleanPii, strict', 'clean-strict.mjs');
@@ -107,25 +92,9 @@ async function strict(bench) {
  * @param {import('../run.mjs').Bench} bench
  */
 async function measureStrict(side, name, bench) {
-  if (name in STRICT_KINDS) {
-    const work = { kind: STRICT_KINDS[name], length: 1_000_000, milliseconds: 1, batches: 1 };
-    const samples = await interleave([side], bench.rounds(20, 3), () => side.ask('time', work));
-    return bounded({ name, unit: 'ms', ours: summarize(samples.get(side) ?? []), target: below(50, ' ms') });
-  }
-  if (name === RECALL) {
-    const { planted, found } = await side.ask('recall');
-    return bounded({
-      name,
-      unit: '%',
-      ours: { median: (100 * found) / planted },
-      target: atLeast(100, ' %'),
-    });
-  }
-  const from = HARMLESS[name];
-  if (from === 'traces' && !existsSync(sharedTraces))
-    return unavailable(name, 'the shared traces are not at hand');
-  const { lines, changed } = await side.ask('falseAlarms', { from });
-  return bounded({ name, unit: '', ours: { median: (10_000 * changed) / lines }, target: atMost(1, '') });
+  const work = { kind: STRICT_KINDS[name], length: 1_000_000, milliseconds: 1, batches: 1 };
+  const samples = await interleave([side], bench.rounds(20, 3), () => side.ask('time', work));
+  return bounded({ name, unit: 'ms', ours: summarize(samples.get(side) ?? []), target: below(50, ' ms') });
 }
 
 /** @param {import('../run.mjs').Bench} bench */

@@ -42,14 +42,9 @@ function base64(length) {
 
 /** @typedef {{ kind: string, length: number }} Texts */
 
-/**
- * @param {(text: string) => { cleaned: string, redactions: object[] }} clean
- * @param {Record<string, (input: any) => unknown>} [more] tasks for this side only
- */
-export function serveCleaner(clean, more = {}) {
+/** @param {(text: string) => { cleaned: string, redactions: object[] }} clean */
+export function serveCleaner(clean) {
   return serve({
-    ...more,
-
     /** @param {Texts} texts */
     answers: ({ kind, length }) => TEXTS[kind](length).map((text) => clean(text)),
 

@@ -6,9 +6,9 @@ use regex::bytes::Regex;
 
 use crate::{
     names::{is_marked, is_secret, is_secret_name},
-    ranges::{Ranges, expression, skip},
-    text::{is_white_space, is_word},
-    values::{is_generated, is_keyword, is_mixed, is_placeholder, is_small_number, is_stop_word},
+    ranges::{Ranges, expression, find_letter, skip},
+    text::{is_white_space, is_word, starts_with},
+    values::{STOP_WORDS, is_generated, is_keyword, is_mixed, is_placeholder, is_small_number},
 };
 
 /// How an option of a command has its secret.
@@ -251,8 +251,7 @@ impl Words<'_> {
 pub(super) fn named_options(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(index) = letters.iter().skip(from).position(|letter| *letter == b'-') {
-        let start = from + index;
+    while let Some(start) = find_letter(letters, from, b'-') {
         let name_start = skip(letters, start, |letter| letter == b'-');
         let name_end = skip(letters, name_start, |letter| is_word(letter) || letter == b'-');
         from = name_end;
@@ -345,7 +344,7 @@ fn is_argument(value: &[u8]) -> bool {
         .all(|letter| letter.is_ascii_uppercase() || *letter == b'_');
     !value.is_empty()
         && !value.starts_with(b"-")
-        && !is_stop_word(value)
+        && !STOP_WORDS.has(value)
         && !is_name_of_argument
         && !is_marked(value)
         && !is_placeholder(value)
@@ -363,12 +362,7 @@ pub(super) fn said(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
     let value = value.start..value.start + text.len();
     // Backticks mark any word of a document.
     let is_quoted = value.start > found.end && letters[value.start - 1] != b'`';
-    let is_algorithm = || {
-        ALGORITHMS.iter().any(|each| {
-            text.get(..each.len())
-                .is_some_and(|head| head.eq_ignore_ascii_case(each.as_bytes()))
-        })
-    };
+    let is_algorithm = || ALGORITHMS.iter().any(|each| starts_with(text, each));
     let has_letter = text.iter().any(|letter| letter.is_ascii_alphabetic());
     let is_spoken = if is_quoted {
         text.len() > 2 && !text.contains(&b' ') && !is_keyword(text)

@@ -7,7 +7,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, skip},
+    ranges::{Ranges, expression, find_letter, skip},
     text::{is_white_space, is_word},
     values::{is_mixed, is_placeholder},
 };
@@ -26,10 +26,9 @@ pub(super) const PROVIDER_KEYS: &[&str] = &[
     r"rzp_(?:live|test)_[A-Za-z0-9]{14,}",
     // Slack: app-level and refresh tokens of any form.
     r"(?i:xapp|xoxe(?:\.xox[bp])?)-[A-Za-z0-9-]{10,}",
-    // TestPyPI, crates.io, Hugging Face.
+    // TestPyPI, crates.io.
     r"pypi-AgE[A-Za-z0-9_-]{50,}",
     r"cio[A-Za-z0-9]{32}\b",
-    r"(?:hf|api_org)_[A-Za-z0-9]{34,}",
     // Fireworks, Jina; tools of agents: LangSmith's old keys, Tavily, Firecrawl, E2B.
     r"fw_[A-Za-z0-9]{20,}",
     r"jina_[A-Za-z0-9_-]{40,}",
@@ -60,8 +59,6 @@ pub(super) const PROVIDER_KEYS: &[&str] = &[
 
 /// Expressions of keys without a prefix. All have digits.
 pub(super) const OTHER_KEYS: &[&str] = &[
-    // Azure: client secrets of Entra ID.
-    r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,}",
     // Telegram's bots.
     r"\d{8,10}:AA[A-Za-z0-9_-]{33}",
     // Discord's bots: an id in Base64, a time, and a signature.
@@ -178,9 +175,9 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
     const LEAST_TOKEN_LETTERS: usize = 20;
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(index) = letters.iter().skip(from).position(|letter| *letter == b':') {
-        let start = from + index + b"://".len();
-        from += index + 1;
+    while let Some(colon) = find_letter(letters, from, b':') {
+        let start = colon + b"://".len();
+        from = colon + 1;
         if !letters[from..].starts_with(b"//") {
             continue;
         }

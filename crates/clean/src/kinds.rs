@@ -2,13 +2,26 @@
 
 use std::sync::LazyLock;
 
+use memchr::memchr2;
 use regex::bytes::Regex;
 
 use crate::{
     commands, keys, names, numbers, paths, providers,
     ranges::{Ranges, expression, skip},
     text::{is_white_space, is_word},
+    values::is_placeholder,
+    words::Words,
 };
+
+/// Where a kind is applied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Always,
+    /// The SDK does not know it.
+    Strict,
+    /// With `strict` another kind stands in its place.
+    NotStrict,
+}
 
 /// Something to be found.
 pub(super) struct Kind {
@@ -18,8 +31,8 @@ pub(super) struct Kind {
     pub(super) before: &'static str,
     /// Whether it says who somebody is or where; all others are secrets.
     pub(super) is_identifier: bool,
-    /// Whether the SDK does not know it.
-    pub(super) is_strict: bool,
+    /// Where it is applied.
+    pub(super) mode: Mode,
     /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit.
     pub(super) needs: &'static [u8],
     /// Finds the ranges to replace, in linear time, in the letters of a text.
@@ -31,7 +44,7 @@ const fn secret(name: &'static str, needs: &'static [u8], find: fn(&[u8]) -> Ran
         name,
         before: "",
         is_identifier: false,
-        is_strict: false,
+        mode: Mode::Always,
         needs,
         find,
     }
@@ -46,7 +59,7 @@ const fn identifier(name: &'static str, needs: &'static [u8], find: fn(&[u8]) ->
 
 const fn if_strict(kind: Kind) -> Kind {
     Kind {
-        is_strict: true,
+        mode: Mode::Strict,
         ..kind
     }
 }
@@ -216,8 +229,21 @@ pub(super) static KINDS: &[Kind] = &[
     secret("api_key", b"AKI", matches_of!(r"AKIA[A-Z0-9]{16}")),
     secret("api_key", b"kp_", matches_of!(r"kp_[0-9a-f]{16,}")),
     secret("api_key", b"xo-", matches_of!(r"xox[bpras]-[A-Za-z0-9-]+")),
-    // 8
-    secret("password", b"", passwords),
+    // 8: with `strict`, of words behind white space and of placeholders only what `names::assigned` finds.
+    Kind {
+        mode: Mode::NotStrict,
+        ..secret("password", b"", passwords)
+    },
+    if_strict(secret("password", b"", |letters| {
+        let mut ranges = passwords(letters);
+        ranges.retain(|range| {
+            let value = &letters[range.clone()];
+            let is_glued =
+                !is_white_space(letters[range.start - 1]) && value[0] != b'=' && !is_placeholder(value);
+            is_glued || matches!(value[0], b'"' | b'\'') || value.iter().any(u8::is_ascii_digit)
+        });
+        ranges
+    })),
     if_strict(identifier("email", b"@", paths::other_emails)),
     // 9
     identifier(
@@ -294,46 +320,22 @@ fn bearer_tokens(letters: &[u8]) -> Ranges {
 /// no value begins with `[`, and with less white space before it the value would begin with white space, which no value does
 /// either.
 fn passwords(letters: &[u8]) -> Ranges {
-    const NAMES: &[&str] = &[
-        "password",
-        "passwd",
-        "secret",
-        "token",
-        "api_key",
-        "apikey",
-        "api_secret",
-        "access_token",
-        "auth_token",
-    ];
+    static NAMES: Words =
+        Words::new("password passwd secret token api_key apikey api_secret access_token auth_token");
+    const MOST_NAME_LETTERS: usize = 16;
     let mut ranges = Ranges::new();
     let mut from = 0;
     let mut least = 0;
-    while let Some(index) = letters
-        .iter()
-        .skip(from)
-        .position(|letter| matches!(letter, b'=' | b':'))
-    {
+    while let Some(index) = memchr2(b'=', b':', letters.get(from..).unwrap_or_default()) {
         let separator = from + index;
         from = separator + 1;
-        let blanks = letters[..separator]
-            .iter()
-            .rev()
-            .take_while(|letter| is_white_space(**letter))
-            .count();
-        let before = &letters[least.min(separator - blanks)..separator - blanks];
-        let is_name = |name: &&str| {
-            let start = before.len().checked_sub(name.len());
-            start.is_some_and(|start| {
-                let is_within_word = (separator - blanks - name.len())
-                    .checked_sub(1)
-                    .is_some_and(|index| is_word(letters[index]));
-                before[start..].eq_ignore_ascii_case(name.as_bytes()) && !is_within_word
-            })
-        };
-        let may_be_name = before
-            .last()
-            .is_some_and(|last| matches!(last, b'd' | b't' | b'n' | b'y' | b'D' | b'T' | b'N' | b'Y'));
-        if !may_be_name || !NAMES.iter().any(is_name) {
+        let before = letters[..separator].iter().rev();
+        let blanks = before.take_while(|letter| is_white_space(**letter));
+        let end = separator - blanks.count();
+        let name = letters[..end].iter().rev().take(MOST_NAME_LETTERS);
+        let length = name.take_while(|letter| is_word(**letter)).count();
+        // A value can be a name as well, but belongs to the match before.
+        if end - length < least || !NAMES.has(&letters[end - length..end]) {
             continue;
         }
         let start = skip(letters, from, is_white_space);

@@ -18,11 +18,12 @@ mod ranges;
 mod text;
 mod trace;
 mod values;
+mod words;
 
 pub use custom::{Cleaner, Finding, InvalidExpression};
 pub use trace::{clean_nodes, clean_trace};
 
-use kinds::{KINDS, Kind};
+use kinds::{KINDS, Kind, Mode};
 use knowledgepulse_error::{Call, Error, Result, fault};
 use names::{is_secret, is_secret_name};
 use text::Text;
@@ -39,7 +40,12 @@ pub struct Options {
 
 impl Options {
     fn wants(self, kind: &Kind) -> bool {
-        (self.identifiers || !kind.is_identifier) && (self.strict || !kind.is_strict)
+        let is_in_mode = match kind.mode {
+            Mode::Always => true,
+            Mode::Strict => self.strict,
+            Mode::NotStrict => !self.strict,
+        };
+        is_in_mode && (self.identifiers || !kind.is_identifier)
     }
 }
 

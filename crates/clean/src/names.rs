@@ -5,15 +5,18 @@
 //! looks at the name before it and at the value behind it. The text that it reads twice is bounded, which keeps the time
 //! linear.
 
-use std::ops::Range;
+use std::{array, ops::Range, sync::LazyLock};
+
+use memchr::memrchr2;
 
 use crate::{
-    ranges::{Ranges, skip},
-    text::{is_white_space, is_word},
+    ranges::{Ranges, find, skip},
+    text::{is_white_space, is_word, starts_with},
     values::{
-        is_basic_credentials, is_declaration, is_expression, is_generated, is_keyword, is_mixed, is_path,
-        is_placeholder, is_small_number, is_stop_word,
+        DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_mixed,
+        is_path, is_placeholder, is_small_number,
     },
+    words::Words,
 };
 
 /// The meaning of a name for its value.
@@ -37,9 +40,11 @@ pub(super) enum Sort {
     Cookie,
 }
 
-/// The endings of names of secrets, without separators and in small letters; whether the ending has to begin a word; and the
+/// An ending of names of secrets, without separators and in small letters; whether the ending has to begin a word; and the
 /// meaning.
-const ENDINGS: &[(&str, bool, Sort)] = &[
+type Ending = (&'static str, bool, Sort);
+
+const ENDINGS: &[Ending] = &[
     ("password", false, Sort::Secret),
     ("passwd", false, Sort::Secret),
     ("passphrase", false, Sort::Secret),
@@ -68,108 +73,20 @@ const ENDINGS: &[(&str, bool, Sort)] = &[
 ];
 
 /// Words before `key` in the names of secrets. All other keys are keys of maps, tables and caches.
-const KEYS: &[&str] = &[
-    "api",
-    "access",
-    "secret",
-    "private",
-    "signing",
-    "encryption",
-    "account",
-    "master",
-    "auth",
-    "app",
-    "application",
-    "admin",
-    "license",
-    "subscription",
-    "shared",
-    "sharedaccess",
-    "role",
-    "service",
-    "deploy",
-    "webhook",
-    "jwt",
-    "hmac",
-    "cipher",
-    "aes",
-    "consumer",
-    "client",
-    "ssh",
-    // Providers.
-    "airtable",
-    "algolia",
-    "anthropic",
-    "assemblyai",
-    "browserbase",
-    "cerebras",
-    "claude",
-    "cloudflare",
-    "cohere",
-    "datadog",
-    "deepgram",
-    "deepseek",
-    "elevenlabs",
-    "exa",
-    "figma",
-    "firecrawl",
-    "fireworks",
-    "gemini",
-    "google",
-    "grok",
-    "groq",
-    "huggingface",
-    "jina",
-    "langchain",
-    "langfuse",
-    "langsmith",
-    "mailgun",
-    "mistral",
-    "newrelic",
-    "notion",
-    "nvidia",
-    "openai",
-    "openrouter",
-    "perplexity",
-    "pinecone",
-    "posthog",
-    "qdrant",
-    "replicate",
-    "resend",
-    "runpod",
-    "sendgrid",
-    "serper",
-    "serpapi",
-    "stripe",
-    "supabase",
-    "tavily",
-    "together",
-    "twilio",
-    "voyage",
-    "weaviate",
-    "xai",
-];
+static KEYS: Words = Words::new(
+    "api access secret private signing encryption account master auth app application admin license \
+     subscription shared role service deploy webhook jwt hmac cipher aes consumer client ssh airtable \
+     algolia anthropic assemblyai browserbase cerebras claude cloudflare cohere datadog deepgram deepseek \
+     elevenlabs exa figma firecrawl fireworks gemini google grok groq huggingface jina kaggle langchain langfuse \
+     langsmith mailgun mistral newrelic notion nvidia openai openrouter perplexity pinecone posthog qdrant \
+     replicate resend runpod sendgrid serper serpapi stripe supabase tavily together twilio voyage \
+     weaviate xai",
+);
 
 /// Endings that may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `password_confirmation`.
-const QUALIFIERS: &[&str] = &[
-    "base",
-    "prod",
-    "production",
-    "live",
-    "dev",
-    "staging",
-    "new",
-    "old",
-    "current",
-    "confirmation",
-    "confirm",
-    "again",
-    "value",
-    "plain",
-    "hash",
-    "b64",
-    "base64",
-];
+static QUALIFIERS: Words = Words::new(
+    "base prod production live dev staging new old current confirmation confirm again value plain hash b",
+);
 
 /// Names are told by their last letters.
 const MOST_NAME_LETTERS: usize = 64;
@@ -211,15 +128,6 @@ impl Name {
         &self.letters[..self.length]
     }
 
-    /// Removes an ending that is a word, if the name has more than that.
-    fn cut(&mut self, ending: &str) -> bool {
-        let has = self.has_word(ending) && self.length > ending.len();
-        if has {
-            self.length -= ending.len();
-        }
-        has
-    }
-
     fn has_word(&self, ending: &str) -> bool {
         self.letters().ends_with(ending.as_bytes()) && self.is_start[self.length - ending.len()]
     }
@@ -233,7 +141,17 @@ impl Name {
             .take_while(|letter| letter.is_ascii_digit())
             .count();
         self.length -= digits;
-        self.length > 0 && (digits > 0 || QUALIFIERS.iter().any(|qualifier| self.cut(qualifier)))
+        if digits == 0 {
+            let start = self.is_start[..self.length]
+                .iter()
+                .rposition(|is_start| *is_start);
+            let start = start.unwrap_or_default();
+            if QUALIFIERS.has(&self.letters()[start..]) {
+                self.length = start;
+                return start > 0;
+            }
+        }
+        self.length > 0 && digits > 0
     }
 }
 
@@ -267,74 +185,45 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
 /// Returns whether a name ends as an ending, a plural, a qualifier or a number does. Most names do not, and are told at
 /// once.
 fn may_be_secret(name: &[u8]) -> bool {
-    let digits = name
-        .iter()
-        .rev()
-        .take_while(|letter| letter.is_ascii_digit())
-        .count();
-    if digits > 0 {
-        return digits < name.len();
+    static LAST: LazyLock<[bool; 1 << 10]> = LazyLock::new(|| {
+        let mut last = [false; 1 << 10];
+        let endings = ENDINGS.iter().map(|(ending, ..)| ending.as_bytes());
+        for word in endings.chain(QUALIFIERS.words()).chain([b"key".as_slice()]) {
+            last[last_letters(word)] = true;
+        }
+        last
+    });
+    match name {
+        [.., digit] if digit.is_ascii_digit() => true,
+        [singular @ .., b's' | b'S'] if LAST[last_letters(singular)] => true,
+        _ => LAST[last_letters(name)],
     }
-    let [.., third, second, last] = name else {
-        return name.len() == 2;
-    };
-    let ending = [third, second, last].map(u8::to_ascii_lowercase);
-    let ending = if ending[2] == b's' && ending[1] != b's' {
-        [
-            name.get(name.len().wrapping_sub(4))
-                .map_or(0, u8::to_ascii_lowercase),
-            ending[0],
-            ending[1],
-        ]
-    } else {
-        ending
-    };
-    matches!(
-        &ending,
-        b"ord"
-            | b"swd"
-            | b"ase"
-            | b"ode"
-            | b"ret"
-            | b"ial"
-            | b"nic"
-            | b"sid"
-            | b"nid"
-            | b"psk"
-            | b"dsn"
-            | b"jwt"
-            | b"ure"
-            | b"ken"
-            | b"pwd"
-            | b"ass"
-            | b"uth"
-            | b"ion"
-            | b"kie"
-            | b"key"
-            | b"rod"
-            | b"ive"
-            | b"dev"
-            | b"ing"
-            | b"new"
-            | b"old"
-            | b"ent"
-            | b"irm"
-            | b"ain"
-            | b"lue"
-            | b"ash"
-    ) || ending.ends_with(b"pw")
+}
+
+/// Returns a number below 32 for the last letter of a word, the same in any case.
+fn last_letter(word: &[u8]) -> Option<usize> {
+    word.last().map(|letter| usize::from(letter & 31))
+}
+
+/// Returns a number for the last two letters of a word, the same in any case.
+fn last_letters(word: &[u8]) -> usize {
+    let before = &word[..word.len().saturating_sub(1)];
+    last_letter(word).unwrap_or_default() << 5 | last_letter(before).unwrap_or_default()
 }
 
 fn ending_of(name: &Name) -> Option<Sort> {
+    static BY_LAST_LETTER: LazyLock<[Vec<&Ending>; 32]> = LazyLock::new(|| {
+        let is_of = |last: usize| move |(ending, ..): &&Ending| last_letter(ending.as_bytes()) == Some(last);
+        array::from_fn(|last| ENDINGS.iter().filter(is_of(last)).collect())
+    });
     let letters = name.letters();
     if let Some(before) = letters.strip_suffix(b"key") {
         if before.is_empty() {
             return None;
         }
-        let ends = |each: &&str| before.ends_with(each.as_bytes());
         // In `api_key` and `apiKey`, and in `apikey`.
-        let is_secret =
-            KEYS.iter().any(ends) && (name.has_word("key") || before.len() < MOST_NAME_LETTERS / 4);
+        let is_secret = (name.has_word("key") || before.len() < MOST_NAME_LETTERS / 4)
+            && (0..before.len()).any(|start| KEYS.has(&before[start..]));
         let is_other = name.is_environment && name.has_word("key") && !before.ends_with(b"public");
         return if is_secret {
             Some(Sort::Secret)
@@ -342,13 +231,15 @@ fn ending_of(name: &Name) -> Option<Sort> {
             is_other.then_some(Sort::Generated)
         };
     }
-    let (_, _, sort) = ENDINGS.iter().find(|(ending, begins_word, _)| {
-        if *begins_word {
-            name.has_word(ending)
-        } else {
-            letters.ends_with(ending.as_bytes())
-        }
-    })?;
+    let (_, _, sort) = BY_LAST_LETTER[last_letter(letters)?]
+        .iter()
+        .find(|(ending, begins_word, _)| {
+            if *begins_word {
+                name.has_word(ending)
+            } else {
+                letters.ends_with(ending.as_bytes())
+            }
+        })?;
     Some(*sort)
 }
 
@@ -393,28 +284,11 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
 const MOST_TOKEN_LETTERS: usize = 10;
 
 /// Names of secrets that programs and documents write as values.
-const LABELS: &[&str] = &[
-    "accesskey",
-    "accesstoken",
-    "apikey",
-    "authtoken",
-    "bearertoken",
-    "clientsecret",
-    "csrftoken",
-    "idtoken",
-    "newpassword",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "refreshtoken",
-    "secret",
-    "secretkey",
-    "sessiontoken",
-    "token",
-    "userpassword",
-    "xapikey",
-];
+static LABELS: Words = Words::new(
+    "accesskey accesstoken apikey authtoken bearertoken clientsecret csrftoken idtoken newpassword \
+     passphrase passwd password privatekey refreshtoken secret secretkey sessiontoken token userpassword \
+     xapikey",
+);
 
 /// Returns whether a text names a secret instead of being one: `Enter your password`, `DB_PASSWORD`, `accessToken`.
 fn is_label(value: &[u8]) -> bool {
@@ -430,9 +304,7 @@ fn is_label(value: &[u8]) -> bool {
         // Few values end as the name of a secret does, which is told at once.
         return names_secret(value) && {
             let name = Name::new(value);
-            name.is_environment
-                || is_camel(value)
-                || LABELS.iter().any(|label| label.as_bytes() == name.letters())
+            name.is_environment || is_camel(value) || LABELS.has(name.letters())
         };
     }
     let is_separator = |letter: &u8| !is_word(*letter);
@@ -450,7 +322,7 @@ fn is_camel(value: &[u8]) -> bool {
 }
 
 /// Names that a pair of a name and a value is written with: `{"name": "DB_PASSWORD", "value": "…"}`.
-const VALUE_NAMES: &[&[u8]] = &[b"value", b"val"];
+static VALUE_NAMES: Words = Words::new("value val");
 
 /// White space between a name, a separator and a value.
 const MOST_BLANKS: usize = 64;
@@ -461,12 +333,9 @@ const MOST_VALUE_LETTERS: usize = 128;
 pub(super) fn assigned(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(index) = letters
-        .iter()
-        .skip(from)
-        .position(|letter| matches!(letter, b'=' | b':' | b'>' | b','))
-    {
-        let separator = from + index;
+    while let Some(separator) = find(letters, from, |letter| {
+        matches!(letter, b'=' | b':' | b'>' | b',')
+    }) {
         from = separator + 1;
         if let Some(assignment) = Assignment::at(letters, separator) {
             from = assignment.find(&mut ranges).max(from);
@@ -547,7 +416,7 @@ impl<'l> Assignment<'l> {
             return None;
         }
         let text = &letters[name.clone()];
-        let sort = if VALUE_NAMES.iter().any(|each| each.eq_ignore_ascii_case(text)) {
+        let sort = if VALUE_NAMES.has(text) {
             is_quoted = true;
             pair_name(letters, name.start)?
         } else {
@@ -631,7 +500,7 @@ impl<'l> Assignment<'l> {
         }
         // The text between two strings of a program: `"token: " + token + "."`.
         let is_between = matches!(
-            trim(value),
+            value.trim_ascii(),
             [b'+' | b'.' | b',' | b'%', b' ', ..]
                 | [.., b' ', b'+' | b'.' | b',']
                 | [b',' | b'+']
@@ -640,7 +509,7 @@ impl<'l> Assignment<'l> {
         // A type that is one of some words: `secrets?: "read" | "write"`.
         let behind = &letters[letters.len().min(inner.end + opening.len())..];
         let is_type = matches!(behind, [b' ', b'|', b' ', quote, ..] if *quote == letters[opening.end - 1]);
-        if is_marked(value) || is_between || is_type || !is_secret_string(self.sort, trim(value)) {
+        if is_marked(value) || is_between || is_type || !is_secret_string(self.sort, value.trim_ascii()) {
             return if is_short { self.start } else { inner.end };
         }
         if self.is_quoted || self.separator == b',' {
@@ -686,7 +555,7 @@ impl<'l> Assignment<'l> {
                 continue;
             }
             let value = &letters[inner.clone()];
-            if !is_marked(value) && is_secret_string(self.sort, trim(value)) {
+            if !is_marked(value) && is_secret_string(self.sort, value.trim_ascii()) {
                 ranges.push(inner);
             }
             index = end;
@@ -703,7 +572,7 @@ impl<'l> Assignment<'l> {
             !(matches!(letter, b'<' | b'>') || is_cdata && letter == b']')
         });
         let closing: &[u8] = if is_cdata { b"]]>" } else { b"</" };
-        let text = trim(&letters[start..end]);
+        let text = letters[start..end].trim_ascii();
         if letters[end..].starts_with(closing)
             && !is_marked(text)
             && !is_expression(text)
@@ -734,7 +603,7 @@ impl<'l> Assignment<'l> {
         let is_word_alone = said.iter().all(u8::is_ascii_alphabetic);
         let is_secret = value.len() > 1
             && !is_expression(value)
-            && !is_stop_word(said)
+            && !STOP_WORDS.has(said)
             && !is_keyword(said)
             && (self.is_environment || !is_constant(value))
             && !(matches!(value[0], b'&' | b'*' | b'?') && is_keyword(without_marks(value)))
@@ -826,19 +695,17 @@ impl<'l> Assignment<'l> {
             return true;
         }
         let least = self.name.start.saturating_sub(MOST_VALUE_LETTERS);
-        let line = letters[least..self.name.start]
-            .iter()
-            .rev()
-            .take_while(|letter| !matches!(letter, b'\n' | b'\r'))
-            .count();
-        // Further on in a long line no declaration begins.
-        if line == MOST_VALUE_LETTERS {
-            return false;
-        }
-        let words = letters[self.name.start - line..self.name.start]
+        let before = &letters[least..self.name.start];
+        let line = match memrchr2(b'\n', b'\r', before) {
+            Some(end) => &before[end + 1..],
+            // Further on in a long line no declaration begins.
+            None if before.len() == MOST_VALUE_LETTERS => return false,
+            None => before,
+        };
+        let words = line
             .split(|letter| !is_word(*letter))
             .filter(|word| !word.is_empty());
-        words.take(2).any(is_declaration)
+        words.take(2).any(|word| DECLARATIONS.has(word))
     }
 
     /// Returns the end of a value of several words: the rest of a line that begins with `name: `, as in the text of a call
@@ -869,11 +736,11 @@ impl<'l> Assignment<'l> {
             .windows(2)
             .position(|pair| matches!(pair, [b' ', b'#'] | [b'\\', b'n' | b'r']))
             .map_or(line_end, |index| end + index);
-        let rest = trim(&letters[end..line_end]);
+        let rest = letters[end..line_end].trim_ascii();
         // Elsewhere than in a call, prose and programs follow too.
         if indent > 0 {
             let words = rest.split(|letter| *letter == b' ').count();
-            let is_other = |word: &[u8]| is_stop_word(word) || word.ends_with(b":") || word.contains(&b'=');
+            let is_other = |word: &[u8]| STOP_WORDS.has(word) || word.ends_with(b":") || word.contains(&b'=');
             if words > MOST_WORDS
                 || rest.split(|letter| *letter == b' ').any(is_other)
                 || matches!(rest.last(), Some(b',' | b';' | b'{' | b'('))
@@ -886,34 +753,11 @@ impl<'l> Assignment<'l> {
 
     /// `Authorization: Token …`: all but the scheme.
     fn find_authorization(&self, ranges: &mut Ranges) -> usize {
-        const SCHEMES: &[&str] = &[
-            "apikey",
-            "api-key",
-            "aws4-hmac-sha256",
-            "basic",
-            "bearer",
-            "bot",
-            "deepl-auth-key",
-            "digest",
-            "dpop",
-            "genie",
-            "genericapikey",
-            "googlelogin",
-            "hawk",
-            "hmac",
-            "jwt",
-            "key",
-            "mac",
-            "negotiate",
-            "ntlm",
-            "oauth",
-            "sharedkey",
-            "signature",
-            "splunk",
-            "ssws",
-            "token",
-            "client-id",
-        ];
+        static SCHEMES: Words = Words::new(
+            "apikey api-key aws4-hmac-sha256 basic bearer bot deepl-auth-key digest dpop genie \
+             genericapikey googlelogin hawk hmac jwt key mac negotiate ntlm oauth sharedkey signature \
+             splunk ssws token client-id",
+        );
         let letters = self.letters;
         let mut start = self.blanks_from(self.start);
         let opening = opening_at(letters, start);
@@ -930,9 +774,7 @@ impl<'l> Assignment<'l> {
         let word = skip_at_most(&letters[..end], start, MOST_NAME_LETTERS, |letter| {
             is_word(letter) || letter == b'-'
         });
-        let is_scheme = SCHEMES
-            .iter()
-            .any(|scheme| scheme.as_bytes().eq_ignore_ascii_case(&letters[start..word]));
+        let is_scheme = SCHEMES.has(&letters[start..word]);
         let secret = skip_at_most(letters, word, MOST_BLANKS, |letter| {
             matches!(letter, b' ' | b'\t')
         })
@@ -960,14 +802,14 @@ impl<'l> Assignment<'l> {
         let is_secret = !first.is_empty()
             && !is_marked(first)
             && !is_harmless(first)
-            && !is_stop_word(first)
+            && !STOP_WORDS.has(first)
             && !is_expression(first)
             && !is_label(first)
             && (!is_prose
                 || self.is_quoted
                     && start > self.start + 1
                     && !is_scheme
-                    && !is_label(trim(&letters[start..end])))
+                    && !is_label(letters[start..end].trim_ascii()))
             && !(is_scheme && secret == word);
         if is_secret {
             // One word, but for schemes that have parameters.
@@ -995,16 +837,8 @@ impl<'l> Assignment<'l> {
 
     /// `Cookie: name=value; name=value` and `Set-Cookie: name=value; Path=/`: values that can be of a session.
     fn find_cookies(&self, ranges: &mut Ranges) -> usize {
-        const ATTRIBUTES: &[&str] = &[
-            "path",
-            "domain",
-            "expires",
-            "max-age",
-            "samesite",
-            "priority",
-            "version",
-            "partitioned",
-        ];
+        static ATTRIBUTES: Words =
+            Words::new("path domain expires max-age samesite priority version partitioned");
         const SESSIONS: &[&str] = &[
             "sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "remember", "login", "secret", "key",
             "user", "id", "ticket",
@@ -1032,15 +866,10 @@ impl<'l> Assignment<'l> {
                 !is_white_space(letter) && !matches!(letter, b';' | b'"' | b'\'' | b'`' | b'\\')
             });
             let text = &letters[value..end];
-            let has = |names: &[&str], is: fn(&[u8], &[u8]) -> bool| {
-                names.iter().any(|each| is(&name, each.as_bytes()))
-            };
-            let is_attribute = has(ATTRIBUTES, |name, each| name == each);
-            let is_session = has(SESSIONS, |name, each| {
-                name.windows(each.len()).any(|part| part == each)
-            });
+            let has = |part: &&str| name.windows(part.len()).any(|each| each == part.as_bytes());
+            let is_session = SESSIONS.iter().any(has);
             if !text.is_empty()
-                && !is_attribute
+                && !ATTRIBUTES.has(&name)
                 && !is_harmless(text)
                 && !is_marked(text)
                 && (is_session || is_generated(text))
@@ -1068,10 +897,8 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
         return None;
     }
     let word = name_before(letters, name.start - 1);
-    let is_one = ["api", "secret", "access", "private", "signing", "license"]
-        .iter()
-        .any(|each| each.as_bytes().eq_ignore_ascii_case(&letters[word.clone()]));
-    is_one.then_some(Sort::Secret)
+    static WORDS: Words = Words::new("api secret access private signing license");
+    WORDS.has(&letters[word]).then_some(Sort::Secret)
 }
 
 /// Returns the meaning of the name that stands, as a value, before the name `value`: in `"name": "DB_PASSWORD", "value": …`
@@ -1108,17 +935,7 @@ fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
 /// Returns whether a name in quotes is the first argument of a function that sets, or that returns a default.
 fn is_argument(letters: &[u8], start: usize) -> bool {
     const FUNCTIONS: &[&str] = &[
-        "set",
-        "put",
-        "get",
-        "env",
-        "add",
-        "append",
-        "define",
-        "header",
-        "setdefault",
-        "headers",
-        "with",
+        "set", "put", "get", "env", "add", "append", "define", "header", "with",
     ];
     let quote = letters[..start]
         .iter()
@@ -1133,11 +950,7 @@ fn is_argument(letters: &[u8], start: usize) -> bool {
     let function = name_before(letters, end - 1);
     let name = &letters[function];
     let name = name.rsplit(|letter| *letter == b'.').next().unwrap_or_default();
-    let begins = |each: &&str| {
-        name.get(..each.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(each.as_bytes()))
-    };
-    FUNCTIONS.iter().any(begins) || name.len() >= 3 && name[name.len() - 3..].eq_ignore_ascii_case(b"env")
+    FUNCTIONS.iter().any(|each| starts_with(name, each)) || name.to_ascii_lowercase().ends_with(b"env")
 }
 
 /// Returns whether the text before a `>` is an element of XML that is named like a secret, or has an attribute that is.
@@ -1246,20 +1059,6 @@ fn is_constant(value: &[u8]) -> bool {
 fn without_marks(value: &[u8]) -> &[u8] {
     let start = skip(value, 0, |letter| matches!(letter, b'&' | b'*' | b'?'));
     value[start..].strip_suffix(b"?").unwrap_or(&value[start..])
-}
-
-fn trim(mut value: &[u8]) -> &[u8] {
-    while let [first, rest @ ..] = value
-        && is_white_space(*first)
-    {
-        value = rest;
-    }
-    while let [rest @ .., last] = value
-        && is_white_space(*last)
-    {
-        value = rest;
-    }
-    value
 }
 
 fn skip_at_most(letters: &[u8], from: usize, most: usize, is_skipped: impl Fn(u8) -> bool) -> usize {

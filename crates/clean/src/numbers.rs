@@ -3,8 +3,9 @@
 use std::{net::Ipv6Addr, ops::Range, str};
 
 use crate::{
-    ranges::{Ranges, skip, stands_alone},
+    ranges::{Ranges, find, find_letter, skip, stands_alone},
     text::is_word,
+    words::Words,
 };
 
 /// Numbers of payment cards: as long as their network makes them, in one piece or in groups with a space or a hyphen between
@@ -12,8 +13,7 @@ use crate::{
 pub(super) fn card_numbers(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(start) = letters.iter().skip(from).position(u8::is_ascii_digit) {
-        let start = from + start;
+    while let Some(start) = find(letters, from, |letter| letter.is_ascii_digit()) {
         from = match card_at(letters, start) {
             Some(range) if !is_count_or_id(letters, &range) => {
                 ranges.push(range.clone());
@@ -27,29 +27,10 @@ pub(super) fn card_numbers(letters: &[u8]) -> Ranges {
 
 /// Returns whether a number in one piece has a unit, or the name of an id, or goes on behind a point.
 fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
-    const UNITS: &[&[u8]] = &[
-        b"b",
-        b"bits",
-        b"byte",
-        b"bytes",
-        b"cycles",
-        b"iterations",
-        b"items",
-        b"kb",
-        b"mb",
-        b"microseconds",
-        b"ms",
-        b"nanoseconds",
-        b"ns",
-        b"ops",
-        b"requests",
-        b"rows",
-        b"samples",
-        b"seconds",
-        b"ticks",
-        b"tokens",
-        b"us",
-    ];
+    static UNITS: Words = Words::new(
+        "b bits byte bytes cycles iterations items kb mb microseconds ms nanoseconds ns ops requests rows \
+         samples seconds ticks tokens us",
+    );
     if !letters[range.clone()].iter().all(u8::is_ascii_digit) {
         return false;
     }
@@ -59,7 +40,7 @@ fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
     }
     let unit = rest.strip_prefix(b" ").unwrap_or_default();
     let unit = &unit[..unit.iter().take_while(|letter| is_word(**letter)).count().min(16)];
-    if UNITS.iter().any(|each| each.eq_ignore_ascii_case(unit)) {
+    if UNITS.has(unit) {
         return true;
     }
     let before = letters[..range.start]
@@ -166,8 +147,7 @@ pub(super) fn ipv6_addresses(letters: &[u8]) -> Ranges {
     let of_address = |letter: u8| letter.is_ascii_hexdigit() || matches!(letter, b':' | b'.');
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(colon) = letters.iter().skip(from).position(|letter| *letter == b':') {
-        let colon = from + colon;
+    while let Some(colon) = find_letter(letters, from, b':') {
         let before = letters[from..colon].iter().rev();
         let start = colon - before.take_while(|letter| of_address(**letter)).count();
         let run_end = skip(letters, colon, of_address);
@@ -204,97 +184,26 @@ fn is_ipv6_address(letters: &[u8]) -> bool {
     letters.len() <= MOST_IPV6_LETTERS && says_something && text.parse::<Ipv6Addr>().is_ok()
 }
 
-/// How many letters the account numbers of a country have, by ISO 13616.
-const IBAN_LENGTHS: &[(&[u8; 2], usize)] = &[
-    (b"AD", 24),
-    (b"AE", 23),
-    (b"AL", 28),
-    (b"AT", 20),
-    (b"AZ", 28),
-    (b"BA", 20),
-    (b"BE", 16),
-    (b"BG", 22),
-    (b"BH", 22),
-    (b"BI", 27),
-    (b"BR", 29),
-    (b"BY", 28),
-    (b"CH", 21),
-    (b"CR", 22),
-    (b"CY", 28),
-    (b"CZ", 24),
-    (b"DE", 22),
-    (b"DJ", 27),
-    (b"DK", 18),
-    (b"DO", 28),
-    (b"EE", 20),
-    (b"EG", 29),
-    (b"ES", 24),
-    (b"FI", 18),
-    (b"FK", 18),
-    (b"FO", 18),
-    (b"FR", 27),
-    (b"GB", 22),
-    (b"GE", 22),
-    (b"GI", 23),
-    (b"GL", 18),
-    (b"GR", 27),
-    (b"GT", 28),
-    (b"HN", 28),
-    (b"HR", 21),
-    (b"HU", 28),
-    (b"IE", 22),
-    (b"IL", 23),
-    (b"IQ", 23),
-    (b"IS", 26),
-    (b"IT", 27),
-    (b"JO", 30),
-    (b"KW", 30),
-    (b"KZ", 20),
-    (b"LB", 28),
-    (b"LC", 32),
-    (b"LI", 21),
-    (b"LT", 20),
-    (b"LU", 20),
-    (b"LV", 21),
-    (b"LY", 25),
-    (b"MC", 27),
-    (b"MD", 24),
-    (b"ME", 22),
-    (b"MK", 19),
-    (b"MN", 20),
-    (b"MR", 27),
-    (b"MT", 31),
-    (b"MU", 30),
-    (b"NI", 28),
-    (b"NL", 18),
-    (b"NO", 15),
-    (b"OM", 23),
-    (b"PK", 24),
-    (b"PL", 28),
-    (b"PS", 29),
-    (b"PT", 25),
-    (b"QA", 29),
-    (b"RO", 24),
-    (b"RS", 22),
-    (b"RU", 33),
-    (b"SA", 24),
-    (b"SC", 31),
-    (b"SD", 18),
-    (b"SE", 24),
-    (b"SI", 19),
-    (b"SK", 24),
-    (b"SM", 27),
-    (b"SO", 23),
-    (b"ST", 25),
-    (b"SV", 28),
-    (b"TL", 23),
-    (b"TN", 24),
-    (b"TR", 26),
-    (b"UA", 29),
-    (b"VA", 22),
-    (b"VG", 24),
-    (b"XK", 20),
-    (b"YE", 30),
+/// How many letters the account numbers of countries have, by ISO 13616.
+const IBAN_LENGTHS: &[(usize, &str)] = &[
+    (15, "NO"),
+    (16, "BE"),
+    (18, "DK FI FK FO GL NL SD"),
+    (19, "MK SI"),
+    (20, "AT BA EE KZ LT LU MN XK"),
+    (21, "CH HR LI LV"),
+    (22, "BG BH CR DE GB GE IE ME RS VA"),
+    (23, "AE GI IL IQ OM SO TL"),
+    (24, "AD CZ ES MD PK RO SA SE SK TN VG"),
+    (25, "LY PT ST"),
+    (26, "IS TR"),
+    (27, "BI DJ FR GR IT MC MR SM"),
+    (28, "AL AZ BY CY DO GT HN HU LB NI PL SV"),
+    (29, "BR EG PS QA UA"),
+    (30, "JO KW MU YE"),
+    (31, "MT SC"),
+    (32, "LC"),
+    (33, "RU"),
 ];
 
 /// Returns an international bank account number, in one piece or in groups, with valid check digits. `found` is its
@@ -304,7 +213,13 @@ pub(super) fn iban(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
         letters[found.start].to_ascii_uppercase(),
         letters[found.start + 1].to_ascii_uppercase(),
     ];
-    let (_, length) = IBAN_LENGTHS.iter().find(|(each, _)| **each == country)?;
+    let is_of = |countries: &str| {
+        countries
+            .as_bytes()
+            .chunks(3)
+            .any(|each| each.starts_with(&country))
+    };
+    let (length, _) = IBAN_LENGTHS.iter().find(|(_, countries)| is_of(countries))?;
     let mut remainder = 0;
     // The first four letters count last.
     let mut first = Vec::with_capacity(4);
@@ -360,8 +275,7 @@ const MOST_SOCIAL_DIGITS: usize = 15;
 pub(super) fn social_security_numbers(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(index) = letters.iter().skip(from).position(u8::is_ascii_digit) {
-        let start = from + index;
+    while let Some(start) = find(letters, from, |letter| letter.is_ascii_digit()) {
         let group = skip(letters, start, |letter| letter.is_ascii_digit());
         let found = match (group - start, letters.get(group)) {
             (1 | 3, Some(b'-' | b'.' | b' ')) => SOCIAL_SECURITY_NUMBERS
@@ -448,19 +362,14 @@ fn is_french(digits: &[u8]) -> bool {
 }
 
 /// Calling codes of countries: of one digit, of two, and the first two digits of the codes with three.
-const CALLING_CODES: (&[u8], &[&[u8; 2]], &[&[u8; 2]]) = (
-    b"17",
-    &[
-        b"20", b"27", b"30", b"31", b"32", b"33", b"34", b"36", b"39", b"40", b"41", b"43", b"44", b"45",
-        b"46", b"47", b"48", b"49", b"51", b"52", b"53", b"54", b"55", b"56", b"57", b"58", b"60", b"61",
-        b"62", b"63", b"64", b"65", b"66", b"81", b"82", b"84", b"86", b"90", b"91", b"92", b"93", b"94",
-        b"95", b"98",
-    ],
-    &[
-        b"21", b"22", b"23", b"24", b"25", b"26", b"29", b"35", b"37", b"38", b"42", b"50", b"59", b"67",
-        b"68", b"69", b"80", b"85", b"87", b"88", b"96", b"97", b"99",
-    ],
-);
+static CALLING_CODES: [Words; 3] = [
+    Words::new("1 7"),
+    Words::new(
+        "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 \
+         66 81 82 84 86 90 91 92 93 94 95 98",
+    ),
+    Words::new("21 22 23 24 25 26 29 35 37 38 42 50 59 67 68 69 80 85 87 88 96 97 99"),
+];
 
 /// Returns an international telephone number in groups: `+49 30 901820`, `+44 (0)20 7946 0958`. `found` is all that can
 /// belong to it.
@@ -477,13 +386,7 @@ pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option
     }
     let text = &letters[found.start + 1..end];
     let code = text.iter().take_while(|letter| letter.is_ascii_digit()).count();
-    let (one, two, three) = CALLING_CODES;
-    let known = match code {
-        1 => one.contains(&text[0]),
-        2 => two.iter().any(|each| text.starts_with(*each)),
-        3 => three.iter().any(|each| text.starts_with(*each)),
-        _ => false,
-    };
+    let known = (1..=3).contains(&code) && CALLING_CODES[code - 1].has(&text[..code.min(2)]);
     let groups = || {
         text[code..]
             .split(|letter| !letter.is_ascii_digit())

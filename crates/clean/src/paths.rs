@@ -5,7 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, skip},
+    ranges::{Ranges, expression, find_letter, skip},
     text::{LATIN, is_word},
 };
 
@@ -16,8 +16,7 @@ const MOST_LOCAL_LETTERS: usize = 64;
 pub(super) fn other_emails(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(index) = letters.iter().skip(from).position(|letter| *letter == b'@') {
-        let at = from + index;
+    while let Some(at) = find_letter(letters, from, b'@') {
         let range = email_at(letters, from, at);
         from = range.as_ref().map_or(at + 1, |range| range.end);
         ranges.extend(range);

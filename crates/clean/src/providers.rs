@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    mem,
     ops::Range,
     sync::{LazyLock, OnceLock},
 };
@@ -29,6 +30,11 @@ const MOST_NAME_LETTERS: usize = 96;
 /// How far before a keyword within a key the key begins at most.
 const MOST_BEFORE: usize = 96;
 const MOST_TAIL_LETTERS: usize = 48;
+/// A rule that has failed more often than this in a run of letters is tried there less often. See [`Attempts`].
+const MOST_FAILURES: usize = 8;
+/// The last letters of a run, in which a rule is tried at each keyword.
+const LAST_LETTERS: usize = 128;
+const MOST_READINGS: usize = 4;
 /// A prefix tells a key, so only runs of a letter or two are placeholders.
 const LEAST_ENTROPY: f64 = 2.0;
 
@@ -96,9 +102,6 @@ impl Rule {
 
     /// Finds the key that begins at `start`, has the keyword there or further on, and has no letters behind `run`.
     fn key(&self, letters: &[u8], start: usize, keyword: &Range<usize>, run: usize) -> Option<Range<usize>> {
-        if !begins_word(letters, start) {
-            return None;
-        }
         let has_separator = !letters[keyword.end - 1].is_ascii_alphanumeric();
         let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
         let found = self.expression().find(window);
@@ -134,6 +137,33 @@ impl Rule {
                 part == prefix
             }
         })
+    }
+}
+
+/// The attempts of a rule within a run of letters without blanks and quotes.
+///
+/// A run can repeat a prefix whose key has all letters of the run, and each attempt reads up to [`MOST_LETTERS`]. So after some failures
+/// the rule skips a part of what it has read, and reads no letter more than a few times.
+#[derive(Clone, Default)]
+struct Attempts {
+    /// The end of the run.
+    end: usize,
+    failures: usize,
+    /// The first place at which the rule is tried again.
+    next: usize,
+}
+
+impl Attempts {
+    /// Records that the rule has found no key at `at` in the run that ends at `end`.
+    fn fail(&mut self, at: usize, end: usize) {
+        if self.end != end {
+            (self.end, self.failures) = (end, 0);
+        }
+        self.failures += 1;
+        if self.failures > MOST_FAILURES {
+            let read = (end - at).min(MOST_LETTERS);
+            self.next = at + read.saturating_sub(LAST_LETTERS) / MOST_READINGS;
+        }
     }
 }
 
@@ -189,6 +219,9 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
     let mut done = 0;
     // Where the letters of a key end that were looked at last.
     let mut run = 0;
+    // Where the letters end that a rule looks at.
+    let mut line = 0;
+    let mut attempts = vec![Attempts::default(); all.rules.len()];
     for found in all.keywords.find_overlapping_iter(letters) {
         let keyword = found.start()..found.end();
         if keyword.start < done {
@@ -197,8 +230,14 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
         if run < keyword.end {
             run = skip(letters, keyword.end, of_key);
         }
-        for &(rule, is_within) in &all.of_keyword[found.pattern().as_usize()] {
-            let rule = &all.rules[rule];
+        if line < keyword.end {
+            line = skip(letters, keyword.end, is_within_line);
+        }
+        for &(index, is_within) in &all.of_keyword[found.pattern().as_usize()] {
+            if keyword.start < attempts[index].next {
+                continue;
+            }
+            let rule = &all.rules[index];
             let key = if rule.is_named() {
                 rule.named_key(letters, keyword.start)
             } else {
@@ -207,11 +246,17 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
                 } else {
                     Some(keyword.start)
                 };
-                start.and_then(|start| rule.key(letters, start, &keyword, run))
+                let Some(start) = start.filter(|start| begins_word(letters, *start)) else {
+                    continue;
+                };
+                rule.key(letters, start, &keyword, run)
             };
-            if let Some(key) = key {
-                done = done.max(key.end);
-                ranges.push(key);
+            match key {
+                Some(key) => {
+                    done = done.max(key.end);
+                    ranges.push(key);
+                }
+                None => attempts[index].fail(keyword.start, line),
             }
         }
     }
@@ -243,6 +288,15 @@ fn begins_word(letters: &[u8], start: usize) -> bool {
 
 fn of_key(letter: u8) -> bool {
     is_word(letter) || matches!(letter, b'-' | b'~')
+}
+
+/// Returns whether a letter can stand in a key, or between a provider's name and its key.
+fn is_within_line(letter: u8) -> bool {
+    letter.is_ascii_graphic()
+        && !matches!(
+            letter,
+            b'"' | b'\'' | b',' | b';' | b'&' | b'<' | b'(' | b'[' | b'{'
+        )
 }
 
 /// Returns the end of a key whose last part ends at `end`, and which may have more: `.…`, `:…`.
@@ -286,18 +340,20 @@ fn is_telling(before: &[u8]) -> bool {
 
 /// Shannon's entropy of the letters, in bits.
 fn entropy(text: &[u8]) -> f64 {
-    let mut counts = [0_u32; 256];
+    let mut counts = [0_u16; 256];
     for letter in text {
         counts[usize::from(*letter)] += 1;
     }
-    #[allow(clippy::cast_precision_loss)] // No key has 2^53 letters.
+    #[allow(clippy::cast_precision_loss)] // No key has 2^16 letters.
     let length = text.len() as f64;
-    let share = |count: &u32| f64::from(*count) / length;
-    counts
-        .iter()
-        .filter(|count| **count > 0)
-        .map(|count| -share(count) * share(count).log2())
-        .sum()
+    let mut sum = 0.0;
+    for letter in text {
+        let count = f64::from(mem::take(&mut counts[usize::from(*letter)]));
+        if count > 0.0 {
+            sum -= count / length * (count / length).log2();
+        }
+    }
+    sum
 }
 
 #[cfg(test)]
@@ -338,6 +394,17 @@ mod tests {
         assert_eq!(found("ghp_aB3dE5fG7hJaB3dE5fG"), ["ghp_aB3dE5fG7hJaB3dE5fG"]);
         let openai = format!("sk-proj-{0}T3BlbkFJ{0}", "aB3dE5fG7hJaB3dE5fG7");
         assert_eq!(found(&format!("k={openai}")), [openai.as_str()]);
+    }
+
+    #[test]
+    fn a_key_is_found_behind_many_prefixes_of_its_own() {
+        for prefixes in [1, 20, 400] {
+            let text = format!("{}{KEY}", "ghp_-".repeat(prefixes));
+            assert!(found(&text).iter().any(|key| key.ends_with(KEY)), "{prefixes}");
+        }
+        let line = "ghp_list/".repeat(7);
+        let named = format!("{line}ghp_={KEY}/{}", "x".repeat(1000));
+        assert_eq!(found(&named), [KEY]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use memchr::memchr;
 use regex::bytes::{Regex, RegexBuilder};
 
 use crate::text::is_word;
@@ -23,6 +24,17 @@ pub(super) fn expression(pattern: &str) -> Regex {
 pub(super) fn skip(letters: &[u8], from: usize, is_skipped: impl Fn(u8) -> bool) -> usize {
     let rest = letters.iter().skip(from);
     from + rest.take_while(|letter| is_skipped(**letter)).count()
+}
+
+/// Returns the first place from `from` on whose letter is wanted.
+pub(super) fn find(letters: &[u8], from: usize, is_wanted: impl Fn(u8) -> bool) -> Option<usize> {
+    let rest = letters.get(from..)?;
+    Some(from + rest.iter().position(|letter| is_wanted(*letter))?)
+}
+
+/// Returns the first place from `from` on of a letter.
+pub(super) fn find_letter(letters: &[u8], from: usize, letter: u8) -> Option<usize> {
+    Some(from + memchr(letter, letters.get(from..)?)?)
 }
 
 /// Returns whether a range begins and ends at word boundaries, if there are word letters at its ends.

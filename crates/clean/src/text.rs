@@ -137,6 +137,12 @@ pub(super) fn is_word(letter: u8) -> bool {
     letter.is_ascii_alphanumeric() || letter == b'_'
 }
 
+/// Returns whether letters begin with a word, in any case.
+pub(super) fn starts_with(letters: &[u8], word: &str) -> bool {
+    let mut pairs = letters.iter().zip(word.as_bytes());
+    letters.len() >= word.len() && pairs.all(|(letter, each)| letter.eq_ignore_ascii_case(each))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

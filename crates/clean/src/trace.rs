@@ -14,7 +14,9 @@ use std::{
 use knowledgepulse_error::{Call, Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
-use crate::{Cleaner as Custom, Options, Redactions, clean, is_secret, is_secret_name, text::is_word};
+use crate::{
+    Cleaner as Custom, Options, Redactions, clean, is_secret, is_secret_name, text::is_word, words::Words,
+};
 
 /// Deeper values are refused, because the cleaner calls itself for each level.
 const MOST_LEVELS: usize = 256;
@@ -28,12 +30,10 @@ const SECRET: &str = "[REDACTED:password]";
 /// A cookie is found by the name of its header, so it is cleaned with that name before it.
 const COOKIE: &str = "Cookie: ";
 /// Names of the two fields of a pair: `{ name: 'X-Api-Key', value: '…' }`.
-const PAIR_NAMES: &[&str] = &["name", "key", "header", "field"];
-const PAIR_VALUES: &[&str] = &["value", "val", "values"];
+static PAIR_NAMES: Words = Words::new("name key header field");
+static PAIR_VALUES: Words = Words::new("value val values");
 /// Types of JSON Schema. An object whose `type` is one of them describes a field.
-const SCHEMA_TYPES: &[&str] = &[
-    "array", "boolean", "integer", "null", "number", "object", "string",
-];
+static SCHEMA_TYPES: Words = Words::new("array boolean integer null number object string");
 
 /// Strings that stay as they are: names by which others know a trace, and words of the schema.
 enum Kept {
@@ -288,7 +288,7 @@ impl<'n> Cleaner<'n> {
                 .clone()
                 .find(|(field, _)| name == field)
                 .map(|(_, kept)| kept);
-            let pair_name = pair_name.filter(|_| is_one_of(name, PAIR_VALUES));
+            let pair_name = pair_name.filter(|_| PAIR_VALUES.has(name.as_bytes()));
             let secret_name = pair_name.unwrap_or(name);
             let is_secret = strict && kept.is_none() && self.hides(secret_name, value);
             let under = is_secret.then_some(secret_name);
@@ -318,14 +318,14 @@ impl<'n> Cleaner<'n> {
             .get("value")
             .is_some_and(|value| value.as_array() != Some(&[]));
         let kind = node.get("type").and_then(Value::as_str);
-        kind.is_some_and(|kind| SCHEMA_TYPES.contains(&kind)) && !has_value
+        kind.is_some_and(|kind| SCHEMA_TYPES.has(kind.as_bytes())) && !has_value
     }
 
     /// Returns the name in an object of a name and a value, if it is the name of a secret.
     fn pair_name(&mut self, object: &'n Object) -> Option<&'n Text> {
-        object.keys().find(|name| is_one_of(name, PAIR_VALUES))?;
+        object.keys().find(|name| PAIR_VALUES.has(name.as_bytes()))?;
         let mut fields = object.iter();
-        let (_, name) = fields.find(|(name, _)| is_one_of(name, PAIR_NAMES))?;
+        let (_, name) = fields.find(|(name, _)| PAIR_NAMES.has(name.as_bytes()))?;
         name.as_text().filter(|name| self.names_secret(name))
     }
 
@@ -470,15 +470,6 @@ fn number_doubles(fields: &mut [(Text, Value)]) {
         taken.insert(free.clone());
         *name = free;
     }
-}
-
-/// Returns whether a name is one of `words`, in any case.
-fn is_one_of(name: &Text, words: &[&str]) -> bool {
-    let is = |word: &&str| {
-        name.as_str()
-            .is_some_and(|name| name.chars().flat_map(char::to_lowercase).eq(word.chars()))
-    };
-    words.iter().any(is)
 }
 
 /// Returns whether a name is `Cookie`, `Set-Cookie` or the like, in any case.

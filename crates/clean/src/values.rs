@@ -1,281 +1,63 @@
 //! The kind of a value, by itself: a placeholder, a piece of a program, or a secret.
 
-use crate::text::is_word;
+use crate::{
+    text::{is_word, starts_with},
+    words::Words,
+};
 
 /// Words in the place of a secret that mean that there is no secret, or that name its type.
-const KEYWORDS: &[&str] = &[
-    "any",
-    "array",
-    "async",
-    "auto",
-    "await",
-    "basic",
-    "bearer",
-    "bigint",
-    "bool",
-    "boolean",
-    "bytes",
-    "char",
-    "class",
-    "default",
-    "dict",
-    "digest",
-    "disabled",
-    "double",
-    "empty",
-    "enabled",
-    "env",
-    "expired",
-    "false",
-    "file",
-    "float",
-    "function",
-    "hidden",
-    "include",
-    "inherit",
-    "int",
-    "integer",
-    "interactive",
-    "invalid",
-    "lambda",
-    "list",
-    "masked",
-    "missing",
-    "never",
-    "new",
-    "nil",
-    "no",
-    "none",
-    "not",
-    "null",
-    "number",
-    "oauth",
-    "object",
-    "off",
-    "omit",
-    "on",
-    "optional",
-    "prompt",
-    "record",
-    "redacted",
-    "required",
-    "same-origin",
-    "self",
-    "set",
-    "stdin",
-    "str",
-    "string",
-    "symbol",
-    "text",
-    "this",
-    "true",
-    "tuple",
-    "type",
-    "typeof",
-    "undefined",
-    "union",
-    "unknown",
-    "unset",
-    "valid",
-    "varchar",
-    "vault",
-    "void",
-    "yes",
-];
+static KEYWORDS: Words = Words::new(
+    "any array async auto await basic bearer bigint bool boolean bytes char class default dict digest \
+     disabled double empty enabled env expired false file float function hidden include inherit int \
+     integer interactive invalid lambda list masked missing never new nil no none not null number oauth \
+     object off omit on optional prompt record redacted required same-origin self set stdin str string \
+     symbol text this true tuple type typeof undefined union unknown unset valid varchar vault void yes",
+);
 
 /// Words that follow the name of a secret in a sentence.
-const STOP_WORDS: &[&str] = &[
-    "a",
-    "above",
-    "after",
-    "all",
-    "an",
-    "and",
-    "are",
-    "as",
-    "at",
-    "authentication",
-    "authorization",
-    "be",
-    "before",
-    "below",
-    "by",
-    "can",
-    "does",
-    "each",
-    "expires",
-    "field",
-    "flag",
-    "flags",
-    "for",
-    "from",
-    "had",
-    "has",
-    "have",
-    "here",
-    "if",
-    "in",
-    "instead",
-    "into",
-    "is",
-    "it",
-    "its",
-    "may",
-    "more",
-    "must",
-    "my",
-    "of",
-    "only",
-    "option",
-    "options",
-    "or",
-    "our",
-    "over",
-    "please",
-    "rather",
-    "required",
-    "see",
-    "should",
-    "so",
-    "that",
-    "the",
-    "their",
-    "then",
-    "these",
-    "this",
-    "through",
-    "to",
-    "until",
-    "use",
-    "used",
-    "using",
-    "value",
-    "via",
-    "was",
-    "we",
-    "were",
-    "what",
-    "when",
-    "where",
-    "which",
-    "while",
-    "who",
-    "will",
-    "with",
-    "without",
-    "you",
-    "your",
-];
+pub(super) static STOP_WORDS: Words = Words::new(
+    "a above after all an and are as at authentication authorization be before below by can does each \
+     expires field flag flags for from had has have here if in instead into is it its may more must my of \
+     only option options or our over please rather required see should so that the their then these this \
+     through to until use used using value via was we were what when where which while who will with \
+     without you your",
+);
 
 /// Words that lines of programs begin with.
-const DECLARATIONS: &[&str] = &[
-    "and",
-    "async",
-    "await",
-    "class",
-    "const",
-    "def",
-    "final",
-    "fn",
-    "for",
-    "func",
-    "function",
-    "if",
-    "interface",
-    "let",
-    "or",
-    "param",
-    "private",
-    "protected",
-    "pub",
-    "public",
-    "readonly",
-    "return",
-    "self",
-    "static",
-    "this",
-    "type",
-    "val",
-    "var",
-    "where",
-    "while",
-];
+pub(super) static DECLARATIONS: Words = Words::new(
+    "and async await class const def final fn for func function if interface let or param private \
+     protected pub public readonly return self static this type val var where while",
+);
 
 /// Words that place-holders begin with.
-const PLACEHOLDER_STARTS: &[&[u8]] = &[
-    b"your",
-    b"<",
-    b"[",
-    b"{",
-    b"${",
-    b"$(",
-    b"$env:",
-    b"%(",
-    b"%{",
-    b"#{",
-    b"@{",
-    b"...",
-    b"placeholder",
-    b"todo",
-    b"enter_",
-    b"insert_",
-];
+const PLACEHOLDER_STARTS: &[&str] = &["your", "$env:", "placeholder", "todo", "enter_", "insert_"];
 
 /// The objects whose properties programs read.
-const ROOTS: &[&str] = &[
-    "app", "args", "argv", "body", "bun", "cfg", "client", "conf", "config", "context", "crypto", "ctx",
-    "data", "deno", "env", "event", "import", "input", "key", "module", "options", "opts", "os", "params",
-    "process", "props", "query", "req", "request", "res", "response", "result", "row", "secrets", "self",
-    "session", "settings", "state", "std", "sys", "system", "this", "user", "val", "value", "values", "var",
-    "vars",
-];
-
-/// No list has longer words.
-const MOST_WORD_LETTERS: usize = 16;
-
-/// Returns whether a word is in a list, which is in order and has no digits.
-fn is_one_of(word: &[u8], words: &[&str]) -> bool {
-    if word.iter().any(u8::is_ascii_digit) {
-        return false;
-    }
-    let mut small = [0; MOST_WORD_LETTERS];
-    let Some(small) = small.get_mut(..word.len()) else {
-        return false;
-    };
-    small.copy_from_slice(word);
-    small.make_ascii_lowercase();
-    words.binary_search_by(|each| each.as_bytes().cmp(small)).is_ok()
-}
+static ROOTS: Words = Words::new(
+    "app args argv body bun cfg client conf config context crypto ctx data deno env event import input key \
+     module options opts os params process props query req request res response result row secrets self \
+     session settings state std sys system this user val value values var vars",
+);
 
 /// Returns whether a word says that there is no secret, or its type.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
-    is_one_of(word.strip_suffix(b"2").unwrap_or(word), KEYWORDS)
-}
-
-/// Returns whether a word is a part of a sentence.
-pub(super) fn is_stop_word(word: &[u8]) -> bool {
-    is_one_of(word, STOP_WORDS)
-}
-
-/// Returns whether a word begins a line of a program.
-pub(super) fn is_declaration(word: &[u8]) -> bool {
-    is_one_of(word, DECLARATIONS)
+    KEYWORDS.has(word.strip_suffix(b"2").unwrap_or(word))
 }
 
 /// Returns whether a value stands for another: `<password>`, `${PASSWORD}`, `$PASSWORD`, `%PASSWORD%`, `{{ password }}`,
 /// `your-password`, `***`.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    let begins = |start: &&[u8]| {
-        value
-            .get(..start.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(start))
-    };
+    let begins = |start: &&str| starts_with(value, start);
     let is_name = |name: &[u8]| {
         name.iter()
             .all(|letter| letter.is_ascii_alphabetic() || *letter == b'_')
     };
     match value {
-        [] => true,
+        []
+        | [b'<' | b'[' | b'{', ..]
+        | [b'$' | b'%', b'(' | b'{', ..]
+        | [b'#' | b'@', b'{', ..]
+        | [b'.', b'.', b'.', ..] => true,
         [b'$' | b'@' | b':', name @ ..] if is_name(name) => true,
         [b'%', name @ .., b'%'] if is_name(name) => true,
         [b'%' | b'?' | b'&', last] => last.is_ascii_alphabetic() || *last == b'?',
@@ -366,33 +148,15 @@ pub(super) fn is_small_number(value: &[u8]) -> bool {
 
 /// Returns whether a value is a path of a file that could have the secret, and not the secret.
 pub(super) fn is_path(value: &[u8]) -> bool {
-    const FOLDERS: &[&[u8]] = &[
-        b"home",
-        b"users",
-        b"etc",
-        b"var",
-        b"tmp",
-        b"opt",
-        b"usr",
-        b"run",
-        b"root",
-        b"mnt",
-        b"srv",
-        b"dev",
-        b"proc",
-        b"app",
-        b"data",
-        b"workspace",
-        b"workspaces",
-        b"private",
-        b"secrets",
-        b"keys",
-    ];
+    static FOLDERS: Words = Words::new(
+        "home users etc var tmp opt usr run root mnt srv dev proc app data workspace workspaces private \
+         secrets keys",
+    );
     match value {
         [b'~', b'/', ..] | [b'.', b'/', ..] | [b'.', b'.', b'/', ..] => true,
         [b'/', rest @ ..] => {
             let folder = rest.split(|letter| *letter == b'/').next().unwrap_or_default();
-            FOLDERS.iter().any(|each| each.eq_ignore_ascii_case(folder))
+            FOLDERS.has(folder)
         }
         [drive, b':', b'\\' | b'/', ..] => drive.is_ascii_alphabetic(),
         _ => false,
@@ -450,5 +214,5 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
     {
         return true;
     }
-    is_property && root > 0 && (is_one_of(&value[..root], ROOTS) || value[0] == b'$')
+    is_property && root > 0 && (ROOTS.has(&value[..root]) || value[0] == b'$')
 }

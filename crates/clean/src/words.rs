@@ -1,0 +1,81 @@
+//! Lists of words.
+
+use std::sync::OnceLock;
+
+/// No list has longer words.
+const MOST_LETTERS: usize = 16;
+
+/// A list of words in small letters. Most words that are looked up differ from all of the list in length or first letter; the letters of
+/// the others are compared as one number.
+pub(super) struct Words {
+    text: &'static str,
+    table: OnceLock<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    /// For each length, a bit for each first letter.
+    firsts: [u32; MOST_LETTERS + 1],
+    /// In order.
+    numbers: Vec<u128>,
+}
+
+impl Words {
+    /// Creates the list of the words of a text.
+    pub(super) const fn new(text: &'static str) -> Self {
+        Self {
+            text,
+            table: OnceLock::new(),
+        }
+    }
+
+    /// Returns whether a word is in the list, in any case.
+    pub(super) fn has(&self, word: &[u8]) -> bool {
+        let table = self.table.get_or_init(|| {
+            let mut table = Table::default();
+            for word in self.words() {
+                table.firsts[word.len()] |= bit(word[0]);
+                table.numbers.push(number(word));
+            }
+            table.numbers.sort_unstable();
+            table
+        });
+        let firsts = table.firsts.get(word.len()).copied().unwrap_or_default();
+        word.first().is_some_and(|first| firsts & bit(*first) != 0)
+            && table.numbers.binary_search(&number(word)).is_ok()
+    }
+
+    /// Returns the words.
+    pub(super) fn words(&self) -> impl Iterator<Item = &'static [u8]> {
+        self.text.split(' ').map(str::as_bytes)
+    }
+}
+
+/// Returns the bit of a letter, the same in any case.
+fn bit(letter: u8) -> u32 {
+    1 << (letter & 31)
+}
+
+/// Returns the number of a word of at most [`MOST_LETTERS`], the same in any case.
+fn number(word: &[u8]) -> u128 {
+    let mut letters = [0; MOST_LETTERS];
+    letters[..word.len()].copy_from_slice(word);
+    letters.make_ascii_lowercase();
+    u128::from_le_bytes(letters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_its_words_whole_and_in_any_case() {
+        static WORDS: Words = Words::new("token aws4-hmac-sha256 b");
+        for word in ["token", "ToKeN", "aws4-hmac-sha256", "B"] {
+            assert!(WORDS.has(word.as_bytes()), "{word}");
+        }
+        for word in ["", "toke", "tokens", "aws4-hmac-sha2567", "a"] {
+            assert!(!WORDS.has(word.as_bytes()), "{word}");
+        }
+    }
+}
