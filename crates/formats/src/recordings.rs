@@ -1,8 +1,14 @@
 //! The recordings of `__test__/formats` become the traces of its folder `expected`. The spec `recordings` writes these.
 
-use std::{fs, path::Path};
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use knowledgepulse_json::{Value, parse};
+use serde_json::{Deserializer, Value as Json};
+use sha2::{Digest, Sha256};
 
 use crate::{
     Context, DEFAULT_LIMIT,
@@ -10,8 +16,36 @@ use crate::{
     records::Records,
 };
 
-/// Reads a file, pushed in pieces.
-fn read(file: &Path) -> Vec<Item> {
+const RECORDINGS: [&str; 22] = [
+    "trial/agent/trajectory.json",
+    "chat.jsonl",
+    "ai-sdk.jsonl",
+    "langchain.jsonl",
+    "sharegpt.jsonl",
+    "langsmith.jsonl",
+    "langfuse.jsonl",
+    "phoenix.jsonl",
+    "session.jsonl",
+    "published/claude-code.jsonl",
+    "codex.jsonl",
+    "inspect.eval",
+    "gemini-cli.jsonl",
+    "pi.jsonl",
+    "openhands.jsonl",
+    "published/openhands.jsonl",
+    "runs.traj.jsonl",
+    "spans.jsonl",
+    "captured-spans.jsonl",
+    "ai-sdk-spans.jsonl",
+    "published/pydantic-ai.jsonl",
+    "published/openai-agents.jsonl",
+];
+
+/// The fields of a recording that are changed in turn, at most.
+const MOST_CHANGES: usize = 40;
+
+/// Reads a file of these bytes, pushed in pieces.
+fn read(file: &Path, bytes: &[u8]) -> Vec<Item> {
     let mut records = Records::new(DEFAULT_LIMIT);
     let mut reader = TraceReader::new(Settings {
         context: Context {
@@ -21,7 +55,7 @@ fn read(file: &Path) -> Vec<Item> {
         ..Settings::default()
     });
     let mut items = Vec::new();
-    for piece in fs::read(file).unwrap().chunks(1000) {
+    for piece in bytes.chunks(1000) {
         records.push(piece).unwrap();
         items.extend(records.by_ref().flat_map(|record| reader.read(record)));
     }
@@ -31,6 +65,15 @@ fn read(file: &Path) -> Vec<Item> {
     items
 }
 
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats")
+}
+
+/// Returns the time of a trace.
+fn time(trace: &Value) -> Option<&str> {
+    trace.get("metadata")?.get("created_at")?.as_str()
+}
+
 /// Returns a result as the spec writes it. A recording without a time has that of the call, which is `now` there.
 fn written(item: Item, expected: &Value) -> String {
     let number = |number: Option<u64>| number.map_or("null".into(), |number| number.to_string());
@@ -38,13 +81,9 @@ fn written(item: Item, expected: &Value) -> String {
     let Content::Converted(trace, known) = item.content else {
         panic!("{:?}", item.content);
     };
-    let time = |trace: &Value| {
-        let metadata = trace.get("metadata")?;
-        Some(metadata.get("created_at")?.as_str()?.to_owned())
-    };
     let mut json = trace.to_json();
-    if expected.get("trace").and_then(time).as_deref() == Some("now") {
-        json = json.replacen(&time(&trace).unwrap(), "now", 1);
+    if expected.get("trace").and_then(time) == Some("now") {
+        json = json.replacen(time(&trace).unwrap(), "now", 1);
     }
     format!(
         r#"{{"line":{line},"index":{index},"format":"{}","known":{},"trace":{json}}}"#,
@@ -55,38 +94,15 @@ fn written(item: Item, expected: &Value) -> String {
 
 #[test]
 fn recordings_become_the_expected_traces() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats");
-    for name in [
-        "trial/agent/trajectory.json",
-        "chat.jsonl",
-        "ai-sdk.jsonl",
-        "langchain.jsonl",
-        "sharegpt.jsonl",
-        "langsmith.jsonl",
-        "langfuse.jsonl",
-        "phoenix.jsonl",
-        "session.jsonl",
-        "published/claude-code.jsonl",
-        "codex.jsonl",
-        "inspect.eval",
-        "gemini-cli.jsonl",
-        "pi.jsonl",
-        "openhands.jsonl",
-        "published/openhands.jsonl",
-        "runs.traj.jsonl",
-        "spans.jsonl",
-        "captured-spans.jsonl",
-        "ai-sdk-spans.jsonl",
-        "published/pydantic-ai.jsonl",
-        "published/openai-agents.jsonl",
-    ] {
+    for name in RECORDINGS {
         let expected = Path::new(&name.replace('/', "-")).with_extension("jsonl");
-        let expected = fs::read_to_string(folder.join("expected").join(expected)).unwrap();
+        let expected = fs::read_to_string(folder().join("expected").join(expected)).unwrap();
         let expected: Vec<_> = expected
             .lines()
             .map(|line| parse(line.as_bytes()).unwrap())
             .collect();
-        let items = read(&folder.join(name));
+        let file = folder().join(name);
+        let items = read(&file, &fs::read(&file).unwrap());
         assert_eq!(items.len(), expected.len(), "{name}");
         for (item, expected) in items.into_iter().zip(expected) {
             let found = written(item, &expected);
@@ -97,4 +113,91 @@ fn recordings_become_the_expected_traces() {
             );
         }
     }
+}
+
+/// Counts the fields within a value in `number`. Removes the one with the number `at`, or gives it another value.
+fn change(value: &mut Json, at: usize, number: &mut usize) {
+    let mut is_at = || {
+        *number += 1;
+        *number == at + 1
+    };
+    let other = match at % 3 {
+        0 => None,
+        1 => Some(Json::Null),
+        _ => Some("yes".into()),
+    };
+    match value {
+        Json::Object(fields) => {
+            for name in fields.keys().cloned().collect::<Vec<_>>() {
+                if !is_at() {
+                    continue;
+                }
+                match other {
+                    None => drop(fields.remove(&name)),
+                    Some(other) => fields[&name] = other,
+                }
+                return;
+            }
+            fields.values_mut().for_each(|value| change(value, at, number));
+        }
+        Json::Array(values) => values.iter_mut().for_each(|value| change(value, at, number)),
+        _ => {}
+    }
+}
+
+/// Returns the checksum of what is read from a recording whose fields are changed, one at a time.
+fn checksum_of_changes(name: &str) -> String {
+    let file = folder().join(name);
+    let text = fs::read_to_string(&file).unwrap();
+    let values: Vec<Json> = Deserializer::from_str(&text)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    let mut count = 0;
+    values
+        .clone()
+        .iter_mut()
+        .for_each(|value| change(value, usize::MAX - 1, &mut count));
+    // A step that is no multiple of three makes each kind of change.
+    let step = count.div_ceil(MOST_CHANGES) / 3 * 3 + 1;
+    let mut hash = Sha256::new();
+    for at in (0..count).step_by(step) {
+        let (mut changed, mut number) = (values.clone(), 0);
+        changed
+            .iter_mut()
+            .for_each(|value| change(value, at, &mut number));
+        let lines: String = changed.iter().map(|value| format!("{value}\n")).collect();
+        for item in read(&file, lines.as_bytes()) {
+            let content = match item.content {
+                Content::Converted(trace, known) => {
+                    let json = trace.to_json().replacen(time(&trace).unwrap(), "", 1);
+                    format!("{json} {known:?}")
+                }
+                other => format!("{other:?}"),
+            };
+            hash.update(format!(
+                "{:?} {:?} {:?} {content}\n",
+                item.line, item.index, item.format
+            ));
+        }
+    }
+    hash.finalize()[..8].iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    })
+}
+
+/// `KNOWLEDGEPULSE_WRITE_EXPECTED=1` writes the checksums anew.
+#[test]
+fn changed_recordings_become_what_they_became_before() {
+    let found: String = RECORDINGS
+        .iter()
+        .filter(|name| !name.ends_with(".eval"))
+        .map(|name| format!("{} {name}\n", checksum_of_changes(name)))
+        .collect();
+    let file = folder().join("expected/changes.txt");
+    if std::env::var_os("KNOWLEDGEPULSE_WRITE_EXPECTED").is_some() {
+        fs::write(&file, &found).unwrap();
+    }
+    assert_eq!(found, fs::read_to_string(&file).unwrap());
 }

@@ -415,6 +415,14 @@ mod tests {
         memory.compare_and_add(&compared, Instant::now()).unwrap().0
     }
 
+    #[test]
+    fn draft_belongs_to_a_batch() {
+        for memory in [memory(), lexical()] {
+            assert!(!memory.has_draft());
+            assert!(memory.with_draft(Options::default()).has_draft());
+        }
+    }
+
     fn lexical() -> Memory {
         let method = Method::Lexical;
         let memory = TraceMemory::new(method, Options::default());

@@ -1,6 +1,6 @@
 //! Streams that hash the bytes of a file, and stop when a call is cancelled.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 use twox_hash::XxHash3_128;
 
@@ -67,39 +67,26 @@ pub(super) fn zeros<T: bytemuck::Pod>(count: usize) -> std::result::Result<Vec<T
 }
 
 /// Hashes what is written, and writes in large pieces.
-pub(super) struct HashedOutput<W> {
-    output: W,
+pub(super) struct HashedOutput<W: Write> {
+    output: BufWriter<W>,
     hasher: XxHash3_128,
-    buffer: Vec<u8>,
 }
 
 impl<W: Write> HashedOutput<W> {
     pub(super) fn new(output: W) -> Self {
         Self {
-            output,
+            output: BufWriter::with_capacity(BUFFER_BYTES, output),
             hasher: XxHash3_128::new(),
-            buffer: Vec::with_capacity(BUFFER_BYTES),
         }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
-            self.flush()?;
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.hasher.write(&self.buffer);
-        self.output.write_all(&self.buffer)?;
-        self.buffer.clear();
-        Ok(())
+        self.hasher.write(bytes);
+        self.output.write_all(bytes)
     }
 
     /// Appends the checksum.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        self.flush()?;
         self.output.write_all(&self.hasher.finish_128().to_be_bytes())?;
         self.output.flush()
     }

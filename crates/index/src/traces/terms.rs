@@ -263,6 +263,13 @@ impl Terms {
         self.places.len()
     }
 
+    /// Returns whether the count of spilled bytes is that of all words.
+    #[cfg(test)]
+    pub(crate) fn has_right_bytes(&self) -> bool {
+        let spilled: usize = self.terms.iter().map(Term::spilled_bytes).sum();
+        spilled == self.spilled_bytes
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         // An entry of the map takes 17 bytes, in up to twice the needed capacity.
         self.terms.capacity() * size_of::<Term>()

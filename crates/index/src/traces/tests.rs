@@ -458,6 +458,7 @@ proptest! {
 
 /// Fails unless the rating of each trace is a bound of its length that is as close as it should be.
 fn assert_rated(memory: &TraceMemory, query: &Sketch) -> std::result::Result<(), TestCaseError> {
+    prop_assert!(memory.terms.has_right_bytes());
     let query = Query::new(&query.words, &memory.terms, memory.held.len());
     prop_assert_eq!(memory.held.len(), memory.ratings.len());
     for (held, rating) in memory.held.iter().zip(&memory.ratings) {
@@ -585,6 +586,7 @@ fn empty_memory_gives_novelty_one_half() {
         assert_eq!(first, None);
         assert_eq!(novelty_of(&mut memory, &sketch), 0.0);
         memory.clear();
+        assert_eq!(memory.first_slot(), 0);
         assert_eq!(novelty_of(&mut memory, &sketch), 0.5);
     }
 }
@@ -872,6 +874,11 @@ fn statistics_sample_the_embeddings_of_a_memory() {
             .fold(0.0, f64::max)
     };
     let mut drawn = packed.clone();
+    assert!(
+        drawn
+            .iter()
+            .all(|one| (0.0..1.0).contains(&one.draw().unwrap().unwrap()))
+    );
     drawn.sort_by(|one, other| one.draw().unwrap().partial_cmp(&other.draw().unwrap()).unwrap());
     assert!(differs(&drawn[..256]) < 1e-5);
     assert!(differs(&packed[..256]) > 1e-4);
