@@ -1,22 +1,5 @@
 //! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
 //! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
-//!
-//! | trajectory                                        | trace                                                                       |
-//! | ------------------------------------------------- | --------------------------------------------------------------------------- |
-//! | first step of `source` `user`                     | `task.objective`                                                            |
-//! | later steps of `source` `user`                    | `observation`                                                               |
-//! | steps of `source` `system`                        | none; counted. Their `observation` is one                                   |
-//! | `reasoning_content`, then `message`               | a `thought` each                                                            |
-//! | `tool_calls`                                      | `tool_call` each                                                            |
-//! | `observation.results`                             | `observation` or `error_recovery` each                                      |
-//! | steps with `is_copied_context`                    | none; counted: they are of the trajectory that is continued. Their first    |
-//! |                                                   | user is the objective where no other step has one                           |
-//! | `subagent_trajectories`                           | a trace each, whose success is not known                                    |
-//! | `trajectory_path` of a `subagent_trajectory_ref`  | the same, of a file in the folder of the one that is read, or below         |
-//! | `subagent_trajectory_ref` without content         | an `observation` that names it                                              |
-//! | `agent.name`, first `timestamp`                   | `metadata.framework`, `metadata.created_at`                                 |
-//! | `result.json` beside it, or up to three folders up | success and confidence by `verifier_result`, or failure by `exception_info` |
-//! | version, ids, model, metrics, notes, `extra`      | `metadata.imported`                                                         |
 
 use std::{
     borrow::Cow,

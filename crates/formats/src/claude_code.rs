@@ -1,22 +1,5 @@
 //! Sessions of Claude Code, an event a line: the files in `~/.claude/projects/`, and the output of `--output-format
 //! stream-json`. They are not documented; Harbor reads them too (`claude_code.py`).
-//!
-//! | event                                                   | trace                                                            |
-//! | ------------------------------------------------------- | ---------------------------------------------------------------- |
-//! | all with one `sessionId` or `session_id`                | a trace                                                          |
-//! | with `isSidechain`: of one `agentId`, or of one chain of `parentUuid`; with one `parent_tool_use_id` | a trace, whose success is not known |
-//! | `type` `user` and `assistant`: `message`                | as a message of Anthropic in `openai-chat`                       |
-//! | a `tool_result` of a `toolUseResult` that is `interrupted`, or that a user refused | `observation`: the tool did not fail |
-//! | calls without a result, as of a session that was killed | `tool_call`                                                      |
-//! | `isCompactSummary`                                      | none; counted: it repeats what was                               |
-//! | an event whose `uuid` was there before, as in a session that was continued | none; counted                                 |
-//! | `isMeta`, `isApiErrorMessage`                           | none; counted: the program speaks, not the user nor the agent    |
-//! | commands that the program carries out, as `/clear`, and what they print | none; counted                                    |
-//! | commands that the user runs in a shell, and what they print | `observation`                                                |
-//! | `type` `result`                                         | success, by `is_error` and by a `subtype` that begins with `error` |
-//! | `type` `system`, `summary`, `file-history-snapshot`, …  | none; counted                                                    |
-//! | `timestamp`, `version`, `cwd`, `gitBranch`, `message.model` | `metadata.created_at`, `metadata.imported`                   |
-//! |                                                         | `metadata.framework` is `claude-code`, `task_domain` is `code`   |
 
 use std::collections::HashMap;
 
@@ -145,17 +128,13 @@ impl Reader {
 }
 
 fn begin(entry: &Entry, event: &Object, session: &Text, key: &Text) -> TraceBuilder {
-    let mut builder = TraceBuilder::new(FormatName::ClaudeCode, entry);
+    let mut builder = TraceBuilder::of_coding_agent(FormatName::ClaudeCode, entry);
     builder.ids = vec![key.clone()];
-    builder.framework = Some("claude-code".into());
-    builder.domain = "code";
     builder.agent_id = string_of(event.get("agentId")).cloned();
     builder.details.insert("session_id", session.clone());
     if key != session {
         builder.details.insert("is_subagent", true);
     }
-    // Until a message was read.
-    builder.is_conversation = false;
     builder
 }
 

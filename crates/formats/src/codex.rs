@@ -1,21 +1,4 @@
 //! Rollouts of Codex, a line each: the files in `~/.codex/sessions/`. `codex-rs/protocol` of openai/codex has their types.
-//!
-//! | line                                                              | trace                                                   |
-//! | ----------------------------------------------------------------- | ------------------------------------------------------- |
-//! | `session_meta`, and all lines up to the next one                  | a trace                                                 |
-//! | a `session_meta` of the session that this one was forked from     | none; counted: its lines are part of this one           |
-//! | lines before `subagent_history_start_ordinal`                     | none; counted: they are of the session of the parent    |
-//! | `response_item`: a message, reasoning, a call, a result           | as an item of Responses in `openai-chat`                |
-//! | parts of a user's message that Codex adds, as `<environment_context>` | none; counted                                       |
-//! | `<user_shell_command>`                                            | `observation`                                           |
-//! | what precedes `## My request for Codex:`                          | none: an editor adds it                                 |
-//! | exit code in a result, or in the event of its command             | whether the call failed                                 |
-//! | a result of a call that the user refused or stopped               | `observation`: the tool did not fail                    |
-//! | `duration` of the event of a command                              | `latency_ms` of the call                                |
-//! | `compacted`, and any other `event_msg` or line                    | none; counted                                           |
-//! | a rollout before the envelope of `type` and `payload`: its items  | the same                                                |
-//! | `cwd`, `cli_version`, `git`, `model`, …                           | `metadata.imported`                                     |
-//! |                                                                   | `metadata.framework` is `codex`, `task_domain` is `code` |
 
 use std::collections::HashMap;
 
@@ -161,7 +144,8 @@ impl FormatReader for Reader {
             found.extend(self.current.take().map(Ok));
             self.session = Session::new(payload, is_header(line));
         }
-        let builder = self.current.add(entry.size, || begin(entry))?;
+        let begin = || TraceBuilder::of_coding_agent(FormatName::Codex, entry);
+        let builder = self.current.add(entry.size, begin)?;
         builder.size += entry.size;
         builder.at(line.get("timestamp"));
         let is_before = |number: f64| number < self.session.first;
@@ -188,15 +172,6 @@ impl FormatReader for Reader {
     fn end(&mut self, found: &mut Vec<Found>) {
         found.extend(self.current.take().map(Ok));
     }
-}
-
-fn begin(entry: &Entry) -> TraceBuilder {
-    let mut builder = TraceBuilder::new(FormatName::Codex, entry);
-    builder.framework = Some("codex".into());
-    builder.domain = "code";
-    // Until something was said.
-    builder.is_conversation = false;
-    builder
 }
 
 fn add_meta(builder: &mut TraceBuilder, meta: &Object, id: Option<&Text>) {

@@ -1,23 +1,5 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
 //! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
-//!
-//! | record                                                          | trace                                                           |
-//! | --------------------------------------------------------------- | --------------------------------------------------------------- |
-//! | `sessionId` and `projectHash`, and all records up to the next   | a trace                                                         |
-//! | a message whose `id` was there before; `$set` with `messages`   | in place of what was                                            |
-//! | `$rewindTo`                                                     | none from that message on; counted                              |
-//! | `user`                                                          | a turn of the user                                              |
-//! | `<session_context>`, `<hook_context>`, and what set a chat up   | none; counted                                                   |
-//! | commands that begin with `/` or `?`                             | none; counted                                                   |
-//! | `gemini`: `thoughts`, `content`                                 | reasoning, a message                                            |
-//! | `toolCalls`, by `status` failed or not                          | a call and its result                                           |
-//! | the exit code in the result of a shell                          | whether the call failed                                         |
-//! | `cancelled` calls                                               | `observation`: the tool did not fail                            |
-//! | the results again, as the message of a user                     | none                                                            |
-//! | `info`, `warning`, `error`                                      | none; counted                                                   |
-//! | a checkpoint: `history`, or an array of contents                | as contents of Gemini in `openai-chat`                          |
-//! | `startTime`, `sessionId`, `kind`, `model`                       | `metadata.created_at`, `metadata.imported`                      |
-//! |                                                                 | `metadata.framework` is `gemini-cli`, `task_domain` is `code`   |
 
 use std::collections::{HashMap, HashSet};
 
@@ -171,13 +153,8 @@ impl Reader {
 }
 
 fn begin(entry: &Entry) -> Session {
-    let mut builder = TraceBuilder::new(FormatName::GeminiCli, entry);
-    builder.framework = Some("gemini-cli".into());
-    builder.domain = "code";
-    // Until something was said.
-    builder.is_conversation = false;
     Session {
-        builder,
+        builder: TraceBuilder::of_coding_agent(FormatName::GeminiCli, entry),
         messages: Vec::new(),
         places: HashMap::new(),
     }

@@ -1,18 +1,5 @@
 //! Traces and observations of Langfuse, as its API, its exports and its page write them: a trace with its `observations`, or
 //! observations one a line, in an array or in `data`. Names are in camel case or, in exports to a bucket, in snake case.
-//!
-//! | trace or observation                                                 | trace                                                    |
-//! | -------------------------------------------------------------------- | -------------------------------------------------------- |
-//! | a trace; all observations with one `traceId`                         | a trace                                                  |
-//! | `output` of the trace, if it is a list of messages                   | the conversation; all observations are counted           |
-//! | else `type` `GENERATION`: `input` and `output`                       | messages, as in `otel`                                   |
-//! | `type` `TOOL`                                                        | a call and its result, where no message has them         |
-//! | `level` `ERROR` of a tool, with `statusMessage`                      | that the call failed                                     |
-//! | `input` and `output` of the trace, where no observation has messages | `task.objective`, and a message of the agent             |
-//! | `level` `ERROR` of an observation without a parent                   | a failure; others have only ended                        |
-//! | `scores`                                                             | the reward, if its name is that of a verdict; `imported` |
-//! | `name`, `model`, `sessionId`, `tags`                                 | `metadata.agent_id`, `imported`                          |
-//! | observations of any other type                                       | none; counted                                            |
 
 use knowledgepulse_json::{Object, Text, Value};
 

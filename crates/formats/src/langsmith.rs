@@ -1,17 +1,4 @@
 //! Runs of LangSmith, as its client and its API list them: one a line, in an array, in `runs`, or as trees of `child_runs`.
-//!
-//! | runs                                                                 | trace                                                       |
-//! | -------------------------------------------------------------------- | ----------------------------------------------------------- |
-//! | all with one `trace_id`                                              | a trace                                                     |
-//! | the root, if its `outputs` hold a list of messages                   | the conversation; all other runs are counted                |
-//! | else `run_type` `llm`: `inputs` and `outputs`                        | messages, as in `otel`                                      |
-//! | `run_type` `tool`                                                    | a call and its result, where no message has them            |
-//! | `error` of a tool, or the `status` of its message                    | that the call failed                                        |
-//! | `inputs` and `outputs` of the root, where no run has messages        | `task.objective`, and a message of the agent                |
-//! | `error` of the root                                                  | a failure; a run without one has only ended                 |
-//! | `feedback_stats`, `feedback` of any run                              | the reward, if its name is that of a verdict; `imported`    |
-//! | `extra.metadata.ls_model_name`, `session_name`, `name` of the root   | `imported.model`, `imported`, `metadata.agent_id`           |
-//! | runs of any other type                                               | none; counted                                               |
 
 use knowledgepulse_json::{Object, Text, Value};
 

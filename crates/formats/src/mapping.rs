@@ -15,6 +15,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    fmt::Write,
     sync::LazyLock,
 };
 
@@ -269,7 +270,8 @@ pub struct TraceBuilder {
     steps: Vec<Step>,
     objective: Option<Text>,
     objective_before: Option<Text>,
-    summary: Text,
+    /// The step of the agent's last message.
+    summary: Option<usize>,
     /// The parts that were left out, with their counts, in the order of their first occurrence.
     left_out: Vec<(Text, u64)>,
     left_out_places: HashMap<Text, usize>,
@@ -316,7 +318,7 @@ impl TraceBuilder {
             steps: Vec::new(),
             objective: None,
             objective_before: None,
-            summary: Text::default(),
+            summary: None,
             left_out: Vec::new(),
             left_out_places: HashMap::new(),
             calls: HashMap::new(),
@@ -337,6 +339,15 @@ impl TraceBuilder {
             confidence: None,
             is_conversation: true,
         }
+    }
+
+    /// Creates a trace of a program that writes code, which is of a conversation once something was said.
+    pub(crate) fn of_coding_agent(format: FormatName, entry: &Entry) -> Self {
+        let mut builder = Self::new(format, entry);
+        builder.framework = Some(format.name().into());
+        builder.domain = "code";
+        builder.is_conversation = false;
+        builder
     }
 
     /// Returns whether nothing was found that belongs to a trace.
@@ -500,6 +511,7 @@ impl TraceBuilder {
         let objective = objective.unwrap_or_default();
         let id = format!("kp:trace:{}", self.uuid(&objective));
         let metadata = self.metadata(given, success.unwrap_or(DEFAULT_SUCCESS), known);
+        let summary = self.summary.map(|at| self.steps[at].content.clone());
         let steps = self.steps.into_iter().enumerate();
         let steps: Vec<Value> = steps.map(|(at, step)| step.into_value(at)).collect();
         let trace = object([
@@ -512,7 +524,7 @@ impl TraceBuilder {
             (
                 "outcome",
                 object([
-                    ("result_summary", self.summary.into()),
+                    ("result_summary", summary.unwrap_or_default().into()),
                     ("confidence", confidence.unwrap_or(DEFAULT_CONFIDENCE).into()),
                 ]),
             ),
@@ -535,7 +547,7 @@ impl TraceBuilder {
                 .map(|(name, times)| (name, (times as f64).into()));
             imported.insert("left_out", counts.collect::<Object>());
         }
-        let mut metadata = Object::new();
+        let mut metadata = Object::with_capacity(9);
         let created_at = self.created_at.take().unwrap_or_else(date::now);
         metadata.insert("created_at", created_at);
         for (name, value) in [
@@ -559,8 +571,12 @@ impl TraceBuilder {
     /// for the trace, or else of its contents.
     fn uuid(&self, objective: &Text) -> String {
         let mut hash = Sha256::new();
+        let mut length = String::new();
         let mut add = |part: &Text| {
-            hash.update(format!("{}:", part.len_units()));
+            length.clear();
+            // Writing to a string does not fail.
+            let _ = write!(length, "{}:", part.len_units());
+            hash.update(&length);
             hash.update(part.to_string_lossy().as_bytes());
         };
         add(&self.format.name().into());
@@ -571,7 +587,11 @@ impl TraceBuilder {
             self.steps.iter().for_each(|step| add(&step.content));
         }
         let hash = hash.finalize();
-        let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let first = hash.iter().take(16);
+        let hex = format!(
+            "{:032x}",
+            first.fold(0_u128, |number, &byte| number << 8 | u128::from(byte))
+        );
         // Version 8 of RFC 9562: made in a way of our own.
         let variant = char::from(b"89ab"[usize::from(hash[8] >> 4 & 3)]);
         let (time, node) = (&hex[..8], &hex[20..]);
@@ -632,8 +652,7 @@ impl Sink for TraceBuilder {
     fn message(&mut self, text: Text) {
         // Most messages that call tools have no text, which is not worth counting.
         if !is_blank(&text) {
-            self.summary = text.clone();
-            self.add(Kind::Thought, text, None);
+            self.summary = Some(self.add(Kind::Thought, text, None));
         }
     }
 
@@ -685,7 +704,7 @@ impl Sink for TraceBuilder {
 
 impl Step {
     fn into_value(self, at: usize) -> Value {
-        let mut step = Object::new();
+        let mut step = Object::with_capacity(if self.call.is_some() { 6 } else { 3 });
         #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
         step.insert("step_id", at as f64);
         step.insert("type", self.kind.name());

@@ -95,18 +95,6 @@ pub fn is_message(value: &Value) -> bool {
 
 /// Adds a message, whichever kind it is of.
 ///
-/// | found                                                              | taken for              |
-/// | ------------------------------------------------------------------ | ---------------------- |
-/// | `role` `system` or `developer`                                     | a system prompt        |
-/// | `role` `user`, text parts                                          | a user's turn          |
-/// | `role` `assistant` or `model`, text parts, `refusal`               | a message of the agent |
-/// | `reasoning_content`, `reasoning`, `thinking` parts                 | reasoning              |
-/// | `tool_calls`, `function_call`, `tool_use` parts                    | calls                  |
-/// | `role` `tool` or `function`, `tool_result` parts                   | results                |
-/// | items `function_call`, `custom_tool_call`, `…_call`                | calls                  |
-/// | items `…_call_output`; `output` of an `mcp_call`                   | results                |
-/// | `is_error`, `status` `failed` or `error`, `error` of an `mcp_call` | that the call failed   |
-///
 /// # Errors
 /// If it is no message.
 pub fn add_message<S: Sink>(sink: &mut S, value: &Value) -> Result<(), Wrong> {

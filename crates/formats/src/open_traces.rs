@@ -17,6 +17,19 @@ pub struct Limits {
     pub trace_bytes: u64,
 }
 
+impl Limits {
+    /// Refuses a record with which a trace would hold this many bytes of the input.
+    fn check(&self, bytes: u64) -> Result<(), Wrong> {
+        if bytes <= self.trace_bytes {
+            return Ok(());
+        }
+        let megabytes = self.trace_bytes / 1024 / 1024;
+        Err(Wrong::new(format!(
+            "its trace would be longer than {megabytes} MB, and goes on without it"
+        )))
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -68,21 +81,14 @@ impl<T> OpenTraces<T> {
     /// # Errors
     /// If the trace is finished, or becomes too long; its earlier contents stay.
     pub fn add(&mut self, key: &Text, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
-        let Limits {
-            open, trace_bytes, ..
-        } = self.limits;
         let bytes = self.open.get(key).map(|trace| trace.bytes);
         if bytes.is_none() && self.finished.contains(key) {
             return Err(Wrong::new(format!(
-                "it comes too late for its trace, which was finished because {open} others were open, or 256 MB of them"
+                "it comes too late for its trace, which was finished because {} others were open, or 256 MB of them",
+                self.limits.open
             )));
         }
-        if bytes.unwrap_or(0) + size > trace_bytes {
-            let megabytes = trace_bytes / 1024 / 1024;
-            return Err(Wrong::new(format!(
-                "its trace would be longer than {megabytes} MB, and goes on without it"
-            )));
-        }
+        self.limits.check(bytes.unwrap_or(0) + size)?;
         self.clock += 1;
         self.bytes += size;
         let now = self.clock;
@@ -140,24 +146,14 @@ impl<T> OpenTraces<T> {
     }
 }
 
-/// The trace that an input has open, for formats whose records do not name their trace.
-pub struct CurrentTrace<T> {
-    open: OpenTraces<T>,
-    count: u64,
-}
+/// The trace that an input has open, for formats whose records do not name their trace, and the bytes of the input that it holds.
+pub struct CurrentTrace<T>(Option<(T, u64)>);
 
 impl<T> CurrentTrace<T> {
     /// No trace has begun.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            open: OpenTraces::new(Limits::default()),
-            count: 0,
-        }
-    }
-
-    fn key(&self) -> Text {
-        self.count.to_string().into()
+        Self(None)
     }
 
     /// Returns the trace that a record of `size` bytes belongs to, made if it is the first.
@@ -165,14 +161,15 @@ impl<T> CurrentTrace<T> {
     /// # Errors
     /// If the trace becomes too long; its earlier contents stay.
     pub fn add(&mut self, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
-        let key = self.key();
-        self.open.add(&key, size, make)
+        let bytes = self.0.as_ref().map_or(0, |(_, bytes)| *bytes) + size;
+        Limits::default().check(bytes)?;
+        let (trace, held) = self.0.get_or_insert_with(|| (make(), 0));
+        *held = bytes;
+        Ok(trace)
     }
 
     /// Ends the trace, if one has begun. The next record begins another one.
     pub fn take(&mut self) -> Option<T> {
-        let trace = self.open.take(&self.key());
-        self.count += 1;
-        trace
+        self.0.take().map(|(trace, _)| trace)
     }
 }

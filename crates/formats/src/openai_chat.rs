@@ -1,22 +1,5 @@
 //! Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
 //! Bedrock's Converse, Gemini, and the AI SDK of Vercel. `messages` has how a message or an item becomes steps.
-//!
-//! | record                                                                     | trace                                            |
-//! | -------------------------------------------------------------------------- | ------------------------------------------------ |
-//! | `messages`, `contents` of Gemini, or `traj`                                | its messages; a trace each                       |
-//! | `choices[0].message`, in the record or in its `response`                   | the last message                                 |
-//! | `output.message` of Converse, `candidates[0].content` of Gemini            | the last message, in the same places             |
-//! | `input` and `output` of Responses                                          | its items; a string as `input` is a user's turn  |
-//! | `content` of a reply of Anthropic, with `type` `message`                   | the last message                                 |
-//! | `body`, `request`: requests of batches and of logs                         | as if what is in it were in the record           |
-//! | `input.inputBodyJson`, `output.outputBodyJson` of Bedrock's invocation log | the same                                         |
-//! | an array of messages; a whole input that is one                            | a trace                                          |
-//! | messages that stand alone, one a line                                      | a trace, of all of them                          |
-//! | `system`, `instructions`, messages of `system`, `developer`                | none; counted                                    |
-//! | `reward`, `success`, `confidence`                                          | success and confidence                           |
-//! | `id`, `custom_id`, `task_id`, `conversation_id`, `session_id`              | makes `id`; kept in `metadata.imported`          |
-//! | `created`, `created_at`, `timestamp`, `model`                              | `metadata.created_at`, `metadata.imported.model` |
-//! | `metadata`                                                                 | `metadata.imported.metadata`                     |
 
 use std::borrow::Cow;
 

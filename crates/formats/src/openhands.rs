@@ -1,22 +1,5 @@
 //! Runs of OpenHands: the events of its server (version 0) and of its SDK (version 1), in an array or one after the other, and the
 //! `output.jsonl` of its evaluations. `openhands/events/serialization` and `openhands-sdk/openhands/sdk/event` have their types.
-//!
-//! | events                                                                | trace                                                          |
-//! | --------------------------------------------------------------------- | -------------------------------------------------------------- |
-//! | of an array, or up to one with a lower `id` or a `SystemPromptEvent`  | a trace                                                        |
-//! | `history` of a record with an `instance_id`, or `trajectory`          | a trace                                                        |
-//! | `message` of the user or the agent, `MessageEvent`                    | a turn of the user, a message                                  |
-//! | `thought`; `reasoning_content`, `thinking_blocks`                     | a message; reasoning                                           |
-//! | `think`, `ThinkAction`                                                | reasoning; what answers it is counted                          |
-//! | `finish`, `FinishAction`                                              | a message; what answers it is counted                          |
-//! | any other action of a tool, `ActionEvent`                             | a call                                                         |
-//! | the observation with its `cause`, `ObservationEvent`                  | its result                                                     |
-//! | an exit code, `success`, `is_error`, `error`, `AgentErrorEvent`       | whether the call failed; not where a command still runs        |
-//! | `user_rejected`, `UserRejectObservation`                              | `observation`: the tool did not fail                           |
-//! | changes of state, recalls, condensations, and so on                   | none; counted                                                  |
-//! | `test_result.report.resolved`; `task_completed`; `error` of a record  | success                                                        |
-//! | `instance_id`, the model, `test_result` without the patch             | `metadata.imported`                                            |
-//! |                                                                       | `metadata.framework` is `openhands`, `task_domain` is `code`   |
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -155,12 +138,8 @@ impl FormatReader for Reader {
 }
 
 fn begin(entry: &Entry, first: &Object) -> TraceBuilder {
-    let mut builder = TraceBuilder::new(FormatName::Openhands, entry);
+    let mut builder = TraceBuilder::of_coding_agent(FormatName::Openhands, entry);
     builder.ids = string_of(first.get("id")).into_iter().cloned().collect();
-    builder.framework = Some("openhands".into());
-    builder.domain = "code";
-    // Until something was said.
-    builder.is_conversation = false;
     builder
 }
 

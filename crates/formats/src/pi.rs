@@ -1,19 +1,6 @@
 //! Sessions of Pi, an entry a line (the files in `~/.pi/agent/sessions/`), and of other programs in the Session Trace Simple
 //! Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them.
-//!
-//! | entry                                                     | trace                                                          |
-//! | --------------------------------------------------------- | -------------------------------------------------------------- |
-//! | `session`, and all entries up to the next one             | a trace                                                        |
-//! | entries that do not lead to the last one in the tree      | none; counted: the user has left their branch                  |
-//! | `message` with `role` `user` or `assistant`               | a turn of the user; a message, reasoning, calls                |
-//! | `role` `toolResult`, by `isError` failed or not; `tool`   | a result                                                       |
-//! | a result of a call that the user has stopped              | `observation`: the tool did not fail                           |
-//! | `role` `bashExecution`; `custom`, `custom_message`        | `observation`: the user's command, the message of an extension |
-//! | `compaction`, `branch_summary`                            | none; counted: they repeat what was                            |
-//! | `role` `system`, any other `type`                         | none; counted                                                  |
-//! | `timestamp`, `cwd`, `model`, `name`, the session's `id`   | `metadata.created_at`, `metadata.imported`                     |
-//! | `harness`; `pi` without it                                | `metadata.framework`; of Pi, `task_domain` is `code`           |
 
 use std::collections::HashMap;
 
@@ -24,6 +11,7 @@ use crate::{
     mapping::{Outcome, Sink, TraceBuilder, fields_of},
     messages::add_message,
     open_traces::CurrentTrace,
+    parts::call_of,
     values::{joined, number_of, object_of, str_of, string_of, truth_of},
 };
 
@@ -149,13 +137,8 @@ impl FormatReader for Reader {
 }
 
 fn begin(entry: &Entry) -> Session {
-    let mut builder = TraceBuilder::new(FormatName::Pi, entry);
-    builder.framework = Some("pi".into());
-    builder.domain = "code";
-    // Until something was said.
-    builder.is_conversation = false;
     Session {
-        builder,
+        builder: TraceBuilder::of_coding_agent(FormatName::Pi, entry),
         entries: Vec::new(),
         places: HashMap::new(),
         parents: Vec::new(),
@@ -274,16 +257,10 @@ fn translated(content: &Value) -> Value {
         return content.clone();
     };
     let parts = parts.iter().map(|part| {
-        let get = |name| part.get(name).cloned().unwrap_or_default();
         if str_of(part.get("type")) != Some("toolCall") {
             return part.clone();
         }
-        object([
-            ("type", "tool_use".into()),
-            ("id", get("id")),
-            ("name", get("name")),
-            ("input", get("arguments")),
-        ])
+        call_of(part.get("id"), part.get("name"), part.get("arguments"))
     });
     parts.collect::<Vec<_>>().into()
 }

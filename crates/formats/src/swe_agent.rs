@@ -1,19 +1,5 @@
 //! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent:
 //! <https://swe-agent.com/latest/usage/trajectories/>
-//!
-//! | file                                                            | trace                                                        |
-//! | --------------------------------------------------------------- | ------------------------------------------------------------ |
-//! | first user message of `history` that is no demonstration        | `task.objective`                                             |
-//! | `thought` of each of `trajectory`; `response` without one       | `thought`                                                    |
-//! | `action`                                                        | `tool_call`; its first word is the tool, `input.command` all |
-//! | `observation`                                                   | `observation` or `error_recovery`, by its text               |
-//! | `history`, where there is no `trajectory`, as in demonstrations | `thought`, `action` and the message after it, as above       |
-//! | `execution_time`, in seconds                                    | `latency_ms` of the call                                     |
-//! | `messages` of mini-SWE-agent                                    | as in `openai-chat`; a command in a code block is a call     |
-//! | `extra.returncode`, `extra.exception_info` of its results       | whether the command failed                                   |
-//! | `info.exit_status`                                              | success: it is `submitted`, and nothing more                 |
-//! | `info` without the `submission`, `environment`                  | `metadata.imported`; the patch is only counted               |
-//! |                                                                 | `metadata.task_domain` is `code`                             |
 
 use std::sync::LazyLock;
 

@@ -9,6 +9,7 @@ use crate::{
     Wrong,
     messages::is_message,
     openai_chat,
+    parts::some_object,
     values::{is_given, is_truthy, list_of, object_of, or, spelled, str_of},
 };
 
@@ -294,9 +295,9 @@ fn message_of(member: &Attributes) -> Value {
         let kind = part.first_given(&["message_content.type"]);
         let kind = kind.cloned().unwrap_or_else(|| "text".into());
         if str_of(Some(&kind)) != Some("tool_use") {
-            parts.push(with_given([
-                ("type", Some(&kind)),
-                ("text", part.get("message_content.text")),
+            parts.push(some_object([
+                ("type", Some(kind)),
+                ("text", part.get("message_content.text").cloned()),
             ]));
         } else if !ids.contains(&id_of(&part)) {
             // OpenInference has a call of Anthropic's API in both places.
@@ -317,30 +318,22 @@ fn message_of(member: &Attributes) -> Value {
         .cloned()
         .unwrap_or_else(|| "assistant".into());
     let calls = (!calls.is_empty()).then_some(Value::Array(calls));
-    with_given([
-        ("role", Some(&role)),
-        ("content", Some(&content)),
-        ("tool_calls", calls.as_ref()),
-        ("tool_call_id", fields.get("tool_call_id")),
+    some_object([
+        ("role", Some(role)),
+        ("content", Some(content)),
+        ("tool_calls", calls),
+        ("tool_call_id", fields.get("tool_call_id").cloned()),
     ])
 }
 
 /// Returns a call of the flattened kinds as one of a chat.
 fn call_of(call: &Attributes) -> Value {
-    let first = |name| call.first_given(name);
-    with_given([
+    let first = |names| call.first_given(names).cloned();
+    some_object([
         ("id", first(&["tool_call.id", "id"])),
         ("name", first(&["tool_call.function.name", "name"])),
         ("arguments", first(&["tool_call.function.arguments", "arguments"])),
     ])
-}
-
-/// Returns an object of the fields that are there.
-fn with_given<const FIELDS: usize>(fields: [(&str, Option<&Value>); FIELDS]) -> Value {
-    let given = fields
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.into(), value?.clone())));
-    Value::Object(given.collect())
 }
 
 /// Returns the role of an event that was a message, before messages were attributes.
