@@ -13,7 +13,7 @@ import {
 } from '@observablehq/plot';
 
 import { element, finding, foreign, more, section, table } from './dom.mjs';
-import { chart, drawn } from './figure.mjs';
+import { chart, drawn, figureWithSlider, LEFT, RIGHT } from './figure.mjs';
 import { count, cut, decimal, integer, percent, place, short } from './format.mjs';
 
 /** @typedef {import('./data.js').Report} Report */
@@ -21,9 +21,6 @@ import { count, cut, decimal, integer, percent, place, short } from './format.mj
 /** @typedef {import('./data.js').ChosenSet} ChosenSet */
 
 /** @typedef {import('./data.js').ChosenTrace} ChosenTrace */
-
-const LEFT = 48;
-const RIGHT = 16;
 
 /** How many chosen traces are listed before the reader asks for more, and how many rows the table of the curve has. */
 const SHOWN = 10;
@@ -290,22 +287,7 @@ export function chosenSection(report) {
   return section(
     'The chosen set',
     finding(findingOf(report.count, set)),
-    element(
-      'figure',
-      {},
-      figures[0].frame,
-      element(
-        'div',
-        { class: 'threshold', style: `--axis-left: ${LEFT}px; --axis-right: ${RIGHT}px` },
-        input,
-        element(
-          'label',
-          { for: 'set-size', style: `margin-left: ${LEFT}px` },
-          'Move to see what another number covers',
-        ),
-      ),
-      element('figcaption', {}, verdict),
-    ),
+    figureWithSlider(figures[0].frame, input, 'Move to see what another number covers', verdict),
     more(
       'The curve as a table',
       table(

@@ -4,6 +4,10 @@ import { element } from './dom.mjs';
 
 /** @typedef {import('@observablehq/plot').PlotOptions} PlotOptions */
 
+/** The margins of a chart with a slider below it, in pixels: the slider is as wide as the axis. */
+export const LEFT = 48;
+export const RIGHT = 16;
+
 /**
  * An element whose contents `draw` makes for its width in pixels: once it has one, and again when that changes.
  *
@@ -46,3 +50,25 @@ export function chart(label, options) {
   for (const group of made.querySelectorAll('g[aria-label]')) group.setAttribute('role', 'group');
   return made;
 }
+
+/**
+ * Returns a figure with a slider below its chart.
+ *
+ * @param {HTMLElement} frame
+ * @param {HTMLInputElement} input
+ * @param {string} label
+ * @param {HTMLElement} verdict
+ */
+export const figureWithSlider = (frame, input, label, verdict) =>
+  element(
+    'figure',
+    {},
+    frame,
+    element(
+      'div',
+      { class: 'threshold', style: `--axis-left: ${LEFT}px; --axis-right: ${RIGHT}px` },
+      input,
+      element('label', { for: input.id, style: `margin-left: ${LEFT}px` }, label),
+    ),
+    element('figcaption', {}, verdict),
+  );

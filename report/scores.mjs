@@ -1,15 +1,12 @@
 import { axisY, pointerX, rectY, ruleX, ruleY, text, tip } from '@observablehq/plot';
 
 import { element, finding, more, section, table } from './dom.mjs';
-import { chart, drawn } from './figure.mjs';
+import { chart, drawn, figureWithSlider, LEFT, RIGHT } from './figure.mjs';
 import { count, decimal, integer, percent, plain, short } from './format.mjs';
 
 /** @typedef {import('./data.js').Report} Report */
 
 /** @typedef {{ from: number, to: number, count: number }} Bar */
-
-const LEFT = 48;
-const RIGHT = 16;
 
 /**
  * Returns the width of a bar in hundredths: the fewer the traces, the wider.
@@ -198,22 +195,7 @@ export function scoresSection(report, threshold) {
   return section(
     'How the scores are spread',
     finding(findingOf(report.count, report.scores)),
-    element(
-      'figure',
-      {},
-      frame,
-      element(
-        'div',
-        { class: 'threshold', style: `--axis-left: ${LEFT}px; --axis-right: ${RIGHT}px` },
-        input,
-        element(
-          'label',
-          { for: 'threshold', style: `margin-left: ${LEFT}px` },
-          'Move the threshold to see what it keeps',
-        ),
-      ),
-      element('figcaption', {}, verdict),
-    ),
+    figureWithSlider(frame, input, 'Move the threshold to see what it keeps', verdict),
     more(
       'The scores as a table',
       table(

@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, fmt::Write, ops::ControlFlow};
 
 use knowledgepulse_formats::map::Map;
-use knowledgepulse_json::Text;
 use knowledgepulse_score::{Scorer, weights::Profiles};
 
 use crate::{
@@ -65,10 +64,7 @@ pub(crate) fn dry_run(options: &Options, map: Option<Map>, messages: &Messages, 
                             input.bad += 1;
                             bad += 1;
                             if options.verbose || bad <= MOST_NAMED {
-                                let place = prepared.place(&input.source);
-                                let mut message = Text::from(format!("{place}: "));
-                                message.push_text(reason);
-                                messages.note(message);
+                                messages.note_at(&prepared.place(&input.source), reason);
                             }
                         }
                         Err(_) => input.without_conversation += 1,

@@ -14,6 +14,7 @@ use knowledgepulse_json::Text;
 use crate::{
     bar::Bar,
     printable::{counted, printable, rate},
+    scored::Place,
 };
 
 const BAR_WIDTH: usize = 24;
@@ -77,6 +78,13 @@ impl Messages {
         if !self.is_quiet() {
             self.line("", message);
         }
+    }
+
+    /// Writes what happened at a place of an input.
+    pub fn note_at(&self, place: &Place, reason: &Text) {
+        let mut message = Text::from(format!("{place}: "));
+        message.push_text(reason);
+        self.note(message);
     }
 
     /// Writes lines as they are.

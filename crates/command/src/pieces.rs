@@ -154,6 +154,11 @@ impl Prepared {
         self.content.as_ref().map(|unscored| unscored.about.format)
     }
 
+    /// Returns the fingerprint of its trace, if the memory may know it.
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        self.content.as_ref().ok()?.fingerprint
+    }
+
     /// Returns where it is in an input.
     pub(crate) fn place(&self, source: &str) -> Place {
         Place {
@@ -363,58 +368,32 @@ impl<'h> Pipeline<'h> {
 
     /// Prepares the records of a batch before their turns, on all cores.
     pub(crate) fn prepare(&self, items: Vec<Item>) -> Vec<Prepared> {
-        let Self {
-            scorer,
-            known,
-            known_traces,
-            clean,
-            is_written,
-            ..
-        } = self;
         let preparation = Preparation {
-            scorer,
-            known: known.as_ref(),
-            skips_known: *known_traces == KnownTraces::Skip,
-            clean: *clean,
+            scorer: &self.scorer,
+            known: self.known.as_ref(),
+            skips_known: self.known_traces == KnownTraces::Skip,
+            clean: self.clean,
             is_recorded: self.store.is_some() || self.reads_again,
-            is_written: *is_written,
+            is_written: self.is_written,
         };
         preparation.prepare_all(items)
     }
 
     /// Begins a record. If it repeats one that is in flight, it must wait for that: then the record comes back.
     pub(crate) fn begin(&mut self, place: Place, prepared: Prepared) -> Option<(Place, Prepared)> {
-        let Prepared {
-            size,
-            line,
-            index,
-            content,
-        } = prepared;
+        let known = self.known.as_ref().zip(prepared.fingerprint());
+        let earlier = match known.map(|(known, fingerprint)| known.find(fingerprint)) {
+            Some(Lookup::Waiting) => return Some((place, prepared)),
+            Some(Lookup::Scored(novelty)) => Some(novelty),
+            Some(Lookup::New) | None => None,
+        };
+        let Prepared { size, content, .. } = prepared;
         let unscored = match content {
+            Ok(_) if earlier.is_some() && self.known_traces == KnownTraces::Skip => {
+                return self.push(size, place, Work::Known);
+            }
             Ok(unscored) => unscored,
             Err(work) => return self.push(size, place, work),
-        };
-        let earlier = match (&self.known, unscored.fingerprint) {
-            (Some(known), Some(fingerprint)) => match known.find(fingerprint) {
-                Lookup::Waiting => {
-                    let content = Ok(unscored);
-                    return Some((
-                        place,
-                        Prepared {
-                            size,
-                            line,
-                            index,
-                            content,
-                        },
-                    ));
-                }
-                Lookup::Scored(_) if self.known_traces == KnownTraces::Skip => {
-                    return self.push(size, place, Work::Known);
-                }
-                Lookup::Scored(novelty) => Some(novelty),
-                Lookup::New => None,
-            },
-            _ => None,
         };
         let Unscored {
             fingerprint,

@@ -5,27 +5,13 @@
 
 use std::time::Instant;
 
-use knowledgepulse_index::{
-    method::Method,
-    traces::{TraceEntry, TraceMemory},
-    vectors::Options,
-};
-use knowledgepulse_trace::words::Words;
+use knowledgepulse_index::{method::Method, traces::TraceMemory, vectors::Options};
 
 mod random;
 use random::{Random, words};
 
 /// How many neighbours are found.
 const COUNT: usize = 32;
-
-fn entry(words: &Words) -> TraceEntry<'_> {
-    TraceEntry {
-        words,
-        vector: None,
-        label: None,
-        model: None,
-    }
-}
 
 fn main() {
     let mut sizes: Vec<usize> = std::env::args().filter_map(|size| size.parse().ok()).collect();
@@ -49,7 +35,7 @@ fn main() {
         let now = Instant::now();
         let mut joined = memory();
         for words in &traces {
-            joined.add(entry(words), now).expect("room");
+            joined.add(words.into(), now).expect("room");
         }
         let added = now.elapsed();
         let start = Instant::now();
@@ -65,7 +51,7 @@ fn main() {
         let start = Instant::now();
         let mut scored = memory();
         for words in &traces {
-            scored.compare_and_add(entry(words), now).expect("room");
+            scored.compare_and_add(words.into(), now).expect("room");
         }
         println!("{size} traces: scored in {:.1} s", start.elapsed().as_secs_f64());
     }

@@ -5,28 +5,14 @@
 
 use std::{fs, time::Instant};
 
-use knowledgepulse_index::{
-    method::Method,
-    traces::{TraceEntry, TraceMemory},
-    vectors::Options as Bounds,
-};
+use knowledgepulse_index::{method::Method, traces::TraceMemory, vectors::Options as Bounds};
 use knowledgepulse_score::select::{Candidates, Count, Offered, Options, Outcome, Sample, select};
-use knowledgepulse_trace::words::Words;
 
 #[path = "../../index/benches/random/mod.rs"]
 mod random;
 use random::{Random, words};
 
 const CHOSEN: usize = 1000;
-
-fn entry(words: &Words) -> TraceEntry<'_> {
-    TraceEntry {
-        words,
-        vector: None,
-        label: None,
-        model: None,
-    }
-}
 
 /// The same traces each time: ten runs of each task, of which four in ten succeeded.
 fn traces(count: usize) -> impl Iterator<Item = Offered> {
@@ -74,7 +60,7 @@ fn main() {
         };
         let mut memory = TraceMemory::new(Method::Lexical, bounds);
         for trace in traces(count) {
-            memory.add(entry(&trace.words), start).expect("room");
+            memory.add((&trace.words).into(), start).expect("room");
         }
         let added = seconds();
         let rows = number(2).unwrap_or(1000);
@@ -112,7 +98,9 @@ fn main() {
     } else {
         let mut candidates = Candidates::new(Method::Lexical, 0);
         for trace in traces(count) {
-            candidates.add(entry(&trace.words), trace.outcome).expect("room");
+            candidates
+                .add((&trace.words).into(), trace.outcome)
+                .expect("room");
         }
         let added = seconds();
         let options = Options {

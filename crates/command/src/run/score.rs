@@ -178,7 +178,7 @@ impl Run<'_> {
             Work::WithoutConversation(reason) => {
                 self.summary.without_conversation += 1;
                 if self.options.verbose {
-                    self.note(&place, &self.cleaned(&reason));
+                    self.messages.note_at(&place, &self.cleaned(&reason));
                 }
             }
             Work::Scoring(scoring) => self.settle_scoring(place, *scoring, pipeline)?,
@@ -256,7 +256,7 @@ impl Run<'_> {
         self.summary.bad += 1;
         let bad = self.summary.bad;
         if self.options.verbose || bad <= MOST_NAMED {
-            self.note(place, &reason);
+            self.messages.note_at(place, &reason);
         } else if bad == MOST_NAMED + 1 {
             self.messages
                 .note("further bad lines are only counted; --verbose names them all");
@@ -264,12 +264,6 @@ impl Run<'_> {
         if let Some(report) = &mut self.report {
             report.add_error(place, &reason);
         }
-    }
-
-    fn note(&self, place: &Place, reason: &Text) {
-        let mut message = Text::from(format!("{place}: "));
-        message.push_text(reason);
-        self.messages.note(message);
     }
 
     /// Returns a reason as it may be shown: it may name properties.

@@ -24,17 +24,6 @@ pub type Pair = [__m256; 2];
 /// Sixteen integers.
 pub type IntegerPair = [__m256i; 2];
 
-macro_rules! operations {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
-        #[inline(always)]
-        fn $name(self, $($argument: $type),*) -> $result {
-            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and loads and stores are
-            // of whole arrays behind references, at any alignment.
-            unsafe { $call }
-        }
-    )*};
-}
-
 /// Eight numbers at a time, each pair of registers.
 macro_rules! halves {
     ($($name:ident($($argument:ident),*): $type:ty => $result:ty = $intrinsic:ident;)*) => {
@@ -142,26 +131,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 }
 
-impl Avx2<true> {
-    /// Runs `work`, compiled for these instructions.
-    pub fn run<W: Work>(self, work: W) {
-        #[target_feature(enable = "avx2,fma,avxvnni")]
-        fn compiled<W: Work>(lanes: Avx2<true>, work: W) {
-            work.run(lanes);
-        }
-        // SAFETY: `self` exists only where the processor has the instructions: see `detect`.
-        unsafe { compiled(self, work) }
-    }
-}
-
-impl Avx2<false> {
-    /// Runs `work`, compiled for these instructions.
-    pub fn run<W: Work>(self, work: W) {
-        #[target_feature(enable = "avx2,fma")]
-        fn compiled<W: Work>(lanes: Avx2<false>, work: W) {
-            work.run(lanes);
-        }
-        // SAFETY: `self` exists only where the processor has the instructions: see `detect`.
-        unsafe { compiled(self, work) }
-    }
+compiled_for! {
+    Avx2<true>, "avx2,fma,avxvnni";
+    Avx2<false>, "avx2,fma";
 }

@@ -24,17 +24,6 @@ impl<const VNNI: bool> Avx512<VNNI> {
     }
 }
 
-macro_rules! operations {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
-        #[inline(always)]
-        fn $name(self, $($argument: $type),*) -> $result {
-            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and loads and stores are
-            // of whole arrays behind references, at any alignment.
-            unsafe { $call }
-        }
-    )*};
-}
-
 impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     type F = __m512;
     type I = __m512i;
@@ -99,26 +88,7 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 }
 
-impl Avx512<true> {
-    /// Runs `work`, compiled for these instructions.
-    pub fn run<W: Work>(self, work: W) {
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512vnni")]
-        fn compiled<W: Work>(lanes: Avx512<true>, work: W) {
-            work.run(lanes);
-        }
-        // SAFETY: `self` exists only where the processor has the instructions: see `detect`.
-        unsafe { compiled(self, work) }
-    }
-}
-
-impl Avx512<false> {
-    /// Runs `work`, compiled for these instructions.
-    pub fn run<W: Work>(self, work: W) {
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-        fn compiled<W: Work>(lanes: Avx512<false>, work: W) {
-            work.run(lanes);
-        }
-        // SAFETY: `self` exists only where the processor has the instructions: see `detect`.
-        unsafe { compiled(self, work) }
-    }
+compiled_for! {
+    Avx512<true>, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512vnni";
+    Avx512<false>, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma";
 }

@@ -1,6 +1,37 @@
 //! The operations of the forward pass, compiled for each instruction set: the algorithms are written once, over [`lanes`],
 //! and the leaves (`avx512`, `avx2`, `neon`, `simd128`, `portable`) only define how sixteen lanes are added and multiplied.
 
+/// The methods of [`lanes::Lanes`] that are an intrinsic or a few of them.
+#[allow(unused_macros)]
+macro_rules! operations {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
+        #[inline(always)]
+        fn $name(self, $($argument: $type),*) -> $result {
+            // SAFETY: `self` exists only where the processor has the instructions (see `detect`; WebAssembly's are in the
+            // module or it is not loaded), and loads and stores are of whole arrays behind references, at any alignment.
+            unsafe { $call }
+        }
+    )*};
+}
+
+/// The method `run` of a processor, which runs [`Work`] as it was compiled for the processor's instructions.
+#[allow(unused_macros)]
+macro_rules! compiled_for {
+    ($($lanes:ty, $features:literal;)*) => {$(
+        impl $lanes {
+            /// Runs `work`, compiled for these instructions.
+            pub fn run<W: Work>(self, work: W) {
+                #[target_feature(enable = $features)]
+                fn compiled<W: Work>(lanes: $lanes, work: W) {
+                    work.run(lanes);
+                }
+                // SAFETY: `self` exists only where the processor has the instructions: see `detect`.
+                unsafe { compiled(self, work) }
+            }
+        }
+    )*};
+}
+
 pub mod attention;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx2;
@@ -158,13 +189,13 @@ pub(crate) enum Isa {
     Portable(Portable),
 }
 
-/// Something to compute with the instructions of a isa. `run` must be `inline(always)`, as all that it calls.
+/// Something to compute with an instruction set. `run` must be `inline(always)`, as all that it calls.
 pub(crate) trait Work {
     fn run<L: Lanes>(self, lanes: L);
 }
 
 impl Isa {
-    /// Runs `work` as it was compiled for this isa.
+    /// Runs `work` as it was compiled for this instruction set.
     pub fn run(self, work: impl Work) {
         match self {
             #[cfg(all(target_arch = "x86_64", not(miri)))]

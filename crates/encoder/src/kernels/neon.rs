@@ -65,17 +65,6 @@ macro_rules! by_element {
     }};
 }
 
-macro_rules! operations {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
-        #[inline(always)]
-        fn $name(self, $($argument: $type),*) -> $result {
-            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and loads and stores are
-            // of whole arrays behind references, at any alignment.
-            unsafe { $call }
-        }
-    )*};
-}
-
 /// Four numbers at a time, each a register.
 macro_rules! quarters {
     ($($name:ident($($argument:ident),*): $type:ty => $result:ty = $value:expr;)*) => {
@@ -182,26 +171,7 @@ fn narrow([a, b, c, d]: IntegerQuad) -> [int16x8_t; 2] {
     [half(a, b), half(c, d)]
 }
 
-impl Neon<true> {
-    /// Runs `work`, compiled for these instructions.
-    pub fn run<W: Work>(self, work: W) {
-        #[target_feature(enable = "neon,dotprod")]
-        fn compiled<W: Work>(lanes: Neon<true>, work: W) {
-            work.run(lanes);
-        }
-        // SAFETY: `self` exists only where the processor has the instructions: see `detect`.
-        unsafe { compiled(self, work) }
-    }
-}
-
-impl Neon<false> {
-    /// Runs `work`, compiled for these instructions.
-    pub fn run<W: Work>(self, work: W) {
-        #[target_feature(enable = "neon")]
-        fn compiled<W: Work>(lanes: Neon<false>, work: W) {
-            work.run(lanes);
-        }
-        // SAFETY: `self` exists only where the processor has the instructions: see `detect`.
-        unsafe { compiled(self, work) }
-    }
+compiled_for! {
+    Neon<true>, "neon,dotprod";
+    Neon<false>, "neon";
 }

@@ -15,16 +15,6 @@ pub type Quad = [v128; 4];
 /// The registers of a vector, each of four lanes.
 const PARTS: [usize; 4] = [0, 1, 2, 3];
 
-macro_rules! operations {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
-        #[inline(always)]
-        fn $name(self, $($argument: $type),*) -> $result {
-            // SAFETY: loads and stores are of whole arrays behind references, at any alignment.
-            unsafe { $call }
-        }
-    )*};
-}
-
 /// Four numbers at a time, each a register.
 macro_rules! quarters {
     ($($name:ident($($argument:ident),*) = $value:expr;)*) => {$(

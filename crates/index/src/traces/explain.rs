@@ -65,32 +65,20 @@ mod tests {
     use knowledgepulse_trace::{Trace, fixtures::with_texts, words::Words};
 
     use super::*;
-    use crate::{
-        method::Method,
-        traces::{TraceEntry, TraceMemory},
-        vectors::Options,
-    };
+    use crate::{method::Method, traces::TraceMemory, vectors::Options};
     use std::time::Instant;
 
     fn explained(remembered: &[&str], trace: &Trace) -> (f64, f64, ExplainedWords) {
         let now = Instant::now();
         let mut memory = TraceMemory::new(Method::Lexical, Options::default());
-        fn entry(words: &Words) -> TraceEntry<'_> {
-            TraceEntry {
-                words,
-                vector: None,
-                label: None,
-                model: None,
-            }
-        }
         for text in remembered {
             memory
-                .add(entry(&Words::of(&with_texts(text, &[]))), now)
+                .add((&Words::of(&with_texts(text, &[]))).into(), now)
                 .unwrap();
         }
         let words = Words::of(trace);
         let (nearest, shares) = memory
-            .compare_and_explain(entry(&words), true, true, now)
+            .compare_and_explain((&words).into(), true, true, now)
             .unwrap();
         let similarity = nearest.unwrap().similarity;
         // Leaves out the trace that this call has added.

@@ -54,6 +54,18 @@ pub struct TraceEntry<'e> {
     pub model: Option<&'e ModelIdentity>,
 }
 
+impl<'e> From<&'e Words> for TraceEntry<'e> {
+    /// A trace of which only its words are known.
+    fn from(words: &'e Words) -> Self {
+        Self {
+            words,
+            vector: None,
+            label: None,
+            model: None,
+        }
+    }
+}
+
 impl TraceEntry<'_> {
     /// Returns the label of this trace with its novelty against the nearest trace.
     fn label_scored(&self, nearest: Option<&SimilarTrace>) -> Option<Label> {

@@ -129,7 +129,7 @@ impl Sample {
             candidates.add(
                 TraceEntry {
                     label,
-                    ..entry(words)
+                    ..words.into()
                 },
                 *outcome,
             )?;
@@ -476,15 +476,6 @@ impl Sieve {
     }
 }
 
-fn entry(words: &Words) -> TraceEntry<'_> {
-    TraceEntry {
-        words,
-        vector: None,
-        label: None,
-        model: None,
-    }
-}
-
 /// Returns q of a trace, and by how much it covers each trace of the sample, which the memory holds.
 #[allow(clippy::cast_precision_loss)] // At most NEAR.
 fn row_of(
@@ -495,7 +486,7 @@ fn row_of(
     mean: f64,
     sizes: &[f64],
 ) -> Result<(f64, Vec<(usize, f64)>)> {
-    let near = memory.nearest(entry(words), NEAR, Instant::now())?;
+    let near = memory.nearest(words.into(), NEAR, Instant::now())?;
     let near: Vec<_> = near
         .iter()
         .map(|near| (near.index, near.similarity.value()))
@@ -565,7 +556,7 @@ mod tests {
     fn rows(traces: &[Offered], sieve: &mut Sieve) -> Vec<Vec<f64>> {
         let row = |Offered { words, outcome, .. }: &Offered| {
             let near = sieve.memories[0]
-                .nearest(entry(words), NEAR, Instant::now())
+                .nearest(words.into(), NEAR, Instant::now())
                 .unwrap();
             let mut row = vec![0.0; sieve.weights.len()];
             for near in near {

@@ -23,18 +23,9 @@ fn words(text: &str) -> Words {
 fn candidates(traces: &[(&str, Outcome)]) -> Candidates {
     let mut candidates = Candidates::new(Method::Lexical, 384);
     for (text, outcome) in traces {
-        candidates.add(entry(&words(text)), *outcome).unwrap();
+        candidates.add((&words(text)).into(), *outcome).unwrap();
     }
     candidates
-}
-
-fn entry(words: &Words) -> TraceEntry<'_> {
-    TraceEntry {
-        words,
-        vector: None,
-        label: None,
-        model: None,
-    }
 }
 
 fn options(count: usize) -> Options {
@@ -115,12 +106,12 @@ proptest! {
         let mut memory = TraceMemory::new(Method::Lexical, Bounds { max_elements: 100, ..Bounds::default() });
         for (own, ..) in &traces[..known] {
             let words = words(&text(own));
-            memory.add(entry(&words), now).unwrap();
+            memory.add((&words).into(), now).unwrap();
         }
         let mut candidates = Candidates::beside(&mut memory);
         for (own, success, confidence) in &traces[known..] {
             let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
-            candidates.add(entry(&words(&text(own))), outcome).unwrap();
+            candidates.add((&words(&text(own))).into(), outcome).unwrap();
         }
         let neighbours = candidates.memory.join(known, NEIGHBOURS, 1, &|_| true).unwrap();
         let expected = naive(&neighbours, &candidates, count);
@@ -243,11 +234,11 @@ fn select_beside_what_is_known_takes_what_is_not() {
         },
     );
     memory
-        .add(entry(&words("book a flight to paris")), Instant::now())
+        .add((&words("book a flight to paris")).into(), Instant::now())
         .unwrap();
     let mut candidates = Candidates::beside(&mut memory);
     for text in ["book a flight to paris", "cancel my hotel room"] {
-        candidates.add(entry(&words(text)), SUCCESS).unwrap();
+        candidates.add((&words(text)).into(), SUCCESS).unwrap();
     }
     assert_eq!(candidates.get(1).unwrap().words, words("cancel my hotel room"));
     assert_eq!(candidates.get(2), None);
@@ -299,7 +290,7 @@ fn outlook_goes_on_where_the_set_ends() {
 fn select_beside_what_is_shared_elsewhere_takes_what_is_not() {
     let mut candidates = candidates(&[]);
     for (text, similarity) in [("book a flight to paris", 0.9), ("cancel my hotel room", 0.0)] {
-        candidates.add(entry(&words(text)), SUCCESS).unwrap();
+        candidates.add((&words(text)).into(), SUCCESS).unwrap();
         candidates.set_covered(similarity);
     }
     let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
