@@ -1,5 +1,7 @@
 //! Turns records of agents into traces, by the module of each format.
 
+use std::fmt;
+
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
@@ -137,42 +139,55 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 const MAX_KEYS: usize = 12;
 const KEY_LENGTH: usize = 40;
 
-/// Returns the problem of a record that no format recognises: the formats that were tried, and the keys of the record.
-#[must_use]
-pub fn of_no_format(value: &Value) -> String {
-    let formats: Vec<_> = FormatName::named().skip(1).map(FormatName::name).collect();
-    let found = match value {
-        Value::Object(object) => {
-            // Only names of fields are quoted: the message may be shared.
-            let is_name = |key: &str| {
-                key.len() <= KEY_LENGTH
-                    && key
-                        .bytes()
-                        .all(|byte| byte.is_ascii_alphanumeric() || b"_-.@$:/ ".contains(&byte))
-            };
-            let keys = object
-                .keys()
-                .map(|key| key.as_str().filter(|key| is_name(key)).unwrap_or("…"));
-            let mut keys: Vec<_> = keys.take(MAX_KEYS).collect();
-            if object.len() > MAX_KEYS {
-                keys.push("…");
-            }
-            format!(
-                "its keys are {}",
-                if keys.is_empty() {
-                    "none".into()
-                } else {
-                    keys.join(", ")
-                }
-            )
+/// The problem of a record that no format recognises. Its text names the formats that were tried and the keys of the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfNoFormat {
+    kind: &'static str,
+    /// Of an object, the first keys: one more than are named, if there are so many.
+    keys: Vec<Text>,
+}
+
+impl OfNoFormat {
+    /// Notes what the text of the problem is made of.
+    #[must_use]
+    pub fn new(value: &Value) -> Self {
+        let keys = value.as_object().into_iter().flat_map(Object::keys);
+        Self {
+            kind: value.kind(),
+            keys: keys.take(MAX_KEYS + 1).cloned().collect(),
         }
-        Value::Array(_) => "it is an array".into(),
-        value => format!("it is a {}", value.kind()),
-    };
-    format!(
-        "of no format that is known: tried {}; {found}; --map FILE, or the option `map`, says where things are in other formats",
-        formats.join(", ")
-    )
+    }
+}
+
+impl fmt::Display for OfNoFormat {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let formats: Vec<_> = FormatName::named().skip(1).map(FormatName::name).collect();
+        // Only names of fields are quoted: the message may be shared.
+        let is_name = |key: &&str| {
+            let mut bytes = key.bytes();
+            key.len() <= KEY_LENGTH
+                && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-.@$:/ ".contains(&byte))
+        };
+        let keys = self
+            .keys
+            .iter()
+            .map(|key| key.as_str().filter(is_name).unwrap_or("…"));
+        let mut keys: Vec<_> = keys.collect();
+        if let Some(more) = keys.get_mut(MAX_KEYS) {
+            *more = "…";
+        }
+        let found = match self.kind {
+            "object" if keys.is_empty() => "its keys are none".into(),
+            "object" => format!("its keys are {}", keys.join(", ")),
+            "array" => "it is an array".into(),
+            kind => format!("it is a {kind}"),
+        };
+        write!(
+            formatter,
+            "of no format that is known: tried {}; {found}; --map FILE, or the option `map`, says where things are in other formats",
+            formats.join(", ")
+        )
+    }
 }
 
 /// Reads one input, record by record.
