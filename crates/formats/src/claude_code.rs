@@ -7,9 +7,9 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder, fields_of},
+    mapping::{Sink, TextKind, TraceBuilder, fields_of},
     messages::add_message,
-    open_traces::{Limits, OpenTraces},
+    open_traces::OpenTraces,
     values::{joined, list_of, object_of, spelled, str_of, string_of},
 };
 
@@ -52,20 +52,11 @@ pub fn recognises(value: &Value) -> bool {
 }
 
 /// Reads the events of an input.
+#[derive(Default)]
 pub struct Reader {
     open: OpenTraces<TraceBuilder>,
     /// By the id of an event, the key of the trace that it is of.
     events: HashMap<Text, Text>,
-}
-
-impl Reader {
-    /// Reads one input.
-    pub fn new() -> Self {
-        Self {
-            open: OpenTraces::new(Limits::default()),
-            events: HashMap::new(),
-        }
-    }
 }
 
 impl FormatReader for Reader {
@@ -157,9 +148,7 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
         }
         builder.is_conversation = true;
         builder.leave_out("event result");
-        for name in ["num_turns", "total_cost_usd", "duration_ms", "subtype"] {
-            builder.keep(name, event.get(name));
-        }
+        builder.keep_all(event, &["num_turns", "total_cost_usd", "duration_ms", "subtype"]);
         return Ok(());
     }
     let is_user = kind == "user";
@@ -188,8 +177,7 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
             return Ok(());
         }
         if begins_with(content.as_ref(), &OF_SHELL) {
-            let text = builder.text_of(content.as_ref());
-            builder.event(text);
+            builder.say_content(TextKind::Event, content.as_ref());
             return Ok(());
         }
         if let Some(Value::Array(parts)) = &mut content {

@@ -6,7 +6,7 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Outcome, Sink, TraceBuilder, fields_of, text_of_part},
+    mapping::{Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     messages::{add_message, is_message},
     open_traces::CurrentTrace,
     values::{first_of, joined, list_of, number_of, object_of, str_of, string_of, truth_of},
@@ -82,6 +82,7 @@ pub fn recognises(value: &Value) -> bool {
 }
 
 /// Reads the rollouts of an input.
+#[derive(Default)]
 pub struct Reader {
     current: CurrentTrace<TraceBuilder>,
     session: Session,
@@ -113,16 +114,6 @@ impl Session {
             first: number_of(meta.get("subagent_history_start_ordinal")).unwrap_or_default(),
             is_bare,
             failed: HashMap::new(),
-        }
-    }
-}
-
-impl Reader {
-    /// Reads one input.
-    pub fn new() -> Self {
-        Self {
-            current: CurrentTrace::new(),
-            session: Session::default(),
         }
     }
 }
@@ -177,16 +168,15 @@ impl FormatReader for Reader {
 fn add_meta(builder: &mut TraceBuilder, meta: &Object, id: Option<&Text>) {
     builder.ids = id.into_iter().cloned().collect();
     builder.keep("session_id", id.cloned().map(Value::from).as_ref());
-    for name in [
+    let names = [
         "cwd",
         "originator",
         "cli_version",
         "git",
         "model_provider",
         "forked_from_id",
-    ] {
-        builder.keep(name, meta.get(name));
-    }
+    ];
+    builder.keep_all(meta, &names);
     if fields_of(meta, "source").contains("subagent") {
         builder.details.insert("is_subagent", true);
     }
@@ -236,7 +226,7 @@ fn request_of(builder: &mut TraceBuilder, content: Option<&Value>) -> Vec<Value>
             builder.leave_out("context of the program");
         } else if beginning.starts_with(OF_SHELL) {
             builder.is_conversation = true;
-            builder.event(beginning.into());
+            builder.say(TextKind::Event, beginning.into());
         } else if let Some((_, request)) = text.split_once(REQUEST) {
             own.push(object([
                 ("type", "input_text".into()),

@@ -7,10 +7,10 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of, text_of_part},
+    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     messages::add_message,
     open_traces::CurrentTrace,
-    values::{first_of, input_of, is_given, joined, list_of, object_of, or, str_of, string_of},
+    values::{first_of, is_given, joined, list_of, object_of, or, str_of, string_of},
 };
 
 /// How messages begin that the program writes in the user's name.
@@ -132,20 +132,13 @@ impl Session {
 }
 
 /// Reads the sessions of an input.
+#[derive(Default)]
 pub struct Reader {
     current: CurrentTrace<Session>,
     is_open: bool,
 }
 
 impl Reader {
-    /// Reads one input.
-    pub fn new() -> Self {
-        Self {
-            current: CurrentTrace::new(),
-            is_open: false,
-        }
-    }
-
     fn finish(&mut self, found: &mut Vec<Found>) {
         found.extend(self.current.take().map(Session::finish));
         self.is_open = false;
@@ -219,10 +212,9 @@ fn add_message_of(
             builder.is_conversation = true;
             for thought in list_of(message.get("thoughts")) {
                 let parts = ["subject", "description"].map(|name| string_of(thought.get(name)).cloned());
-                builder.reasoning(joined(parts.into_iter().flatten(), "\n"));
+                builder.say(TextKind::Reasoning, joined(parts.into_iter().flatten(), "\n"));
             }
-            let text = builder.text_of(content);
-            builder.message(text);
+            builder.say_content(TextKind::Message, content);
             for call in list_of(message.get("toolCalls")) {
                 add_call(builder, object_of(Some(call)), answered);
             }
@@ -284,9 +276,7 @@ fn add_turn(
 fn add_call(builder: &mut TraceBuilder, call: &Object, answered: &mut HashSet<Text>) {
     builder.call(Call {
         id: string_of(call.get("id")).cloned(),
-        name: string_of(call.get("name")).cloned(),
-        args: input_of(call.get("args")),
-        server: None,
+        ..Call::new(None, call.get("name"), call.get("args"))
     });
     let status = str_of(call.get("status"));
     let result = call.get("result").filter(|result| is_given(Some(result)));

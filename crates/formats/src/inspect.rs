@@ -4,7 +4,7 @@ use knowledgepulse_json::{Object, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder, fields_of},
+    mapping::{Sink, TextKind, TraceBuilder, fields_of},
     messages::add_message,
     parts::{result_of, thinking},
     values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
@@ -83,13 +83,9 @@ fn read(entry: &Entry, eval: &Object, sample: &Object) -> Result<TraceBuilder, W
             ids.into_iter().filter_map(id_of).collect()
         }
     };
-    for name in OF_EVAL {
-        builder.keep(name, eval.get(name));
-    }
+    builder.keep_all(eval, &OF_EVAL);
     builder.keep("sample_id", sample.get("id"));
-    for name in OF_SAMPLE {
-        builder.keep(name, sample.get(name));
-    }
+    builder.keep_all(sample, &OF_SAMPLE);
     builder.at(sample.get("started_at"));
     builder.at(eval.get("created"));
     add_score(&mut builder, sample);
@@ -107,8 +103,7 @@ fn read(entry: &Entry, eval: &Object, sample: &Object) -> Result<TraceBuilder, W
                 }
             }
             input => {
-                let text = builder.text_of(input);
-                builder.user(text);
+                builder.say_content(TextKind::User, input);
             }
         }
     }

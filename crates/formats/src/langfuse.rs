@@ -105,9 +105,7 @@ pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
 fn root_of(trace: &Object, record: &Object, id: &Text, failed: Option<&Object>) -> Told<'static> {
     let mut span = SpanWriter::new(id.clone(), Some(&id.clone().into()), None);
     span.times(first_of(trace, &START), None);
-    span.attribute("openinference.span.kind", Some(&"CHAIN".into()));
-    span.attribute("gen_ai.agent.name", trace.get("name"));
-    span.sides(trace.get("input"), trace.get("output"));
+    span.run("CHAIN", sides_of(trace), true);
     if let Some(failed) = failed {
         span.status(false, first_of(failed, &MESSAGE));
     }
@@ -129,7 +127,6 @@ fn span_of(observation: &Object, trace: Option<&Text>) -> Option<Told<'static>> 
     if str_of(observation.get("level")) == Some("ERROR") {
         span.status(false, first_of(observation, &MESSAGE));
     }
-    let (input, output) = (observation.get("input"), observation.get("output"));
     let kind = match str_of(observation.get("type")) {
         Some("GENERATION") => "LLM",
         Some("TOOL") => "TOOL",
@@ -137,21 +134,13 @@ fn span_of(observation: &Object, trace: Option<&Text>) -> Option<Told<'static>> 
         Some("RETRIEVER") => "RETRIEVER",
         _ => "CHAIN",
     };
-    span.attribute("openinference.span.kind", Some(&kind.into()));
-    match kind {
-        "LLM" => {
-            span.attribute("input.value", input);
-            span.attribute("output.value", output);
-        }
-        "TOOL" => span.tool(observation.get("name"), input, output),
-        "CHAIN" if parent.is_none() => {
-            span.attribute("gen_ai.agent.name", observation.get("name"));
-            span.sides(input, output);
-        }
-        _ => {}
-    }
+    span.run(kind, sides_of(observation), parent.is_none());
     span.attribute("llm.model_name", first_of(observation, &MODEL));
     Some(span.end(about(observation)))
+}
+
+fn sides_of(record: &Object) -> [Option<&Value>; 3] {
+    ["name", "input", "output"].map(|name| record.get(name))
 }
 
 fn about(record: &Object) -> About {

@@ -46,7 +46,6 @@ fn span_of(run: &Object, trace: Text) -> Told<'static> {
     let parent = run.get("parent_run_id");
     let mut span = SpanWriter::new(trace, run.get("id"), parent);
     span.times(run.get("start_time"), run.get("end_time"));
-    let (inputs, outputs) = (run.get("inputs"), run.get("outputs"));
     if let Some(error) = string_of(run.get("error")) {
         span.status(false, Some(&error.clone().into()));
     }
@@ -57,19 +56,8 @@ fn span_of(run: &Object, trace: Text) -> Told<'static> {
         Some("embedding") => "EMBEDDING",
         _ => "CHAIN",
     };
-    span.attribute("openinference.span.kind", Some(&kind.into()));
-    match kind {
-        "LLM" => {
-            span.attribute("input.value", inputs);
-            span.attribute("output.value", outputs);
-        }
-        "TOOL" => span.tool(run.get("name"), inputs, outputs),
-        "CHAIN" if string_of(parent).is_none() => {
-            span.attribute("gen_ai.agent.name", run.get("name"));
-            span.sides(inputs, outputs);
-        }
-        _ => {}
-    }
+    let sides = ["name", "inputs", "outputs"].map(|name| run.get(name));
+    span.run(kind, sides, string_of(parent).is_none());
     let extra = fields_of(run, "extra");
     let model = first_of(fields_of(extra, "metadata"), &["ls_model_name"]);
     let model = model.or_else(|| first_of(fields_of(extra, "invocation_params"), &["model", "model_name"]));

@@ -1,17 +1,6 @@
 //! Turns an agent's actions into the steps of a trace: the rules that all formats share, written once. A reader reports its
 //! findings in order: a user's turn, a thought, a call, a result.
-//!
-//! | found                                                   | becomes                                                              |
-//! | ------------------------------------------------------- | -------------------------------------------------------------------- |
-//! | the first message of a user that has text               | `task.objective`                                                     |
-//! | every later one                                         | `observation`                                                        |
-//! | reasoning, or a message of the agent                    | `thought`, one for each                                              |
-//! | a call of a tool                                        | `tool_call`: `tool.name`, the arguments in `input`, and in `content` |
-//! | its result                                              | `observation`                                                        |
-//! | a result that says that the call failed                 | `error_recovery`                                                     |
-//! | the tool's first successful call after that             | `error_recovery`, with its `tool`, `input` and `content`             |
-//! | the last message of the agent                           | `outcome.result_summary`                                             |
-//! | system prompts, images, empty messages                  | no step; counted in `metadata.imported.left_out`                     |
+//! `docs/formats.md` says what each becomes.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,7 +14,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Entry, FormatName, Given, Known, date,
-    values::{is_blank, is_given, is_truthy, json_of, numeric_of, object_of, str_of, string_of, truth_of},
+    values::{
+        id_of, input_of, is_blank, is_given, is_truthy, json_of, numeric_of, object_of, str_of, string_of,
+        truth_of,
+    },
 };
 
 /// The success of a trace where neither the trace nor the caller states one: none was seen.
@@ -114,6 +106,19 @@ pub struct Call {
     pub server: Option<Text>,
 }
 
+impl Call {
+    /// Returns a call whose id, name and arguments are in these fields.
+    #[must_use]
+    pub fn new(id: Option<&Value>, name: Option<&Value>, args: Option<&Value>) -> Self {
+        Self {
+            id: id_of(id),
+            name: string_of(name).cloned(),
+            args: input_of(args),
+            server: None,
+        }
+    }
+}
+
 /// A result as a reader finds it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -125,6 +130,21 @@ pub struct Outcome {
     pub failed: Option<bool>,
 }
 
+/// Whose text a reader finds, and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKind {
+    /// A turn of a user.
+    User,
+    /// An observation that no call asked for.
+    Event,
+    /// A thought of the agent.
+    Reasoning,
+    /// A message of the agent.
+    Message,
+    /// A system prompt, which is no action of the agent.
+    System,
+}
+
 /// Takes a reader's findings in order. [`text_of`](Self::text_of) makes the texts.
 pub trait Sink {
     /// Counts something that becomes no step.
@@ -133,18 +153,18 @@ pub trait Sink {
     fn at(&mut self, time: Option<&Value>);
     /// Takes a system prompt, which is no action of the agent.
     fn system(&mut self, content: Option<&Value>);
-    /// Takes a turn of a user.
-    fn user(&mut self, text: Text);
-    /// Takes an observation that no call asked for.
-    fn event(&mut self, text: Text);
-    /// Takes a thought of the agent.
-    fn reasoning(&mut self, text: Text);
-    /// Takes a message of the agent.
-    fn message(&mut self, text: Text);
+    /// Takes a text.
+    fn say(&mut self, kind: TextKind, text: Text);
     /// Takes a call of a tool.
     fn call(&mut self, call: Call);
     /// Takes the result of a call.
     fn result(&mut self, result: Outcome);
+
+    /// Takes the text of a content.
+    fn say_content(&mut self, kind: TextKind, content: Option<&Value>) {
+        let text = self.text_of(content);
+        self.say(kind, text);
+    }
 
     /// Counts the fields of an object that its format does not have, or that are newer than this reader.
     fn count_unknown(&mut self, object: &Object, is_known: fn(&str) -> bool) {
@@ -398,6 +418,13 @@ impl TraceBuilder {
         }
     }
 
+    /// Keeps these fields in `metadata.imported`.
+    pub fn keep_all(&mut self, fields: &Object, names: &[&str]) {
+        for name in names {
+            self.keep(name, fields.get(name));
+        }
+    }
+
     /// Keeps a value, unless one was kept before.
     pub fn keep_first(&mut self, name: &str, value: Option<&Value>) {
         if !self.details.contains(name) {
@@ -623,36 +650,17 @@ impl Sink for TraceBuilder {
         self.leave_out("system message");
     }
 
-    fn user(&mut self, text: Text) {
-        if is_blank(&text) {
-            self.leave_out("empty message");
-        } else if self.objective.is_none() {
-            self.objective = Some(text);
-        } else {
-            self.add(Kind::Observation, text, None);
-        }
-    }
-
-    fn event(&mut self, text: Text) {
-        if is_blank(&text) {
-            self.leave_out("empty message");
-        } else {
-            self.add(Kind::Observation, text, None);
-        }
-    }
-
-    fn reasoning(&mut self, text: Text) {
-        if is_blank(&text) {
-            self.leave_out("empty reasoning");
-        } else {
-            self.add(Kind::Thought, text, None);
-        }
-    }
-
-    fn message(&mut self, text: Text) {
-        // Most messages that call tools have no text, which is not worth counting.
-        if !is_blank(&text) {
-            self.summary = Some(self.add(Kind::Thought, text, None));
+    fn say(&mut self, kind: TextKind, text: Text) {
+        match kind {
+            TextKind::System => self.system(None),
+            // Most messages that call tools have no text, which is not worth counting.
+            TextKind::Message if is_blank(&text) => {}
+            TextKind::Reasoning if is_blank(&text) => self.leave_out("empty reasoning"),
+            _ if is_blank(&text) => self.leave_out("empty message"),
+            TextKind::Message => self.summary = Some(self.add(Kind::Thought, text, None)),
+            TextKind::User if self.objective.is_none() => self.objective = Some(text),
+            TextKind::Reasoning => drop(self.add(Kind::Thought, text, None)),
+            TextKind::User | TextKind::Event => drop(self.add(Kind::Observation, text, None)),
         }
     }
 

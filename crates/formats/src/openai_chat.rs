@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Value, object};
+use knowledgepulse_json::{Object, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Sink, TraceBuilder, fields_of, with_end},
-    messages::{add_message, is_message},
+    messages::{add_message, is_message, message_by},
     open_traces::CurrentTrace,
     values::{list_of, number_of, object_of, spelled, string_of},
 };
@@ -113,12 +113,7 @@ fn borrowed(list: &[Value]) -> Messages<'_> {
 
 fn input_of(input: Option<&Value>) -> Messages<'_> {
     match input {
-        Some(text @ Value::String(_)) => {
-            vec![Cow::Owned(object([
-                ("role", "user".into()),
-                ("content", text.clone()),
-            ]))]
-        }
+        Some(text @ Value::String(_)) => vec![Cow::Owned(message_by("user", text.clone()))],
         input => borrowed(list_of(input)),
     }
 }
@@ -184,7 +179,7 @@ impl Reader {
     pub fn new(format: FormatName) -> Self {
         Self {
             format,
-            current: CurrentTrace::new(),
+            current: CurrentTrace::default(),
             last: Last::Whole,
         }
     }

@@ -18,7 +18,7 @@ use crate::{
     conversation::{Conversation, ListId, ToolSpan},
     date,
     mapping::{Sink, TraceBuilder, fields_of},
-    open_traces::{Limits, OpenTraces},
+    open_traces::OpenTraces,
     values::{input_of, list_of, object_of, spelled, str_of, string_of},
 };
 use attributes::{Attributes, scopes_of, time_of};
@@ -96,7 +96,7 @@ impl Reader {
         Self {
             format,
             translate,
-            open: OpenTraces::new(Limits::default()),
+            open: OpenTraces::default(),
         }
     }
 

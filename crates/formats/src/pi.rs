@@ -4,12 +4,12 @@
 
 use std::collections::HashMap;
 
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Outcome, Sink, TraceBuilder, fields_of},
-    messages::add_message,
+    mapping::{Outcome, Sink, TextKind, TraceBuilder, fields_of},
+    messages::{add_message, message_by},
     open_traces::CurrentTrace,
     parts::call_of,
     values::{joined, number_of, object_of, str_of, string_of, truth_of},
@@ -99,17 +99,9 @@ impl Session {
 }
 
 /// Reads the sessions of an input.
+#[derive(Default)]
 pub struct Reader {
     current: CurrentTrace<Session>,
-}
-
-impl Reader {
-    /// Reads one input.
-    pub fn new() -> Self {
-        Self {
-            current: CurrentTrace::new(),
-        }
-    }
 }
 
 impl FormatReader for Reader {
@@ -149,9 +141,7 @@ fn add_header(builder: &mut TraceBuilder, header: &Object) {
     builder.at(header.get("timestamp"));
     builder.ids = string_of(header.get("id")).into_iter().cloned().collect();
     builder.keep("session_id", header.get("id"));
-    for name in ["version", "cwd", "parentSession", "name"] {
-        builder.keep(name, header.get(name));
-    }
+    builder.keep_all(header, &["version", "cwd", "parentSession", "name"]);
     if let Some(harness) = string_of(header.get("harness")) {
         builder.framework = Some(harness.clone());
         builder.domain = "default";
@@ -182,8 +172,7 @@ fn add_entry(builder: &mut TraceBuilder, entry: &Object) -> Result<(), Wrong> {
 
 fn add_event(builder: &mut TraceBuilder, content: Option<&Value>) {
     builder.is_conversation = true;
-    let text = builder.text_of(content);
-    builder.event(text);
+    builder.say_content(TextKind::Event, content);
 }
 
 fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wrong> {
@@ -191,11 +180,7 @@ fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wr
     match str_of(message.get("role")) {
         Some("user") => {
             builder.is_conversation = true;
-            let fields = [
-                ("role", "user".into()),
-                ("content", content.cloned().unwrap_or_default()),
-            ];
-            add_message(builder, &object(fields))
+            add_message(builder, &message_by("user", content.cloned().unwrap_or_default()))
         }
         Some("system") => {
             builder.system(content);

@@ -303,15 +303,15 @@ impl TraceReader {
             let reader: Box<dyn FormatReader> = match format {
                 FormatName::Atif => Box::new(atif::Reader::new(context)),
                 FormatName::SweAgent => Box::new(swe_agent::Reader),
-                FormatName::GeminiCli => Box::new(gemini_cli::Reader::new()),
-                FormatName::Pi => Box::new(pi::Reader::new()),
-                FormatName::Openhands => Box::new(openhands::Reader::new()),
+                FormatName::GeminiCli => Box::new(gemini_cli::Reader::default()),
+                FormatName::Pi => Box::new(pi::Reader::default()),
+                FormatName::Openhands => Box::new(openhands::Reader::default()),
                 FormatName::Inspect => Box::new(inspect::Reader::default()),
                 FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
                     Box::new(openai_chat::Reader::new(format))
                 }
-                FormatName::ClaudeCode => Box::new(claude_code::Reader::new()),
-                FormatName::Codex => Box::new(codex::Reader::new()),
+                FormatName::ClaudeCode => Box::new(claude_code::Reader::default()),
+                FormatName::Codex => Box::new(codex::Reader::default()),
                 FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
                 FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
                 FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),

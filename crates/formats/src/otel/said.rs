@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 use super::attributes::{Attributes, parsed};
 use crate::{
     Wrong,
-    messages::is_message,
+    messages::{is_message, message_by},
     openai_chat,
     parts::some_object,
     values::{is_given, is_truthy, list_of, object_of, or, spelled, str_of},
@@ -190,10 +190,6 @@ pub fn messages_in(value: Option<&Value>, role: &str) -> Vec<Value> {
             value => value.clone(),
         },
     )]
-}
-
-fn message_by(role: &str, content: Value) -> Value {
-    object([("role", role.into()), ("content", content)])
 }
 
 /// Returns the messages in a value or its JSON; texts in a list are of `role`. `None` if there are no messages.
