@@ -14,7 +14,7 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `openai-chat`: conversations of chat APIs: OpenAI (Chat Completions and Responses), Anthropic, Bedrock (Converse),
  *   Gemini, and Vercel's AI SDK.
  * - `claude-code`: session files of Claude Code.
- * - `codex`: rollouts of Codex, the files of its sessions.
+ * - `codex`: rollouts of Codex, the files of its sessions, and the output of `codex exec --json`.
  * - `gemini-cli`: sessions and checkpoints of Gemini CLI.
  * - `pi`: sessions of Pi, and of the Session Trace Simple Format of the Hub of Hugging Face.
  * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.

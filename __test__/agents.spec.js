@@ -143,6 +143,48 @@ describe('toTraces of rollouts of Codex', () => {
     });
   });
 
+  test('reads the events of codex exec --json: tools of every kind, a killed command, and a run that failed', async () => {
+    const events = (id, type, item) =>
+      ['started', 'completed'].map((state) => ({ type: `item.${state}`, item: { id, type, ...item } }));
+    const [begun] = events('5', 'command_execution', { command: 'make', status: 'in_progress' });
+    const changes = [{ path: 'a.py', kind: 'update' }];
+    const result = { content: [{ type: 'text', text: 'no such page' }] };
+    const [trace, other, ...more] = await read([
+      { type: 'thread.started', thread_id: 'a' },
+      ...events('1', 'file_change', { changes, status: 'completed' }),
+      ...events('2', 'mcp_tool_call', {
+        server: 's',
+        tool: 't',
+        arguments: { a: 1 },
+        status: 'failed',
+        result,
+      }),
+      ...events('3', 'web_search', { query: 'q' }),
+      ...events('4', 'todo_list', { items: [] }),
+      begun,
+      { type: 'turn.failed', error: { message: 'stopped' } },
+      { type: 'error', message: 'stopped' },
+      { type: 'thread.started', thread_id: 'b' },
+      { type: 'item.completed', item: { id: '1', type: 'agent_message', text: 'Done.' } },
+    ]);
+    expect(more).toEqual([]);
+    expect(stepsOf(trace.trace)).toEqual([
+      ['tool_call', `file_change\nchanges: ${JSON.stringify(changes)}`],
+      ['observation', 'completed'],
+      ['tool_call', 't\na: 1'],
+      ['error_recovery', 'no such page'],
+      ['tool_call', 'web_search\nquery: q'],
+      ['tool_call', 'command_execution\ncommand: make'],
+    ]);
+    expect(trace.trace.steps[2].tool).toEqual({ name: 't', mcp_server: 's' });
+    expect(trace.known.success).toBe(true);
+    expect(trace.trace.metadata).toMatchObject({
+      success: false,
+      imported: { session_id: 'a', error: 'stopped', left_out: { 'item todo_list': 1, 'event error': 1 } },
+    });
+    expect(stepsOf(other.trace)).toEqual([['thought', 'Done.']]);
+  });
+
   test('skips sessions in which nothing was said, and names lines that are none of a rollout', async () => {
     expect(
       await tracesOf([meta('s'), user('<environment_context>…'), line('turn_context', { model: 'm' })]),

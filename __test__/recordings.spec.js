@@ -30,6 +30,7 @@ test.each([
   ['session.jsonl', 'a session of Claude Code with a sidechain, a failure and a rejection'],
   ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
   ['codex.jsonl', 'a session of Codex with a command that fails'],
+  ['codex-exec.jsonl', 'the events of codex exec --json, with a command that fails'],
   ['inspect.eval', 'a log of Inspect that is an archive, with a failure and scores'],
   ['gemini-cli.jsonl', 'a session of Gemini CLI, whose records replace others'],
   ['pi.jsonl', 'a session of Pi with a command that fails'],

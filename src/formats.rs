@@ -9,7 +9,7 @@ use knowledgepulse_formats::{
     Context, Files, FormatName, Given,
     encoding::Foreign,
     map::Map,
-    reader::{Content, Item, Settings, TraceReader, of_no_format},
+    reader::{Content, Item, OfNoFormat, Settings, TraceReader},
     records::{Record, Records, reason_of},
 };
 use knowledgepulse_json::{Text, parse_str};
@@ -230,7 +230,7 @@ fn native(item: Item) -> NativeItem {
             });
         }
         Content::Plain(value, _) if item.format.is_none() => {
-            found.error = Some(utf_16(of_no_format(&value).into()));
+            found.error = Some(utf_16(OfNoFormat::new(&value).to_string().into()));
         }
         Content::Plain(_, text) => found.json = text,
         Content::Wrong(reason) => found.error = Some(utf_16(reason)),

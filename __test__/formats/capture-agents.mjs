@@ -1,14 +1,14 @@
 // Prints the session that an agent writes of a task, whose model is a server of this program: a command that fails, one that does not,
 // and the answer.
 //
-//     capture-agents.mjs codex|gemini|pi PROGRAM
+//     capture-agents.mjs codex|codex-exec|gemini|pi PROGRAM
 //
-// `codex.jsonl`, `gemini-cli.jsonl` and `pi.jsonl` are what it printed with @openai/codex 0.169.0, @google/gemini-cli 0.61.0 (both
-// Apache-2.0) and @mariozechner/pi-coding-agent 0.73.1 (MIT). Long texts, which are prompts of the programs, are cut. No test runs it:
-// these packages are large.
+// `codex.jsonl`, `codex-exec.jsonl`, `gemini-cli.jsonl` and `pi.jsonl` are what it printed with @openai/codex 0.169.0,
+// @google/gemini-cli 0.61.0 (both Apache-2.0) and @mariozechner/pi-coding-agent 0.73.1 (MIT). The second is what `codex exec --json` prints.
+// Long texts, which are prompts of the programs, are cut. No test runs it: these packages are large.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -22,20 +22,22 @@ const work = mkdtempSync(path.join(tmpdir(), 'work-'));
 const home = mkdtempSync(path.join(tmpdir(), 'home-'));
 writeFileSync(path.join(work, 'notes.txt'), 'buy milk\n');
 
-const AGENTS = {
-  codex: {
-    tool: (cmd) => ({ name: 'exec_command', args: { cmd } }),
-    path: '/responses',
-    write: writeResponses,
-    files: /rollout-.*jsonl$/,
-    start(url) {
-      const provider = `[model_providers.local]\nname = "local"\nbase_url = "${url}/v1"\n`;
-      const config = `model = "${MODEL}"\nmodel_provider = "local"\n${provider}`;
-      writeFileSync(path.join(home, 'config.toml'), config);
-      const args = ['--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox'];
-      return { args: ['exec', ...args, TASK], env: { CODEX_HOME: home } };
-    },
+const codex = {
+  tool: (cmd) => ({ name: 'exec_command', args: { cmd } }),
+  path: '/responses',
+  write: writeResponses,
+  files: /rollout-.*jsonl$/,
+  start(url) {
+    const provider = `[model_providers.local]\nname = "local"\nbase_url = "${url}/v1"\n`;
+    const config = `model = "${MODEL}"\nmodel_provider = "local"\n${provider}`;
+    writeFileSync(path.join(home, 'config.toml'), config);
+    const args = ['--json', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox'];
+    return { args: ['exec', ...args, TASK], env: { CODEX_HOME: home } };
   },
+};
+const AGENTS = {
+  codex,
+  'codex-exec': { ...codex, files: /^printed\.jsonl$/ },
   gemini: {
     tool: (command) => ({ name: 'run_shell_command', args: { command } }),
     path: ':streamGenerateContent',
@@ -139,7 +141,7 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 
 const { args, env } = start(`http://127.0.0.1:${server.address().port}`);
-const stdio = ['ignore', 2, 2];
+const stdio = ['ignore', openSync(path.join(home, 'printed.jsonl'), 'w'), 2];
 await once(spawn(program, args, { cwd: work, env: { ...process.env, ...env }, stdio }), 'exit');
 server.close();
 

@@ -4,12 +4,14 @@
 //   format has a share in it: a format with more bytes or records, or with JSON within JSON, takes longer to parse for any
 //   reader.
 // - for Claude Code the same on a file for each session, as it writes them, against files of a trace each.
+// - the same on each recording of __test__/formats, repeated with other ids, against its traces repeated up to the same
+//   number of bytes. By the time of all processors, without that of the start.
 // - reading and scoring in one process, against parsing the same records and scoring the same traces. The difference is
 //   the reader's own. By the time of all processors, which does not depend on other load.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createReadStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createReadStream, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
@@ -26,6 +28,7 @@ const { Scorer } = require('../../index.js');
 const COMMAND = { row: 'kp-score --no-embedder', against: 'traces' };
 const FILES = { row: 'kp-score --no-embedder, a file each', against: 'traces' };
 const READER = { row: 'read and score', against: 'parse and score' };
+const RECORDED = { row: 'kp-score --no-embedder, recorded', against: 'traces of the same bytes' };
 const TARGET = atMost(1.3, 'x');
 
 /** How many traces are scored at a time, as by the command. */
@@ -36,6 +39,17 @@ const MOST_FILES = 2000;
 
 /** How many real traces there are to take. */
 const DIFFERENT = 50;
+
+/** The bytes of a recording that was repeated. */
+const RECORDED_SIZE = 24_000_000;
+
+const RECORDINGS = path.join(root, '__test__', 'formats');
+
+/** Has a program print the time of all processors that it took, in µs. */
+const TELL_TIME = `data:text/javascript,process.on('exit', () => {
+  const { user, system } = process.cpuUsage();
+  process.stderr.write(String(user + system));
+});`;
 
 /** @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace */
 
@@ -204,10 +218,36 @@ export async function formats(bench) {
       .map((kind) => ({ kind, against: kind.against, row: `${kind.row}, ${format}` }))
       .filter(({ row, against }) => bench.wants(`${row} ${against}`));
   const wanted = Object.keys(WRITERS).filter((format) => rowsOf(format).length > 0);
-  if (wanted.length === 0) return [];
+  const recordings = readdirSync(RECORDINGS, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.jsonl') && !name.startsWith('expected'))
+    .map((name) => ({ name, row: `${RECORDED.row} ${name.replace('.jsonl', '')}` }))
+    .filter(({ row }) => bench.wants(`${row} ${RECORDED.against}`));
+  if (wanted.length + recordings.length === 0) return [];
   const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-bench-'));
   const rows = [];
   try {
+    for (const { name, row } of recordings) {
+      bench.say(row);
+      const [start, ours, theirs] = await writeRecorded(directory, name);
+      /** @type {{ ours: number[][], theirs: number[][] }} */
+      const samples = { ours: [], theirs: [] };
+      for (let round = 0; round < bench.rounds(7, 3); round++) {
+        const before = await processorTimeOf(start);
+        samples.ours.push([(await processorTimeOf(ours)) - before]);
+        samples.theirs.push([(await processorTimeOf(theirs)) - before]);
+      }
+      const inMilliseconds = (/** @type {number[][]} */ rounds) => rounds.map(([time]) => [time / 1000]);
+      rows.push(
+        comparison({
+          name: row,
+          unit: 'ms',
+          ours: inMilliseconds(samples.ours),
+          against: RECORDED.against,
+          theirs: inMilliseconds(samples.theirs),
+          target: TARGET,
+        }),
+      );
+    }
     for (const format of wanted) {
       const count = bench.rounds(10_000, 2_000);
       const { file, traces, examples } = await write(directory, format, count);
@@ -263,6 +303,65 @@ async function write(directory, format, count) {
   writeFileSync(file, text);
   writeFileSync(converted, traces.join(''));
   return { file, traces: converted, examples };
+}
+
+/**
+ * Writes a recording as it is, the recording many times with other ids, and its traces many times. Returns the files.
+ *
+ * @param {string} directory
+ * @param {string} name of the recording
+ */
+async function writeRecorded(directory, name) {
+  const recorded = readFileSync(path.join(RECORDINGS, name), 'utf8').trim();
+  const records = recorded.split('\n').map((line) => JSON.parse(line));
+  const again = (/** @type {number} */ run) =>
+    records.map((record) => `${JSON.stringify(withOtherIds(record, run))}\n`).join('');
+  const traces = [];
+  for await (const { trace } of toTraces(again(0))) if (trace) traces.push(`${JSON.stringify(trace)}\n`);
+  const texts = [`${recorded}\n`, upTo(RECORDED_SIZE, again), upTo(RECORDED_SIZE, () => traces.join(''))];
+  return texts.map((text, at) => {
+    const file = path.join(directory, String(at));
+    writeFileSync(file, text);
+    return file;
+  });
+}
+
+/** @param {number} size @param {(run: number) => string} make */
+function upTo(size, make) {
+  const parts = [];
+  for (let length = 0; length < size; length += parts[parts.length - 1].length)
+    parts.push(make(parts.length));
+  return parts.join('');
+}
+
+/**
+ * Returns a record whose ids are those of another run: hexadecimal ones stay hexadecimal.
+ *
+ * @param {unknown} value
+ * @param {number} run
+ * @returns {unknown}
+ */
+function withOtherIds(value, run, name = '') {
+  if (Array.isArray(value)) return value.map((element) => withOtherIds(element, run));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(
+      Object.entries(value).map(([key, inner]) => [key, withOtherIds(inner, run, key)]),
+    );
+  if (typeof value !== 'string' || !/(?:id|uuid)$/i.test(name)) return value;
+  const digits = run.toString(16).padStart(8, '0');
+  return /^[\da-f]{8}/.test(value) ? digits + value.slice(8) : `${value}-${digits}`;
+}
+
+/**
+ * Returns the time of all processors that the command takes for a file, in µs.
+ *
+ * @param {string} file
+ */
+async function processorTimeOf(file) {
+  const command = path.join(root, 'bin', 'kp-score.js');
+  const args = ['--import', TELL_TIME, command, '--no-embedder', '--no-progress', '--format', 'json', file];
+  const { stderr } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 30 });
+  return Number(stderr.slice(stderr.lastIndexOf('\n') + 1));
 }
 
 /**

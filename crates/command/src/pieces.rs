@@ -10,7 +10,7 @@ use knowledgepulse_embed::sufficiency::Sufficiency;
 use knowledgepulse_error::Call;
 use knowledgepulse_formats::{
     FormatName, Known,
-    reader::{Content, Item, of_no_format},
+    reader::{Content, Item, OfNoFormat},
 };
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
@@ -73,7 +73,7 @@ pub(crate) struct Scoring {
     outcome: Pending,
     fingerprint: Option<Fingerprint>,
     /// The hint for a record of no known format: the user may have meant another one.
-    foreign: Option<String>,
+    foreign: Option<OfNoFormat>,
     /// Its row in the results, without the score.
     pub about: About,
     /// Its text in JSON for the outputs; empty if nothing is written.
@@ -141,7 +141,7 @@ struct Unscored {
     fingerprint: Option<Fingerprint>,
     /// Its text as it was recorded, for a store.
     recorded: Option<String>,
-    foreign: Option<String>,
+    foreign: Option<OfNoFormat>,
     summary: Summary,
     about: About,
     text: String,
@@ -245,7 +245,7 @@ impl<'p> Preparation<'p> {
             return Err(Work::Known);
         }
         let recorded = self.is_recorded.then(|| value.to_json());
-        let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));
+        let foreign = (format.is_none() && value.as_object().is_some()).then(|| OfNoFormat::new(&value));
         let (shown, text, redactions) = match self.clean {
             None => (value, text, Redactions::default()),
             // Before it is scored: a trace that cannot be cleaned is not remembered either.
@@ -550,7 +550,7 @@ fn was_unknown(trace: &Value) -> bool {
 }
 
 /// Returns the problem of a trace, and the formats that the record could have meant.
-fn wrong(reason: String, foreign: Option<String>) -> String {
+fn wrong(reason: String, foreign: Option<OfNoFormat>) -> String {
     match foreign {
         Some(foreign) => format!("{reason}, and it is {foreign}"),
         None => reason,

@@ -1,25 +1,8 @@
 //! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
 //! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
-//!
-//! | trajectory                                        | trace                                                                       |
-//! | ------------------------------------------------- | --------------------------------------------------------------------------- |
-//! | first step of `source` `user`                     | `task.objective`                                                            |
-//! | later steps of `source` `user`                    | `observation`                                                               |
-//! | steps of `source` `system`                        | none; counted. Their `observation` is one                                   |
-//! | `reasoning_content`, then `message`               | a `thought` each                                                            |
-//! | `tool_calls`                                      | `tool_call` each                                                            |
-//! | `observation.results`                             | `observation` or `error_recovery` each                                      |
-//! | steps with `is_copied_context`                    | none; counted: they are of the trajectory that is continued. Their first    |
-//! |                                                   | user is the objective where no other step has one                           |
-//! | `subagent_trajectories`                           | a trace each, whose success is not known                                    |
-//! | `trajectory_path` of a `subagent_trajectory_ref`  | the same, of a file in the folder of the one that is read, or below         |
-//! | `subagent_trajectory_ref` without content         | an `observation` that names it                                              |
-//! | `agent.name`, first `timestamp`                   | `metadata.framework`, `metadata.created_at`                                 |
-//! | `result.json` beside it, or up to three folders up | success and confidence by `verifier_result`, or failure by `exception_info` |
-//! | version, ids, model, metrics, notes, `extra`      | `metadata.imported`                                                         |
 
 use std::{
-    borrow::Cow,
+    collections::HashSet,
     fs,
     path::{Component, Path, PathBuf},
 };
@@ -28,10 +11,9 @@ use knowledgepulse_json::{Object, Text, Value, parse};
 
 use crate::{
     Context, DEFAULT_LIMIT, Entry, Files, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of, with_end},
+    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, with_end},
     values::{
-        first_of, id_of, input_of, is_given, joined, list_of, numeric_of, object_of, or, spelled, string_of,
-        truth_of,
+        first_of, id_of, is_given, joined, list_of, numeric_of, object_of, or, spelled, string_of, truth_of,
     },
 };
 
@@ -82,8 +64,8 @@ pub fn recognises(value: &Value) -> bool {
 
 /// A trajectory that is to be read: in memory, with the folder of its file, or from a file, with the name that the referring
 /// trajectory gives it.
-enum Waiting<'a> {
-    Here(Cow<'a, Value>, Option<PathBuf>),
+enum Waiting {
+    Here(Value, Option<PathBuf>),
     File(PathBuf, Text),
 }
 
@@ -111,44 +93,37 @@ impl Reader {
     }
 
     /// Returns the next sub-agent, if there is one, and adds the sub-agents that it refers to.
-    fn read_subagent<'a>(
+    fn read_subagent(
         &self,
-        next: Waiting<'a>,
+        next: Waiting,
         entry: &Entry,
-        waiting: &mut Vec<Waiting<'a>>,
+        waiting: &mut Vec<Waiting>,
     ) -> Result<Option<TraceBuilder>, Wrong> {
-        let (value, folder, name) = match next {
+        let (mut value, folder, name) = match next {
             Waiting::Here(value, folder) => (value, folder, None),
             Waiting::File(file, name) => {
                 let Some((value, folder)) = read_file(&file, self.root.as_deref(), &self.files)? else {
                     return Ok(None);
                 };
-                (Cow::Owned(value), Some(folder), Some(name))
+                (value, Some(folder), Some(name))
             }
         };
-        match &value {
-            Cow::Borrowed(value) => waiting.extend(subagents_of(value, folder.as_deref())),
-            Cow::Owned(value) => waiting.extend(
-                subagents_of(value, folder.as_deref())
-                    .into_iter()
-                    .map(Waiting::owned),
-            ),
-        }
+        // Moved, because nested ones would be copied at every level.
+        let embedded = match &mut value {
+            Value::Object(trajectory) => trajectory.remove("subagent_trajectories"),
+            _ => None,
+        };
+        let embedded = match embedded {
+            Some(Value::Array(embedded)) => embedded,
+            _ => Vec::new(),
+        };
+        waiting.extend(subagents_of(&value, embedded, folder.as_deref()));
         let mut subagent = build(object_of(Some(&value)), entry)?;
         subagent.details.insert("is_subagent", true);
         if let Some(name) = name {
             subagent.details.insert("trajectory_path", name);
         }
         Ok(Some(subagent))
-    }
-}
-
-impl Waiting<'_> {
-    fn owned<'b>(self) -> Waiting<'b> {
-        match self {
-            Self::Here(value, folder) => Waiting::Here(Cow::Owned(value.into_owned()), folder),
-            Self::File(file, name) => Waiting::File(file, name),
-        }
     }
 }
 
@@ -171,7 +146,8 @@ impl FormatReader for Reader {
         }
         found.push(Ok(builder));
         // Not recursive: a file may nest them more deeply than the stack is.
-        let mut waiting = subagents_of(entry.value, self.root.as_deref());
+        let embedded = list_of(entry.value.get("subagent_trajectories")).to_vec();
+        let mut waiting = subagents_of(entry.value, embedded, self.root.as_deref());
         while let Some(next) = waiting.pop() {
             let which = match &next {
                 Waiting::Here(..) => "a sub-agent".into(),
@@ -188,27 +164,17 @@ impl FormatReader for Reader {
 
 /// Returns the sub-agents of a trajectory, the first one last: embedded ones, then referenced ones. `folder` is the folder
 /// of its file, if known.
-fn subagents_of<'a>(trajectory: &'a Value, folder: Option<&Path>) -> Vec<Waiting<'a>> {
-    let trajectory = object_of(Some(trajectory));
-    let embedded = list_of(trajectory.get("subagent_trajectories"));
-    let here = |value| Waiting::Here(Cow::Borrowed(value), folder.map(Path::to_owned));
-    let mut found: Vec<_> = embedded.iter().map(here).collect();
-    if let Some(folder) = folder {
-        let ids: std::collections::HashSet<&Text> = embedded
-            .iter()
-            .filter_map(|each| each.get("trajectory_id")?.as_text())
-            .collect();
-        for reference in references_in(trajectory) {
-            let id = reference.get("trajectory_id").and_then(Value::as_text);
-            let Some(name) = string_of(reference.get("trajectory_path")) else {
-                continue;
-            };
-            if id.is_none_or(|id| !ids.contains(id)) {
-                found.push(Waiting::File(
-                    resolved(folder, &name.to_string_lossy()),
-                    name.clone(),
-                ));
-            }
+fn subagents_of(trajectory: &Value, embedded: Vec<Value>, folder: Option<&Path>) -> Vec<Waiting> {
+    let id_of = |value: &Value| value.get("trajectory_id").and_then(Value::as_text).cloned();
+    let ids: HashSet<Text> = embedded.iter().filter_map(id_of).collect();
+    let here = |value| Waiting::Here(value, folder.map(Path::to_owned));
+    let mut found: Vec<_> = embedded.into_iter().map(here).collect();
+    for reference in references_in(object_of(Some(trajectory))) {
+        if let (Some(folder), Some(name)) = (folder, string_of(reference.get("trajectory_path")))
+            && id_of(reference).is_none_or(|id| !ids.contains(&id))
+        {
+            let file = resolved(folder, &name.to_string_lossy());
+            found.push(Waiting::File(file, name.clone()));
         }
     }
     found.reverse();
@@ -231,12 +197,11 @@ fn resolved(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Returns the references to sub-agents.
-fn references_in(trajectory: &Object) -> impl Iterator<Item = &Object> {
+fn references_in(trajectory: &Object) -> impl Iterator<Item = &Value> {
     let steps = list_of(trajectory.get("steps")).iter();
     let results =
         steps.flat_map(|step| list_of(fields_of(object_of(Some(step)), "observation").get("results")));
-    let references = results.flat_map(|result| list_of(result.get("subagent_trajectory_ref")));
-    references.map(|reference| object_of(Some(reference)))
+    results.flat_map(|result| list_of(result.get("subagent_trajectory_ref")))
 }
 
 /// Returns the trajectory in a file that another one refers to, and its folder. `None` if it was read already, if it is not
@@ -290,13 +255,11 @@ fn build(trajectory: &Object, entry: &Entry) -> Result<TraceBuilder, Wrong> {
         .collect();
     builder.framework = string_of(agent.get("name")).cloned();
     builder.keep("version", trajectory.get("schema_version"));
-    builder.keep("session_id", trajectory.get("session_id"));
-    builder.keep("trajectory_id", trajectory.get("trajectory_id"));
+    builder.keep_all(trajectory, &["session_id", "trajectory_id"]);
     builder.keep("agent_version", agent.get("version"));
     builder.keep("model", agent.get("model_name"));
-    for name in ["notes", "final_metrics", "continued_trajectory_ref", "extra"] {
-        builder.keep(name, trajectory.get(name));
-    }
+    let others = ["notes", "final_metrics", "continued_trajectory_ref", "extra"];
+    builder.keep_all(trajectory, &others);
     builder.count_unknown(trajectory, is_root_field);
     for (at, step) in steps.iter().enumerate() {
         let Value::Object(step) = step else {
@@ -322,16 +285,13 @@ fn add_step(builder: &mut TraceBuilder, step: &Object, at: usize) -> Result<(), 
     match source {
         Some("system") => builder.system(message),
         Some("user") => {
-            let text = builder.text_of(message);
-            builder.user(text);
+            builder.say_content(TextKind::User, message);
         }
         Some("agent") => {
             if let Some(reasoning) = first_of(step, &["reasoning_content"]) {
-                let text = builder.text_of(Some(reasoning));
-                builder.reasoning(text);
+                builder.say_content(TextKind::Reasoning, Some(reasoning));
             }
-            let text = builder.text_of(message);
-            builder.message(text);
+            builder.say_content(TextKind::Message, message);
         }
         _ => {
             return Err(Wrong::new(format!(
@@ -339,17 +299,10 @@ fn add_step(builder: &mut TraceBuilder, step: &Object, at: usize) -> Result<(), 
             )));
         }
     }
-    let calls = list_of(step.get("tool_calls"))
-        .iter()
-        .map(|call| object_of(Some(call)));
-    let calls: Vec<&Object> = calls.collect();
-    for call in &calls {
-        builder.call(Call {
-            id: id_of(call.get("tool_call_id")),
-            name: string_of(call.get("function_name")).cloned(),
-            args: input_of(call.get("arguments")),
-            server: None,
-        });
+    let calls = list_of(step.get("tool_calls"));
+    for call in calls {
+        let [id, name, args] = ["tool_call_id", "function_name", "arguments"].map(|name| call.get(name));
+        builder.call(Call::new(id, name, args));
     }
     let results = list_of(fields_of(step, "observation").get("results")).iter();
     let results: Vec<&Object> = results.map(|result| object_of(Some(result))).collect();
@@ -391,7 +344,7 @@ fn add_result(builder: &mut TraceBuilder, result: &Object, id: Option<&Value>) {
             failed: is_error.or(code.map(|code| code != 0.0)),
         });
     } else {
-        builder.event(content);
+        builder.say(TextKind::Event, content);
     }
 }
 

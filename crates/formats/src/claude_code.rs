@@ -1,22 +1,5 @@
 //! Sessions of Claude Code, an event a line: the files in `~/.claude/projects/`, and the output of `--output-format
 //! stream-json`. They are not documented; Harbor reads them too (`claude_code.py`).
-//!
-//! | event                                                   | trace                                                            |
-//! | ------------------------------------------------------- | ---------------------------------------------------------------- |
-//! | all with one `sessionId` or `session_id`                | a trace                                                          |
-//! | with `isSidechain`: of one `agentId`, or of one chain of `parentUuid`; with one `parent_tool_use_id` | a trace, whose success is not known |
-//! | `type` `user` and `assistant`: `message`                | as a message of Anthropic in `openai-chat`                       |
-//! | a `tool_result` of a `toolUseResult` that is `interrupted`, or that a user refused | `observation`: the tool did not fail |
-//! | calls without a result, as of a session that was killed | `tool_call`                                                      |
-//! | `isCompactSummary`                                      | none; counted: it repeats what was                               |
-//! | an event whose `uuid` was there before, as in a session that was continued | none; counted                                 |
-//! | `isMeta`, `isApiErrorMessage`                           | none; counted: the program speaks, not the user nor the agent    |
-//! | commands that the program carries out, as `/clear`, and what they print | none; counted                                    |
-//! | commands that the user runs in a shell, and what they print | `observation`                                                |
-//! | `type` `result`                                         | success, by `is_error` and by a `subtype` that begins with `error` |
-//! | `type` `system`, `summary`, `file-history-snapshot`, …  | none; counted                                                    |
-//! | `timestamp`, `version`, `cwd`, `gitBranch`, `message.model` | `metadata.created_at`, `metadata.imported`                   |
-//! |                                                         | `metadata.framework` is `claude-code`, `task_domain` is `code`   |
 
 use std::collections::HashMap;
 
@@ -24,9 +7,9 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder, fields_of},
+    mapping::{Sink, TextKind, TraceBuilder, fields_of},
     messages::add_message,
-    open_traces::{Limits, OpenTraces},
+    open_traces::OpenTraces,
     values::{joined, list_of, object_of, spelled, str_of, string_of},
 };
 
@@ -69,20 +52,11 @@ pub fn recognises(value: &Value) -> bool {
 }
 
 /// Reads the events of an input.
+#[derive(Default)]
 pub struct Reader {
     open: OpenTraces<TraceBuilder>,
     /// By the id of an event, the key of the trace that it is of.
     events: HashMap<Text, Text>,
-}
-
-impl Reader {
-    /// Reads one input.
-    pub fn new() -> Self {
-        Self {
-            open: OpenTraces::new(Limits::default()),
-            events: HashMap::new(),
-        }
-    }
 }
 
 impl FormatReader for Reader {
@@ -145,17 +119,13 @@ impl Reader {
 }
 
 fn begin(entry: &Entry, event: &Object, session: &Text, key: &Text) -> TraceBuilder {
-    let mut builder = TraceBuilder::new(FormatName::ClaudeCode, entry);
+    let mut builder = TraceBuilder::of_coding_agent(FormatName::ClaudeCode, entry);
     builder.ids = vec![key.clone()];
-    builder.framework = Some("claude-code".into());
-    builder.domain = "code";
     builder.agent_id = string_of(event.get("agentId")).cloned();
     builder.details.insert("session_id", session.clone());
     if key != session {
         builder.details.insert("is_subagent", true);
     }
-    // Until a message was read.
-    builder.is_conversation = false;
     builder
 }
 
@@ -178,9 +148,7 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
         }
         builder.is_conversation = true;
         builder.leave_out("event result");
-        for name in ["num_turns", "total_cost_usd", "duration_ms", "subtype"] {
-            builder.keep(name, event.get(name));
-        }
+        builder.keep_all(event, &["num_turns", "total_cost_usd", "duration_ms", "subtype"]);
         return Ok(());
     }
     let is_user = kind == "user";
@@ -209,8 +177,7 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
             return Ok(());
         }
         if begins_with(content.as_ref(), &OF_SHELL) {
-            let text = builder.text_of(content.as_ref());
-            builder.event(text);
+            builder.say_content(TextKind::Event, content.as_ref());
             return Ok(());
         }
         if let Some(Value::Array(parts)) = &mut content {

@@ -1,33 +1,20 @@
-//! Rollouts of Codex, a line each: the files in `~/.codex/sessions/`. `codex-rs/protocol` of openai/codex has their types.
-//!
-//! | line                                                              | trace                                                   |
-//! | ----------------------------------------------------------------- | ------------------------------------------------------- |
-//! | `session_meta`, and all lines up to the next one                  | a trace                                                 |
-//! | a `session_meta` of the session that this one was forked from     | none; counted: its lines are part of this one           |
-//! | lines before `subagent_history_start_ordinal`                     | none; counted: they are of the session of the parent    |
-//! | `response_item`: a message, reasoning, a call, a result           | as an item of Responses in `openai-chat`                |
-//! | parts of a user's message that Codex adds, as `<environment_context>` | none; counted                                       |
-//! | `<user_shell_command>`                                            | `observation`                                           |
-//! | what precedes `## My request for Codex:`                          | none: an editor adds it                                 |
-//! | exit code in a result, or in the event of its command             | whether the call failed                                 |
-//! | a result of a call that the user refused or stopped               | `observation`: the tool did not fail                    |
-//! | `duration` of the event of a command                              | `latency_ms` of the call                                |
-//! | `compacted`, and any other `event_msg` or line                    | none; counted                                           |
-//! | a rollout before the envelope of `type` and `payload`: its items  | the same                                                |
-//! | `cwd`, `cli_version`, `git`, `model`, …                           | `metadata.imported`                                     |
-//! |                                                                   | `metadata.framework` is `codex`, `task_domain` is `code` |
+//! Rollouts of Codex, a line each: the files in `~/.codex/sessions/`, and the events that `codex exec --json` prints.
+//! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Outcome, Sink, TraceBuilder, fields_of, text_of_part},
+    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     messages::{add_message, is_message},
     open_traces::CurrentTrace,
-    values::{first_of, joined, list_of, number_of, object_of, str_of, string_of, truth_of},
+    values::{first_of, input_of, joined, list_of, number_of, object_of, str_of, string_of, truth_of},
 };
+
+/// The type of a printed event.
+const ERROR: &str = "error";
 
 /// The types of lines in the envelope.
 const TYPES: [&str; 9] = [
@@ -92,13 +79,26 @@ fn envelope_of(line: &Object) -> Option<(&str, &Object)> {
     Some((kind, line.get("payload")?.as_object()?))
 }
 
+/// Returns the type of an event of `codex exec --json`.
+fn event_of(line: &Object) -> Option<&str> {
+    let kind = str_of(line.get("type"))?;
+    let is_event = match kind {
+        "thread.started" => string_of(line.get("thread_id")).is_some(),
+        "turn.started" | "turn.completed" | "turn.failed" => true,
+        "item.started" | "item.updated" | "item.completed" => line.get("item")?.as_object().is_some(),
+        _ => false,
+    };
+    is_event.then_some(kind)
+}
+
 /// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let line = object_of(Some(value));
-    envelope_of(line).is_some() || is_header(line) || is_state(line)
+    envelope_of(line).is_some() || event_of(line).is_some() || is_header(line) || is_state(line)
 }
 
 /// Reads the rollouts of an input.
+#[derive(Default)]
 pub struct Reader {
     current: CurrentTrace<TraceBuilder>,
     session: Session,
@@ -115,6 +115,10 @@ struct Session {
     is_bare: bool,
     /// Of calls whose results are still to come, whether they failed.
     failed: HashMap<Text, bool>,
+    /// Whether it is printed by `codex exec --json`.
+    is_printed: bool,
+    /// The printed items whose calls were added.
+    begun: HashSet<Text>,
 }
 
 impl Session {
@@ -129,24 +133,61 @@ impl Session {
             copied: parents.into_iter().filter_map(string_of).cloned().collect(),
             first: number_of(meta.get("subagent_history_start_ordinal")).unwrap_or_default(),
             is_bare,
-            failed: HashMap::new(),
+            ..Self::default()
         }
     }
 }
 
+impl Session {
+    /// Returns the type of a printed event. That of an error does not tell whose error it is.
+    fn event_of<'a>(&self, line: &'a Object) -> Option<&'a str> {
+        let is_error = self.is_printed && str_of(line.get("type")) == Some(ERROR);
+        event_of(line).or(is_error.then_some(ERROR))
+    }
+}
+
 impl Reader {
-    /// Reads one input.
-    pub fn new() -> Self {
-        Self {
-            current: CurrentTrace::new(),
-            session: Session::default(),
+    /// Reads an event that `codex exec --json` prints.
+    fn read_event(
+        &mut self,
+        entry: &Entry,
+        event: &Object,
+        kind: &str,
+        found: &mut Vec<Found>,
+    ) -> Result<(), Wrong> {
+        let thread = string_of(event.get("thread_id")).filter(|_| kind == "thread.started");
+        if thread.is_some() {
+            found.extend(self.current.take().map(Ok));
+            self.session = Session::default();
         }
+        self.session.is_printed = true;
+        let begin = || TraceBuilder::of_coding_agent(FormatName::Codex, entry);
+        let builder = self.current.add(entry.size, begin)?;
+        builder.size += entry.size;
+        if let Some(Value::Object(item)) = event.get("item") {
+            add_printed(builder, item, kind == "item.completed", &mut self.session.begun);
+            return Ok(());
+        }
+        builder.leave_out(joined(["event".into(), kind.into()], " "));
+        if let Some(thread) = thread {
+            builder.ids = vec![thread.clone()];
+            builder.keep("session_id", event.get("thread_id"));
+        }
+        builder.keep("usage", event.get("usage"));
+        if kind == "turn.failed" {
+            builder.success = Some(false);
+            builder.keep("error", fields_of(event, "error").get("message"));
+        }
+        Ok(())
     }
 }
 
 impl FormatReader for Reader {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
         let line = object_of(Some(entry.value));
+        if let Some(kind) = self.session.event_of(line) {
+            return self.read_event(entry, line, kind, found);
+        }
         let (kind, payload) = match envelope_of(line) {
             Some(whole) => whole,
             None if is_header(line) => ("session_meta", line),
@@ -161,7 +202,8 @@ impl FormatReader for Reader {
             found.extend(self.current.take().map(Ok));
             self.session = Session::new(payload, is_header(line));
         }
-        let builder = self.current.add(entry.size, || begin(entry))?;
+        let begin = || TraceBuilder::of_coding_agent(FormatName::Codex, entry);
+        let builder = self.current.add(entry.size, begin)?;
         builder.size += entry.size;
         builder.at(line.get("timestamp"));
         let is_before = |number: f64| number < self.session.first;
@@ -182,7 +224,8 @@ impl FormatReader for Reader {
     }
 
     fn goes_on(&self, value: &Value) -> bool {
-        self.session.is_bare && is_message(value)
+        let is_error = || self.session.event_of(object_of(Some(value))) == Some(ERROR);
+        self.session.is_bare && is_message(value) || is_error()
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
@@ -190,28 +233,18 @@ impl FormatReader for Reader {
     }
 }
 
-fn begin(entry: &Entry) -> TraceBuilder {
-    let mut builder = TraceBuilder::new(FormatName::Codex, entry);
-    builder.framework = Some("codex".into());
-    builder.domain = "code";
-    // Until something was said.
-    builder.is_conversation = false;
-    builder
-}
-
 fn add_meta(builder: &mut TraceBuilder, meta: &Object, id: Option<&Text>) {
     builder.ids = id.into_iter().cloned().collect();
     builder.keep("session_id", id.cloned().map(Value::from).as_ref());
-    for name in [
+    let names = [
         "cwd",
         "originator",
         "cli_version",
         "git",
         "model_provider",
         "forked_from_id",
-    ] {
-        builder.keep(name, meta.get(name));
-    }
+    ];
+    builder.keep_all(meta, &names);
     if fields_of(meta, "source").contains("subagent") {
         builder.details.insert("is_subagent", true);
     }
@@ -261,7 +294,7 @@ fn request_of(builder: &mut TraceBuilder, content: Option<&Value>) -> Vec<Value>
             builder.leave_out("context of the program");
         } else if beginning.starts_with(OF_SHELL) {
             builder.is_conversation = true;
-            builder.event(beginning.into());
+            builder.say(TextKind::Event, beginning.into());
         } else if let Some((_, request)) = text.split_once(REQUEST) {
             own.push(object([
                 ("type", "input_text".into()),
@@ -315,6 +348,62 @@ fn exit_code_in(beginning: &str) -> Option<f64> {
     })
 }
 
+/// Returns whether an item failed, by its status or else by its exit code.
+fn failure_of(item: &Object) -> Option<bool> {
+    match str_of(item.get("status")) {
+        Some("failed") => Some(true),
+        Some("completed" | "declined") => Some(false),
+        _ => number_of(item.get("exit_code")).map(|code| code != 0.0),
+    }
+}
+
+/// Adds an item that `codex exec --json` prints when it begins, changes and is over.
+fn add_printed(builder: &mut TraceBuilder, item: &Object, is_over: bool, begun: &mut HashSet<Text>) {
+    let kind = string_of(item.get("type")).cloned().unwrap_or_default();
+    let (arguments, outcome): (&[&str], &str) = match kind.as_str() {
+        Some("agent_message" | "plan" | "reasoning") if is_over => {
+            builder.is_conversation = true;
+            let is_reasoning = kind == "reasoning";
+            let kind = if is_reasoning {
+                TextKind::Reasoning
+            } else {
+                TextKind::Message
+            };
+            return builder.say_content(kind, item.get("text"));
+        }
+        Some("command_execution") => (&["command"], "aggregated_output"),
+        Some("file_change") => (&["changes"], "status"),
+        Some("mcp_tool_call") => (&[], "result"),
+        Some("collab_tool_call") => (&["prompt", "receiver_thread_ids"], "agents_states"),
+        // Before it is over, its query is empty; its results are not printed.
+        Some("web_search") if is_over => (&["query"], "results"),
+        _ if is_over => return builder.leave_out(joined(["item".into(), kind], " ")),
+        _ => return,
+    };
+    builder.is_conversation = true;
+    let id = string_of(item.get("id")).cloned();
+    if id.as_ref().is_none_or(|id| begun.insert(id.clone())) {
+        let mut args = input_of(item.get("arguments"));
+        for name in arguments {
+            args.insert(*name, item.get(name).cloned().unwrap_or_default());
+        }
+        builder.call(Call {
+            id: id.clone(),
+            name: string_of(item.get("tool")).cloned().or(Some(kind)),
+            args,
+            server: string_of(item.get("server")).cloned(),
+        });
+    }
+    let error = fields_of(item, "error").get("message");
+    let result = error.or_else(|| fields_of(item, outcome).get("content"));
+    let result = result.or_else(|| item.get(outcome));
+    if is_over && result.is_some() {
+        let content = builder.text_of(result);
+        let failed = failure_of(item);
+        builder.result(Outcome { id, content, failed });
+    }
+}
+
 /// The details of a call in an event, whose result comes after it.
 fn add_event(builder: &mut TraceBuilder, event: &Object, failed: &mut HashMap<Text, bool>) {
     let kind = string_of(event.get("type")).cloned().unwrap_or_default();
@@ -323,12 +412,7 @@ fn add_event(builder: &mut TraceBuilder, event: &Object, failed: &mut HashMap<Te
     let Some(id) = string_of(first_of(item, &["call_id", "id"])) else {
         return;
     };
-    let is_failed = match str_of(item.get("status")) {
-        Some("failed") => Some(true),
-        Some("completed" | "declined") => Some(false),
-        _ => number_of(item.get("exit_code")).map(|code| code != 0.0),
-    };
-    if let Some(is_failed) = is_failed {
+    if let Some(is_failed) = failure_of(item) {
         failed.insert(id.clone(), is_failed);
     }
     let duration = fields_of(item, "duration");

@@ -9,7 +9,7 @@ use std::{cell::OnceCell, collections::HashMap, rc::Rc, sync::Arc};
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    mapping::{Call, Outcome, Sink, TraceBuilder},
+    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder},
     messages::{add_message, is_message},
     values::joined,
 };
@@ -46,21 +46,14 @@ type Key = Rc<[u8]>;
 type Items = Rc<[Rc<Item>]>;
 
 enum Found {
-    Said(Kind, Text),
+    Said(TextKind, Text),
     LeftOut(Text),
     Call(Call),
     Result(Outcome),
 }
 
-/// The builder's use of a text.
-#[derive(Clone, Copy)]
-enum Kind {
-    User,
-    Message,
-    Reasoning,
-    Event,
-    System,
-}
+/// The words for the kinds of texts in a key, in their order.
+const KEYS: [&str; 5] = ["user", "event", "reasoning", "message", "system"];
 
 impl Item {
     fn new(found: Found) -> Rc<Self> {
@@ -75,7 +68,7 @@ impl Item {
                     "call",
                     call_key(&[&id_key(call.id.as_ref()), &name_key(call), &args_key(call)]),
                 ),
-                Found::Said(kind, text) => (kind_key(*kind), text.clone()),
+                Found::Said(kind, text) => (KEYS[*kind as usize], text.clone()),
                 Found::LeftOut(text) => ("leaveOut", text.clone()),
                 Found::Result(result) => ("result", result.content.clone()),
             };
@@ -88,16 +81,6 @@ impl Item {
             Found::Call(call) => Some(call),
             _ => None,
         }
-    }
-}
-
-const fn kind_key(kind: Kind) -> &'static str {
-    match kind {
-        Kind::User => "user",
-        Kind::Message => "message",
-        Kind::Reasoning => "reasoning",
-        Kind::Event => "event",
-        Kind::System => "system",
     }
 }
 
@@ -135,24 +118,11 @@ impl Sink for Recorder {
     fn at(&mut self, _time: Option<&Value>) {}
 
     fn system(&mut self, content: Option<&Value>) {
-        let text = self.text_of(content);
-        self.note(Found::Said(Kind::System, text));
+        self.say_content(TextKind::System, content);
     }
 
-    fn user(&mut self, text: Text) {
-        self.note(Found::Said(Kind::User, text));
-    }
-
-    fn event(&mut self, text: Text) {
-        self.note(Found::Said(Kind::Event, text));
-    }
-
-    fn reasoning(&mut self, text: Text) {
-        self.note(Found::Said(Kind::Reasoning, text));
-    }
-
-    fn message(&mut self, text: Text) {
-        self.note(Found::Said(Kind::Message, text));
+    fn say(&mut self, kind: TextKind, text: Text) {
+        self.note(Found::Said(kind, text));
     }
 
     fn call(&mut self, call: Call) {
@@ -496,16 +466,7 @@ impl Conversation {
                         ..result.clone()
                     });
                 }
-                Found::Said(kind, text) => {
-                    let text = text.clone();
-                    match kind {
-                        Kind::User => builder.user(text),
-                        Kind::Message => builder.message(text),
-                        Kind::Reasoning => builder.reasoning(text),
-                        Kind::Event => builder.event(text),
-                        Kind::System => builder.system(None),
-                    }
-                }
+                Found::Said(kind, text) => builder.say(*kind, text.clone()),
                 Found::LeftOut(what) => builder.leave_out(what.clone()),
             }
         }
@@ -662,7 +623,8 @@ impl Conversation {
             }
             next = Some(place.node);
         }
-        let is_user = |place: &Place| matches!(self.nodes[place.node].item.found, Found::Said(Kind::User, _));
+        let is_user =
+            |place: &Place| matches!(self.nodes[place.node].item.found, Found::Said(TextKind::User, _));
         self.has_user = self.has_user || places.iter().any(is_user);
     }
 

@@ -1,23 +1,5 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
 //! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
-//!
-//! | record                                                          | trace                                                           |
-//! | --------------------------------------------------------------- | --------------------------------------------------------------- |
-//! | `sessionId` and `projectHash`, and all records up to the next   | a trace                                                         |
-//! | a message whose `id` was there before; `$set` with `messages`   | in place of what was                                            |
-//! | `$rewindTo`                                                     | none from that message on; counted                              |
-//! | `user`                                                          | a turn of the user                                              |
-//! | `<session_context>`, `<hook_context>`, and what set a chat up   | none; counted                                                   |
-//! | commands that begin with `/` or `?`                             | none; counted                                                   |
-//! | `gemini`: `thoughts`, `content`                                 | reasoning, a message                                            |
-//! | `toolCalls`, by `status` failed or not                          | a call and its result                                           |
-//! | the exit code in the result of a shell                          | whether the call failed                                         |
-//! | `cancelled` calls                                               | `observation`: the tool did not fail                            |
-//! | the results again, as the message of a user                     | none                                                            |
-//! | `info`, `warning`, `error`                                      | none; counted                                                   |
-//! | a checkpoint: `history`, or an array of contents                | as contents of Gemini in `openai-chat`                          |
-//! | `startTime`, `sessionId`, `kind`, `model`                       | `metadata.created_at`, `metadata.imported`                      |
-//! |                                                                 | `metadata.framework` is `gemini-cli`, `task_domain` is `code`   |
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,10 +7,10 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of, text_of_part},
+    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     messages::add_message,
     open_traces::CurrentTrace,
-    values::{first_of, input_of, is_given, joined, list_of, object_of, or, str_of, string_of},
+    values::{first_of, is_given, joined, list_of, object_of, or, str_of, string_of},
 };
 
 /// How messages begin that the program writes in the user's name.
@@ -150,20 +132,13 @@ impl Session {
 }
 
 /// Reads the sessions of an input.
+#[derive(Default)]
 pub struct Reader {
     current: CurrentTrace<Session>,
     is_open: bool,
 }
 
 impl Reader {
-    /// Reads one input.
-    pub fn new() -> Self {
-        Self {
-            current: CurrentTrace::new(),
-            is_open: false,
-        }
-    }
-
     fn finish(&mut self, found: &mut Vec<Found>) {
         found.extend(self.current.take().map(Session::finish));
         self.is_open = false;
@@ -171,13 +146,8 @@ impl Reader {
 }
 
 fn begin(entry: &Entry) -> Session {
-    let mut builder = TraceBuilder::new(FormatName::GeminiCli, entry);
-    builder.framework = Some("gemini-cli".into());
-    builder.domain = "code";
-    // Until something was said.
-    builder.is_conversation = false;
     Session {
-        builder,
+        builder: TraceBuilder::of_coding_agent(FormatName::GeminiCli, entry),
         messages: Vec::new(),
         places: HashMap::new(),
     }
@@ -242,10 +212,9 @@ fn add_message_of(
             builder.is_conversation = true;
             for thought in list_of(message.get("thoughts")) {
                 let parts = ["subject", "description"].map(|name| string_of(thought.get(name)).cloned());
-                builder.reasoning(joined(parts.into_iter().flatten(), "\n"));
+                builder.say(TextKind::Reasoning, joined(parts.into_iter().flatten(), "\n"));
             }
-            let text = builder.text_of(content);
-            builder.message(text);
+            builder.say_content(TextKind::Message, content);
             for call in list_of(message.get("toolCalls")) {
                 add_call(builder, object_of(Some(call)), answered);
             }
@@ -307,9 +276,7 @@ fn add_turn(
 fn add_call(builder: &mut TraceBuilder, call: &Object, answered: &mut HashSet<Text>) {
     builder.call(Call {
         id: string_of(call.get("id")).cloned(),
-        name: string_of(call.get("name")).cloned(),
-        args: input_of(call.get("args")),
-        server: None,
+        ..Call::new(None, call.get("name"), call.get("args"))
     });
     let status = str_of(call.get("status"));
     let result = call.get("result").filter(|result| is_given(Some(result)));

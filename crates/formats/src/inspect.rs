@@ -1,24 +1,12 @@
 //! Logs of Inspect, in JSON or as archives (`.eval`), whose files `archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
-//!
-//! | log                                                    | trace                                                                     |
-//! | ------------------------------------------------------ | ------------------------------------------------------------------------- |
-//! | each of `samples`, or each file of samples             | a trace                                                                   |
-//! | `messages`; without any, `input`                       | as in `openai-chat`                                                       |
-//! | `error` of the message of a tool                       | the call failed, unless the user has refused it                           |
-//! | `tool_use` of a tool that the model's provider runs    | a call and its result                                                     |
-//! | `redacted` reasoning                                   | its summary                                                               |
-//! | the first of `scores`: a number, C, I, P or N, yes, no | a reward, as Inspect's `value_to_float` reads it                          |
-//! | `error` of the sample, where it has no score           | no success                                                                |
-//! | `uuid`; or the log's `eval_id`, `id` and `epoch`       | makes `id`                                                                |
-//! | `eval.task`, `eval.model`, `scores`, `limit`, …        | `metadata.imported`                                                       |
-//! |                                                        | `metadata.framework` is `inspect`                                         |
 
 use knowledgepulse_json::{Object, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder, fields_of},
+    mapping::{Sink, TextKind, TraceBuilder, fields_of},
     messages::add_message,
+    parts::{result_of, thinking},
     values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
 };
 
@@ -95,13 +83,9 @@ fn read(entry: &Entry, eval: &Object, sample: &Object) -> Result<TraceBuilder, W
             ids.into_iter().filter_map(id_of).collect()
         }
     };
-    for name in OF_EVAL {
-        builder.keep(name, eval.get(name));
-    }
+    builder.keep_all(eval, &OF_EVAL);
     builder.keep("sample_id", sample.get("id"));
-    for name in OF_SAMPLE {
-        builder.keep(name, sample.get(name));
-    }
+    builder.keep_all(sample, &OF_SAMPLE);
     builder.at(sample.get("started_at"));
     builder.at(eval.get("created"));
     add_score(&mut builder, sample);
@@ -119,8 +103,7 @@ fn read(entry: &Entry, eval: &Object, sample: &Object) -> Result<TraceBuilder, W
                 }
             }
             input => {
-                let text = builder.text_of(input);
-                builder.user(text);
+                builder.say_content(TextKind::User, input);
             }
         }
     }
@@ -201,30 +184,16 @@ fn parts_of(part: &Value, attachments: &Object) -> Vec<Value> {
     let is_redacted = fields.get("redacted") == Some(&Value::Bool(true));
     match str_of(fields.get("type")) {
         Some("reasoning") => match string_of(first_of(fields, &["summary"])) {
-            Some(summary) if is_redacted => vec![object([
-                ("type", "thinking".into()),
-                ("thinking", summary.clone().into()),
-            ])],
+            Some(summary) if is_redacted => vec![thinking(&summary.clone().into())],
             _ if is_redacted => vec![object([("type", "redacted_thinking".into())])],
-            _ => vec![object([
-                ("type", "thinking".into()),
-                ("thinking", whole(fields.get("reasoning"), attachments)),
-            ])],
+            _ => vec![thinking(&whole(fields.get("reasoning"), attachments))],
         },
         Some("tool_use") => {
             let error = string_of(fields.get("error"));
             let result = error.cloned().map(Value::from);
             let result = result.unwrap_or_else(|| whole(fields.get("result"), attachments));
-            let id = fields.get("id").cloned().unwrap_or_default();
-            vec![
-                part.clone(),
-                object([
-                    ("type", "tool_result".into()),
-                    ("tool_use_id", id),
-                    ("content", result),
-                    ("is_error", error.map_or(Value::Null, |_| true.into())),
-                ]),
-            ]
+            let failed = error.map(|_| true);
+            vec![part.clone(), result_of(fields.get("id"), Some(result), failed)]
         }
         Some("text") => vec![object([
             ("type", "text".into()),

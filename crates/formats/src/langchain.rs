@@ -1,19 +1,5 @@
 //! Messages of LangChain and LangGraph, in Python and JavaScript: as `dumpd` and `toJSON` write them, as `messages_to_dict` does, and as
 //! `model_dump` does.
-//!
-//! | record or message                                                        | trace                                         |
-//! | ------------------------------------------------------------------------ | --------------------------------------------- |
-//! | an array of messages, messages that stand alone, `messages`              | read as in `openai-chat`                      |
-//! | `values` of a state of LangGraph                                         | its `messages`                                |
-//! | `HumanMessage`, `type` `human`                                           | a user's turn                                 |
-//! | `AIMessage`, `type` `ai`                                                 | a message of the agent                        |
-//! | its `tool_calls`, `invalid_tool_calls`; `additional_kwargs` without them | calls, once each: the content repeats them    |
-//! | parts `reasoning`, `reasoning_content` or `reasoning` beside the content | reasoning                                     |
-//! | `server_tool_call`, `server_tool_result` of version 1                    | a call and its result                         |
-//! | `ToolMessage`, `FunctionMessage`                                         | a result, which has failed by `status` `error`|
-//! | `artifact`, `usage_metadata`, `response_metadata`                        | none                                          |
-//! | `SystemMessage`                                                          | none; counted                                 |
-//! | `config.configurable.thread_id`                                          | makes `id`                                    |
 
 use std::collections::HashSet;
 

@@ -1,18 +1,5 @@
 //! Traces and observations of Langfuse, as its API, its exports and its page write them: a trace with its `observations`, or
 //! observations one a line, in an array or in `data`. Names are in camel case or, in exports to a bucket, in snake case.
-//!
-//! | trace or observation                                                 | trace                                                    |
-//! | -------------------------------------------------------------------- | -------------------------------------------------------- |
-//! | a trace; all observations with one `traceId`                         | a trace                                                  |
-//! | `output` of the trace, if it is a list of messages                   | the conversation; all observations are counted           |
-//! | else `type` `GENERATION`: `input` and `output`                       | messages, as in `otel`                                   |
-//! | `type` `TOOL`                                                        | a call and its result, where no message has them         |
-//! | `level` `ERROR` of a tool, with `statusMessage`                      | that the call failed                                     |
-//! | `input` and `output` of the trace, where no observation has messages | `task.objective`, and a message of the agent             |
-//! | `level` `ERROR` of an observation without a parent                   | a failure; others have only ended                        |
-//! | `scores`                                                             | the reward, if its name is that of a verdict; `imported` |
-//! | `name`, `model`, `sessionId`, `tags`                                 | `metadata.agent_id`, `imported`                          |
-//! | observations of any other type                                       | none; counted                                            |
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -118,9 +105,7 @@ pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
 fn root_of(trace: &Object, record: &Object, id: &Text, failed: Option<&Object>) -> Told<'static> {
     let mut span = SpanWriter::new(id.clone(), Some(&id.clone().into()), None);
     span.times(first_of(trace, &START), None);
-    span.attribute("openinference.span.kind", Some(&"CHAIN".into()));
-    span.attribute("gen_ai.agent.name", trace.get("name"));
-    span.sides(trace.get("input"), trace.get("output"));
+    span.run("CHAIN", sides_of(trace), true);
     if let Some(failed) = failed {
         span.status(false, first_of(failed, &MESSAGE));
     }
@@ -142,7 +127,6 @@ fn span_of(observation: &Object, trace: Option<&Text>) -> Option<Told<'static>> 
     if str_of(observation.get("level")) == Some("ERROR") {
         span.status(false, first_of(observation, &MESSAGE));
     }
-    let (input, output) = (observation.get("input"), observation.get("output"));
     let kind = match str_of(observation.get("type")) {
         Some("GENERATION") => "LLM",
         Some("TOOL") => "TOOL",
@@ -150,21 +134,13 @@ fn span_of(observation: &Object, trace: Option<&Text>) -> Option<Told<'static>> 
         Some("RETRIEVER") => "RETRIEVER",
         _ => "CHAIN",
     };
-    span.attribute("openinference.span.kind", Some(&kind.into()));
-    match kind {
-        "LLM" => {
-            span.attribute("input.value", input);
-            span.attribute("output.value", output);
-        }
-        "TOOL" => span.tool(observation.get("name"), input, output),
-        "CHAIN" if parent.is_none() => {
-            span.attribute("gen_ai.agent.name", observation.get("name"));
-            span.sides(input, output);
-        }
-        _ => {}
-    }
+    span.run(kind, sides_of(observation), parent.is_none());
     span.attribute("llm.model_name", first_of(observation, &MODEL));
     Some(span.end(about(observation)))
+}
+
+fn sides_of(record: &Object) -> [Option<&Value>; 3] {
+    ["name", "input", "output"].map(|name| record.get(name))
 }
 
 fn about(record: &Object) -> About {

@@ -1,17 +1,4 @@
 //! Runs of LangSmith, as its client and its API list them: one a line, in an array, in `runs`, or as trees of `child_runs`.
-//!
-//! | runs                                                                 | trace                                                       |
-//! | -------------------------------------------------------------------- | ----------------------------------------------------------- |
-//! | all with one `trace_id`                                              | a trace                                                     |
-//! | the root, if its `outputs` hold a list of messages                   | the conversation; all other runs are counted                |
-//! | else `run_type` `llm`: `inputs` and `outputs`                        | messages, as in `otel`                                      |
-//! | `run_type` `tool`                                                    | a call and its result, where no message has them            |
-//! | `error` of a tool, or the `status` of its message                    | that the call failed                                        |
-//! | `inputs` and `outputs` of the root, where no run has messages        | `task.objective`, and a message of the agent                |
-//! | `error` of the root                                                  | a failure; a run without one has only ended                 |
-//! | `feedback_stats`, `feedback` of any run                              | the reward, if its name is that of a verdict; `imported`    |
-//! | `extra.metadata.ls_model_name`, `session_name`, `name` of the root   | `imported.model`, `imported`, `metadata.agent_id`           |
-//! | runs of any other type                                               | none; counted                                               |
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -59,7 +46,6 @@ fn span_of(run: &Object, trace: Text) -> Told<'static> {
     let parent = run.get("parent_run_id");
     let mut span = SpanWriter::new(trace, run.get("id"), parent);
     span.times(run.get("start_time"), run.get("end_time"));
-    let (inputs, outputs) = (run.get("inputs"), run.get("outputs"));
     if let Some(error) = string_of(run.get("error")) {
         span.status(false, Some(&error.clone().into()));
     }
@@ -70,19 +56,8 @@ fn span_of(run: &Object, trace: Text) -> Told<'static> {
         Some("embedding") => "EMBEDDING",
         _ => "CHAIN",
     };
-    span.attribute("openinference.span.kind", Some(&kind.into()));
-    match kind {
-        "LLM" => {
-            span.attribute("input.value", inputs);
-            span.attribute("output.value", outputs);
-        }
-        "TOOL" => span.tool(run.get("name"), inputs, outputs),
-        "CHAIN" if string_of(parent).is_none() => {
-            span.attribute("gen_ai.agent.name", run.get("name"));
-            span.sides(inputs, outputs);
-        }
-        _ => {}
-    }
+    let sides = ["name", "inputs", "outputs"].map(|name| run.get(name));
+    span.run(kind, sides, string_of(parent).is_none());
     let extra = fields_of(run, "extra");
     let model = first_of(fields_of(extra, "metadata"), &["ls_model_name"]);
     let model = model.or_else(|| first_of(fields_of(extra, "invocation_params"), &["model", "model_name"]));

@@ -1,7 +1,8 @@
 //! Readers of the formats that agents write, which return traces.
 //!
 //! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and the
-//! reader's findings become the steps of a trace by shared rules ([`mapping`]).
+//! reader's findings become the steps of a trace by shared rules ([`mapping`]). `DESIGN.md` has a table for each format that says
+//! what its fields become.
 
 mod archive;
 mod atif;

@@ -1,19 +1,5 @@
 //! Records of any other format, read by a map: a JSON object that says where their messages, calls and results are.
-//!
-//! | key                                               | what it names                                                            |
-//! | ------------------------------------------------- | ------------------------------------------------------------------------ |
-//! | `messages`                                        | the messages of a record; the only key that must be there                |
-//! | `id`, `task`, `time`, `reward`                    | in a record                                                              |
-//! | `success`                                         | in a record, a path or a test                                            |
-//! | `role`, `text`, `reasoning`, `calls`              | in a message; without `role`, all messages are the agent's               |
-//! | `roles`                                           | by the words of the format: `system`, `user`, `assistant`, `reasoning`, `tool` or `skip` |
-//! | `call.id`, `call.name`, `call.input`              | in a call                                                                |
-//! | `call.result`, `call.failed`                      | in a call, where its result is there too                                 |
-//! | `result.id`, `result.text`, `result.failed`       | in a message with the role `tool`; without `result.text`, `text`         |
-//!
-//! A path has names with dots between them (`run.steps`), or is a JSON Pointer (`/run/steps`). `*` is every element or member, and the empty
-//! path the value itself. A text on the way is read as JSON. A test, `{"at": PATH, "is": VALUE}`, holds if the path finds the value, or
-//! one of a list of them.
+//! `docs/formats.md` describes its keys, paths and tests.
 
 use std::fmt;
 
@@ -21,10 +7,10 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder},
+    mapping::{Call, Sink, TextKind, TraceBuilder},
     messages::add_message,
     openai_chat::{add_id, add_time},
-    values::{is_given, numeric_of, object_of, string_of, truth_of},
+    values::{is_given, numeric_of, string_of, truth_of},
 };
 
 /// The problem of a map.
@@ -56,36 +42,19 @@ impl MapError {
 /// Where the parts of a conversation are in records of a format.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Map {
-    messages: Path,
-    id: Option<Path>,
-    task: Option<Path>,
-    time: Option<Path>,
-    reward: Option<Path>,
-    success: Option<Test>,
-    role: Option<Path>,
+    /// By their keys, as `call.name`.
+    paths: Vec<(String, Path)>,
+    tests: Vec<(String, Test)>,
     roles: Vec<(Text, Role)>,
-    text: Option<Path>,
-    reasoning: Option<Path>,
-    calls: Option<Path>,
-    call: CallMap,
-    result: ResultMap,
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
-struct CallMap {
-    id: Option<Path>,
-    name: Option<Path>,
-    input: Option<Path>,
-    result: Option<Path>,
-    failed: Option<Test>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq)]
-struct ResultMap {
-    id: Option<Path>,
-    text: Option<Path>,
-    failed: Option<Test>,
-}
+/// The keys of a map, and of the objects `call` and `result` in it. Those that are tests are `success` and `failed`.
+#[rustfmt::skip]
+const KEYS: [&str; 13] = [
+    "messages", "id", "task", "time", "reward", "success", "role", "roles", "text", "reasoning", "calls", "call", "result",
+];
+const OF_CALL: [&str; 5] = ["id", "name", "input", "result", "failed"];
+const OF_RESULT: [&str; 3] = ["id", "text", "failed"];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Role {
@@ -127,6 +96,12 @@ struct Path {
     segments: Vec<Segment>,
     written: String,
 }
+
+/// The path of a value itself.
+static WHOLE: Path = Path {
+    segments: Vec::new(),
+    written: String::new(),
+};
 
 impl fmt::Display for Path {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -238,85 +213,6 @@ impl Test {
     }
 }
 
-/// Takes the keys of an object of a map, and refuses unknown ones.
-struct Keys<'a> {
-    object: &'a Object,
-    within: &'static str,
-    known: Vec<&'static str>,
-}
-
-impl<'a> Keys<'a> {
-    fn of(object: &'a Object, within: &'static str) -> Self {
-        let known = Vec::new();
-        Self {
-            object,
-            within,
-            known,
-        }
-    }
-
-    fn key(&self, name: &str) -> String {
-        format!("{}{name}", self.within)
-    }
-
-    fn get(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.known.push(name);
-        self.object.get(name)
-    }
-
-    fn path(&mut self, name: &'static str) -> Result<Option<Path>, MapError> {
-        self.get(name)
-            .map(|value| path_of(value, &self.key(name)))
-            .transpose()
-    }
-
-    fn object(&mut self, name: &'static str) -> Result<&'a Object, MapError> {
-        match self.get(name) {
-            None => Ok(object_of(None)),
-            Some(Value::Object(object)) => Ok(object),
-            Some(other) => Err(wrong_kind(&self.key(name), "an object", other)),
-        }
-    }
-
-    fn test(&mut self, name: &'static str) -> Result<Option<Test>, MapError> {
-        let key = self.key(name);
-        let Some(value) = self.get(name) else {
-            return Ok(None);
-        };
-        let Value::Object(test) = value else {
-            let at = path_of(value, &key)?;
-            return Ok(Some(Test { at, is: None }));
-        };
-        if let Some(other) = test.keys().find(|name| *name != "at" && *name != "is") {
-            let other = other.to_string_lossy();
-            return Err(MapError::new(
-                &format!("{key}.{other}"),
-                "is not known: a test has `at` and `is`",
-            ));
-        }
-        let at = test.get("at").cloned().unwrap_or_default();
-        let at = path_of(&at, &format!("{key}.at"))?;
-        let is = match test.get("is") {
-            Some(Value::Array(values)) => values.clone(),
-            Some(value) => vec![value.clone()],
-            None => return Err(MapError::new(&format!("{key}.is"), "is missing")),
-        };
-        Ok(Some(Test { at, is: Some(is) }))
-    }
-
-    fn end(self) -> Result<(), MapError> {
-        let other = self
-            .object
-            .keys()
-            .find(|name| !name.as_str().is_some_and(|name| self.known.contains(&name)));
-        other.map_or(Ok(()), |name| {
-            let known = self.known.join(", ");
-            let problem = format!("is not known: there are {known}");
-            Err(MapError::new(&self.key(&name.to_string_lossy()), problem))
-        })
-    }
-}
-
 fn wrong_kind(key: &str, expected: &str, value: &Value) -> MapError {
     MapError::new(key, format!("must be {expected}, got {}", value.kind()))
 }
@@ -326,6 +222,33 @@ fn path_of(value: &Value, key: &str) -> Result<Path, MapError> {
         Some(written) => Ok(Path::parse(written)),
         None => Err(wrong_kind(key, "a path, which is a string", value)),
     }
+}
+
+fn object_of<'a>(value: &'a Value, key: &str) -> Result<&'a Object, MapError> {
+    value
+        .as_object()
+        .ok_or_else(|| wrong_kind(key, "an object", value))
+}
+
+fn test_of(value: &Value, key: &str) -> Result<Test, MapError> {
+    let Value::Object(test) = value else {
+        let at = path_of(value, key)?;
+        return Ok(Test { at, is: None });
+    };
+    if let Some(other) = test.keys().find(|name| *name != "at" && *name != "is") {
+        let other = other.to_string_lossy();
+        return Err(MapError::new(
+            &format!("{key}.{other}"),
+            "is not known: a test has `at` and `is`",
+        ));
+    }
+    let at = path_of(test.get("at").unwrap_or(&Value::Null), &format!("{key}.at"))?;
+    let is = match test.get("is") {
+        Some(Value::Array(values)) => values.clone(),
+        Some(value) => vec![value.clone()],
+        None => return Err(MapError::new(&format!("{key}.is"), "is missing")),
+    };
+    Ok(Test { at, is: Some(is) })
 }
 
 fn roles_of(names: &Object) -> Result<Vec<(Text, Role)>, MapError> {
@@ -346,68 +269,72 @@ impl Map {
     /// # Errors
     /// If it is no object, has no `messages`, or has a key that is not known or whose value is of another kind.
     pub fn from_value(value: &Value) -> Result<Self, MapError> {
-        let Value::Object(object) = value else {
-            return Err(wrong_kind("", "an object", value));
-        };
-        let mut keys = Keys::of(object, "");
-        let messages = keys.path("messages")?;
-        let missing = || MapError::new("messages", "is missing: the path of a record's messages");
-        let mut map = Self {
-            messages: messages.ok_or_else(missing)?,
-            id: keys.path("id")?,
-            task: keys.path("task")?,
-            time: keys.path("time")?,
-            reward: keys.path("reward")?,
-            success: keys.test("success")?,
-            role: keys.path("role")?,
-            roles: roles_of(keys.object("roles")?)?,
-            text: keys.path("text")?,
-            reasoning: keys.path("reasoning")?,
-            calls: keys.path("calls")?,
-            ..Self::default()
-        };
-        let mut call = Keys::of(keys.object("call")?, "call.");
-        map.call = CallMap {
-            id: call.path("id")?,
-            name: call.path("name")?,
-            input: call.path("input")?,
-            result: call.path("result")?,
-            failed: call.test("failed")?,
-        };
-        call.end()?;
-        let mut result = Keys::of(keys.object("result")?, "result.");
-        map.result = ResultMap {
-            id: result.path("id")?,
-            text: result.path("text")?,
-            failed: result.test("failed")?,
-        };
-        result.end()?;
-        keys.end()?;
-        if map.calls.is_some() && map.call.name.is_none() {
-            return Err(MapError::new(
-                "call.name",
-                "is missing: the path of a tool's name in one of `calls`",
-            ));
+        let object = object_of(value, "")?;
+        if !object.contains("messages") {
+            let problem = "is missing: the path of a record's messages";
+            return Err(MapError::new("messages", problem));
+        }
+        let mut map = Self::default();
+        map.read_keys(object, "", &KEYS)?;
+        if map.path("calls").is_some() && map.path("call.name").is_none() {
+            let problem = "is missing: the path of a tool's name in one of `calls`";
+            return Err(MapError::new("call.name", problem));
         }
         Ok(map)
     }
 
+    /// Reads the keys of an object, whose own key is `within`, and refuses unknown ones.
+    fn read_keys(&mut self, object: &Object, within: &str, known: &[&str]) -> Result<(), MapError> {
+        let whole = |name: &str| format!("{within}{name}");
+        for name in known {
+            let Some(value) = object.get(name) else {
+                continue;
+            };
+            let key = whole(name);
+            match (*name, within) {
+                ("success" | "failed", _) => self.tests.push((key.clone(), test_of(value, &key)?)),
+                ("roles", _) => self.roles = roles_of(object_of(value, &key)?)?,
+                ("call", _) => self.read_keys(object_of(value, &key)?, "call.", &OF_CALL)?,
+                ("result", "") => self.read_keys(object_of(value, &key)?, "result.", &OF_RESULT)?,
+                _ => self.paths.push((key.clone(), path_of(value, &key)?)),
+            }
+        }
+        let is_known = |name: &&Text| name.as_str().is_some_and(|name| known.contains(&name));
+        let other = object.keys().find(|name| !is_known(name));
+        other.map_or(Ok(()), |name| {
+            let problem = format!("is not known: there are {}", known.join(", "));
+            Err(MapError::new(&whole(&name.to_string_lossy()), problem))
+        })
+    }
+
+    fn path(&self, key: &str) -> Option<&Path> {
+        let path = self.paths.iter().find(|(name, _)| *name == key);
+        path.map(|(_, path)| path)
+    }
+
+    /// Returns the first value at the path of a key.
+    fn find(&self, key: &str, value: &Value) -> Option<Value> {
+        self.path(key)?.first(value)
+    }
+
+    /// Returns whether the test of a key holds; `None` without one, or if it finds nothing.
+    fn test(&self, key: &str, value: &Value) -> Option<bool> {
+        let (_, test) = self.tests.iter().find(|(name, _)| *name == key)?;
+        test.of(value)
+    }
+
     fn role_of(&self, message: &Value) -> Result<Role, Wrong> {
-        let Some(path) = &self.role else {
+        let Some(path) = self.path("role") else {
             return Ok(Role::Assistant);
         };
         let role = path.first(message);
         let Some(word) = string_of(role.as_ref()) else {
             return Err(Wrong::new(format!("it has no role at {path}")));
         };
-        let named = self
-            .roles
-            .iter()
-            .find(|(name, _)| name == word)
-            .map(|(_, role)| *role);
-        let known = || word.as_str().and_then(Role::named);
+        let named = self.roles.iter().find(|(name, _)| name == word);
         named
-            .or_else(known)
+            .map(|(_, role)| *role)
+            .or_else(|| word.as_str().and_then(Role::named))
             .ok_or_else(|| Wrong::new("it has a role that `roles` of the map does not name"))
     }
 
@@ -415,29 +342,24 @@ impl Map {
         let record = entry.value;
         let mut builder = TraceBuilder::new(FormatName::Map, entry);
         builder.size = entry.size;
-        let in_record = |path: &Option<Path>| path.as_ref().and_then(|path| path.first(record));
-        add_id(&mut builder, "id", in_record(&self.id).as_ref());
-        add_time(&mut builder, in_record(&self.time).as_ref());
-        builder.reward(in_record(&self.reward).as_ref());
-        builder.success = self
-            .success
-            .as_ref()
-            .and_then(|test| test.of(record))
-            .or(builder.success);
-        let task = in_record(&self.task);
-        if let Some(task) = &task {
-            let task = builder.text_of(Some(task));
-            builder.user(task);
+        add_id(&mut builder, "id", self.find("id", record).as_ref());
+        add_time(&mut builder, self.find("time", record).as_ref());
+        builder.reward(self.find("reward", record).as_ref());
+        builder.success = self.test("success", record).or(builder.success);
+        let task = self.find("task", record);
+        if task.is_some() {
+            builder.say_content(TextKind::User, task.as_ref());
         }
-        let messages = self.messages.list(record);
-        if messages.is_empty() && self.messages.find(record).is_empty() {
-            return Err(Wrong::new(format!("it has no messages at {}", self.messages)));
+        let path = self.path("messages").unwrap_or(&WHOLE);
+        let messages = path.list(record);
+        if messages.is_empty() && path.find(record).is_empty() {
+            return Err(Wrong::new(format!("it has no messages at {path}")));
         }
         let mut is_first = task.is_some();
         for (at, message) in messages.iter().enumerate() {
             let place = || format!("messages[{at}]");
             let role = self.role_of(message).map_err(|wrong| wrong.within(&place()))?;
-            let text = self.text.as_ref().and_then(|path| path.first(message));
+            let text = self.find("text", message);
             // The first turn of the user mostly repeats the task.
             if role == Role::User && std::mem::take(&mut is_first) && text == task {
                 continue;
@@ -455,15 +377,8 @@ impl Map {
         message: &Value,
         text: Option<Value>,
     ) -> Result<(), Wrong> {
-        let find = |path: &Option<Path>, value: &Value| path.as_ref()?.first(value);
-        let message_of = |role: &str, text: Option<Value>| {
-            let mut fields = Object::new();
-            fields.insert("role", role);
-            fields.insert("content", text.unwrap_or_default());
-            fields
-        };
         let result_of = |text, id: Option<Value>, failed: Option<bool>| {
-            let mut fields = message_of("tool", text);
+            let mut fields = fields_of_message("tool", text);
             fields.insert("tool_call_id", id.unwrap_or_default());
             if let Some(failed) = failed {
                 fields.insert("is_error", failed);
@@ -475,45 +390,49 @@ impl Map {
                 builder.leave_out("skipped message");
                 return Ok(());
             }
-            Role::System => return add_message(builder, &message_of("system", text).into()),
-            Role::User => return add_message(builder, &message_of("user", text).into()),
+            Role::System => return add_message(builder, &fields_of_message("system", text).into()),
+            Role::User => return add_message(builder, &fields_of_message("user", text).into()),
             Role::Tool => {
-                let text = self.result.text.as_ref().map_or(text, |path| path.first(message));
-                let failed = self.result.failed.as_ref().and_then(|test| test.of(message));
-                return add_message(builder, &result_of(text, find(&self.result.id, message), failed));
+                let text = match self.path("result.text") {
+                    Some(path) => path.first(message),
+                    None => text,
+                };
+                let id = self.find("result.id", message);
+                let failed = self.test("result.failed", message);
+                return add_message(builder, &result_of(text, id, failed));
             }
-            Role::Reasoning => {
-                let text = builder.text_of(text.as_ref());
-                builder.reasoning(text);
-            }
+            Role::Reasoning => builder.say_content(TextKind::Reasoning, text.as_ref()),
             Role::Assistant => {
-                let mut fields = message_of("assistant", text);
-                if let Some(reasoning) = find(&self.reasoning, message) {
+                let mut fields = fields_of_message("assistant", text);
+                if let Some(reasoning) = self.find("reasoning", message) {
                     fields.insert("reasoning_content", reasoning);
                 }
                 add_message(builder, &fields.into())?;
             }
         }
-        for call in self.calls.iter().flat_map(|path| path.list(message)) {
-            let name = find(&self.call.name, &call);
+        for call in self.path("calls").iter().flat_map(|path| path.list(message)) {
+            let name = self.find("call.name", &call);
             if !is_given(name.as_ref()) {
                 continue;
             }
-            let id = find(&self.call.id, &call);
-            let mut fields = Object::new();
-            fields.insert("type", "function_call");
-            fields.insert("call_id", id.clone().unwrap_or_default());
-            fields.insert("name", name.unwrap_or_default());
-            fields.insert("arguments", find(&self.call.input, &call).unwrap_or_default());
-            add_message(builder, &fields.into())?;
-            let text = find(&self.call.result, &call);
-            let failed = self.call.failed.as_ref().and_then(|test| test.of(&call));
+            let id = self.find("call.id", &call);
+            let input = self.find("call.input", &call);
+            builder.call(Call::new(id.as_ref(), name.as_ref(), input.as_ref()));
+            let text = self.find("call.result", &call);
+            let failed = self.test("call.failed", &call);
             if text.is_some() || failed == Some(true) {
                 add_message(builder, &result_of(text, id, failed))?;
             }
         }
         Ok(())
     }
+}
+
+fn fields_of_message(role: &str, text: Option<Value>) -> Object {
+    let content = text.unwrap_or_default();
+    [("role".into(), role.into()), ("content".into(), content)]
+        .into_iter()
+        .collect()
 }
 
 /// Reads records by a map.

@@ -1,20 +1,10 @@
 //! Turns an agent's actions into the steps of a trace: the rules that all formats share, written once. A reader reports its
 //! findings in order: a user's turn, a thought, a call, a result.
-//!
-//! | found                                                   | becomes                                                              |
-//! | ------------------------------------------------------- | -------------------------------------------------------------------- |
-//! | the first message of a user that has text               | `task.objective`                                                     |
-//! | every later one                                         | `observation`                                                        |
-//! | reasoning, or a message of the agent                    | `thought`, one for each                                              |
-//! | a call of a tool                                        | `tool_call`: `tool.name`, the arguments in `input`, and in `content` |
-//! | its result                                              | `observation`                                                        |
-//! | a result that says that the call failed                 | `error_recovery`                                                     |
-//! | the tool's first successful call after that             | `error_recovery`, with its `tool`, `input` and `content`             |
-//! | the last message of the agent                           | `outcome.result_summary`                                             |
-//! | system prompts, images, empty messages                  | no step; counted in `metadata.imported.left_out`                     |
+//! `docs/formats.md` says what each becomes.
 
 use std::{
     collections::{HashMap, HashSet},
+    fmt::Write,
     sync::LazyLock,
 };
 
@@ -24,7 +14,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Entry, FormatName, Given, Known, date,
-    values::{is_blank, is_given, is_truthy, json_of, numeric_of, object_of, str_of, string_of, truth_of},
+    values::{
+        id_of, input_of, is_blank, is_given, is_truthy, json_of, numeric_of, object_of, str_of, string_of,
+        truth_of,
+    },
 };
 
 /// The success of a trace where neither the trace nor the caller states one: none was seen.
@@ -113,6 +106,19 @@ pub struct Call {
     pub server: Option<Text>,
 }
 
+impl Call {
+    /// Returns a call whose id, name and arguments are in these fields.
+    #[must_use]
+    pub fn new(id: Option<&Value>, name: Option<&Value>, args: Option<&Value>) -> Self {
+        Self {
+            id: id_of(id),
+            name: string_of(name).cloned(),
+            args: input_of(args),
+            server: None,
+        }
+    }
+}
+
 /// A result as a reader finds it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -124,6 +130,21 @@ pub struct Outcome {
     pub failed: Option<bool>,
 }
 
+/// Whose text a reader finds, and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKind {
+    /// A turn of a user.
+    User,
+    /// An observation that no call asked for.
+    Event,
+    /// A thought of the agent.
+    Reasoning,
+    /// A message of the agent.
+    Message,
+    /// A system prompt, which is no action of the agent.
+    System,
+}
+
 /// Takes a reader's findings in order. [`text_of`](Self::text_of) makes the texts.
 pub trait Sink {
     /// Counts something that becomes no step.
@@ -132,18 +153,18 @@ pub trait Sink {
     fn at(&mut self, time: Option<&Value>);
     /// Takes a system prompt, which is no action of the agent.
     fn system(&mut self, content: Option<&Value>);
-    /// Takes a turn of a user.
-    fn user(&mut self, text: Text);
-    /// Takes an observation that no call asked for.
-    fn event(&mut self, text: Text);
-    /// Takes a thought of the agent.
-    fn reasoning(&mut self, text: Text);
-    /// Takes a message of the agent.
-    fn message(&mut self, text: Text);
+    /// Takes a text.
+    fn say(&mut self, kind: TextKind, text: Text);
     /// Takes a call of a tool.
     fn call(&mut self, call: Call);
     /// Takes the result of a call.
     fn result(&mut self, result: Outcome);
+
+    /// Takes the text of a content.
+    fn say_content(&mut self, kind: TextKind, content: Option<&Value>) {
+        let text = self.text_of(content);
+        self.say(kind, text);
+    }
 
     /// Counts the fields of an object that its format does not have, or that are newer than this reader.
     fn count_unknown(&mut self, object: &Object, is_known: fn(&str) -> bool) {
@@ -269,7 +290,8 @@ pub struct TraceBuilder {
     steps: Vec<Step>,
     objective: Option<Text>,
     objective_before: Option<Text>,
-    summary: Text,
+    /// The step of the agent's last message.
+    summary: Option<usize>,
     /// The parts that were left out, with their counts, in the order of their first occurrence.
     left_out: Vec<(Text, u64)>,
     left_out_places: HashMap<Text, usize>,
@@ -316,7 +338,7 @@ impl TraceBuilder {
             steps: Vec::new(),
             objective: None,
             objective_before: None,
-            summary: Text::default(),
+            summary: None,
             left_out: Vec::new(),
             left_out_places: HashMap::new(),
             calls: HashMap::new(),
@@ -337,6 +359,15 @@ impl TraceBuilder {
             confidence: None,
             is_conversation: true,
         }
+    }
+
+    /// Creates a trace of a program that writes code, which is of a conversation once something was said.
+    pub(crate) fn of_coding_agent(format: FormatName, entry: &Entry) -> Self {
+        let mut builder = Self::new(format, entry);
+        builder.framework = Some(format.name().into());
+        builder.domain = "code";
+        builder.is_conversation = false;
+        builder
     }
 
     /// Returns whether nothing was found that belongs to a trace.
@@ -384,6 +415,13 @@ impl TraceBuilder {
     pub fn keep(&mut self, name: &str, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             self.details.insert(name, value.clone());
+        }
+    }
+
+    /// Keeps these fields in `metadata.imported`.
+    pub fn keep_all(&mut self, fields: &Object, names: &[&str]) {
+        for name in names {
+            self.keep(name, fields.get(name));
         }
     }
 
@@ -500,6 +538,7 @@ impl TraceBuilder {
         let objective = objective.unwrap_or_default();
         let id = format!("kp:trace:{}", self.uuid(&objective));
         let metadata = self.metadata(given, success.unwrap_or(DEFAULT_SUCCESS), known);
+        let summary = self.summary.map(|at| self.steps[at].content.clone());
         let steps = self.steps.into_iter().enumerate();
         let steps: Vec<Value> = steps.map(|(at, step)| step.into_value(at)).collect();
         let trace = object([
@@ -512,7 +551,7 @@ impl TraceBuilder {
             (
                 "outcome",
                 object([
-                    ("result_summary", self.summary.into()),
+                    ("result_summary", summary.unwrap_or_default().into()),
                     ("confidence", confidence.unwrap_or(DEFAULT_CONFIDENCE).into()),
                 ]),
             ),
@@ -535,7 +574,7 @@ impl TraceBuilder {
                 .map(|(name, times)| (name, (times as f64).into()));
             imported.insert("left_out", counts.collect::<Object>());
         }
-        let mut metadata = Object::new();
+        let mut metadata = Object::with_capacity(9);
         let created_at = self.created_at.take().unwrap_or_else(date::now);
         metadata.insert("created_at", created_at);
         for (name, value) in [
@@ -559,8 +598,12 @@ impl TraceBuilder {
     /// for the trace, or else of its contents.
     fn uuid(&self, objective: &Text) -> String {
         let mut hash = Sha256::new();
+        let mut length = String::new();
         let mut add = |part: &Text| {
-            hash.update(format!("{}:", part.len_units()));
+            length.clear();
+            // Writing to a string does not fail.
+            let _ = write!(length, "{}:", part.len_units());
+            hash.update(&length);
             hash.update(part.to_string_lossy().as_bytes());
         };
         add(&self.format.name().into());
@@ -571,7 +614,11 @@ impl TraceBuilder {
             self.steps.iter().for_each(|step| add(&step.content));
         }
         let hash = hash.finalize();
-        let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let first = hash.iter().take(16);
+        let hex = format!(
+            "{:032x}",
+            first.fold(0_u128, |number, &byte| number << 8 | u128::from(byte))
+        );
         // Version 8 of RFC 9562: made in a way of our own.
         let variant = char::from(b"89ab"[usize::from(hash[8] >> 4 & 3)]);
         let (time, node) = (&hex[..8], &hex[20..]);
@@ -603,37 +650,17 @@ impl Sink for TraceBuilder {
         self.leave_out("system message");
     }
 
-    fn user(&mut self, text: Text) {
-        if is_blank(&text) {
-            self.leave_out("empty message");
-        } else if self.objective.is_none() {
-            self.objective = Some(text);
-        } else {
-            self.add(Kind::Observation, text, None);
-        }
-    }
-
-    fn event(&mut self, text: Text) {
-        if is_blank(&text) {
-            self.leave_out("empty message");
-        } else {
-            self.add(Kind::Observation, text, None);
-        }
-    }
-
-    fn reasoning(&mut self, text: Text) {
-        if is_blank(&text) {
-            self.leave_out("empty reasoning");
-        } else {
-            self.add(Kind::Thought, text, None);
-        }
-    }
-
-    fn message(&mut self, text: Text) {
-        // Most messages that call tools have no text, which is not worth counting.
-        if !is_blank(&text) {
-            self.summary = text.clone();
-            self.add(Kind::Thought, text, None);
+    fn say(&mut self, kind: TextKind, text: Text) {
+        match kind {
+            TextKind::System => self.system(None),
+            // Most messages that call tools have no text, which is not worth counting.
+            TextKind::Message if is_blank(&text) => {}
+            TextKind::Reasoning if is_blank(&text) => self.leave_out("empty reasoning"),
+            _ if is_blank(&text) => self.leave_out("empty message"),
+            TextKind::Message => self.summary = Some(self.add(Kind::Thought, text, None)),
+            TextKind::User if self.objective.is_none() => self.objective = Some(text),
+            TextKind::Reasoning => drop(self.add(Kind::Thought, text, None)),
+            TextKind::User | TextKind::Event => drop(self.add(Kind::Observation, text, None)),
         }
     }
 
@@ -685,7 +712,7 @@ impl Sink for TraceBuilder {
 
 impl Step {
     fn into_value(self, at: usize) -> Value {
-        let mut step = Object::new();
+        let mut step = Object::with_capacity(if self.call.is_some() { 6 } else { 3 });
         #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
         step.insert("step_id", at as f64);
         step.insert("type", self.kind.name());

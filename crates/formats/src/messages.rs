@@ -9,12 +9,11 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Wrong, langchain,
-    mapping::{Call, Outcome, Sink, text_of_part, with_end},
+    mapping::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
     parts::translated,
     sharegpt, tagged,
     values::{
-        first_of, id_of, input_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of, string_of,
-        truth_of,
+        first_of, id_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of, string_of, truth_of,
     },
 };
 
@@ -93,19 +92,12 @@ pub fn is_message(value: &Value) -> bool {
         || sharegpt::is_turn(value)
 }
 
+/// Returns a message of a role.
+pub fn message_by(role: &str, content: Value) -> Value {
+    object([("role", role.into()), ("content", content)])
+}
+
 /// Adds a message, whichever kind it is of.
-///
-/// | found                                                              | taken for              |
-/// | ------------------------------------------------------------------ | ---------------------- |
-/// | `role` `system` or `developer`                                     | a system prompt        |
-/// | `role` `user`, text parts                                          | a user's turn          |
-/// | `role` `assistant` or `model`, text parts, `refusal`               | a message of the agent |
-/// | `reasoning_content`, `reasoning`, `thinking` parts                 | reasoning              |
-/// | `tool_calls`, `function_call`, `tool_use` parts                    | calls                  |
-/// | `role` `tool` or `function`, `tool_result` parts                   | results                |
-/// | items `function_call`, `custom_tool_call`, `…_call`                | calls                  |
-/// | items `…_call_output`; `output` of an `mcp_call`                   | results                |
-/// | `is_error`, `status` `failed` or `error`, `error` of an `mcp_call` | that the call failed   |
 ///
 /// # Errors
 /// If it is no message.
@@ -153,7 +145,7 @@ fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<()
             return Ok(());
         }
         "user" | "human" => {
-            add_parts(sink, content, S::user);
+            add_parts(sink, content, TextKind::User);
             return Ok(());
         }
         "tool" | "function" => {
@@ -164,12 +156,11 @@ fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<()
         _ => return Err(Wrong::new("a message has a role that is not known")),
     }
     if let Some(reasoning) = first_of(message, &["reasoning_content", "reasoning", "thinking"]) {
-        let text = sink.text_of(Some(reasoning));
-        sink.reasoning(text);
+        sink.say_content(TextKind::Reasoning, Some(reasoning));
     }
-    add_parts(sink, content, S::message);
+    add_parts(sink, content, TextKind::Message);
     if let Some(Value::String(refusal)) = message.get("refusal") {
-        sink.message(refusal.clone());
+        sink.say(TextKind::Message, refusal.clone());
     }
     let is_same = !matches!(content, Some(Value::Array(_) | Value::Object(_))) && content == parts;
     if !is_in_parts && !is_same {
@@ -180,7 +171,7 @@ fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<()
                 ("toolInvocation", tool.clone()),
             ])
         });
-        add_parts(sink, Some(&tools.collect::<Vec<_>>().into()), S::message);
+        add_parts(sink, Some(&tools.collect::<Vec<_>>().into()), TextKind::Message);
     }
     for call in list_of(message.get("tool_calls")) {
         let call = object_of(Some(call));
@@ -201,7 +192,7 @@ fn add_results<S: Sink>(sink: &mut S, message: &Object, content: Option<&Value>)
         None => is_result_part(part),
     });
     if has_results {
-        return add_parts(sink, content, S::event);
+        return add_parts(sink, content, TextKind::Event);
     }
     let content = sink.text_of(content);
     sink.result(Outcome {
@@ -213,66 +204,60 @@ fn add_results<S: Sink>(sink: &mut S, message: &Object, content: Option<&Value>)
 
 /// One of `tool_calls`, with its `function` or `custom`, or with `name` and `arguments` themselves; Inspect has the name in `function`.
 fn add_chat_call<S: Sink>(sink: &mut S, id: Option<&Value>, inner: &Object) {
-    sink.call(Call {
-        id: id_of(id),
-        name: string_of(first_of(inner, &["name", "function"])).cloned(),
-        args: input_of(first_of(inner, &["arguments", "input", "args"])),
-        server: None,
-    });
+    let name = first_of(inner, &["name", "function"]);
+    sink.call(Call::new(
+        id,
+        name,
+        first_of(inner, &["arguments", "input", "args"]),
+    ));
 }
 
 /// The content of a message in the order of its parts; text that follows text is one message.
-fn add_parts<S: Sink>(sink: &mut S, content: Option<&Value>, add_text: fn(&mut S, Text)) {
+fn add_parts<S: Sink>(sink: &mut S, content: Option<&Value>, kind: TextKind) {
     let Some(Value::Array(parts)) = content else {
         if is_given(content) {
-            let text = sink.text_of(content);
-            add_text(sink, text);
+            sink.say_content(kind, content);
         }
         return;
     };
     let mut text = Vec::new();
     for part in parts {
         match translated(part) {
-            None => add_part(sink, Cow::Borrowed(part), &mut text, add_text),
+            None => add_part(sink, Cow::Borrowed(part), &mut text, kind),
             Some(others) if others.is_empty() => {
                 let fields = object_of(Some(part));
-                let kind = first_of(fields, &["type"]).map(spelled);
-                let name = kind.or_else(|| fields.keys().next().cloned()).unwrap_or_default();
+                let name = first_of(fields, &["type"]).map(spelled);
+                let name = name.or_else(|| fields.keys().next().cloned()).unwrap_or_default();
                 sink.leave_out(with_end(&name, " part"));
             }
             Some(others) => {
                 for other in others {
-                    add_part(sink, Cow::Owned(other), &mut text, add_text);
+                    add_part(sink, Cow::Owned(other), &mut text, kind);
                 }
             }
         }
     }
-    flush(sink, &mut text, add_text);
+    flush(sink, &mut text, kind);
 }
 
-fn add_part<'a, S: Sink>(
-    sink: &mut S,
-    part: Cow<'a, Value>,
-    text: &mut Vec<Cow<'a, Value>>,
-    add_text: fn(&mut S, Text),
-) {
+fn add_part<'a, S: Sink>(sink: &mut S, part: Cow<'a, Value>, text: &mut Vec<Cow<'a, Value>>, kind: TextKind) {
     let fields = object_of(Some(&part));
-    let kind = string_of(fields.get("type"));
-    if let Some(kind) = kind.and_then(Text::as_str).filter(|kind| is_act(kind)) {
-        flush(sink, text, add_text);
-        return add_item(sink, fields, kind);
+    let name = string_of(fields.get("type"));
+    if let Some(name) = name.and_then(Text::as_str).filter(|name| is_act(name)) {
+        flush(sink, text, kind);
+        return add_item(sink, fields, name);
     }
-    if kind.is_none() && text_of_part(&part).is_none() {
+    if name.is_none() && text_of_part(&part).is_none() {
         sink.leave_out("part of an unknown kind");
     }
     text.push(part);
 }
 
 /// Adds the text that has come together.
-fn flush<S: Sink>(sink: &mut S, text: &mut Vec<Cow<'_, Value>>, add_text: fn(&mut S, Text)) {
+fn flush<S: Sink>(sink: &mut S, text: &mut Vec<Cow<'_, Value>>, kind: TextKind) {
     if !text.is_empty() {
         let joined = sink.text_of_parts(text.iter().map(AsRef::as_ref));
-        add_text(sink, joined);
+        sink.say(kind, joined);
         text.clear();
     }
 }
@@ -292,11 +277,11 @@ fn add_item<S: Sink>(sink: &mut S, item: &Object, kind: &str) {
         return sink.result(Outcome { id, content, failed });
     }
     if is_call(kind) {
+        let args = first_of(item, &["input", "arguments", "args"]);
         return sink.call(Call {
             id,
-            name: string_of(item.get("name")).cloned(),
-            args: input_of(first_of(item, &["input", "arguments", "args"])),
             server: string_of(item.get("server_name")).cloned(),
+            ..Call::new(None, item.get("name"), args)
         });
     }
     add_hosted_call(sink, item, kind, id);
@@ -323,7 +308,7 @@ fn add_reasoning<S: Sink>(sink: &mut S, item: &Object) {
         return sink.leave_out("encrypted reasoning");
     }
     let text = sink.text_of_parts(text);
-    sink.reasoning(text);
+    sink.say(TextKind::Reasoning, text);
 }
 
 /// A call of a tool that the API runs itself, and its result where it is there.
@@ -332,9 +317,8 @@ fn add_hosted_call<S: Sink>(sink: &mut S, item: &Object, kind: &str, id: Option<
     sink.call(if is_mcp {
         Call {
             id: id.clone(),
-            name: string_of(item.get("name")).cloned(),
-            args: input_of(item.get("arguments")),
             server: string_of(item.get("server_label")).cloned(),
+            ..Call::new(None, item.get("name"), item.get("arguments"))
         }
     } else {
         let fields = item

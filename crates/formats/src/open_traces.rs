@@ -6,25 +6,21 @@ use knowledgepulse_json::Text;
 
 use crate::{DEFAULT_LIMIT, Wrong};
 
-/// How much may be open.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// How many traces are open at a time.
-    pub open: usize,
-    /// How many bytes of the input the open traces may hold, all together.
-    pub bytes: u64,
-    /// How many bytes of the input one trace may hold.
-    pub trace_bytes: u64,
-}
+/// How many traces are open at a time.
+const MOST_OPEN: usize = 1024;
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            open: 1024,
-            bytes: 4 * DEFAULT_LIMIT,
-            trace_bytes: DEFAULT_LIMIT,
-        }
+/// How many bytes of the input the open traces may hold, all together.
+const MOST_BYTES: u64 = 4 * DEFAULT_LIMIT;
+
+/// Refuses a record with which a trace would hold this many bytes of the input.
+fn check(bytes: u64) -> Result<(), Wrong> {
+    if bytes <= DEFAULT_LIMIT {
+        return Ok(());
     }
+    let megabytes = DEFAULT_LIMIT / 1024 / 1024;
+    Err(Wrong::new(format!(
+        "its trace would be longer than {megabytes} MB, and goes on without it"
+    )))
 }
 
 /// How many keys of finished traces are remembered, to tell records that come too late.
@@ -40,7 +36,6 @@ struct Open<T> {
 
 /// The open traces, by the key that their records have in common.
 pub struct OpenTraces<T> {
-    limits: Limits,
     open: HashMap<Text, Open<T>>,
     /// The keys in the order in which something was last added.
     used: BTreeMap<u64, Text>,
@@ -49,12 +44,10 @@ pub struct OpenTraces<T> {
     finished: HashSet<Text>,
 }
 
-impl<T> OpenTraces<T> {
-    /// No trace is open.
-    #[must_use]
-    pub fn new(limits: Limits) -> Self {
+/// No trace is open.
+impl<T> Default for OpenTraces<T> {
+    fn default() -> Self {
         Self {
-            limits,
             open: HashMap::new(),
             used: BTreeMap::new(),
             clock: 0,
@@ -62,27 +55,21 @@ impl<T> OpenTraces<T> {
             finished: HashSet::new(),
         }
     }
+}
 
+impl<T> OpenTraces<T> {
     /// Returns the trace that a record of `size` bytes belongs to, made if it is the first.
     ///
     /// # Errors
     /// If the trace is finished, or becomes too long; its earlier contents stay.
     pub fn add(&mut self, key: &Text, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
-        let Limits {
-            open, trace_bytes, ..
-        } = self.limits;
         let bytes = self.open.get(key).map(|trace| trace.bytes);
         if bytes.is_none() && self.finished.contains(key) {
             return Err(Wrong::new(format!(
-                "it comes too late for its trace, which was finished because {open} others were open, or 256 MB of them"
+                "it comes too late for its trace, which was finished because {MOST_OPEN} others were open, or 256 MB of them"
             )));
         }
-        if bytes.unwrap_or(0) + size > trace_bytes {
-            let megabytes = trace_bytes / 1024 / 1024;
-            return Err(Wrong::new(format!(
-                "its trace would be longer than {megabytes} MB, and goes on without it"
-            )));
-        }
+        check(bytes.unwrap_or(0) + size)?;
         self.clock += 1;
         self.bytes += size;
         let now = self.clock;
@@ -107,7 +94,7 @@ impl<T> OpenTraces<T> {
     /// Evicts the least recently updated traces beyond the limit.
     pub fn overflow(&mut self) -> Vec<T> {
         let mut taken = Vec::new();
-        while self.open.len() > self.limits.open || self.bytes > self.limits.bytes {
+        while self.open.len() > MOST_OPEN || self.bytes > MOST_BYTES {
             let Some(key) = self.used.values().next().cloned() else {
                 break;
             };
@@ -140,39 +127,31 @@ impl<T> OpenTraces<T> {
     }
 }
 
-/// The trace that an input has open, for formats whose records do not name their trace.
-pub struct CurrentTrace<T> {
-    open: OpenTraces<T>,
-    count: u64,
+/// The trace that an input has open, for formats whose records do not name their trace, and the bytes of the input that it holds.
+pub struct CurrentTrace<T>(Option<(T, u64)>);
+
+/// No trace has begun.
+impl<T> Default for CurrentTrace<T> {
+    fn default() -> Self {
+        Self(None)
+    }
 }
 
 impl<T> CurrentTrace<T> {
-    /// No trace has begun.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            open: OpenTraces::new(Limits::default()),
-            count: 0,
-        }
-    }
-
-    fn key(&self) -> Text {
-        self.count.to_string().into()
-    }
-
     /// Returns the trace that a record of `size` bytes belongs to, made if it is the first.
     ///
     /// # Errors
     /// If the trace becomes too long; its earlier contents stay.
     pub fn add(&mut self, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
-        let key = self.key();
-        self.open.add(&key, size, make)
+        let bytes = self.0.as_ref().map_or(0, |(_, bytes)| *bytes) + size;
+        check(bytes)?;
+        let (trace, held) = self.0.get_or_insert_with(|| (make(), 0));
+        *held = bytes;
+        Ok(trace)
     }
 
     /// Ends the trace, if one has begun. The next record begins another one.
     pub fn take(&mut self) -> Option<T> {
-        let trace = self.open.take(&self.key());
-        self.count += 1;
-        trace
+        self.0.take().map(|(trace, _)| trace)
     }
 }

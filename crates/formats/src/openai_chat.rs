@@ -1,31 +1,14 @@
 //! Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
 //! Bedrock's Converse, Gemini, and the AI SDK of Vercel. `messages` has how a message or an item becomes steps.
-//!
-//! | record                                                                     | trace                                            |
-//! | -------------------------------------------------------------------------- | ------------------------------------------------ |
-//! | `messages`, `contents` of Gemini, or `traj`                                | its messages; a trace each                       |
-//! | `choices[0].message`, in the record or in its `response`                   | the last message                                 |
-//! | `output.message` of Converse, `candidates[0].content` of Gemini            | the last message, in the same places             |
-//! | `input` and `output` of Responses                                          | its items; a string as `input` is a user's turn  |
-//! | `content` of a reply of Anthropic, with `type` `message`                   | the last message                                 |
-//! | `body`, `request`: requests of batches and of logs                         | as if what is in it were in the record           |
-//! | `input.inputBodyJson`, `output.outputBodyJson` of Bedrock's invocation log | the same                                         |
-//! | an array of messages; a whole input that is one                            | a trace                                          |
-//! | messages that stand alone, one a line                                      | a trace, of all of them                          |
-//! | `system`, `instructions`, messages of `system`, `developer`                | none; counted                                    |
-//! | `reward`, `success`, `confidence`                                          | success and confidence                           |
-//! | `id`, `custom_id`, `task_id`, `conversation_id`, `session_id`              | makes `id`; kept in `metadata.imported`          |
-//! | `created`, `created_at`, `timestamp`, `model`                              | `metadata.created_at`, `metadata.imported.model` |
-//! | `metadata`                                                                 | `metadata.imported.metadata`                     |
 
 use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Value, object};
+use knowledgepulse_json::{Object, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Sink, TraceBuilder, fields_of, with_end},
-    messages::{add_message, is_message},
+    messages::{add_message, is_message, message_by},
     open_traces::CurrentTrace,
     values::{list_of, number_of, object_of, spelled, string_of},
 };
@@ -130,12 +113,7 @@ fn borrowed(list: &[Value]) -> Messages<'_> {
 
 fn input_of(input: Option<&Value>) -> Messages<'_> {
     match input {
-        Some(text @ Value::String(_)) => {
-            vec![Cow::Owned(object([
-                ("role", "user".into()),
-                ("content", text.clone()),
-            ]))]
-        }
+        Some(text @ Value::String(_)) => vec![Cow::Owned(message_by("user", text.clone()))],
         input => borrowed(list_of(input)),
     }
 }
@@ -201,7 +179,7 @@ impl Reader {
     pub fn new(format: FormatName) -> Self {
         Self {
             format,
-            current: CurrentTrace::new(),
+            current: CurrentTrace::default(),
             last: Last::Whole,
         }
     }

@@ -1,28 +1,11 @@
 //! Runs of OpenHands: the events of its server (version 0) and of its SDK (version 1), in an array or one after the other, and the
 //! `output.jsonl` of its evaluations. `openhands/events/serialization` and `openhands-sdk/openhands/sdk/event` have their types.
-//!
-//! | events                                                                | trace                                                          |
-//! | --------------------------------------------------------------------- | -------------------------------------------------------------- |
-//! | of an array, or up to one with a lower `id` or a `SystemPromptEvent`  | a trace                                                        |
-//! | `history` of a record with an `instance_id`, or `trajectory`          | a trace                                                        |
-//! | `message` of the user or the agent, `MessageEvent`                    | a turn of the user, a message                                  |
-//! | `thought`; `reasoning_content`, `thinking_blocks`                     | a message; reasoning                                           |
-//! | `think`, `ThinkAction`                                                | reasoning; what answers it is counted                          |
-//! | `finish`, `FinishAction`                                              | a message; what answers it is counted                          |
-//! | any other action of a tool, `ActionEvent`                             | a call                                                         |
-//! | the observation with its `cause`, `ObservationEvent`                  | its result                                                     |
-//! | an exit code, `success`, `is_error`, `error`, `AgentErrorEvent`       | whether the call failed; not where a command still runs        |
-//! | `user_rejected`, `UserRejectObservation`                              | `observation`: the tool did not fail                           |
-//! | changes of state, recalls, condensations, and so on                   | none; counted                                                  |
-//! | `test_result.report.resolved`; `task_completed`; `error` of a record  | success                                                        |
-//! | `instance_id`, the model, `test_result` without the patch             | `metadata.imported`                                            |
-//! |                                                                       | `metadata.framework` is `openhands`, `task_domain` is `code`   |
 
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of},
+    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of},
     open_traces::CurrentTrace,
     values::{
         first_of, id_of, input_of, is_given, is_truthy, joined, list_of, number_of, object_of, or, str_of,
@@ -109,20 +92,11 @@ fn is_output(record: &Object) -> bool {
 }
 
 /// Reads the runs of an input.
+#[derive(Default)]
 pub struct Reader {
     current: CurrentTrace<TraceBuilder>,
     /// The number of the event before, if it stood alone.
     last: Option<f64>,
-}
-
-impl Reader {
-    /// Reads one input.
-    pub fn new() -> Self {
-        Self {
-            current: CurrentTrace::new(),
-            last: None,
-        }
-    }
 }
 
 impl FormatReader for Reader {
@@ -155,12 +129,8 @@ impl FormatReader for Reader {
 }
 
 fn begin(entry: &Entry, first: &Object) -> TraceBuilder {
-    let mut builder = TraceBuilder::new(FormatName::Openhands, entry);
+    let mut builder = TraceBuilder::of_coding_agent(FormatName::Openhands, entry);
     builder.ids = string_of(first.get("id")).into_iter().cloned().collect();
-    builder.framework = Some("openhands".into());
-    builder.domain = "code";
-    // Until something was said.
-    builder.is_conversation = false;
     builder
 }
 
@@ -228,21 +198,19 @@ fn add_action(builder: &mut TraceBuilder, event: &Object, action: &Text, is_user
     builder.is_conversation = true;
     let content = builder.text_of(args.get("content"));
     if name == "message" && is_user {
-        return builder.user(content);
+        return builder.say(TextKind::User, content);
     }
     if is_user {
-        let text = builder.text_of(event.get("message"));
-        return builder.event(text);
+        return builder.say_content(TextKind::Event, event.get("message"));
     }
     let thought = builder.text_of(args.get("thought"));
     match name {
-        "message" => builder.message(content),
-        "think" => builder.reasoning(thought),
+        "message" => builder.say(TextKind::Message, content),
+        "think" => builder.say(TextKind::Reasoning, thought),
         "finish" | "reject" => {
-            builder.message(thought);
+            builder.say(TextKind::Message, thought);
             let last = first_of(args, &["final_thought", "message"]);
-            let last = builder.text_of(last);
-            builder.message(last);
+            builder.say_content(TextKind::Message, last);
             let completed = truth_of(args.get("task_completed"));
             builder.success = if name == "reject" {
                 Some(false)
@@ -251,7 +219,7 @@ fn add_action(builder: &mut TraceBuilder, event: &Object, action: &Text, is_user
             };
         }
         _ => {
-            builder.message(thought);
+            builder.say(TextKind::Message, thought);
             builder.call(Call {
                 id: id_of(event.get("id")),
                 name: Some(
@@ -292,7 +260,7 @@ fn add_observation(builder: &mut TraceBuilder, event: &Object, observation: &Tex
     }
     let content = builder.text_of(event.get("content"));
     let Some(cause) = id_of(event.get("cause")) else {
-        return builder.event(content);
+        return builder.say(TextKind::Event, content);
     };
     let code = or(
         fields_of(extras, "metadata").get("exit_code"),
@@ -334,16 +302,15 @@ fn add_of_sdk(builder: &mut TraceBuilder, event: &Object, kind: &str, is_user: b
             add_reasoning(builder, message);
             let text = builder.text_of(message.get("content"));
             match str_of(event.get("source")) {
-                _ if is_user => builder.user(text),
-                Some("agent") => builder.message(text),
-                _ => builder.event(text),
+                _ if is_user => builder.say(TextKind::User, text),
+                Some("agent") => builder.say(TextKind::Message, text),
+                _ => builder.say(TextKind::Event, text),
             }
         }
         "ActionEvent" => {
             builder.is_conversation = true;
             add_reasoning(builder, event);
-            let thought = builder.text_of(event.get("thought"));
-            builder.message(thought);
+            builder.say_content(TextKind::Message, event.get("thought"));
             add_tool_call(builder, event, tool);
         }
         _ if is_said(tool.and_then(Text::as_str)) => builder.leave_out("answer of the program"),
@@ -379,7 +346,7 @@ fn add_reasoning(builder: &mut TraceBuilder, fields: &Object) {
         .find(|text| is_truthy(Some(text)));
     let text = builder.text_of(reasoning);
     if !text.is_empty() {
-        builder.reasoning(text);
+        builder.say(TextKind::Reasoning, text);
     }
 }
 
@@ -387,12 +354,10 @@ fn add_tool_call(builder: &mut TraceBuilder, event: &Object, tool: Option<&Text>
     let action = fields_of(event, "action");
     match tool.and_then(Text::as_str) {
         Some("finish") => {
-            let text = builder.text_of(action.get("message"));
-            return builder.message(text);
+            return builder.say_content(TextKind::Message, action.get("message"));
         }
         Some("think") => {
-            let text = builder.text_of(action.get("thought"));
-            return builder.reasoning(text);
+            return builder.say_content(TextKind::Reasoning, action.get("thought"));
         }
         _ => {}
     }

@@ -1,26 +1,6 @@
 //! Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter and Grafana Tempo write them, with the attributes of the GenAI
 //! conventions (https://opentelemetry.io/docs/specs/semconv/gen-ai/), of OpenInference
 //! (https://arize-ai.github.io/openinference/spec/) or of Vercel's AI SDK (https://ai-sdk.dev/docs/ai-sdk-core/telemetry).
-//!
-//! | spans                                                         | trace                                                       |
-//! | ------------------------------------------------------------- | ----------------------------------------------------------- |
-//! | all with one `traceId`, by their start                        | a trace                                                     |
-//! | `gen_ai.input.messages`, `gen_ai.output.messages`             | messages, as in `openai-chat`                               |
-//! | `llm.input_messages.N.message.…`, `llm.output_messages.N.…`   | messages                                                    |
-//! | `gen_ai.prompt`, `gen_ai.completion`; both with `.N.…`        | messages, of older instrumentations                         |
-//! | events `gen_ai.user.message`, `gen_ai.choice`, …              | messages, of older instrumentations                         |
-//! | `ai.prompt`, `ai.prompt.messages`, `ai.response.…`            | messages of the AI SDK                                      |
-//! | `input.value`, `output.value` of a call of a model            | its messages, where no other attribute has them             |
-//! | a message that another span of the trace has too              | none: every call of a model repeats what was before         |
-//! | the output of a span that has others with messages within it  | messages after theirs, as far as they are new               |
-//! | `gen_ai.operation.name` `execute_tool`, kind `TOOL`, `ai.toolCall.name` | a call and its result, where no message has them  |
-//! | such a span without the name of its tool, beside messages     | none; counted: a handoff, which the messages call by a name |
-//! | `status` of such a span                                       | whether the call failed                                     |
-//! | duration of such a span                                       | `latency_ms` of the call                                    |
-//! | `input.value`, `output.value` of the first span, without messages | `task.objective`, and a message of the agent            |
-//! | `status` of the span that has no parent: ok, or error         | success                                                     |
-//! | `gen_ai.agent.name`, `service.name`, `gen_ai.request.model`   | `metadata.agent_id`, `framework`, `imported.model`          |
-//! | spans of anything else                                        | none; counted                                               |
 
 use std::{
     borrow::Cow,
@@ -38,7 +18,7 @@ use crate::{
     conversation::{Conversation, ListId, ToolSpan},
     date,
     mapping::{Sink, TraceBuilder, fields_of},
-    open_traces::{Limits, OpenTraces},
+    open_traces::OpenTraces,
     values::{input_of, list_of, object_of, spelled, str_of, string_of},
 };
 use attributes::{Attributes, scopes_of, time_of};
@@ -116,7 +96,7 @@ impl Reader {
         Self {
             format,
             translate,
-            open: OpenTraces::new(Limits::default()),
+            open: OpenTraces::default(),
         }
     }
 

@@ -1,23 +1,5 @@
 //! Parts of messages that other APIs write, in the terms of Anthropic and OpenAI, which `messages` takes.
 //!
-//! | API                        | part                                                | becomes                          |
-//! | -------------------------- | --------------------------------------------------- | -------------------------------- |
-//! | Converse of Bedrock        | `toolUse`                                           | call                             |
-//! |                            | `toolResult`, by `status` failed or not             | result                           |
-//! |                            | `reasoningContent`                                  | reasoning                        |
-//! |                            | `citationsContent`, `guardContent`, `searchResult`  | their text                       |
-//! |                            | `cachePoint`, `toolAddition`, `toolRemoval`         | none; counted                    |
-//! | AI SDK, messages of a UI   | `tool-NAME`, `dynamic-tool`, `tool-invocation`      | call, and the result that it has |
-//! |                            | `state` `output-error`                              | the call failed                  |
-//! |                            | `state` `output-denied`: the user refused the call  | a result that is no failure      |
-//! |                            | `step-start`, `source…`, `data-…`                   | none; counted                    |
-//! | AI SDK, messages of models | `tool-call`                                         | call                             |
-//! |                            | `tool-result`, by `output.type` or `isError` failed | result                           |
-//! |                            | `tool-approval-…`                                   | none; counted                    |
-//! | Gemini                     | `functionCall`                                      | call                             |
-//! |                            | `functionResponse`                                  | result                           |
-//! |                            | `text` with `thought`                               | reasoning                        |
-//!
 //! The shapes follow @aws-sdk/client-bedrock-runtime 3, ai 4 and 6, and @google/genai 2.
 
 use knowledgepulse_json::{Object, Text, Value, object};
@@ -199,19 +181,21 @@ fn text_of(value: &Value) -> Value {
     json_of(value).into()
 }
 
-fn thinking(text: &Value) -> Value {
+/// Returns a part with reasoning.
+pub fn thinking(text: &Value) -> Value {
     object([("type", "thinking".into()), ("thinking", text.clone())])
 }
 
 /// Returns an object of the fields that are there.
-fn some_object<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
+pub fn some_object<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
     let fields = fields
         .into_iter()
         .filter_map(|(name, value)| Some((name.into(), value?)));
     Value::Object(fields.collect())
 }
 
-fn call_of(id: Option<&Value>, name: Option<&Value>, input: Option<&Value>) -> Value {
+/// Returns a part that calls a tool.
+pub fn call_of(id: Option<&Value>, name: Option<&Value>, input: Option<&Value>) -> Value {
     some_object([
         ("type", Some("tool_use".into())),
         ("id", id.cloned()),
@@ -220,7 +204,8 @@ fn call_of(id: Option<&Value>, name: Option<&Value>, input: Option<&Value>) -> V
     ])
 }
 
-fn result_of(id: Option<&Value>, content: Option<Value>, failed: Option<bool>) -> Value {
+/// Returns a part with the result of a call.
+pub fn result_of(id: Option<&Value>, content: Option<Value>, failed: Option<bool>) -> Value {
     some_object([
         ("type", Some("tool_result".into())),
         ("tool_use_id", id.cloned()),

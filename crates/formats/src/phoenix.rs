@@ -1,12 +1,5 @@
 //! Spans of Arize Phoenix: the rows of its data frames, as `to_json(orient="records")` writes them, and the replies of its
 //! API.
-//!
-//! | span                                                                | trace                                                    |
-//! | ------------------------------------------------------------------- | -------------------------------------------------------- |
-//! | all with one `context.trace_id`                                     | a trace                                                  |
-//! | `attributes`, nested or not, and columns `attributes.…`             | attributes, as in `otel`                                 |
-//! | `status_code`, `status_message`, `parent_id`, `start_time`          | as in `otel`                                             |
-//! | `annotations` and `span_annotations`: `score`, or else the `label`  | the reward, if its name is that of a verdict; `imported` |
 
 use knowledgepulse_json::{Object, Text, Value};
 

@@ -1,29 +1,17 @@
 //! Sessions of Pi, an entry a line (the files in `~/.pi/agent/sessions/`), and of other programs in the Session Trace Simple
 //! Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them.
-//!
-//! | entry                                                     | trace                                                          |
-//! | --------------------------------------------------------- | -------------------------------------------------------------- |
-//! | `session`, and all entries up to the next one             | a trace                                                        |
-//! | entries that do not lead to the last one in the tree      | none; counted: the user has left their branch                  |
-//! | `message` with `role` `user` or `assistant`               | a turn of the user; a message, reasoning, calls                |
-//! | `role` `toolResult`, by `isError` failed or not; `tool`   | a result                                                       |
-//! | a result of a call that the user has stopped              | `observation`: the tool did not fail                           |
-//! | `role` `bashExecution`; `custom`, `custom_message`        | `observation`: the user's command, the message of an extension |
-//! | `compaction`, `branch_summary`                            | none; counted: they repeat what was                            |
-//! | `role` `system`, any other `type`                         | none; counted                                                  |
-//! | `timestamp`, `cwd`, `model`, `name`, the session's `id`   | `metadata.created_at`, `metadata.imported`                     |
-//! | `harness`; `pi` without it                                | `metadata.framework`; of Pi, `task_domain` is `code`           |
 
 use std::collections::HashMap;
 
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Outcome, Sink, TraceBuilder, fields_of},
-    messages::add_message,
+    mapping::{Outcome, Sink, TextKind, TraceBuilder, fields_of},
+    messages::{add_message, message_by},
     open_traces::CurrentTrace,
+    parts::call_of,
     values::{joined, number_of, object_of, str_of, string_of, truth_of},
 };
 
@@ -111,17 +99,9 @@ impl Session {
 }
 
 /// Reads the sessions of an input.
+#[derive(Default)]
 pub struct Reader {
     current: CurrentTrace<Session>,
-}
-
-impl Reader {
-    /// Reads one input.
-    pub fn new() -> Self {
-        Self {
-            current: CurrentTrace::new(),
-        }
-    }
 }
 
 impl FormatReader for Reader {
@@ -149,13 +129,8 @@ impl FormatReader for Reader {
 }
 
 fn begin(entry: &Entry) -> Session {
-    let mut builder = TraceBuilder::new(FormatName::Pi, entry);
-    builder.framework = Some("pi".into());
-    builder.domain = "code";
-    // Until something was said.
-    builder.is_conversation = false;
     Session {
-        builder,
+        builder: TraceBuilder::of_coding_agent(FormatName::Pi, entry),
         entries: Vec::new(),
         places: HashMap::new(),
         parents: Vec::new(),
@@ -166,9 +141,7 @@ fn add_header(builder: &mut TraceBuilder, header: &Object) {
     builder.at(header.get("timestamp"));
     builder.ids = string_of(header.get("id")).into_iter().cloned().collect();
     builder.keep("session_id", header.get("id"));
-    for name in ["version", "cwd", "parentSession", "name"] {
-        builder.keep(name, header.get(name));
-    }
+    builder.keep_all(header, &["version", "cwd", "parentSession", "name"]);
     if let Some(harness) = string_of(header.get("harness")) {
         builder.framework = Some(harness.clone());
         builder.domain = "default";
@@ -199,8 +172,7 @@ fn add_entry(builder: &mut TraceBuilder, entry: &Object) -> Result<(), Wrong> {
 
 fn add_event(builder: &mut TraceBuilder, content: Option<&Value>) {
     builder.is_conversation = true;
-    let text = builder.text_of(content);
-    builder.event(text);
+    builder.say_content(TextKind::Event, content);
 }
 
 fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wrong> {
@@ -208,11 +180,7 @@ fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wr
     match str_of(message.get("role")) {
         Some("user") => {
             builder.is_conversation = true;
-            let fields = [
-                ("role", "user".into()),
-                ("content", content.cloned().unwrap_or_default()),
-            ];
-            add_message(builder, &object(fields))
+            add_message(builder, &message_by("user", content.cloned().unwrap_or_default()))
         }
         Some("system") => {
             builder.system(content);
@@ -274,16 +242,10 @@ fn translated(content: &Value) -> Value {
         return content.clone();
     };
     let parts = parts.iter().map(|part| {
-        let get = |name| part.get(name).cloned().unwrap_or_default();
         if str_of(part.get("type")) != Some("toolCall") {
             return part.clone();
         }
-        object([
-            ("type", "tool_use".into()),
-            ("id", get("id")),
-            ("name", get("name")),
-            ("input", get("arguments")),
-        ])
+        call_of(part.get("id"), part.get("name"), part.get("arguments"))
     });
     parts.collect::<Vec<_>>().into()
 }

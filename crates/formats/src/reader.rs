@@ -1,6 +1,8 @@
 //! Turns records of agents into traces, by the module of each format.
 
-use knowledgepulse_json::{Text, Value};
+use std::fmt;
+
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code, codex,
@@ -81,57 +83,111 @@ fn recognises(format: FormatName, value: &Value) -> bool {
     }
 }
 
+/// Returns the formats whose records have a field of this name: an object without any such field is of none of them.
+fn formats_with_field(name: &str) -> &'static [FormatName] {
+    use FormatName as Name;
+    match name {
+        "schema_version" => &[Name::Atif],
+        "trajectory_format" => &[Name::SweAgent],
+        "trajectory" => &[Name::SweAgent, Name::Openhands],
+        "history" => &[Name::SweAgent, Name::GeminiCli, Name::Openhands],
+        "projectHash" => &[Name::GeminiCli],
+        "source" => &[Name::Openhands],
+        "epoch" | "eval" => &[Name::Inspect],
+        "type" => &[
+            Name::GeminiCli,
+            Name::Pi,
+            Name::Langchain,
+            Name::OpenaiChat,
+            Name::ClaudeCode,
+            Name::Codex,
+            Name::Langfuse,
+        ],
+        "role" => &[Name::GeminiCli, Name::OpenaiChat],
+        "messages" | "values" => &[Name::Langchain, Name::OpenaiChat],
+        "conversations" | "from" => &[Name::Sharegpt, Name::OpenaiChat],
+        "body" | "candidates" | "choices" | "contents" | "input" | "object" | "output" | "request"
+        | "response" | "traj" => &[Name::OpenaiChat],
+        "instructions" | "record_type" => &[Name::Codex],
+        "run_type" | "runs" => &[Name::Langsmith],
+        "observations" | "timestamp" | "traces" => &[Name::Langfuse],
+        "status_code" => &[Name::Phoenix],
+        "data" => &[Name::Langfuse, Name::Phoenix, Name::Otel],
+        "batches" | "resourceSpans" | "result" | "trace" => &[Name::Otel],
+        _ => &[],
+    }
+}
+
 /// Returns the format of a record by its contents; `None` for a record of no format.
 #[must_use]
 pub fn format_of(value: &Value) -> Option<FormatName> {
     if is_trace(value) {
         return Some(FormatName::Trace);
     }
+    let mut possible = [value.as_object().is_none(); FormatName::ALL.len()];
+    for name in value.as_object().into_iter().flat_map(Object::keys) {
+        for format in formats_with_field(name.as_str().unwrap_or_default()) {
+            possible[*format as usize] = true;
+        }
+    }
     FormatName::ALL
         .into_iter()
-        .find(|format| recognises(*format, value))
+        .find(|format| possible[*format as usize] && recognises(*format, value))
 }
 
 /// How many keys of a record are named, and how long they may be.
 const MAX_KEYS: usize = 12;
 const KEY_LENGTH: usize = 40;
 
-/// Returns the problem of a record that no format recognises: the formats that were tried, and the keys of the record.
-#[must_use]
-pub fn of_no_format(value: &Value) -> String {
-    let formats: Vec<_> = FormatName::named().skip(1).map(FormatName::name).collect();
-    let found = match value {
-        Value::Object(object) => {
-            // Only names of fields are quoted: the message may be shared.
-            let is_name = |key: &str| {
-                key.len() <= KEY_LENGTH
-                    && key
-                        .bytes()
-                        .all(|byte| byte.is_ascii_alphanumeric() || b"_-.@$:/ ".contains(&byte))
-            };
-            let keys = object
-                .keys()
-                .map(|key| key.as_str().filter(|key| is_name(key)).unwrap_or("…"));
-            let mut keys: Vec<_> = keys.take(MAX_KEYS).collect();
-            if object.len() > MAX_KEYS {
-                keys.push("…");
-            }
-            format!(
-                "its keys are {}",
-                if keys.is_empty() {
-                    "none".into()
-                } else {
-                    keys.join(", ")
-                }
-            )
+/// The problem of a record that no format recognises. Its text names the formats that were tried and the keys of the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfNoFormat {
+    kind: &'static str,
+    /// Of an object, the first keys: one more than are named, if there are so many.
+    keys: Vec<Text>,
+}
+
+impl OfNoFormat {
+    /// Notes what the text of the problem is made of.
+    #[must_use]
+    pub fn new(value: &Value) -> Self {
+        let keys = value.as_object().into_iter().flat_map(Object::keys);
+        Self {
+            kind: value.kind(),
+            keys: keys.take(MAX_KEYS + 1).cloned().collect(),
         }
-        Value::Array(_) => "it is an array".into(),
-        value => format!("it is a {}", value.kind()),
-    };
-    format!(
-        "of no format that is known: tried {}; {found}; --map FILE, or the option `map`, says where things are in other formats",
-        formats.join(", ")
-    )
+    }
+}
+
+impl fmt::Display for OfNoFormat {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let formats: Vec<_> = FormatName::named().skip(1).map(FormatName::name).collect();
+        // Only names of fields are quoted: the message may be shared.
+        let is_name = |key: &&str| {
+            let mut bytes = key.bytes();
+            key.len() <= KEY_LENGTH
+                && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-.@$:/ ".contains(&byte))
+        };
+        let keys = self
+            .keys
+            .iter()
+            .map(|key| key.as_str().filter(is_name).unwrap_or("…"));
+        let mut keys: Vec<_> = keys.collect();
+        if let Some(more) = keys.get_mut(MAX_KEYS) {
+            *more = "…";
+        }
+        let found = match self.kind {
+            "object" if keys.is_empty() => "its keys are none".into(),
+            "object" => format!("its keys are {}", keys.join(", ")),
+            "array" => "it is an array".into(),
+            kind => format!("it is a {kind}"),
+        };
+        write!(
+            formatter,
+            "of no format that is known: tried {}; {found}; --map FILE, or the option `map`, says where things are in other formats",
+            formats.join(", ")
+        )
+    }
 }
 
 /// Reads one input, record by record.
@@ -247,15 +303,15 @@ impl TraceReader {
             let reader: Box<dyn FormatReader> = match format {
                 FormatName::Atif => Box::new(atif::Reader::new(context)),
                 FormatName::SweAgent => Box::new(swe_agent::Reader),
-                FormatName::GeminiCli => Box::new(gemini_cli::Reader::new()),
-                FormatName::Pi => Box::new(pi::Reader::new()),
-                FormatName::Openhands => Box::new(openhands::Reader::new()),
+                FormatName::GeminiCli => Box::new(gemini_cli::Reader::default()),
+                FormatName::Pi => Box::new(pi::Reader::default()),
+                FormatName::Openhands => Box::new(openhands::Reader::default()),
                 FormatName::Inspect => Box::new(inspect::Reader::default()),
                 FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
                     Box::new(openai_chat::Reader::new(format))
                 }
-                FormatName::ClaudeCode => Box::new(claude_code::Reader::new()),
-                FormatName::Codex => Box::new(codex::Reader::new()),
+                FormatName::ClaudeCode => Box::new(claude_code::Reader::default()),
+                FormatName::Codex => Box::new(codex::Reader::default()),
                 FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
                 FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
                 FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),

@@ -143,16 +143,12 @@ impl Iterator for Records {
 fn record_of(file: File, limit: usize) -> Record {
     let parsed = match file.contents {
         Ok(bytes) => parse(bytes.as_deref(), limit),
-        Err(error) => Parsed {
-            size: 0,
-            content: Err(error),
-        },
+        Err(error) => Record::new(0, Err(error)),
     };
     Record {
         line: file.number,
-        index: None,
-        size: parsed.size,
         content: parsed.content.map_err(|error| format!("{}: {error}", file.name)),
+        ..parsed
     }
 }
 
@@ -162,40 +158,34 @@ fn is_blank_byte(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// A value before its place is known.
-struct Parsed {
-    size: u64,
-    content: Result<(Value, Option<String>), String>,
-}
-
-impl Parsed {
-    fn at(self, line: u64, index: Option<u64>) -> Record {
-        Record {
-            line: Some(line),
-            index,
-            size: self.size,
-            content: self.content,
+impl Record {
+    /// A value before its place is known.
+    fn new(size: u64, content: Result<(Value, Option<String>), String>) -> Self {
+        Self {
+            line: None,
+            index: None,
+            size,
+            content,
         }
     }
 
-    fn is_wrong(&self) -> bool {
-        self.content.is_err()
+    fn at(self, line: u64, index: Option<u64>) -> Self {
+        Self {
+            line: Some(line),
+            index,
+            ..self
+        }
     }
 }
 
 fn wrong(line: u64, index: Option<u64>, size: u64, error: String) -> Record {
-    let content = Err(error);
-    Parsed { size, content }.at(line, index)
+    Record::new(size, Err(error)).at(line, index)
 }
 
 /// Returns the text and value of these bytes, `None` if there were too many, or the problem.
-fn parse(bytes: Option<&[u8]>, limit: usize) -> Parsed {
+fn parse(bytes: Option<&[u8]>, limit: usize) -> Record {
     let Some(bytes) = bytes else {
-        let content = Err(too_long(limit));
-        return Parsed {
-            size: limit as u64,
-            content,
-        };
+        return Record::new(limit as u64, Err(too_long(limit)));
     };
     let size = bytes.len() as u64;
     let content = match std::str::from_utf8(bytes) {
@@ -208,11 +198,11 @@ fn parse(bytes: Option<&[u8]>, limit: usize) -> Parsed {
             }
         }
     };
-    Parsed { size, content }
+    Record::new(size, content)
 }
 
 /// Returns the lines of a chunk that begin with a bracket and are JSON, parsed on all cores.
-fn parse_lines(chunk: &[u8]) -> VecDeque<(Range<usize>, Parsed)> {
+fn parse_lines(chunk: &[u8]) -> VecDeque<(Range<usize>, Record)> {
     let mut end = 0;
     let lines: Vec<_> = memchr_iter(NEWLINE, chunk)
         .filter_map(|newline| {
@@ -226,8 +216,7 @@ fn parse_lines(chunk: &[u8]) -> VecDeque<(Range<usize>, Parsed)> {
     let parsed = lines.into_par_iter().filter_map(|line| {
         let text = trim(std::str::from_utf8(&chunk[line.clone()]).ok()?);
         let content = Ok((parse_str(text).ok()?, Some(text.to_owned())));
-        let size = line.len() as u64;
-        Some((line, Parsed { size, content }))
+        Some((line.clone(), Record::new(line.len() as u64, content)))
     });
     parsed.collect::<Vec<_>>().into()
 }
@@ -395,7 +384,7 @@ async fn read_elements(reader: &mut Reader, limit: usize) {
 
         let (bytes, end) = reader.read_element(limit, indentation).await;
         let element = parse(bytes.as_deref(), limit);
-        let is_wrong = element.is_wrong();
+        let is_wrong = element.content.is_err();
         let place = is_whole.then_some(index);
         // A bracket of the broken part may have closed it, with whole values in between.
         let swallows = |bytes: &Vec<u8>| has_value_line(bytes, indentation);
@@ -575,7 +564,7 @@ struct Reader {
     chunk: Vec<u8>,
     at: usize,
     /// The lines of the chunk that are objects, and where they begin and end; they were parsed on all cores.
-    objects: VecDeque<(Range<usize>, Parsed)>,
+    objects: VecDeque<(Range<usize>, Record)>,
     /// Whether the chunk ended in a return that was held back, because it may be one with the line feed that comes next.
     holds_return: bool,
     read_again: u64,

@@ -1,15 +1,4 @@
 //! Conversations of data sets for fine-tuning, as ShareGPT wrote them first, and LLaMA-Factory, Axolotl and Hermes after it.
-//!
-//! | record or turn                                                      | trace                                  |
-//! | ------------------------------------------------------------------- | -------------------------------------- |
-//! | `conversations`, or turns that stand alone                          | its turns, read as in `openai-chat`    |
-//! | `from` `human` or `user`                                            | a user's turn                          |
-//! | `from` `gpt`, `assistant`, `model` and so on                        | a message of the agent                 |
-//! | `from` `function_call` or `tool_call`                               | calls                                  |
-//! | `from` `tool`, `observation`, `function_response` and so on         | a result                               |
-//! | tags in a `value`, as `tagged` reads them                           | reasoning, calls and results           |
-//! | `from` `system`, and the field `system`                             | none; counted                          |
-//! | `messages` in the same place                                        | the format `openai-chat`               |
 
 use knowledgepulse_json::{Object, Value};
 

@@ -1,28 +1,14 @@
 //! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent:
 //! <https://swe-agent.com/latest/usage/trajectories/>
-//!
-//! | file                                                            | trace                                                        |
-//! | --------------------------------------------------------------- | ------------------------------------------------------------ |
-//! | first user message of `history` that is no demonstration        | `task.objective`                                             |
-//! | `thought` of each of `trajectory`; `response` without one       | `thought`                                                    |
-//! | `action`                                                        | `tool_call`; its first word is the tool, `input.command` all |
-//! | `observation`                                                   | `observation` or `error_recovery`, by its text               |
-//! | `history`, where there is no `trajectory`, as in demonstrations | `thought`, `action` and the message after it, as above       |
-//! | `execution_time`, in seconds                                    | `latency_ms` of the call                                     |
-//! | `messages` of mini-SWE-agent                                    | as in `openai-chat`; a command in a code block is a call     |
-//! | `extra.returncode`, `extra.exception_info` of its results       | whether the command failed                                   |
-//! | `info.exit_status`                                              | success: it is `submitted`, and nothing more                 |
-//! | `info` without the `submission`, `environment`                  | `metadata.imported`; the patch is only counted               |
-//! |                                                                 | `metadata.task_domain` is `code`                             |
 
 use std::sync::LazyLock;
 
-use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
+use knowledgepulse_json::{Object, Text, Value, is_white_space};
 use regex::Regex;
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of, regex},
+    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, regex},
     messages::add_message,
     values::{is_given, list_of, number_of, object_of, string_of, trimmed},
 };
@@ -183,8 +169,7 @@ fn add_turns(builder: &mut TraceBuilder, record: &Object) -> Result<(), Wrong> {
         } else if has_word(message, "role", "system") {
             builder.system(content);
         } else if has_word(message, "role", "user") {
-            let text = builder.text_of(content);
-            builder.user(text);
+            builder.say_content(TextKind::User, content);
             // The messages after it are the turns once more.
             break;
         }
@@ -195,13 +180,13 @@ fn add_turns(builder: &mut TraceBuilder, record: &Object) -> Result<(), Wrong> {
         };
         builder.count_unknown(turn, is_turn_field);
         let thought = thought_of(builder, turn, "response");
-        builder.message(thought);
+        builder.say(TextKind::Message, thought);
         let action = builder.text_of(turn.get("action"));
         let command = trimmed(&action);
         let observation = turn.get("observation");
         if command.is_empty() {
             if let Some(text) = string_of(observation) {
-                builder.event(text.clone());
+                builder.say(TextKind::Event, text.clone());
             }
             continue;
         }
@@ -237,7 +222,7 @@ fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wron
             Some("system") => builder.system(content),
             Some("assistant") => {
                 let thought = thought_of(builder, message, "content");
-                builder.message(thought);
+                builder.say(TextKind::Message, thought);
                 let action = builder.text_of(message.get("action"));
                 let command = trimmed(&action);
                 is_waiting = !command.is_empty();
@@ -251,9 +236,9 @@ fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wron
                 } else {
                     let text = builder.text_of(content);
                     if role == Some("tool") {
-                        builder.event(text);
+                        builder.say(TextKind::Event, text);
                     } else {
-                        builder.user(text);
+                        builder.say(TextKind::User, text);
                     }
                 }
                 is_waiting = false;
@@ -271,7 +256,7 @@ fn add_command(builder: &mut TraceBuilder, command: Text) {
     builder.call(Call {
         id: None,
         name: Some(Text::from_units(name)).filter(|name| !name.is_empty()),
-        args: object_of(Some(&object([("command", command.into())]))).clone(),
+        args: [("command".into(), command.into())].into_iter().collect(),
         server: None,
     });
 }

@@ -1,16 +1,12 @@
 //! Reasoning, calls and results that open models write as tags in text, as the chat templates of Hermes, Qwen and DeepSeek and the
 //! prompts of OpenHands have them.
-//!
-//! | text                                                          | part      |
-//! | ------------------------------------------------------------- | --------- |
-//! | `<think>…</think>`, also without its beginning or its end     | reasoning |
-//! | `<tool_call>{"name": …, "arguments": …}</tool_call>`          | call      |
-//! | `<function=…><parameter=…>…</parameter></function>`           | call      |
-//! | `<tool_response>…</tool_response>` at the beginning of a text | result    |
 
 use knowledgepulse_json::{Object, Value, object, parse_str};
 
-use crate::values::{list_of, str_of};
+use crate::{
+    parts::{call_of, result_of, thinking},
+    values::{list_of, str_of},
+};
 
 const THINK: [&str; 2] = ["<think>", "</think>"];
 const CALL: [&str; 2] = ["<tool_call>", "</tool_call>"];
@@ -66,10 +62,7 @@ pub fn parts_of_results(content: Option<&Value>) -> Option<Value> {
     let mut rest = content?.as_str()?;
     let mut parts = Parts::default();
     while let Some((body, after)) = between(rest.trim_start(), RESULT) {
-        parts.list.push(object([
-            ("type", "tool_result".into()),
-            ("content", body.trim().into()),
-        ]));
+        parts.list.push(result_of(None, Some(body.trim().into()), None));
         rest = after;
     }
     parts.plain.push_str(rest);
@@ -116,11 +109,7 @@ fn function_in(body: &str) -> Option<Value> {
         arguments.insert(name, value.trim_matches('\n'));
         rest = after;
     }
-    Some(object([
-        ("type", "tool_use".into()),
-        ("name", name.into()),
-        ("input", arguments.into()),
-    ]))
+    Some(call_of(None, Some(&name.into()), Some(&arguments.into())))
 }
 
 #[derive(Default)]
@@ -132,10 +121,7 @@ struct Parts {
 impl Parts {
     fn think(&mut self, body: &str) {
         self.flush();
-        self.list.push(object([
-            ("type", "thinking".into()),
-            ("thinking", body.trim().into()),
-        ]));
+        self.list.push(thinking(&body.trim().into()));
     }
 
     fn call(&mut self, calls: Vec<Value>) {

@@ -52,25 +52,48 @@ pub fn number_of(value: Option<&Value>) -> Option<f64> {
 /// Returns a finite number, which may be written as text.
 pub fn numeric_of(value: Option<&Value>) -> Option<f64> {
     match value {
-        Some(Value::String(text)) => text.as_str().and_then(number_in),
+        Some(Value::String(text)) => {
+            let text = text.as_str().map(trim).filter(|text| !text.is_empty())?;
+            Some(number_in(text)).filter(|number| number.is_finite())
+        }
         _ => number_of(value),
     }
 }
 
-/// Returns the finite number that JavaScript's `Number` makes of a text that is not blank.
-fn number_in(text: &str) -> Option<f64> {
+/// Returns the number that JavaScript's `Number` makes of a text.
+pub fn number_in(text: &str) -> f64 {
     let text = trim(text);
-    let radix = match text.get(..2) {
-        Some("0x" | "0X") => 16,
-        Some("0o" | "0O") => 8,
-        Some("0b" | "0B") => 2,
-        _ => return text.parse().ok().filter(|number: &f64| number.is_finite()),
+    if text.is_empty() {
+        return 0.0;
+    }
+    if let Some((digits, radix)) = radix_of(text) {
+        let digits = digits.chars().map(|digit| digit.to_digit(radix).map(f64::from));
+        return digits
+            .reduce(|sum, digit| Some(sum? * f64::from(radix) + digit?))
+            .flatten()
+            .unwrap_or(f64::NAN);
+    }
+    let is_decimal = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
     };
-    let digits = text.get(2..).filter(|digits| !digits.is_empty())?;
-    let mut digits = digits.chars().map(|digit| digit.to_digit(radix));
-    digits
-        .try_fold(0.0, |sum, digit| Some(sum * f64::from(radix) + f64::from(digit?)))
-        .filter(|number: &f64| number.is_finite())
+    let is_infinity = text.trim_start_matches(['+', '-']) == "Infinity";
+    if is_decimal(text) || is_infinity {
+        text.parse().unwrap_or(f64::NAN)
+    } else {
+        f64::NAN
+    }
+}
+
+/// Returns the digits of a number that names its radix, and the radix.
+pub fn radix_of(text: &str) -> Option<(&str, u32)> {
+    let (radix, digits) = text.split_at_checked(2)?;
+    match radix {
+        "0x" | "0X" => Some((digits, 16)),
+        "0o" | "0O" => Some((digits, 8)),
+        "0b" | "0B" => Some((digits, 2)),
+        _ => None,
+    }
 }
 
 /// Returns a yes or no, which may be written as a number or as text.

@@ -31,6 +31,15 @@ impl Object {
         }
     }
 
+    /// An object without fields, with memory for so many.
+    #[must_use]
+    pub fn with_capacity(fields: usize) -> Self {
+        Self {
+            fields: Vec::with_capacity(fields),
+            ..Self::new()
+        }
+    }
+
     /// The number of fields.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -178,7 +187,8 @@ pub fn object<'n>(fields: impl IntoIterator<Item = (&'n str, Value)>) -> Value {
 
 impl FromIterator<(Text, Value)> for Object {
     fn from_iter<I: IntoIterator<Item = (Text, Value)>>(fields: I) -> Self {
-        let mut object = Self::new();
+        let fields = fields.into_iter();
+        let mut object = Self::with_capacity(fields.size_hint().0);
         for (name, value) in fields {
             object.collect_field(name, value);
         }

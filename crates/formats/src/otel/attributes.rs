@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Value, trim};
 use crate::{
     Wrong,
     mapping::fields_of,
-    values::{is_given, list_of, object_of, or, spelled},
+    values::{is_given, list_of, number_in, object_of, or, radix_of, spelled},
 };
 
 const MAX_DEPTH: usize = 64;
@@ -150,41 +150,6 @@ fn to_number(value: &Value) -> f64 {
         Value::Number(number) => *number,
         Value::Object(_) => f64::NAN,
         Value::String(_) | Value::Array(_) => spelled(value).as_str().map_or(f64::NAN, number_in),
-    }
-}
-
-fn number_in(text: &str) -> f64 {
-    let text = trim(text);
-    if text.is_empty() {
-        return 0.0;
-    }
-    if let Some((digits, radix)) = radix_of(text) {
-        let digits = digits.chars().map(|digit| digit.to_digit(radix).map(f64::from));
-        return digits
-            .reduce(|sum, digit| Some(sum? * f64::from(radix) + digit?))
-            .flatten()
-            .unwrap_or(f64::NAN);
-    }
-    let is_decimal = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
-    };
-    let is_infinity = text.trim_start_matches(['+', '-']) == "Infinity";
-    if is_decimal(text) || is_infinity {
-        text.parse().unwrap_or(f64::NAN)
-    } else {
-        f64::NAN
-    }
-}
-
-/// Returns the digits of a number that names its radix, and the radix.
-fn radix_of(text: &str) -> Option<(&str, u32)> {
-    let (radix, digits) = text.split_at_checked(2)?;
-    match radix {
-        "0x" | "0X" => Some((digits, 16)),
-        "0o" | "0O" => Some((digits, 8)),
-        "0b" | "0B" => Some((digits, 2)),
-        _ => None,
     }
 }
 

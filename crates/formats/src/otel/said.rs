@@ -7,8 +7,9 @@ use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 use super::attributes::{Attributes, parsed};
 use crate::{
     Wrong,
-    messages::is_message,
+    messages::{is_message, message_by},
     openai_chat,
+    parts::some_object,
     values::{is_given, is_truthy, list_of, object_of, or, spelled, str_of},
 };
 
@@ -191,10 +192,6 @@ pub fn messages_in(value: Option<&Value>, role: &str) -> Vec<Value> {
     )]
 }
 
-fn message_by(role: &str, content: Value) -> Value {
-    object([("role", role.into()), ("content", content)])
-}
-
 /// Returns the messages in a value or its JSON; texts in a list are of `role`. `None` if there are no messages.
 pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
     match parsed(Some(value)).as_deref()? {
@@ -294,9 +291,9 @@ fn message_of(member: &Attributes) -> Value {
         let kind = part.first_given(&["message_content.type"]);
         let kind = kind.cloned().unwrap_or_else(|| "text".into());
         if str_of(Some(&kind)) != Some("tool_use") {
-            parts.push(with_given([
-                ("type", Some(&kind)),
-                ("text", part.get("message_content.text")),
+            parts.push(some_object([
+                ("type", Some(kind)),
+                ("text", part.get("message_content.text").cloned()),
             ]));
         } else if !ids.contains(&id_of(&part)) {
             // OpenInference has a call of Anthropic's API in both places.
@@ -317,30 +314,22 @@ fn message_of(member: &Attributes) -> Value {
         .cloned()
         .unwrap_or_else(|| "assistant".into());
     let calls = (!calls.is_empty()).then_some(Value::Array(calls));
-    with_given([
-        ("role", Some(&role)),
-        ("content", Some(&content)),
-        ("tool_calls", calls.as_ref()),
-        ("tool_call_id", fields.get("tool_call_id")),
+    some_object([
+        ("role", Some(role)),
+        ("content", Some(content)),
+        ("tool_calls", calls),
+        ("tool_call_id", fields.get("tool_call_id").cloned()),
     ])
 }
 
 /// Returns a call of the flattened kinds as one of a chat.
 fn call_of(call: &Attributes) -> Value {
-    let first = |name| call.first_given(name);
-    with_given([
+    let first = |names| call.first_given(names).cloned();
+    some_object([
         ("id", first(&["tool_call.id", "id"])),
         ("name", first(&["tool_call.function.name", "name"])),
         ("arguments", first(&["tool_call.function.arguments", "arguments"])),
     ])
-}
-
-/// Returns an object of the fields that are there.
-fn with_given<const FIELDS: usize>(fields: [(&str, Option<&Value>); FIELDS]) -> Value {
-    let given = fields
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.into(), value?.clone())));
-    Value::Object(given.collect())
 }
 
 /// Returns the role of an event that was a message, before messages were attributes.

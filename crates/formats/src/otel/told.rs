@@ -127,9 +127,26 @@ impl SpanWriter {
         }
     }
 
+    /// Takes the name, the input and the output of a run, by its kind in OpenInference. A root has no run around it.
+    pub fn run(&mut self, kind: &str, [name, input, output]: [Option<&Value>; 3], is_root: bool) {
+        self.attribute("openinference.span.kind", Some(&kind.into()));
+        match kind {
+            "LLM" => {
+                self.attribute("input.value", input);
+                self.attribute("output.value", output);
+            }
+            "TOOL" => self.tool(name, input, output),
+            "CHAIN" if is_root => {
+                self.attribute("gen_ai.agent.name", name);
+                self.sides(input, output);
+            }
+            _ => {}
+        }
+    }
+
     /// Takes the input and output of the run around all others: its messages, or else a text that is read if no run has
     /// messages.
-    pub fn sides(&mut self, input: Option<&Value>, output: Option<&Value>) {
+    fn sides(&mut self, input: Option<&Value>, output: Option<&Value>) {
         for (side, role, value) in [("input", "user", input), ("output", "assistant", output)] {
             let Some(value) = value else { continue };
             match messages_within(value, role).filter(|messages| !messages.is_empty()) {
@@ -140,7 +157,7 @@ impl SpanWriter {
     }
 
     /// Takes the call of a tool. Its output may be the message that LangChain makes of it.
-    pub fn tool(&mut self, name: Option<&Value>, input: Option<&Value>, output: Option<&Value>) {
+    fn tool(&mut self, name: Option<&Value>, input: Option<&Value>, output: Option<&Value>) {
         self.attribute("tool.name", name);
         self.attribute("input.value", input);
         let is_given = |output: &&Value| output.as_object().is_none_or(|fields| !fields.is_empty());
