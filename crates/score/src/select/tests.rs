@@ -1,4 +1,7 @@
-use knowledgepulse_trace::{fixtures::with_texts, words::Words};
+use knowledgepulse_trace::{
+    fixtures::{with_steps, with_texts},
+    words::Words,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -6,14 +9,17 @@ use super::*;
 const SUCCESS: Outcome = Outcome {
     success: Some(true),
     confidence: 1.0,
+    recoveries: 0.0,
 };
 const FAILED: Outcome = Outcome {
     success: Some(false),
     confidence: 1.0,
+    recoveries: 0.0,
 };
 const UNKNOWN: Outcome = Outcome {
     success: None,
     confidence: 0.5,
+    recoveries: 0.0,
 };
 
 fn words(text: &str) -> Words {
@@ -110,7 +116,7 @@ proptest! {
         }
         let mut candidates = Candidates::beside(&mut memory);
         for (own, success, confidence) in &traces[known..] {
-            let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
+            let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0, recoveries: 0.0 };
             candidates.add((&words(&text(own))).into(), outcome).unwrap();
         }
         let neighbours = candidates.memory.join(known, NEIGHBOURS, 1, &|_| true).unwrap();
@@ -222,6 +228,50 @@ fn select_without_outcomes_says_so() {
     let mut found = indices(&selection);
     found.sort_unstable();
     assert_eq!(found, [1, 2, 3]);
+}
+
+#[test]
+fn select_without_outcomes_takes_the_longer_run_with_fewer_recoveries() {
+    let choose = |recoveries: [f64; 3]| {
+        let texts = [
+            "book a flight to paris",
+            "book a flight to paris in may",
+            "book a flight to paris in may or june",
+        ];
+        let mut candidates = candidates(&[]);
+        for (text, recoveries) in texts.iter().zip(recoveries) {
+            let outcome = Outcome {
+                recoveries,
+                ..UNKNOWN
+            };
+            candidates.add((&words(text)).into(), outcome).unwrap();
+        }
+        indices(&select(&mut candidates, &options(1), &|_| true).unwrap())
+    };
+    assert_eq!(choose([0.0; 3]), [2]);
+    assert_eq!(choose([0.0, 0.0, 0.8]), [1]);
+}
+
+#[test]
+fn runs_counts_a_less_similar_trace_in_part() {
+    let of = |similarities: &[f64]| Neighbours {
+        nearest: similarities
+            .iter()
+            .map(|&similarity| Neighbour { index: 0, similarity })
+            .collect(),
+        before: None,
+    };
+    assert_eq!(runs(&of(&[])), 1.0);
+    assert_eq!(runs(&of(&[1.0, SAME_TASK])), 3.0);
+    assert_eq!(runs(&of(&[1.0, SAME_TASK / 2.0])), 2.0 + 1.0 / 256.0);
+}
+
+#[test]
+fn outcome_of_a_trace_tells_its_share_of_recoveries() {
+    let trace = with_steps(&["thought", "error_recovery", "thought", "error_recovery"]);
+    assert_eq!(Outcome::of(&trace, true).recoveries, 0.5);
+    assert_eq!(Outcome::of(&trace, false).success, None);
+    assert_eq!(Outcome::of(&with_steps(&[]), true).recoveries, 0.0);
 }
 
 #[test]
