@@ -188,6 +188,23 @@ test('--window M chooses as select() with a window does', async () => {
   expect(told.map(({ id }) => id)).toEqual(left.map(({ id }) => id));
 });
 
+test('--window M --report shows the chosen set with traces of the sample', async () => {
+  const report = path.join(scratch, 'window.html');
+  const args = ['--select', '4', '--window', '12', '--report', report, '--quiet'];
+  expect((await kpScore(args, { input })).code).toBe(0);
+  const json = /<script type="application\/json" id="figures">([^<]*)<\/script>/.exec(
+    fs.readFileSync(report, 'utf8'),
+  );
+  const { selection } = JSON.parse(json?.[1] ?? '');
+  const { chosen } = await select(traces, { count: 4, window: 12 });
+  expect(selection.traces.map(({ id }) => id)).toEqual(chosen.map(({ id }) => id));
+  expect(selection.curve.slice(0, 4)).toEqual(chosen.map(({ covered }) => expect.closeTo(covered, 4)));
+  expect(selection.curve.length).toBeGreaterThan(4);
+  expect(selection.traces.flatMap(({ similar }) => similar.map(({ id }) => id)).sort()).toEqual(
+    chosen.flatMap(({ similar }) => similar.map(({ id }) => id)).sort(),
+  );
+});
+
 test('--known score chooses among traces that the memory scored before', async () => {
   const memory = path.join(scratch, 'known.safetensors');
   const args = ['--select', '20', '--memory', memory, '--format', 'json', '--known'];

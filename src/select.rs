@@ -272,10 +272,7 @@ impl Task for Add {
             let length = self.vectors.len() / self.traces.len().max(1);
             let mut vectors = self.vectors.chunks(length.max(1));
             for (trace, known) in std::mem::take(&mut self.traces).into_iter().zip(&self.known) {
-                let outcome = Outcome {
-                    success: known.then_some(trace.metadata.success),
-                    confidence: trace.outcome.confidence,
-                };
+                let outcome = Outcome::of(&trace, *known);
                 let entry = TraceEntry {
                     words: &Words::of(&trace),
                     vector: vectors.next(),
@@ -452,10 +449,7 @@ impl Task for Offer {
         Ok(guarded(|| {
             let pairs = std::mem::take(&mut self.traces).into_iter().zip(&self.known);
             let offered = pairs.map(|(trace, known)| {
-                let outcome = Outcome {
-                    success: known.then_some(trace.metadata.success),
-                    confidence: trace.outcome.confidence,
-                };
+                let outcome = Outcome::of(&trace, *known);
                 move || Offered {
                     words: Words::of(&trace),
                     outcome,
@@ -525,7 +519,7 @@ impl Task for Finish {
             let labels = sieve.labels().into_iter();
             let ids = labels.map(|(index, label)| (index.to_string(), label.to_string()));
             let ids = ids.collect();
-            Ok((sieve.finish(), ids))
+            Ok((sieve.finish(false), ids))
         }))
     }
 

@@ -178,7 +178,12 @@ impl Choosing {
         let selection = match &mut self.from {
             From::All(candidates) => select(candidates, &self.options, &go_on).map_err(failed)?,
             From::Again(sample, outcomes) => {
-                let Options { count, threads, .. } = self.options;
+                let Options {
+                    count,
+                    threads,
+                    outlook,
+                    ..
+                } = self.options;
                 let sample = mem::replace(sample, Sample::new(0));
                 let mut sieve = sample.into_sieve(count, threads, &go_on).map_err(failed)?;
                 let mut batch = Vec::with_capacity(BATCH);
@@ -202,7 +207,7 @@ impl Choosing {
                 };
                 again(&mut take)?;
                 sieve.offer(&batch).map_err(failed)?;
-                sieve.finish()
+                sieve.finish(outlook)
             }
         };
         messages.note(selection.explanation());

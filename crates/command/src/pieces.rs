@@ -265,10 +265,7 @@ impl<'p> Preparation<'p> {
             objective: excerpt_of(&shown),
             domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
             success: trace.metadata.success,
-            outcome: select::Outcome {
-                success: (known.success && !was_unknown(&shown)).then_some(trace.metadata.success),
-                confidence: trace.outcome.confidence,
-            },
+            outcome: select::Outcome::of(&trace, known.success && !was_unknown(&shown)),
         };
         let text = if self.is_written {
             text.unwrap_or_else(|| shown.to_json())

@@ -27,6 +27,7 @@ fn traces(count: usize) -> impl Iterator<Item = Offered> {
             outcome: Outcome {
                 success: Some(success),
                 confidence: if success { 0.9 } else { 0.4 },
+                recoveries: 0.0,
             },
             label: None,
         }
@@ -86,7 +87,7 @@ fn main() {
             sieve.offer(&batch).expect("a sieve");
         }
         let sieved = seconds();
-        let selection = sieve.finish();
+        let selection = sieve.finish(true);
         println!(
             "{count} traces, window {window}: sampled in {drawn:.1} s, sieved in {:.1} s, finished in {:.1} s, {} chosen, covered {:.3}, {}",
             sieved - drawn,

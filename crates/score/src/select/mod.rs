@@ -8,8 +8,8 @@
 //! large, where M is what is shared already. w(i) is q(i), divided by a power of the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts little more when it
 //! was run often. Lazy greedy gives at least 1 - 1/e of the largest F.
 //!
-//! Where most outcomes are unknown, q(j) is nearly the same for all, and w(i) falls faster with the density. DESIGN.md has
-//! the measurements.
+//! Where most outcomes are unknown, w(i) falls with the number of runs of the task, and q(j) compares the lengths of these runs. DESIGN.md
+//! has the measurements.
 
 mod facility;
 mod outlook;
@@ -27,6 +27,7 @@ use knowledgepulse_index::{
     },
     vectors::{ModelIdentity, Options as Bounds},
 };
+use knowledgepulse_trace::{StepKind, Trace, words::Words};
 pub use outlook::{Outlook, Place, knee};
 pub use stream::{Offered, Sample, Sieve};
 
@@ -42,15 +43,18 @@ const FAILURE: f64 = 0.3;
 /// The power of the density by which w(i) is divided where outcomes are known. See DESIGN.md.
 const DENSITY: f64 = 1.25;
 
-/// The same where they are not.
-const DENSITY_UNKNOWN: f64 = 2.0;
+/// The power of the number of runs by which 1 is divided where outcomes are unknown. See DESIGN.md.
+const RUNS: i32 = 2;
 
-/// How much less the shortest run of a task counts than the longest where no outcome is known.
-const LONGER: f64 = 0.2;
+/// The value of the longest run of a task less that of the shortest where outcomes are unknown. See DESIGN.md.
+const LONGER: f64 = 0.4;
 
 /// From which similarity on two traces are taken to be of one task. Runs of one task have a median similarity of .64 to .85, runs of different
-/// ones .13 to .24.
-const SAME_TASK: f64 = 0.5;
+/// ones .13 to .24. See DESIGN.md.
+const SAME_TASK: f64 = 0.4;
+
+/// The power by which the count of a less similar trace falls.
+const SHARPNESS: i32 = 8;
 
 /// How a run ended, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,9 +63,32 @@ pub struct Outcome {
     pub success: Option<bool>,
     /// How sure that is, 0 to 1.
     pub confidence: f64,
+    /// The share of `error_recovery` among its steps, 0 to 1.
+    pub recoveries: f64,
 }
 
 impl Outcome {
+    /// Reads the outcome of a trace; `known` tells whether its success was recorded.
+    #[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
+    #[must_use]
+    pub fn of(trace: &Trace, known: bool) -> Self {
+        let recoveries = trace
+            .steps
+            .iter()
+            .filter(|step| step.kind == StepKind::ErrorRecovery);
+        Self {
+            success: known.then_some(trace.metadata.success),
+            confidence: trace.outcome.confidence,
+            recoveries: recoveries.count() as f64 / trace.steps.len().max(1) as f64,
+        }
+    }
+
+    /// Returns the length of the run by its words: Σ c(t), less the share of its recoveries.
+    fn length(self, words: &Words) -> f64 {
+        let counts = words.iter().map(|word| word.count.value());
+        counts.sum::<f64>() * (1.0 - self.recoveries)
+    }
+
     /// Returns q, which is unknown where the success is.
     fn quality(self) -> Option<f64> {
         self.success
@@ -128,10 +155,10 @@ impl Rule {
     }
 
     /// Returns w of a trace.
-    fn weight(self, quality: f64, density: f64) -> f64 {
+    fn weight(self, quality: f64, of: &Neighbours) -> f64 {
         match self {
-            Self::Outcomes => quality / density.powf(DENSITY),
-            Self::Unknown => density.powf(-DENSITY_UNKNOWN),
+            Self::Outcomes => quality / density(of).powf(DENSITY),
+            Self::Unknown => runs(of).powi(-RUNS),
         }
     }
 
@@ -247,7 +274,7 @@ impl Selection {
                 self.unknown
             ),
             Rule::Unknown => format!(
-                "chosen without outcomes: those of {} of {all} traces are not known, so rare kinds of tasks and the longer runs of a task come first",
+                "chosen without outcomes: those of {} of {all} traces are not known, so tasks with few runs, and of these the longer runs with fewer error recoveries, come first",
                 self.unknown
             ),
         };
@@ -269,8 +296,8 @@ pub struct Candidates {
     outcomes: Vec<Outcome>,
     /// The similarity of each candidate to the traces that are shared elsewhere.
     covered: Vec<f64>,
-    /// Σ c(t) of each candidate.
-    sizes: Vec<f64>,
+    /// The length of each candidate.
+    lengths: Vec<f64>,
 }
 
 impl Candidates {
@@ -288,7 +315,7 @@ impl Candidates {
             known: 0,
             outcomes: Vec::new(),
             covered: Vec::new(),
-            sizes: Vec::new(),
+            lengths: Vec::new(),
         }
     }
 
@@ -301,7 +328,7 @@ impl Candidates {
             known: known_count,
             outcomes: Vec::new(),
             covered: Vec::new(),
-            sizes: Vec::new(),
+            lengths: Vec::new(),
         }
     }
 
@@ -313,8 +340,7 @@ impl Candidates {
         self.memory.add(entry, Instant::now())?;
         self.outcomes.push(outcome);
         self.covered.push(0.0);
-        let counts = entry.words.iter().map(|word| word.count.value());
-        self.sizes.push(counts.sum());
+        self.lengths.push(outcome.length(entry.words));
         Ok(())
     }
 
@@ -377,10 +403,10 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     let rule = Rule::of(unknown, outcomes.len());
     let qualities = match rule {
         Rule::Outcomes => complete(&known),
-        Rule::Unknown => guess(neighbours, first, &candidates.sizes),
+        Rule::Unknown => guess(neighbours, first, &candidates.lengths),
     };
     let pairs = neighbours.iter().zip(&qualities);
-    let weights = pairs.map(|(of, quality)| rule.weight(*quality, density(of)));
+    let weights = pairs.map(|(of, quality)| rule.weight(*quality, of));
     let shared: Vec<_> = neighbours
         .iter()
         .zip(&candidates.covered)
@@ -436,7 +462,10 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
         });
         Outlook {
             beyond: gains.collect(),
-            places: outlook::lay_out(neighbours, first, &chosen),
+            places: outlook::lay_out(&chosen, |index| {
+                let near = neighbours[index].nearest.iter();
+                near.map(|near| (near.index - first, near.similarity))
+            }),
         }
     });
     Selection {
@@ -454,6 +483,12 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
 fn density(of: &Neighbours) -> f64 {
     let nearest = of.nearest.iter().take(DENSE);
     1.0 + nearest.map(|near| near.similarity).sum::<f64>()
+}
+
+/// The number of runs of a trace's task, itself included. A trace of a lower similarity than [`SAME_TASK`] counts in part.
+fn runs(of: &Neighbours) -> f64 {
+    let part = |near: &Neighbour| (near.similarity / SAME_TASK).min(1.0).powi(SHARPNESS);
+    1.0 + of.nearest.iter().map(part).sum::<f64>()
 }
 
 /// Picks the traces, and tells which are left. The room for failures is filled last, unless there are too few of them.
@@ -500,28 +535,28 @@ fn mean_of(qualities: &[Option<f64>]) -> f64 {
     known.clone().sum::<f64>() / known.count().max(1) as f64
 }
 
-/// Returns q of each trace where no outcome is known.
-fn guess(neighbours: &[Neighbours], first: usize, sizes: &[f64]) -> Vec<f64> {
-    let pairs = neighbours.iter().zip(sizes);
+/// Returns q of each trace where outcomes are unknown.
+fn guess(neighbours: &[Neighbours], first: usize, lengths: &[f64]) -> Vec<f64> {
+    let pairs = neighbours.iter().zip(lengths);
     let near = |of: &'_ Neighbours| {
         of.nearest
             .iter()
-            .map(|near| (sizes[near.index - first], near.similarity))
+            .map(|near| (lengths[near.index - first], near.similarity))
             .collect()
     };
-    pairs.map(|(of, &own)| quality_by_size(own, near(of))).collect()
+    pairs.map(|(of, &own)| quality_by_length(own, near(of))).collect()
 }
 
-/// Returns q of a trace of this size whose outcome is not known: the more of the other runs of its task are shorter, the larger it is. `near`
-/// has the sizes and similarities of the nearest traces.
+/// Returns q of a trace of this length whose outcome is not known: the more of the other runs of its task are shorter, the larger it is. `near`
+/// has the lengths and similarities of the nearest traces.
 #[allow(clippy::cast_precision_loss)] // At most NEIGHBOURS.
-fn quality_by_size(own: f64, near: Vec<(f64, f64)>) -> f64 {
+fn quality_by_length(own: f64, near: Vec<(f64, f64)>) -> f64 {
     let runs = near
         .into_iter()
         .take_while(|&(_, similarity)| similarity >= SAME_TASK);
-    let runs: Vec<_> = runs.map(|(size, _)| size).collect();
-    let shorter = runs.iter().filter(|&&size| size < own).count() as f64;
-    let equal = runs.iter().filter(|&&size| size == own).count() as f64;
+    let runs: Vec<_> = runs.map(|(length, _)| length).collect();
+    let shorter = runs.iter().filter(|&&length| length < own).count() as f64;
+    let equal = runs.iter().filter(|&&length| length == own).count() as f64;
     let part = if runs.is_empty() {
         0.5
     } else {

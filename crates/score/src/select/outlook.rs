@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use knowledgepulse_index::traces::join::Neighbours;
-
 use super::Chosen;
 
 /// How many times as many traces as were asked for the curve has.
@@ -61,8 +59,11 @@ pub fn knee(before: f64, curve: &[f64]) -> Option<usize> {
     (above(highest) >= LEAST_BEND).then_some(highest + 1)
 }
 
-/// Lays out a map.
-pub(super) fn lay_out(neighbours: &[Neighbours], first: usize, chosen: &[Chosen]) -> Vec<Place> {
+/// Lays out a map. `near` returns the indices and similarities of the nearest traces of a trace.
+pub(super) fn lay_out<I>(chosen: &[Chosen], near: impl Fn(usize) -> I) -> Vec<Place>
+where
+    I: Iterator<Item = (usize, f64)>,
+{
     let shown = shown(chosen);
     let numbers: HashMap<usize, usize> = shown
         .iter()
@@ -72,11 +73,9 @@ pub(super) fn lay_out(neighbours: &[Neighbours], first: usize, chosen: &[Chosen]
     let all = shown.len();
     let mut weights = vec![0.0; all * all];
     for (number, &index) in shown.iter().enumerate() {
-        let near = neighbours[index].nearest.iter();
-        let near = near.filter_map(|near| Some((*numbers.get(&(near.index - first))?, near.similarity)));
-        let near: Vec<_> = near
-            .map(|(other, similarity)| (other, similarity * similarity))
-            .collect();
+        let near = near(index)
+            .filter_map(|(other, similarity)| Some((*numbers.get(&other)?, similarity * similarity)));
+        let near: Vec<_> = near.collect();
         let sum: f64 = near.iter().map(|(_, weight)| weight).sum();
         for (other, weight) in near {
             weights[number * all + other] += weight / sum;
@@ -184,7 +183,7 @@ fn fit(points: &mut [[f64; 2]]) {
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_index::traces::join::Neighbour;
+    use knowledgepulse_index::traces::join::{Neighbour, Neighbours};
 
     use super::*;
     use crate::select::{Nearby, Reason};
@@ -234,16 +233,23 @@ mod tests {
         (neighbours.collect(), chosen.collect())
     }
 
+    fn places(neighbours: &[Neighbours], first: usize, chosen: &[Chosen]) -> Vec<Place> {
+        lay_out(chosen, |index| {
+            let near = neighbours[index].nearest.iter();
+            near.map(move |near| (near.index - first, near.similarity))
+        })
+    }
+
     #[test]
     fn map_keeps_groups_together() {
         let (neighbours, chosen) = groups(6, 9, 0);
-        let places = lay_out(&neighbours, 0, &chosen);
-        assert_eq!(places.len(), 54);
-        assert_eq!(places, lay_out(&neighbours, 0, &chosen));
-        for place in &places {
+        let map = places(&neighbours, 0, &chosen);
+        assert_eq!(map.len(), 54);
+        assert_eq!(map, places(&neighbours, 0, &chosen));
+        for place in &map {
             assert!(place.x.abs() <= 1.0 && place.y.abs() <= 1.0, "{place:?}");
             let distance = |other: &Place| (other.x - place.x).hypot(other.y - place.y);
-            let mut others: Vec<_> = places.iter().filter(|other| other.index != place.index).collect();
+            let mut others: Vec<_> = map.iter().filter(|other| other.index != place.index).collect();
             others.sort_by(|one, other| distance(one).total_cmp(&distance(other)));
             let same = others[..8]
                 .iter()
@@ -257,14 +263,14 @@ mod tests {
     fn map_has_the_coordinates_of_another_program() {
         // Computed in Python from the formulas, step by step.
         let (neighbours, chosen) = groups(5, 9, 7);
-        let places = lay_out(&neighbours, 7, &chosen);
+        let map = places(&neighbours, 7, &chosen);
         for (number, index, x, y) in [
             (0, 0, -0.552_589_994_135_882_5, 0.163_250_756_262_645_65),
             (1, 9, 0.404_649_165_015_821_3, -0.361_625_414_156_686_6),
             (2, 18, 0.957_796_159_654_979_6, 0.334_569_034_201_559_1),
             (44, 44, -0.991_115_391_775_226_6, -0.998_607_197_621_300_1),
         ] {
-            let place = places[number];
+            let place = map[number];
             assert_eq!(place.index, index);
             assert!(
                 (place.x - x).abs() < 1e-6 && (place.y - y).abs() < 1e-6,
@@ -275,26 +281,25 @@ mod tests {
 
     #[test]
     fn map_of_any_size_is_finite_and_bounded() {
-        assert!(lay_out(&[], 0, &[]).is_empty());
+        assert!(places(&[], 0, &[]).is_empty());
         for (count, size) in [(1, 1), (2, 1), (1, 40), (300, 1)] {
             let (neighbours, chosen) = groups(count, size, 0);
-            let places = lay_out(&neighbours, 0, &chosen);
+            let map = places(&neighbours, 0, &chosen);
             assert_eq!(
-                places.len(),
+                map.len(),
                 (count * size)
                     .min(MOST_CHOSEN * size)
                     .min(count * (MOST_SIMILAR + 1))
             );
             assert!(
-                places
-                    .iter()
+                map.iter()
                     .all(|place| place.x.abs() <= 1.0 && place.y.abs() <= 1.0)
             );
         }
         let alone: Vec<_> = (0..3).map(|_| Neighbours::default()).collect();
         let (_, chosen) = groups(3, 1, 0);
         assert!(
-            lay_out(&alone, 0, &chosen)
+            places(&alone, 0, &chosen)
                 .iter()
                 .all(|place| place.x.is_finite() && place.y.is_finite())
         );

@@ -25,9 +25,11 @@ use knowledgepulse_trace::{label::Label, words::Words};
 
 use super::{
     Candidates, Chosen, Count, NEIGHBOURS, Nearby, Outcome, Reason, Rule, Sampled, Selection, Standing,
-    complete, density,
+    complete,
     facility::{Submodular, greedy},
-    guess, mean_of, quality_by_size,
+    guess, mean_of,
+    outlook::{self, Outlook, Place},
+    quality_by_length,
 };
 
 /// The ratio of neighbouring thresholds, and the part of the guarantee that it costs.
@@ -144,12 +146,12 @@ impl Sample {
         let rule = Rule::of(unknown, known.len());
         let qualities = match rule {
             Rule::Outcomes => complete(&known),
-            Rule::Unknown => guess(&neighbours, 0, &candidates.sizes),
+            Rule::Unknown => guess(&neighbours, 0, &candidates.lengths),
         };
         let weights = neighbours
             .iter()
             .zip(&qualities)
-            .map(|(of, quality)| rule.weight(*quality, density(of)));
+            .map(|(of, quality)| rule.weight(*quality, of));
         let threads = match threads {
             _ if cfg!(target_family = "wasm") => 1,
             0 => thread::available_parallelism().map_or(1, NonZero::get),
@@ -158,7 +160,7 @@ impl Sample {
         let size = self.traces.len();
         Ok(Sieve {
             memories: vec![candidates.memory; threads],
-            sizes: candidates.sizes,
+            lengths: candidates.lengths,
             mean: mean_of(&known),
             weights: weights.collect(),
             most: vec![0.0; size],
@@ -180,8 +182,8 @@ impl Sample {
 pub struct Sieve {
     /// The sample, once for each thread: a search changes a memory's buffers.
     memories: Vec<TraceMemory>,
-    /// Σ c(t) of each trace of the sample.
-    sizes: Vec<f64>,
+    /// The length of each trace of the sample.
+    lengths: Vec<f64>,
     /// The value of an unknown outcome, where most are known.
     mean: f64,
     /// w of each trace of the sample.
@@ -274,9 +276,9 @@ impl Sieve {
     /// The errors of [`TraceMemory::nearest`].
     pub fn offer(&mut self, traces: &[Offered]) -> Result<()> {
         let part = traces.len().div_ceil(self.memories.len()).max(1);
-        let (rule, mean, sizes) = (self.rule, self.mean, &self.sizes);
+        let (rule, mean, lengths) = (self.rule, self.mean, &self.lengths);
         let rows = |memory: &mut TraceMemory, traces: &[Offered]| -> Result<Vec<_>> {
-            let row = |trace: &Offered| row_of(memory, &trace.words, trace.outcome, rule, mean, sizes);
+            let row = |trace: &Offered| row_of(memory, &trace.words, trace.outcome, rule, mean, lengths);
             traces.iter().map(row).collect()
         };
         let parts: Vec<Result<Vec<_>>> = thread::scope(|scope| {
@@ -371,9 +373,10 @@ impl Sieve {
         labels
     }
 
-    /// Ends the second pass. The standings of the sample's remaining traces are known, those of other traces are not.
+    /// Ends the second pass. The standings of the sample's remaining traces are known, those of other traces are not. An `outlook` adds the other
+    /// traces of the sets to the curve, and lays out the chosen traces and the sample.
     #[must_use]
-    pub fn finish(self) -> Selection {
+    pub fn finish(self, outlook: bool) -> Selection {
         let all: BTreeMap<usize, &Arc<Member>> = self
             .all_sets()
             .flat_map(|set| &set.members)
@@ -382,31 +385,47 @@ impl Sieve {
         let all: Vec<_> = all.into_values().collect();
         let best = self.all_sets().max_by(|one, other| Set::by_value(one, other));
         let best: Vec<_> = best.map(|best| best.members.iter().collect()).unwrap_or_default();
-        let (of_all, of_best) = (self.greedy(&all), self.greedy(&best));
+        let choose = |members| self.greedy(Set::new(self.weights.len()), members, self.count);
+        let (of_all, of_best) = (choose(&all), choose(&best));
         let total = |picks: &[(f64, &Arc<Member>)]| picks.iter().map(|(gain, _)| gain).sum::<f64>();
         let picks = if total(&of_all) >= total(&of_best) {
             of_all
         } else {
             of_best
         };
-        self.describe(&picks)
+        let beyond = outlook.then(|| self.beyond(&picks, &all));
+        self.describe(&picks, beyond)
     }
 
-    /// Chooses the members by which F grows most, each with its gain, of equal ones the first.
-    fn greedy<'m>(&self, members: &[&'m Arc<Member>]) -> Vec<(f64, &'m Arc<Member>)> {
+    /// Chooses up to `count` of the members, each the one by which F grows most, with its gain, of equal ones the first. `set` was chosen
+    /// before.
+    fn greedy<'m>(&self, set: Set, members: &[&'m Arc<Member>], count: usize) -> Vec<(f64, &'m Arc<Member>)> {
+        let weights = &self.weights;
         let mut growing = Growing {
-            set: Set::new(self.weights.len()),
+            set,
             members,
-            weights: &self.weights,
+            weights,
         };
-        let picks = greedy(&mut growing, self.count, 0..members.len());
+        let picks = greedy(&mut growing, count, 0..members.len());
         picks
             .into_iter()
             .map(|pick| (pick.gain, members[pick.index]))
             .collect()
     }
 
-    fn describe(&self, picks: &[(f64, &Arc<Member>)]) -> Selection {
+    /// Returns by how much F grows with each further member, in the order of choosing.
+    fn beyond(&self, picks: &[(f64, &Arc<Member>)], all: &[&Arc<Member>]) -> Vec<f64> {
+        let mut set = Set::new(self.weights.len());
+        for &(gain, member) in picks {
+            set.add(member, gain);
+        }
+        let is_left = |member: &&&Arc<Member>| picks.iter().all(|(_, picked)| picked.index != member.index);
+        let left: Vec<_> = all.iter().filter(is_left).copied().collect();
+        let more = self.greedy(set, &left, (outlook::BEYOND - 1) * picks.len());
+        more.into_iter().map(|(gain, _)| gain).collect()
+    }
+
+    fn describe(&self, picks: &[(f64, &Arc<Member>)], beyond: Option<Vec<f64>>) -> Selection {
         let most: f64 = self
             .most
             .iter()
@@ -442,7 +461,9 @@ impl Sieve {
             ));
         }
         let mut covered = 0.0;
-        let chosen = picks
+        // A trace is chosen only if it covers some, so the divisor is above 0.
+        let share = |covered: f64| (covered / most).min(1.0);
+        let chosen: Vec<_> = picks
             .iter()
             .zip(stands_for)
             .map(|(&(gain, member), mut stands_for)| {
@@ -452,24 +473,53 @@ impl Sieve {
                     index: member.index,
                     reason: Reason::Coverage,
                     gain,
-                    // A trace is chosen only if it covers some.
-                    covered: (covered / most).min(1.0),
+                    covered: share(covered),
                     stands_for,
                     nearest_left: None,
                 }
-            });
+            })
+            .collect();
+        let outlook = beyond.map(|gains| Outlook {
+            beyond: gains
+                .into_iter()
+                .map(|gain| {
+                    covered += gain;
+                    share(covered)
+                })
+                .collect(),
+            places: self.lay_out(picks, &chosen),
+        });
         Selection {
-            chosen: chosen.collect(),
+            chosen,
             left,
             rule: self.rule,
             unknown: self.unknown,
             covered_before: 0.0,
-            outlook: None,
+            outlook,
             sampled: Some(Sampled {
                 size: self.indices.len(),
                 seen: self.offered,
             }),
         }
+    }
+
+    /// Lays out the chosen traces, which attract the traces of the sample that they cover.
+    fn lay_out(&self, picks: &[(f64, &Arc<Member>)], chosen: &[Chosen]) -> Vec<Place> {
+        let members: HashMap<usize, &Member> = picks
+            .iter()
+            .map(|(_, member)| (member.index, &***member))
+            .collect();
+        outlook::lay_out(chosen, |index| {
+            let rows = members.get(&index).into_iter();
+            rows.flat_map(|member| {
+                let near = member
+                    .row
+                    .iter()
+                    .map(|&(place, value)| (self.indices[place], value / member.quality));
+                // A trace of the sample covers itself.
+                near.filter(|&(other, _)| other != member.index)
+            })
+        })
     }
 }
 
@@ -481,7 +531,7 @@ fn row_of(
     outcome: Outcome,
     rule: Rule,
     mean: f64,
-    sizes: &[f64],
+    lengths: &[f64],
 ) -> Result<(f64, Vec<(usize, f64)>)> {
     let near = memory.nearest(words.into(), NEAR, Instant::now())?;
     let near: Vec<_> = near
@@ -491,11 +541,10 @@ fn row_of(
     let quality = match rule {
         Rule::Outcomes => outcome.quality().unwrap_or(mean),
         Rule::Unknown => {
-            let own: f64 = words.iter().map(|word| word.count.value()).sum();
             let runs = near.iter().take(NEIGHBOURS);
-            quality_by_size(
-                own,
-                runs.map(|&(place, similarity)| (sizes[place], similarity))
+            quality_by_length(
+                outcome.length(words),
+                runs.map(|&(place, similarity)| (lengths[place], similarity))
                     .collect(),
             )
         }
@@ -524,6 +573,7 @@ mod tests {
         let outcome = |index: usize| Outcome {
             success: Some(index.is_multiple_of(2)),
             confidence: 1.0,
+            recoveries: 0.0,
         };
         let pairs = texts.iter().enumerate();
         pairs
@@ -596,7 +646,12 @@ mod tests {
         let mut sieve = sieve_of(&traces, 5, 2, 1);
         let (rows, weights) = (rows(&traces, &mut sieve), sieve.weights.clone());
         let best = sieve.best;
-        let chosen: Vec<_> = sieve.finish().chosen.iter().map(|chosen| chosen.index).collect();
+        let chosen: Vec<_> = sieve
+            .finish(false)
+            .chosen
+            .iter()
+            .map(|chosen| chosen.index)
+            .collect();
         assert!(value(&chosen, &rows, &weights) >= best - 1e-9);
     }
 
@@ -646,7 +701,7 @@ mod tests {
             let labels = sieve.labels();
             prop_assert!(labels.iter().all(|(index, label)| **label == index.to_string()));
             prop_assert!(indices.iter().all(|index| labels.contains_key(index)));
-            let selection = sieve.finish();
+            let selection = sieve.finish(false);
             let chosen: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
             let found = value(&chosen, &rows, &weights);
             prop_assert!(found >= best - 1e-9);
@@ -680,10 +735,10 @@ mod tests {
             threads in 2usize..5,
         ) {
             let traces = traces(&texts);
-            let one = sieve_of(&traces, 20, 5, 1).finish();
+            let one = sieve_of(&traces, 20, 5, 1).finish(false);
             let several = sieve_of(&traces, 20, 5, threads);
             prop_assert_eq!(several.memories.len(), threads);
-            prop_assert_eq!(one, several.finish());
+            prop_assert_eq!(one, several.finish(false));
         }
     }
 
@@ -692,7 +747,7 @@ mod tests {
         let texts: Vec<_> = (0..400_u32)
             .map(|run| vec![run / 40, 100 + run / 40, 200 + run])
             .collect();
-        let selection = sieve_of(&traces(&texts), 100, 10, 2).finish();
+        let selection = sieve_of(&traces(&texts), 100, 10, 2).finish(false);
         let mut tasks: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index / 40).collect();
         tasks.sort_unstable();
         assert_eq!(tasks, (0..10).collect::<Vec<_>>());
@@ -712,12 +767,52 @@ mod tests {
     }
 
     #[test]
+    fn finish_with_an_outlook_shows_the_chosen_set_and_the_sample() {
+        let texts: Vec<_> = (0..400_u32)
+            .map(|run| vec![run / 40, 100 + run / 40, 200 + run])
+            .collect();
+        let traces = traces(&texts);
+        let selection = sieve_of(&traces, 100, 4, 1).finish(true);
+        let outlook = selection.outlook.unwrap();
+        assert_eq!(
+            sieve_of(&traces, 100, 4, 1).finish(false).chosen,
+            selection.chosen
+        );
+        let covered: Vec<_> = selection.chosen.iter().map(|chosen| chosen.covered).collect();
+        let curve: Vec<_> = covered.into_iter().chain(outlook.beyond).collect();
+        assert!((5..=16).contains(&curve.len()) && curve.is_sorted(), "{curve:?}");
+        let places: HashMap<_, _> = outlook.places.iter().map(|place| (place.index, place)).collect();
+        let distance = |one: usize, other: usize| {
+            let (one, other) = (places[&one], places[&other]);
+            (one.x - other.x).hypot(one.y - other.y)
+        };
+        for chosen in &selection.chosen {
+            assert!(!chosen.stands_for.is_empty());
+            for near in chosen.stands_for.iter().take(16) {
+                let others = selection
+                    .chosen
+                    .iter()
+                    .filter(|other| other.index != chosen.index);
+                let is_nearer =
+                    |other: &Chosen| distance(near.index, chosen.index) < distance(near.index, other.index);
+                assert!(
+                    others.clone().all(is_nearer),
+                    "{} of {}",
+                    near.index,
+                    chosen.index
+                );
+            }
+        }
+    }
+
+    #[test]
     fn sample_is_uniform_and_the_same_each_time() {
         let none = Offered {
             words: Words::default(),
             outcome: Outcome {
                 success: None,
                 confidence: 0.5,
+                recoveries: 0.0,
             },
             label: None,
         };
@@ -758,6 +853,7 @@ mod tests {
                     Outcome {
                         success: None,
                         confidence: 0.5,
+                        recoveries: 0.0,
                     },
                 )
                 .unwrap();
@@ -772,11 +868,12 @@ mod tests {
             (Some(true), Rule::Outcomes, 0.5),
             (Some(false), Rule::Outcomes, 0.15),
             (None, Rule::Outcomes, 0.75),
-            (Some(true), Rule::Unknown, 0.9),
+            (Some(true), Rule::Unknown, 0.8),
         ] {
             let outcome = Outcome {
                 success,
                 confidence: 0.5,
+                recoveries: 0.0,
             };
             let text = words("same words here");
             let (found, row) = row_of(&mut sample.memory, &text, outcome, rule, 0.75, &sizes).unwrap();
@@ -797,7 +894,7 @@ mod tests {
     fn sieve_without_outcomes_says_so() {
         let mut traces = traces(&[vec![1, 2], vec![1, 2, 3], vec![7, 8]]);
         traces.iter_mut().for_each(|trace| trace.outcome.success = None);
-        let selection = sieve_of(&traces, 3, 2, 1).finish();
+        let selection = sieve_of(&traces, 3, 2, 1).finish(false);
         assert_eq!((selection.rule, selection.unknown), (Rule::Unknown, 3));
         let chosen: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
         assert!(chosen.len() == 2 && chosen.contains(&2), "{chosen:?}");
@@ -821,7 +918,7 @@ mod tests {
             for (trace, success) in traces.iter_mut().zip(success) {
                 trace.outcome.success = Some(success);
             }
-            let selection = sieve_of(&traces, 3, count, 1).finish();
+            let selection = sieve_of(&traces, 3, count, 1).finish(false);
             let [(index, Standing::Chosen(near))] = selection.left[..] else {
                 panic!("{:?}", selection.left);
             };
@@ -833,9 +930,9 @@ mod tests {
     #[test]
     fn sieve_of_nothing_is_empty() {
         for (window, count) in [(0, 5), (10, 0), (10, 5)] {
-            let none = sieve_of(&[], window, count, 1).finish();
+            let none = sieve_of(&[], window, count, 1).finish(false);
             assert!(none.chosen.is_empty() && none.left.is_empty());
-            let some = sieve_of(&traces(&[vec![1], vec![2]]), window, count, 1).finish();
+            let some = sieve_of(&traces(&[vec![1], vec![2]]), window, count, 1).finish(false);
             assert!(some.chosen.len() <= count.min(window));
         }
     }

@@ -1,4 +1,7 @@
-use knowledgepulse_trace::{fixtures::with_texts, words::Words};
+use knowledgepulse_trace::{
+    fixtures::{with_steps, with_texts},
+    words::Words,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -6,14 +9,17 @@ use super::*;
 const SUCCESS: Outcome = Outcome {
     success: Some(true),
     confidence: 1.0,
+    recoveries: 0.0,
 };
 const FAILED: Outcome = Outcome {
     success: Some(false),
     confidence: 1.0,
+    recoveries: 0.0,
 };
 const UNKNOWN: Outcome = Outcome {
     success: None,
     confidence: 0.5,
+    recoveries: 0.0,
 };
 
 fn words(text: &str) -> Words {
@@ -110,7 +116,7 @@ proptest! {
         }
         let mut candidates = Candidates::beside(&mut memory);
         for (own, success, confidence) in &traces[known..] {
-            let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
+            let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0, recoveries: 0.0 };
             candidates.add((&words(&text(own))).into(), outcome).unwrap();
         }
         let neighbours = candidates.memory.join(known, NEIGHBOURS, 1, &|_| true).unwrap();
@@ -225,6 +231,50 @@ fn select_without_outcomes_says_so() {
 }
 
 #[test]
+fn select_without_outcomes_takes_the_longer_run_with_fewer_recoveries() {
+    let choose = |recoveries: [f64; 3]| {
+        let texts = [
+            "book a flight to paris",
+            "book a flight to paris in may",
+            "book a flight to paris in may or june",
+        ];
+        let mut candidates = candidates(&[]);
+        for (text, recoveries) in texts.iter().zip(recoveries) {
+            let outcome = Outcome {
+                recoveries,
+                ..UNKNOWN
+            };
+            candidates.add((&words(text)).into(), outcome).unwrap();
+        }
+        indices(&select(&mut candidates, &options(1), &|_| true).unwrap())
+    };
+    assert_eq!(choose([0.0; 3]), [2]);
+    assert_eq!(choose([0.0, 0.0, 0.8]), [1]);
+}
+
+#[test]
+fn runs_counts_a_less_similar_trace_in_part() {
+    let of = |similarities: &[f64]| Neighbours {
+        nearest: similarities
+            .iter()
+            .map(|&similarity| Neighbour { index: 0, similarity })
+            .collect(),
+        before: None,
+    };
+    assert_eq!(runs(&of(&[])), 1.0);
+    assert_eq!(runs(&of(&[1.0, SAME_TASK])), 3.0);
+    assert_eq!(runs(&of(&[1.0, SAME_TASK / 2.0])), 2.0 + 1.0 / 256.0);
+}
+
+#[test]
+fn outcome_of_a_trace_tells_its_share_of_recoveries() {
+    let trace = with_steps(&["thought", "error_recovery", "thought", "error_recovery"]);
+    assert_eq!(Outcome::of(&trace, true).recoveries, 0.5);
+    assert_eq!(Outcome::of(&trace, false).success, None);
+    assert_eq!(Outcome::of(&with_steps(&[]), true).recoveries, 0.0);
+}
+
+#[test]
 fn select_beside_what_is_known_takes_what_is_not() {
     let mut memory = TraceMemory::new(
         Method::Lexical,
@@ -309,8 +359,17 @@ fn rule_is_unknown_where_more_than_half_of_the_outcomes_are() {
         assert_eq!(Rule::of(unknown, all), rule, "{unknown} of {all}");
         assert_eq!(rule.name(), name);
     }
-    assert_eq!(Rule::Outcomes.weight(0.5, 16.0), 0.5 / 32.0);
-    assert_eq!(Rule::Unknown.weight(0.5, 4.0), 1.0 / 16.0);
+    // A density of 16, and four runs, of which a trace of half the similarity is a 256th.
+    let dense = near(0, &[(1, 1.0); 15]);
+    assert_eq!(Rule::Outcomes.weight(0.5, &dense), 0.5 / 32.0);
+    let runs = near(0, &[(1, 0.9), (2, 0.6), (3, 0.4)]);
+    assert_eq!(Rule::Unknown.weight(0.5, &runs), 1.0 / 16.0);
+    let less = near(0, &[(1, 0.2)]);
+    let found = Rule::Unknown.weight(0.5, &less);
+    assert!(
+        (found - (1.0 + 1.0 / 256.0_f64).powi(-2)).abs() < 1e-12,
+        "{found}"
+    );
     assert_eq!(
         [Reason::Coverage, Reason::Failure].map(Reason::name),
         ["coverage", "failure"]
@@ -344,18 +403,18 @@ fn unknown_outcome_counts_as_the_mean_of_the_others() {
 #[test]
 fn longer_runs_of_a_task_count_more_where_outcomes_are_unknown() {
     for (own, near, quality) in [
-        (2.0, vec![], 0.9),
-        (2.0, vec![(1.0, 0.4)], 0.9),
-        (2.0, vec![(1.0, 0.5)], 1.0),
-        (2.0, vec![(3.0, 0.5)], 0.8),
-        (2.0, vec![(2.0, 0.5)], 0.9),
+        (2.0, vec![], 0.8),
+        (2.0, vec![(1.0, 0.39)], 0.8),
+        (2.0, vec![(1.0, 0.4)], 1.0),
+        (2.0, vec![(3.0, 0.4)], 0.6),
+        (2.0, vec![(2.0, 0.4)], 0.8),
         (
             2.0,
             vec![(1.0, 0.9), (2.0, 0.8), (3.0, 0.7), (3.0, 0.6), (1.0, 0.2)],
-            0.8 + 0.2 * 0.375,
+            0.6 + 0.4 * 0.375,
         ),
     ] {
-        let found = quality_by_size(own, near.clone());
+        let found = quality_by_length(own, near.clone());
         assert!((found - quality).abs() < 1e-12, "{near:?}: {found}");
     }
 }
@@ -373,13 +432,13 @@ fn near(first: usize, near: &[(usize, f64)]) -> Neighbours {
 }
 
 #[test]
-fn guess_reads_the_sizes_of_the_neighbours() {
+fn guess_reads_the_lengths_of_the_neighbours() {
     let neighbours = [near(3, &[(1, 0.9)]), near(3, &[(0, 0.9)]), near(3, &[])];
     let found = guess(&neighbours, 3, &[1.0, 2.0, 9.0]);
     assert!(
         found
             .iter()
-            .zip([0.8, 1.0, 0.9])
+            .zip([0.6, 1.0, 0.8])
             .all(|(found, quality)| (found - quality).abs() < 1e-12),
         "{found:?}"
     );
@@ -389,8 +448,8 @@ fn guess_reads_the_sizes_of_the_neighbours() {
 fn unsolved_is_a_failure_without_a_similar_success() {
     let outcomes = [FAILED, FAILED, FAILED, UNKNOWN, SUCCESS];
     let neighbours = [
-        near(2, &[(1, 0.9), (4, 0.5)]),
-        near(2, &[(0, 0.9), (4, 0.4)]),
+        near(2, &[(1, 0.9), (4, 0.4)]),
+        near(2, &[(0, 0.9), (4, 0.39)]),
         near(2, &[(3, 0.9)]),
         near(2, &[]),
         near(2, &[(0, 0.5)]),
