@@ -175,6 +175,44 @@ describe('kp-score of a file that does not exist', () => {
   });
 });
 
+describe('kp-score on one thread and on five', () => {
+  const text = (number) =>
+    Array.from({ length: 60 }, (_, at) => `word${(number * (at + 1) * 7919) % 400}`).join(' ');
+  const traces = tracesOf(...Array.from({ length: 1500 }, () => 0.5)).map((trace, number) => ({
+    ...trace,
+    task: { objective: text(number % 1400) },
+    steps: [{ step_id: 0, type: 'thought', content: text(number).repeat(10) }],
+  }));
+  // More than one batch, and records of every kind: a repeated trace, one without an end, and no JSON.
+  const lines = [...traces, ...traces.slice(700, 720)].map((trace) => JSON.stringify(trace));
+  lines.splice(300, 0, '{"broken', '[]', '{}');
+
+  test.each([
+    ['without a comparison', [NO_EMBEDDER]],
+    ['by words', ['--novelty', 'lexical']],
+    ['by words, cleaned', ['--novelty', 'lexical', '--clean']],
+    ['by words, with a memory', ['--novelty', 'lexical', '--memory']],
+  ])('prints the same bytes %s', async (_, args) => {
+    const inputs = [
+      write('first.jsonl', lines.join('\n')),
+      write('second.jsonl', lines.slice(0, 9).join('\n')),
+    ];
+    const print = (threads) => {
+      const memory = args.includes('--memory') ? [path.join(scratch, `memory-${threads}`)] : [];
+      return kpScore([...args, ...memory, '--format', 'jsonl', ...inputs], {
+        env: { RAYON_NUM_THREADS: threads },
+      });
+    };
+    const one = await print('1');
+    const five = await print('5');
+    const badLines = ({ stderr }) => linesOf(stderr).filter((line) => line.includes('.jsonl:'));
+    // The memory keeps the last 1,000, so it has forgotten the traces that the second file repeats.
+    expect(linesOf(one.stdout)).toHaveLength(args.includes('--memory') ? 1509 : 1529);
+    expect(badLines(one)).toHaveLength(2);
+    expect({ ...five, stderr: badLines(five) }).toEqual({ ...one, stderr: badLines(one) });
+  });
+});
+
 test('kp-score of an empty input prints a warning alone', async () => {
   expect(await kpScore([NO_EMBEDDER])).toMatchObject({
     code: 0,
