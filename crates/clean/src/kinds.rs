@@ -1,6 +1,6 @@
 //! The kinds of findings, in the order of the search: the SDK's fourteen kinds, and between them kinds that the SDK misses.
 
-use std::sync::LazyLock;
+use std::{ops::Range, sync::LazyLock};
 
 use memchr::memchr2;
 use regex::bytes::Regex;
@@ -229,19 +229,14 @@ pub(super) static KINDS: &[Kind] = &[
     secret("api_key", b"AKI", matches_of!(r"AKIA[A-Z0-9]{16}")),
     secret("api_key", b"kp_", matches_of!(r"kp_[0-9a-f]{16,}")),
     secret("api_key", b"xo-", matches_of!(r"xox[bpras]-[A-Za-z0-9-]+")),
-    // 8: with `strict`, of words behind white space and of placeholders only what `names::assigned` finds.
+    // 8
     Kind {
         mode: Mode::NotStrict,
         ..secret("password", b"", passwords)
     },
     if_strict(secret("password", b"", |letters| {
         let mut ranges = passwords(letters);
-        ranges.retain(|range| {
-            let value = &letters[range.clone()];
-            let is_glued =
-                !is_white_space(letters[range.start - 1]) && value[0] != b'=' && !is_placeholder(value);
-            is_glued || matches!(value[0], b'"' | b'\'') || value.iter().any(u8::is_ascii_digit)
-        });
+        ranges.retain(|range| !is_of_program(letters, range));
         ranges
     })),
     if_strict(identifier("email", b"@", paths::other_emails)),
@@ -366,4 +361,20 @@ fn passwords(letters: &[u8]) -> Ranges {
         least = end;
     }
     ranges
+}
+
+/// Returns whether a value of [`passwords`] is a placeholder, or a token as programs have them (`token: string`, `token = next()`): behind
+/// white space, without quotes and digits.
+fn is_of_program(letters: &[u8], value: &Range<usize>) -> bool {
+    let (before, value) = (&letters[..value.start], &letters[value.clone()]);
+    let [name @ .., _separator] = before.trim_ascii_end() else {
+        return false;
+    };
+    let ends_with_token = |name: &[u8]| {
+        let ending = name.last_chunk::<5>();
+        ending.is_some_and(|ending| ending.eq_ignore_ascii_case(b"token"))
+    };
+    let is_spaced = before.last().is_some_and(|letter| is_white_space(*letter)) || value[0] == b'=';
+    let is_word = !matches!(value[0], b'"' | b'\'') && !value.iter().any(u8::is_ascii_digit);
+    is_word && (is_placeholder(value) || is_spaced && ends_with_token(name.trim_ascii_end()))
 }
