@@ -316,6 +316,7 @@ async function writeRecorded(directory, name) {
   const records = recorded.split('\n').map((line) => JSON.parse(line));
   const again = (/** @type {number} */ run) =>
     records.map((record) => `${JSON.stringify(withOtherIds(record, run))}\n`).join('');
+  /** @type {string[]} */
   const traces = [];
   for await (const { trace } of toTraces(again(0))) if (trace) traces.push(`${JSON.stringify(trace)}\n`);
   const texts = [`${recorded}\n`, upTo(RECORDED_SIZE, again), upTo(RECORDED_SIZE, () => traces.join(''))];

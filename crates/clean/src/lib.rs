@@ -219,7 +219,8 @@ pub(crate) mod tests {
             assert_eq!(found, checksum, "{text}");
         }
         for line in include_str!("../../../__test__/support/harmless-lines.txt").lines() {
-            assert_eq!(cleaned(line, strict), cleaned(line, SDK));
+            let found = cleaned(line, strict);
+            assert!(found == line || found == cleaned(line, SDK), "{found}");
         }
     }
 
