@@ -242,7 +242,7 @@ fn damaged(reason: impl Display) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::{io::Write, sync::LazyLock};
 
     use flate2::{Compression, write::GzEncoder};
     use proptest::prelude::*;
@@ -306,11 +306,18 @@ mod tests {
         );
     }
 
+    /// A text of a megabyte, and what `gzip` makes of it.
+    static COMPRESSED: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
+        let text = lines(20_000);
+        let compressed = gzip(&text);
+        (text, compressed)
+    });
+
     proptest! {
         #[test]
         fn nothing_before_a_fault_is_lost(at in 0.0..1.0_f64, flipped: bool) {
-            let text = lines(20_000);
-            let mut input = gzip(&text);
+            let (text, whole) = &*COMPRESSED;
+            let mut input = whole.clone();
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
             let part = |length: usize| (length as f64 * at) as usize;
             // The header of `gzip` has ten bytes.
