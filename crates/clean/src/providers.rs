@@ -86,7 +86,12 @@ impl Rule {
             return None;
         }
         let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
-        let found = self.expression().captures(window)?.get(1)?;
+        // Most attempts fail, and places of groups cost an allocation.
+        let expression = self.expression();
+        if !expression.is_match(window) {
+            return None;
+        }
+        let found = expression.captures(window)?.get(1)?;
         let key = start + found.start()..start + found.end();
         let text = &letters[key.clone()];
         let ends = letters
