@@ -7,7 +7,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)] // A benchmark that cannot set up has nothing to report.
 
-#[path = "../tests/weights/mod.rs"]
+#[path = "../src/fixtures/weights.rs"]
 mod weights;
 
 use std::{

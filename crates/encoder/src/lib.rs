@@ -59,13 +59,13 @@ pub use kernels::attention::HEAD as HEAD_WIDTH;
 pub use kernels::peak;
 pub use model::{LAYER_NORM_EPSILON, MAX_TOKENS, Model, Precision, Shape};
 pub use source::Source;
-#[cfg(feature = "fixtures")]
-pub use tokenizer::fixtures;
 pub use tokenizer::{Tokenizer, Tokens};
 
 mod encoder;
 mod error;
 mod file;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
 mod kernels;
 mod model;
 mod source;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // Also outside the test functions.
 
+#[path = "../src/fixtures/weights.rs"]
 mod weights;
 
 use std::{

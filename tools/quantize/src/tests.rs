@@ -1,13 +1,12 @@
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../crates/encoder/tests/weights/mod.rs"]
-mod weights;
-
 use std::sync::Arc;
 
-use knowledgepulse_encoder::{Encoder, Model, Options, Precision, Shape, Source};
+use knowledgepulse_encoder::{
+    Encoder, Model, Options, Precision, Shape, Source,
+    fixtures::weights::{self, Random, Tensors, file, int8_file},
+};
 use safetensors::{SafeTensors, tensor::Dtype};
-use weights::{Random, Tensors, file, int8_file};
 
 use crate::{
     calibration::Sums,

@@ -227,12 +227,10 @@ impl Ids<'_> {
     }
 }
 
-#[cfg(any(test, feature = "fixtures"))]
-pub mod fixtures;
-
 #[cfg(test)]
 mod tests {
-    use super::{fixtures::small, *};
+    use super::*;
+    use crate::fixtures::{self, small};
     use crate::nasty_text::nasty_text;
     use proptest::prelude::*;
 
