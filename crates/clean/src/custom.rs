@@ -148,6 +148,7 @@ impl Cleaner {
         if ranges.is_empty() {
             return;
         }
+        self.forget_within(text, &ranges);
         let markers: Vec<String> = ranges
             .iter()
             .map(|range| self.found(text, range, before, name))
@@ -158,26 +159,39 @@ impl Cleaner {
     /// Records a finding, and returns its marker.
     fn found(&mut self, text: &Text, range: &Range<usize>, before: &str, name: &str) -> String {
         let units = &text.units()[range.clone()];
-        let start = text.original(range.start);
-        // A match that is replaced together with the text around it is one finding.
-        if text.letters()[range.clone()]
-            .windows(MARKER.len())
-            .any(|part| part == MARKER)
-        {
-            let end = text.original(range.end);
-            let is_within =
-                |finding: &Finding| finding.path.is_empty() && (start..end).contains(&finding.start);
-            self.findings.retain(|finding| !is_within(finding));
-        }
         let (marker, excerpt) = (self.marker(name, units), excerpt_of(units));
         self.findings.push(Finding {
             name: name.to_owned(),
-            start,
+            start: text.original(range.start),
             pointer: Vec::new(),
             path: String::new(),
             excerpt,
         });
         format!("{before}{marker}")
+    }
+
+    /// Removes the findings that stand within these ranges: a match that is replaced together with the text around it is one finding.
+    fn forget_within(&mut self, text: &Text, ranges: &Ranges) {
+        let has_marker = |range: &&Range<usize>| {
+            let mut parts = text.letters()[(*range).clone()].windows(MARKER.len());
+            parts.any(|part| part == MARKER)
+        };
+        let within: Ranges = ranges
+            .iter()
+            .filter(has_marker)
+            .map(|range| text.original(range.start)..text.original(range.end))
+            .collect();
+        if within.is_empty() {
+            return;
+        }
+        // The findings of this text have no place yet.
+        let placed = self.findings.iter().rposition(|finding| !finding.path.is_empty());
+        let of_text = self.findings.split_off(placed.map_or(0, |placed| placed + 1));
+        let stays = |finding: &Finding| {
+            let next = within.partition_point(|range| range.end <= finding.start);
+            within.get(next).is_none_or(|range| finding.start < range.start)
+        };
+        self.findings.extend(of_text.into_iter().filter(stays));
     }
 
     /// Replaces a value that stands under the name of a secret; `None` if it is allowed to stay.
@@ -334,6 +348,21 @@ mod tests {
             ]
         );
         assert!(cleaner.take_findings().is_empty());
+    }
+
+    #[test]
+    fn a_match_that_is_replaced_with_the_text_around_it_is_one_finding() {
+        let mut cleaner = strict();
+        let token = format!("xoxb-{}", "0123456789-".repeat(3));
+        let text = format!("{token}\npassword: hunter2 {token} and more\npassword: hunter3 {token}\n{token}");
+        cleaned(&mut cleaner, &text);
+        let found = cleaner.take_findings();
+        let found: Vec<_> = found
+            .iter()
+            .map(|finding| (finding.name.as_str(), &text[finding.start..][..7]))
+            .collect();
+        let (key, first, second) = (("api_key", &token[..7]), "hunter2", "hunter3");
+        assert_eq!(found, [key, key, ("password", first), ("password", second)]);
     }
 
     #[test]

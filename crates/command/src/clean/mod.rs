@@ -204,12 +204,10 @@ impl Parts<'_> {
             return;
         };
         self.clean.push_str(&replaced.text);
+        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         for finding in findings {
             let place = replaced.places.get(&finding.pointer).copied().unwrap_or_default();
-            let before = text.as_bytes()[..place]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count();
+            let before = ends.partition_point(|end| *end < place);
             self.found.push((line + before, finding));
         }
     }
