@@ -64,6 +64,8 @@ const STRICT_KINDS = {
   [`${STRICT}clean 1 MB of prose`]: 'prose',
   [`${STRICT}clean 1 MB of JSON`]: 'json',
   [`${STRICT}clean 1 MB of an environment`]: 'environment',
+  [`${STRICT}clean 1 MB of headers in a line`]: 'headers',
+  [`${STRICT}clean 1 MB of first lines of keys`]: 'first lines of keys',
   [`${STRICT}clean 1 MB of Base64`]: 'base64',
   [`${STRICT}clean 1 MB of digits`]: 'digits',
 };

@@ -24,6 +24,8 @@ const TEXTS = {
   prose: (length) => repeated('The quick brown fox jumps over the lazy dog, and then it sleeps. ', length),
   environment: (length) =>
     repeated('DB_HOST=db.internal\nDB_PASSWORD=hunter2\nPATH=/usr/bin:/bin\nLANG=C\n', length),
+  headers: (length) => repeated('authorization:Basic a1 ', length),
+  'first lines of keys': (length) => repeated('-----BEGIN RSA PRIVATE KEY-----token ', length),
   json: (length) => repeated('{"key": "value", "id": 12345, "name": "bob", "token": "x"},', length),
 };
 

@@ -94,31 +94,25 @@ pub(super) fn private_keys(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> =
         LazyLock::new(|| expression(r"-----(BEGIN|END)[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----"));
     let mut ranges = Ranges::new();
-    let mut begun: Option<Range<usize>> = None;
-    for found in EXPRESSION.find_iter(letters) {
-        if letters[found.start()..].starts_with(b"-----BEGIN") {
-            ranges.extend(
-                begun
-                    .replace(found.range())
-                    .and_then(|begun| cut_off(letters, begun)),
-            );
-        } else if let Some(begun) = begun.take() {
-            let is_whole = found.start() - begun.end <= MOST_PEM_LETTERS
-                && base64_end(letters, begun.end, found.start()) > begun.end;
-            ranges.extend(if is_whole {
-                Some(begun.start..found.end())
-            } else {
-                cut_off(letters, begun)
-            });
+    let mut lines = EXPRESSION
+        .find_iter(letters)
+        .map(|found| found.range())
+        .peekable();
+    while let Some(first) = lines.next() {
+        if !letters[first.start..].starts_with(b"-----BEGIN") {
+            continue;
         }
+        let next = lines.peek();
+        let end = base64_end(letters, first.end, next.map_or(letters.len(), |next| next.start));
+        if end == first.end {
+            continue;
+        }
+        let last = next.filter(|next| {
+            letters[next.start..].starts_with(b"-----END") && next.start - first.end <= MOST_PEM_LETTERS
+        });
+        ranges.push(first.start..last.map_or(end, |last| last.end));
     }
-    ranges.extend(begun.and_then(|begun| cut_off(letters, begun)));
     ranges
-}
-
-fn cut_off(letters: &[u8], begun: Range<usize>) -> Option<Range<usize>> {
-    let end = base64_end(letters, begun.end, letters.len());
-    (end > begun.end).then_some(begun.start..end)
 }
 
 /// Returns the end of the lines of Base64 that begin at `start`, or after the headers of a PEM block there; `start` without
@@ -151,7 +145,9 @@ fn base64_end(letters: &[u8], start: usize, limit: usize) -> usize {
             } else if run - index < 2 && end > start {
                 index = run;
             } else if is_header {
-                index = skip(letters, run, |letter| !matches!(letter, b'\n' | b'\r' | b'\\'));
+                index = skip(&letters[..limit], run, |letter| {
+                    !matches!(letter, b'\n' | b'\r' | b'\\')
+                });
             } else if letters[index] == b'+' && run - index == 1 {
                 index = run;
             } else {

@@ -140,6 +140,7 @@ fn clean(
 pub(crate) mod tests {
     use super::*;
     use knowledgepulse_json as json;
+    use proptest::prelude::*;
     use sha2::{Digest, Sha256};
 
     pub(crate) const SDK: Options = Options {
@@ -302,5 +303,42 @@ pub(crate) mod tests {
             r#"[{"a":[1],"b":[1],"token":[2],"c":[],"secret":"[REDACTED:password]"},{"value":"hunter2"},{"value":"[REDACTED:password]"}]"#
         );
         assert_eq!(redactions.as_slice()[0].count, 2);
+    }
+
+    /// Texts of pieces that stand close to each other in the list, with others between them.
+    fn hostile_text() -> impl Strategy<Value = String> {
+        let pieces: Vec<String> = include_str!("fixtures/pieces.txt")
+            .lines()
+            .map(|piece| piece.replace('⏎', "\n"))
+            .collect();
+        (0..pieces.len()).prop_flat_map(move |start| {
+            let neighbours = pieces[start..pieces.len().min(start + 12)].to_vec();
+            let piece = prop_oneof![
+                6 => prop::sample::select(neighbours),
+                2 => prop::sample::select(pieces.clone()),
+                1 => "[a-zA-Z0-9+/_-]{16,48}",
+                1 => "[0-9 .-]{1,16}",
+                1 => any::<char>().prop_map(String::from),
+            ];
+            prop::collection::vec(piece, 1..24).prop_map(|pieces| pieces.concat())
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn ranges_of_a_kind_are_in_order_and_do_not_overlap(text in hostile_text()) {
+            let units = units(&text);
+            let text = Text::new(&units);
+            for kind in KINDS {
+                let mut end = 0;
+                for range in (kind.find)(text.letters()) {
+                    prop_assert!(end <= range.start && range.start < range.end, "{}: {range:?} behind {end}", kind.name);
+                    end = range.end;
+                }
+                prop_assert!(end <= units.len());
+            }
+        }
     }
 }

@@ -329,16 +329,25 @@ const MOST_BLANKS: usize = 64;
 /// The length of a value that is read to tell its kind.
 const MOST_VALUE_LETTERS: usize = 128;
 
+/// How far into the value of a header a comma tells that it has parameters.
+const MOST_PARAMETER_LETTERS: usize = 512;
+
 /// Values of names.
 pub(super) fn assigned(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut from = 0;
+    let mut header_end = 0;
     while let Some(separator) = find(letters, from, |letter| {
         matches!(letter, b'=' | b':' | b'>' | b',')
     }) {
         from = separator + 1;
         if let Some(assignment) = Assignment::at(letters, separator) {
-            from = assignment.find(&mut ranges).max(from);
+            let end = match assignment.sort {
+                Sort::Authorization => assignment.find_authorization(&mut header_end, &mut ranges),
+                Sort::Cookie => assignment.find_cookies(&mut ranges),
+                _ => assignment.find(&mut ranges),
+            };
+            from = end.max(from);
         }
     }
     ranges
@@ -441,11 +450,6 @@ impl<'l> Assignment<'l> {
 
     /// Finds the value, and returns where to go on.
     fn find(&self, ranges: &mut Ranges) -> usize {
-        match self.sort {
-            Sort::Authorization => return self.find_authorization(ranges),
-            Sort::Cookie => return self.find_cookies(ranges),
-            _ => {}
-        }
         let letters = self.letters;
         if self.separator == b'>' {
             return self.find_element(ranges);
@@ -751,8 +755,9 @@ impl<'l> Assignment<'l> {
         if rest.is_empty() { end } else { line_end }
     }
 
-    /// `Authorization: Token …`: all but the scheme.
-    fn find_authorization(&self, ranges: &mut Ranges) -> usize {
+    /// `Authorization: Token …`: all but the scheme. `header_end` is where the last header without quotes ends: one that begins before ends
+    /// there too, so a line of many is read once.
+    fn find_authorization(&self, header_end: &mut usize, ranges: &mut Ranges) -> usize {
         static SCHEMES: Words = Words::new(
             "apikey api-key aws4-hmac-sha256 basic bearer bot deepl-auth-key digest dpop genie \
              genericapikey googlelogin hawk hmac jwt key mac negotiate ntlm oauth sharedkey signature \
@@ -763,9 +768,13 @@ impl<'l> Assignment<'l> {
         let opening = opening_at(letters, start);
         let end = match &opening {
             Some(opening) => closing_quote(letters, opening.clone()),
-            None => skip(letters, start, |letter| {
-                !matches!(letter, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')
-            }),
+            None if start < *header_end => *header_end,
+            None => {
+                *header_end = skip(letters, start, |letter| {
+                    !matches!(letter, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')
+                });
+                *header_end
+            }
         };
         if let Some(opening) = opening {
             start = opening.end;
@@ -813,8 +822,9 @@ impl<'l> Assignment<'l> {
             && !(is_scheme && secret == word);
         if is_secret {
             // One word, but for schemes that have parameters.
+            let beginning = range.start..range.end.min(range.start + MOST_PARAMETER_LETTERS);
             let has_parameters = first.ends_with(b",")
-                || first.contains(&b'=') && letters[range.clone()].windows(2).any(|pair| pair == b", ");
+                || first.contains(&b'=') && letters[beginning].windows(2).any(|pair| pair == b", ");
             let one = range.start
                 + letters[range.clone()]
                     .iter()

@@ -226,6 +226,8 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
     let mut run = 0;
     // Where the letters end that a rule looks at.
     let mut line = 0;
+    // The letters of keys that stand before the keyword within a key that was looked at last.
+    let mut before = 0..0;
     let mut attempts = vec![Attempts::default(); all.rules.len()];
     for found in all.keywords.find_overlapping_iter(letters) {
         let keyword = found.start()..found.end();
@@ -247,7 +249,7 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
                 rule.named_key(letters, keyword.start)
             } else {
                 let start = if is_within {
-                    key_start(letters, keyword.start)
+                    key_start(letters, keyword.start, &mut before)
                 } else {
                     Some(keyword.start)
                 };
@@ -316,13 +318,17 @@ fn whole(letters: &[u8], mut end: usize) -> usize {
     end
 }
 
-/// Returns where the key begins that has a keyword at `at`.
-fn key_start(letters: &[u8], at: usize) -> Option<usize> {
-    let before = letters[..at].iter().rev().take(MOST_BEFORE);
-    let length = before
-        .take_while(|letter| of_key(**letter) || **letter == b'.')
-        .count();
-    (length < MOST_BEFORE).then_some(at - length)
+/// Returns where the key begins that has a keyword at `at`. `before` are the letters of keys before an earlier keyword, which are not
+/// read again, and then those before this one.
+fn key_start(letters: &[u8], at: usize, before: &mut Range<usize>) -> Option<usize> {
+    if !before.contains(&at) {
+        let known = if at < before.end { 0..0 } else { before.clone() };
+        let other = letters[known.end..at]
+            .iter()
+            .rposition(|letter| !of_key(*letter) && *letter != b'.');
+        *before = other.map_or(known.start, |other| known.end + other + 1)..at;
+    }
+    (at - before.start < MOST_BEFORE).then_some(before.start)
 }
 
 /// Returns whether the text before a key names it: the provider's name alone, or with a word such as `key`.

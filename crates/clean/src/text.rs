@@ -17,7 +17,7 @@ pub(super) const LATIN: u8 = 0xFE;
 pub(super) struct Text<'t> {
     units: Cow<'t, [u16]>,
     letters: Vec<u8>,
-    /// Which letters there are, and perhaps have been. Any digit stands at `0`.
+    /// Which letters there are.
     has: [bool; 256],
     /// The place of each letter in the original text, if wanted; for a marker, the beginning of the text that it replaced.
     origins: Option<Vec<usize>>,
@@ -27,10 +27,7 @@ impl<'t> Text<'t> {
     pub(super) fn new(units: &'t [u16]) -> Self {
         let letters: Vec<u8> = units.iter().copied().map(letter).collect();
         let mut has = [false; 256];
-        for letter in &letters {
-            has[usize::from(*letter)] = true;
-        }
-        has[usize::from(b'0')] = (b'0'..=b'9').any(|digit| has[usize::from(digit)]);
+        mark(&mut has, &letters);
         Self {
             units: Cow::Borrowed(units),
             letters,
@@ -59,9 +56,12 @@ impl<'t> Text<'t> {
         &self.units
     }
 
-    /// Returns whether all of these letters can be in the text; `0` stands for any digit.
+    /// Returns whether all of these letters are in the text; `0` stands for any digit.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
-        letters.iter().all(|letter| self.has[usize::from(*letter)])
+        letters.iter().all(|letter| match letter {
+            b'0' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
+            letter => self.has[usize::from(*letter)],
+        })
     }
 
     pub(super) fn letters(&self) -> &[u8] {
@@ -87,10 +87,13 @@ impl<'t> Text<'t> {
         let mut units = Vec::with_capacity(length);
         let mut letters = Vec::with_capacity(length);
         let mut origins = self.origins.as_ref().map(|_| Vec::with_capacity(length));
+        // Anew: a kind that needs digits does not search a text whose digits are all replaced.
+        self.has = [false; 256];
         let mut end = 0;
         for (index, range) in ranges.iter().enumerate() {
             units.extend_from_slice(&self.units[end..range.start]);
             letters.extend_from_slice(&self.letters[end..range.start]);
+            mark(&mut self.has, &self.letters[end..range.start]);
             // Markers are ASCII.
             units.extend(marker(index).bytes().map(u16::from));
             letters.extend_from_slice(marker(index).as_bytes());
@@ -102,16 +105,22 @@ impl<'t> Text<'t> {
         }
         units.extend_from_slice(&self.units[end..]);
         letters.extend_from_slice(&self.letters[end..]);
+        mark(&mut self.has, &self.letters[end..]);
         if let (Some(origins), Some(old)) = (&mut origins, &self.origins) {
             origins.extend_from_slice(&old[end..]);
         }
         self.units = Cow::Owned(units);
         self.letters = letters;
         self.origins = origins;
-        for letter in markers.iter().flat_map(|marker| marker.bytes()) {
-            self.has[usize::from(letter)] = true;
-            self.has[usize::from(b'0')] |= letter.is_ascii_digit();
+        for marker in markers {
+            mark(&mut self.has, marker.as_bytes());
         }
+    }
+}
+
+fn mark(has: &mut [bool; 256], letters: &[u8]) {
+    for letter in letters {
+        has[usize::from(*letter)] = true;
     }
 }
 
