@@ -14,7 +14,7 @@ use std::{
 };
 
 use knowledgepulse_json::{ParseError, Value, parse_str, trim};
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memchr3};
 use rayon::prelude::*;
 
 use crate::{
@@ -768,13 +768,14 @@ impl Reader {
                     break;
                 }
                 if in_string {
-                    match byte {
-                        _ if is_escaped => is_escaped = false,
-                        b'\\' => is_escaped = true,
-                        b'"' => in_string = false,
-                        _ => {}
-                    }
-                    at += 1;
+                    let rest = &self.chunk[at..];
+                    at += if is_escaped || matches!(byte, b'\\' | b'"') {
+                        1
+                    } else {
+                        memchr3(b'\\', b'"', NEWLINE, rest).unwrap_or(rest.len())
+                    };
+                    in_string = is_escaped || byte != b'"';
+                    is_escaped = !is_escaped && byte == b'\\';
                     continue;
                 }
                 if matches!(byte, b' ' | b'\t' | b'\r') {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::{Text, Value};
 
 /// An object of more fields than this has a table of its names.
-const MOST_SEARCHED: usize = 16;
+const MOST_SEARCHED: usize = 32;
 
 type Places = HashMap<Text, usize>;
 
@@ -177,7 +177,6 @@ fn integer(name: &Text) -> Option<u32> {
     (number < u32::MAX).then_some(number)
 }
 
-/// Of duplicate fields, keeps the last value in the first place. Takes linear time.
 /// Returns the object with these fields, in this order.
 #[must_use]
 pub fn object<'n>(fields: impl IntoIterator<Item = (&'n str, Value)>) -> Value {
@@ -185,6 +184,7 @@ pub fn object<'n>(fields: impl IntoIterator<Item = (&'n str, Value)>) -> Value {
     Value::Object(fields.collect())
 }
 
+/// Of duplicate fields, keeps the last value in the first place. Takes linear time.
 impl FromIterator<(Text, Value)> for Object {
     fn from_iter<I: IntoIterator<Item = (Text, Value)>>(fields: I) -> Self {
         let fields = fields.into_iter();
