@@ -83,56 +83,15 @@ fn recognises(format: FormatName, value: &Value) -> bool {
     }
 }
 
-/// Returns the formats whose records have a field of this name: an object without any such field is of none of them.
-fn formats_with_field(name: &str) -> &'static [FormatName] {
-    use FormatName as Name;
-    match name {
-        "schema_version" => &[Name::Atif],
-        "trajectory_format" => &[Name::SweAgent],
-        "trajectory" => &[Name::SweAgent, Name::Openhands],
-        "history" => &[Name::SweAgent, Name::GeminiCli, Name::Openhands],
-        "projectHash" => &[Name::GeminiCli],
-        "source" => &[Name::Openhands],
-        "epoch" | "eval" => &[Name::Inspect],
-        "type" => &[
-            Name::GeminiCli,
-            Name::Pi,
-            Name::Langchain,
-            Name::OpenaiChat,
-            Name::ClaudeCode,
-            Name::Codex,
-            Name::Langfuse,
-        ],
-        "role" => &[Name::GeminiCli, Name::OpenaiChat],
-        "messages" | "values" => &[Name::Langchain, Name::OpenaiChat],
-        "conversations" | "from" => &[Name::Sharegpt, Name::OpenaiChat],
-        "body" | "candidates" | "choices" | "contents" | "input" | "object" | "output" | "request"
-        | "response" | "traj" => &[Name::OpenaiChat],
-        "instructions" | "record_type" => &[Name::Codex],
-        "run_type" | "runs" => &[Name::Langsmith],
-        "observations" | "timestamp" | "traces" => &[Name::Langfuse],
-        "status_code" => &[Name::Phoenix],
-        "data" => &[Name::Langfuse, Name::Phoenix, Name::Otel],
-        "batches" | "resourceSpans" | "result" | "trace" => &[Name::Otel],
-        _ => &[],
-    }
-}
-
 /// Returns the format of a record by its contents; `None` for a record of no format.
 #[must_use]
 pub fn format_of(value: &Value) -> Option<FormatName> {
     if is_trace(value) {
         return Some(FormatName::Trace);
     }
-    let mut possible = [value.as_object().is_none(); FormatName::ALL.len()];
-    for name in value.as_object().into_iter().flat_map(Object::keys) {
-        for format in formats_with_field(name.as_str().unwrap_or_default()) {
-            possible[*format as usize] = true;
-        }
-    }
     FormatName::ALL
         .into_iter()
-        .find(|format| possible[*format as usize] && recognises(*format, value))
+        .find(|format| recognises(*format, value))
 }
 
 /// How many keys of a record are named, and how long they may be.
