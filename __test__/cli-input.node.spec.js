@@ -228,7 +228,17 @@ describe('folders', () => {
     expect(stderr).toContain(`${path.join(root, 'a.jsonl')}:3: not JSON`);
     expect(code).toBe(1);
     expect(fs.readdirSync(root)).toEqual(before);
-    expect((await kpScore(['--dry-run', '--out', 'x.jsonl', root])).code).toBe(2);
+  });
+
+  test('--dry-run takes the options of the run that it is for', async () => {
+    const root = folder();
+    const out = path.join(root, 'out.jsonl');
+    const options = ['--select', '2', '--clean-strict', '--novelty', 'lexical', '--out', out];
+    const { code, stdout } = await kpScore(['--dry-run', ...options, root]);
+    expect(stdout).toContain('3 traces in 3 files');
+    expect(code).toBe(1);
+    expect(fs.existsSync(out)).toBe(false);
+    expect((await kpScore(['--dry-run', '--select', '2', '--top', '3', root])).code).toBe(2);
   });
 });
 

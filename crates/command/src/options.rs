@@ -555,20 +555,11 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
 
 fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
     let wrong = |message: &str| Err(message.to_owned());
-    refuse_beside(values, "compare", &["format", "fail-under", "quiet"])?;
-    refuse_beside(
-        values,
-        "dry-run",
-        &[
-            "from",
-            "map",
-            "success",
-            "confidence",
-            "domain",
-            "quiet",
-            "verbose",
-        ],
-    )?;
+    let beside_compare = ["compare", "format", "fail-under", "quiet"];
+    let other = values.values.keys().find(|name| !beside_compare.contains(*name));
+    if let Some(other) = other.filter(|_| options.compare) {
+        return Err(format!("--compare and --{other} exclude each other"));
+    }
     if options.compare && !matches!(options.format, Some(Format::Table | Format::Json)) {
         return wrong("--compare prints --format table or json");
     }
@@ -626,15 +617,6 @@ fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Res
         ));
     }
     refuse_same_file(values, options)
-}
-
-/// Refuses all options beside `name`, if that is given, but these.
-fn refuse_beside(values: &Values, name: &str, allowed: &[&str]) -> std::result::Result<(), Wrong> {
-    let is_other = |other: &&&str| **other != name && !allowed.contains(*other);
-    match values.values.keys().find(is_other).filter(|_| values.has(name)) {
-        Some(other) => Err(format!("--{name} and --{other} exclude each other")),
-        None => Ok(()),
-    }
 }
 
 /// Refuses options that contradict `--select`, or that need it.
