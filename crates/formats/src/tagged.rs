@@ -14,6 +14,9 @@ const FUNCTION: [&str; 2] = ["<function=", "</function>"];
 const PARAMETER: [&str; 2] = ["<parameter=", "</parameter>"];
 const RESULT: [&str; 2] = ["<tool_response>", "</tool_response>"];
 
+/// A text with so many calls that cannot be read goes on as plain text, because each of them is read up to the end of the text.
+const MOST_BROKEN_CALLS: usize = 16;
+
 /// Returns the parts of a model's text; `None` for a text without reasoning and calls in tags.
 pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
     let text = content?.as_str()?;
@@ -31,7 +34,10 @@ pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
         parts.think(before);
         rest = after;
     }
-    while let Some(start) = rest.find('<') {
+    let mut broken = 0;
+    while broken < MOST_BROKEN_CALLS
+        && let Some(start) = rest.find('<')
+    {
         let (before, tagged) = rest.split_at(start);
         parts.plain.push_str(before);
         if let Some(inner) = tagged.strip_prefix(THINK[0]) {
@@ -49,6 +55,7 @@ pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
             parts.call(vec![call]);
             rest = after;
         } else {
+            broken += usize::from([CALL[0], FUNCTION[0]].iter().any(|tag| tagged.starts_with(tag)));
             parts.plain.push('<');
             rest = &tagged[1..];
         }
@@ -180,6 +187,20 @@ mod tests {
             ("a < b", None),
         ] {
             assert_eq!(parts(written), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_broken_calls_is_read_in_linear_time_and_stays_text() {
+        for tag in ["<tool_call>", "<function=", "<tool_call></tool_call>"] {
+            let text = tag.repeat(100_000);
+            assert_eq!(parts_of_model(Some(&text.as_str().into())), None, "{tag}");
+            let parts = parts_of_model(Some(&format!("<think>Hm.</think>{text}").into()));
+            assert_eq!(
+                parts.as_ref().map(|parts| list_of(Some(parts)).len()),
+                Some(2),
+                "{tag}"
+            );
         }
     }
 
