@@ -110,12 +110,13 @@ pub fn calls_in(text: &str) -> Option<Vec<Value>> {
 /// Returns the call whose name and parameters are in tags.
 fn function_in(body: &str) -> Option<Value> {
     let (name, mut rest) = body.split_once('>')?;
-    let mut arguments = Object::new();
+    let mut arguments = Vec::new();
     while let Some((parameter, after)) = between(rest.trim_start(), PARAMETER) {
         let (name, value) = parameter.split_once('>')?;
-        arguments.insert(name, value.trim_matches('\n'));
+        arguments.push((name.into(), value.trim_matches('\n').into()));
         rest = after;
     }
+    let arguments: Object = arguments.into_iter().collect();
     Some(call_of(None, Some(&name.into()), Some(&arguments.into())))
 }
 

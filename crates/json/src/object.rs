@@ -90,23 +90,24 @@ impl Object {
         self.fields.iter().map(|(_, value)| value)
     }
 
-    /// Sets a field; an existing one keeps its place. A new integer key moves the fields after it, so collect many of them instead.
+    /// Sets a field; an existing one keeps its place. A new integer key moves the fields behind it, so collect many of them instead.
     pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Value>) {
         let (name, value) = (name.into(), value.into());
         if let Some(at) = self.place(name.as_bytes()) {
             self.fields[at].1 = value;
             return;
         }
-        match integer(&name) {
-            None => self.push(name, value),
-            Some(number) => {
-                let integers = &self.fields[..self.integers];
-                let at = integers.partition_point(|(other, _)| integer(other) < Some(number));
-                self.fields.insert(at, (name, value));
-                self.integers += 1;
-                self.find_places();
-            }
+        let Some(number) = integer(&name) else {
+            return self.push(name, value);
+        };
+        let integers = &self.fields[..self.integers];
+        let at = integers.partition_point(|(other, _)| integer(other) < Some(number));
+        self.integers += 1;
+        if at == self.fields.len() {
+            return self.push(name, value);
         }
+        self.fields.insert(at, (name, value));
+        self.find_places();
     }
 
     /// Removes a field; returns its value.
