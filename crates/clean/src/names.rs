@@ -755,8 +755,8 @@ impl<'l> Assignment<'l> {
         if rest.is_empty() { end } else { line_end }
     }
 
-    /// `Authorization: Token …`: all but the scheme. `header_end` is where the last header without quotes ends: one that begins before ends
-    /// there too, so a line of many is read once.
+    /// `Authorization: Token …`: all but the scheme. `header_end` is the end of the last header without quotes. A header that begins before
+    /// it ends there too, so a line of many headers is read once.
     fn find_authorization(&self, header_end: &mut usize, ranges: &mut Ranges) -> usize {
         static SCHEMES: Words = Words::new(
             "apikey api-key aws4-hmac-sha256 basic bearer bot deepl-auth-key digest dpop genie \
