@@ -105,11 +105,10 @@ pub fn translated(message: &Object) -> Option<Value> {
             translated.insert(name, value.clone());
         }
     }
-    for (name, value) in fields {
-        if is_given(Some(value)) && !name.as_str().is_some_and(is_used) {
-            translated.insert(name.clone(), value.clone());
-        }
-    }
+    let others = fields
+        .iter()
+        .filter(|(name, value)| is_given(Some(value)) && !name.as_str().is_some_and(is_used));
+    translated.extend(others.map(|(name, value)| (name.clone(), value.clone())));
     Some(translated.into())
 }
 

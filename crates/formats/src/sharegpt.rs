@@ -1,6 +1,6 @@
 //! Conversations of data sets for fine-tuning, as ShareGPT wrote them first, and LLaMA-Factory, Axolotl and Hermes after it.
 
-use knowledgepulse_json::{Object, Value};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     messages::is_message,
@@ -65,13 +65,13 @@ pub fn translated(turn: &Object) -> Option<Value> {
     };
     message.insert("role", role);
     message.insert("content", content);
-    for (name, value) in turn {
-        if !name
-            .as_str()
-            .is_some_and(|name| matches!(name, "from" | "value" | "weight" | "loss" | "train"))
-        {
-            message.insert(name.clone(), value.clone());
-        }
-    }
+    let is_other = |name: &Text| {
+        !matches!(
+            name.as_str(),
+            Some("from" | "value" | "weight" | "loss" | "train")
+        )
+    };
+    let others = turn.iter().filter(|(name, _)| is_other(name));
+    message.extend(others.map(|(name, value)| (name.clone(), value.clone())));
     Some(message.into())
 }

@@ -90,7 +90,7 @@ impl Object {
         self.fields.iter().map(|(_, value)| value)
     }
 
-    /// Sets a field; an existing one keeps its place. A new integer key moves the fields behind it, so collect many of them instead.
+    /// Sets a field; an existing one keeps its place. A new integer key moves the fields behind it, so extend the object by many of them at once.
     pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Value>) {
         let (name, value) = (name.into(), value.into());
         if let Some(at) = self.place(name.as_bytes()) {
@@ -190,10 +190,18 @@ impl FromIterator<(Text, Value)> for Object {
     fn from_iter<I: IntoIterator<Item = (Text, Value)>>(fields: I) -> Self {
         let fields = fields.into_iter();
         let mut object = Self::with_capacity(fields.size_hint().0);
+        object.extend(fields);
+        object
+    }
+}
+
+/// Sets fields as [`Object::insert`] does, and moves integer keys to the front once.
+impl Extend<(Text, Value)> for Object {
+    fn extend<I: IntoIterator<Item = (Text, Value)>>(&mut self, fields: I) {
         for (name, value) in fields {
-            object.collect_field(name, value);
+            self.collect_field(name, value);
         }
-        object.collected()
+        *self = std::mem::take(self).collected();
     }
 }
 
@@ -272,8 +280,12 @@ mod tests {
                 inserted.insert(name.as_str(), *value);
             }
             let pairs = fields.iter().map(|(name, value)| (name.as_str().into(), (*value).into()));
-            let mut object: Object = pairs.collect();
+            let mut object: Object = pairs.clone().collect();
             prop_assert_eq!(&object, &inserted);
+            let mut extended = Object::new();
+            extended.extend(pairs.clone().take(9));
+            extended.extend(pairs.skip(9));
+            prop_assert_eq!(&object, &extended);
             for name in &gone {
                 let last = fields.iter().rev().find(|(other, _)| other == name);
                 let is_first = object.contains(name);
