@@ -11,7 +11,7 @@ const UTF_16_MARK: &[u8] = b"\xff\xfe";
 const UTF_16: [&[u8]; 3] = [UTF_16_MARK, b"{\0", b"[\0"];
 
 /// How inputs begin that are no text that can be read.
-const FOREIGN: [(&[u8], Foreign); 7] = [
+const FOREIGN: [(&[u8], Foreign); 8] = [
     (b"\x1f\x8b\x08", Foreign::new("compressed with gzip", "gzip -dc")),
     (
         b"\x28\xb5\x2f\xfd",
@@ -19,6 +19,7 @@ const FOREIGN: [(&[u8], Foreign); 7] = [
     ),
     (b"\xfd7zXZ\0", Foreign::new("compressed with xz", "xz -dc")),
     (b"BZh", Foreign::new("compressed with bzip2", "bzip2 -dc")),
+    (b"PAR1", Foreign::new("a table in Parquet", "pqrs cat --json")),
     (b"\xfe\xff", UTF_16_BE),
     (b"\0{", UTF_16_BE),
     (b"\0[", UTF_16_BE),

@@ -32,6 +32,7 @@ mod recordings;
 pub mod records;
 mod sharegpt;
 mod swe_agent;
+mod table;
 mod tagged;
 mod values;
 

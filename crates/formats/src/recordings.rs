@@ -1,6 +1,7 @@
 //! The recordings of `__test__/formats` become the traces of its folder `expected`. The spec `recordings` writes these.
 
 use std::{
+    collections::BTreeSet,
     fmt::Write,
     fs,
     path::{Path, PathBuf},
@@ -11,7 +12,7 @@ use serde_json::{Deserializer, Value as Json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Context, DEFAULT_LIMIT,
+    Context, DEFAULT_LIMIT, FormatName,
     reader::{Content, Item, Settings, TraceReader},
     records::Records,
 };
@@ -112,6 +113,54 @@ fn recordings_become_the_expected_traces() {
                 "{name}"
             );
         }
+    }
+}
+
+/// Returns the objects of a recording as a table in CSV, and as lines.
+fn as_table(text: &str) -> (Vec<u8>, Vec<u8>) {
+    let records = Deserializer::from_str(text)
+        .into_iter::<Json>()
+        .map(Result::unwrap);
+    let rows: Vec<_> = records
+        .flat_map(|record| match record.get("data") {
+            Some(Json::Array(rows)) => rows.clone(),
+            _ => vec![record],
+        })
+        .map(|row| row.as_object().unwrap().clone())
+        .collect();
+    let names: BTreeSet<_> = rows.iter().flat_map(|row| row.keys()).collect();
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table.write_record(&names).unwrap();
+    for row in &rows {
+        let cells = names.iter().map(|name| match row.get(*name) {
+            None | Some(Json::Null) => String::new(),
+            Some(Json::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        });
+        table.write_record(cells).unwrap();
+    }
+    let lines = rows.iter().map(|row| format!("{}\n", Json::Object(row.clone())));
+    (
+        table.into_inner().unwrap(),
+        lines.collect::<String>().into_bytes(),
+    )
+}
+
+#[test]
+fn exports_as_csv_become_the_traces_of_the_same_exports_as_lines() {
+    for (name, format) in [
+        ("langsmith.jsonl", FormatName::Langsmith),
+        ("langfuse.jsonl", FormatName::Langfuse),
+    ] {
+        let file = folder().join(name);
+        let (table, lines) = as_table(&fs::read_to_string(&file).unwrap());
+        let [table, lines] = [table, lines].map(|bytes| {
+            let items = read(&file, &bytes).into_iter();
+            let items = items.inspect(|item| assert_eq!(item.format, Some(format)));
+            items.map(|item| item.content).collect::<Vec<_>>()
+        });
+        assert!(!lines.is_empty());
+        assert_eq!(table, lines, "{name}");
     }
 }
 

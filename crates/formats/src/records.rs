@@ -1,4 +1,5 @@
-//! Finds the JSON values of an input, one at a time: JSON Lines, arrays, values that span lines, and any mix of them.
+//! Finds the JSON values of an input, one at a time: JSON Lines, arrays, values that span lines, and any mix of them; and the rows of
+//! a table in CSV.
 //!
 //! Not a parser: it only finds where a value ends, and leaves the rest to `json`. A streaming parser would end at the first syntax
 //! error (a NaN from Python is one), where this one loses a value; and it would forget how numbers were written.
@@ -14,13 +15,14 @@ use std::{
 };
 
 use knowledgepulse_json::{ParseError, Value, parse_str, trim};
-use memchr::{memchr, memchr_iter, memchr3};
+use memchr::{memchr, memchr_iter, memchr2, memchr3};
 use rayon::prelude::*;
 
 use crate::{
     DEFAULT_LIMIT,
     archive::{Archive, File},
     encoding::{Decoder, Foreign, ZIP},
+    table::Header,
 };
 
 /// So much of an input may be read again after values over several lines were broken, in bytes, where a line costs as much as
@@ -48,6 +50,9 @@ pub struct Record {
 /// may follow it on the line. Anything else is a value to the end of its line. Blank lines are skipped. After an object that its
 /// line breaks, reading goes on with the next line; after one over several lines, with the next line that begins with a bracket,
 /// in an array with the next that is indented no further than the broken element.
+///
+/// If the first line is the header of a table in CSV, each row is a value: an object with the names of the header. A cell that is an
+/// object or a list in JSON is that value, an empty cell is left out, and another one is a string.
 pub struct Records {
     shared: Arc<Shared>,
     decoder: Decoder,
@@ -246,7 +251,9 @@ fn too_long(limit: usize) -> String {
 async fn read_records(mut reader: Reader, limit: usize) {
     // The line whose rest says nothing new: something in it was bad already.
     let mut bad_line = None;
+    let mut is_first = true;
     while let Some(byte) = reader.skip_blank().await {
+        let may_be_header = mem::take(&mut is_first);
         if byte == b'[' {
             read_elements(&mut reader, limit).await;
             continue;
@@ -259,7 +266,12 @@ async fn read_records(mut reader: Reader, limit: usize) {
         let record = if byte == b'{' {
             read_object(&mut reader, limit).await
         } else {
-            read_rest(&mut reader, limit).await
+            let bytes = read_rest(&mut reader, limit).await;
+            let header = bytes.as_deref().filter(|_| may_be_header).and_then(Header::read);
+            if let Some(header) = header {
+                return read_rows(&mut reader, &header, limit).await;
+            }
+            parse(bytes.as_deref(), limit).at(line, None)
         };
         if record.content.is_ok() {
             reader.emit(record).await;
@@ -273,14 +285,29 @@ async fn read_records(mut reader: Reader, limit: usize) {
 }
 
 /// All of the line; beside an object, up to the next object.
-async fn read_rest(reader: &mut Reader, limit: usize) -> Record {
-    let line = reader.line;
-    let bytes = if reader.is_in_line {
+async fn read_rest(reader: &mut Reader, limit: usize) -> Option<Vec<u8>> {
+    if reader.is_in_line {
         reader.read_between(limit).await
     } else {
         reader.read_line(limit).await
-    };
-    parse(bytes.as_deref(), limit).at(line, None)
+    }
+}
+
+/// The rows of a table, up to the end of the input.
+async fn read_rows(reader: &mut Reader, header: &Header, limit: usize) {
+    while reader.more().await {
+        let line = reader.line;
+        let Some(lines) = reader.read_row(limit).await else {
+            reader
+                .emit(wrong(line, None, limit as u64, too_long(limit)))
+                .await;
+            continue;
+        };
+        for row in header.rows(&lines) {
+            let record = Record::new(row.size, row.value.map(|value| (value, None)));
+            reader.emit(record.at(line + row.line, None)).await;
+        }
+    }
 }
 
 /// The object that the reader is at.
@@ -702,12 +729,34 @@ impl Reader {
         parts.join()
     }
 
+    /// The lines up to the first whose end is outside of quotes; `None` if they are longer than `limit`.
+    async fn read_row(&mut self, limit: usize) -> Option<Vec<u8>> {
+        let mut parts = Parts::new(limit);
+        let mut is_quoted = false;
+        while self.more().await {
+            let rest = &self.chunk[self.at..];
+            let found = memchr2(b'"', NEWLINE, rest);
+            let length = found.map_or(rest.len(), |at| at + 1);
+            parts.push(&rest[..length]);
+            let last = found.map(|at| rest[at]);
+            self.at += length;
+            is_quoted ^= last == Some(b'"');
+            if last == Some(NEWLINE) {
+                self.begin_line();
+                if !is_quoted {
+                    break;
+                }
+            }
+        }
+        parts.join()
+    }
+
     /// The text on the line before the next object; `None` if it is longer than `limit`.
     async fn read_between(&mut self, limit: usize) -> Option<Vec<u8>> {
         let mut parts = Parts::new(limit);
         while self.more().await {
             let rest = &self.chunk[self.at..];
-            let end = memchr::memchr2(b'{', NEWLINE, rest);
+            let end = memchr2(b'{', NEWLINE, rest);
             let length = end.unwrap_or(rest.len());
             parts.push(&rest[..length]);
             self.at += length;
@@ -967,6 +1016,64 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_a_table_are_objects() {
+        for (input, records) in [
+            (
+                "\u{feff}id,\"name\",input\r\n1,\"a \"\"b\"\"\",\"{\"\"x\"\":\n[1]}\"\r\n\r\n2,,{broken\n",
+                vec![
+                    r#"2 {"id":"1","name":"a \"b\"","input":{"x":[1]}}"#,
+                    r#"5 {"id":"2","input":"{broken"}"#,
+                ],
+            ),
+            (
+                "a, b\n1\n1,2,3\n,\n\"1,2",
+                vec![
+                    "2 cells in the row: 1, in the header: 2",
+                    "3 cells in the row: 3, in the header: 2",
+                    "4 {}",
+                    "5 cells in the row: 1, in the header: 2",
+                ],
+            ),
+            // A quotation mark in a cell without quotation marks.
+            (
+                "a,b\n5\",1\n2,3\"\n4,5",
+                vec![
+                    r#"2 {"a":"5\"","b":"1"}"#,
+                    r#"3 {"a":"2","b":"3\""}"#,
+                    r#"4 {"a":"4","b":"5"}"#,
+                ],
+            ),
+            // No headers.
+            ("a,a\n{}", vec!["1 not JSON: no value at byte 0", "2 {}"]),
+            (
+                "Starting, please wait\n{}",
+                vec!["1 not JSON: no value at byte 0", "2 {}"],
+            ),
+            (
+                "{}\na,b\n1,2",
+                vec![
+                    "1 {}",
+                    "2 not JSON: no value at byte 0",
+                    "3 not JSON: more after the value at byte 1",
+                ],
+            ),
+        ] {
+            for size in 1..=input.len() {
+                assert_eq!(
+                    read(input.as_bytes(), size, DEFAULT_LIMIT),
+                    records,
+                    "{input:?} by {size}"
+                );
+            }
+        }
+        let long = format!("a,b\n1,\"{}\"\n3,4\n", "\n".repeat(1 << 20));
+        assert_eq!(
+            read(long.as_bytes(), 1000, 1 << 20),
+            ["2 longer than 1 MB", r#"1048579 {"a":"3","b":"4"}"#]
+        );
+    }
+
+    #[test]
     fn values_that_are_too_long_are_left_out() {
         let long = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
         for (input, next) in [
@@ -987,7 +1094,16 @@ mod tests {
 
     #[test]
     fn hostile_inputs_take_linear_time() {
-        for input in ["[", "{", "{\"a\":\n", "[{\n", "{\"a\":[\n{\n", "]}\n"] {
+        for input in [
+            "[",
+            "{",
+            "{\"a\":\n",
+            "[{\n",
+            "{\"a\":[\n{\n",
+            "]}\n",
+            "a,b\n",
+            "a,b\n\"",
+        ] {
             let input = input.repeat(10_000);
             read(input.as_bytes(), 64 * 1024, DEFAULT_LIMIT);
         }
