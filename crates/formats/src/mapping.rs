@@ -2,11 +2,7 @@
 //! findings in order: a user's turn, a thought, a call, a result.
 //! `docs/formats.md` says what each becomes.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt::Write,
-    sync::LazyLock,
-};
+use std::{borrow::Cow, collections::HashMap, fmt::Write, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Text, Value, object};
 use regex::Regex;
@@ -15,8 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::{
     Entry, FormatName, Given, Known, date,
     values::{
-        id_of, input_of, is_blank, is_given, is_truthy, json_of, numeric_of, object_of, str_of, string_of,
-        truth_of,
+        id_of, input_of, is_blank, is_given, is_truthy, joined, json_of, numeric_of, object_of, str_of,
+        string_of, truth_of,
     },
 };
 
@@ -191,23 +187,19 @@ pub trait Sink {
 
     /// Returns the same for a list of parts.
     fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
-        let mut texts = Vec::new();
-        for part in parts {
-            let text = match (text_of_part(part), string_of(part.get("type"))) {
-                (Some(text), _) => text.clone(),
-                (None, None) => part.to_json().into(),
-                (None, Some(kind)) => {
-                    self.leave_out(with_end(kind, " part"));
-                    let mut named = Text::from("[");
-                    named.push_text(&kind.cut(NAME_LENGTH));
-                    with_end(&named, "]")
-                }
-            };
-            if !text.is_empty() {
-                texts.push(text);
+        let texts = parts.into_iter().map(|part| {
+            if let Some(text) = text_of_part(part) {
+                return text.clone();
             }
-        }
-        crate::values::joined(texts, "\n")
+            let Some(kind) = string_of(part.get("type")) else {
+                return part.to_json().into();
+            };
+            self.leave_out(with_end(kind, " part"));
+            let mut named = Text::from("[");
+            named.push_text(&kind.cut(NAME_LENGTH));
+            with_end(&named, "]")
+        });
+        joined(texts.filter(|text| !text.is_empty()), "\n")
     }
 }
 
@@ -226,11 +218,13 @@ pub fn text_of_part(part: &Value) -> Option<&Text> {
 /// Returns a call as text, for the comparison by novelty: the tool, then a line for each argument, `name: value`. Strings
 /// stay as they are, everything else is JSON.
 fn render_call(name: &Text, input: &Object) -> Text {
-    let mut parts = vec![name.clone()];
+    let [line, colon] = ["\n", ": "].map(Text::from);
+    let mut parts = vec![Cow::Borrowed(name)];
     for (key, value) in input {
-        parts.extend(["\n".into(), key.clone(), ": ".into(), json_of(value)]);
+        parts.extend([&line, key, &colon].map(Cow::Borrowed));
+        parts.push(json_of(value));
     }
-    parts.iter().collect()
+    parts.iter().map(AsRef::as_ref).collect()
 }
 
 /// Returns the server that a tool belongs to by its name.
@@ -274,6 +268,7 @@ struct StepCall {
     tool: Text,
     server: Option<Text>,
     input: Object,
+    is_answered: bool,
 }
 
 /// The steps of the calls with one id, several where ids are used again, and how many of them have their results.
@@ -294,11 +289,7 @@ pub struct TraceBuilder {
     summary: Option<usize>,
     /// The parts that were left out, with their counts, in the order of their first occurrence.
     left_out: Vec<(Text, u64)>,
-    left_out_places: HashMap<Text, usize>,
     calls: HashMap<Text, Calls>,
-    call_count: usize,
-    /// The steps of calls that have a result.
-    answered: HashSet<usize>,
     first_unanswered: usize,
     /// By the name of a tool, the number of steps there were when a call of it had failed.
     failed: HashMap<Text, usize>,
@@ -340,10 +331,7 @@ impl TraceBuilder {
             objective_before: None,
             summary: None,
             left_out: Vec::new(),
-            left_out_places: HashMap::new(),
             calls: HashMap::new(),
-            call_count: 0,
-            answered: HashSet::new(),
             first_unanswered: 0,
             failed: HashMap::new(),
             line: entry.line,
@@ -385,7 +373,7 @@ impl TraceBuilder {
         counts.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         let named = counts.iter().take(MAX_NAMED);
         let named = named.map(|(name, times)| with_end(name, &format!(" ({times})")));
-        let named = crate::values::joined(named, ", ");
+        let named = joined(named, ", ");
         let mut reason = Text::from(format!("{} without a turn of a user or a step", self.format));
         if !named.is_empty() {
             reason.push_str("; left out: ");
@@ -400,14 +388,13 @@ impl TraceBuilder {
         if name.as_bytes().len() > NAME_LENGTH && name.len_units() > NAME_LENGTH {
             name = with_end(&name.cut(NAME_LENGTH), "…");
         }
-        if self.left_out.len() >= MAX_COUNTED && !self.left_out_places.contains_key(&name) {
+        let is_new = !self.left_out.iter().any(|(other, _)| *other == name);
+        if is_new && self.left_out.len() >= MAX_COUNTED {
             name = "others".into();
         }
-        if let Some(&at) = self.left_out_places.get(&name) {
-            self.left_out[at].1 += times;
-        } else {
-            self.left_out_places.insert(name.clone(), self.left_out.len());
-            self.left_out.push((name, times));
+        match self.left_out.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, count)) => *count += times,
+            None => self.left_out.push((name, times)),
         }
     }
 
@@ -466,7 +453,7 @@ impl TraceBuilder {
             return calls.steps.get(calls.answered - 1).copied();
         }
         while let Some(step) = self.steps.get(self.first_unanswered) {
-            if step.call.is_some() && !self.answered.contains(&self.first_unanswered) {
+            if step.is_unanswered() {
                 return Some(self.first_unanswered);
             }
             self.first_unanswered += 1;
@@ -530,7 +517,7 @@ impl TraceBuilder {
             success: success.is_some(),
             confidence: confidence.is_some(),
         };
-        let unanswered = self.call_count - self.answered.len();
+        let unanswered = self.steps.iter().filter(|step| step.is_unanswered()).count();
         if unanswered > 0 {
             self.leave_out_times("call without a result", unanswered as u64);
         }
@@ -671,9 +658,9 @@ impl Sink for TraceBuilder {
             server: server_of(&tool).or(call.server),
             tool,
             input: call.args,
+            is_answered: false,
         };
         let at = self.add(Kind::ToolCall, content, Some(step));
-        self.call_count += 1;
         let calls = self.calls.entry(call.id.unwrap_or_default()).or_default();
         calls.steps.push(at);
     }
@@ -690,27 +677,32 @@ impl Sink for TraceBuilder {
         let Some(at) = at else {
             return;
         };
-        self.answered.insert(at);
         let count = self.steps.len();
         let step = &mut self.steps[at];
-        let name = step
-            .call
-            .as_ref()
-            .map(|call| call.tool.clone())
-            .unwrap_or_default();
-        if is_failed {
-            self.failed.entry(name).or_insert(count);
+        let Some(call) = &mut step.call else {
             return;
-        }
-        // A call that was made before the other one had failed repairs nothing.
-        if self.failed.get(&name).is_some_and(|&failed_at| at >= failed_at) {
+        };
+        call.is_answered = true;
+        if is_failed {
+            self.failed.entry(call.tool.clone()).or_insert(count);
+        } else if self
+            .failed
+            .get(&call.tool)
+            .is_some_and(|&failed_at| at >= failed_at)
+        {
+            // A call that was made before the other one had failed repairs nothing.
+            self.failed.remove(&call.tool);
             step.kind = Kind::ErrorRecovery;
-            self.failed.remove(&name);
         }
     }
 }
 
 impl Step {
+    /// Returns whether it is a call without a result.
+    fn is_unanswered(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| !call.is_answered)
+    }
+
     fn into_value(self, at: usize) -> Value {
         let mut step = Object::with_capacity(if self.call.is_some() { 6 } else { 3 });
         #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
