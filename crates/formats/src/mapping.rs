@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write, sync::LazyLock};
 
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
 use regex::Regex;
 use sha2::{Digest, Sha256};
 
@@ -33,11 +33,13 @@ pub const NAME_LENGTH: usize = 100;
 /// How a result begins that says that its call failed, where its format says nothing of it: the words of shells, of Python and
 /// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent. A return code of 0 is told apart below.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(concat!(
-        r"^[\t-\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}]{0,64}",
-        r"(?i-u:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
-    ))
+    regex(
+        r"^(?i-u:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
+    )
 });
+
+/// How many blanks may be before these words.
+const MOST_BLANKS: usize = 64;
 
 /// Only so many code units of a result are looked at, because a result may be megabytes long.
 const FAILURE_LENGTH: usize = 256;
@@ -63,10 +65,14 @@ pub fn regex(expression: &str) -> Regex {
 fn says_failure(text: &Text) -> bool {
     let beginning = text.cut(FAILURE_LENGTH);
     let beginning = beginning.to_string_lossy();
-    if let Some(found) = FAILURE.find(&beginning) {
+    let words = beginning.trim_start_matches(is_white_space);
+    let blanks = &beginning[..beginning.len() - words.len()];
+    if blanks.chars().count() <= MOST_BLANKS
+        && let Some(found) = FAILURE.find(words)
+    {
         let is_code =
             found.as_str().ends_with(['>']) && !found.as_str().to_ascii_lowercase().ends_with("exception>");
-        if !is_code || !beginning[found.end()..].starts_with("0<") {
+        if !is_code || !words[found.end()..].starts_with("0<") {
             return true;
         }
     }
@@ -279,7 +285,7 @@ struct Calls {
 }
 
 /// Puts a trace together.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TraceBuilder {
     format: FormatName,
     steps: Vec<Step>,
@@ -326,26 +332,11 @@ impl TraceBuilder {
     pub fn new(format: FormatName, entry: &Entry) -> Self {
         Self {
             format,
-            steps: Vec::new(),
-            objective: None,
-            objective_before: None,
-            summary: None,
-            left_out: Vec::new(),
-            calls: HashMap::new(),
-            first_unanswered: 0,
-            failed: HashMap::new(),
             line: entry.line,
             index: entry.index,
-            size: 0,
-            ids: Vec::new(),
-            details: Object::new(),
-            created_at: None,
-            framework: None,
-            agent_id: None,
             domain: "default",
-            success: None,
-            confidence: None,
             is_conversation: true,
+            ..Self::default()
         }
     }
 

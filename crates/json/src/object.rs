@@ -95,7 +95,10 @@ impl Object {
 
     /// Sets a field; an existing one keeps its place. A new integer key moves the fields behind it, so extend the object by many of them at once.
     pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Value>) {
-        let (name, value) = (name.into(), value.into());
+        self.set(name.into(), value.into());
+    }
+
+    fn set(&mut self, name: Text, value: Value) {
         if let Some(at) = self.place(name.as_bytes()) {
             self.fields[at].1 = value;
             return;
