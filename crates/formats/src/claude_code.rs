@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Sink, TextKind, TraceBuilder, fields_of},
-    messages::add_message,
+    messages::add_said,
     open_traces::OpenTraces,
     values::{joined, list_of, object_of, spelled, str_of, string_of},
 };
@@ -134,12 +134,9 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
     for name in ["version", "cwd", "gitBranch"] {
         builder.keep_first(name, event.get(name));
     }
-    let kind = event
-        .get("type")
-        .and_then(Value::as_text)
-        .cloned()
-        .unwrap_or_default();
-    if kind == "result" {
+    let no_kind = Text::default();
+    let kind = event.get("type").and_then(Value::as_text).unwrap_or(&no_kind);
+    if *kind == "result" {
         // A run that had no turns left says so there alone in some versions.
         let begins = |subtype: &Text| subtype.as_bytes().starts_with(b"error");
         let is_error = is("is_error", true) || string_of(event.get("subtype")).is_some_and(begins);
@@ -151,9 +148,10 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
         builder.keep_all(event, &["num_turns", "total_cost_usd", "duration_ms", "subtype"]);
         return Ok(());
     }
-    let is_user = kind == "user";
-    let Some(Value::Object(message)) = event.get("message").filter(|_| is_user || kind == "assistant") else {
-        builder.leave_out(joined(["event".into(), kind], " "));
+    let is_user = *kind == "user";
+    let Some(Value::Object(message)) = event.get("message").filter(|_| is_user || *kind == "assistant")
+    else {
+        builder.leave_out(joined(["event".into(), kind.clone()], " "));
         return Ok(());
     };
     builder.at(event.get("timestamp"));
@@ -170,39 +168,45 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
     if string_of(message.get("model")).is_some() {
         builder.keep_first("model", message.get("model"));
     }
-    let mut content = message.get("content").cloned();
-    if is_user {
-        if begins_with(content.as_ref(), &OF_PROGRAM) {
-            builder.leave_out("command of the program");
-            return Ok(());
-        }
-        if begins_with(content.as_ref(), &OF_SHELL) {
-            builder.say_content(TextKind::Event, content.as_ref());
-            return Ok(());
-        }
-        if let Some(Value::Array(parts)) = &mut content {
-            forgive(parts, event);
-        }
+    let content = message.get("content");
+    if is_user && begins_with(content, &OF_PROGRAM) {
+        builder.leave_out("command of the program");
+        return Ok(());
     }
-    let role = string_of(message.get("role")).cloned().unwrap_or(kind);
-    let message = object([("role", role.into()), ("content", content.unwrap_or_default())]);
-    add_message(builder, &message)?;
+    if is_user && begins_with(content, &OF_SHELL) {
+        builder.say_content(TextKind::Event, content);
+        return Ok(());
+    }
+    let forgiven = content
+        .filter(|_| is_user)
+        .and_then(|content| forgiven(content, event));
+    let role = string_of(message.get("role")).unwrap_or(kind);
+    add_said(
+        builder,
+        role.as_str().unwrap_or_default(),
+        forgiven.as_ref().or(content),
+    )?;
     builder.is_conversation = true;
     Ok(())
 }
 
-/// Says of tools that the user has stopped that they did not fail.
-fn forgive(parts: &mut [Value], event: &Object) {
+/// Returns the content that says of tools that the user has stopped that they did not fail; `None` without such tools.
+fn forgiven(content: &Value, event: &Object) -> Option<Value> {
     let is_interrupted = fields_of(event, "toolUseResult").get("interrupted") == Some(&Value::Bool(true));
-    for part in parts {
-        let Value::Object(fields) = part else {
-            continue;
-        };
-        let is_result = str_of(fields.get("type")) == Some("tool_result");
-        if is_result && (is_interrupted || begins_with(fields.get("content"), &INTERRUPTED)) {
+    let is_stopped = |part: &Value| {
+        str_of(part.get("type")) == Some("tool_result")
+            && (is_interrupted || begins_with(part.get("content"), &INTERRUPTED))
+    };
+    let parts = content.as_array().filter(|parts| parts.iter().any(is_stopped))?;
+    let mut parts = parts.to_vec();
+    for part in &mut parts {
+        if is_stopped(part)
+            && let Value::Object(fields) = part
+        {
             fields.insert("is_error", false);
         }
     }
+    Some(parts.into())
 }
 
 /// Returns whether a text, or that of the first part, begins with one of these.

@@ -318,10 +318,8 @@ fn add_result(builder: &mut TraceBuilder, item: &Object, failed: &mut HashMap<Te
     let noted = id.as_ref().and_then(|id| failed.remove(id));
     let succeeded = truth_of(object_of(output).get("success"));
     // A result with its exit code, as shells had it before they wrote text.
-    let whole = content
-        .parse()
-        .ok()
-        .filter(|_| content.as_bytes().starts_with(b"{\"output\":"));
+    let has_code = content.as_bytes().starts_with(b"{\"output\":");
+    let whole = has_code.then(|| content.parse().ok()).flatten();
     let inner = whole.as_ref().and_then(|whole| string_of(whole.get("output")));
     let code = whole
         .as_ref()

@@ -24,13 +24,13 @@ pub fn to_iso(time: i64) -> String {
     let (year, month, day) = civil_of(time.div_euclid(DAY));
     let rest = time.rem_euclid(DAY);
     let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);
-    let year = match year {
-        0..=9999 => format!("{year:04}"),
-        10_000.. => format!("+{year:06}"),
-        ..0 => format!("-{:06}", -year),
+    let (sign, width) = match year {
+        0..=9999 => ("", 4),
+        10_000.. => ("+", 6),
+        ..0 => ("-", 6),
     };
-    let milliseconds = rest % 1000;
-    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
+    let (year, milliseconds) = (year.abs(), rest % 1000);
+    format!("{sign}{year:0width$}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
 }
 
 /// Returns the milliseconds since 1970 of a time in ISO 8601, also with a space in place of the T. A time without a zone is

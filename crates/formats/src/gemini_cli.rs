@@ -3,12 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
-    messages::add_message,
+    messages::add_said,
     open_traces::CurrentTrace,
     values::{first_of, is_given, joined, list_of, object_of, or, str_of, string_of},
 };
@@ -227,11 +227,7 @@ fn add_message_of(
                 return Ok(());
             }
             builder.is_conversation = true;
-            let fields = [
-                ("role", "model".into()),
-                ("parts", content.cloned().unwrap_or_default()),
-            ];
-            add_message(builder, &object(fields))
+            add_said(builder, "model", content)
         }
         Some(kind @ ("info" | "warning" | "error")) => {
             builder.leave_out(joined(["message".into(), kind.into()], " "));
@@ -270,7 +266,7 @@ fn add_turn(
         return Ok(());
     }
     builder.is_conversation = true;
-    add_message(builder, &object([("role", "user".into()), ("parts", own.into())]))
+    add_said(builder, "user", Some(&own.into()))
 }
 
 fn add_call(builder: &mut TraceBuilder, call: &Object, answered: &mut HashSet<Text>) {

@@ -49,9 +49,10 @@ use knowledgepulse_json::{Text, Value, object};
 pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// A format that can be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum FormatName {
     /// Traces of this package, which need no reader.
+    #[default]
     Trace,
     /// The Agent Trajectory Interchange Format of Harbor.
     Atif,

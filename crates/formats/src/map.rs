@@ -8,7 +8,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Call, Sink, TextKind, TraceBuilder},
-    messages::add_message,
+    messages::{add_message, add_said},
     openai_chat::{add_id, add_time},
     values::{is_given, numeric_of, string_of, truth_of},
 };
@@ -390,8 +390,8 @@ impl Map {
                 builder.leave_out("skipped message");
                 return Ok(());
             }
-            Role::System => return add_message(builder, &fields_of_message("system", text).into()),
-            Role::User => return add_message(builder, &fields_of_message("user", text).into()),
+            Role::System => return add_said(builder, "system", text.as_ref()),
+            Role::User => return add_said(builder, "user", text.as_ref()),
             Role::Tool => {
                 let text = match self.path("result.text") {
                     Some(path) => path.first(message),

@@ -2,21 +2,17 @@
 //! findings in order: a user's turn, a thought, a call, a result.
 //! `docs/formats.md` says what each becomes.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt::Write,
-    sync::LazyLock,
-};
+use std::{borrow::Cow, collections::HashMap, fmt::Write, sync::LazyLock};
 
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
 use regex::Regex;
 use sha2::{Digest, Sha256};
 
 use crate::{
     Entry, FormatName, Given, Known, date,
     values::{
-        id_of, input_of, is_blank, is_given, is_truthy, json_of, numeric_of, object_of, str_of, string_of,
-        truth_of,
+        id_of, input_of, is_blank, is_given, is_truthy, joined, json_of, numeric_of, object_of, str_of,
+        string_of, truth_of,
     },
 };
 
@@ -37,11 +33,13 @@ pub const NAME_LENGTH: usize = 100;
 /// How a result begins that says that its call failed, where its format says nothing of it: the words of shells, of Python and
 /// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent. A return code of 0 is told apart below.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(concat!(
-        r"^[\t-\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}]{0,64}",
-        r"(?i-u:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
-    ))
+    regex(
+        r"^(?i-u:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
+    )
 });
+
+/// How many blanks may be before these words.
+const MOST_BLANKS: usize = 64;
 
 /// Only so many code units of a result are looked at, because a result may be megabytes long.
 const FAILURE_LENGTH: usize = 256;
@@ -67,10 +65,14 @@ pub fn regex(expression: &str) -> Regex {
 fn says_failure(text: &Text) -> bool {
     let beginning = text.cut(FAILURE_LENGTH);
     let beginning = beginning.to_string_lossy();
-    if let Some(found) = FAILURE.find(&beginning) {
+    let words = beginning.trim_start_matches(is_white_space);
+    let blanks = &beginning[..beginning.len() - words.len()];
+    if blanks.chars().count() <= MOST_BLANKS
+        && let Some(found) = FAILURE.find(words)
+    {
         let is_code =
             found.as_str().ends_with(['>']) && !found.as_str().to_ascii_lowercase().ends_with("exception>");
-        if !is_code || !beginning[found.end()..].starts_with("0<") {
+        if !is_code || !words[found.end()..].starts_with("0<") {
             return true;
         }
     }
@@ -191,23 +193,19 @@ pub trait Sink {
 
     /// Returns the same for a list of parts.
     fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
-        let mut texts = Vec::new();
-        for part in parts {
-            let text = match (text_of_part(part), string_of(part.get("type"))) {
-                (Some(text), _) => text.clone(),
-                (None, None) => part.to_json().into(),
-                (None, Some(kind)) => {
-                    self.leave_out(with_end(kind, " part"));
-                    let mut named = Text::from("[");
-                    named.push_text(&kind.cut(NAME_LENGTH));
-                    with_end(&named, "]")
-                }
-            };
-            if !text.is_empty() {
-                texts.push(text);
+        let texts = parts.into_iter().map(|part| {
+            if let Some(text) = text_of_part(part) {
+                return text.clone();
             }
-        }
-        crate::values::joined(texts, "\n")
+            let Some(kind) = string_of(part.get("type")) else {
+                return part.to_json().into();
+            };
+            self.leave_out(with_end(kind, " part"));
+            let mut named = Text::from("[");
+            named.push_text(&kind.cut(NAME_LENGTH));
+            with_end(&named, "]")
+        });
+        joined(texts.filter(|text| !text.is_empty()), "\n")
     }
 }
 
@@ -226,11 +224,13 @@ pub fn text_of_part(part: &Value) -> Option<&Text> {
 /// Returns a call as text, for the comparison by novelty: the tool, then a line for each argument, `name: value`. Strings
 /// stay as they are, everything else is JSON.
 fn render_call(name: &Text, input: &Object) -> Text {
-    let mut parts = vec![name.clone()];
+    let [line, colon] = ["\n", ": "].map(Text::from);
+    let mut parts = vec![Cow::Borrowed(name)];
     for (key, value) in input {
-        parts.extend(["\n".into(), key.clone(), ": ".into(), json_of(value)]);
+        parts.extend([&line, key, &colon].map(Cow::Borrowed));
+        parts.push(json_of(value));
     }
-    parts.iter().collect()
+    parts.iter().map(AsRef::as_ref).collect()
 }
 
 /// Returns the server that a tool belongs to by its name.
@@ -274,6 +274,7 @@ struct StepCall {
     tool: Text,
     server: Option<Text>,
     input: Object,
+    is_answered: bool,
 }
 
 /// The steps of the calls with one id, several where ids are used again, and how many of them have their results.
@@ -284,7 +285,7 @@ struct Calls {
 }
 
 /// Puts a trace together.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TraceBuilder {
     format: FormatName,
     steps: Vec<Step>,
@@ -294,11 +295,7 @@ pub struct TraceBuilder {
     summary: Option<usize>,
     /// The parts that were left out, with their counts, in the order of their first occurrence.
     left_out: Vec<(Text, u64)>,
-    left_out_places: HashMap<Text, usize>,
     calls: HashMap<Text, Calls>,
-    call_count: usize,
-    /// The steps of calls that have a result.
-    answered: HashSet<usize>,
     first_unanswered: usize,
     /// By the name of a tool, the number of steps there were when a call of it had failed.
     failed: HashMap<Text, usize>,
@@ -335,29 +332,11 @@ impl TraceBuilder {
     pub fn new(format: FormatName, entry: &Entry) -> Self {
         Self {
             format,
-            steps: Vec::new(),
-            objective: None,
-            objective_before: None,
-            summary: None,
-            left_out: Vec::new(),
-            left_out_places: HashMap::new(),
-            calls: HashMap::new(),
-            call_count: 0,
-            answered: HashSet::new(),
-            first_unanswered: 0,
-            failed: HashMap::new(),
             line: entry.line,
             index: entry.index,
-            size: 0,
-            ids: Vec::new(),
-            details: Object::new(),
-            created_at: None,
-            framework: None,
-            agent_id: None,
             domain: "default",
-            success: None,
-            confidence: None,
             is_conversation: true,
+            ..Self::default()
         }
     }
 
@@ -385,7 +364,7 @@ impl TraceBuilder {
         counts.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         let named = counts.iter().take(MAX_NAMED);
         let named = named.map(|(name, times)| with_end(name, &format!(" ({times})")));
-        let named = crate::values::joined(named, ", ");
+        let named = joined(named, ", ");
         let mut reason = Text::from(format!("{} without a turn of a user or a step", self.format));
         if !named.is_empty() {
             reason.push_str("; left out: ");
@@ -400,14 +379,13 @@ impl TraceBuilder {
         if name.as_bytes().len() > NAME_LENGTH && name.len_units() > NAME_LENGTH {
             name = with_end(&name.cut(NAME_LENGTH), "…");
         }
-        if self.left_out.len() >= MAX_COUNTED && !self.left_out_places.contains_key(&name) {
+        let is_new = !self.left_out.iter().any(|(other, _)| *other == name);
+        if is_new && self.left_out.len() >= MAX_COUNTED {
             name = "others".into();
         }
-        if let Some(&at) = self.left_out_places.get(&name) {
-            self.left_out[at].1 += times;
-        } else {
-            self.left_out_places.insert(name.clone(), self.left_out.len());
-            self.left_out.push((name, times));
+        match self.left_out.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, count)) => *count += times,
+            None => self.left_out.push((name, times)),
         }
     }
 
@@ -466,7 +444,7 @@ impl TraceBuilder {
             return calls.steps.get(calls.answered - 1).copied();
         }
         while let Some(step) = self.steps.get(self.first_unanswered) {
-            if step.call.is_some() && !self.answered.contains(&self.first_unanswered) {
+            if step.is_unanswered() {
                 return Some(self.first_unanswered);
             }
             self.first_unanswered += 1;
@@ -530,7 +508,7 @@ impl TraceBuilder {
             success: success.is_some(),
             confidence: confidence.is_some(),
         };
-        let unanswered = self.call_count - self.answered.len();
+        let unanswered = self.steps.iter().filter(|step| step.is_unanswered()).count();
         if unanswered > 0 {
             self.leave_out_times("call without a result", unanswered as u64);
         }
@@ -671,9 +649,9 @@ impl Sink for TraceBuilder {
             server: server_of(&tool).or(call.server),
             tool,
             input: call.args,
+            is_answered: false,
         };
         let at = self.add(Kind::ToolCall, content, Some(step));
-        self.call_count += 1;
         let calls = self.calls.entry(call.id.unwrap_or_default()).or_default();
         calls.steps.push(at);
     }
@@ -690,27 +668,32 @@ impl Sink for TraceBuilder {
         let Some(at) = at else {
             return;
         };
-        self.answered.insert(at);
         let count = self.steps.len();
         let step = &mut self.steps[at];
-        let name = step
-            .call
-            .as_ref()
-            .map(|call| call.tool.clone())
-            .unwrap_or_default();
-        if is_failed {
-            self.failed.entry(name).or_insert(count);
+        let Some(call) = &mut step.call else {
             return;
-        }
-        // A call that was made before the other one had failed repairs nothing.
-        if self.failed.get(&name).is_some_and(|&failed_at| at >= failed_at) {
+        };
+        call.is_answered = true;
+        if is_failed {
+            self.failed.entry(call.tool.clone()).or_insert(count);
+        } else if self
+            .failed
+            .get(&call.tool)
+            .is_some_and(|&failed_at| at >= failed_at)
+        {
+            // A call that was made before the other one had failed repairs nothing.
+            self.failed.remove(&call.tool);
             step.kind = Kind::ErrorRecovery;
-            self.failed.remove(&name);
         }
     }
 }
 
 impl Step {
+    /// Returns whether it is a call without a result.
+    fn is_unanswered(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| !call.is_answered)
+    }
+
     fn into_value(self, at: usize) -> Value {
         let mut step = Object::with_capacity(if self.call.is_some() { 6 } else { 3 });
         #[allow(clippy::cast_precision_loss)] // No trace has so many steps.

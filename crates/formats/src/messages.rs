@@ -125,6 +125,14 @@ pub fn add_message<S: Sink>(sink: &mut S, value: &Value) -> Result<(), Wrong> {
     }
 }
 
+/// Adds a message of a role that has nothing else than a content.
+///
+/// # Errors
+/// If the role is not known.
+pub fn add_said<S: Sink>(sink: &mut S, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
+    add_fields(sink, object_of(None), role, content, true)
+}
+
 fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<(), Wrong> {
     sink.count_unknown(message, is_known);
     sink.at(message.get("createdAt"));
@@ -133,6 +141,16 @@ fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<()
     let own = message.get("content");
     let is_in_parts = !list_of(parts).is_empty() || !is_given(own);
     let content = if is_in_parts { parts } else { own };
+    add_fields(sink, message, role, content, is_in_parts)
+}
+
+fn add_fields<S: Sink>(
+    sink: &mut S,
+    message: &Object,
+    role: &str,
+    content: Option<&Value>,
+    is_in_parts: bool,
+) -> Result<(), Wrong> {
     let tagged = match role {
         "assistant" | "model" | "ai" => tagged::parts_of_model(content),
         "user" | "human" | "tool" => tagged::parts_of_results(content),
@@ -162,7 +180,8 @@ fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<()
     if let Some(Value::String(refusal)) = message.get("refusal") {
         sink.say(TextKind::Message, refusal.clone());
     }
-    let is_same = !matches!(content, Some(Value::Array(_) | Value::Object(_))) && content == parts;
+    let is_same =
+        !matches!(content, Some(Value::Array(_) | Value::Object(_))) && content == message.get("parts");
     if !is_in_parts && !is_same {
         let tools = list_of(message.get("toolInvocations")).iter();
         let tools = tools.map(|tool| {

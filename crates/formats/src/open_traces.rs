@@ -1,6 +1,6 @@
 //! Traces whose records are spread over an input: a bounded number of them is open at a time, and a bounded part of the input.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use knowledgepulse_json::Text;
 
@@ -37,8 +37,6 @@ struct Open<T> {
 /// The open traces, by the key that their records have in common.
 pub struct OpenTraces<T> {
     open: HashMap<Text, Open<T>>,
-    /// The keys in the order in which something was last added.
-    used: BTreeMap<u64, Text>,
     clock: u64,
     bytes: u64,
     finished: HashSet<Text>,
@@ -49,7 +47,6 @@ impl<T> Default for OpenTraces<T> {
     fn default() -> Self {
         Self {
             open: HashMap::new(),
-            used: BTreeMap::new(),
             clock: 0,
             bytes: 0,
             finished: HashSet::new(),
@@ -79,8 +76,6 @@ impl<T> OpenTraces<T> {
             begun: now,
             used: now,
         });
-        self.used.remove(&trace.used);
-        self.used.insert(now, key.clone());
         trace.used = now;
         trace.bytes += size;
         Ok(&mut trace.value)
@@ -95,7 +90,8 @@ impl<T> OpenTraces<T> {
     pub fn overflow(&mut self) -> Vec<T> {
         let mut taken = Vec::new();
         while self.open.len() > MOST_OPEN || self.bytes > MOST_BYTES {
-            let Some(key) = self.used.values().next().cloned() else {
+            let oldest = self.open.iter().min_by_key(|(_, trace)| trace.used);
+            let Some(key) = oldest.map(|(key, _)| key.clone()) else {
                 break;
             };
             taken.extend(self.take(&key));
@@ -106,7 +102,6 @@ impl<T> OpenTraces<T> {
     /// Takes out a trace, if it is open.
     pub fn take(&mut self, key: &Text) -> Option<T> {
         let trace = self.open.remove(key)?;
-        self.used.remove(&trace.used);
         self.bytes -= trace.bytes;
         if self.finished.len() >= MAX_FINISHED {
             self.finished.clear();

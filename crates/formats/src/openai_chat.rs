@@ -74,7 +74,7 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         if let Some(Value::Array(list)) = record.get(name)
             && list.first().is_none_or(is_message)
         {
-            return Some([borrowed(list), reply_of(record), reply_of(response)].concat());
+            return Some(joined([borrowed(list), reply_of(record), reply_of(response)]));
         }
     }
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
@@ -82,17 +82,17 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     for inner in [record.get("request"), record.get("body"), values, body_of_log] {
         let asked = inner.and_then(Value::as_object).and_then(messages_of);
         if let Some(asked) = asked {
-            return Some([asked, reply_of(record), reply_of(response)].concat());
+            return Some(joined([asked, reply_of(record), reply_of(response)]));
         }
     }
     let output = list_of(record.get("output"));
     let is_response = record.get("object").and_then(Value::as_str) == Some("response");
     if is_message_at(output.first()) || is_response {
-        return Some([input_of(record.get("input")), borrowed(output)].concat());
+        return Some(joined([input_of(record.get("input")), borrowed(output)]));
     }
     let input = list_of(record.get("input"));
     if is_message_at(input.first()) {
-        return Some([borrowed(input), reply_of(response)].concat());
+        return Some(joined([borrowed(input), reply_of(response)]));
     }
     // A reply alone, as in the output of a batch.
     for reply in [record, response] {
@@ -104,7 +104,11 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     // The request with a text only, and its reply in another field.
     let reply = reply_of(response);
     let is_text = matches!(record.get("input"), Some(Value::String(_)));
-    (is_text && !reply.is_empty()).then(|| [input_of(record.get("input")), reply].concat())
+    (is_text && !reply.is_empty()).then(|| joined([input_of(record.get("input")), reply]))
+}
+
+fn joined<'a, const LISTS: usize>(lists: [Messages<'a>; LISTS]) -> Messages<'a> {
+    lists.into_iter().flatten().collect()
 }
 
 fn borrowed(list: &[Value]) -> Messages<'_> {

@@ -102,10 +102,14 @@ impl Reader {
 
     /// Adds a span to its trace.
     fn add(&mut self, told: Told, entry: &Entry, size: u64) -> Result<(), Wrong> {
-        let Told { span, about } = told;
+        let Told {
+            span,
+            attributes,
+            about,
+        } = told;
         let id = trace_id_of(span.get("traceId")).ok_or_else(|| Wrong::new("a span has no traceId"))?;
         let before = self.open.get(&id).and_then(|trace| trace.given.as_ref());
-        let (span, given) = read(&span, before)?;
+        let (span, given) = read(&span, &attributes, before)?;
         let trace = self.open.add(&id, size, || OpenTrace {
             id: id.clone(),
             line: entry.line,
@@ -164,6 +168,7 @@ pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
             let spans = list_of(scope.get("spans")).iter();
             found.extend(spans.map(|span| Told {
                 span: Cow::Borrowed(object_of(Some(span))),
+                attributes: Vec::new(),
                 about: About {
                     framework: service.cloned(),
                     ..About::default()
@@ -216,9 +221,14 @@ fn hex_of_base64(digits: &[u8]) -> Option<String> {
     Some(format!("{number:032x}"))
 }
 
-/// Reads a span. Also returns the model's input, if it was JSON. `before` is the input in an earlier span of the trace.
-fn read(span: &Object, before: Option<&MessageList>) -> Result<(Span, Option<MessageList>), Wrong> {
-    let all = Attributes::of(span.get("attributes"))?;
+/// Reads a span with attributes beside its own. Also returns the model's input, if it was JSON. `before` is the input in an
+/// earlier span of the trace.
+fn read(
+    span: &Object,
+    attributes: &[(Text, Value)],
+    before: Option<&MessageList>,
+) -> Result<(Span, Option<MessageList>), Wrong> {
+    let all = Attributes::of(span.get("attributes"))?.with(attributes);
     let mut lists = [None, None];
     let mut given: Option<MessageList> = None;
     for (name, list) in INPUTS.iter().zip(&mut lists) {

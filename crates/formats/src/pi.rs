@@ -9,7 +9,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Outcome, Sink, TextKind, TraceBuilder, fields_of},
-    messages::{add_message, message_by},
+    messages::{add_message, add_said},
     open_traces::CurrentTrace,
     parts::call_of,
     values::{joined, number_of, object_of, str_of, string_of, truth_of},
@@ -180,7 +180,7 @@ fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wr
     match str_of(message.get("role")) {
         Some("user") => {
             builder.is_conversation = true;
-            add_message(builder, &message_by("user", content.cloned().unwrap_or_default()))
+            add_said(builder, "user", content)
         }
         Some("system") => {
             builder.system(content);

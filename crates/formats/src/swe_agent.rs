@@ -250,12 +250,11 @@ fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wron
 }
 
 fn add_command(builder: &mut TraceBuilder, command: Text) {
-    let units: Vec<u16> = command.units().collect();
     let is_blank = |unit: &u16| char::from_u32((*unit).into()).is_some_and(is_white_space);
-    let name = units.split(is_blank).next().unwrap_or_default();
+    let name = command.cut(command.units().take_while(|unit| !is_blank(unit)).count());
     builder.call(Call {
         id: None,
-        name: Some(Text::from_units(name)).filter(|name| !name.is_empty()),
+        name: Some(name).filter(|name| !name.is_empty()),
         args: [("command".into(), command.into())].into_iter().collect(),
         server: None,
     });

@@ -20,10 +20,8 @@ const MOST_BROKEN_CALLS: usize = 16;
 /// Returns the parts of a model's text; `None` for a text without reasoning and calls in tags.
 pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
     let text = content?.as_str()?;
-    if ![THINK[0], THINK[1], CALL[0], FUNCTION[0]]
-        .iter()
-        .any(|tag| text.contains(tag))
-    {
+    let tags = [THINK[0], THINK[1], CALL[0], FUNCTION[0]];
+    if !text.contains('<') || !tags.iter().any(|tag| text.contains(tag)) {
         return None;
     }
     let mut parts = Parts::default();

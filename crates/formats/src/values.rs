@@ -1,5 +1,7 @@
 //! Looks values up in the fields of a record. `None` stands for a missing field.
 
+use std::{borrow::Cow, iter};
+
 use knowledgepulse_json::{Object, Text, Value, is_white_space, number, trim};
 
 static NO_FIELDS: Object = Object::new();
@@ -149,25 +151,24 @@ pub fn spelled(value: &Value) -> Text {
 
 /// Texts with something between each two.
 pub fn joined(texts: impl IntoIterator<Item = Text>, between: &str) -> Text {
+    let mut texts = texts.into_iter();
+    let first = texts.next().unwrap_or_default();
+    let Some(second) = texts.next() else {
+        return first;
+    };
     let between = Text::from(between);
-    let mut parts = Vec::new();
-    for text in texts {
-        if !parts.is_empty() {
-            parts.push(between.clone());
-        }
-        parts.push(text);
+    let mut parts = vec![first];
+    for text in iter::once(second).chain(texts) {
+        parts.extend([between.clone(), text]);
     }
-    match <[Text; 1]>::try_from(parts) {
-        Ok([text]) => text,
-        Err(parts) => parts.iter().collect(),
-    }
+    parts.iter().collect()
 }
 
 /// Returns a value as text: strings as they are, everything else as JSON.
-pub fn json_of(value: &Value) -> Text {
+pub fn json_of(value: &Value) -> Cow<'_, Text> {
     match value {
-        Value::String(text) => text.clone(),
-        value => value.to_json().into(),
+        Value::String(text) => Cow::Borrowed(text),
+        value => Cow::Owned(value.to_json().into()),
     }
 }
 

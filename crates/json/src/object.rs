@@ -17,7 +17,9 @@ pub struct Object {
     /// The index of each name, in an object with many fields.
     places: Option<Box<Places>>,
     /// The number of integer keys, which come first.
-    integers: usize,
+    integers: u32,
+    /// The marks of all names so far: a name without its mark here is missing.
+    marks: u32,
 }
 
 impl Object {
@@ -28,6 +30,7 @@ impl Object {
             fields: Vec::new(),
             places: None,
             integers: 0,
+            marks: 0,
         }
     }
 
@@ -92,7 +95,10 @@ impl Object {
 
     /// Sets a field; an existing one keeps its place. A new integer key moves the fields behind it, so extend the object by many of them at once.
     pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Value>) {
-        let (name, value) = (name.into(), value.into());
+        self.set(name.into(), value.into());
+    }
+
+    fn set(&mut self, name: Text, value: Value) {
         if let Some(at) = self.place(name.as_bytes()) {
             self.fields[at].1 = value;
             return;
@@ -100,12 +106,13 @@ impl Object {
         let Some(number) = integer(&name) else {
             return self.push(name, value);
         };
-        let integers = &self.fields[..self.integers];
+        let integers = &self.fields[..self.integers as usize];
         let at = integers.partition_point(|(other, _)| integer(other) < Some(number));
         self.integers += 1;
         if at == self.fields.len() {
             return self.push(name, value);
         }
+        self.marks |= mark(name.as_bytes());
         self.fields.insert(at, (name, value));
         self.find_places();
     }
@@ -114,7 +121,7 @@ impl Object {
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         let at = self.place(name.as_bytes())?;
         let (_, value) = self.fields.remove(at);
-        self.integers -= usize::from(at < self.integers);
+        self.integers -= u32::from(at < self.integers as usize);
         self.find_places();
         Some(value)
     }
@@ -124,7 +131,7 @@ impl Object {
         match self.place(name.as_bytes()) {
             Some(at) => self.fields[at].1 = value,
             None => {
-                self.integers += usize::from(integer(&name).is_some());
+                self.integers += u32::from(integer(&name).is_some());
                 self.push(name, value);
             }
         }
@@ -142,6 +149,7 @@ impl Object {
 
     /// Appends a new field, wherever it belongs.
     fn push(&mut self, name: Text, value: Value) {
+        self.marks |= mark(name.as_bytes());
         if let Some(places) = &mut self.places {
             places.insert(name.clone(), self.fields.len());
         }
@@ -151,7 +159,15 @@ impl Object {
         }
     }
 
+    #[inline]
     fn place(&self, name: &[u8]) -> Option<usize> {
+        if self.marks & mark(name) == 0 {
+            return None;
+        }
+        self.search(name)
+    }
+
+    fn search(&self, name: &[u8]) -> Option<usize> {
         match &self.places {
             Some(places) => places.get(name).copied(),
             None => self.fields.iter().position(|(other, _)| other.as_bytes() == name),
@@ -164,6 +180,17 @@ impl Object {
             Box::new(names.zip(0..).collect())
         });
     }
+}
+
+/// Returns one of 32 bits, by the length of a name and three of its bytes.
+#[inline]
+fn mark(name: &[u8]) -> u32 {
+    let (Some(first), Some(last)) = (name.first(), name.last()) else {
+        return 1;
+    };
+    let middle = name[name.len() / 2];
+    let sum = [(*first, 7), (middle, 3), (*last, 13)].map(|(byte, times)| usize::from(byte) * times);
+    1 << ((sum.iter().sum::<usize>() + name.len()) % 32)
 }
 
 /// Returns the integer of a name that JavaScript takes for an array index: in its shortest form, below 2³² - 1.

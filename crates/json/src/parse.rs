@@ -268,12 +268,15 @@ impl<'a> Parser<'a> {
 
 /// Returns the position of the first byte that ends or escapes a string.
 pub(crate) fn first_special(bytes: &[u8]) -> Option<usize> {
-    let words = bytes
-        .chunks_exact(8)
-        .take_while(|word| !has_special(word))
-        .count();
-    let rest = bytes[words * 8..].iter().position(|&byte| is_special(byte));
-    rest.map(|at| words * 8 + at)
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let special = specials_of(u64::from_le_bytes(*word));
+        if special != 0 {
+            return Some(at * 8 + special.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|&byte| is_special(byte))?;
+    Some(words.len() * 8 + at)
 }
 
 /// Returns whether a byte cannot appear in a string unescaped.
@@ -281,17 +284,14 @@ pub(crate) fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Returns whether one of eight bytes cannot appear in a string unescaped. False positives are possible beside such a byte.
-fn has_special(word: &[u8]) -> bool {
+/// Returns the high bits of the bytes that cannot appear in a string unescaped. Bits above the lowest may be false.
+fn specials_of(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    let Ok(word) = word.try_into().map(u64::from_le_bytes) else {
-        return true;
-    };
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
     let quotes = zeros(word ^ (ONES * u64::from(b'"')));
     let backslashes = zeros(word ^ (ONES * u64::from(b'\\')));
     let controls = word.wrapping_sub(ONES * 0x20) & !word;
-    (quotes | backslashes | controls) & (ONES * 0x80) != 0
+    (quotes | backslashes | controls) & (ONES * 0x80)
 }
 
 #[cfg(test)]

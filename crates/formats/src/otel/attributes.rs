@@ -1,8 +1,11 @@
 //! Attributes of OTLP, and times.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
 
-use knowledgepulse_json::{Object, Value, trim};
+use knowledgepulse_json::{Object, Text, Value, trim};
 
 use crate::{
     Wrong,
@@ -16,7 +19,7 @@ const MAX_DEPTH: usize = 64;
 #[derive(Default)]
 pub struct Attributes<'a> {
     list: Vec<(&'a [u8], Option<Cow<'a, Value>>)>,
-    places: HashMap<&'a [u8], usize>,
+    places: BTreeMap<&'a [u8], usize>,
 }
 
 impl<'a> Attributes<'a> {
@@ -29,6 +32,14 @@ impl<'a> Attributes<'a> {
             }
         }
         Ok(attributes)
+    }
+
+    /// Returns these and more attributes.
+    pub fn with(mut self, more: &'a [(Text, Value)]) -> Self {
+        for (name, value) in more {
+            self.set(name.as_bytes(), Some(Cow::Borrowed(value)));
+        }
+        self
     }
 
     fn set(&mut self, name: &'a [u8], value: Option<Cow<'a, Value>>) {

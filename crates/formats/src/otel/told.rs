@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value};
 
 use super::said::messages_within;
 use crate::{
@@ -15,6 +15,8 @@ use crate::{
 pub struct Told<'a> {
     /// The span as OTLP has it.
     pub span: Cow<'a, Object>,
+    /// Attributes beside those in the span.
+    pub attributes: Vec<(Text, Value)>,
     /// The statements about the trace.
     pub about: About,
 }
@@ -82,7 +84,7 @@ fn truth_word(score: &Value) -> Option<bool> {
 #[derive(Default)]
 pub struct SpanWriter {
     span: Object,
-    attributes: Vec<Value>,
+    attributes: Vec<(Text, Value)>,
 }
 
 impl SpanWriter {
@@ -120,10 +122,7 @@ impl SpanWriter {
     /// Takes an attribute, if it has a value.
     pub fn attribute(&mut self, name: impl Into<Text>, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
-            self.attributes.push(object([
-                ("key", name.into().into()),
-                ("value", object([("stringValue", value.clone())])),
-            ]));
+            self.attributes.push((name.into(), value.clone()));
         }
     }
 
@@ -196,10 +195,12 @@ impl SpanWriter {
     }
 
     /// Returns the span.
-    pub fn end(mut self, about: About) -> Told<'static> {
-        self.span.insert("attributes", self.attributes);
-        let span = Cow::Owned(self.span);
-        Told { span, about }
+    pub fn end(self, about: About) -> Told<'static> {
+        Told {
+            span: Cow::Owned(self.span),
+            attributes: self.attributes,
+            about,
+        }
     }
 }
 
