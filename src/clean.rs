@@ -1,20 +1,14 @@
 //! Cleaning for JavaScript.
 
-use std::sync::Arc;
-
-use napi::{
-    Env, Task,
-    bindgen_prelude::{AsyncTask, Utf16String},
-};
+use napi::bindgen_prelude::{AsyncTask, Utf16String};
 use napi_derive::napi;
 
 use knowledgepulse_clean::{self as clean, Options, Redactions};
-use knowledgepulse_error::{self as error, Call, guarded};
 use knowledgepulse_json::Value;
 
 use crate::{
+    background::{self, Background},
     call::NativeCall,
-    error::{Result, rejection},
     json,
 };
 
@@ -59,12 +53,9 @@ pub fn clean_pii_async(
     identifiers: bool,
     strict: bool,
     call: Option<&NativeCall>,
-) -> AsyncTask<CleanText> {
-    AsyncTask::new(CleanText {
-        text,
-        options: Options { identifiers, strict },
-        call: call.map(NativeCall::share).unwrap_or_default(),
-    })
+) -> AsyncTask<Background<Option<NativeCleaned>>> {
+    let call = call.map(NativeCall::share).unwrap_or_default();
+    background::run(move || clean::clean_text(&text, Options { identifiers, strict }, &call).map(cleaned))
 }
 
 /// Cleans a trace, away from the event loop: its nodes in JSON, as `lib/calls/nodes.js` makes them. Rejects with `ERR_ABORTED` if
@@ -75,62 +66,16 @@ pub fn clean_trace(
     identifiers: bool,
     strict: bool,
     call: Option<&NativeCall>,
-) -> AsyncTask<CleanTrace> {
-    AsyncTask::new(CleanTrace {
-        nodes,
-        options: Options { identifiers, strict },
-        call: call.map(NativeCall::share).unwrap_or_default(),
-    })
-}
-
-/// Cleaning a text, away from the event loop.
-pub struct CleanText {
-    text: Utf16String,
-    options: Options,
-    call: Arc<Call>,
-}
-
-impl Task for CleanText {
-    type Output = error::Result<(Option<Vec<u16>>, Redactions)>;
-    type JsValue = Option<NativeCleaned>;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            clean::clean_text(&self.text, self.options, &self.call)
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, found: Self::Output) -> Result<Self::JsValue> {
-        found.map(cleaned).map_err(|error| rejection(env, &error))
-    }
-}
-
-/// Cleaning a trace, away from the event loop.
-pub struct CleanTrace {
-    nodes: String,
-    options: Options,
-    call: Arc<Call>,
-}
-
-impl Task for CleanTrace {
-    type Output = error::Result<(String, Redactions)>;
-    type JsValue = NativeCleanedTrace;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            let nodes = json::nodes(&self.nodes)?;
-            let (nodes, redactions) = clean::clean_nodes(&nodes, self.options, &self.call)?;
-            Ok((Value::Array(nodes).to_json(), redactions))
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, cleaned: Self::Output) -> Result<Self::JsValue> {
-        let (nodes, redactions) = cleaned.map_err(|error| rejection(env, &error))?;
+) -> AsyncTask<Background<NativeCleanedTrace>> {
+    let call = call.map(NativeCall::share).unwrap_or_default();
+    background::run(move || {
+        let nodes = json::nodes(&nodes)?;
+        let (nodes, redactions) = clean::clean_nodes(&nodes, Options { identifiers, strict }, &call)?;
         Ok(NativeCleanedTrace {
-            nodes,
+            nodes: Value::Array(nodes).to_json(),
             redactions: listed(&redactions),
         })
-    }
+    })
 }
 
 fn cleaned((text, redactions): (Option<Vec<u16>>, Redactions)) -> Option<NativeCleaned> {

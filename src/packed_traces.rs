@@ -1,16 +1,16 @@
 //! Comparing with traces that lie in a store, for JavaScript.
 
-use std::{ops::Range, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use napi::{
-    Env, Task,
+    Env,
     bindgen_prelude::{
         AsyncTask, BigInt64Array, Float64Array, Uint8Array, Uint8ArraySlice, Uint16Array, Uint32Array,
     },
 };
 use napi_derive::napi;
 
-use knowledgepulse_error::{self as error, guarded};
+use knowledgepulse_error as error;
 use knowledgepulse_index::{
     method::Method,
     similarity::Similarity,
@@ -23,7 +23,8 @@ use knowledgepulse_index::{
 };
 
 use crate::{
-    error::{Result, rejection, throw},
+    background::{self, Background},
+    error::{Result, throw},
     trace_memory::NativeSimilarTrace,
 };
 
@@ -58,13 +59,17 @@ impl NativeTraceStatistics {
         memory: u32,
         dimensions: u32,
         known: Option<&NativeTraceStatistics>,
-    ) -> AsyncTask<Gather> {
-        AsyncTask::new(Gather {
-            traces: copied(&traces),
-            embedded: copied(&embedded),
-            memory: memory as usize,
-            dimensions: dimensions as usize,
-            known: known.map(|known| Arc::clone(&known.statistics)),
+    ) -> AsyncTask<Background<NativeTraceStatistics>> {
+        let (traces, embedded, dimensions) = (copied(&traces), copied(&embedded), dimensions as usize);
+        let known = known.map(|known| Arc::clone(&known.statistics));
+        background::run(move || {
+            let traces = unpacked(&traces, 0)?;
+            let embedded = unpacked(&embedded, dimensions)?;
+            let known = known.unwrap_or_else(|| Arc::new(Statistics::of(&[], 0, dimensions)));
+            Ok(Self {
+                statistics: Arc::new(known.grown(&traces, &embedded, memory as usize)),
+                dimensions,
+            })
         })
     }
 
@@ -100,14 +105,19 @@ impl NativeTraceStatistics {
     /// Returns the indexed terms of packed traces, and the terms to search for similar traces: at most `most` for each
     /// trace, with about `budget` postings in all, in a memory of `memory` traces. Rejects with `ERR_INVALID_ENTRY`.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeSought>")]
-    pub fn seek(&self, traces: Vec<Uint8ArraySlice>, most: u32, budget: f64, memory: f64) -> AsyncTask<Seek> {
-        AsyncTask::new(Seek {
-            traces: copied(&traces),
-            statistics: Arc::clone(&self.statistics),
-            dimensions: self.dimensions,
-            most: most as usize,
-            budget,
-            memory,
+    pub fn seek(&self, traces: Vec<Uint8ArraySlice>, most: u32, budget: f64, memory: f64) -> AsyncTask<Background<NativeSought>> {
+        let (traces, dimensions) = (copied(&traces), self.dimensions);
+        let statistics = Arc::clone(&self.statistics);
+        background::run(move || {
+            let traces = unpacked(&traces, dimensions)?;
+            let sought = CandidateQuery::of(&traces, &statistics, most as usize, budget, memory);
+            let draws = traces.iter().filter_map(|trace| trace.draw().transpose());
+            let found = traces.iter().map(|trace| statistics.found_by(&trace.words));
+            Ok(NativeSought {
+                draws: draws.collect::<error::Result<_>>()?,
+                sought: Arc::new(sought),
+                found: found.collect(),
+            })
         })
     }
 }
@@ -160,83 +170,18 @@ impl NativeSought {
         lowest: f64,
         end: f64,
         count: u32,
-    ) -> AsyncTask<Promising> {
-        AsyncTask::new(Promising {
-            sought: Arc::clone(&self.sought),
-            postings: postings.to_vec(),
-            block,
-            positions: lowest as u64..end as u64,
-            count: count as usize,
-        })
-    }
-}
-
-/// Choosing words, away from the event loop.
-pub struct Seek {
-    traces: Vec<Vec<u8>>,
-    statistics: Arc<Statistics>,
-    dimensions: usize,
-    most: usize,
-    budget: f64,
-    memory: f64,
-}
-
-impl Task for Seek {
-    type Output = error::Result<NativeSought>;
-    type JsValue = NativeSought;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            let traces = unpacked(&self.traces, self.dimensions)?;
-            let sought = CandidateQuery::of(&traces, &self.statistics, self.most, self.budget, self.memory);
-            let draws = traces.iter().filter_map(|trace| trace.draw().transpose());
-            Ok(NativeSought {
-                draws: draws.collect::<error::Result<_>>()?,
-                sought: Arc::new(sought),
-                found: traces
-                    .iter()
-                    .map(|trace| self.statistics.found_by(&trace.words))
-                    .collect(),
-            })
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, sought: Self::Output) -> Result<NativeSought> {
-        sought.map_err(|error| rejection(env, &error))
-    }
-}
-
-/// Choosing candidates, away from the event loop.
-pub struct Promising {
-    sought: Arc<CandidateQuery>,
-    postings: Vec<u8>,
-    block: u32,
-    positions: Range<u64>,
-    count: usize,
-}
-
-impl Task for Promising {
-    type Output = error::Result<Vec<Vec<u64>>>;
-    type JsValue = Vec<Float64Array>;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            self.sought
-                .candidates(&self.postings, self.block, &self.positions, self.count)
-        }))
-    }
-
-    #[allow(clippy::cast_precision_loss)] // Safe integers.
-    fn resolve(&mut self, env: Env, candidates: Self::Output) -> Result<Vec<Float64Array>> {
-        let candidates = candidates.map_err(|error| rejection(env, &error))?;
-        let numbers = |positions: Vec<u64>| {
-            positions
-                .into_iter()
-                .map(|position| position as f64)
-                .collect::<Vec<_>>()
-                .into()
+    ) -> AsyncTask<Background<Vec<Float64Array>>> {
+        let (sought, postings) = (Arc::clone(&self.sought), postings.to_vec());
+        let positions = lowest as u64..end as u64;
+        #[allow(clippy::cast_precision_loss)] // Safe integers.
+        let numbers = |positions: Vec<u64>| -> Float64Array {
+            let numbers = positions.into_iter().map(|position| position as f64);
+            numbers.collect::<Vec<_>>().into()
         };
-        Ok(candidates.into_iter().map(numbers).collect())
+        background::run(move || {
+            let candidates = sought.candidates(&postings, block, &positions, count as usize)?;
+            Ok(candidates.into_iter().map(numbers).collect())
+        })
     }
 }
 
@@ -249,38 +194,6 @@ fn unpacked(traces: &[Vec<u8>], dimensions: usize) -> error::Result<Vec<PackedTr
         .iter()
         .map(|trace| PackedTrace::unpack(trace, dimensions))
         .collect()
-}
-
-/// Making statistics, away from the event loop.
-pub struct Gather {
-    traces: Vec<Vec<u8>>,
-    embedded: Vec<Vec<u8>>,
-    memory: usize,
-    dimensions: usize,
-    known: Option<Arc<Statistics>>,
-}
-
-impl Task for Gather {
-    type Output = error::Result<Statistics>;
-    type JsValue = NativeTraceStatistics;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            let traces = unpacked(&self.traces, 0)?;
-            let embedded = unpacked(&self.embedded, self.dimensions)?;
-            let none = || Arc::new(Statistics::of(&[], 0, self.dimensions));
-            let known = self.known.clone().unwrap_or_else(none);
-            Ok(known.grown(&traces, &embedded, self.memory))
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, statistics: Self::Output) -> Result<NativeTraceStatistics> {
-        let statistics = statistics.map_err(|error| rejection(env, &error))?;
-        Ok(NativeTraceStatistics {
-            statistics: Arc::new(statistics),
-            dimensions: self.dimensions,
-        })
-    }
 }
 
 /// Compares each of `entries` with the `known` traces that `candidates` names by index, and with at most `most_before` of
@@ -300,33 +213,39 @@ pub fn compare_packed(
     memory: f64,
     statistics: Option<&NativeTraceStatistics>,
     candidates: Option<Vec<Uint32Array>>,
-) -> AsyncTask<ComparePacked> {
+) -> AsyncTask<Background<Vec<Vec<NativeSimilarTrace>>>> {
+    let (known, entries) = (copied(&known), copied(&entries));
+    let statistics = statistics.map(|known| Arc::clone(&known.statistics));
     let candidates = candidates.unwrap_or_default();
-    AsyncTask::new(ComparePacked {
-        known: copied(&known),
-        entries: copied(&entries),
+    let comparison = Comparison {
         dimensions: dimensions as usize,
         most_before: most_before as usize,
         count: count as usize,
         memory: memory as usize,
-        statistics: statistics.map(|known| Arc::clone(&known.statistics)),
         candidates: candidates.iter().map(|indexes| indexes.to_vec()).collect(),
+    };
+    background::run(move || {
+        let known = unpacked(&known, comparison.dimensions)?;
+        let entries = unpacked(&entries, comparison.dimensions)?;
+        let found = match &statistics {
+            Some(statistics) => comparison.compare(&known, &entries, statistics),
+            None => comparison.compare_all(&known, &entries),
+        };
+        let shown = |found: Vec<SimilarTrace>| found.into_iter().map(NativeSimilarTrace::from).collect();
+        Ok(found?.into_iter().map(shown).collect())
     })
 }
 
-/// Comparing with traces of a store, away from the event loop.
-pub struct ComparePacked {
-    known: Vec<Vec<u8>>,
-    entries: Vec<Vec<u8>>,
+/// How packed traces are compared.
+struct Comparison {
     dimensions: usize,
     most_before: usize,
     count: usize,
     memory: usize,
-    statistics: Option<Arc<Statistics>>,
     candidates: Vec<Vec<u32>>,
 }
 
-impl ComparePacked {
+impl Comparison {
     /// As a memory does that has remembered `known`.
     fn compare_all(
         &self,
@@ -400,27 +319,5 @@ fn entry_of(trace: &PackedTrace) -> TraceEntry<'_> {
         vector: Some(&trace.vector),
         label: None,
         model: None,
-    }
-}
-
-impl Task for ComparePacked {
-    type Output = error::Result<Vec<Vec<SimilarTrace>>>;
-    type JsValue = Vec<Vec<NativeSimilarTrace>>;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            let known = unpacked(&self.known, self.dimensions)?;
-            let entries = unpacked(&self.entries, self.dimensions)?;
-            match &self.statistics {
-                Some(statistics) => self.compare(&known, &entries, statistics),
-                None => self.compare_all(&known, &entries),
-            }
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, found: Self::Output) -> Result<Vec<Vec<NativeSimilarTrace>>> {
-        let found = found.map_err(|error| rejection(env, &error))?;
-        let shown = |found: Vec<SimilarTrace>| found.into_iter().map(NativeSimilarTrace::from).collect();
-        Ok(found.into_iter().map(shown).collect())
     }
 }

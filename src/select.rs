@@ -9,16 +9,16 @@ use std::{
 };
 
 use napi::{
-    Env, Task,
+    Env,
     bindgen_prelude::{AsyncTask, Float32ArraySlice, Unknown},
 };
 use napi_derive::napi;
 
-use knowledgepulse_error::{self as error, Call, Error, guarded};
+use knowledgepulse_error::Error;
 use knowledgepulse_index::{
     method::Method,
     shared::{lock, lock_as_is},
-    traces::{TraceEntry, TraceMemory},
+    traces::TraceEntry,
     vectors::Options as Bounds,
 };
 use knowledgepulse_score::select::{
@@ -27,8 +27,9 @@ use knowledgepulse_score::select::{
 use knowledgepulse_trace::{Trace, digest, words::Words};
 
 use crate::{
+    background::{self, Background},
     call::NativeCall,
-    error::{Result, rejection, throw},
+    error::{Result, throw},
     trace,
     trace_memory::NativeTraceMemory,
 };
@@ -156,11 +157,14 @@ impl NativeCandidates {
 
     /// Adds the traces of a memory, beside which is chosen, as they are when its turn comes. Must come before all others.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn add_known(&self, memory: &NativeTraceMemory, call: &NativeCall) -> AsyncTask<AddKnown> {
-        AsyncTask::new(AddKnown {
-            candidates: Arc::clone(&self.candidates),
-            memory: memory.shared(),
-            call: call.share(),
+    pub fn add_known(&self, memory: &NativeTraceMemory, call: &NativeCall) -> AsyncTask<Background<()>> {
+        let (candidates, memory, call) = (Arc::clone(&self.candidates), memory.shared(), call.share());
+        background::run(move || {
+            if call.is_cancelled() {
+                return Err(Error::Aborted);
+            }
+            *lock_as_is(&candidates) = Candidates::beside(&mut lock(&memory));
+            Ok(())
         })
     }
 
@@ -188,12 +192,23 @@ impl NativeCandidates {
         &mut self,
         known: Vec<bool>,
         #[napi(ts_arg_type = "Float32Array | undefined")] vectors: Option<Float32ArraySlice>,
-    ) -> AsyncTask<Add> {
-        AsyncTask::new(Add {
-            candidates: Arc::clone(&self.candidates),
-            traces: std::mem::take(&mut self.read),
-            known,
-            vectors: vectors.map(|vectors| vectors.to_vec()).unwrap_or_default(),
+    ) -> AsyncTask<Background<()>> {
+        let (candidates, traces) = (Arc::clone(&self.candidates), std::mem::take(&mut self.read));
+        let vectors = vectors.map(|vectors| vectors.to_vec()).unwrap_or_default();
+        background::run(move || {
+            let mut candidates = lock_as_is(&candidates);
+            let length = vectors.len() / traces.len().max(1);
+            let mut vectors = vectors.chunks(length.max(1));
+            for (trace, known) in traces.into_iter().zip(known) {
+                let entry = TraceEntry {
+                    words: &Words::of(&trace),
+                    vector: vectors.next(),
+                    label: None,
+                    model: None,
+                };
+                candidates.add(entry, Outcome::of(&trace, known))?;
+            }
+            Ok(())
         })
     }
 
@@ -212,118 +227,31 @@ impl NativeCandidates {
         failures: Option<NativeCount>,
         most_listed: u32,
         call: &NativeCall,
-    ) -> AsyncTask<Select> {
-        AsyncTask::new(Select {
-            candidates: Arc::clone(&self.candidates),
-            compared: Arc::clone(&self.compared),
-            options: Options {
-                count: count.into(),
-                failures: failures.map(Into::into),
-                threads: 0,
-                outlook: false,
-            },
-            most_listed: most_listed as usize,
-            call: call.share(),
-        })
-    }
-}
-
-/// Adding known traces, away from the event loop.
-pub struct AddKnown {
-    candidates: SharedCandidates,
-    memory: Arc<Mutex<TraceMemory>>,
-    call: Arc<Call>,
-}
-
-impl Task for AddKnown {
-    type Output = error::Result<()>;
-    type JsValue = ();
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            if self.call.is_cancelled() {
-                return Err(Error::Aborted);
-            }
-            *lock_as_is(&self.candidates) = Candidates::beside(&mut lock(&self.memory));
-            Ok(())
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, done: Self::Output) -> Result<()> {
-        done.map_err(|error| rejection(env, &error))
-    }
-}
-
-/// Adding traces, away from the event loop.
-pub struct Add {
-    candidates: SharedCandidates,
-    traces: Vec<Trace>,
-    known: Vec<bool>,
-    vectors: Vec<f32>,
-}
-
-impl Task for Add {
-    type Output = error::Result<()>;
-    type JsValue = ();
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            let mut candidates = lock_as_is(&self.candidates);
-            let length = self.vectors.len() / self.traces.len().max(1);
-            let mut vectors = self.vectors.chunks(length.max(1));
-            for (trace, known) in std::mem::take(&mut self.traces).into_iter().zip(&self.known) {
-                let outcome = Outcome::of(&trace, *known);
-                let entry = TraceEntry {
-                    words: &Words::of(&trace),
-                    vector: vectors.next(),
-                    label: None,
-                    model: None,
-                };
-                candidates.add(entry, outcome)?;
-            }
-            Ok(())
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, done: Self::Output) -> Result<()> {
-        done.map_err(|error| rejection(env, &error))
-    }
-}
-
-/// Choosing, away from the event loop.
-pub struct Select {
-    candidates: SharedCandidates,
-    compared: Arc<AtomicU32>,
-    options: Options,
-    most_listed: usize,
-    call: Arc<Call>,
-}
-
-impl Task for Select {
-    type Output = error::Result<select::Selection>;
-    type JsValue = NativeSelection;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
+    ) -> AsyncTask<Background<NativeSelection>> {
+        let (candidates, compared) = (Arc::clone(&self.candidates), Arc::clone(&self.compared));
+        let call = call.share();
+        let options = Options {
+            count: count.into(),
+            failures: failures.map(Into::into),
+            threads: 0,
+            outlook: false,
+        };
+        background::run(move || {
             #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
-            let progress = |compared: usize| {
-                self.compared.fetch_max(compared as u32, Ordering::Relaxed);
-                !self.call.is_cancelled()
+            let progress = |count: usize| {
+                compared.fetch_max(count as u32, Ordering::Relaxed);
+                !call.is_cancelled()
             };
-            let selection = select::select(&mut lock_as_is(&self.candidates), &self.options, &progress)?;
-            self.call.complete().then_some(selection).ok_or(Error::Aborted)
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, selection: Self::Output) -> Result<NativeSelection> {
-        let selection = selection.map_err(|error| rejection(env, &error))?;
-        Ok(NativeSelection::of(selection, self.most_listed))
+            let selection = select::select(&mut lock_as_is(&candidates), &options, &progress)?;
+            let selection = call.complete().then_some(selection).ok_or(Error::Aborted)?;
+            Ok(NativeSelection::of(selection, most_listed))
+        })
     }
 }
 
 impl NativeSelection {
     #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
-    fn of(selection: select::Selection, most_listed: usize) -> Self {
+    fn of(selection: select::Selection, most_listed: u32) -> Self {
         let explanation = selection.explanation();
         let chosen = selection.chosen.into_iter().map(|chosen| NativeChosen {
             index: chosen.index as u32,
@@ -334,7 +262,7 @@ impl NativeSelection {
             similar: chosen
                 .stands_for
                 .into_iter()
-                .take(most_listed)
+                .take(most_listed as usize)
                 .map(Into::into)
                 .collect(),
             nearest_left: chosen.nearest_left.map(Into::into),
@@ -396,31 +324,58 @@ impl NativeSieve {
 
     /// Offers the traces that were read, each with whether its outcome is known.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn offer(&mut self, known: Vec<bool>) -> AsyncTask<Offer> {
-        AsyncTask::new(Offer {
-            passes: Arc::clone(&self.passes),
-            traces: std::mem::take(&mut self.read),
-            known,
+    pub fn offer(&mut self, known: Vec<bool>) -> AsyncTask<Background<()>> {
+        let (passes, traces) = (Arc::clone(&self.passes), std::mem::take(&mut self.read));
+        background::run(move || {
+            let offered = traces.into_iter().zip(known).map(|(trace, known)| {
+                let outcome = Outcome::of(&trace, known);
+                move || Offered {
+                    words: Words::of(&trace),
+                    outcome,
+                    label: trace.label,
+                }
+            });
+            match &mut *lock_as_is(&passes) {
+                Passes::First(sample) => offered.for_each(|read| sample.offer(read)),
+                Passes::Second(sieve) => sieve.offer(&offered.map(|read| read()).collect::<Vec<_>>())?,
+                Passes::Done => {}
+            }
+            Ok(())
         })
     }
 
     /// Ends the first pass. The traces are to be offered again, in the same order. Rejects with `ERR_ABORTED` if the call was
     /// cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<number>")]
-    pub fn begin_again(&self, count: NativeCount, call: &NativeCall) -> AsyncTask<BeginAgain> {
-        AsyncTask::new(BeginAgain {
-            passes: Arc::clone(&self.passes),
-            count: count.into(),
-            call: call.share(),
+    pub fn begin_again(&self, count: NativeCount, call: &NativeCall) -> AsyncTask<Background<u32>> {
+        let (passes, call) = (Arc::clone(&self.passes), call.share());
+        background::run(move || {
+            let mut passes = lock_as_is(&passes);
+            let Passes::First(sample) = std::mem::replace(&mut *passes, Passes::Done) else {
+                return Err(Error::Internal("there is no first pass".into()));
+            };
+            #[allow(clippy::cast_possible_truncation)] // For progress alone.
+            let seen = sample.seen() as u32;
+            let sieve = sample.into_sieve(count.into(), 0, &|_| !call.is_cancelled())?;
+            *passes = Passes::Second(Box::new(sieve));
+            Ok(seen)
         })
     }
 
     /// Ends the second pass.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeSieved>")]
-    pub fn finish(&self, most_listed: u32) -> AsyncTask<Finish> {
-        AsyncTask::new(Finish {
-            passes: Arc::clone(&self.passes),
-            most_listed: most_listed as usize,
+    pub fn finish(&self, most_listed: u32) -> AsyncTask<Background<NativeSieved>> {
+        let passes = Arc::clone(&self.passes);
+        background::run(move || {
+            let Passes::Second(mut sieve) = std::mem::replace(&mut *lock_as_is(&passes), Passes::Done) else {
+                return Err(Error::Internal("there is no second pass".into()));
+            };
+            let labels = sieve.labels().into_iter();
+            let ids = labels.map(|(index, label)| (index.to_string(), label.to_string()));
+            Ok(NativeSieved {
+                ids: ids.collect(),
+                selection: NativeSelection::of(sieve.finish(false), most_listed),
+            })
         })
     }
 }
@@ -432,102 +387,4 @@ pub struct NativeSieved {
     pub selection: NativeSelection,
     /// The `id`s of the traces in it, by their indices.
     pub ids: HashMap<String, String>,
-}
-
-/// Offering traces, away from the event loop.
-pub struct Offer {
-    passes: Arc<Mutex<Passes>>,
-    traces: Vec<Trace>,
-    known: Vec<bool>,
-}
-
-impl Task for Offer {
-    type Output = error::Result<()>;
-    type JsValue = ();
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            let pairs = std::mem::take(&mut self.traces).into_iter().zip(&self.known);
-            let offered = pairs.map(|(trace, known)| {
-                let outcome = Outcome::of(&trace, *known);
-                move || Offered {
-                    words: Words::of(&trace),
-                    outcome,
-                    label: trace.label,
-                }
-            });
-            match &mut *lock_as_is(&self.passes) {
-                Passes::First(sample) => offered.for_each(|read| sample.offer(read)),
-                Passes::Second(sieve) => sieve.offer(&offered.map(|read| read()).collect::<Vec<_>>())?,
-                Passes::Done => {}
-            }
-            Ok(())
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, done: Self::Output) -> Result<()> {
-        done.map_err(|error| rejection(env, &error))
-    }
-}
-
-/// Beginning the second pass, away from the event loop.
-pub struct BeginAgain {
-    passes: Arc<Mutex<Passes>>,
-    count: Count,
-    call: Arc<Call>,
-}
-
-impl Task for BeginAgain {
-    type Output = error::Result<u32>;
-    type JsValue = u32;
-
-    #[allow(clippy::cast_possible_truncation)] // For progress alone.
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            let mut passes = lock_as_is(&self.passes);
-            let Passes::First(sample) = std::mem::replace(&mut *passes, Passes::Done) else {
-                return Err(Error::Internal("there is no first pass".into()));
-            };
-            let seen = sample.seen();
-            let sieve = sample.into_sieve(self.count, 0, &|_| !self.call.is_cancelled())?;
-            *passes = Passes::Second(Box::new(sieve));
-            Ok(seen as u32)
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, seen: Self::Output) -> Result<u32> {
-        seen.map_err(|error| rejection(env, &error))
-    }
-}
-
-/// Ending the second pass, away from the event loop.
-pub struct Finish {
-    passes: Arc<Mutex<Passes>>,
-    most_listed: usize,
-}
-
-impl Task for Finish {
-    type Output = error::Result<(select::Selection, HashMap<String, String>)>;
-    type JsValue = NativeSieved;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(guarded(|| {
-            let Passes::Second(mut sieve) = std::mem::replace(&mut *lock_as_is(&self.passes), Passes::Done)
-            else {
-                return Err(Error::Internal("there is no second pass".into()));
-            };
-            let labels = sieve.labels().into_iter();
-            let ids = labels.map(|(index, label)| (index.to_string(), label.to_string()));
-            let ids = ids.collect();
-            Ok((sieve.finish(false), ids))
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, found: Self::Output) -> Result<NativeSieved> {
-        let (selection, ids) = found.map_err(|error| rejection(env, &error))?;
-        Ok(NativeSieved {
-            selection: NativeSelection::of(selection, self.most_listed),
-            ids,
-        })
-    }
 }

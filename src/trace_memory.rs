@@ -26,11 +26,12 @@ use knowledgepulse_index::{
 use knowledgepulse_trace::{digest, label::Label, words::Words};
 
 use crate::{
+    background::Background,
     call::NativeCall,
     error::{Result, throw},
     trace,
     vector_cache::{
-        CallQueue, ExternalMemory, Load, Loadable, NativeBounds, NativeModelIdentity, NativeSnapshot,
+        CallQueue, ExternalMemory, Loadable, NativeBounds, NativeModelIdentity, NativeSnapshot, load,
     },
 };
 
@@ -540,8 +541,8 @@ impl NativeTraceMemory {
         max_elements: Option<f64>,
         ttl_ms: Option<f64>,
         call: Option<&NativeCall>,
-    ) -> AsyncTask<Load<TraceMemory>> {
-        Load::of(path, max_elements, ttl_ms, call)
+    ) -> AsyncTask<Background<TraceMemory, NativeTraceMemory>> {
+        load(path, max_elements, ttl_ms, call)
     }
 }
 

@@ -26,6 +26,7 @@ use knowledgepulse_index::{
 use knowledgepulse_trace::label::Label;
 
 use crate::{
+    background::Background,
     call::NativeCall,
     error::{Result, throw},
 };
@@ -34,7 +35,7 @@ use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
 pub use values::{NativeBounds, NativeModelIdentity, NativeStoredNeighbour};
 
 pub(super) use external_memory::ExternalMemory;
-pub(super) use files::{Load, Loadable, NativeSnapshot};
+pub(super) use files::{Loadable, NativeSnapshot, load};
 pub(super) use queue::CallQueue;
 
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
@@ -363,7 +364,7 @@ impl NativeVectorCache {
         max_elements: Option<f64>,
         ttl_ms: Option<f64>,
         call: Option<&NativeCall>,
-    ) -> AsyncTask<Load<VectorCache>> {
-        Load::of(path, max_elements, ttl_ms, call)
+    ) -> AsyncTask<Background<VectorCache, NativeVectorCache>> {
+        load(path, max_elements, ttl_ms, call)
     }
 }
