@@ -178,11 +178,7 @@ export function digits(value) {
   return value.toFixed(Math.min(4, Math.max(0, decimals)));
 }
 
-/**
- * Returns the rows as an aligned table.
- *
- * @param {Row[]} rows
- */
+/** @param {Row[]} rows */
 export function plainTable(rows) {
   const lines = [HEADINGS, ...rows.map(cellsOf)];
   // An unavailable row is one long cell that runs over the columns.
@@ -200,11 +196,7 @@ export function plainTable(rows) {
   return text.join('\n');
 }
 
-/**
- * Returns the rows as a table in Markdown.
- *
- * @param {Row[]} rows
- */
+/** @param {Row[]} rows */
 export function markdownTable(rows) {
   const lines = [HEADINGS, IS_NUMBER.map((isNumber) => (isNumber ? '--:' : '---')), ...rows.map(cellsOf)];
   return lines

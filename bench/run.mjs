@@ -101,11 +101,7 @@ async function loadSections() {
   ];
 }
 
-/**
- * Returns the settings of the sections.
- *
- * @param {{ only: string, quick: boolean }} options
- */
+/** @param {{ only: string, quick: boolean }} options */
 function makeBench({ only, quick }) {
   const kernel = findKernel();
   return {

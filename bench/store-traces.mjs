@@ -149,8 +149,6 @@ async function withNearest(memory, queries) {
 }
 
 /**
- * Returns the entries of a store for traces.
- *
  * @param {number} size
  * @param {'lexical' | 'full'} novelty
  * @param {ReasoningTrace[][]} sources

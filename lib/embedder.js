@@ -99,8 +99,6 @@ class Embedder {
 }
 
 /**
- * Embeds texts, several at a time.
- *
  * @param {string[]} texts
  * @param {AbortSignal | undefined} signal
  * @param {((progress: import('../index.js').BatchProgress) => void) | undefined} onProgress

@@ -24,8 +24,6 @@ const OPTIONS = {
 };
 
 /**
- * Returns the map of another format, as JSON.
- *
  * @param {unknown} value
  * @param {string} path
  */
@@ -63,8 +61,6 @@ async function* generate(input, options) {
 }
 
 /**
- * Yields the results of the records of a text, in batches.
- *
  * @param {AsyncIterable<Uint8Array>} chunks
  * @param {NativeTraceReader} reader
  * @param {(foreign: NativeForeign) => Error} refused makes the error for an unreadable input
@@ -89,8 +85,6 @@ function* batches(reader) {
 }
 
 /**
- * Reads a value, or each element of an array.
- *
  * @param {unknown} input
  * @param {NativeReadSettings} options
  * @returns {Generator<ReadResult, void>}

@@ -33,8 +33,6 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
  */
 
 /**
- * A call of many traces.
- *
  * @typedef {object} Batch
  * @property {readonly unknown[]} traces
  * @property {number} length
@@ -180,11 +178,7 @@ class Scorer {
     const scores = [];
     /** @type {Array<number | Promise<number>>} */
     const inFlight = [];
-    /**
-     * The calls in flight, for a store.
-     *
-     * @type {NativeCall[]}
-     */
+    /** @type {NativeCall[]} the calls in flight, for a store */
     const calls = [];
     let failure;
     const takeFirst = async () => {
@@ -238,8 +232,6 @@ class Scorer {
   }
 
   /**
-   * Makes a call with `ask` and returns its reply.
-   *
    * @template T
    * @param {AbortSignal | undefined} signal
    * @param {(call: NativeCall | undefined) => T | Promise<T>} ask
@@ -315,8 +307,6 @@ function handled(reply) {
 }
 
 /**
- * Adds the index to the error of a trace of a batch.
- *
  * @param {number} index
  * @param {unknown} thrown
  */
@@ -371,8 +361,6 @@ function readEmbedder(value, path) {
 }
 
 /**
- * A memory and its novelty method.
- *
  * @template {OwnMemory | NoveltyStore} Memory
  * @typedef {{ memory: Memory, novelty: NoveltyMethod }} Known
  */

@@ -180,8 +180,6 @@ async function offerAll(sieve, traces, signal, onRead) {
 }
 
 /**
- * Adds the traces from `first` to `end`.
- *
  * @param {NativeCandidates} candidates
  * @param {readonly unknown[]} traces
  * @param {number} first

@@ -27,11 +27,7 @@ const TRACE_OPTIONS = { vector: (/** @type {unknown} */ value) => value };
 /** The novelty of a trace to an empty memory. */
 const NEUTRAL = 0.5;
 
-/**
- * Wraps a native memory in a `TraceMemory`.
- *
- * @type {(handle: NativeTraceMemory) => TraceMemory}
- */
+/** @type {(handle: NativeTraceMemory) => TraceMemory} wraps a native memory in a `TraceMemory` */
 let adopt;
 /**
  * Returns the native memory of a `TraceMemory`; undefined for other values.
@@ -165,8 +161,6 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * Reads the options of a call with a trace, and calls `begin`.
-   *
    * @template T
    * @param {TraceOptions | undefined} options
    * @param {(vector: Float32Array | undefined, call: import('./binding.js').NativeCall | undefined) => Promise<T>} begin

@@ -19,11 +19,7 @@ const { requireReceiver } = require('./calls/receiver.js');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 
-/**
- * Wraps a native cache in a `VectorCache`.
- *
- * @type {(handle: NativeVectorCache) => VectorCache}
- */
+/** @type {(handle: NativeVectorCache) => VectorCache} wraps a native cache in a `VectorCache` */
 let adoptNative;
 /**
  * Returns the native cache of a `VectorCache`; undefined for other values.
@@ -209,8 +205,6 @@ function toFloatArray(value, name, dimensions) {
 }
 
 /**
- * Returns the number of elements of a list of vectors or labels.
- *
  * @param {unknown} list
  * @param {string} name
  * @param {import('./calls/errors.js').Code} code
@@ -233,26 +227,16 @@ function requireAsMany(labels, count) {
   throw codedError(RangeError, 'ERR_INVALID_LABEL', message);
 }
 
-/**
- * Checks a label, which must be a string or undefined.
- *
- * @param {unknown} label
- */
+/** @param {unknown} label */
 function requireLabel(label) {
   if (label === undefined || typeof label === 'string') return label;
   throw codedError(TypeError, 'ERR_INVALID_LABEL', `label must be a string, got ${describe(label)}`);
 }
 
-/**
- * The names of the lists with elements `vector`, `label` and `query`.
- *
- * @type {Record<string, string>}
- */
+/** @type {Record<string, string>} the names of the lists with elements `vector`, `label` and `query` */
 const LISTS = { vector: 'vectors', label: 'labels', query: 'queries' };
 
 /**
- * Adds the index to the error of an element of a list.
- *
  * @param {unknown} thrown
  * @param {number} index
  * @param {string} name

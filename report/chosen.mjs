@@ -46,8 +46,6 @@ const ANCHORS = ['start', 'middle', 'end'];
 const shareOf = (part) => percent(part, 1);
 
 /**
- * How much sets of each size cover.
- *
  * @param {ChosenSet} set
  * @param {number} size
  * @param {number} width
@@ -195,8 +193,6 @@ function namesOf(traces, toPixels, width) {
 }
 
 /**
- * For which traces a chosen one stands.
- *
  * @param {ChosenTrace} trace
  * @param {Report} report
  */
@@ -241,11 +237,7 @@ function standing(trace, { sourceCount }) {
   return opened;
 }
 
-/**
- * The chosen set: its coverage, and the traces that it stands for.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 export function chosenSection(report) {
   const set = report.selection;
   if (set === null || set.curve.length === 0) return null;

@@ -46,8 +46,6 @@ export function foreign(text, attributes = {}) {
  */
 
 /**
- * A table.
- *
  * @template Row
  * @param {string} caption
  * @param {Array<Column<Row>>} columns the first one names the row
@@ -82,8 +80,6 @@ export function table(caption, columns, rows) {
 }
 
 /**
- * A part that is there for who asks for it.
- *
  * @param {string} title
  * @param {Children[]} children
  */

@@ -114,8 +114,6 @@ function spreadInWords({ p10, p25, median, p75, p90 }) {
 }
 
 /**
- * How scores and dimensions differ between domains.
- *
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold
  */

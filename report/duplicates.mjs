@@ -108,11 +108,7 @@ function rangeOf({ minSimilarity, maxSimilarity }) {
   return low === high ? low : `${low}–${high}`;
 }
 
-/**
- * Groups of traces that say nearly the same.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 export function duplicatesSection(report) {
   const { bases, count: scored, duplicates } = report;
   const title = 'Near-duplicates';

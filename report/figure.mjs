@@ -52,8 +52,6 @@ export function chart(label, options) {
 }
 
 /**
- * Returns a figure with a slider below its chart.
- *
  * @param {HTMLElement} frame
  * @param {HTMLInputElement} input
  * @param {string} label

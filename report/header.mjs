@@ -35,8 +35,6 @@ function embedderOf({ dtype, bases, count: scored, noveltyMode }) {
 }
 
 /**
- * The header, with the essential figures.
- *
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold
  */
@@ -145,22 +143,14 @@ function duplicatesOf({ count: number, groupCount }) {
   return number === 0 ? 'none found' : `${count(number, 'trace')} in ${count(groupCount, 'group')}`;
 }
 
-/**
- * The replacements in the traces.
- *
- * @param {NonNullable<Report['cleaned']>} cleaned
- */
+/** @param {NonNullable<Report['cleaned']>} cleaned */
 function cleanedOf({ level, strict, redactions }) {
   const counts = Object.entries(redactions).map(([type, number]) => `${integer(number)} ${type}`);
   const how = `Cleaned at level ${level}${strict ? ', strictly' : ''}`;
   return counts.length === 0 ? `${how}: nothing was found.` : `${how}: replaced ${counts.join(', ')}.`;
 }
 
-/**
- * The inputs and the time of the run.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 function aboutOf({ sources, sourceCount, finishedAt }) {
   const shown = sources.slice(0, 3);
   const names = shown.flatMap((name, i) => [i > 0 ? ', ' : '', foreign(name)]);

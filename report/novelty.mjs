@@ -121,11 +121,7 @@ function curve(report, rows, width) {
   });
 }
 
-/**
- * How new each trace was to the memory, in the order of scoring.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 export function noveltySection(report) {
   const title = 'Novelty over the sequence';
   const { bases, count: scored } = report;

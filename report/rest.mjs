@@ -2,11 +2,7 @@ import { DIMENSIONS } from './dimensions.mjs';
 import { element, finding, foreign, more, section, table } from './dom.mjs';
 import { count, decimal, integer, place } from './format.mjs';
 
-/**
- * The lines that could not be scored.
- *
- * @param {import('./data.js').Report} report
- */
+/** @param {import('./data.js').Report} report */
 export function errorsSection({ errors, sourceCount }) {
   if (errors.count === 0) return null;
   const unlisted = errors.count - errors.first.length;
@@ -33,11 +29,7 @@ const RULES = {
   clamp: 'what left the range of 0 to 1 was brought back',
 };
 
-/**
- * How to read the figures.
- *
- * @param {import('./data.js').Report} report
- */
+/** @param {import('./data.js').Report} report */
 export function footer({ profiles, rules, version, dtype, noveltyMode }) {
   const used = Object.entries(rules);
   return element(

@@ -140,8 +140,6 @@ function wholeTicks(highest) {
 const rangeOf = ({ from, to }) => `${decimal(from)}–${decimal(to)}`;
 
 /**
- * The distribution of the scores, and the effect of a threshold.
- *
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold
  */

@@ -120,11 +120,7 @@ function contributionBar(breakdown, width) {
   });
 }
 
-/**
- * The basis of novelty, in words.
- *
- * @param {Breakdown} breakdown
- */
+/** @param {Breakdown} breakdown */
 function nearestInWords({ noveltyBasis, dimensions, nearest, truncated }) {
   const rest = truncated ? ' Only the beginning of its text was compared.' : '';
   if (noveltyBasis === 'no-embedder')
@@ -139,11 +135,7 @@ function nearestInWords({ noveltyBasis, dimensions, nearest, truncated }) {
   ];
 }
 
-/**
- * The parts of the similarity by words.
- *
- * @param {NonNullable<Breakdown['nearest']>} nearest
- */
+/** @param {NonNullable<Breakdown['nearest']>} nearest */
 function partsInWords({ lexical, contained, embedded }) {
   if (typeof lexical !== 'number' || typeof contained !== 'number') return '';
   const digest = typeof embedded !== 'number' ? '' : `, digest ${decimal(embedded)}`;
@@ -218,11 +210,7 @@ function traceItem(trace, report) {
   );
 }
 
-/**
- * The best and the worst traces, with the parts of their scores.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 export function tracesSection(report) {
   const { best, worst, count: scored } = report;
   if (scored === 0) return null;
@@ -263,8 +251,6 @@ export function tracesSection(report) {
 }
 
 /**
- * The titles of the section and of its first list.
- *
  * @param {number} scored
  * @param {Trace[]} best
  * @param {Trace[]} worst

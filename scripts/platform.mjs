@@ -53,11 +53,7 @@ export function addonName(platform = hostPlatform()) {
   return `knowledgepulse.${platform}.node`;
 }
 
-/**
- * Returns the manifest of the package in `directory`.
- *
- * @returns {Manifest}
- */
+/** @returns {Manifest} */
 export function readManifest(directory = root) {
   return JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8'));
 }

@@ -31,8 +31,6 @@ const grownBy = (/** @type {number} */ megabytes, /** @type {string} */ run) =>
   megabytes === 0 ? { kind: 'long', run } : { kind: 'grown', megabytes, run };
 
 /**
- * The rounds of the oracle.
- *
  * @param {Side[]} sides
  * @param {Map<Side, number[][]>} rounds
  */

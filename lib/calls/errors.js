@@ -14,8 +14,6 @@
 const classes = { Error, RangeError, TypeError };
 
 /**
- * Makes an error with a stable code.
- *
  * @param {ErrorClass} Class
  * @param {Code} code
  * @param {string} message

@@ -85,8 +85,6 @@ function readSignal(value, path) {
  */
 
 /**
- * Makes a reader for values of a type.
- *
  * @template {keyof OptionTypes} Type
  * @param {Type} type
  * @returns {OptionReader<OptionTypes[Type]>}
@@ -99,8 +97,6 @@ function ofType(type) {
 }
 
 /**
- * Makes a reader for numbers in a range.
- *
  * @param {Range} range
  * @returns {OptionReader<number>}
  */
@@ -109,8 +105,6 @@ function inRange(range) {
 }
 
 /**
- * Makes a reader for one of several strings.
- *
  * @template {string} T
  * @param {readonly T[]} choices
  * @returns {OptionReader<T>}
@@ -141,8 +135,6 @@ function isAbortSignal(value) {
 }
 
 /**
- * Requires an object that is no array, and returns it.
- *
  * @param {unknown} value
  * @param {string} path
  * @returns {object}

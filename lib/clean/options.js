@@ -47,8 +47,6 @@ function readSettings(given) {
 }
 
 /**
- * Reads the settings of an asynchronous call.
- *
  * @param {unknown} given
  * @returns {Settings}
  */

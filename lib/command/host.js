@@ -18,8 +18,6 @@ class Host {
   #store = null;
 
   /**
-   * Answers a question with a value of JSON.
-   *
    * @param {NativeQuestion['kind']} kind
    * @param {any} about
    * @returns {Promise<unknown>}

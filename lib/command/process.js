@@ -36,8 +36,6 @@ async function runProcess() {
 }
 
 /**
- * Answers the questions of a run and returns its exit code.
- *
  * @param {NativeCommand} command
  * @returns {Promise<number>}
  */
@@ -65,11 +63,7 @@ async function answer(command, host, { number, kind, about }) {
   }
 }
 
-/**
- * Prints warnings of the package on one line.
- *
- * @param {NativeCommand} command
- */
+/** @param {NativeCommand} command */
 function showWarnings(command) {
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {

@@ -52,8 +52,6 @@ function write(text) {
 }
 
 /**
- * Runs the command; settles with its exit code.
- *
  * @param {string[]} args
  * @returns {Promise<number>}
  */

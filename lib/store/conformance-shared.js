@@ -12,8 +12,6 @@ const { setTimeout: sleep } = require('node:timers/promises');
  */
 
 /**
- * Adds a test on a new store.
- *
  * @template {NoveltyStore} Store
  * @callback AddTest
  * @param {string} name

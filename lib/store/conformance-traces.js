@@ -24,8 +24,6 @@ const MANY = 192;
 const INEXACTNESS = 0.03;
 
 /**
- * Adds the tests of a store of traces.
- *
  * @template {NoveltyStore} Store
  * @param {AddTest<Store>} add
  * @param {ConformanceOptions<Store> & { novelty: 'lexical' | 'full' }} options
@@ -35,8 +33,6 @@ function addTraceTests(add, options, vectorOf) {
   const { novelty, limits = {}, isExact = true } = options;
 
   /**
-   * Returns an entry of its own, with some common words.
-   *
    * @param {string | null} id
    * @param {number} seed
    * @returns {NoveltyEntry}

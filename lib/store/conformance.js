@@ -37,8 +37,6 @@ function noveltyStoreConformance(options) {
   const tests = [];
 
   /**
-   * Adds a test on a new store, which the test may open again.
-   *
    * @param {string} name
    * @param {(store: Store, again: () => Promise<Store>) => Promise<void>} body
    * @param {ConformanceLimits} [limited]
@@ -290,8 +288,6 @@ function assertNeighbour(neighbour, label, similarity) {
 }
 
 /**
- * Returns an entry with a vector for each seed.
- *
  * @param {string | null} id
  * @param {number[]} seeds
  */

@@ -33,8 +33,6 @@ const MOST_WORDS = 480;
  */
 
 /**
- * Checks and copies an entry.
- *
  * @param {unknown} entry
  * @param {string} path
  * @param {Kind} kind
@@ -86,8 +84,6 @@ function readEntry(entry, path, { dimensions, isUnit = false, method: expected }
 }
 
 /**
- * Checks and copies the words of a trace.
- *
  * @param {unknown} value
  * @param {string} path
  */

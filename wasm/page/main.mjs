@@ -35,8 +35,6 @@ const started = new Promise((resolve, reject) => {
 started.catch((error) => say(`This page does not work here: ${error.message}. Load it again.`));
 
 /**
- * Asks the worker for something.
- *
  * @template {keyof Tasks} Name
  * @param {Name} name
  * @param {Parameters<Tasks[Name]>[0]} given
@@ -106,8 +104,6 @@ function action(label, click) {
 }
 
 /**
- * A field with its name before it.
- *
  * @param {string} name
  * @param {HTMLElement} field
  */
@@ -367,8 +363,6 @@ function save(which) {
 }
 
 /**
- * A list that grows by a button.
- *
  * @param {number} total
  * @param {(from: number) => Promise<HTMLElement[]>} itemsFrom
  */

@@ -41,8 +41,6 @@ const DEFAULT_LIMITS = { maxElements: 100_000, ttlMs: Number.POSITIVE_INFINITY }
 const MIGRATE_LOCK = '7741340157230116965';
 
 /**
- * Creates the missing objects of a store.
- *
  * @param {PgPool} pool
  * @param {Settings} settings
  */

@@ -77,11 +77,7 @@ CREATE TABLE ${meta} (
 ) WITH (fillfactor = 10);
 `;
 
-/**
- * Returns the SQL of the table of vectors.
- *
- * @param {Names} names
- */
+/** @param {Names} names */
 const tables = ({ table, type, indexes }) => `
 CREATE TABLE ${table} (
   position bigint PRIMARY KEY,
@@ -95,11 +91,7 @@ ALTER TABLE ${table} ALTER COLUMN embedding SET STORAGE PLAIN;
 CREATE INDEX ${indexes.call} ON ${table} (call);
 `;
 
-/**
- * Returns the SQL that inserts the row of the meta table.
- *
- * @param {Names} names
- */
+/** @param {Names} names */
 const metaRow = ({ meta }) =>
   `INSERT INTO ${meta} (id, version, next_position, max_elements, ttl_ms, method) VALUES (1, ${SCHEMA_VERSION}, 0, $1, $2, $3)`;
 
@@ -116,11 +108,7 @@ const setLimits = ({ meta }) =>
 const hnswIndex = ({ table, indexes, extension }) =>
   `CREATE INDEX ${indexes.hnsw} ON ${table} USING hnsw (embedding ${extension}.vector_ip_ops)`;
 
-/**
- * Quotes a name as SQL.
- *
- * @param {string[]} parts
- */
+/** @param {string[]} parts */
 function quoted(...parts) {
   return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
 }
@@ -132,11 +120,7 @@ function quoted(...parts) {
  * @typedef {Readonly<Record<string, string>>} Parameters
  */
 
-/**
- * Returns the parameters of a function as in its declaration.
- *
- * @param {Parameters} parameters
- */
+/** @param {Parameters} parameters */
 function declared(parameters) {
   return Object.entries(parameters)
     .map(([name, type]) => `${name} ${type}`)

@@ -22,11 +22,7 @@ const { readAddOptions } = require('./table.js');
  * @typedef {(entries: NoveltyEntry[], adding: Adding) => Promise<NoveltyComparison[]>} Add
  */
 
-/**
- * Returns whether a value is a store whose constructor has run.
- *
- * @type {(value: unknown) => boolean}
- */
+/** @type {(value: unknown) => boolean} returns whether a value is a store whose constructor has run */
 let isStore;
 
 /** A novelty store in a PostgreSQL table that any number of processes share. */

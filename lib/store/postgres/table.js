@@ -256,11 +256,7 @@ const newTag = () => `knowledgepulse ${randomUUID()}`;
 
 const ignore = () => {};
 
-/**
- * The pools with our listener.
- *
- * @type {WeakSet<object>}
- */
+/** @type {WeakSet<object>} the pools with our listener */
 const listening = new WeakSet();
 
 /**
@@ -372,8 +368,6 @@ function readUuid(value, path) {
 }
 
 /**
- * Makes a reader for names of PostgreSQL.
- *
  * @param {number} maxBytes
  * @returns {import('../../calls/options.js').OptionReader<string>}
  */

@@ -72,11 +72,7 @@ const PARAMETERS = {
   },
 };
 
-/**
- * Returns the SQL of the tables without the meta table.
- *
- * @param {Names} names
- */
+/** @param {Names} names */
 const tables = ({ table, words, summary, indexes }) => `
 CREATE TABLE ${table} (
   position bigint PRIMARY KEY,

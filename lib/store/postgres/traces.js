@@ -46,11 +46,7 @@ const STALENESS = 1 / 32;
  * @returns {Promise<any[][]>} rows of texts and nulls
  */
 
-/**
- * A stored trace.
- *
- * @typedef {{ position: number, label: string | null, bytes: Buffer }} Stored `bytes`: the words and the embedding
- */
+/** @typedef {{ position: number, label: string | null, bytes: Buffer }} Stored `bytes`: the words and the embedding */
 
 /** @typedef {{ position: number, statistics: NativeTraceStatistics }} Known statistics, and the next position at their making */
 
@@ -77,11 +73,7 @@ class TraceTable {
   #ask;
   /** @type {() => unknown[]} */
   #expected;
-  /**
-   * The latest statistics.
-   *
-   * @type {Known | undefined}
-   */
+  /** @type {Known | undefined} the latest statistics */
   #known;
   /** The number of traces at the last lookup. */
   #size = 0;
@@ -103,8 +95,6 @@ class TraceTable {
   }
 
   /**
-   * Compares entries with every entry before them, and adds them.
-   *
    * @param {readonly NoveltyEntry[]} entries whose ids can be stored
    * @param {{ call: string, signal: AbortSignal | undefined, deadline: number, patienceFor: (remaining: number) => number }} options
    * @returns {Promise<Array<StoredNeighbour | null>>}
@@ -144,8 +134,6 @@ class TraceTable {
   }
 
   /**
-   * Returns the stored traces that are most similar to an entry.
-   *
    * @param {NoveltyEntry} entry
    * @param {number} count
    * @param {{ signal: AbortSignal | undefined, deadline: number }} options
@@ -160,8 +148,6 @@ class TraceTable {
   }
 
   /**
-   * Returns the nearest trace of each entry.
-   *
    * @param {View} view
    * @param {readonly Uint8Array[]} traces
    * @param {readonly NoveltyEntry[]} entries
@@ -306,8 +292,6 @@ class TraceTable {
   }
 
   /**
-   * Returns the indexed words of entries.
-   *
    * @param {View} view
    * @param {readonly NoveltyEntry[]} entries
    * @param {readonly Uint8Array[]} traces
@@ -322,8 +306,6 @@ class TraceTable {
   }
 
   /**
-   * Returns the most similar candidates of each entry.
-   *
    * @param {View} view
    * @param {readonly Uint8Array[]} traces
    * @param {number} count
@@ -355,8 +337,6 @@ class TraceTable {
 }
 
 /**
- * Reads the rows of an answer.
- *
  * @param {any[][]} rows
  * @param {number} entries the number of entries
  * @returns {View}
@@ -398,20 +378,12 @@ function deleted() {
   );
 }
 
-/**
- * Decodes bytes in base 64.
- *
- * @param {string} text
- */
+/** @param {string} text */
 function bytesOf(text) {
   return Buffer.from(text, 'base64');
 }
 
-/**
- * Writes an array of `bytea` for PostgreSQL.
- *
- * @param {Array<Uint8Array | undefined>} all
- */
+/** @param {Array<Uint8Array | undefined>} all */
 function byteas(all) {
   const texts = all.map((bytes) =>
     bytes === undefined
