@@ -481,12 +481,7 @@ export class LocalStore<Memory extends VectorCache | TraceMemory = VectorCache> 
 }
 
 /** A number for each dimension of a score. */
-export interface ScoreDimensions {
-  complexity: number;
-  novelty: number;
-  toolDiversity: number;
-  outcome: number;
-}
+export type ScoreDimensions = Record<keyof ScoringWeights, number>;
 
 /**
  * A score and its parts. `contributions` are `dimensions` times `weights`; `composite` is their sum in the order of the fields;
@@ -609,19 +604,19 @@ export class Embedder {
 /** Options of {@link VectorCache}. */
 export interface VectorCacheOptions {
   /**
-   * The maximum number of vectors: a safe integer; 0 keeps none.
+   * The maximum number of vectors or traces: a safe integer; 0 keeps none.
    *
    * @defaultValue 1000
    */
   maxElements?: number;
   /**
-   * The length of every vector: a safe integer of at least 1.
+   * The length of every vector: a safe integer of at least 1. Ignored by a {@link TraceMemory} with `lexical`.
    *
    * @defaultValue 384
    */
   dimensions?: number;
   /**
-   * The time to live of a vector in milliseconds, by a monotonic clock: 0 or more.
+   * The time to live of a vector or trace in milliseconds, by a monotonic clock: 0 or more.
    *
    * @defaultValue `Infinity`: never
    */
@@ -671,6 +666,45 @@ export interface VectorCacheLoadOptions extends CallOptions {
   model?: 'check' | 'any';
 }
 
+/** The members that {@link VectorCache} and {@link TraceMemory} share. */
+declare abstract class BoundedMemory {
+  /** The number of vectors or traces that have not expired. */
+  get size(): number;
+
+  /** The maximum number of vectors or traces. */
+  get maxElements(): number;
+
+  /** The time to live of a vector or trace in milliseconds, to a nanosecond; `Infinity` means for ever. */
+  get ttlMs(): number;
+
+  /**
+   * The model of the vectors, if a scorer or a {@link LocalStore} added any. A scorer refuses a memory with vectors of another model,
+   * because they cannot be compared.
+   */
+  get model(): VectorModel | null;
+
+  /** Frees the memory of expired vectors or traces, which are ignored in any case. Does nothing without `ttlMs`. */
+  evictExpired(): void;
+
+  /** Removes every vector or trace, and forgets the model and the method of vectors. */
+  clear(): void;
+
+  /**
+   * Writes the memory to a file in the safetensors format: vectors or traces, labels, model, method and bounds as they are at the call. Writing
+   * happens away from the event loop. Calls for one file run in their order.
+   *
+   * The file is replaced in one step after the new one is on the disk, so there is always a complete one. Symbolic links are
+   * followed. A replaced file keeps its permissions; a new one follows the `umask`. A process that is killed can leave a file
+   * `.knowledgepulse-….tmp`, which a later call removes.
+   *
+   * @param path - the file; relative to the working directory at the call
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path.
+   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system refuses to write it: the disk is full, the
+   * directory is missing or read-only. The old file is unchanged.
+   */
+  save(path: string, options?: CallOptions): Promise<void>;
+}
+
 /**
  * A bounded first-in-first-out memory of vectors. Queries compare with every vector, so their results are exact. It can be saved to a
  * file and loaded again.
@@ -687,7 +721,7 @@ export interface VectorCacheLoadOptions extends CallOptions {
  * await cache.save('memory.safetensors');
  * ```
  */
-export class VectorCache implements Iterable<VectorCacheEntry> {
+export class VectorCache extends BoundedMemory implements Iterable<VectorCacheEntry> {
   /**
    * Makes an empty cache.
    *
@@ -773,23 +807,8 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    */
   [Symbol.iterator](): IterableIterator<VectorCacheEntry>;
 
-  /** The number of vectors that have not expired. */
-  get size(): number;
-
-  /** The maximum number of vectors. */
-  get maxElements(): number;
-
   /** The length of every vector. */
   get dimensions(): number;
-
-  /** The time to live of a vector in milliseconds, to a nanosecond; `Infinity` means for ever. */
-  get ttlMs(): number;
-
-  /**
-   * The model of the vectors, if a scorer or a {@link LocalStore} added any. A scorer refuses a cache with vectors of another model,
-   * because they cannot be compared.
-   */
-  get model(): { model: string; dtype: string } | null;
 
   /**
    * The novelty method of the vectors: `prefix` if a scorer added them, or that of the entries of a {@link LocalStore}. A scorer refuses
@@ -797,55 +816,16 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    * compared.
    */
   get method(): string | undefined;
-
-  /** Frees the memory of expired vectors, which are ignored in any case. Does nothing without `ttlMs`. */
-  evictExpired(): void;
-
-  /** Removes every vector, and forgets the model and the method. */
-  clear(): void;
-
-  /**
-   * Writes the cache to a file in the safetensors format: vectors, labels, model, method and bounds as they are at the call. Writing
-   * happens away from the event loop. Calls for one file run in their order.
-   *
-   * The file is replaced in one step after the new one is on the disk, so there is always a complete one. Symbolic links are
-   * followed. A replaced file keeps its permissions; a new one follows the `umask`. A process that is killed can leave a file
-   * `.knowledgepulse-….tmp`, which a later call removes.
-   *
-   * @param path - the file; relative to the working directory at the call
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path.
-   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system refuses to write it: the disk is full, the
-   * directory is missing or read-only. The old file is unchanged.
-   */
-  save(path: string, options?: CallOptions): Promise<void>;
 }
 
 /** Options of {@link TraceMemory}. */
-export interface TraceMemoryOptions {
+export interface TraceMemoryOptions extends VectorCacheOptions {
   /**
    * The novelty method: `lexical` compares words and needs no model, `full` also compares embeddings of {@link TraceMemory.digest}.
    *
    * @defaultValue `lexical`
    */
   novelty?: 'lexical' | 'full';
-  /**
-   * The maximum number of traces: a safe integer; 0 keeps none.
-   *
-   * @defaultValue 1,000
-   */
-  maxElements?: number;
-  /**
-   * The length of every embedding: a safe integer of at least 1. Ignored with `lexical`.
-   *
-   * @defaultValue 384
-   */
-  dimensions?: number;
-  /**
-   * The time to live of a trace in milliseconds, by a monotonic clock: 0 or more.
-   *
-   * @defaultValue `Infinity`: never
-   */
-  ttlMs?: number;
 }
 
 /** Options of a call on a {@link TraceMemory}. */
@@ -908,7 +888,7 @@ export interface TraceMemoryEntry {
  * await memory.save('traces.safetensors');
  * ```
  */
-export class TraceMemory implements Iterable<TraceMemoryEntry> {
+export class TraceMemory extends BoundedMemory implements Iterable<TraceMemoryEntry> {
   /**
    * Makes an empty memory.
    *
@@ -975,20 +955,8 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
    */
   [Symbol.iterator](): IterableIterator<TraceMemoryEntry>;
 
-  /** The number of traces that have not expired. */
-  get size(): number;
-
-  /** The maximum number of traces. */
-  get maxElements(): number;
-
-  /** The time to live of a trace in milliseconds; `Infinity` means for ever. */
-  get ttlMs(): number;
-
   /** The novelty method. */
   get novelty(): 'lexical' | 'full';
-
-  /** The model of the embeddings, if known. */
-  get model(): { model: string; dtype: string } | null;
 
   /**
    * A number by which {@link TraceMemory.fromHandle} finds the memory in another thread, such as a worker. The number alone does not keep
@@ -998,15 +966,6 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
 
   /** The memory that the traces take without their labels, in bytes. */
   get bytes(): number;
-
-  /** Frees the memory of expired traces, which are ignored in any case. */
-  evictExpired(): void;
-
-  /** Removes every trace, and forgets the model. */
-  clear(): void;
-
-  /** Writes the memory to a file, as {@link VectorCache.save} does, with the same errors. */
-  save(path: string, options?: CallOptions): Promise<void>;
 }
 
 /**
@@ -1159,22 +1118,22 @@ export interface SelectOptions extends CallOptions {
 /** Traces that can be read more than once: each call begins anew. */
 export type TraceSource = () => Iterable<ReadonlyReasoningTrace> | AsyncIterable<ReadonlyReasoningTrace>;
 
-/** A trace of {@link select} that is similar to another one. */
-export interface SimilarCandidate {
+/** A trace of {@link select}. */
+export interface Candidate {
   /** Its index among the traces. */
   index: number;
   /** Its `id`, if it has one. */
   id: string | undefined;
+}
+
+/** A trace of {@link select} that is similar to another one. */
+export interface SimilarCandidate extends Candidate {
   /** How similar it is, 0 to 1. */
   similarity: number;
 }
 
 /** A trace that {@link select} has chosen. */
-export interface ChosenTrace {
-  /** Its index among the traces. */
-  index: number;
-  /** Its `id`, if it has one. */
-  id: string | undefined;
+export interface ChosenTrace extends Candidate {
   /** 1 for the most valuable trace. */
   rank: number;
   /** Why it was chosen: it covers others, or it is a failure for which a quota was kept. */
@@ -1192,11 +1151,7 @@ export interface ChosenTrace {
 }
 
 /** A trace that {@link select} has not chosen. */
-export interface LeftTrace {
-  /** Its index among the traces. */
-  index: number;
-  /** Its `id`, if it has one. */
-  id: string | undefined;
+export interface LeftTrace extends Candidate {
   /**
    * The chosen trace that stands for it; null if no chosen trace is among its 32 nearest, or if a known trace stands for it.
    */
@@ -1429,3 +1384,6 @@ export type ErrorCode =
  * ```
  */
 export function embedderStatus(): Promise<EmbedderStatus>;
+
+// biome-ignore lint/complexity/noUselessEmptyExport: without it, a file of declarations exports BoundedMemory too.
+export {};
