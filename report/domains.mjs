@@ -127,8 +127,7 @@ export function domainsSection(report, threshold) {
     return groups.map((measures) =>
       element(
         'div',
-        {},
-        measures.length === 1 && element('h3', {}, measures[0].title),
+        measures.length === 1 && element('h3', measures[0].title),
         spread(shown, measures, threshold, width),
       ),
     );
@@ -153,11 +152,9 @@ export function domainsSection(report, threshold) {
     finding(...findingOf(domains)),
     element(
       'figure',
-      {},
       frame,
       element(
         'figcaption',
-        {},
         'The dot is the median, the thick bar holds the middle half, and the thin line the middle 80%. ',
         'The dashed line is the threshold.',
         hidden > 0 && ` ${count(hidden, 'smaller domain')} only in the table.`,

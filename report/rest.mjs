@@ -34,11 +34,9 @@ export function footer({ profiles, rules, version, dtype, noveltyMode }) {
   const used = Object.entries(rules);
   return element(
     'footer',
-    {},
-    element('h2', {}, 'How a score is made'),
+    element('h2', 'How a score is made'),
     element(
       'p',
-      {},
       'A score is the weighted sum of four dimensions. Complexity grows with kinds of steps, recoveries and length; ',
       'novelty is the distance to the nearest remembered trace; tool diversity relates distinct tools to steps; ',
       'outcome is the confidence in the result, and less than a third of it where the task failed.',
@@ -60,14 +58,12 @@ export function footer({ profiles, rules, version, dtype, noveltyMode }) {
     used.length > 0 &&
       element(
         'p',
-        {},
         'Rules that applied: ',
         used.map(([rule, number]) => `${RULES[rule] ?? rule} (${count(number, 'trace')})`).join('; '),
         '.',
       ),
     element(
-      'p',
-      { class: 'soft' },
+      'p.soft',
       `@knowledgepulse/native ${version}; model weights: ${dtype ?? 'none'}; novelty: ${noveltyMode}. `,
       'Charts: Observable Plot. Licences are in the source of this page.',
     ),

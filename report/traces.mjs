@@ -157,8 +157,7 @@ function wordsOf(nearest) {
     !words?.length
       ? null
       : element(
-          'p',
-          { class: 'meta' },
+          'p.meta',
           title,
           ...words.flatMap(({ word }, index) => [index === 0 ? '' : ', ', foreign(word, { class: 'mono' })]),
         ),
@@ -186,25 +185,22 @@ function figuresTable({ dimensions, weights, contributions, profile }) {
 function traceItem(trace, report) {
   const { breakdown, domain, excerpt, id, success } = trace;
   return element(
-    'li',
-    { class: 'trace' },
+    'li.trace',
     element(
-      'div',
-      { class: 'head' },
-      element('span', { class: 'score' }, decimal(breakdown.score)),
+      'div.head',
+      element('span.score', decimal(breakdown.score)),
       foreign(excerpt || id || 'A trace without an objective', { class: 'excerpt' }),
     ),
     drawn({}, (width) => contributionBar(breakdown, width)).frame,
-    element('p', { class: 'sum' }, sumInWords(breakdown)),
+    element('p.sum', sumInWords(breakdown)),
     element(
-      'p',
-      { class: 'meta' },
+      'p.meta',
       ...(domain === null ? [] : [foreign(domain), ' · ']),
       success ? 'succeeded · ' : 'failed · ',
       foreign(place(trace, report.sourceCount)),
       ...(id === null ? [] : [' · ', foreign(id, { class: 'mono' })]),
     ),
-    element('p', { class: 'meta' }, ...nearestInWords(breakdown)),
+    element('p.meta', ...nearestInWords(breakdown)),
     ...wordsOf(breakdown.nearest),
     more('Values and weights', figuresTable(breakdown)),
   );
@@ -221,29 +217,25 @@ export function tracesSection(report) {
   const list = (title, traces) =>
     element(
       'div',
-      {},
-      element('h3', {}, title),
+      element('h3', title),
       element(
         'ol',
-        {},
         traces.map((trace) => traceItem(trace, report)),
       ),
     );
   const legend = element(
-    'p',
-    { class: 'legend' },
+    'p.legend',
     DIMENSIONS.map(({ title, colour }) =>
-      element('span', {}, element('span', { class: 'swatch', style: `--colour: ${colour}` }), title),
+      element('span', element('span.swatch', { style: `--colour: ${colour}` }), title),
     ),
-    element('span', { class: 'soft' }, 'Dashed: what a rule adds or takes. Upright line: the score.'),
+    element('span.soft', 'Dashed: what a rule adds or takes. Upright line: the score.'),
   );
   const [title, firstTitle] = titlesOf(scored, best, worst);
   return section(
     title,
     legend,
     element(
-      'div',
-      { class: 'columns' },
+      'div.columns',
       list(firstTitle, best),
       worst.length > 0 && list(`Worst ${worst.length}, lowest first`, worst),
     ),
