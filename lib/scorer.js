@@ -16,7 +16,7 @@ const {
 } = require('./calls/options.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, fromAddon } = require('./calls/errors.js');
+const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
@@ -102,7 +102,13 @@ class Scorer {
     const store = this.#store;
     return this.#settle(signal, (call) => {
       if (store === undefined) return this.#native.evaluate(trace, call);
-      return explainByStore(store, () => this.#native.embed(trace, call), true, call, signal).then(scoreOf);
+      return explainByStore(
+        store,
+        fromAddon(() => this.#native.embed(trace, call)),
+        true,
+        call,
+        signal,
+      ).then(scoreOf);
     });
   }
 
@@ -115,7 +121,13 @@ class Scorer {
       if (store === undefined || novelty !== undefined) {
         return this.#native.explain(trace, remember, call, novelty);
       }
-      return explainByStore(store, () => this.#native.embed(trace, call), remember, call, signal);
+      return explainByStore(
+        store,
+        fromAddon(() => this.#native.embed(trace, call)),
+        remember,
+        call,
+        signal,
+      );
     };
     return toBreakdown(await this.#settle(signal, ask));
   }
@@ -200,7 +212,7 @@ class Scorer {
           inFlight.push(handled(this.#evaluateOfBatch(batch, trace, call, signal)));
           if (call !== undefined) calls.push(call);
         } catch (error) {
-          failure = errorOfElement(index, error);
+          failure = errorOfElement(error, index, 'trace');
         }
       }
       // The reply to an empty batch also waits for earlier replies.
@@ -228,7 +240,13 @@ class Scorer {
    */
   #evaluateOfBatch(batch, trace, call, signal) {
     if (this.#store === undefined) return fromAddon(() => batch.evaluate(trace));
-    return explainByStore(this.#store, () => batch.embed(trace, call), true, call, signal).then(scoreOf);
+    return explainByStore(
+      this.#store,
+      fromAddon(() => batch.embed(trace, call)),
+      true,
+      call,
+      signal,
+    ).then(scoreOf);
   }
 
   /**
@@ -304,19 +322,6 @@ const BREATH = 256;
 function handled(reply) {
   if (typeof reply !== 'number') reply.catch(() => {});
   return reply;
-}
-
-/**
- * @param {number} index
- * @param {unknown} thrown
- */
-function errorOfElement(index, thrown) {
-  const error = /** @type {import('./calls/errors.js').CodedError} */ (thrown);
-  if (error.code !== 'ERR_INVALID_TRACE') return thrown;
-  // The message begins with `trace`.
-  const message = `traces[${index}]${error.message.slice('trace'.length)}`;
-  const Class = /** @type {import('./calls/errors.js').ErrorClass} */ (error.constructor);
-  return codedError(Class, error.code, message, error.cause);
 }
 
 /**
@@ -490,4 +495,4 @@ const OPTIONS = {
   weights: readProfiles,
 };
 
-module.exports = { Scorer, errorOfElement };
+module.exports = { Scorer };

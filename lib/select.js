@@ -5,7 +5,7 @@
 const { setTimeout } = require('node:timers/promises');
 
 const { cancellable } = require('./calls/cancel.js');
-const { codedError, fromAddon } = require('./calls/errors.js');
+const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
 const {
   invalidOption,
   ofType,
@@ -18,7 +18,6 @@ const { describe, isArray, readFrom, readLength } = require('./calls/reading.js'
 const { Embedder } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
-const { errorOfElement } = require('./scorer.js');
 const { nativeOfTraces } = require('./trace-memory.js');
 
 /**
@@ -170,7 +169,7 @@ async function offerAll(sieve, traces, signal, onRead) {
       fromAddon(() => sieve.read(trace));
       areKnown.push(isOutcomeKnown(trace));
     } catch (error) {
-      throw errorOfElement(read, error);
+      throw errorOfElement(error, read, 'trace');
     }
     read++;
     if (areKnown.length === BATCH) await flush();
@@ -199,7 +198,7 @@ async function add(candidates, traces, first, end, ids, embedder) {
       digests.push(digest ?? '');
       areKnown.push(isOutcomeKnown(/** @type {ReadonlyReasoningTrace} */ (trace)));
     } catch (error) {
-      throw errorOfElement(index, error);
+      throw errorOfElement(error, index, 'trace');
     }
   }
   const embeddings = await embedder?.embedBatch(digests);

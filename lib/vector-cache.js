@@ -5,7 +5,7 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 const { readOptions, requireNumber } = require('./calls/options.js');
 const { BoundedMemory, COUNT, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, fromAddon, localError } = require('./calls/errors.js');
+const { codedError, errorOfElement, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
@@ -94,7 +94,7 @@ class VectorCache extends BoundedMemory {
           const checked = requireLabel(label);
           batch.add(toFloatArray(vector, 'vector', dimensions), checked);
         } catch (error) {
-          throw errorOfElement(localError(error), index, 'vector');
+          throw errorOfElement(error, index, 'vector');
         }
       }
       this.#native.append(batch);
@@ -121,7 +121,7 @@ class VectorCache extends BoundedMemory {
       try {
         similarities.push(this.#native.maxCosineSimilarity(toFloatArray(query, 'query', dimensions)));
       } catch (error) {
-        throw errorOfElement(localError(error), index, 'query');
+        throw errorOfElement(error, index, 'query');
       }
     }
     return similarities;
@@ -231,26 +231,6 @@ function requireAsMany(labels, count) {
 function requireLabel(label) {
   if (label === undefined || typeof label === 'string') return label;
   throw codedError(TypeError, 'ERR_INVALID_LABEL', `label must be a string, got ${describe(label)}`);
-}
-
-/** @type {Record<string, string>} the names of the lists with elements `vector`, `label` and `query` */
-const LISTS = { vector: 'vectors', label: 'labels', query: 'queries' };
-
-/**
- * @param {unknown} thrown
- * @param {number} index
- * @param {string} name
- */
-function errorOfElement(thrown, index, name) {
-  const error = /** @type {import('./calls/errors.js').CodedError} */ (thrown);
-  if (!['ERR_INVALID_VECTOR', 'ERR_INVALID_LABEL'].includes(error?.code)) return thrown;
-  const [subject] = error.message.match(/^(vector|label|query)\b/) ?? [];
-  const message =
-    subject === undefined
-      ? `${LISTS[name]}[${index}]: ${error.message}`
-      : `${LISTS[subject]}[${index}]${error.message.slice(subject.length)}`;
-  const Class = /** @type {import('./calls/errors.js').ErrorClass} */ (error.constructor);
-  return codedError(Class, error.code, message, error.cause);
 }
 
 /** @param {number} length */

@@ -79,4 +79,23 @@ function codeOf(error) {
   }
 }
 
-module.exports = { codeOf, codedError, fromAddon, localError };
+/** @type {Record<string, string>} lists, by the names of their elements */
+const LISTS = { trace: 'traces', vector: 'vectors', label: 'labels', query: 'queries' };
+
+/**
+ * Adds the index of an element of a list to its error, whose message can begin with the name of an element.
+ *
+ * @param {unknown} thrown
+ * @param {number} index
+ * @param {keyof typeof LISTS} name of the element
+ */
+function errorOfElement(thrown, index, name) {
+  const error = /** @type {CodedError} */ (localError(thrown));
+  if (!['ERR_INVALID_TRACE', 'ERR_INVALID_VECTOR', 'ERR_INVALID_LABEL'].includes(error?.code)) return error;
+  const [subject] = error.message.match(/^(trace|vector|label|query)\b/) ?? [];
+  const rest = subject === undefined ? `: ${error.message}` : error.message.slice(subject.length);
+  const message = `${LISTS[subject ?? name]}[${index}]${rest}`;
+  return codedError(/** @type {ErrorClass} */ (error.constructor), error.code, message, error.cause);
+}
+
+module.exports = { codeOf, codedError, errorOfElement, fromAddon, localError };

@@ -15,7 +15,6 @@ const {
   requireNumber,
 } = require('../../calls/options.js');
 const { isArray } = require('../../calls/reading.js');
-const { PARAMETERS } = require('./functions.js');
 const { migrate } = require('./migration.js');
 const schema = require('./schema.js');
 const {
@@ -35,6 +34,8 @@ const {
  */
 
 /** @typedef {{ maxElements: number | null, ttlMs: number | null }} Limits null means any */
+
+/** @typedef {{ signal?: AbortSignal, deadline?: number }} CallTimes `deadline` by `performance.now()` */
 
 /** @typedef {ReturnType<typeof readShared>['settings'] & { novelty: NoveltyMethod, index: 'exact' | 'hnsw' }} Settings */
 
@@ -69,6 +70,7 @@ function patienceFor(remaining) {
 class Table {
   #pool;
   #settings;
+  #parameters;
   /** The expected limits of the table; null for any. */
   #limits;
   /** @type {NodeJS.Timeout | null} */
@@ -80,9 +82,11 @@ class Table {
    * Makes a table's interface without connecting.
    *
    * @param {Settings} settings
+   * @param {Record<string, import('./schema.js').Parameters>} parameters of the functions
    */
-  constructor(settings) {
+  constructor(settings, parameters) {
     this.#settings = settings;
+    this.#parameters = parameters;
     this.#pool = settings.pool;
     this.#limits = settings.limits;
     this.names = schema.namesOf(settings);
@@ -107,16 +111,15 @@ class Table {
   /** @type {Public['size']} */
   async size(options) {
     const { signal } = readCallOptions(options);
-    const [[size]] = await this.ask(schema.called(this.names.size, PARAMETERS.size), this.expected(), signal);
+    const [[size]] = await this.call('size', [], { signal });
     return Number(size);
   }
 
   /** @type {Public['sweep']} */
   async sweep(options) {
     const { signal } = readCallOptions(options);
-    const text = schema.called(this.names.sweep, PARAMETERS.sweep);
     for (let total = 0; ; ) {
-      const [[deleted]] = await this.ask(text, [...this.expected(), SWEEP_ROWS], signal);
+      const [[deleted]] = await this.call('sweep', [SWEEP_ROWS], { signal });
       // Null: another process is sweeping.
       total += Number(deleted);
       if (Number(deleted) < SWEEP_ROWS) return total;
@@ -127,7 +130,8 @@ class Table {
   async setLimits(limits, options) {
     const { signal } = readCallOptions(options);
     const { maxElements = null, ttlMs = null } = readOptions(limits, LIMITS, 'limits');
-    const rows = await this.ask(schema.setLimits(this.names), [SCHEMA_VERSION, maxElements, ttlMs], signal);
+    const values = [SCHEMA_VERSION, maxElements, ttlMs];
+    const rows = await this.run(schema.setLimits(this.names), values, { signal });
     if (rows.length === 0) throw schemaError('the table is of another version; call migrate()');
     const [[newElements, newTtl]] = rows;
     // A store with expected limits now expects these.
@@ -149,34 +153,39 @@ class Table {
     return performance.now() + this.#settings.timeoutMs;
   }
 
-  /** Returns the first parameters of every function: the expected version and limits. */
-  expected() {
-    const { maxElements, ttlMs } = this.#limits;
-    return [SCHEMA_VERSION, maxElements, ttlMs];
-  }
-
   #refuseClosed() {
     if (this.#closed) throw codedError(Error, 'ERR_STORE_UNAVAILABLE', 'the store is closed');
   }
 
   /**
-   * @param {string} text
-   * @param {unknown[]} values
-   * @param {AbortSignal | undefined} signal
+   * Calls a function of the table. Every function begins with the expected version and limits; one that adds ends with the milliseconds that
+   * the server has.
+   *
+   * @param {keyof import('./schema.js').StoreNames} name
+   * @param {unknown[]} values of the parameters between
+   * @param {CallTimes} [times]
    */
-  ask(text, values, signal) {
-    return this.run({ text, values, tag: newTag() }, signal);
+  call(name, values, times) {
+    const { maxElements, ttlMs } = this.#limits;
+    const parameters = this.#parameters[name];
+    const text = schema.called(this.names[name], parameters);
+    const adds = 'patience_ms' in parameters ? patienceFor : undefined;
+    return this.run(text, [SCHEMA_VERSION, maxElements, ttlMs, ...values], times, adds);
   }
 
   /**
    * Runs an idempotent statement. Repeats it after conflicts while time remains, and once after a lost connection, such as an idle one
    * after a restart of the server.
    *
-   * @param {import('./statement.js').Statement} statement
-   * @param {AbortSignal | undefined} signal
-   * @param {number} [deadline]
+   * @param {string} text
+   * @param {unknown[]} values
+   * @param {CallTimes} [times]
+   * @param {(remaining: number) => number} [patienceFor] makes the last value from the remaining milliseconds
+   * @returns {Promise<any[][]>} rows of texts and nulls
    */
-  async run(statement, signal, deadline = this.deadline) {
+  async run(text, values, { signal, deadline = this.deadline } = {}, patienceFor) {
+    // For a statement, not for a call: a late cancellation must not stop the next statement.
+    const statement = { text, values, patienceFor, tag: `knowledgepulse ${randomUUID()}` };
     // `runStatement` handles aborts; this only checks between attempts.
     return cancellable(
       () => this.#attempt(statement, signal, deadline),
@@ -250,9 +259,6 @@ class Table {
     });
   }
 }
-
-/** Returns a tag for a statement, not for a call: a late cancellation must not stop the next statement. */
-const newTag = () => `knowledgepulse ${randomUUID()}`;
 
 const ignore = () => {};
 
@@ -381,4 +387,4 @@ function nameOf(maxBytes) {
   };
 }
 
-module.exports = { MAX_SQL_INTEGER, Table, newTag, patienceFor, readAddOptions, readShared, storable };
+module.exports = { MAX_SQL_INTEGER, Table, readAddOptions, readShared, storable };

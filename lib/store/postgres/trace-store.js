@@ -8,7 +8,8 @@ const { DIMENSIONS } = require('../../embedding.js');
 const { readEntry } = require('../entry.js');
 const { detected } = require('./statement.js');
 const { PostgresStore, isStore } = require('./store.js');
-const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = require('./table.js');
+const { MAX_SQL_INTEGER, Table, readShared, storable } = require('./table.js');
+const { PARAMETERS } = require('./traces-sql.js');
 
 /**
  * @import { NoveltyComparison, NoveltyEntry, NoveltyStore } from '../../../index.js'
@@ -35,15 +36,12 @@ class PostgresTraceStore extends PostgresStore {
   constructor(options) {
     const { given, settings } = readShared(options, { novelty: oneOf(['lexical', 'full']) });
     const { novelty = 'lexical' } = given;
-    const table = new Table({ ...settings, novelty, index: 'exact' });
+    const table = new Table({ ...settings, novelty, index: 'exact' }, PARAMETERS);
     const kind = { dimensions: DIMENSIONS, isUnit: true, method: novelty };
     super(table, kind, (entries, adding) => this.#compareAndAdd(entries, adding));
     // Loads the addon only where it is needed.
     const { TraceTable } = require('./traces.js');
-    /** @type {import('./traces.js').Ask} */
-    const ask = (text, values, { signal, deadline, patienceFor }) =>
-      table.run({ text, values, patienceFor, tag: newTag() }, signal, deadline);
-    this.#traces = new TraceTable(table.names, novelty, () => table.expected(), ask);
+    this.#traces = new TraceTable(table, novelty);
     this.#table = table;
     this.#kind = kind;
   }
@@ -74,8 +72,10 @@ class PostgresTraceStore extends PostgresStore {
    */
   async #compareAndAdd(entries, { signal, call }) {
     const storing = entries.map((entry) => ({ ...entry, id: storable(entry.id) }));
-    const times = { deadline: this.#table.deadline, patienceFor };
-    const nearest = await this.#traces.compareAndAdd(storing, { call, signal, ...times });
+    const nearest = await this.#traces.compareAndAdd(storing, call, {
+      signal,
+      deadline: this.#table.deadline,
+    });
     this.#table.scheduleSweep();
     return nearest.map((neighbour) => [neighbour]);
   }
