@@ -38,6 +38,9 @@ export function quantile(samples, q) {
 /** @param {number[]} samples */
 export const median = (samples) => quantile(samples, 0.5);
 
+/** @param {number[]} values */
+export const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
 /** @param {number[][]} rounds */
 export function summarize(rounds) {
   const samples = rounds.flat();

@@ -73,33 +73,20 @@ function readOptions() {
   }).values;
 }
 
-async function loadSections() {
-  const [scoring, engines, cores, search, clean, files, formats, alone, startUp, footprint] =
-    await Promise.all([
-      import('./rows/scoring.mjs'),
-      import('./rows/engines.mjs'),
-      import('./rows/cores.mjs'),
-      import('./rows/search.mjs'),
-      import('./rows/clean.mjs'),
-      import('./rows/files.mjs'),
-      import('./rows/formats.mjs'),
-      import('./rows/no-embedder.mjs'),
-      import('./rows/start-up.mjs'),
-      import('./rows/footprint.mjs'),
-    ]);
-  return [
-    scoring.scoring,
-    engines.engines,
-    cores.cores,
-    search.search,
-    clean.clean,
-    files.files,
-    formats.formats,
-    alone.noEmbedder,
-    startUp.startUp,
-    footprint.footprint,
-  ];
-}
+/** The files in rows/ with the same names; each exports a function that measures its rows. */
+const SECTIONS = [
+  ...['scoring', 'engines', 'cores', 'search', 'clean', 'files', 'formats'],
+  ...['noEmbedder', 'startUp', 'footprint'],
+];
+
+/** @returns {Promise<Array<(bench: Bench) => Promise<import('./measure.mjs').Row[]>>>} */
+const loadSections = () =>
+  Promise.all(
+    SECTIONS.map(async (name) => {
+      const file = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      return (await import(`./rows/${file}.mjs`))[name];
+    }),
+  );
 
 /** @param {{ only: string, quick: boolean }} options */
 function makeBench({ only, quick }) {

@@ -7,9 +7,9 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 
-import { quantile } from './measure.mjs';
+import { mean, quantile } from './measure.mjs';
 import { traceMixer } from './mixed-traces.mjs';
-import { MODEL, mean, measureStore, printTimes, rounded, TABLE, withServer } from './stores.mjs';
+import { MODEL, measureStore, printTimes, rounded, TABLE, withServer } from './stores.mjs';
 
 const require = createRequire(import.meta.url);
 

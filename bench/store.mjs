@@ -20,9 +20,10 @@ import postgres from '../__test__/support/postgres.js';
 import { root } from '../scripts/platform.mjs';
 import { setupPostgres } from '../scripts/postgres.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
+import { mean } from './measure.mjs';
 import { generator } from './random.mjs';
 import { measureTraces, printTraces } from './store-traces.mjs';
-import { MODEL, mean, measureStore, printTimes, rounded, TABLE, timed, withServer } from './stores.mjs';
+import { MODEL, measureStore, printTimes, rounded, TABLE, timed, withServer } from './stores.mjs';
 
 /** @typedef {import('../postgres.js').PostgresVectorStore} PostgresVectorStore */
 

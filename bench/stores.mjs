@@ -1,7 +1,7 @@
 // What the benchmarks of both stores in PostgreSQL share: the server, the times, and the table of results.
 
 import postgres from '../__test__/support/postgres.js';
-import { quantile } from './measure.mjs';
+import { mean, quantile } from './measure.mjs';
 
 /** @import { NoveltyEntry } from '../index.js' */
 
@@ -110,9 +110,6 @@ export function printTimes(rows) {
  * @param {number} digits
  */
 export const rounded = (value, digits) => Number(value.toFixed(digits));
-
-/** @param {number[]} values */
-export const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
  * @param {() => Promise<unknown>} work
