@@ -43,10 +43,7 @@ const OPTIONS = {
   success: ofType('boolean'),
 };
 
-/**
- * @param {unknown} value
- * @param {string} path
- */
+/** @type {import('./calls/options.js').OptionReader<string>} */
 function readMap(value, path) {
   let json;
   try {

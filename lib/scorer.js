@@ -5,12 +5,12 @@ const { isMap } = require('node:util').types;
 
 const { cancellable } = require('./calls/cancel.js');
 const {
+  inRange,
   invalidOption,
   ofType,
   oneOf,
   readCallOptions,
   readOptions,
-  requireNumber,
   requireObject,
   requireOptions,
 } = require('./calls/options.js');
@@ -19,7 +19,7 @@ const { DIMENSIONS } = require('./embedding.js');
 const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom, readLength } = require('./calls/reading.js');
+const { isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { requireReceiver } = require('./calls/receiver.js');
 const { StoreWithFallback } = require('./store/fallback.js');
 const { explainByStore } = require('./store/scoring.js');
@@ -29,6 +29,7 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 /**
  * @import { BatchProgress, NoveltyMethod, NoveltyStore, ScoreBreakdown, ScorerOptions } from '../index.js'
  * @import { Scorer as PublicScorer, TraceMemory as PublicMemory, VectorCache as PublicCache } from '../index.js'
+ * @import { OptionReader } from './calls/options.js'
  * @import { NativeBatch, NativeCall, NativeProfile, NativeScorer } from './binding.js'
  */
 
@@ -356,10 +357,7 @@ function byDimension([complexity, novelty, toolDiversity, outcome]) {
   return { complexity, novelty, toolDiversity, outcome };
 }
 
-/**
- * @param {unknown} value
- * @param {string} path
- */
+/** @type {OptionReader<'default' | null>} */
 function readEmbedder(value, path) {
   if (value === null || value === 'default') return value;
   throw invalidOption(RangeError, `${path} must be 'default' or null`);
@@ -373,9 +371,7 @@ function readEmbedder(value, path) {
 /**
  * Reads a memory of any kind. A store is recognised by its methods, because it may be an object of any class.
  *
- * @param {unknown} memory
- * @param {string} path
- * @returns {Known<OwnMemory | NoveltyStore>}
+ * @type {OptionReader<Known<OwnMemory | NoveltyStore>>}
  */
 function readMemory(memory, path) {
   if (isVectorCache(memory) || isTraceMemory(memory)) return readOwnMemory(memory, path);
@@ -400,9 +396,7 @@ const readMethod = oneOf(['prefix', 'lexical', 'full']);
 /**
  * Reads a memory of this process, which must have the dimensions of an embedding if it keeps embeddings.
  *
- * @param {unknown} memory
- * @param {string} path
- * @returns {Known<OwnMemory>}
+ * @type {OptionReader<Known<OwnMemory>>}
  */
 function readOwnMemory(memory, path) {
   const held = nativeOf(memory) ?? nativeOfTraces(memory);
@@ -446,19 +440,12 @@ const WEIGHT_NAMES = /** @type {const} */ (['complexity', 'novelty', 'toolDivers
 /**
  * Reads profiles of weights for the addon, which checks their sums.
  *
- * @param {unknown} weights
- * @param {string} path
- * @returns {NativeProfile[]}
+ * @type {OptionReader<NativeProfile[]>}
  */
 function readProfiles(weights, path) {
   const named = requireObject(weights, path);
   if (isMap(named)) throw invalidOption(TypeError, `${path} must be an object, not a Map`);
-  let names;
-  try {
-    names = Object.keys(named);
-  } catch (cause) {
-    throw codedError(TypeError, 'ERR_INVALID_OPTION', `${path} could not be read: it threw`, cause);
-  }
+  const names = namesOf(named, path, 'ERR_INVALID_OPTION');
   return names.map((name) => {
     const place = `${path}[${JSON.stringify(name)}]`;
     const given = requireOptions(
@@ -478,13 +465,8 @@ function readProfiles(weights, path) {
   });
 }
 
-/**
- * Reads the option `novelty` of `explain`. Similarities are exact to 1e-6, so it may be slightly below 0 or above 2.
- *
- * @param {unknown} value
- * @param {string} path
- */
-const readNovelty = (value, path) => requireNumber(value, path, { from: -0.001, to: 2.001 });
+/** Similarities are exact to 1e-6, so a novelty may be slightly below 0 or above 2. */
+const readNovelty = inRange({ from: -0.001, to: 2.001 });
 
 const EXPLAIN_OPTIONS = { remember: ofType('boolean'), novelty: readNovelty };
 

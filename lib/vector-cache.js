@@ -5,7 +5,7 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 const { readOptions, requireNumber } = require('./calls/options.js');
 const { BoundedMemory, COUNT, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, errorOfElement, fromAddon, localError } = require('./calls/errors.js');
+const { codedError, errorOfElement, errorsOf, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
@@ -16,6 +16,8 @@ const { requireReceiver } = require('./calls/receiver.js');
  * @import { VectorCache as Public } from '../index.js'
  * @import { NativeVectorCache } from './binding.js'
  */
+
+const invalidVector = errorsOf('ERR_INVALID_VECTOR');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 
@@ -240,14 +242,6 @@ function allocate(length) {
   } catch (cause) {
     throw codedError(RangeError, 'ERR_OUT_OF_MEMORY', `no room for a vector of ${length} dimensions`, cause);
   }
-}
-
-/**
- * @param {import('./calls/errors.js').ErrorClass} Class
- * @param {string} message
- */
-function invalidVector(Class, message) {
-  return codedError(Class, 'ERR_INVALID_VECTOR', message);
 }
 
 /**

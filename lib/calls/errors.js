@@ -26,6 +26,14 @@ function codedError(Class, code, message, cause) {
 }
 
 /**
+ * Makes a function that makes errors with one code.
+ *
+ * @param {Code} code
+ */
+const errorsOf = (code) => (/** @type {ErrorClass} */ Class, /** @type {string} */ message) =>
+  codedError(Class, code, message);
+
+/**
  * Converts an error of the addon to one of this realm. Jest and `vm` run modules in other realms, where `instanceof TypeError` is
  * false for the addon's errors.
  *
@@ -98,4 +106,4 @@ function errorOfElement(thrown, index, name) {
   return codedError(/** @type {ErrorClass} */ (error.constructor), error.code, message, error.cause);
 }
 
-module.exports = { codeOf, codedError, errorOfElement, fromAddon, localError };
+module.exports = { codeOf, codedError, errorOfElement, errorsOf, fromAddon, localError };

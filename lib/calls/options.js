@@ -3,8 +3,10 @@
 // Reads the options of a call, each once; unknown ones are refused.
 
 const { follow } = require('./cancel.js');
-const { codedError } = require('./errors.js');
-const { describe, isArray, readFrom } = require('./reading.js');
+const { errorsOf } = require('./errors.js');
+const { describe, isArray, namesOf, readFrom } = require('./reading.js');
+
+const invalidOption = errorsOf('ERR_INVALID_OPTION');
 
 /**
  * Options of some calls that callers may expect elsewhere; an error names the calls that have them.
@@ -161,13 +163,7 @@ function requireOptions(options, known, path = 'options') {
   if (known.includes('signal') && isAbortSignal(options)) {
     throw invalidOption(TypeError, `${path} must be an object with the signal in it: { signal }`);
   }
-  let names;
-  try {
-    names = Object.keys(given);
-  } catch (cause) {
-    throw codedError(TypeError, 'ERR_INVALID_OPTION', `${path} could not be read: it threw`, cause);
-  }
-  for (const name of names) {
+  for (const name of namesOf(given, path, 'ERR_INVALID_OPTION')) {
     if (known.includes(name)) continue;
     const where = /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`;
     if (readFrom(given, name, where, 'ERR_INVALID_OPTION') === undefined) continue;
@@ -203,14 +199,6 @@ function requireNumber(value, path, { from, to = Number.POSITIVE_INFINITY, whole
     throw invalidOption(RangeError, `${path} must be ${kind} ${range}, got ${value}`);
   }
   return value;
-}
-
-/**
- * @param {import('./errors.js').ErrorClass} Class
- * @param {string} message
- */
-function invalidOption(Class, message) {
-  return codedError(Class, 'ERR_INVALID_OPTION', message);
 }
 
 module.exports = {

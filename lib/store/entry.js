@@ -4,14 +4,15 @@
 
 const { isFloat32Array, isUint8Array } = require('node:util').types;
 
-const { codedError } = require('../calls/errors.js');
+const { codedError, errorsOf } = require('../calls/errors.js');
 const { isArray, readFrom, readLength } = require('../calls/reading.js');
 
 /** @import { NoveltyEntry, VectorModel } from '../../index.js' */
 
-/** @typedef {import('../calls/errors.js').ErrorClass} ErrorClass */
-
 /** @typedef {{ model: VectorModel | null, method?: string }} Origin of vectors; vectors of different origins cannot be compared */
+
+const invalidEntry = errorsOf('ERR_INVALID_ENTRY');
+const invalidVector = errorsOf('ERR_INVALID_VECTOR');
 
 /** The longest id, in bytes of UTF-8. */
 const MAX_ID_BYTES = 1024;
@@ -218,22 +219,6 @@ function isSameModel(one, other) {
 /** @param {VectorModel | null} identity */
 function nameOf(identity) {
   return identity === null ? 'no model' : `${identity.model} (${identity.dtype})`;
-}
-
-/**
- * @param {ErrorClass} Class
- * @param {string} message
- */
-function invalidEntry(Class, message) {
-  return codedError(Class, 'ERR_INVALID_ENTRY', message);
-}
-
-/**
- * @param {ErrorClass} Class
- * @param {string} message
- */
-function invalidVector(Class, message) {
-  return codedError(Class, 'ERR_INVALID_VECTOR', message);
 }
 
 module.exports = { originOf, readEntries, readEntry, readMethod, readModel, readVector };

@@ -30,6 +30,7 @@ const {
 
 /**
  * @import { NoveltyMethod } from '../../../index.js'
+ * @import { OptionReader } from '../../calls/options.js'
  * @import { PgPool, PostgresVectorStore as Public } from '../../../postgres.js'
  */
 
@@ -304,7 +305,7 @@ const OPTIONS = {
 /**
  * Reads the options of a store: the shared ones as settings, and those of `readers`.
  *
- * @template {Record<string, import('../../calls/options.js').OptionReader<any>>} Readers
+ * @template {Record<string, OptionReader<any>>} Readers
  * @param {unknown} options
  * @param {Readers} readers
  */
@@ -321,11 +322,7 @@ function readShared(options, readers) {
   return { given, settings: { pool, table, schema: named, limits, timeoutMs, sweepIntervalMs } };
 }
 
-/**
- * @param {unknown} value
- * @param {string} path
- * @returns {PgPool}
- */
+/** @type {OptionReader<PgPool>} */
 function readPool(value, path) {
   if (isPool(value)) return value;
   throw invalidOption(TypeError, `${path} must be a Pool of the package pg`);
@@ -347,10 +344,7 @@ function isPool(value) {
   }
 }
 
-/**
- * @param {unknown} value
- * @param {string} path
- */
+/** @type {OptionReader<number>} */
 function readTtl(value, path) {
   const ttlMs = requireNumber(value, path, { from: 0 });
   return ttlMs > MAX_TTL_MS ? Number.POSITIVE_INFINITY : ttlMs;
@@ -363,10 +357,7 @@ function readAddOptions(options) {
   return readCallOptions(options, { call: readUuid });
 }
 
-/**
- * @param {unknown} value
- * @param {string} path
- */
+/** @type {OptionReader<string>} */
 function readUuid(value, path) {
   const call = ofType('string')(value, path);
   if (!UUID.test(call)) throw invalidOption(RangeError, `${path} must be a UUID`);
@@ -375,7 +366,7 @@ function readUuid(value, path) {
 
 /**
  * @param {number} maxBytes
- * @returns {import('../../calls/options.js').OptionReader<string>}
+ * @returns {OptionReader<string>}
  */
 function nameOf(maxBytes) {
   return (value, path) => {
