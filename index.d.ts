@@ -19,7 +19,6 @@ export interface ReasoningTrace {
   /** `kp:skill:<name>:<version>` */
   source_skill?: string;
   metadata: KnowledgeUnitMeta;
-  /** The task. */
   task: {
     /** The agent's task: the first part of the text that is embedded. */
     objective: string;
@@ -27,7 +26,6 @@ export interface ReasoningTrace {
   };
   /** The agent's steps, in order. May be empty. */
   steps: ReasoningTraceStep[];
-  /** The result of the task. */
   outcome: {
     result_summary: string;
     /** How sure the agent is of its result, 0 to 1. */
@@ -140,7 +138,6 @@ export function evaluateValues(traces: readonly ReadonlyReasoningTrace[], index:
  * At most 64 traces are in flight and the others are read later, so memory does not grow with the batch. Do not change the array or
  * its traces before the promise settles.
  *
- * @param traces - the traces
  * @returns the scores, each 0 to 1, in the order of the traces
  * @throws `TypeError` or `RangeError` as {@link evaluateValue}, as a rejection, for the first invalid trace, with a path
  * such as `traces[5].steps[3].tool.name`. Earlier traces are remembered, later ones are not scored.
@@ -524,9 +521,7 @@ export interface ScoreOverride {
    * - `clamp`: the score was outside [0, 1], which a novelty above 1 and rounding can cause.
    */
   rule: 'single-thought' | 'recovery-bonus' | 'single-tool-penalty' | 'clamp';
-  /** The score before. */
   before: number;
-  /** The score after. */
   after: number;
 }
 
@@ -725,8 +720,7 @@ export class VectorCache extends BoundedMemory implements Iterable<VectorCacheEn
   /**
    * Makes an empty cache.
    *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
-   * @throws `RangeError` with the same code if it is outside its range.
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` for the wrong type of an option, or a value outside its range.
    */
   constructor(options?: VectorCacheOptions);
 
@@ -765,7 +759,6 @@ export class VectorCache extends BoundedMemory implements Iterable<VectorCacheEn
   /**
    * Adds many vectors in their order, all or none: if one vector or label is refused, nothing is added.
    *
-   * @param vectors - the vectors
    * @param labels - a label for each vector, or `undefined` for a vector without one
    * @throws `RangeError` or `TypeError` as {@link VectorCache.add}, with the place in the message: `vectors[5][3]
    * must be a finite number, got NaN` or `vectors[5]: Expected 384 dimensions, got 3`.
@@ -776,7 +769,6 @@ export class VectorCache extends BoundedMemory implements Iterable<VectorCacheEn
    * Returns the largest cosine similarity of `query` to a vector in the cache, -1 to 1 within 1e-6; 0 if the cache is empty. A zero
    * vector has similarity 0 to every vector.
    *
-   * @param query - finite numbers, as many as the cache has dimensions
    * @throws `RangeError` or `TypeError` as {@link VectorCache.add}.
    */
   maxCosineSimilarity(query: ArrayLike<number>): number;
@@ -792,7 +784,6 @@ export class VectorCache extends BoundedMemory implements Iterable<VectorCacheEn
    * Returns the `k` vectors that are most similar to `query`, or all if the cache holds fewer: the most similar first, of equal ones the
    * older. The similarity of the first is {@link VectorCache.maxCosineSimilarity}.
    *
-   * @param query - finite numbers, as many as the cache has dimensions
    * @param k - a safe integer of at least 0; 1 by default
    * @throws `RangeError` or `TypeError` as {@link VectorCache.add}; with `code` `ERR_INVALID_OPTION` for a wrong `k`.
    */
@@ -892,16 +883,13 @@ export class TraceMemory extends BoundedMemory implements Iterable<TraceMemoryEn
   /**
    * Makes an empty memory.
    *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
-   * @throws `RangeError` with the same code if it is outside its range.
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` for the wrong type of an option, or a value outside its range.
    */
   constructor(options?: TraceMemoryOptions);
 
   /**
    * Loads a file that {@link TraceMemory.save} wrote, with the options and errors of {@link VectorCache.load}. A file of a
    * {@link VectorCache} is refused with `ERR_MEMORY_OTHER_METHOD`.
-   *
-   * @param path - the file; relative to the working directory at the call
    */
   static load(path: string, options?: VectorCacheLoadOptions): Promise<TraceMemory>;
 
@@ -1128,7 +1116,7 @@ export interface Candidate {
 
 /** A trace of {@link select} that is similar to another one. */
 export interface SimilarCandidate extends Candidate {
-  /** How similar it is, 0 to 1. */
+  /** 0 to 1. */
   similarity: number;
 }
 
@@ -1249,8 +1237,7 @@ export interface EmbedderOptions {
  * Configures the embedder of the process: its model, engine and threads. Call it before the first {@link evaluateValue} or
  * {@link embedderStatus}, which load the embedder. A {@link Scorer} with `embedder: null` or `novelty: 'lexical'` loads none.
  *
- * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
- * @throws `RangeError` with the same code if an option is outside its range.
+ * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` for the wrong type of an option, or a value outside its range.
  * @throws `Error` with `code` `ERR_ALREADY_CONFIGURED` if the embedder has been configured or loaded already.
  * @example
  * ```ts
@@ -1267,7 +1254,6 @@ export interface EmbedderStatus {
   code: EmbedderErrorCode | null;
   /** The reason as a sentence: the file, the problem, and what to do. */
   reason: string | null;
-  /** The directory of the model. */
   modelDirectory: string | null;
   /** The name of the model, from its configuration; `sha256:` and its checksum if it has no name. */
   model: string | null;
@@ -1296,7 +1282,6 @@ export interface EmbedderStatus {
     | null;
   /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null;
-  /** The version of ONNX Runtime. */
   runtimeVersion: string | null;
   /** Threads that one inference computes on. */
   threads: number;

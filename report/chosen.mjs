@@ -5,11 +5,7 @@ import { chart, drawn, figureWithSlider, sequenceChart, slider } from './figure.
 import { count, cut, decimal, integer, percent } from './format.mjs';
 import { groupLine, groupList } from './groups.mjs';
 
-/** @typedef {import('./data.js').Report} Report */
-
-/** @typedef {import('./data.js').ChosenSet} ChosenSet */
-
-/** @typedef {import('./data.js').ChosenTrace} ChosenTrace */
+/** @import { ChosenSet, ChosenTrace, Report } from './data.js' */
 
 /** How many rows the table of the curve has. */
 const ROWS = 20;

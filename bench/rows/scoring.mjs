@@ -14,17 +14,13 @@ const LARGE = { 1: '1 MB trace, fp32', 10: '10 MB trace, fp32' };
 const REPEATED = named('the same trace again');
 const ALL = named('real traces at once, each');
 
-/** @typedef {import('../run.mjs').Bench} Bench */
-
-/** @typedef {import('../workload.mjs').Description} Description */
-
-/** @typedef {import('../measure.mjs').Row} Row */
-
-/** @typedef {import('../measure.mjs').Target} Target */
-
-/** @typedef {import('./scorers.mjs').Dtype} Dtype */
-
-/** @typedef {import('../side.mjs').Side} Side */
+/**
+ * @import { Bench } from '../run.mjs'
+ * @import { Description } from '../workload.mjs'
+ * @import { Row, Target } from '../measure.mjs'
+ * @import { Dtype } from './scorers.mjs'
+ * @import { Side } from '../side.mjs'
+ */
 
 /** @returns {Description} a trace padded to a number of megabytes; 0 leaves it as it is */
 const grownBy = (/** @type {number} */ megabytes, /** @type {string} */ run) =>

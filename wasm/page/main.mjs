@@ -4,8 +4,7 @@ import { element, finding, foreign, more, section, table } from '../../report/do
 import { drawReport } from '../../report/draw.mjs';
 import { count, decimal, integer, percent } from '../../report/format.mjs';
 
-/** @typedef {import('./worker.mjs').Tasks} Tasks */
-/** @typedef {import('./worker.mjs').Progress} Progress */
+/** @import { Progress, Tasks } from './worker.mjs' */
 
 /** How many traces are listed before the reader asks for more. */
 const LISTED = 20;
