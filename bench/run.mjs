@@ -104,7 +104,6 @@ function makeBench({ only, quick }) {
   };
 }
 
-/** Returns the kernel that int8 computes with here. */
 function findKernel() {
   const code = "require('.').embedderStatus().then(({ kernel }) => console.log(kernel))";
   const env = { ...process.env, KNOWLEDGEPULSE_ENGINE: 'builtin', KNOWLEDGEPULSE_DTYPE: 'q8' };

@@ -16,20 +16,17 @@ const { describe } = require('./calls/reading.js');
  * @import { NativeCall, NativeModelIdentity, NativeSnapshot } from './binding.js'
  */
 
-/** A number of elements. */
 const COUNT = { from: 0, whole: true };
 
 /** A time to live in milliseconds; infinity means for ever. */
 const DURATION = { from: 0 };
 
-/** The options of a new memory. */
 const OPTIONS = {
   maxElements: inRange(COUNT),
   dimensions: inRange({ from: 1, whole: true }),
   ttlMs: inRange(DURATION),
 };
 
-/** The options of `load`, without `signal`. */
 const LOAD_OPTIONS = {
   maxElements: OPTIONS.maxElements,
   ttlMs: OPTIONS.ttlMs,

@@ -18,7 +18,6 @@ const { toFloatArray } = require('./vector-cache.js');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 
-/** The options of a new memory. */
 const MEMORY_OPTIONS = { novelty: oneOf(['lexical', 'full']), ...OPTIONS };
 
 /** The options of a call with a trace, without `signal`. */

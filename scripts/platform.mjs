@@ -48,7 +48,6 @@ export function platformDirectory(platform = hostPlatform()) {
   return path.join(root, 'npm', platform);
 }
 
-/** Returns the file of the addon in a platform package. */
 export function addonName(platform = hostPlatform()) {
   return `knowledgepulse.${platform}.node`;
 }

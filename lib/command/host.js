@@ -12,7 +12,6 @@ const { CommandError, EXIT } = require('./errors.js');
  * @import { Wanted } from './store.js'
  */
 
-/** Answers the questions of one run, which has at most one store. */
 class Host {
   /** @type {Awaited<ReturnType<typeof import('./store.js').openStore>> | null} */
   #store = null;

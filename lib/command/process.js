@@ -11,7 +11,6 @@ const { EXIT } = require('./errors.js');
 /** @type {NodeJS.Signals[]} */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Runs the command of this process, and ends it. */
 async function runProcess() {
   // The exit code if the process ends before the run does.
   process.exitCode = EXIT.file;

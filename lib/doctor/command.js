@@ -70,7 +70,6 @@ async function main(args) {
   return examine(values);
 }
 
-/** Runs the command of this process. */
 async function runProcess() {
   process.exitCode = await main(process.argv.slice(3));
 }

@@ -45,7 +45,6 @@ async function main() {
   if (await examineAddon()) await examineEmbedder();
 }
 
-/** Returns whether there is an addon. */
 async function examineAddon() {
   await tell({ stage: 'loading the addon' });
   let loaded;

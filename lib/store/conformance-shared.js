@@ -38,7 +38,6 @@ const { setTimeout: sleep } = require('node:timers/promises');
  * @property {(store: Store, entry: NoveltyEntry, count: number, call?: { signal?: AbortSignal }) => Promise<StoredNeighbour[]>} nearest
  */
 
-/** The model of all embeddings. */
 const MODEL = { model: 'conformance', dtype: 'fp32' };
 
 /** Up to this many traces, every store must be exact. */

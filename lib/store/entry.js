@@ -23,7 +23,6 @@ const LENGTH_TOLERANCE = 1e-5;
 /** The bytes of a word: eight of its hash, two of its count. */
 const WORD_BYTES = 10;
 
-/** The most words of a trace. */
 const MOST_WORDS = 480;
 
 /**

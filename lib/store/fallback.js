@@ -61,7 +61,6 @@ class StoreWithFallback {
   /** @type {Question[]} */
   #questions = [];
   #isWorking = false;
-  /** The number of calls that the store has answered. */
   #answered = 0;
   /** The time of the next attempt, in milliseconds of a monotonic clock; 0 while the store works. */
   #retryAt = 0;

@@ -29,7 +29,6 @@ class LocalStore {
   /** The memory in the addon: `#cache` for vectors, `#traces` for traces. */
   #cache;
   #traces;
-  /** The requirements of its entries. */
   #kind;
 
   static {

@@ -60,7 +60,6 @@ async function migrate(pool, settings) {
 class Migration {
   #client;
   #settings;
-  /** The schema of the tables. */
   #namespace = '';
   /** The first schema in the search path of the connection; null without one. */
   #firstSchema = /** @type {string | null} */ (null);

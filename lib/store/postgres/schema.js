@@ -19,7 +19,6 @@ const RAISED = {
   otherMethod: 'KP005',
 };
 
-/** The suffixes of the names of a store's objects. */
 const SUFFIXES = {
   table: '',
   meta: '_meta',

@@ -286,13 +286,11 @@ function storable(id) {
   return id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null;
 }
 
-/** The limits of a table. */
 const LIMITS = {
   maxElements: inRange({ from: 1, whole: true }),
   ttlMs: readTtl,
 };
 
-/** The options of both stores. */
 const OPTIONS = {
   ...LIMITS,
   pool: readPool,

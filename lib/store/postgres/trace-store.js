@@ -24,7 +24,6 @@ const { PARAMETERS } = require('./traces-sql.js');
  */
 class PostgresTraceStore extends PostgresStore {
   #table;
-  /** Compares traces. */
   #traces;
   #kind;
 

@@ -53,7 +53,6 @@ const STALENESS = 1 / 32;
  * @property {NativeSought | undefined} sought the words to look up and to index; undefined without statistics
  */
 
-/** Compares and adds the traces of a store. */
 class TraceTable {
   #table;
   #method;

@@ -34,7 +34,6 @@ const OPTIONS = {
  */
 class PostgresVectorStore extends PostgresStore {
   #table;
-  /** The breadth of the index search; null for an exact search. */
   #efSearch;
 
   static {
