@@ -181,28 +181,27 @@ export function digits(value) {
   return value.toFixed(Math.min(4, Math.max(0, decimals)));
 }
 
-/** @param {Row[]} rows */
-export function plainTable(rows) {
+/**
+ * Returns the rows as an aligned table in Markdown.
+ *
+ * @param {Row[]} rows
+ */
+export function markdownTable(rows) {
   const lines = [HEADINGS, ...rows.map(cellsOf)];
-  // An unavailable row is one long cell that runs over the columns.
+  // The reason of an unavailable row runs over the columns.
   const widths = HEADINGS.map((_, column) =>
     Math.max(
       ...lines.filter((cells) => cells.length > 2 || column === 0).map((cells) => cells[column].length),
+      2,
     ),
   );
   const aligned = (/** @type {string} */ cell, /** @type {number} */ column) =>
     IS_NUMBER[column] ? cell.padStart(widths[column]) : cell.padEnd(widths[column]);
-  const text = lines.map((cells) =>
-    cells.length > 2 ? cells.map(aligned).join('  ').trimEnd() : `${aligned(cells[0], 0)}  ${cells[1]}`,
+  const text = lines.map((cells) => HEADINGS.map((_, column) => aligned(cells[column] ?? '', column)));
+  text.splice(
+    1,
+    0,
+    widths.map((width, column) => (IS_NUMBER[column] ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width))),
   );
-  text.splice(1, 0, widths.map((width) => '─'.repeat(width)).join('  '));
-  return text.join('\n');
-}
-
-/** @param {Row[]} rows */
-export function markdownTable(rows) {
-  const lines = [HEADINGS, IS_NUMBER.map((isNumber) => (isNumber ? '--:' : '---')), ...rows.map(cellsOf)];
-  return lines
-    .map((cells) => `| ${HEADINGS.map((_, column) => cells[column] ?? '').join(' | ')} |`)
-    .join('\n');
+  return text.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
