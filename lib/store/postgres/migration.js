@@ -20,7 +20,7 @@ const { SCHEMA_VERSION, quoted } = schema;
 
 /**
  * @import { PgClient, PgPool } from '../../../postgres.js'
- * @import { Settings } from './table.js'
+ * @import { Settings } from './store.js'
  */
 
 /** The longest delay of a timer, 24 days, as a migration has no time limit. */

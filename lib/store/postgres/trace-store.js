@@ -7,8 +7,7 @@ const { requireReceiver } = require('../../calls/receiver.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const { readEntry } = require('../entry.js');
 const { detected } = require('./statement.js');
-const { PostgresStore, isStore } = require('./store.js');
-const { MAX_SQL_INTEGER, Table, readShared, storable } = require('./table.js');
+const { MAX_SQL_INTEGER, PostgresStore, isStore, readShared, storable, tableOf } = require('./store.js');
 const { PARAMETERS } = require('./traces-sql.js');
 
 /**
@@ -35,13 +34,14 @@ class PostgresTraceStore extends PostgresStore {
   constructor(options) {
     const { given, settings } = readShared(options, { novelty: oneOf(['lexical', 'full']) });
     const { novelty = 'lexical' } = given;
-    const table = new Table({ ...settings, novelty, index: 'exact' }, PARAMETERS);
     const kind = { dimensions: DIMENSIONS, isUnit: true, method: novelty };
-    super(table, kind, (entries, adding) => this.#compareAndAdd(entries, adding));
+    super({ ...settings, novelty, index: 'exact' }, PARAMETERS, kind, (entries, adding) =>
+      this.#compareAndAdd(entries, adding),
+    );
     // Loads the addon only where it is needed.
     const { TraceTable } = require('./traces.js');
-    this.#traces = new TraceTable(table, novelty);
-    this.#table = table;
+    this.#table = tableOf(this);
+    this.#traces = new TraceTable(this.#table, novelty);
     this.#kind = kind;
   }
 
@@ -61,7 +61,7 @@ class PostgresTraceStore extends PostgresStore {
     const read = readEntry(entry, 'entry', this.#kind);
     requireNumber(count, 'count', { from: 0, whole: true });
     const amount = Math.min(count, MAX_SQL_INTEGER);
-    return this.#traces.nearest(read, amount, { signal, deadline: this.#table.deadline });
+    return this.#traces.nearest(read, amount, { signal, deadline: this.#table.deadline() });
   }
 
   /**
@@ -73,9 +73,8 @@ class PostgresTraceStore extends PostgresStore {
     const storing = entries.map((entry) => ({ ...entry, id: storable(entry.id) }));
     const nearest = await this.#traces.compareAndAdd(storing, call, {
       signal,
-      deadline: this.#table.deadline,
+      deadline: this.#table.deadline(),
     });
-    this.#table.scheduleSweep();
     return nearest.map((neighbour) => [neighbour]);
   }
 }

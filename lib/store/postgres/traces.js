@@ -13,7 +13,7 @@ const { BLOCK, replaceSummary, selectPositions } = require('./traces-sql.js');
 /**
  * @import { NoveltyEntry, StoredNeighbour } from '../../../index.js'
  * @import { NativeSimilarTrace, NativeSought, NativeTraceStatistics } from '../../binding.js'
- * @import { CallTimes } from './table.js'
+ * @import { CallTimes, Table } from './store.js'
  */
 
 /** The most words of a query that are looked up. */
@@ -65,7 +65,7 @@ class TraceTable {
   #seen = 0;
 
   /**
-   * @param {InstanceType<typeof import('./table.js').Table>} table
+   * @param {Table} table
    * @param {'lexical' | 'full'} method
    */
   constructor(table, method) {

@@ -8,8 +8,7 @@ const { DIMENSIONS } = require('../../embedding.js');
 const { originOf, readMethod, readModel, readVector } = require('../entry.js');
 const { PARAMETERS } = require('./functions.js');
 const schema = require('./schema.js');
-const { PostgresStore, isStore } = require('./store.js');
-const { MAX_SQL_INTEGER, Table, readShared, storable } = require('./table.js');
+const { MAX_SQL_INTEGER, PostgresStore, isStore, readShared, storable, tableOf } = require('./store.js');
 
 /**
  * @import { NoveltyEntry, NoveltyStore, VectorModel } from '../../../index.js'
@@ -44,10 +43,11 @@ class PostgresVectorStore extends PostgresStore {
   constructor(options) {
     const { given, settings } = readShared(options, OPTIONS);
     const { index = 'exact', efSearch = 100 } = given;
-    const table = new Table({ ...settings, novelty: 'prefix', index }, PARAMETERS);
-    super(table, KIND, (entries, adding) => this.#compareAndAdd(entries, adding));
+    super({ ...settings, novelty: 'prefix', index }, PARAMETERS, KIND, (entries, adding) =>
+      this.#compareAndAdd(entries, adding),
+    );
     this.#efSearch = index === 'hnsw' ? efSearch : null;
-    this.#table = table;
+    this.#table = tableOf(this);
   }
 
   /** @returns {'prefix'} */
@@ -102,7 +102,6 @@ class PostgresVectorStore extends PostgresStore {
     }
     const values = [identity.model, identity.dtype, method, call, vectors, labels, befores, this.#efSearch];
     const rows = await this.#table.call('add', values, { signal });
-    this.#table.scheduleSweep();
     const found = rows.map(([similarity, label]) =>
       similarity === null ? null : { label, similarity: Number(similarity) },
     );
