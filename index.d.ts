@@ -19,7 +19,6 @@ export interface ReasoningTrace {
   /** `kp:skill:<name>:<version>` */
   source_skill?: string;
   metadata: KnowledgeUnitMeta;
-  /** The task. */
   task: {
     /** The agent's task: the first part of the text that is embedded. */
     objective: string;
@@ -27,7 +26,6 @@ export interface ReasoningTrace {
   };
   /** The agent's steps, in order. May be empty. */
   steps: ReasoningTraceStep[];
-  /** The result of the task. */
   outcome: {
     result_summary: string;
     /** How sure the agent is of its result, 0 to 1. */
@@ -140,7 +138,6 @@ export function evaluateValues(traces: readonly ReadonlyReasoningTrace[], index:
  * At most 64 traces are in flight and the others are read later, so memory does not grow with the batch. Do not change the array or
  * its traces before the promise settles.
  *
- * @param traces - the traces
  * @returns the scores, each 0 to 1, in the order of the traces
  * @throws `TypeError` or `RangeError` as {@link evaluateValue}, as a rejection, for the first invalid trace, with a path
  * such as `traces[5].steps[3].tool.name`. Earlier traces are remembered, later ones are not scored.
@@ -481,12 +478,7 @@ export class LocalStore<Memory extends VectorCache | TraceMemory = VectorCache> 
 }
 
 /** A number for each dimension of a score. */
-export interface ScoreDimensions {
-  complexity: number;
-  novelty: number;
-  toolDiversity: number;
-  outcome: number;
-}
+export type ScoreDimensions = Record<keyof ScoringWeights, number>;
 
 /**
  * A score and its parts. `contributions` are `dimensions` times `weights`; `composite` is their sum in the order of the fields;
@@ -529,9 +521,7 @@ export interface ScoreOverride {
    * - `clamp`: the score was outside [0, 1], which a novelty above 1 and rounding can cause.
    */
   rule: 'single-thought' | 'recovery-bonus' | 'single-tool-penalty' | 'clamp';
-  /** The score before. */
   before: number;
-  /** The score after. */
   after: number;
 }
 
@@ -609,19 +599,19 @@ export class Embedder {
 /** Options of {@link VectorCache}. */
 export interface VectorCacheOptions {
   /**
-   * The maximum number of vectors: a safe integer; 0 keeps none.
+   * The maximum number of vectors or traces: a safe integer; 0 keeps none.
    *
    * @defaultValue 1000
    */
   maxElements?: number;
   /**
-   * The length of every vector: a safe integer of at least 1.
+   * The length of every vector: a safe integer of at least 1. Ignored by a {@link TraceMemory} with `lexical`.
    *
    * @defaultValue 384
    */
   dimensions?: number;
   /**
-   * The time to live of a vector in milliseconds, by a monotonic clock: 0 or more.
+   * The time to live of a vector or trace in milliseconds, by a monotonic clock: 0 or more.
    *
    * @defaultValue `Infinity`: never
    */
@@ -671,6 +661,45 @@ export interface VectorCacheLoadOptions extends CallOptions {
   model?: 'check' | 'any';
 }
 
+/** The members that {@link VectorCache} and {@link TraceMemory} share. */
+declare abstract class BoundedMemory {
+  /** The number of vectors or traces that have not expired. */
+  get size(): number;
+
+  /** The maximum number of vectors or traces. */
+  get maxElements(): number;
+
+  /** The time to live of a vector or trace in milliseconds, to a nanosecond; `Infinity` means for ever. */
+  get ttlMs(): number;
+
+  /**
+   * The model of the vectors, if a scorer or a {@link LocalStore} added any. A scorer refuses a memory with vectors of another model,
+   * because they cannot be compared.
+   */
+  get model(): VectorModel | null;
+
+  /** Frees the memory of expired vectors or traces, which are ignored in any case. Does nothing without `ttlMs`. */
+  evictExpired(): void;
+
+  /** Removes every vector or trace, and forgets the model and the method of vectors. */
+  clear(): void;
+
+  /**
+   * Writes the memory to a file in the safetensors format: vectors or traces, labels, model, method and bounds as they are at the call. Writing
+   * happens away from the event loop. Calls for one file run in their order.
+   *
+   * The file is replaced in one step after the new one is on the disk, so there is always a complete one. Symbolic links are
+   * followed. A replaced file keeps its permissions; a new one follows the `umask`. A process that is killed can leave a file
+   * `.knowledgepulse-….tmp`, which a later call removes.
+   *
+   * @param path - the file; relative to the working directory at the call
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path.
+   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system refuses to write it: the disk is full, the
+   * directory is missing or read-only. The old file is unchanged.
+   */
+  save(path: string, options?: CallOptions): Promise<void>;
+}
+
 /**
  * A bounded first-in-first-out memory of vectors. Queries compare with every vector, so their results are exact. It can be saved to a
  * file and loaded again.
@@ -687,12 +716,11 @@ export interface VectorCacheLoadOptions extends CallOptions {
  * await cache.save('memory.safetensors');
  * ```
  */
-export class VectorCache implements Iterable<VectorCacheEntry> {
+export class VectorCache extends BoundedMemory implements Iterable<VectorCacheEntry> {
   /**
    * Makes an empty cache.
    *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
-   * @throws `RangeError` with the same code if it is outside its range.
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` for the wrong type of an option, or a value outside its range.
    */
   constructor(options?: VectorCacheOptions);
 
@@ -731,7 +759,6 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   /**
    * Adds many vectors in their order, all or none: if one vector or label is refused, nothing is added.
    *
-   * @param vectors - the vectors
    * @param labels - a label for each vector, or `undefined` for a vector without one
    * @throws `RangeError` or `TypeError` as {@link VectorCache.add}, with the place in the message: `vectors[5][3]
    * must be a finite number, got NaN` or `vectors[5]: Expected 384 dimensions, got 3`.
@@ -742,7 +769,6 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    * Returns the largest cosine similarity of `query` to a vector in the cache, -1 to 1 within 1e-6; 0 if the cache is empty. A zero
    * vector has similarity 0 to every vector.
    *
-   * @param query - finite numbers, as many as the cache has dimensions
    * @throws `RangeError` or `TypeError` as {@link VectorCache.add}.
    */
   maxCosineSimilarity(query: ArrayLike<number>): number;
@@ -758,7 +784,6 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    * Returns the `k` vectors that are most similar to `query`, or all if the cache holds fewer: the most similar first, of equal ones the
    * older. The similarity of the first is {@link VectorCache.maxCosineSimilarity}.
    *
-   * @param query - finite numbers, as many as the cache has dimensions
    * @param k - a safe integer of at least 0; 1 by default
    * @throws `RangeError` or `TypeError` as {@link VectorCache.add}; with `code` `ERR_INVALID_OPTION` for a wrong `k`.
    */
@@ -773,23 +798,8 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    */
   [Symbol.iterator](): IterableIterator<VectorCacheEntry>;
 
-  /** The number of vectors that have not expired. */
-  get size(): number;
-
-  /** The maximum number of vectors. */
-  get maxElements(): number;
-
   /** The length of every vector. */
   get dimensions(): number;
-
-  /** The time to live of a vector in milliseconds, to a nanosecond; `Infinity` means for ever. */
-  get ttlMs(): number;
-
-  /**
-   * The model of the vectors, if a scorer or a {@link LocalStore} added any. A scorer refuses a cache with vectors of another model,
-   * because they cannot be compared.
-   */
-  get model(): { model: string; dtype: string } | null;
 
   /**
    * The novelty method of the vectors: `prefix` if a scorer added them, or that of the entries of a {@link LocalStore}. A scorer refuses
@@ -797,55 +807,16 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    * compared.
    */
   get method(): string | undefined;
-
-  /** Frees the memory of expired vectors, which are ignored in any case. Does nothing without `ttlMs`. */
-  evictExpired(): void;
-
-  /** Removes every vector, and forgets the model and the method. */
-  clear(): void;
-
-  /**
-   * Writes the cache to a file in the safetensors format: vectors, labels, model, method and bounds as they are at the call. Writing
-   * happens away from the event loop. Calls for one file run in their order.
-   *
-   * The file is replaced in one step after the new one is on the disk, so there is always a complete one. Symbolic links are
-   * followed. A replaced file keeps its permissions; a new one follows the `umask`. A process that is killed can leave a file
-   * `.knowledgepulse-….tmp`, which a later call removes.
-   *
-   * @param path - the file; relative to the working directory at the call
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path.
-   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system refuses to write it: the disk is full, the
-   * directory is missing or read-only. The old file is unchanged.
-   */
-  save(path: string, options?: CallOptions): Promise<void>;
 }
 
 /** Options of {@link TraceMemory}. */
-export interface TraceMemoryOptions {
+export interface TraceMemoryOptions extends VectorCacheOptions {
   /**
    * The novelty method: `lexical` compares words and needs no model, `full` also compares embeddings of {@link TraceMemory.digest}.
    *
    * @defaultValue `lexical`
    */
   novelty?: 'lexical' | 'full';
-  /**
-   * The maximum number of traces: a safe integer; 0 keeps none.
-   *
-   * @defaultValue 1,000
-   */
-  maxElements?: number;
-  /**
-   * The length of every embedding: a safe integer of at least 1. Ignored with `lexical`.
-   *
-   * @defaultValue 384
-   */
-  dimensions?: number;
-  /**
-   * The time to live of a trace in milliseconds, by a monotonic clock: 0 or more.
-   *
-   * @defaultValue `Infinity`: never
-   */
-  ttlMs?: number;
 }
 
 /** Options of a call on a {@link TraceMemory}. */
@@ -908,20 +879,17 @@ export interface TraceMemoryEntry {
  * await memory.save('traces.safetensors');
  * ```
  */
-export class TraceMemory implements Iterable<TraceMemoryEntry> {
+export class TraceMemory extends BoundedMemory implements Iterable<TraceMemoryEntry> {
   /**
    * Makes an empty memory.
    *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
-   * @throws `RangeError` with the same code if it is outside its range.
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` for the wrong type of an option, or a value outside its range.
    */
   constructor(options?: TraceMemoryOptions);
 
   /**
    * Loads a file that {@link TraceMemory.save} wrote, with the options and errors of {@link VectorCache.load}. A file of a
    * {@link VectorCache} is refused with `ERR_MEMORY_OTHER_METHOD`.
-   *
-   * @param path - the file; relative to the working directory at the call
    */
   static load(path: string, options?: VectorCacheLoadOptions): Promise<TraceMemory>;
 
@@ -975,20 +943,8 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
    */
   [Symbol.iterator](): IterableIterator<TraceMemoryEntry>;
 
-  /** The number of traces that have not expired. */
-  get size(): number;
-
-  /** The maximum number of traces. */
-  get maxElements(): number;
-
-  /** The time to live of a trace in milliseconds; `Infinity` means for ever. */
-  get ttlMs(): number;
-
   /** The novelty method. */
   get novelty(): 'lexical' | 'full';
-
-  /** The model of the embeddings, if known. */
-  get model(): { model: string; dtype: string } | null;
 
   /**
    * A number by which {@link TraceMemory.fromHandle} finds the memory in another thread, such as a worker. The number alone does not keep
@@ -998,15 +954,6 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
 
   /** The memory that the traces take without their labels, in bytes. */
   get bytes(): number;
-
-  /** Frees the memory of expired traces, which are ignored in any case. */
-  evictExpired(): void;
-
-  /** Removes every trace, and forgets the model. */
-  clear(): void;
-
-  /** Writes the memory to a file, as {@link VectorCache.save} does, with the same errors. */
-  save(path: string, options?: CallOptions): Promise<void>;
 }
 
 /**
@@ -1159,22 +1106,22 @@ export interface SelectOptions extends CallOptions {
 /** Traces that can be read more than once: each call begins anew. */
 export type TraceSource = () => Iterable<ReadonlyReasoningTrace> | AsyncIterable<ReadonlyReasoningTrace>;
 
-/** A trace of {@link select} that is similar to another one. */
-export interface SimilarCandidate {
+/** A trace of {@link select}. */
+export interface Candidate {
   /** Its index among the traces. */
   index: number;
   /** Its `id`, if it has one. */
   id: string | undefined;
-  /** How similar it is, 0 to 1. */
+}
+
+/** A trace of {@link select} that is similar to another one. */
+export interface SimilarCandidate extends Candidate {
+  /** 0 to 1. */
   similarity: number;
 }
 
 /** A trace that {@link select} has chosen. */
-export interface ChosenTrace {
-  /** Its index among the traces. */
-  index: number;
-  /** Its `id`, if it has one. */
-  id: string | undefined;
+export interface ChosenTrace extends Candidate {
   /** 1 for the most valuable trace. */
   rank: number;
   /** Why it was chosen: it covers others, or it is a failure for which a quota was kept. */
@@ -1192,11 +1139,7 @@ export interface ChosenTrace {
 }
 
 /** A trace that {@link select} has not chosen. */
-export interface LeftTrace {
-  /** Its index among the traces. */
-  index: number;
-  /** Its `id`, if it has one. */
-  id: string | undefined;
+export interface LeftTrace extends Candidate {
   /**
    * The chosen trace that stands for it; null if no chosen trace is among its 32 nearest, or if a known trace stands for it.
    */
@@ -1294,8 +1237,7 @@ export interface EmbedderOptions {
  * Configures the embedder of the process: its model, engine and threads. Call it before the first {@link evaluateValue} or
  * {@link embedderStatus}, which load the embedder. A {@link Scorer} with `embedder: null` or `novelty: 'lexical'` loads none.
  *
- * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
- * @throws `RangeError` with the same code if an option is outside its range.
+ * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` for the wrong type of an option, or a value outside its range.
  * @throws `Error` with `code` `ERR_ALREADY_CONFIGURED` if the embedder has been configured or loaded already.
  * @example
  * ```ts
@@ -1312,7 +1254,6 @@ export interface EmbedderStatus {
   code: EmbedderErrorCode | null;
   /** The reason as a sentence: the file, the problem, and what to do. */
   reason: string | null;
-  /** The directory of the model. */
   modelDirectory: string | null;
   /** The name of the model, from its configuration; `sha256:` and its checksum if it has no name. */
   model: string | null;
@@ -1341,7 +1282,6 @@ export interface EmbedderStatus {
     | null;
   /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null;
-  /** The version of ONNX Runtime. */
   runtimeVersion: string | null;
   /** Threads that one inference computes on. */
   threads: number;
@@ -1429,3 +1369,6 @@ export type ErrorCode =
  * ```
  */
 export function embedderStatus(): Promise<EmbedderStatus>;
+
+// biome-ignore lint/complexity/noUselessEmptyExport: without it, a file of declarations exports BoundedMemory too.
+export {};

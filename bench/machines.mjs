@@ -58,11 +58,7 @@ export function record({ machine, versions, quick }, rows) {
   for (const file of [FILE, PAGE]) console.log(`recorded in ${path.relative(process.cwd(), file)}`);
 }
 
-/**
- * Returns a column for each machine.
- *
- * @param {Machine[]} machines
- */
+/** @param {Machine[]} machines */
 function table(machines) {
   const names = [...new Set(machines.flatMap(({ rows }) => Object.keys(rows)))];
   const cell = (/** @type {Machine} */ { rows }, /** @type {string} */ name) => {

@@ -38,6 +38,9 @@ export function quantile(samples, q) {
 /** @param {number[]} samples */
 export const median = (samples) => quantile(samples, 0.5);
 
+/** @param {number[]} values */
+export const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
 /** @param {number[][]} rounds */
 export function summarize(rounds) {
   const samples = rounds.flat();
@@ -179,35 +182,26 @@ export function digits(value) {
 }
 
 /**
- * Returns the rows as an aligned table.
- *
- * @param {Row[]} rows
- */
-export function plainTable(rows) {
-  const lines = [HEADINGS, ...rows.map(cellsOf)];
-  // An unavailable row is one long cell that runs over the columns.
-  const widths = HEADINGS.map((_, column) =>
-    Math.max(
-      ...lines.filter((cells) => cells.length > 2 || column === 0).map((cells) => cells[column].length),
-    ),
-  );
-  const aligned = (/** @type {string} */ cell, /** @type {number} */ column) =>
-    IS_NUMBER[column] ? cell.padStart(widths[column]) : cell.padEnd(widths[column]);
-  const text = lines.map((cells) =>
-    cells.length > 2 ? cells.map(aligned).join('  ').trimEnd() : `${aligned(cells[0], 0)}  ${cells[1]}`,
-  );
-  text.splice(1, 0, widths.map((width) => '─'.repeat(width)).join('  '));
-  return text.join('\n');
-}
-
-/**
- * Returns the rows as a table in Markdown.
+ * Returns the rows as an aligned table in Markdown.
  *
  * @param {Row[]} rows
  */
 export function markdownTable(rows) {
-  const lines = [HEADINGS, IS_NUMBER.map((isNumber) => (isNumber ? '--:' : '---')), ...rows.map(cellsOf)];
-  return lines
-    .map((cells) => `| ${HEADINGS.map((_, column) => cells[column] ?? '').join(' | ')} |`)
-    .join('\n');
+  const lines = [HEADINGS, ...rows.map(cellsOf)];
+  // The reason of an unavailable row runs over the columns.
+  const widths = HEADINGS.map((_, column) =>
+    Math.max(
+      ...lines.filter((cells) => cells.length > 2 || column === 0).map((cells) => cells[column].length),
+      2,
+    ),
+  );
+  const aligned = (/** @type {string} */ cell, /** @type {number} */ column) =>
+    IS_NUMBER[column] ? cell.padStart(widths[column]) : cell.padEnd(widths[column]);
+  const text = lines.map((cells) => HEADINGS.map((_, column) => aligned(cells[column] ?? '', column)));
+  text.splice(
+    1,
+    0,
+    widths.map((width, column) => (IS_NUMBER[column] ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width))),
+  );
+  return text.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

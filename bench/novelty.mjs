@@ -10,7 +10,7 @@ import path from 'node:path';
 
 import { readTraces, sharedTraces } from '../__test__/support/paths.js';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { median } from './measure.mjs';
+import { mean, median } from './measure.mjs';
 import { generator } from './random.mjs';
 import { INSTALL, synonyms } from './wordnet.mjs';
 
@@ -374,11 +374,6 @@ function shuffled(values, random) {
   const chosen = [];
   while (left.length > 0) chosen.push(...left.splice(Math.floor(random() * left.length), 1));
   return chosen;
-}
-
-/** @param {number[]} values */
-function mean(values) {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /**

@@ -3,7 +3,6 @@
 //   npm run bench                        about five minutes
 //   npm run bench -- --quick             about one, with fewer rounds
 //   npm run bench -- --only q8           only the rows whose name, or whom they are against, contains that
-//   npm run bench -- --markdown          the table as in docs/benchmarks.md
 //   npm run bench -- --record            keeps the ratios in bench/machines.json, and writes the table in bench/machines.md
 //   npm run bench -- --json FILE         the results go there instead of bench/results/
 //   KNOWLEDGEPULSE_KERNEL=avx2 npm run bench   as on a processor that has no more than these instructions
@@ -21,7 +20,7 @@ import { parseArgs } from 'node:util';
 import { root } from '../scripts/platform.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { record } from './machines.mjs';
-import { markdownTable, plainTable } from './measure.mjs';
+import { markdownTable } from './measure.mjs';
 
 /** @typedef {ReturnType<typeof makeBench>} Bench */
 
@@ -51,7 +50,7 @@ async function main() {
   );
   if (shown.length === 0) throw new Error(`no row has ${JSON.stringify(options.only)} in its name`);
 
-  console.log(`\n${options.markdown ? markdownTable(shown) : plainTable(shown)}\n`);
+  console.log(`\n${markdownTable(shown)}\n`);
   console.log(LEGEND);
   console.log(summary(shown));
   const { enginesLine } = await import('./rows/engines.mjs');
@@ -65,7 +64,6 @@ function readOptions() {
   return parseArgs({
     options: {
       json: { type: 'string' },
-      markdown: { type: 'boolean', default: false },
       only: { type: 'string', default: '' },
       quick: { type: 'boolean', default: false },
       record: { type: 'boolean', default: false },
@@ -73,39 +71,22 @@ function readOptions() {
   }).values;
 }
 
-async function loadSections() {
-  const [scoring, engines, cores, search, clean, files, formats, alone, startUp, footprint] =
-    await Promise.all([
-      import('./rows/scoring.mjs'),
-      import('./rows/engines.mjs'),
-      import('./rows/cores.mjs'),
-      import('./rows/search.mjs'),
-      import('./rows/clean.mjs'),
-      import('./rows/files.mjs'),
-      import('./rows/formats.mjs'),
-      import('./rows/no-embedder.mjs'),
-      import('./rows/start-up.mjs'),
-      import('./rows/footprint.mjs'),
-    ]);
-  return [
-    scoring.scoring,
-    engines.engines,
-    cores.cores,
-    search.search,
-    clean.clean,
-    files.files,
-    formats.formats,
-    alone.noEmbedder,
-    startUp.startUp,
-    footprint.footprint,
-  ];
-}
+/** The files in rows/ with the same names; each exports a function that measures its rows. */
+const SECTIONS = [
+  ...['scoring', 'engines', 'cores', 'search', 'clean', 'files', 'formats'],
+  ...['noEmbedder', 'startUp', 'footprint'],
+];
 
-/**
- * Returns the settings of the sections.
- *
- * @param {{ only: string, quick: boolean }} options
- */
+/** @returns {Promise<Array<(bench: Bench) => Promise<import('./measure.mjs').Row[]>>>} */
+const loadSections = () =>
+  Promise.all(
+    SECTIONS.map(async (name) => {
+      const file = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      return (await import(`./rows/${file}.mjs`))[name];
+    }),
+  );
+
+/** @param {{ only: string, quick: boolean }} options */
 function makeBench({ only, quick }) {
   const kernel = findKernel();
   return {
@@ -121,7 +102,6 @@ function makeBench({ only, quick }) {
   };
 }
 
-/** Returns the kernel that int8 computes with here. */
 function findKernel() {
   const code = "require('.').embedderStatus().then(({ kernel }) => console.log(kernel))";
   const env = { ...process.env, KNOWLEDGEPULSE_ENGINE: 'builtin', KNOWLEDGEPULSE_DTYPE: 'q8' };

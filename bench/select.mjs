@@ -9,6 +9,7 @@ import path from 'node:path';
 
 import { readTraces, sharedTraces } from '../__test__/support/paths.js';
 import { runScript, setup } from '../scripts/setup.mjs';
+import { mean } from './measure.mjs';
 import { generator } from './random.mjs';
 import { semhash } from './semhash.mjs';
 
@@ -230,8 +231,6 @@ function solvedBy(indices, runs) {
  * @param {Record<string, number[][]>} solved
  */
 function print(outcomes, solved) {
-  const mean = (/** @type {number[]} */ values) =>
-    values.reduce((sum, value) => sum + value, 0) / values.length;
   console.log(`\n| outcomes ${outcomes} | ${SIZES.map((size) => `K = ${size} | × top`).join(' | ')} |`);
   console.log(`| --- |${' ---: | ---: |'.repeat(SIZES.length)}`);
   for (const [name, repetitions] of Object.entries(solved)) {

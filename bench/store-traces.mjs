@@ -7,9 +7,9 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 
-import postgres from '../__test__/support/postgres.js';
-import { quantile } from './measure.mjs';
+import { mean, quantile } from './measure.mjs';
 import { traceMixer } from './mixed-traces.mjs';
+import { MODEL, measureStore, printTimes, rounded, TABLE, withServer } from './stores.mjs';
 
 const require = createRequire(import.meta.url);
 
@@ -19,14 +19,10 @@ const require = createRequire(import.meta.url);
  * @typedef {import('../index.js').StoredNeighbour} StoredNeighbour
  * @typedef {{ query: NoveltyEntry, nearest: StoredNeighbour[] }} Asked `nearest`: as a memory of all traces answers
  * @typedef {{ entries: NoveltyEntry[], more: NoveltyEntry[], seen: Asked[], unseen: Asked[] }} Made
- * @typedef {{ size: number, p50: number, p99: number, crowd: number, crowdP50: number, batch: number, megabytes: number,
- *   wordMegabytes: number, seen: Recall, unseen: Recall }} Row
  * @typedef {{ recall: number, candidates: number, mean: number, p99: number, largest: number }} Recall how often the trace is found that a memory of
  * all traces finds, how often it is among the candidates, and by how much novelty differs
  */
 
-const TABLE = 'bench';
-const CONNECTIONS = 8;
 const QUERIES = 200;
 const ROWS_AT_A_TIME = 500;
 /** How many traces are counted at a time for the statistics. */
@@ -35,18 +31,15 @@ const COUNTED = 5000;
 const EMBEDDINGS = 256;
 /** Up to how many traces the digest of each is embedded, which takes 60 ms. Of more, a trace lies near that on which its task is based. */
 const MOST_EMBEDDED = 2000;
-const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
 
 /**
  * @param {number} size
  * @param {'lexical' | 'full'} novelty
  * @param {ReasoningTrace[][]} sources real traces, grouped by kind
  * @param {string} [keep] a directory for the generated traces, from which the next run takes them
- * @returns {Promise<Row>}
  */
 export async function measureTraces(size, novelty, sources, keep) {
   const { PostgresTraceStore } = await import('../postgres.js');
-  const { default: pg } = await import('pg');
   const kept = keep && path.resolve(keep, `${novelty}-${size}`);
   const madeFile = kept && path.join(kept, 'traces.bin');
   const hasTables = kept !== undefined && existsSync(path.join(kept, 'data'));
@@ -60,60 +53,38 @@ export async function measureTraces(size, novelty, sources, keep) {
       writeFileSync(madeFile, serialize(made));
     }
   }
-  const megabytes = Math.min(4096, Math.max(256, Math.ceil(size / 100)));
-  const settings = {
-    shared_buffers: `${megabytes}MB`,
-    maintenance_work_mem: '512MB',
-    max_wal_size: '8GB',
-  };
-  const server = await postgres.startPostgres({
-    ...{ durable: true, settings },
-    ...(hasTables ? { from: kept } : {}),
-  });
-  /** @type {import('pg').Pool[]} */
-  const pools = [];
-  const storeOf = () => {
-    const pool = new pg.Pool(server.connection({ max: 1 }));
-    pools.push(pool);
-    return new PostgresTraceStore({
-      ...{ pool, novelty, table: TABLE, maxElements: size * 2, timeoutMs: 600_000 },
-      sweepIntervalMs: Number.POSITIVE_INFINITY,
-    });
-  };
-  const endAll = async () => {
-    for (const pool of pools.splice(0)) await pool.end();
-  };
-  try {
+  const options = { megabytes: size / 100, from: hasTables ? kept : undefined };
+  return withServer(options, async ({ postgres, optionsFor, endAll }) => {
+    const storeOf = () => new PostgresTraceStore({ ...optionsFor(size), novelty });
     if (!hasTables) {
       console.log(`storing ${size} traces …`);
       await storeOf().migrate();
-      await fill(pools[0], made.entries);
+      await fill(optionsFor(size).pool, made.entries);
       if (kept) {
         await endAll();
-        await server.stop();
-        await server.save(kept);
-        await server.start();
+        await postgres.stop();
+        await postgres.save(kept);
+        await postgres.start();
       }
     }
-    const store = storeOf();
+    const { pool } = optionsFor(size);
     // Reads the tables, because the server has nothing in memory after a start.
-    await pools[0].query(`SELECT sum(octet_length(words)) FROM ${TABLE}`);
-    await pools[0].query(`SELECT sum(octet_length(data)) FROM ${TABLE}_words`);
-    const sizes = await pools[0].query(
+    await pool.query(`SELECT sum(octet_length(words)) FROM ${TABLE}`);
+    await pool.query(`SELECT sum(octet_length(data)) FROM ${TABLE}_words`);
+    const sizes = await pool.query(
       `SELECT pg_total_relation_size('${TABLE}') / 1e6 AS traces, pg_total_relation_size('${TABLE}_words') / 1e6 AS words`,
     );
     const [[traces, words]] = sizes.rows.map((row) => Object.values(row).map(Number));
     console.log(`${size} traces, ${novelty} …`);
+    const store = storeOf();
+    let next = 0;
     return {
       ...{ size, megabytes: traces + words, wordMegabytes: words },
       seen: await compare(store, made.seen),
       unseen: await compare(store, made.unseen),
-      ...(await measure(store, storeOf, made.more)),
+      ...(await measureStore(storeOf, () => made.more[next++ % made.more.length], 300)),
     };
-  } finally {
-    await endAll();
-    await server.remove();
-  }
+  });
 }
 
 /**
@@ -149,8 +120,6 @@ async function withNearest(memory, queries) {
 }
 
 /**
- * Returns the entries of a store for traces.
- *
  * @param {number} size
  * @param {'lexical' | 'full'} novelty
  * @param {ReasoningTrace[][]} sources
@@ -326,62 +295,16 @@ async function compare(store, asked) {
   };
 }
 
-/**
- * @param {import('../postgres.js').PostgresTraceStore} store
- * @param {() => import('../postgres.js').PostgresTraceStore} storeOf
- * @param {NoveltyEntry[]} entries
- */
-async function measure(store, storeOf, entries) {
-  let next = 0;
-  const take = () => entries[next++ % entries.length];
-  for (let call = 0; call < 5; call++) await store.compareAndAdd(take());
-  /** @type {number[]} */
-  const times = [];
-  for (let call = 0; call < 200; call++) times.push(await timed(() => store.compareAndAdd(take())));
-  const stores = Array.from({ length: CONNECTIONS }, storeOf);
-  // The first call of a store reads the statistics.
-  for (const each of stores) await each.nearestTraces(take(), 1);
-  const queue = Array.from({ length: 500 }, take);
-  /** @type {number[]} */
-  const crowdTimes = [];
-  const crowd = await timed(() =>
-    Promise.all(
-      stores.map(async (each) => {
-        for (let entry = queue.pop(); entry; entry = queue.pop()) {
-          const own = entry;
-          crowdTimes.push(await timed(() => each.compareAndAdd(own)));
-        }
-      }),
+/** @param {Array<Awaited<ReturnType<typeof measureTraces>>>} rows */
+export function printTraces(rows) {
+  printTimes(rows);
+  console.table(
+    rows.flatMap(({ size, megabytes, wordMegabytes, seen, unseen }) =>
+      Object.entries({ seen, unseen }).map(([tasks, { recall, candidates, mean, p99, largest }]) => ({
+        ...{ traces: size, MB: rounded(megabytes, 0), 'postings MB': rounded(wordMegabytes, 0), tasks },
+        ...{ 'recall@1': rounded(recall, 3), 'among candidates': rounded(candidates, 3) },
+        ...{ 'mean ΔN': rounded(mean, 4), 'p99 ΔN': rounded(p99, 4), 'max ΔN': rounded(largest, 3) },
+      })),
     ),
   );
-  const batches = Array.from({ length: 4 }, () => Array.from({ length: 64 }, take));
-  const batch = await timed(async () => {
-    for (const each of batches) await store.compareAndAddBatch(each);
-  });
-  return {
-    ...{ p50: quantile(times, 0.5), p99: quantile(times, 0.99) },
-    ...{ crowd: (500 / crowd) * 1000, crowdP50: quantile(crowdTimes, 0.5), batch: (256 / batch) * 1000 },
-  };
-}
-
-/** @param {() => Promise<unknown>} work */
-async function timed(work) {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
-}
-
-/** @param {Row[]} rows */
-export function printTraces(rows) {
-  const recall = (/** @type {Recall} */ { recall, candidates, mean, p99, largest }) =>
-    `${recall.toFixed(3)}, among the candidates ${candidates.toFixed(3)}, ΔN ${mean.toFixed(4)}, p99 ${p99.toFixed(4)}, at most ${largest.toFixed(3)}`;
-  for (const row of rows) {
-    console.log(`
-${row.size} traces, ${row.megabytes.toFixed(0)} MB, of which ${row.wordMegabytes.toFixed(0)} MB are postings
-  p50, p99 of one: ${row.p50.toFixed(1)} ms, ${row.p99.toFixed(1)} ms
-  ${CONNECTIONS} connections at once: ${row.crowd.toFixed(0)} a second, p50 ${row.crowdP50.toFixed(1)} ms
-  batches of 64: ${row.batch.toFixed(0)} traces a second
-  recall@1 of seen tasks: ${recall(row.seen)}
-  recall@1 of unseen tasks: ${recall(row.unseen)}`);
-  }
 }

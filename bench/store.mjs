@@ -20,22 +20,20 @@ import postgres from '../__test__/support/postgres.js';
 import { root } from '../scripts/platform.mjs';
 import { setupPostgres } from '../scripts/postgres.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { quantile } from './measure.mjs';
+import { mean } from './measure.mjs';
 import { generator } from './random.mjs';
 import { measureTraces, printTraces } from './store-traces.mjs';
+import { MODEL, measureStore, printTimes, rounded, TABLE, timed, withServer } from './stores.mjs';
 
 /** @typedef {import('../postgres.js').PostgresVectorStore} PostgresVectorStore */
 
 /** @typedef {'exact' | 'hnsw'} Index */
 
 /**
- * @typedef {{ size: number, index: Index, buildSeconds: number | undefined } & Awaited<ReturnType<typeof measure>>
+ * @typedef {{ size: number, index: Index, buildSeconds: number | undefined } & Awaited<ReturnType<typeof measureStore>>
  *   & Partial<Awaited<ReturnType<typeof compare>>>} Row
  */
 
-const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
-const TABLE = 'bench';
-const CONNECTIONS = 8;
 /** The weight of novelty in a score of the profile `default`. */
 const WEIGHT = 0.35;
 const ROWS_AT_A_TIME = 1000;
@@ -142,44 +140,27 @@ function unit(vector) {
  * @returns {Promise<Row[]>}
  */
 async function measureSize(size, makeVector) {
-  const { default: pg } = await import('pg');
   const { PostgresVectorStore } = await import('../postgres.js');
-  const megabytes = Math.min(4096, Math.max(256, Math.ceil(size / 400)));
-  const server = await postgres.startPostgres({
-    durable: true,
-    settings: {
-      shared_buffers: `${megabytes}MB`,
-      maintenance_work_mem: `${megabytes}MB`,
-      max_wal_size: '8GB',
-    },
-  });
-  /** @type {import('pg').Pool[]} */
-  const pools = [];
-  const storeOf = (/** @type {Index} */ index, max = 1) => {
-    const pool = new pg.Pool(server.connection({ max }));
-    pools.push(pool);
-    return new PostgresVectorStore({
-      ...{ pool, table: TABLE, index, maxElements: size * 2, timeoutMs: 600_000 },
-      sweepIntervalMs: Number.POSITIVE_INFINITY,
-    });
-  };
-  /** @type {Row[]} */
-  const rows = [];
-  try {
+  const next = () => ({ id: 'kp:trace:bench', vectors: [makeVector()], model: MODEL });
+  return withServer({ megabytes: size / 400 }, async ({ optionsFor }) => {
+    const storeOf = (/** @type {Index} */ index) => new PostgresVectorStore({ ...optionsFor(size), index });
+    const { pool } = optionsFor(size);
+    /** @type {Row[]} */
+    const rows = [];
     await storeOf('exact').migrate();
-    await fill(pools[0], size, makeVector);
+    await fill(pool, size, makeVector);
     for (const index of /** @type {Index[]} */ (['exact', 'hnsw'])) {
-      const buildSeconds = index === 'hnsw' ? await timed(() => storeOf('hnsw').migrate()) : undefined;
-      await pools[0].query('VACUUM ANALYZE');
+      const buildSeconds =
+        index === 'hnsw' ? (await timed(() => storeOf('hnsw').migrate())) / 1000 : undefined;
+      await pool.query('VACUUM ANALYZE');
       console.log(`${size} vectors, ${index} …`);
-      rows.push({ size, index, buildSeconds, ...(await measure(storeOf, index, size, makeVector)) });
+      // Fewer where one takes longer, so that all take about as long.
+      const calls = index === 'hnsw' ? 300 : Math.max(20, Math.min(300, Math.round(6e6 / size)));
+      rows.push({ size, index, buildSeconds, ...(await measureStore(() => storeOf(index), next, calls)) });
     }
     Object.assign(rows[1], await compare(storeOf, makeVector));
     return rows;
-  } finally {
-    for (const pool of pools) await pool.end();
-    await server.remove();
-  }
+  });
 }
 
 /**
@@ -212,53 +193,6 @@ async function fill(pool, size, makeVector) {
 }
 
 /**
- * @param {(index: Index) => PostgresVectorStore} storeOf
- * @param {Index} index
- * @param {number} size
- * @param {() => Float32Array} makeVector
- */
-async function measure(storeOf, index, size, makeVector) {
-  // Fewer where one takes longer, so that all take about as long.
-  const calls = index === 'hnsw' ? 300 : Math.max(20, Math.min(300, Math.round(6e6 / size)));
-  const next = () => ({ id: 'kp:trace:bench', vectors: [makeVector()], model: MODEL });
-  const store = storeOf(index);
-  // The first calls of a connection compile the function and fill its caches.
-  for (let call = 0; call < 5; call++) await store.compareAndAdd(next());
-
-  const times = [];
-  for (let call = 0; call < calls; call++) {
-    const entry = next();
-    times.push((await timed(() => store.compareAndAdd(entry))) * 1000);
-  }
-  const entries = Array.from({ length: Math.max(16, calls) }, next);
-  const stores = Array.from({ length: CONNECTIONS }, () => storeOf(index));
-  await Promise.all(stores.map((each) => each.size()));
-  /** @type {number[]} */
-  const crowdTimes = [];
-  const queue = [...entries];
-  const crowd = await timed(() =>
-    Promise.all(
-      stores.map(async (each) => {
-        for (let entry = queue.pop(); entry; entry = queue.pop()) {
-          crowdTimes.push((await timed(() => each.compareAndAdd(entry))) * 1000);
-        }
-      }),
-    ),
-  );
-  const batch = entries.slice(0, 64);
-  const batchSeconds = await timed(() => store.compareAndAddBatch(batch));
-  return {
-    p50: quantile(times, 0.5),
-    p99: quantile(times, 0.99),
-    perSecond: 1000 / (times.reduce((sum, time) => sum + time, 0) / times.length),
-    crowdP50: quantile(crowdTimes, 0.5),
-    crowdP99: quantile(crowdTimes, 0.99),
-    crowdPerSecond: entries.length / crowd,
-    batchPerSecond: batch.length / batchSeconds,
-  };
-}
-
-/**
  * Returns the recall of the index beside an exhaustive search, and the difference that its misses make to novelty.
  *
  * @param {(index: Index) => PostgresVectorStore} storeOf
@@ -280,55 +214,26 @@ async function compare(storeOf, makeVector) {
   const largest = Math.max(...differences);
   return {
     recall: 1 - misses.length / differences.length,
-    meanDifference: differences.reduce((sum, each) => sum + each, 0) / differences.length,
+    meanDifference: mean(differences),
     largestDifference: largest,
     largestScoreDifference: largest * WEIGHT,
   };
 }
 
-/** @param {() => Promise<unknown>} work */
-async function timed(work) {
-  const start = performance.now();
-  await work();
-  return (performance.now() - start) / 1000;
-}
-
 /** @param {Row[]} rows */
 function print(rows) {
-  const number = (/** @type {number | undefined} */ value, /** @type {number} */ digits) =>
-    value === undefined ? '' : value.toFixed(digits);
-  const lines = [
-    [
-      ...[
-        'vectors',
-        'index',
-        'p50 ms',
-        'p99 ms',
-        '1/s',
-        `${CONNECTIONS}×: p50 ms`,
-        'p99 ms',
-        '1/s',
-        'batch 1/s',
-      ],
-      ...['build s', 'recall@1', 'mean ΔN', 'max ΔN', 'max Δscore'],
-    ],
-    ...rows.map((row) => [
-      ...[String(row.size), row.index, number(row.p50, 1), number(row.p99, 1), number(row.perSecond, 0)],
-      ...[number(row.crowdP50, 1), number(row.crowdP99, 1), number(row.crowdPerSecond, 0)],
-      ...[number(row.batchPerSecond, 0), number(row.buildSeconds, 0), number(row.recall, 3)],
-      ...[
-        number(row.meanDifference, 5),
-        number(row.largestDifference, 4),
-        number(row.largestScoreDifference, 4),
-      ],
-    ]),
-  ];
-  const widths = lines[0].map((_, column) => Math.max(...lines.map((cells) => cells[column].length)));
-  console.log();
-  for (const cells of lines)
-    console.log(cells.map((cell, column) => cell.padStart(widths[column])).join('  '));
-  console.log(`
-To compare with all and add, through one connection and through ${CONNECTIONS} at once; in batches of 64 through one. ΔN: by how much
-novelty is too high because the index missed the nearest vector.
-`);
+  printTimes(rows);
+  console.table(
+    rows.flatMap(
+      ({ size, buildSeconds, recall, meanDifference, largestDifference, largestScoreDifference }) =>
+        recall === undefined
+          ? []
+          : {
+              ...{ vectors: size, 'build s': rounded(buildSeconds ?? 0, 0), 'recall@1': rounded(recall, 3) },
+              ...{ 'mean ΔN': rounded(meanDifference ?? 0, 5), 'max ΔN': rounded(largestDifference ?? 0, 4) },
+              'max Δscore': rounded(largestScoreDifference ?? 0, 4),
+            },
+    ),
+  );
+  console.log('ΔN: by how much novelty is too high because the index missed the nearest vector.\n');
 }

@@ -52,8 +52,6 @@ export function synonyms() {
 }
 
 /**
- * Returns the first other single word of a meaning.
- *
  * @param {Buffer} data
  * @param {number} offset
  * @param {string} lemma

@@ -105,11 +105,7 @@ function makeShort() {
   return makeTestTrace({ objective: 'Find out why customers cannot upload their invoices', steps });
 }
 
-/**
- * `count` reproducible vectors.
- *
- * @param {number} count
- */
+/** @param {number} count */
 export function* makeVectors(count) {
   const random = generator(1);
   for (let index = 0; index < count; index++) yield randomVector(random);

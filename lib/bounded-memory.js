@@ -13,23 +13,20 @@ const { describe } = require('./calls/reading.js');
 
 /**
  * @import { VectorCache as Public } from '../index.js'
- * @import { NativeCall, NativeModelIdentity, NativeSnapshot } from './binding.js'
+ * @import { NativeCall, NativeModelIdentity, NativeTraceMemory, NativeVectorCache } from './binding.js'
  */
 
-/** A number of elements. */
 const COUNT = { from: 0, whole: true };
 
 /** A time to live in milliseconds; infinity means for ever. */
 const DURATION = { from: 0 };
 
-/** The options of a new memory. */
 const OPTIONS = {
   maxElements: inRange(COUNT),
   dimensions: inRange({ from: 1, whole: true }),
   ttlMs: inRange(DURATION),
 };
 
-/** The options of `load`, without `signal`. */
 const LOAD_OPTIONS = {
   maxElements: OPTIONS.maxElements,
   ttlMs: OPTIONS.ttlMs,
@@ -82,23 +79,10 @@ async function requireModel(file, held, check) {
   }
 }
 
-/**
- * The interface of both native memories.
- *
- * @typedef {object} NativeMemory
- * @property {number} size
- * @property {import('./binding.js').NativeBounds} bounds
- * @property {NativeModelIdentity | null} model
- * @property {() => void} evictExpired
- * @property {() => void} clear
- * @property {() => NativeSnapshot} snapshot
- */
-
-/** A bounded first-in-first-out memory of vectors or of traces. */
 class BoundedMemory {
   #native;
 
-  /** @param {() => NativeMemory} native returns the memory in the addon, at every call */
+  /** @param {() => NativeTraceMemory | NativeVectorCache} native returns the memory in the addon, at every call */
   constructor(native) {
     this.#native = native;
   }

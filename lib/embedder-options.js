@@ -30,8 +30,6 @@ const LIBRARY_NAMES = {
 };
 
 /**
- * Returns the options for the addon.
- *
  * @param {EmbedderOptions} options
  * @returns {import('./binding.js').EmbedderOptions}
  */
@@ -80,8 +78,6 @@ const OPTIONS = {
 };
 
 /**
- * Reads the options of a user.
- *
  * @param {unknown} given
  * @returns {EmbedderOptions}
  */
@@ -99,11 +95,7 @@ function readBytes(value, path) {
   throw invalidOption(TypeError, `${path} must be a Uint8Array, got ${describe(value)}`);
 }
 
-/**
- * Reads a model in memory.
- *
- * @type {import('./calls/options.js').OptionReader<NonNullable<EmbedderOptions['model']>>}
- */
+/** @type {import('./calls/options.js').OptionReader<NonNullable<EmbedderOptions['model']>>} */
 function readModel(value, path) {
   const { weights, tokenizer } = readOptions(value, { weights: readBytes, tokenizer: readBytes }, path);
   return {

@@ -65,7 +65,6 @@ const MAX_IN_FLIGHT = 64;
 
 /** Embeds texts as the scorer does. All embedders of a process are the same one. */
 class Embedder {
-  /** The length of an embedding: 384. */
   get dimensions() {
     return DIMENSIONS;
   }
@@ -99,8 +98,6 @@ class Embedder {
 }
 
 /**
- * Embeds texts, several at a time.
- *
  * @param {string[]} texts
  * @param {AbortSignal | undefined} signal
  * @param {((progress: import('../index.js').BatchProgress) => void) | undefined} onProgress

@@ -6,13 +6,33 @@ const { types } = require('node:util');
 
 const { inRange, ofType, oneOf, readOptions } = require('./calls/options.js');
 const { codedError } = require('./calls/errors.js');
-const { FORMAT_NAMES } = require('./format-names.js');
 const { addon } = require('./loader.js');
 
 /**
- * @import { ReadError, ReadResult, ReadTrace } from '../formats.js'
+ * @import { FormatName, ReadError, ReadResult, ReadTrace } from '../formats.js'
  * @import { NativeForeign, NativeItem, NativeReadSettings, NativeTraceReader } from './binding.js'
  */
+
+/** @type {readonly Exclude<FormatName, 'map'>[]} */
+const FORMAT_NAMES = [
+  // The traces of this package, which need no reader.
+  'trace',
+  'atif',
+  'swe-agent',
+  'gemini-cli',
+  'pi',
+  'openhands',
+  'inspect',
+  'langchain',
+  'sharegpt',
+  'openai-chat',
+  'claude-code',
+  'codex',
+  'langsmith',
+  'langfuse',
+  'phoenix',
+  'otel',
+];
 
 const OPTIONS = {
   confidence: inRange({ from: 0, to: 1 }),
@@ -23,12 +43,7 @@ const OPTIONS = {
   success: ofType('boolean'),
 };
 
-/**
- * Returns the map of another format, as JSON.
- *
- * @param {unknown} value
- * @param {string} path
- */
+/** @type {import('./calls/options.js').OptionReader<string>} */
 function readMap(value, path) {
   let json;
   try {
@@ -57,40 +72,25 @@ async function* generate(input, options) {
     yield* readValues(input, options);
     return;
   }
-  for await (const items of readText(bytesOf(chunks), new addon.NativeTraceReader(options), refuse)) {
+  const reader = new addon.NativeTraceReader(options);
+  for await (const chunk of bytesOf(chunks)) {
+    refuse(reader.push(chunk));
+    yield* readResults(reader);
+  }
+  refuse(reader.finish());
+  yield* readResults(reader);
+  reader.end();
+  yield* readResults(reader);
+}
+
+/** @param {NativeTraceReader} reader */
+function* readResults(reader) {
+  for (let items = reader.next(); items !== null; items = reader.next()) {
     for (const item of items) yield* resultsOf(item, parsed);
   }
 }
 
 /**
- * Yields the results of the records of a text, in batches.
- *
- * @param {AsyncIterable<Uint8Array>} chunks
- * @param {NativeTraceReader} reader
- * @param {(foreign: NativeForeign) => Error} refused makes the error for an unreadable input
- * @returns {AsyncGenerator<NativeItem[], void, undefined>}
- */
-async function* readText(chunks, reader, refused) {
-  for await (const chunk of chunks) {
-    const foreign = reader.push(chunk);
-    if (foreign !== null) throw refused(foreign);
-    yield* batches(reader);
-  }
-  const foreign = reader.finish();
-  if (foreign !== null) throw refused(foreign);
-  yield* batches(reader);
-  reader.end();
-  yield* batches(reader);
-}
-
-/** @param {NativeTraceReader} reader */
-function* batches(reader) {
-  for (let items = reader.next(); items !== null; items = reader.next()) yield items;
-}
-
-/**
- * Reads a value, or each element of an array.
- *
  * @param {unknown} input
  * @param {NativeReadSettings} options
  * @returns {Generator<ReadResult, void>}
@@ -112,9 +112,7 @@ function* readValues(input, options) {
       yield* resultsOf(item, (text) => (text === null ? value : parsed(text)));
   }
   reader.end();
-  for (const items of batches(reader)) {
-    for (const item of items) yield* resultsOf(item, parsed);
-  }
+  yield* readResults(reader);
 }
 
 /**
@@ -189,9 +187,12 @@ async function* bytesOf(chunks) {
   }
 }
 
-/** @param {NativeForeign} foreign */
-const refuse = ({ what, program }) =>
-  invalidInput(`the input is ${what}: make text in UTF-8 of it first, as ${program} does`);
+/** @param {NativeForeign | null} foreign what the input is instead of text, if it is something else */
+function refuse(foreign) {
+  if (foreign === null) return;
+  const { what, program } = foreign;
+  throw invalidInput(`the input is ${what}: make text in UTF-8 of it first, as ${program} does`);
+}
 
 /** @param {string} message */
 const invalidInput = (message) => codedError(TypeError, 'ERR_INVALID_INPUT', message);
@@ -217,4 +218,4 @@ class StringEncoder {
   }
 }
 
-module.exports = { readText, toTraces };
+module.exports = { FORMAT_NAMES, toTraces };

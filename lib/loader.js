@@ -152,11 +152,7 @@ function attempt(candidates) {
   throw loadError(failures);
 }
 
-/**
- * Returns the file of a candidate; null if unknown.
- *
- * @param {Candidate} candidate
- */
+/** @param {Candidate} candidate */
 function fileOf(candidate) {
   try {
     return candidate.file();
@@ -219,11 +215,7 @@ function elfFault(file) {
 
 const ELF_HEADER_BYTES = 64;
 
-/**
- * The field e_machine of a library by `process.arch`.
- *
- * @type {Record<string, number>}
- */
+/** @type {Record<string, number>} the field e_machine of a library by `process.arch` */
 const ELF_MACHINES = { arm64: 183, x64: 62 };
 
 /**

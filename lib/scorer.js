@@ -5,21 +5,21 @@ const { isMap } = require('node:util').types;
 
 const { cancellable } = require('./calls/cancel.js');
 const {
+  inRange,
   invalidOption,
   ofType,
   oneOf,
   readCallOptions,
   readOptions,
-  requireNumber,
   requireObject,
   requireOptions,
 } = require('./calls/options.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, fromAddon } = require('./calls/errors.js');
+const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom, readLength } = require('./calls/reading.js');
+const { isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { requireReceiver } = require('./calls/receiver.js');
 const { StoreWithFallback } = require('./store/fallback.js');
 const { explainByStore } = require('./store/scoring.js');
@@ -29,12 +29,11 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 /**
  * @import { BatchProgress, NoveltyMethod, NoveltyStore, ScoreBreakdown, ScorerOptions } from '../index.js'
  * @import { Scorer as PublicScorer, TraceMemory as PublicMemory, VectorCache as PublicCache } from '../index.js'
+ * @import { OptionReader } from './calls/options.js'
  * @import { NativeBatch, NativeCall, NativeProfile, NativeScorer } from './binding.js'
  */
 
 /**
- * A call of many traces.
- *
  * @typedef {object} Batch
  * @property {readonly unknown[]} traces
  * @property {number} length
@@ -104,7 +103,13 @@ class Scorer {
     const store = this.#store;
     return this.#settle(signal, (call) => {
       if (store === undefined) return this.#native.evaluate(trace, call);
-      return explainByStore(store, () => this.#native.embed(trace, call), true, call, signal).then(scoreOf);
+      return explainByStore(
+        store,
+        fromAddon(() => this.#native.embed(trace, call)),
+        true,
+        call,
+        signal,
+      ).then(scoreOf);
     });
   }
 
@@ -117,7 +122,13 @@ class Scorer {
       if (store === undefined || novelty !== undefined) {
         return this.#native.explain(trace, remember, call, novelty);
       }
-      return explainByStore(store, () => this.#native.embed(trace, call), remember, call, signal);
+      return explainByStore(
+        store,
+        fromAddon(() => this.#native.embed(trace, call)),
+        remember,
+        call,
+        signal,
+      );
     };
     return toBreakdown(await this.#settle(signal, ask));
   }
@@ -180,11 +191,7 @@ class Scorer {
     const scores = [];
     /** @type {Array<number | Promise<number>>} */
     const inFlight = [];
-    /**
-     * The calls in flight, for a store.
-     *
-     * @type {NativeCall[]}
-     */
+    /** @type {NativeCall[]} the calls in flight, for a store */
     const calls = [];
     let failure;
     const takeFirst = async () => {
@@ -206,7 +213,7 @@ class Scorer {
           inFlight.push(handled(this.#evaluateOfBatch(batch, trace, call, signal)));
           if (call !== undefined) calls.push(call);
         } catch (error) {
-          failure = errorOfElement(index, error);
+          failure = errorOfElement(error, index, 'trace');
         }
       }
       // The reply to an empty batch also waits for earlier replies.
@@ -234,12 +241,16 @@ class Scorer {
    */
   #evaluateOfBatch(batch, trace, call, signal) {
     if (this.#store === undefined) return fromAddon(() => batch.evaluate(trace));
-    return explainByStore(this.#store, () => batch.embed(trace, call), true, call, signal).then(scoreOf);
+    return explainByStore(
+      this.#store,
+      fromAddon(() => batch.embed(trace, call)),
+      true,
+      call,
+      signal,
+    ).then(scoreOf);
   }
 
   /**
-   * Makes a call with `ask` and returns its reply.
-   *
    * @template T
    * @param {AbortSignal | undefined} signal
    * @param {(call: NativeCall | undefined) => T | Promise<T>} ask
@@ -315,21 +326,6 @@ function handled(reply) {
 }
 
 /**
- * Adds the index to the error of a trace of a batch.
- *
- * @param {number} index
- * @param {unknown} thrown
- */
-function errorOfElement(index, thrown) {
-  const error = /** @type {import('./calls/errors.js').CodedError} */ (thrown);
-  if (error.code !== 'ERR_INVALID_TRACE') return thrown;
-  // The message begins with `trace`.
-  const message = `traces[${index}]${error.message.slice('trace'.length)}`;
-  const Class = /** @type {import('./calls/errors.js').ErrorClass} */ (error.constructor);
-  return codedError(Class, error.code, message, error.cause);
-}
-
-/**
  * Copies a breakdown into objects of the caller's realm.
  *
  * @param {Found} found
@@ -361,18 +357,13 @@ function byDimension([complexity, novelty, toolDiversity, outcome]) {
   return { complexity, novelty, toolDiversity, outcome };
 }
 
-/**
- * @param {unknown} value
- * @param {string} path
- */
+/** @type {OptionReader<'default' | null>} */
 function readEmbedder(value, path) {
   if (value === null || value === 'default') return value;
   throw invalidOption(RangeError, `${path} must be 'default' or null`);
 }
 
 /**
- * A memory and its novelty method.
- *
  * @template {OwnMemory | NoveltyStore} Memory
  * @typedef {{ memory: Memory, novelty: NoveltyMethod }} Known
  */
@@ -380,9 +371,7 @@ function readEmbedder(value, path) {
 /**
  * Reads a memory of any kind. A store is recognised by its methods, because it may be an object of any class.
  *
- * @param {unknown} memory
- * @param {string} path
- * @returns {Known<OwnMemory | NoveltyStore>}
+ * @type {OptionReader<Known<OwnMemory | NoveltyStore>>}
  */
 function readMemory(memory, path) {
   if (isVectorCache(memory) || isTraceMemory(memory)) return readOwnMemory(memory, path);
@@ -407,9 +396,7 @@ const readMethod = oneOf(['prefix', 'lexical', 'full']);
 /**
  * Reads a memory of this process, which must have the dimensions of an embedding if it keeps embeddings.
  *
- * @param {unknown} memory
- * @param {string} path
- * @returns {Known<OwnMemory>}
+ * @type {OptionReader<Known<OwnMemory>>}
  */
 function readOwnMemory(memory, path) {
   const held = nativeOf(memory) ?? nativeOfTraces(memory);
@@ -453,19 +440,12 @@ const WEIGHT_NAMES = /** @type {const} */ (['complexity', 'novelty', 'toolDivers
 /**
  * Reads profiles of weights for the addon, which checks their sums.
  *
- * @param {unknown} weights
- * @param {string} path
- * @returns {NativeProfile[]}
+ * @type {OptionReader<NativeProfile[]>}
  */
 function readProfiles(weights, path) {
   const named = requireObject(weights, path);
   if (isMap(named)) throw invalidOption(TypeError, `${path} must be an object, not a Map`);
-  let names;
-  try {
-    names = Object.keys(named);
-  } catch (cause) {
-    throw codedError(TypeError, 'ERR_INVALID_OPTION', `${path} could not be read: it threw`, cause);
-  }
+  const names = namesOf(named, path, 'ERR_INVALID_OPTION');
   return names.map((name) => {
     const place = `${path}[${JSON.stringify(name)}]`;
     const given = requireOptions(
@@ -485,13 +465,8 @@ function readProfiles(weights, path) {
   });
 }
 
-/**
- * Reads the option `novelty` of `explain`. Similarities are exact to 1e-6, so it may be slightly below 0 or above 2.
- *
- * @param {unknown} value
- * @param {string} path
- */
-const readNovelty = (value, path) => requireNumber(value, path, { from: -0.001, to: 2.001 });
+/** Similarities are exact to 1e-6, so a novelty may be slightly below 0 or above 2. */
+const readNovelty = inRange({ from: -0.001, to: 2.001 });
 
 const EXPLAIN_OPTIONS = { remember: ofType('boolean'), novelty: readNovelty };
 
@@ -502,4 +477,4 @@ const OPTIONS = {
   weights: readProfiles,
 };
 
-module.exports = { Scorer, errorOfElement };
+module.exports = { Scorer };

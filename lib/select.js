@@ -5,8 +5,9 @@
 const { setTimeout } = require('node:timers/promises');
 
 const { cancellable } = require('./calls/cancel.js');
-const { codedError, fromAddon } = require('./calls/errors.js');
+const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
 const {
+  inRange,
   invalidOption,
   ofType,
   oneOf,
@@ -18,12 +19,12 @@ const { describe, isArray, readFrom, readLength } = require('./calls/reading.js'
 const { Embedder } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
-const { errorOfElement } = require('./scorer.js');
 const { nativeOfTraces } = require('./trace-memory.js');
 
 /**
  * @import { BatchProgress, ReadonlyReasoningTrace, SelectOptions, Selection } from '../index.js'
- * @import { NativeCandidates, NativeCount, NativeNearby } from './binding.js'
+ * @import { OptionReader } from './calls/options.js'
+ * @import { NativeCandidates, NativeCount, NativeNearby, NativeTraceMemory } from './binding.js'
  */
 
 /** The number of traces that are read at a time. */
@@ -35,11 +36,7 @@ const MOST_LISTED = 16;
 /** The interval of progress reports, in milliseconds. */
 const INTERVAL = 50;
 
-/**
- * Reads a number of traces, or a percentage such as `'10%'`.
- *
- * @type {import('./calls/options.js').OptionReader<NativeCount>}
- */
+/** @type {OptionReader<NativeCount>} a number of traces, or a percentage such as `'10%'` */
 function readCount(value, path) {
   const percent = typeof value === 'string' ? /^(\d+(?:\.\d+)?)%$/.exec(value) : null;
   if (percent) return { value: requireNumber(Number(percent[1]), path, { from: 0, to: 100 }), percent: true };
@@ -57,11 +54,10 @@ const SELECT_OPTIONS = {
   quota: (/** @type {unknown} */ value, /** @type {string} */ path) =>
     readOptions(value, { failures: readCount }, path).failures,
   onProgress: ofType('function'),
-  window: (/** @type {unknown} */ value, /** @type {string} */ path) =>
-    requireNumber(value, path, { from: 1, whole: true }),
+  window: inRange({ from: 1, whole: true }),
 };
 
-/** @type {import('./calls/options.js').OptionReader<import('./binding.js').NativeTraceMemory>} */
+/** @type {OptionReader<NativeTraceMemory>} */
 function readKnown(value, path) {
   const known = nativeOfTraces(value);
   if (known !== undefined) return known;
@@ -170,7 +166,7 @@ async function offerAll(sieve, traces, signal, onRead) {
       fromAddon(() => sieve.read(trace));
       areKnown.push(isOutcomeKnown(trace));
     } catch (error) {
-      throw errorOfElement(read, error);
+      throw errorOfElement(error, read, 'trace');
     }
     read++;
     if (areKnown.length === BATCH) await flush();
@@ -180,8 +176,6 @@ async function offerAll(sieve, traces, signal, onRead) {
 }
 
 /**
- * Adds the traces from `first` to `end`.
- *
  * @param {NativeCandidates} candidates
  * @param {readonly unknown[]} traces
  * @param {number} first
@@ -201,7 +195,7 @@ async function add(candidates, traces, first, end, ids, embedder) {
       digests.push(digest ?? '');
       areKnown.push(isOutcomeKnown(/** @type {ReadonlyReasoningTrace} */ (trace)));
     } catch (error) {
-      throw errorOfElement(index, error);
+      throw errorOfElement(error, index, 'trace');
     }
   }
   const embeddings = await embedder?.embedBatch(digests);

@@ -18,7 +18,6 @@ const { toFloatArray } = require('./vector-cache.js');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 
-/** The options of a new memory. */
 const MEMORY_OPTIONS = { novelty: oneOf(['lexical', 'full']), ...OPTIONS };
 
 /** The options of a call with a trace, without `signal`. */
@@ -27,11 +26,7 @@ const TRACE_OPTIONS = { vector: (/** @type {unknown} */ value) => value };
 /** The novelty of a trace to an empty memory. */
 const NEUTRAL = 0.5;
 
-/**
- * Wraps a native memory in a `TraceMemory`.
- *
- * @type {(handle: NativeTraceMemory) => TraceMemory}
- */
+/** @type {(handle: NativeTraceMemory) => TraceMemory} wraps a native memory in a `TraceMemory` */
 let adopt;
 /**
  * Returns the native memory of a `TraceMemory`; undefined for other values.
@@ -165,8 +160,6 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * Reads the options of a call with a trace, and calls `begin`.
-   *
    * @template T
    * @param {TraceOptions | undefined} options
    * @param {(vector: Float32Array | undefined, call: import('./binding.js').NativeCall | undefined) => Promise<T>} begin

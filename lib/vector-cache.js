@@ -5,7 +5,7 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 const { readOptions, requireNumber } = require('./calls/options.js');
 const { BoundedMemory, COUNT, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, fromAddon, localError } = require('./calls/errors.js');
+const { codedError, errorOfElement, errorsOf, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
@@ -17,13 +17,11 @@ const { requireReceiver } = require('./calls/receiver.js');
  * @import { NativeVectorCache } from './binding.js'
  */
 
+const invalidVector = errorsOf('ERR_INVALID_VECTOR');
+
 const DEFAULT_MAX_ELEMENTS = 1000;
 
-/**
- * Wraps a native cache in a `VectorCache`.
- *
- * @type {(handle: NativeVectorCache) => VectorCache}
- */
+/** @type {(handle: NativeVectorCache) => VectorCache} wraps a native cache in a `VectorCache` */
 let adoptNative;
 /**
  * Returns the native cache of a `VectorCache`; undefined for other values.
@@ -98,7 +96,7 @@ class VectorCache extends BoundedMemory {
           const checked = requireLabel(label);
           batch.add(toFloatArray(vector, 'vector', dimensions), checked);
         } catch (error) {
-          throw errorOfElement(localError(error), index, 'vector');
+          throw errorOfElement(error, index, 'vector');
         }
       }
       this.#native.append(batch);
@@ -125,7 +123,7 @@ class VectorCache extends BoundedMemory {
       try {
         similarities.push(this.#native.maxCosineSimilarity(toFloatArray(query, 'query', dimensions)));
       } catch (error) {
-        throw errorOfElement(localError(error), index, 'query');
+        throw errorOfElement(error, index, 'query');
       }
     }
     return similarities;
@@ -209,8 +207,6 @@ function toFloatArray(value, name, dimensions) {
 }
 
 /**
- * Returns the number of elements of a list of vectors or labels.
- *
  * @param {unknown} list
  * @param {string} name
  * @param {import('./calls/errors.js').Code} code
@@ -233,40 +229,10 @@ function requireAsMany(labels, count) {
   throw codedError(RangeError, 'ERR_INVALID_LABEL', message);
 }
 
-/**
- * Checks a label, which must be a string or undefined.
- *
- * @param {unknown} label
- */
+/** @param {unknown} label */
 function requireLabel(label) {
   if (label === undefined || typeof label === 'string') return label;
   throw codedError(TypeError, 'ERR_INVALID_LABEL', `label must be a string, got ${describe(label)}`);
-}
-
-/**
- * The names of the lists with elements `vector`, `label` and `query`.
- *
- * @type {Record<string, string>}
- */
-const LISTS = { vector: 'vectors', label: 'labels', query: 'queries' };
-
-/**
- * Adds the index to the error of an element of a list.
- *
- * @param {unknown} thrown
- * @param {number} index
- * @param {string} name
- */
-function errorOfElement(thrown, index, name) {
-  const error = /** @type {import('./calls/errors.js').CodedError} */ (thrown);
-  if (!['ERR_INVALID_VECTOR', 'ERR_INVALID_LABEL'].includes(error?.code)) return thrown;
-  const [subject] = error.message.match(/^(vector|label|query)\b/) ?? [];
-  const message =
-    subject === undefined
-      ? `${LISTS[name]}[${index}]: ${error.message}`
-      : `${LISTS[subject]}[${index}]${error.message.slice(subject.length)}`;
-  const Class = /** @type {import('./calls/errors.js').ErrorClass} */ (error.constructor);
-  return codedError(Class, error.code, message, error.cause);
 }
 
 /** @param {number} length */
@@ -276,14 +242,6 @@ function allocate(length) {
   } catch (cause) {
     throw codedError(RangeError, 'ERR_OUT_OF_MEMORY', `no room for a vector of ${length} dimensions`, cause);
   }
-}
-
-/**
- * @param {import('./calls/errors.js').ErrorClass} Class
- * @param {string} message
- */
-function invalidVector(Class, message) {
-  return codedError(Class, 'ERR_INVALID_VECTOR', message);
 }
 
 /**

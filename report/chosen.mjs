@@ -1,29 +1,13 @@
-import {
-  axisX,
-  axisY,
-  dot,
-  lineY,
-  link,
-  pointer,
-  pointerX,
-  ruleX,
-  ruleY,
-  text,
-  tip,
-} from '@observablehq/plot';
+import { dot, lineY, link, pointer, pointerX, ruleX, text, tip } from '@observablehq/plot';
 
-import { element, finding, foreign, more, section, table } from './dom.mjs';
-import { chart, drawn, figureWithSlider, LEFT, RIGHT } from './figure.mjs';
-import { count, cut, decimal, integer, percent, place, short } from './format.mjs';
+import { element, finding, more, section, table } from './dom.mjs';
+import { chart, drawn, figureWithSlider, sequenceChart, slider } from './figure.mjs';
+import { count, cut, decimal, integer, percent } from './format.mjs';
+import { groupLine, groupList } from './groups.mjs';
 
-/** @typedef {import('./data.js').Report} Report */
+/** @import { ChosenSet, ChosenTrace, Report } from './data.js' */
 
-/** @typedef {import('./data.js').ChosenSet} ChosenSet */
-
-/** @typedef {import('./data.js').ChosenTrace} ChosenTrace */
-
-/** How many chosen traces are listed before the reader asks for more, and how many rows the table of the curve has. */
-const SHOWN = 10;
+/** How many rows the table of the curve has. */
 const ROWS = 20;
 
 /** How many groups are named on the map, how long the names are, and about how large their letters. */
@@ -46,8 +30,6 @@ const ANCHORS = ['start', 'middle', 'end'];
 const shareOf = (part) => percent(part, 1);
 
 /**
- * How much sets of each size cover.
- *
  * @param {ChosenSet} set
  * @param {number} size
  * @param {number} width
@@ -57,26 +39,12 @@ function coverage(set, size, width) {
   const points = curve.map((covered, i) => ({ size: i + 1, covered }));
   const knees = knee === null ? [] : [points[knee - 1]];
   const label = `The part of what all traces show that sets of up to ${count(curve.length, 'trace')} cover; ${shareOf(coveredBy(set, size))} by ${integer(size)}.`;
-  return chart(label, {
-    width,
-    height: width < 600 ? 220 : 260,
-    marginLeft: LEFT,
-    marginRight: RIGHT,
+  return sequenceChart(label, curve.length, width, {
+    unit: 'traces',
     marginTop: 24,
-    marginBottom: 40,
-    x: { domain: curve.length === 1 ? [0, 2] : [1, curve.length] },
     y: { domain: [0, 1] },
+    tickFormat: shareOf,
     marks: [
-      ruleY([0.25, 0.5, 0.75, 1], { stroke: 'var(--line)' }),
-      axisY([0, 0.25, 0.5, 0.75, 1], { label: null, tickSize: 0, tickFormat: shareOf }),
-      axisX({
-        label: 'traces',
-        labelAnchor: 'right',
-        labelArrow: 'right',
-        ticks: curve.length === 1 ? [1] : Math.min(curve.length - 1, width / 90),
-        tickFormat: (/** @type {number} */ value) => (Number.isInteger(value) ? short(value) : ''),
-      }),
-      ruleY([0], { stroke: 'var(--faint)' }),
       ruleX([size], { stroke: 'var(--ink)', strokeWidth: 1.5 }),
       lineY(points, { x: 'size', y: 'covered', stroke: 'var(--kept)', strokeWidth: 2 }),
       dot(knees, {
@@ -126,8 +94,8 @@ function map({ traces }, size, width) {
     (x, y) => [margin + ((x + 1) / 2) * (width - 2 * margin), margin + ((1 - y) / 2) * (height - 2 * margin)],
     width,
   );
-  const titleOf = (/** @type {ChosenTrace} */ { rank, excerpt, id, standsFor }) =>
-    `${integer(rank)}. ${cut(excerpt || id || 'A trace without an objective', 60)}\nstands for ${integer(standsFor)}`;
+  const titleOf = (/** @type {ChosenTrace} */ trace) =>
+    `${integer(trace.rank)}. ${cut(leadOf(trace), 60)}\nstands for ${integer(trace.standsFor)}`;
   const label = `Map of ${count(traces.length, 'chosen trace')} and ${integer(similar.length)} that they stand for; the list below has them.`;
   return chart(label, {
     width,
@@ -194,58 +162,30 @@ function namesOf(traces, toPixels, width) {
   return names;
 }
 
+const leadOf = (/** @type {ChosenTrace} */ { excerpt, id }) =>
+  excerpt || id || 'A trace without an objective';
+
 /**
- * For which traces a chosen one stands.
- *
  * @param {ChosenTrace} trace
  * @param {Report} report
  */
-function standing(trace, { sourceCount }) {
-  const { rank, excerpt, id, standsFor, similar, reason } = trace;
-  const summary = element(
-    'summary',
-    {},
-    element('span', { class: 'size' }, integer(rank)),
-    foreign(excerpt || id || 'A trace without an objective', { class: 'text' }),
-    element('span', { class: 'strip soft' }, reason === 'failure' ? 'failure of an unsolved task' : ''),
-    element('span', { class: 'range' }, `for ${integer(standsFor)}`),
+function lineOf(trace, { sourceCount }) {
+  const { rank, standsFor, similar, reason } = trace;
+  const note = reason === 'failure' ? 'failure of an unsolved task' : '';
+  const caption =
+    standsFor > similar.length
+      ? `The trace, and the ${similar.length} most similar of ${integer(standsFor)}`
+      : 'The trace, and those that it stands for';
+  const members = [{ ...trace, similarity: 1 }, ...similar];
+  return groupLine(
+    [integer(rank), leadOf(trace), note, `for ${integer(standsFor)}`],
+    caption,
+    members,
+    sourceCount,
   );
-  const rows = [{ ...trace, similarity: 1 }, ...similar];
-  const opened = element('details', {}, summary);
-  const rest = standsFor - similar.length;
-  const makeTable = () =>
-    table(
-      rest > 0
-        ? `The trace, and the ${similar.length} most similar of ${integer(standsFor)}`
-        : 'The trace, and those that it stands for',
-      [
-        {
-          title: 'Trace',
-          wide: true,
-          cell: (row) => [
-            row.id !== null && foreign(row.id, { class: 'mono' }),
-            ' ',
-            element('span', { class: 'where' }, place(row, sourceCount)),
-          ],
-        },
-        { title: 'Score', number: true, cell: ({ score }) => decimal(score) },
-        { title: 'Similarity', number: true, cell: ({ similarity }) => decimal(similarity) },
-        { title: 'About', wide: true, cell: (row) => foreign(row.excerpt) },
-      ],
-      rows,
-    );
-  // Made when it is looked at: there may be hundreds of rows in all.
-  opened.addEventListener('toggle', () => opened.querySelector('.scroll') ?? opened.append(makeTable()), {
-    once: true,
-  });
-  return opened;
 }
 
-/**
- * The chosen set: its coverage, and the traces that it stands for.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 export function chosenSection(report) {
   const set = report.selection;
   if (set === null || set.curve.length === 0) return null;
@@ -255,32 +195,17 @@ export function chosenSection(report) {
     drawn({}, (width) => coverage(set, size, width)),
     drawn({}, (width) => map(set, size, width)),
   ];
-  const verdict = element('p', { class: 'verdict' });
-  const input = element('input', {
-    type: 'range',
-    id: 'set-size',
-    min: '1',
-    max: String(curve.length),
-    step: '1',
-    value: String(chosen),
-    input: () => choose(input.valueAsNumber),
-  });
+  const verdict = element('p.verdict');
+  const input = slider('set-size', [1, curve.length, 1], chosen, (value) => choose(value));
   /** @param {number} next */
   const choose = (next) => {
     size = next;
     const words = `${count(size, 'trace')} cover${size === 1 ? 's' : ''} ${shareOf(coveredBy(set, size))}`;
-    verdict.replaceChildren(element('b', {}, words), element('span', { class: 'mono' }, `--select ${size}`));
+    verdict.replaceChildren(element('b', words), element('span.mono', `--select ${size}`));
     input.setAttribute('aria-valuetext', words);
     for (const { redraw } of figures) redraw();
   };
   choose(chosen);
-  /** @param {ChosenTrace[]} some */
-  const listOf = (some) =>
-    element(
-      'div',
-      { class: 'groups' },
-      some.map((trace) => standing(trace, report)),
-    );
   const step = Math.ceil(curve.length / ROWS);
   const sizes = Array.from({ length: Math.floor(curve.length / step) }, (_, i) => (i + 1) * step);
   const unlisted = chosen - traces.length;
@@ -309,24 +234,20 @@ export function chosenSection(report) {
     traces.length > 0 &&
       element(
         'figure',
-        {},
         figures[1].frame,
         element(
           'figcaption',
-          {},
           'Large dots are chosen traces, small ones the traces that they stand for. Similar traces are near each other; ',
           'how far groups are apart says little. ',
-          element('span', { class: 'swatch', style: '--colour: var(--kept)' }),
+          element('span.swatch', { style: '--colour: var(--kept)' }),
           'in the set of this size ',
-          element('span', { class: 'swatch', style: '--colour: var(--dropped)' }),
+          element('span.swatch', { style: '--colour: var(--dropped)' }),
           'beyond it.',
         ),
       ),
-    traces.length > 0 && element('h3', {}, 'Who stands for whom'),
-    listOf(traces.slice(0, SHOWN)),
-    traces.length > SHOWN &&
-      more(`${count(traces.length - SHOWN, 'more trace')}`, listOf(traces.slice(SHOWN))),
-    unlisted > 0 && element('p', { class: 'soft about' }, `${count(unlisted, 'chosen trace')} not listed.`),
+    traces.length > 0 && element('h3', 'Who stands for whom'),
+    groupList('trace', traces, (trace) => lineOf(trace, report)),
+    unlisted > 0 && element('p.soft.about', `${count(unlisted, 'chosen trace')} not listed.`),
   );
 }
 

@@ -11,24 +11,29 @@
  */
 
 /**
- * An element with attributes, and children: elements, strings, and nothing for null, undefined and false.
+ * An element: its tag, with a dot and a class behind it if it has one; then its attributes, if it has any; then its children.
  *
  * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Attributes} [attributes]
- * @param {Children[]} children
+ * @param {Tag | `${Tag}.${string}`} name
+ * @param {[Attributes, ...Children[]] | Children[]} content
  */
-export function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') made.addEventListener(name, value);
+export function element(name, ...content) {
+  const [tag, ...classes] = name.split('.');
+  const made = document.createElement(/** @type {Tag} */ (tag));
+  if (classes.length > 0) made.className = classes.join(' ');
+  const attributes = isAttributes(content[0]) ? content.shift() : {};
+  for (const [attribute, value] of Object.entries(/** @type {Attributes} */ (attributes))) {
+    if (typeof value === 'function') made.addEventListener(attribute, value);
     else if (value !== null && value !== undefined && value !== false)
-      made.setAttribute(name, value === true ? '' : value);
+      made.setAttribute(attribute, value === true ? '' : value);
   }
-  const isThere = (/** @type {Child} */ child) => child !== null && child !== undefined && child !== false;
-  made.append(.../** @type {Array<string | Node>} */ (children.flat().filter(isThere)));
+  const isThere = (/** @type {unknown} */ child) => child !== null && child !== undefined && child !== false;
+  made.append(.../** @type {Array<string | Node>} */ (content.flat().filter(isThere)));
   return made;
 }
+
+const isAttributes = (/** @type {Attributes | Children | undefined} */ first) =>
+  typeof first === 'object' && first !== null && !Array.isArray(first) && !(first instanceof Node);
 
 /**
  * Text from outside: its writing direction stays its own.
@@ -46,8 +51,6 @@ export function foreign(text, attributes = {}) {
  */
 
 /**
- * A table.
- *
  * @template Row
  * @param {string} caption
  * @param {Array<Column<Row>>} columns the first one names the row
@@ -59,7 +62,6 @@ export function table(caption, columns, rows) {
   const body = rows.map((row) =>
     element(
       'tr',
-      {},
       columns.map((column, i) =>
         i === 0
           ? element('th', { scope: 'row', class: classes(column) }, column.cell(row))
@@ -73,22 +75,19 @@ export function table(caption, columns, rows) {
     { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
     element(
       'table',
-      {},
-      element('caption', {}, caption),
-      element('thead', {}, element('tr', {}, head)),
-      element('tbody', {}, body),
+      element('caption', caption),
+      element('thead', element('tr', head)),
+      element('tbody', body),
     ),
   );
 }
 
 /**
- * A part that is there for who asks for it.
- *
  * @param {string} title
  * @param {Children[]} children
  */
 export function more(title, ...children) {
-  return element('details', { class: 'more' }, element('summary', {}, title), ...children);
+  return element('details.more', element('summary', title), ...children);
 }
 
 /**
@@ -102,5 +101,5 @@ export function section(title, ...children) {
 
 /** @param {Children[]} children */
 export function finding(...children) {
-  return element('p', { class: 'finding' }, ...children);
+  return element('p.finding', ...children);
 }

@@ -114,8 +114,6 @@ function spreadInWords({ p10, p25, median, p75, p90 }) {
 }
 
 /**
- * How scores and dimensions differ between domains.
- *
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold
  */
@@ -129,8 +127,7 @@ export function domainsSection(report, threshold) {
     return groups.map((measures) =>
       element(
         'div',
-        {},
-        measures.length === 1 && element('h3', {}, measures[0].title),
+        measures.length === 1 && element('h3', measures[0].title),
         spread(shown, measures, threshold, width),
       ),
     );
@@ -155,11 +152,9 @@ export function domainsSection(report, threshold) {
     finding(...findingOf(domains)),
     element(
       'figure',
-      {},
       frame,
       element(
         'figcaption',
-        {},
         'The dot is the median, the thick bar holds the middle half, and the thin line the middle 80%. ',
         'The dashed line is the threshold.',
         hidden > 0 && ` ${count(hidden, 'smaller domain')} only in the table.`,

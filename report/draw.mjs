@@ -12,8 +12,6 @@ import { makeThreshold } from './threshold.mjs';
 import { tracesSection } from './traces.mjs';
 
 /**
- * The elements of a report.
- *
  * @param {import('./data.js').Report} report
  * @param {'main' | 'div'} [part] the element of the sections: a page has one `main`
  */

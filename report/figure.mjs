@@ -1,6 +1,7 @@
-import { plot } from '@observablehq/plot';
+import { axisX, axisY, plot, ruleY } from '@observablehq/plot';
 
 import { element } from './dom.mjs';
+import { short } from './format.mjs';
 
 /** @typedef {import('@observablehq/plot').PlotOptions} PlotOptions */
 
@@ -52,8 +53,54 @@ export function chart(label, options) {
 }
 
 /**
- * Returns a figure with a slider below its chart.
+ * Returns a chart over a sequence of `length` traces, with shares from 0 on upwards.
  *
+ * @param {string} label
+ * @param {number} length
+ * @param {number} width
+ * @param {Parameters<typeof chart>[1] & { unit: string, tickFormat: (value: number) => string }} options
+ */
+export function sequenceChart(label, length, width, { unit, tickFormat, marks, ...options }) {
+  return chart(label, {
+    width,
+    height: width < 600 ? 220 : 260,
+    marginLeft: LEFT,
+    marginRight: RIGHT,
+    marginBottom: 40,
+    x: { domain: length === 1 ? [0, 2] : [1, length] },
+    marks: [
+      ruleY([0.25, 0.5, 0.75, 1], { stroke: 'var(--line)' }),
+      axisY([0, 0.25, 0.5, 0.75, 1], { label: null, tickSize: 0, tickFormat }),
+      axisX({
+        label: unit,
+        labelAnchor: 'right',
+        labelArrow: 'right',
+        ticks: length === 1 ? [1] : Math.min(length - 1, width / 90),
+        tickFormat: (/** @type {number} */ value) => (Number.isInteger(value) ? short(value) : ''),
+      }),
+      ruleY([0], { stroke: 'var(--faint)' }),
+      ...marks,
+    ],
+    ...options,
+  });
+}
+
+/**
+ * @param {string} id
+ * @param {[min: number, max: number, step: number]} range
+ * @param {number} value
+ * @param {(value: number) => void} onInput
+ */
+export function slider(id, range, value, onInput) {
+  const [min, max, step] = range.map(String);
+  const input = element('input', {
+    ...{ type: 'range', id, min, max, step, value: String(value) },
+    input: () => onInput(input.valueAsNumber),
+  });
+  return input;
+}
+
+/**
  * @param {HTMLElement} frame
  * @param {HTMLInputElement} input
  * @param {string} label
@@ -62,13 +109,12 @@ export function chart(label, options) {
 export const figureWithSlider = (frame, input, label, verdict) =>
   element(
     'figure',
-    {},
     frame,
     element(
-      'div',
-      { class: 'threshold', style: `--axis-left: ${LEFT}px; --axis-right: ${RIGHT}px` },
+      'div.threshold',
+      { style: `--axis-left: ${LEFT}px; --axis-right: ${RIGHT}px` },
       input,
       element('label', { for: input.id, style: `margin-left: ${LEFT}px` }, label),
     ),
-    element('figcaption', {}, verdict),
+    element('figcaption', verdict),
   );

@@ -58,8 +58,6 @@ export function duration(seconds) {
 }
 
 /**
- * Returns a text cut to a number of characters.
- *
  * @param {string} text
  * @param {number} length
  */

@@ -16,12 +16,11 @@ function themeSwitch() {
   const options = Object.entries(THEMES).map(([value, title]) =>
     element(
       'label',
-      {},
       element('input', { type: 'radio', name: 'theme', value, checked: value === chosen, change: choose }),
       title,
     ),
   );
-  return element('fieldset', { class: 'theme', 'aria-label': 'Colours' }, options);
+  return element('fieldset.theme', { 'aria-label': 'Colours' }, options);
 }
 
 /** @param {Report} report */
@@ -35,16 +34,14 @@ function embedderOf({ dtype, bases, count: scored, noveltyMode }) {
 }
 
 /**
- * The header, with the essential figures.
- *
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold
  */
 export function header(report, threshold) {
   const { count: scored, duplicates, errors, scores, seconds } = report;
   const headline = element('h1');
-  const kept = element('span', { class: 'value' });
-  const keptNote = element('span', { class: 'note' });
+  const kept = element('span.value');
+  const keptNote = element('span.note');
   const keptTitle = element('dt');
   threshold.follow(() => {
     const number = threshold.kept(report);
@@ -62,13 +59,13 @@ export function header(report, threshold) {
    * @param {string} note
    */
   const figure = (title, value, note) => [
-    element('dt', {}, title),
-    element('dd', {}, element('span', { class: 'value' }, value)),
-    element('dd', { class: 'note' }, note),
+    element('dt', title),
+    element('dd', element('span.value', value)),
+    element('dd.note', note),
   ];
   const figures = [
     figure('Scored', short(scored), scored > 0 && seconds > 0 ? paceOf(scored, seconds) : ''),
-    [keptTitle, element('dd', {}, kept), element('dd', { class: 'note' }, keptNote)],
+    [keptTitle, element('dd', kept), element('dd.note', keptNote)],
     figure(
       'Median score',
       scores === null ? '–' : decimal(scores.median),
@@ -83,28 +80,17 @@ export function header(report, threshold) {
     figure('Embedder', embedder.value, embedder.note),
   ];
   return [
-    element(
-      'div',
-      { class: 'top' },
-      element('p', { class: 'brand' }, 'KnowledgePulse trace report'),
-      themeSwitch(),
-    ),
+    element('div.top', element('p.brand', 'KnowledgePulse trace report'), themeSwitch()),
     element(
       'header',
-      {},
       headline,
-      element('p', { class: 'about' }, ...aboutOf(report)),
-      report.cleaned && element('p', { class: 'about' }, cleanedOf(report.cleaned)),
+      element('p.about', ...aboutOf(report)),
+      report.cleaned && element('p.about', cleanedOf(report.cleaned)),
       report.interrupted &&
-        element(
-          'p',
-          { class: 'notice' },
-          'Scoring was interrupted: this shows what had been scored until then.',
-        ),
+        element('p.notice', 'Scoring was interrupted: this shows what had been scored until then.'),
       element(
-        'dl',
-        { class: 'essentials' },
-        figures.map((parts) => element('div', {}, parts)),
+        'dl.essentials',
+        figures.map((parts) => element('div', parts)),
       ),
     ),
   ];
@@ -145,22 +131,14 @@ function duplicatesOf({ count: number, groupCount }) {
   return number === 0 ? 'none found' : `${count(number, 'trace')} in ${count(groupCount, 'group')}`;
 }
 
-/**
- * The replacements in the traces.
- *
- * @param {NonNullable<Report['cleaned']>} cleaned
- */
+/** @param {NonNullable<Report['cleaned']>} cleaned */
 function cleanedOf({ level, strict, redactions }) {
   const counts = Object.entries(redactions).map(([type, number]) => `${integer(number)} ${type}`);
   const how = `Cleaned at level ${level}${strict ? ', strictly' : ''}`;
   return counts.length === 0 ? `${how}: nothing was found.` : `${how}: replaced ${counts.join(', ')}.`;
 }
 
-/**
- * The inputs and the time of the run.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 function aboutOf({ sources, sourceCount, finishedAt }) {
   const shown = sources.slice(0, 3);
   const names = shown.flatMap((name, i) => [i > 0 ? ', ' : '', foreign(name)]);

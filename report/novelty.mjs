@@ -1,21 +1,8 @@
-import {
-  areaY,
-  axisX,
-  axisY,
-  dot,
-  lineY,
-  pointerX,
-  rectY,
-  ruleX,
-  ruleY,
-  text,
-  tip,
-  windowY,
-} from '@observablehq/plot';
+import { areaY, dot, lineY, pointerX, rectY, ruleX, text, tip, windowY } from '@observablehq/plot';
 
 import { element, finding, more, section, table } from './dom.mjs';
-import { chart, drawn } from './figure.mjs';
-import { count, cut, decimal, integer, short } from './format.mjs';
+import { drawn, sequenceChart } from './figure.mjs';
+import { count, cut, decimal, integer } from './format.mjs';
 
 /** @typedef {import('./data.js').Report} Report */
 
@@ -57,25 +44,12 @@ function curve(report, rows, width) {
   const trend = { x: middle, y: 'mean', stroke: 'var(--novelty)', strokeWidth: 2 };
   const nearDuplicate = duplicates.count > 0;
   const sources = starts.length > 1 && starts.length <= MARKED_SOURCES ? starts : [];
-  return chart(`Novelty of ${count(scored, 'trace')} in the order of scoring.`, {
-    width,
-    height: width < 600 ? 220 : 260,
-    marginLeft: 48,
-    marginRight: 16,
+  return sequenceChart(`Novelty of ${count(scored, 'trace')} in the order of scoring.`, scored, width, {
+    unit: 'trace',
     marginTop: sources.length > 0 ? 24 : 12,
-    marginBottom: 40,
-    x: { domain: scored === 1 ? [0, 2] : [1, scored] },
     y: { domain: [0, highest] },
+    tickFormat: String,
     marks: [
-      ruleY([0.25, 0.5, 0.75, 1], { stroke: 'var(--line)' }),
-      axisY([0, 0.25, 0.5, 0.75, 1], { label: null, tickSize: 0, tickFormat: String }),
-      axisX({
-        label: 'trace',
-        labelAnchor: 'right',
-        labelArrow: 'right',
-        ticks: scored === 1 ? [1] : Math.min(scored - 1, width / 90),
-        tickFormat: (/** @type {number} */ value) => (Number.isInteger(value) ? short(value) : ''),
-      }),
       nearDuplicate &&
         rectY([1 - duplicates.similarity], {
           y1: 0,
@@ -93,7 +67,6 @@ function curve(report, rows, width) {
           })
         : areaY(rows, { x: middle, y1: 'min', y2: 'max', fill: 'var(--novelty)', fillOpacity: 0.22 }),
       rows.length >= 20 && lineY(rows, windowY({ k: smooth, strict: false }, trend)),
-      ruleY([0], { stroke: 'var(--faint)' }),
       ruleX(sources.slice(1), {
         x: (/** @type {Start} */ { position }) => position + 0.5,
         stroke: 'var(--soft)',
@@ -121,11 +94,7 @@ function curve(report, rows, width) {
   });
 }
 
-/**
- * How new each trace was to the memory, in the order of scoring.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 export function noveltySection(report) {
   const title = 'Novelty over the sequence';
   const { bases, count: scored } = report;
@@ -143,9 +112,8 @@ export function noveltySection(report) {
     finding(findingOf(report, rows)),
     element(
       'figure',
-      {},
       drawn({}, (width) => curve(report, rows, width)).frame,
-      element('figcaption', {}, captionOf(report, rows, isSingle)),
+      element('figcaption', captionOf(report, rows, isSingle)),
     ),
     more(
       'Novelty as a table',

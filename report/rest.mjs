@@ -2,11 +2,7 @@ import { DIMENSIONS } from './dimensions.mjs';
 import { element, finding, foreign, more, section, table } from './dom.mjs';
 import { count, decimal, integer, place } from './format.mjs';
 
-/**
- * The lines that could not be scored.
- *
- * @param {import('./data.js').Report} report
- */
+/** @param {import('./data.js').Report} report */
 export function errorsSection({ errors, sourceCount }) {
   if (errors.count === 0) return null;
   const unlisted = errors.count - errors.first.length;
@@ -33,20 +29,14 @@ const RULES = {
   clamp: 'what left the range of 0 to 1 was brought back',
 };
 
-/**
- * How to read the figures.
- *
- * @param {import('./data.js').Report} report
- */
+/** @param {import('./data.js').Report} report */
 export function footer({ profiles, rules, version, dtype, noveltyMode }) {
   const used = Object.entries(rules);
   return element(
     'footer',
-    {},
-    element('h2', {}, 'How a score is made'),
+    element('h2', 'How a score is made'),
     element(
       'p',
-      {},
       'A score is the weighted sum of four dimensions. Complexity grows with kinds of steps, recoveries and length; ',
       'novelty is the distance to the nearest remembered trace; tool diversity relates distinct tools to steps; ',
       'outcome is the confidence in the result, and less than a third of it where the task failed.',
@@ -68,14 +58,12 @@ export function footer({ profiles, rules, version, dtype, noveltyMode }) {
     used.length > 0 &&
       element(
         'p',
-        {},
         'Rules that applied: ',
         used.map(([rule, number]) => `${RULES[rule] ?? rule} (${count(number, 'trace')})`).join('; '),
         '.',
       ),
     element(
-      'p',
-      { class: 'soft' },
+      'p.soft',
       `@knowledgepulse/native ${version}; model weights: ${dtype ?? 'none'}; novelty: ${noveltyMode}. `,
       'Charts: Observable Plot. Licences are in the source of this page.',
     ),

@@ -1,7 +1,7 @@
 import { axisY, pointerX, rectY, ruleX, ruleY, text, tip } from '@observablehq/plot';
 
 import { element, finding, more, section, table } from './dom.mjs';
-import { chart, drawn, figureWithSlider, LEFT, RIGHT } from './figure.mjs';
+import { chart, drawn, figureWithSlider, LEFT, RIGHT, slider } from './figure.mjs';
 import { count, decimal, integer, percent, plain, short } from './format.mjs';
 
 /** @typedef {import('./data.js').Report} Report */
@@ -140,24 +140,14 @@ function wholeTicks(highest) {
 const rangeOf = ({ from, to }) => `${decimal(from)}–${decimal(to)}`;
 
 /**
- * The distribution of the scores, and the effect of a threshold.
- *
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold
  */
 export function scoresSection(report, threshold) {
   if (report.scores === null) return null;
   const { frame, redraw } = drawn({}, (width) => histogram(report, threshold, width));
-  const input = element('input', {
-    type: 'range',
-    id: 'threshold',
-    min: '0',
-    max: '1',
-    step: '0.01',
-    value: String(threshold.initial),
-    input: () => threshold.set(input.valueAsNumber),
-  });
-  const verdict = element('p', { class: 'verdict' });
+  const input = slider('threshold', [0, 1, 0.01], threshold.initial, threshold.set);
+  const verdict = element('p.verdict');
   const back = element('button', {
     type: 'button',
     click: () => {
@@ -168,7 +158,7 @@ export function scoresSection(report, threshold) {
   });
   back.textContent = `Back to ${plain(threshold.initial)}`;
   /** @param {string} name */
-  const swatch = (name) => element('span', { class: 'swatch', style: `--colour: var(--${name})` });
+  const swatch = (name) => element('span.swatch', { style: `--colour: var(--${name})` });
   threshold.follow(() => {
     const kept = threshold.kept(report);
     const dropped = report.count - kept;
@@ -179,9 +169,8 @@ export function scoresSection(report, threshold) {
     const part = (name, number) =>
       element(
         'span',
-        {},
         swatch(name),
-        element('b', {}, integer(number)),
+        element('b', integer(number)),
         ` ${name}, ${percent(number, report.count)}`,
       );
     verdict.replaceChildren(part('kept', kept), part('dropped', dropped), back);

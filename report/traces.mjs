@@ -120,11 +120,7 @@ function contributionBar(breakdown, width) {
   });
 }
 
-/**
- * The basis of novelty, in words.
- *
- * @param {Breakdown} breakdown
- */
+/** @param {Breakdown} breakdown */
 function nearestInWords({ noveltyBasis, dimensions, nearest, truncated }) {
   const rest = truncated ? ' Only the beginning of its text was compared.' : '';
   if (noveltyBasis === 'no-embedder')
@@ -139,11 +135,7 @@ function nearestInWords({ noveltyBasis, dimensions, nearest, truncated }) {
   ];
 }
 
-/**
- * The parts of the similarity by words.
- *
- * @param {NonNullable<Breakdown['nearest']>} nearest
- */
+/** @param {NonNullable<Breakdown['nearest']>} nearest */
 function partsInWords({ lexical, contained, embedded }) {
   if (typeof lexical !== 'number' || typeof contained !== 'number') return '';
   const digest = typeof embedded !== 'number' ? '' : `, digest ${decimal(embedded)}`;
@@ -165,8 +157,7 @@ function wordsOf(nearest) {
     !words?.length
       ? null
       : element(
-          'p',
-          { class: 'meta' },
+          'p.meta',
           title,
           ...words.flatMap(({ word }, index) => [index === 0 ? '' : ', ', foreign(word, { class: 'mono' })]),
         ),
@@ -194,35 +185,28 @@ function figuresTable({ dimensions, weights, contributions, profile }) {
 function traceItem(trace, report) {
   const { breakdown, domain, excerpt, id, success } = trace;
   return element(
-    'li',
-    { class: 'trace' },
+    'li.trace',
     element(
-      'div',
-      { class: 'head' },
-      element('span', { class: 'score' }, decimal(breakdown.score)),
+      'div.head',
+      element('span.score', decimal(breakdown.score)),
       foreign(excerpt || id || 'A trace without an objective', { class: 'excerpt' }),
     ),
     drawn({}, (width) => contributionBar(breakdown, width)).frame,
-    element('p', { class: 'sum' }, sumInWords(breakdown)),
+    element('p.sum', sumInWords(breakdown)),
     element(
-      'p',
-      { class: 'meta' },
+      'p.meta',
       ...(domain === null ? [] : [foreign(domain), ' · ']),
       success ? 'succeeded · ' : 'failed · ',
       foreign(place(trace, report.sourceCount)),
       ...(id === null ? [] : [' · ', foreign(id, { class: 'mono' })]),
     ),
-    element('p', { class: 'meta' }, ...nearestInWords(breakdown)),
+    element('p.meta', ...nearestInWords(breakdown)),
     ...wordsOf(breakdown.nearest),
     more('Values and weights', figuresTable(breakdown)),
   );
 }
 
-/**
- * The best and the worst traces, with the parts of their scores.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 export function tracesSection(report) {
   const { best, worst, count: scored } = report;
   if (scored === 0) return null;
@@ -233,29 +217,25 @@ export function tracesSection(report) {
   const list = (title, traces) =>
     element(
       'div',
-      {},
-      element('h3', {}, title),
+      element('h3', title),
       element(
         'ol',
-        {},
         traces.map((trace) => traceItem(trace, report)),
       ),
     );
   const legend = element(
-    'p',
-    { class: 'legend' },
+    'p.legend',
     DIMENSIONS.map(({ title, colour }) =>
-      element('span', {}, element('span', { class: 'swatch', style: `--colour: ${colour}` }), title),
+      element('span', element('span.swatch', { style: `--colour: ${colour}` }), title),
     ),
-    element('span', { class: 'soft' }, 'Dashed: what a rule adds or takes. Upright line: the score.'),
+    element('span.soft', 'Dashed: what a rule adds or takes. Upright line: the score.'),
   );
   const [title, firstTitle] = titlesOf(scored, best, worst);
   return section(
     title,
     legend,
     element(
-      'div',
-      { class: 'columns' },
+      'div.columns',
       list(firstTitle, best),
       worst.length > 0 && list(`Worst ${worst.length}, lowest first`, worst),
     ),
@@ -263,8 +243,6 @@ export function tracesSection(report) {
 }
 
 /**
- * The titles of the section and of its first list.
- *
  * @param {number} scored
  * @param {Trace[]} best
  * @param {Trace[]} worst

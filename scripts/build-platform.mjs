@@ -38,11 +38,7 @@ export function buildReleaseAddon(platform) {
   buildAddon(platform, ['--cross-compile', '--target', versioned], env);
 }
 
-/**
- * Rust's name for a platform.
- *
- * @param {string} platform
- */
+/** @param {string} platform */
 export function targetOf(platform) {
   const target = readManifest().napi.targets.find(
     (triple) => parseTriple(triple).platformArchABI === platform,

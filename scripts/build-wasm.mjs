@@ -180,11 +180,7 @@ async function bundle() {
   });
 }
 
-/**
- * What is changed in emnapi.
- *
- * @type {Array<{ file: RegExp, from: string, to: string }>}
- */
+/** @type {Array<{ file: RegExp, from: string, to: string }>} what is changed in emnapi */
 const CHANGES = [
   // Node.js runs what waits for a promise before the next reply is delivered, and so do the addons. emnapi cannot run it, so it must
   // return to the event loop after each reply. Otherwise the one to a later call could be seen first.

@@ -48,16 +48,11 @@ export function platformDirectory(platform = hostPlatform()) {
   return path.join(root, 'npm', platform);
 }
 
-/** Returns the file of the addon in a platform package. */
 export function addonName(platform = hostPlatform()) {
   return `knowledgepulse.${platform}.node`;
 }
 
-/**
- * Returns the manifest of the package in `directory`.
- *
- * @returns {Manifest}
- */
+/** @returns {Manifest} */
 export function readManifest(directory = root) {
   return JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8'));
 }

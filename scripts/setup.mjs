@@ -34,11 +34,7 @@ const platform = hostPlatform();
  * @property {() => void} run
  */
 
-/**
- * A step of `setup`.
- *
- * @typedef {Step & { needs?: string[] }} SetupStep
- */
+/** @typedef {Step & { needs?: string[] }} SetupStep */
 
 /** The step that `npm start` does without: fp32 weights are enough for the first scores. */
 export const INT8_MODEL = 'int8 model';
@@ -167,11 +163,7 @@ function isModelBuilt(dtype) {
   return spawnSync(venvPython, args, { cwd: root, stdio: 'ignore' }).status === 0;
 }
 
-/**
- * Runs every step that is not up to date.
- *
- * @param {Step[]} steps
- */
+/** @param {Step[]} steps */
 export function prepare(steps) {
   for (const step of steps) {
     const hash = step.inputs && hashOf(step.inputs);

@@ -26,8 +26,6 @@ const EXTERNAL = /^[a-z][a-z0-9+.-]*:/i;
  */
 
 /**
- * Renders the documentation.
- *
  * @param {string} [root] the folder of the repository
  * @returns {Site}
  * @throws `Error` that lists the links to files and headings that do not exist

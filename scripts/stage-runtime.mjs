@@ -84,40 +84,24 @@ export function hasRuntime(platform) {
   return platform in LIBRARIES;
 }
 
-/**
- * Returns whether the package of a platform carries ONNX Runtime.
- *
- * @param {string} platform
- */
+/** @param {string} platform */
 export function carriesRuntime(platform) {
   return LIBRARIES[platform]?.isCarried === true;
 }
 
-/**
- * Returns where the library of `platform` is staged.
- *
- * @param {string} platform
- */
+/** @param {string} platform */
 export function runtimeDirectory(platform) {
   return carriesRuntime(platform)
     ? platformDirectory(platform)
     : path.join(root, 'target', 'onnxruntime', platform);
 }
 
-/**
- * Returns the library of `platform` where it is staged.
- *
- * @param {string} platform
- */
+/** @param {string} platform */
 export function runtimePath(platform) {
   return path.join(runtimeDirectory(platform), LIBRARIES[platform].file);
 }
 
-/**
- * Returns the files that staging adds to the package of `platform`.
- *
- * @param {string} platform
- */
+/** @param {string} platform */
 export function runtimeFiles(platform) {
   return carriesRuntime(platform) ? stagedFiles(LIBRARIES[platform]) : [];
 }

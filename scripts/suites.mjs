@@ -22,8 +22,6 @@ const NODE_ALONE = '.node.spec.js';
  */
 
 /**
- * These specs on Node.js.
- *
  * @param {string[]} specs
  * @returns {Suite}
  */
@@ -83,8 +81,6 @@ export async function runSuites(suites, { sideBySide = 1 } = {}) {
 }
 
 /**
- * Runs a suite.
- *
  * @param {Suite} suite
  * @param {boolean} isBuffered its output comes in one piece, so that it does not mix with that of others
  * @returns {Promise<boolean>}

@@ -10,8 +10,6 @@ import { runScript, setup } from './setup.mjs';
 import { onBun, onNode, runSuites, specsByEngine, specsIn } from './suites.mjs';
 
 /**
- * Returns a suite that is a program of the repository.
- *
  * @param {string} name
  * @param {string} file
  * @param {string[]} args

@@ -21,8 +21,6 @@ const MUSL = '1.2';
 const EPOCH = '315532800';
 
 /**
- * Builds wheels into a directory.
- *
  * @param {string} directory
  * @param {string[]} [names] platforms, or `model`
  */

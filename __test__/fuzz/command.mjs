@@ -23,7 +23,7 @@ import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
 const { VectorCache } = require('../..');
-const { FORMAT_NAMES, NATIVE } = require('../../lib/format-names.js');
+const { FORMAT_NAMES } = require('../../lib/formats.js');
 const { toTraces } = require('../../formats.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');
@@ -413,12 +413,12 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
   counts.traces += scored.length;
-  counts.converted += scored.filter(({ format }) => format !== NATIVE).length;
+  counts.converted += scored.filter(({ format }) => format !== 'trace').length;
   if (
     isPiped &&
     !memory &&
     clean === null &&
-    from !== NATIVE &&
+    from !== 'trace' &&
     !inputsBefore[0].includes('ReasoningTrace')
   ) {
     counts.onThread += scored.filter(({ source }) => source === 'stdin').length;
@@ -513,7 +513,7 @@ async function bytesOf(piece, lineEnd, nextId, traces) {
   const texts = wanted.map((parts) => {
     const id = `t${nextId()}`;
     const text = JSON.stringify({ ...makeTrace(parts), id }, null, indent).replaceAll('\n', lineEnd);
-    traces.push({ id, text, format: NATIVE });
+    traces.push({ id, text, format: 'trace' });
     return text;
   });
   return Buffer.from(isArray ? `[${lineEnd}${texts.join(`,${lineEnd}`)}${lineEnd}]` : texts.join(between));

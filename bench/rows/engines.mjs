@@ -7,17 +7,13 @@ import { atMost, comparison, unavailable } from '../measure.mjs';
 import { interleave } from '../side.mjs';
 import { assertAgreement, DTYPES, load, missing, ORACLE, onOnnxRuntime, withScorers } from './scorers.mjs';
 
-/** @typedef {import('../run.mjs').Bench} Bench */
-
-/** @typedef {import('../workload.mjs').Description} Description */
-
-/** @typedef {import('../side.mjs').Side} Side */
-
-/** @typedef {import('../measure.mjs').Row} Row */
-
-/** @typedef {import('../measure.mjs').Target} Target */
-
-/** @typedef {import('./scorers.mjs').Dtype} Dtype */
+/**
+ * @import { Bench } from '../run.mjs'
+ * @import { Description } from '../workload.mjs'
+ * @import { Side } from '../side.mjs'
+ * @import { Row, Target } from '../measure.mjs'
+ * @import { Dtype } from './scorers.mjs'
+ */
 
 const PASSAGES = 32;
 

@@ -12,8 +12,6 @@ export const DTYPES = /** @type {const} */ (['fp32', 'q8']);
 /** @typedef {typeof DTYPES[number]} Dtype */
 
 /**
- * Returns a value for each dtype.
- *
  * @template T
  * @param {(dtype: Dtype) => T} make
  * @returns {Record<Dtype, T>}
@@ -28,11 +26,7 @@ export const MODELS = { fp32: modelDirectory, q8: `${modelDirectory}-q8` };
 /** @param {Dtype} dtype */
 const isBuilt = (dtype) => existsSync(path.join(MODELS[dtype], 'manifest.json'));
 
-/**
- * Why there are no rows for `dtype`, or undefined if there are.
- *
- * @param {Dtype} dtype
- */
+/** @param {Dtype} dtype */
 export function missing(dtype) {
   return isBuilt(dtype) ? undefined : `no model in npm/${path.basename(MODELS[dtype])}`;
 }
@@ -40,18 +34,10 @@ export function missing(dtype) {
 /** @type {import('../workload.mjs').Description} */
 const FIRST = { kind: 'short' };
 
-/**
- * Returns the name of the side that computes `dtype` with our second engine.
- *
- * @param {Dtype} dtype
- */
+/** @param {Dtype} dtype */
 export const onOnnxRuntime = (dtype) => `${dtype} on ONNX Runtime`;
 
-/**
- * Returns the number format of a side's model.
- *
- * @param {string} name
- */
+/** @param {string} name */
 const dtypeOf = (name) => /** @type {Dtype} */ (name.split(' ', 1)[0]);
 
 /**
@@ -73,8 +59,6 @@ export function withScorers(use, { bothEngines = false } = {}) {
 }
 
 /**
- * Loads `sides`, and checks that their names are right.
- *
  * @param {Side[]} sides
  * @returns {Promise<Array<{ milliseconds: number, score: number }>>}
  */
@@ -122,8 +106,6 @@ export async function assertAgreement(sides, traces, forOracle = traces) {
 }
 
 /**
- * Throws unless the scores of all sides agree with the oracle's.
- *
  * @param {Side[]} sides
  * @param {number[][]} scores
  */
@@ -135,8 +117,6 @@ export function assertScores(sides, scores) {
 }
 
 /**
- * Throws if a number is further than `tolerance` from the expected one.
- *
  * @param {string} name
  * @param {number[]} numbers
  * @param {number[]} expected

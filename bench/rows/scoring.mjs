@@ -14,36 +14,44 @@ const LARGE = { 1: '1 MB trace, fp32', 10: '10 MB trace, fp32' };
 const REPEATED = named('the same trace again');
 const ALL = named('real traces at once, each');
 
-/** @typedef {import('../run.mjs').Bench} Bench */
-
-/** @typedef {import('../workload.mjs').Description} Description */
-
-/** @typedef {import('../measure.mjs').Row} Row */
-
-/** @typedef {import('../measure.mjs').Target} Target */
-
-/** @typedef {import('./scorers.mjs').Dtype} Dtype */
-
-/** @typedef {import('../side.mjs').Side} Side */
+/**
+ * @import { Bench } from '../run.mjs'
+ * @import { Description } from '../workload.mjs'
+ * @import { Row, Target } from '../measure.mjs'
+ * @import { Dtype } from './scorers.mjs'
+ * @import { Side } from '../side.mjs'
+ */
 
 /** @returns {Description} a trace padded to a number of megabytes; 0 leaves it as it is */
 const grownBy = (/** @type {number} */ megabytes, /** @type {string} */ run) =>
   megabytes === 0 ? { kind: 'long', run } : { kind: 'grown', megabytes, run };
 
 /**
- * The rounds of the oracle.
- *
  * @param {Side[]} sides
  * @param {Map<Side, number[][]>} rounds
  */
 const oracleOf = (sides, rounds) =>
   sides.flatMap((side) => (side.name === ORACLE ? (rounds.get(side) ?? []) : []));
 
+/** @typedef {(sides: Side[], bench: Bench) => Promise<Row[]>} Measure */
+
 // Each group of rows comes from one measurement.
 const groups = [
-  { names: REAL, measure: measureReal },
+  {
+    names: REAL,
+    measure: measureLatencies(REAL, 'long', 2, [40, 8], {
+      wide: { fp32: atMost(0.7, 'x', 0.6), q8: atMost(0.3, 'x', 0.22) },
+      narrow: { fp32: atMost(0.85, 'x'), q8: atMost(0.55, 'x') },
+    }),
+  },
   { names: { ...STALL_P99, ...prefixed('longest', STALL_LONGEST) }, measure: measureStalls },
-  { names: SHORT, measure: measureShort },
+  {
+    names: SHORT,
+    measure: measureLatencies(SHORT, 'short', 8, [60, 10], {
+      wide: { fp32: atMost(0.75, 'x'), q8: atMost(0.25, 'x') },
+      narrow: { fp32: atMost(0.85, 'x'), q8: atMost(0.45, 'x') },
+    }),
+  },
   { names: LARGE, measure: measureLarge },
   { names: REPEATED, measure: measureRepeated },
   { names: ALL, measure: measureAll },
@@ -130,33 +138,21 @@ async function latencies(sides, rounds, perTurn, kind) {
 }
 
 /**
- * @param {Side[]} sides
- * @param {Bench} bench
+ * @param {Record<Dtype, string>} names
+ * @param {Description['kind']} kind
+ * @param {number} perTurn
+ * @param {[full: number, few: number]} counts of rounds
+ * @param {Record<'wide' | 'narrow', Record<Dtype, Target>>} targets
+ * @returns {Measure}
  */
-async function measureReal(sides, { rounds, wide }) {
-  const samples = await latencies(sides, rounds(40, 8), 2, 'long');
-  const targets = wide
-    ? { fp32: atMost(0.7, 'x', 0.6), q8: atMost(0.3, 'x', 0.22) }
-    : { fp32: atMost(0.85, 'x'), q8: atMost(0.55, 'x') };
-  return comparisons(REAL, sides, samples, { unit: 'ms', targets });
+function measureLatencies(names, kind, perTurn, counts, { wide, narrow }) {
+  return async (sides, bench) => {
+    const samples = await latencies(sides, bench.rounds(...counts), perTurn, kind);
+    return comparisons(names, sides, samples, { unit: 'ms', targets: bench.wide ? wide : narrow });
+  };
 }
 
-/**
- * @param {Side[]} sides
- * @param {Bench} bench
- */
-async function measureShort(sides, { rounds, wide }) {
-  const samples = await latencies(sides, rounds(60, 10), 8, 'short');
-  const targets = wide
-    ? { fp32: atMost(0.75, 'x'), q8: atMost(0.25, 'x') }
-    : { fp32: atMost(0.85, 'x'), q8: atMost(0.45, 'x') };
-  return comparisons(SHORT, sides, samples, { unit: 'ms', targets });
-}
-
-/**
- * @param {Side[]} sides
- * @param {Bench} bench
- */
+/** @type {Measure} */
 async function measureStalls(sides, { rounds }) {
   /** @returns {Description} */
   const trace = (/** @type {number} */ round) => ({ kind: 'long', index: round, run: `stall ${round}` });
@@ -187,12 +183,7 @@ async function measureStalls(sides, { rounds }) {
   );
 }
 
-/**
- * Only our own: the oracle would read the whole text.
- *
- * @param {Side[]} sides
- * @param {Bench} bench
- */
+/** @type {Measure} only our own: the oracle would read the whole text */
 async function measureLarge(sides, { rounds }) {
   const fp32 = sides.find(({ name }) => name === 'fp32');
   if (fp32 === undefined) return Object.values(LARGE).map((name) => unavailable(name, missing('fp32')));
@@ -230,10 +221,7 @@ async function measureLarge(sides, { rounds }) {
   );
 }
 
-/**
- * @param {Side[]} sides
- * @param {Bench} bench
- */
+/** @type {Measure} */
 async function measureRepeated(sides, { rounds }) {
   const ours = sides.filter(({ name }) => name !== ORACLE);
   const twice = (/** @type {number} */ round) => {
@@ -260,10 +248,7 @@ async function measureRepeated(sides, { rounds }) {
   );
 }
 
-/**
- * @param {Side[]} sides
- * @param {Bench} bench
- */
+/** @type {Measure} */
 async function measureAll(sides, { rounds, quick, wide }) {
   // Fewer do for a quick look; the throughput is the same.
   const count = quick ? 25 : 100;

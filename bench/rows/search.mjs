@@ -19,11 +19,7 @@ import { assertClose } from './scorers.mjs';
 const TOLERANCE = 1e-6;
 const OURS = 'VectorCache';
 
-/**
- * The others, with the targets at 1,000 vectors.
- *
- * @type {Rival[]}
- */
+/** @type {Rival[]} the others, with the targets at 1,000 vectors */
 const rivals = [
   { name: 'loop on Node.js', script: 'search-loop.mjs', target: atLeast(25, 'x') },
   { name: 'loop on Bun', script: 'search-loop.mjs', runsOn: 'bun' },

@@ -8,11 +8,7 @@ const BATCHES = 4;
 /** A multiple of neither ten nor sixteen, so that no pattern repeats where a text is cut. */
 const STRIDE = 7919;
 
-/**
- * Texts by their kind, as long as they are to be.
- *
- * @type {Record<string, (length: number) => string[]>}
- */
+/** @type {Record<string, (length: number) => string[]>} texts by their kind, as long as they are to be */
 const TEXTS = {
   steps: (count) =>
     Array.from({ length: count }, (_, index) => makeTrace({ kind: 'real', index }).steps)

@@ -70,7 +70,6 @@ export function serveScorer(scorer) {
       return latenessDuring(() => scorer.evaluate(made));
     },
 
-    /** Resident memory in bytes. */
     memory: () => process.memoryUsage.rss(),
 
     /** Returns the part of a core that the process uses while it has nothing to do. */

@@ -6,18 +6,10 @@ const { codedError } = require('./errors.js');
 
 /** @import { AbortSignalLike } from '../../index.js' */
 
-/**
- * The follower of each signal of a caller.
- *
- * @type {WeakMap<AbortSignalLike, Follower>}
- */
+/** @type {WeakMap<AbortSignalLike, Follower>} the follower of each signal of a caller */
 const followers = new WeakMap();
 
-/**
- * The follower that each of our signals belongs to.
- *
- * @type {WeakMap<AbortSignal, Follower>}
- */
+/** @type {WeakMap<AbortSignal, Follower>} the follower that each of our signals belongs to */
 const owners = new WeakMap();
 
 /**

@@ -14,8 +14,6 @@
 const classes = { Error, RangeError, TypeError };
 
 /**
- * Makes an error with a stable code.
- *
  * @param {ErrorClass} Class
  * @param {Code} code
  * @param {string} message
@@ -26,6 +24,14 @@ function codedError(Class, code, message, cause) {
   const error = cause === undefined ? new Class(message) : new Class(message, { cause });
   return Object.assign(error, { code });
 }
+
+/**
+ * Makes a function that makes errors with one code.
+ *
+ * @param {Code} code
+ */
+const errorsOf = (code) => (/** @type {ErrorClass} */ Class, /** @type {string} */ message) =>
+  codedError(Class, code, message);
 
 /**
  * Converts an error of the addon to one of this realm. Jest and `vm` run modules in other realms, where `instanceof TypeError` is
@@ -81,4 +87,23 @@ function codeOf(error) {
   }
 }
 
-module.exports = { codeOf, codedError, fromAddon, localError };
+/** @type {Record<string, string>} lists, by the names of their elements */
+const LISTS = { trace: 'traces', vector: 'vectors', label: 'labels', query: 'queries' };
+
+/**
+ * Adds the index of an element of a list to its error, whose message can begin with the name of an element.
+ *
+ * @param {unknown} thrown
+ * @param {number} index
+ * @param {keyof typeof LISTS} name of the element
+ */
+function errorOfElement(thrown, index, name) {
+  const error = /** @type {CodedError} */ (localError(thrown));
+  if (!['ERR_INVALID_TRACE', 'ERR_INVALID_VECTOR', 'ERR_INVALID_LABEL'].includes(error?.code)) return error;
+  const [subject] = error.message.match(/^(trace|vector|label|query)\b/) ?? [];
+  const rest = subject === undefined ? `: ${error.message}` : error.message.slice(subject.length);
+  const message = `${LISTS[subject ?? name]}[${index}]${rest}`;
+  return codedError(/** @type {ErrorClass} */ (error.constructor), error.code, message, error.cause);
+}
+
+module.exports = { codeOf, codedError, errorOfElement, errorsOf, fromAddon, localError };

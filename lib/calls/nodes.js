@@ -27,8 +27,6 @@ function writeNodes(trace) {
 }
 
 /**
- * Returns the value of serialised nodes.
- *
  * @param {string} written
  * @returns {unknown}
  */
@@ -52,11 +50,7 @@ function numberOf([number]) {
 class Writer {
   /** @type {object[]} */
   #nodes = [];
-  /**
-   * The reference of each object; `null` while the object is being written.
-   *
-   * @type {Map<object, unknown>}
-   */
+  /** @type {Map<object, unknown>} the reference of each object; `null` while the object is being written */
   #written = new Map();
   /** @type {Array<string | number>} */
   #path = [];
@@ -71,8 +65,6 @@ class Writer {
   }
 
   /**
-   * Returns the scalar or reference of a value in a node.
-   *
    * @param {unknown} value
    * @returns {unknown}
    */

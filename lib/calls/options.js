@@ -3,8 +3,10 @@
 // Reads the options of a call, each once; unknown ones are refused.
 
 const { follow } = require('./cancel.js');
-const { codedError } = require('./errors.js');
-const { describe, isArray, readFrom } = require('./reading.js');
+const { errorsOf } = require('./errors.js');
+const { describe, isArray, namesOf, readFrom } = require('./reading.js');
+
+const invalidOption = errorsOf('ERR_INVALID_OPTION');
 
 /**
  * Options of some calls that callers may expect elsewhere; an error names the calls that have them.
@@ -85,8 +87,6 @@ function readSignal(value, path) {
  */
 
 /**
- * Makes a reader for values of a type.
- *
  * @template {keyof OptionTypes} Type
  * @param {Type} type
  * @returns {OptionReader<OptionTypes[Type]>}
@@ -99,8 +99,6 @@ function ofType(type) {
 }
 
 /**
- * Makes a reader for numbers in a range.
- *
  * @param {Range} range
  * @returns {OptionReader<number>}
  */
@@ -109,8 +107,6 @@ function inRange(range) {
 }
 
 /**
- * Makes a reader for one of several strings.
- *
  * @template {string} T
  * @param {readonly T[]} choices
  * @returns {OptionReader<T>}
@@ -141,8 +137,6 @@ function isAbortSignal(value) {
 }
 
 /**
- * Requires an object that is no array, and returns it.
- *
  * @param {unknown} value
  * @param {string} path
  * @returns {object}
@@ -169,13 +163,7 @@ function requireOptions(options, known, path = 'options') {
   if (known.includes('signal') && isAbortSignal(options)) {
     throw invalidOption(TypeError, `${path} must be an object with the signal in it: { signal }`);
   }
-  let names;
-  try {
-    names = Object.keys(given);
-  } catch (cause) {
-    throw codedError(TypeError, 'ERR_INVALID_OPTION', `${path} could not be read: it threw`, cause);
-  }
-  for (const name of names) {
+  for (const name of namesOf(given, path, 'ERR_INVALID_OPTION')) {
     if (known.includes(name)) continue;
     const where = /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`;
     if (readFrom(given, name, where, 'ERR_INVALID_OPTION') === undefined) continue;
@@ -211,14 +199,6 @@ function requireNumber(value, path, { from, to = Number.POSITIVE_INFINITY, whole
     throw invalidOption(RangeError, `${path} must be ${kind} ${range}, got ${value}`);
   }
   return value;
-}
-
-/**
- * @param {import('./errors.js').ErrorClass} Class
- * @param {string} message
- */
-function invalidOption(Class, message) {
-  return codedError(Class, 'ERR_INVALID_OPTION', message);
 }
 
 module.exports = {

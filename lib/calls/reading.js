@@ -24,6 +24,21 @@ function readFrom(object, key, path, code) {
 }
 
 /**
+ * `Object.keys`, with the errors of {@link readFrom}.
+ *
+ * @param {object} object
+ * @param {string} path
+ * @param {Code} code
+ */
+function namesOf(object, path, code) {
+  try {
+    return Object.keys(object);
+  } catch (cause) {
+    throw codedError(TypeError, code, `${path} could not be read: it threw`, cause);
+  }
+}
+
+/**
  * `Array.isArray`, which throws for a revoked proxy.
  *
  * @param {unknown} value
@@ -63,4 +78,4 @@ function describe(value) {
   return typeof value === 'number' ? String(value) : typeof value;
 }
 
-module.exports = { describe, isArray, readFrom, readLength };
+module.exports = { describe, isArray, namesOf, readFrom, readLength };

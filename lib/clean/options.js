@@ -47,8 +47,6 @@ function readSettings(given) {
 }
 
 /**
- * Reads the settings of an asynchronous call.
- *
  * @param {unknown} given
  * @returns {Settings}
  */
@@ -58,10 +56,7 @@ function readCallSettings(given) {
   return { ...settingsOf(options), signal };
 }
 
-/**
- * @param {unknown} value
- * @param {string} path
- */
+/** @type {import('../calls/options.js').OptionReader<string>} */
 function readLevel(value, path) {
   if (typeof value !== 'string') throw invalidOption(TypeError, `${path} must be a string`);
   if (!LEVELS.some((each) => each === value)) {

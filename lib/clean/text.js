@@ -35,8 +35,6 @@ async function cleanPiiAsync(text, level) {
 }
 
 /**
- * Cleans on another thread, unless the signal aborts.
- *
  * @template T
  * @param {(given: string, identifiers: boolean, strict: boolean, call?: NativeCall) => Promise<T>} clean
  * @param {string} given

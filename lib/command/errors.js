@@ -5,7 +5,6 @@
 /** The exit codes, as in `--help`. */
 const EXIT = { badLines: 1, usage: 2, file: 3, interrupted: 130 };
 
-/** An error that ends the command, with its exit code. */
 class CommandError extends Error {
   /**
    * @param {number} exitCode one of {@link EXIT}

@@ -12,14 +12,11 @@ const { CommandError, EXIT } = require('./errors.js');
  * @import { Wanted } from './store.js'
  */
 
-/** Answers the questions of one run, which has at most one store. */
 class Host {
   /** @type {Awaited<ReturnType<typeof import('./store.js').openStore>> | null} */
   #store = null;
 
   /**
-   * Answers a question with a value of JSON.
-   *
    * @param {NativeQuestion['kind']} kind
    * @param {any} about
    * @returns {Promise<unknown>}

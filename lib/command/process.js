@@ -11,7 +11,6 @@ const { EXIT } = require('./errors.js');
 /** @type {NodeJS.Signals[]} */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Runs the command of this process, and ends it. */
 async function runProcess() {
   // The exit code if the process ends before the run does.
   process.exitCode = EXIT.file;
@@ -36,8 +35,6 @@ async function runProcess() {
 }
 
 /**
- * Answers the questions of a run and returns its exit code.
- *
  * @param {NativeCommand} command
  * @returns {Promise<number>}
  */
@@ -65,11 +62,7 @@ async function answer(command, host, { number, kind, about }) {
   }
 }
 
-/**
- * Prints warnings of the package on one line.
- *
- * @param {NativeCommand} command
- */
+/** @param {NativeCommand} command */
 function showWarnings(command) {
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {

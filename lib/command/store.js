@@ -71,11 +71,7 @@ async function openStore({ url, table: named, maxElements, novelty, weights }) {
   };
 }
 
-/**
- * Returns the error of a store that does not fit, with a remedy for users of the command.
- *
- * @param {SystemError} error
- */
+/** @param {SystemError} error */
 function explained(error) {
   const message = error.message.replace("novelty 'lexical' or 'full'", '--novelty lexical or --novelty full');
   if (message !== error.message) return new CommandError(EXIT.file, message);

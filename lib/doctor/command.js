@@ -52,8 +52,6 @@ function write(text) {
 }
 
 /**
- * Runs the command; settles with its exit code.
- *
  * @param {string[]} args
  * @returns {Promise<number>}
  */
@@ -72,7 +70,6 @@ async function main(args) {
   return examine(values);
 }
 
-/** Runs the command of this process. */
 async function runProcess() {
   process.exitCode = await main(process.argv.slice(3));
 }

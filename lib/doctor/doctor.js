@@ -59,11 +59,7 @@ const TIME_LIMIT_MS = 60_000;
 const UNREADABLE =
   'Let the user that this process runs as read that file and search the directories that it is in, or reinstall as that user.';
 
-/**
- * The remedies of failures that no environment variable has caused.
- *
- * @type {Record<string, string>}
- */
+/** @type {Record<string, string>} the remedies of failures that no environment variable has caused */
 const REMEDIES = {
   ERR_CRASHED:
     'A file that was being loaded is damaged or made for another system: reinstall @knowledgepulse/native with optional dependencies.',
@@ -90,11 +86,7 @@ const REMEDIES = {
     'Reinstall: @knowledgepulse/native and its platform package must have the same version.',
 };
 
-/**
- * The environment variables that can cause a failure, by its code.
- *
- * @type {Record<string, string[]>}
- */
+/** @type {Record<string, string[]>} the environment variables that can cause a failure, by its code */
 const VARIABLES = {
   ERR_CRASHED: ['KNOWLEDGEPULSE_NATIVE_ADDON', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
   ERR_EMBEDDING_WRONG: ['KNOWLEDGEPULSE_MODEL_DIR', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
@@ -221,8 +213,6 @@ const COLOURS = { bold: [1, 22], red: [31, 39], green: [32, 39], yellow: [33, 39
 const LABEL_WIDTH = 16;
 
 /**
- * Formats the report for people.
- *
  * @param {Report} report
  * @param {{ colours: boolean }} options
  */
@@ -297,11 +287,7 @@ function render(report, { colours }) {
   return lines.join('\n');
 }
 
-/**
- * Describes the files of the model.
- *
- * @param {Report} report
- */
+/** @param {Report} report */
 function filesNotes({ model: { files, verified }, embedding }) {
   if (files.length === 0) return [embedding && 'not verified: the directory has no manifest.json'];
   const notes = files.map(({ name, sha256, expectedSha256 }) =>

@@ -12,8 +12,6 @@ const { version } = require('../../package.json');
 /** @import { Finding, ModelFile } from './doctor.js' */
 
 /**
- * The error of loading the addon.
- *
  * @typedef {Error & { code?: string, summary?: string, remedy?: string,
  *   attempts?: import('../installation/obstacle.js').LoadFailure[] }} LoadError
  */
@@ -47,7 +45,6 @@ async function main() {
   if (await examineAddon()) await examineEmbedder();
 }
 
-/** Returns whether there is an addon. */
 async function examineAddon() {
   await tell({ stage: 'loading the addon' });
   let loaded;

@@ -54,11 +54,7 @@ function isAbsence(error) {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/**
- * Returns the target of a symbolic link; undefined for other files.
- *
- * @param {string} file
- */
+/** @param {string} file */
 function linkTarget(file) {
   try {
     return fs.readlinkSync(file);

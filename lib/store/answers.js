@@ -53,8 +53,6 @@ async function lookIn(store, entry, signal) {
 }
 
 /**
- * Reads a list with an answer for each of `questions`.
- *
  * @template Question
  * @template Answered
  * @param {unknown} answers
@@ -84,8 +82,6 @@ function readNeighbour(neighbour) {
 }
 
 /**
- * Returns a neighbour with the parts of its similarity.
- *
  * @param {unknown} neighbour
  * @param {string | undefined} method
  * @returns {StoredNeighbour | null}

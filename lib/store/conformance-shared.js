@@ -12,8 +12,6 @@ const { setTimeout: sleep } = require('node:timers/promises');
  */
 
 /**
- * Adds a test on a new store.
- *
  * @template {NoveltyStore} Store
  * @callback AddTest
  * @param {string} name
@@ -29,14 +27,21 @@ const { setTimeout: sleep } = require('node:timers/promises');
  * @typedef {object} Kind
  * @property {(id: string | null, seed: number) => NoveltyEntry} entryOf an entry, the same for the same seed, and unlike
  * those of other seeds
+ * @property {(id: string | null, seed: number) => NoveltyEntry} similarOf an entry that resembles those of some other seeds
+ * @property {(id: string | null, seed: number) => NoveltyEntry} severalOf the same, of several vectors if the store takes them
+ * @property {(maxElements?: number) => Reference} reference
+ * @property {{ count: number, batch: number, every: number, tolerance: number }} many more entries than a store compares one by one; every
+ * how many are compared with the reference; and the tolerance of similarities of an inexact store, in nine of ten cases
  * @property {string} method of the entries; `other` is another method
  * @property {string} other
  * @property {(whole: NoveltyEntry) => unknown[]} malformed returns malformed variants of an entry
  * @property {(store: Store, entry: NoveltyEntry, count: number, call?: { signal?: AbortSignal }) => Promise<StoredNeighbour[]>} nearest
  */
 
-/** The model of all embeddings. */
 const MODEL = { model: 'conformance', dtype: 'fp32' };
+
+/** Up to this many traces, every store must be exact. */
+const FEW = 40;
 
 /** The tolerance of similarities and their parts against double precision. */
 const TOLERANCE = 1e-6;
@@ -49,8 +54,28 @@ const TOLERANCE = 1e-6;
  * @param {ConformanceOptions<Store>} options
  * @param {Kind<Store>} kind
  */
-function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, kind) {
-  const { entryOf, nearest, method, other, malformed } = kind;
+function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false, isExact = true }, kind) {
+  const { entryOf, similarOf, severalOf, reference: makeReference, nearest, method, other, malformed } = kind;
+
+  /**
+   * Compares and adds entries, in two batches and some calls, and expects what a reference says.
+   *
+   * @param {Store} store
+   * @param {Reference} reference
+   * @param {NoveltyEntry[]} entries
+   * @param {[first: number, second: number]} parts where the first batch ends, and the second begins
+   */
+  const assertAdded = async (store, reference, entries, [first, second]) => {
+    const expected = entries.map((entry) => reference.compareAndAdd(entry));
+    const comparisons = await store.compareAndAddBatch(entries.slice(0, first));
+    for (const entry of entries.slice(first, second)) comparisons.push(await store.compareAndAdd(entry));
+    comparisons.push(...(await store.compareAndAddBatch(entries.slice(second))));
+    for (const [index, comparison] of comparisons.entries()) {
+      assert.equal(comparison.length, expected[index].length);
+      for (const [nth, found] of comparison.entries()) assertNeighbour(found, expected[index][nth]);
+    }
+    assert.equal(await store.size(), reference.size);
+  };
 
   /**
    * Expects a code for an entry: alone, in a batch and as a query.
@@ -71,6 +96,63 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, kin
     assert.deepEqual(await store.compareAndAddBatch([]), []);
     assert.deepEqual(await store.compareAndAdd(entryOf('a', 1)), [null]);
     assert.equal(await store.size(), 1);
+  });
+
+  add('an entry is compared with those before it', async (store) => {
+    const reference = makeReference();
+    const entries = [1, 2, 3, 1, 4, 2].map((seed) => entryOf(`entry ${seed}`, seed));
+    await assertAdded(store, reference, entries, [0, 6]);
+    const [same] = await nearest(store, entryOf(null, 3), 1);
+    assert.equal(same.label, 'entry 3');
+    assertNeighbour(same, reference.nearest(entryOf(null, 3), 1)[0]);
+    assertNear(same.similarity, 1);
+  });
+
+  add('a batch is one entry after another', async (store) => {
+    const entries = Array.from({ length: FEW }, (_, index) => severalOf(`entry ${index}`, index % 30));
+    await assertAdded(store, makeReference(), entries, [25, 28]);
+  });
+
+  add('many entries are compared as a plain loop does', async (store) => {
+    const { count, batch, every, tolerance } = kind.many;
+    const reference = makeReference();
+    let misses = 0;
+    for (let from = 0; from < count; from += batch) {
+      const entries = Array.from({ length: batch }, (_, index) =>
+        similarOf(`entry ${from + index}`, from + index),
+      );
+      const comparisons = await store.compareAndAddBatch(entries);
+      for (const [index, entry] of entries.entries()) {
+        if (index % every === every - 1) {
+          const [[found], [expected = null]] = [comparisons[index], reference.nearest(entry, 1)];
+          if (isExact) assertNeighbour(found, expected);
+          else if (Math.abs((found?.similarity ?? 0) - (expected?.similarity ?? 0)) > tolerance) misses++;
+        }
+        reference.add(entry);
+      }
+    }
+    const most = count / every / 10;
+    assert.ok(misses <= most, `${misses} of ${most * 10} similarities were off by more than ${tolerance}`);
+    for (const seed of [0, 100, count - 1]) {
+      const found = await nearest(store, similarOf(null, seed), 10);
+      assert.equal(found[0].label, `entry ${seed}`);
+      assertNear(found[0].similarity, 1);
+      assert.equal(found.length, 10);
+    }
+    assert.equal(await store.size(), count);
+  });
+
+  add('the most similar come first, and nothing is stored', async (store) => {
+    const reference = makeReference();
+    const entries = Array.from({ length: 12 }, (_, seed) => similarOf(`entry ${seed}`, seed));
+    await assertAdded(store, reference, entries, [12, 12]);
+    const wanted = reference.nearest(similarOf(null, 20), 12);
+    for (const count of [0, 1, 5, 50]) {
+      const found = await nearest(store, similarOf(null, 20), count);
+      assert.equal(found.length, Math.min(count, 12));
+      for (const [rank, neighbour] of found.entries()) assertNeighbour(neighbour, wanted[rank]);
+    }
+    assert.equal(await store.size(), 12);
   });
 
   add('an entry may be changed after the call', async (store) => {
@@ -234,6 +316,18 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, kin
     });
   }
 
+  if (limits.maxElements) {
+    add(
+      'the oldest are displaced',
+      async (store) => {
+        const entries = Array.from({ length: 30 }, (_, index) => severalOf(`entry ${index}`, index % 12));
+        await assertAdded(store, makeReference(10), entries, [15, 30]);
+        assert.equal((await nearest(store, entryOf(null, 1), 50)).length, 10);
+      },
+      { maxElements: 10 },
+    );
+  }
+
   if (limits.ttlMs) {
     add(
       'entries expire',
@@ -248,6 +342,77 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, kin
       { ttlMs: 300 },
     );
   }
+}
+
+/** @typedef {Record<string, any> & { label: string | null }} Stored an entry's vector, or the entry */
+
+/** A reference memory in double precision. */
+class Reference {
+  /** @type {Stored[]} */
+  #stored = [];
+  #maxElements;
+  #storedOf;
+  #compare;
+
+  /**
+   * @param {(entry: NoveltyEntry) => Stored[]} storedOf
+   * @param {(query: Stored, all: readonly Stored[]) => StoredNeighbour[]} compare
+   * @param {number} [maxElements]
+   */
+  constructor(storedOf, compare, maxElements = Number.POSITIVE_INFINITY) {
+    this.#storedOf = storedOf;
+    this.#compare = compare;
+    this.#maxElements = maxElements;
+  }
+
+  get size() {
+    return this.#stored.length;
+  }
+
+  /**
+   * @param {NoveltyEntry} entry
+   * @returns {NoveltyComparison}
+   */
+  compareAndAdd(entry) {
+    const comparison = this.#storedOf(entry).map((query) => this.#rank(query)[0] ?? null);
+    this.add(entry);
+    return comparison;
+  }
+
+  /** @param {NoveltyEntry} entry */
+  add(entry) {
+    this.#stored.push(...this.#storedOf(entry));
+    this.#stored.splice(0, Math.max(0, this.#stored.length - this.#maxElements));
+  }
+
+  /**
+   * @param {NoveltyEntry} entry
+   * @param {number} count
+   */
+  nearest(entry, count) {
+    return this.#rank(this.#storedOf(entry)[0]).slice(0, count);
+  }
+
+  /** @param {Stored} query */
+  #rank(query) {
+    return this.#compare(query, this.#stored).sort((a, b) => b.similarity - a.similarity);
+  }
+}
+
+/**
+ * Expects the right neighbour, and its parts if it has them. Labels are compared only without a tie.
+ *
+ * @param {StoredNeighbour | null} found
+ * @param {StoredNeighbour | null} expected
+ */
+function assertNeighbour(found, expected) {
+  if (expected === null || found === null) return assert.deepEqual(found, expected);
+  assertNear(found.similarity, expected.similarity);
+  if (found.label !== expected.label || expected.lexical === undefined) return;
+  assertNear(found.lexical, expected.lexical);
+  assertNear(found.contained, expected.contained);
+  if (expected.embedded === null) assert.equal(found.embedded ?? null, null);
+  else assertNear(found.embedded, expected.embedded);
 }
 
 /**
@@ -286,4 +451,4 @@ function dot(a, b) {
   return sum;
 }
 
-module.exports = { MODEL, TOLERANCE, addSharedTests, assertNear, dot };
+module.exports = { MODEL, Reference, TOLERANCE, addSharedTests, assertNear, dot };

@@ -4,39 +4,29 @@
 
 const assert = require('node:assert/strict');
 
-const { MODEL, addSharedTests, assertNear, dot } = require('./conformance-shared.js');
+const { MODEL, Reference, addSharedTests, assertNear, dot } = require('./conformance-shared.js');
 
 /**
- * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
+ * @import { NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
  * @import { ConformanceOptions } from '../../conformance.js'
  * @import { AddTest, Kind } from './conformance-shared.js'
  */
 
 /** @typedef {{ hash: bigint, code: number, count: number }} Word */
 
-/** Up to this many traces, every store must be exact. */
-const FEW = 40;
-
-/** More traces than a store compares one by one, and fewer than a memory samples. */
-const MANY = 192;
-
-/** The tolerance of similarities of an inexact store, in nine of ten cases. */
-const INEXACTNESS = 0.03;
+/** More traces than a store compares one by one, and fewer than a memory samples; the reference is slow. */
+const MANY = { count: 192, batch: 32, every: 8, tolerance: 0.03 };
 
 /**
- * Adds the tests of a store of traces.
- *
  * @template {NoveltyStore} Store
  * @param {AddTest<Store>} add
  * @param {ConformanceOptions<Store> & { novelty: 'lexical' | 'full' }} options
  * @param {(seed: number) => Float32Array} vectorOf a vector of length 1, the same for the same seed
  */
 function addTraceTests(add, options, vectorOf) {
-  const { novelty, limits = {}, isExact = true } = options;
+  const { novelty } = options;
 
   /**
-   * Returns an entry of its own, with some common words.
-   *
    * @param {string | null} id
    * @param {number} seed
    * @returns {NoveltyEntry}
@@ -86,83 +76,14 @@ function addTraceTests(add, options, vectorOf) {
     ];
   };
 
-  addSharedTests(add, options, { entryOf, nearest, method: novelty, other: 'prefix', malformed });
+  addSharedTests(add, options, {
+    ...{ entryOf, similarOf: entryOf, severalOf: entryOf, many: MANY },
+    reference: (maxElements) => new Reference(storedOf, compare, maxElements),
+    ...{ nearest, method: novelty, other: 'prefix', malformed },
+  });
 
   add('it says how it compares', async (store) => {
     assert.equal(store.novelty, novelty);
-  });
-
-  add('a trace is compared with those before it', async (store) => {
-    const reference = new Reference();
-    for (const seed of [1, 2, 3, 1, 4, 2]) {
-      const entry = entryOf(`trace ${seed}`, seed);
-      const [wanted] = reference.compareAndAdd(entry);
-      assertNeighbour((await store.compareAndAdd(entry))[0], wanted);
-    }
-    const [same] = await nearest(store, entryOf(null, 3), 1);
-    assert.equal(same.label, 'trace 3');
-    for (const part of [same.similarity, same.lexical, same.contained]) assertNear(part, 1);
-    if (novelty === 'full') assertNear(same.embedded, 1);
-    else assert.equal(same.embedded ?? null, null);
-    assert.equal(await store.size(), 6);
-  });
-
-  add('a batch is one entry after another', async (store) => {
-    const entries = Array.from({ length: FEW }, (_, seed) => entryOf(`trace ${seed}`, seed % 30));
-    const reference = new Reference();
-    const expected = entries.map((entry) => reference.compareAndAdd(entry));
-    const comparisons = await store.compareAndAddBatch(entries.slice(0, 25));
-    for (const entry of entries.slice(25, 28)) comparisons.push(await store.compareAndAdd(entry));
-    comparisons.push(...(await store.compareAndAddBatch(entries.slice(28))));
-    for (const [index, [found]] of comparisons.entries()) assertNeighbour(found, expected[index][0]);
-    assert.equal(await store.size(), FEW);
-  });
-
-  add('many traces are compared as a plain loop does', async (store) => {
-    const reference = new Reference();
-    let misses = 0;
-    for (let from = 0; from < MANY; from += 32) {
-      const entries = Array.from({ length: 32 }, (_, index) =>
-        entryOf(`trace ${from + index}`, from + index),
-      );
-      const comparisons = await store.compareAndAddBatch(entries);
-      for (const [index, entry] of entries.entries()) {
-        // The reference is slow.
-        if (index % 8 === 7) {
-          const [[found], [expected]] = [comparisons[index], reference.nearest(entry, 1)];
-          if (isExact) assertNeighbour(found, expected);
-          else if (Math.abs((found?.similarity ?? 0) - expected.similarity) > INEXACTNESS) misses++;
-        }
-        reference.add(entry);
-      }
-    }
-    assert.ok(
-      misses <= MANY / 80,
-      `${misses} of ${MANY / 8} similarities were off by more than ${INEXACTNESS}`,
-    );
-    for (const seed of [0, 100, MANY - 1]) {
-      const found = await nearest(store, entryOf(null, seed), 10);
-      assert.equal(found[0].label, `trace ${seed}`);
-      assertNear(found[0].similarity, 1);
-      assert.equal(found.length, 10);
-    }
-    assert.equal(await store.size(), MANY);
-  });
-
-  add('nearestTraces gives the most similar first and stores nothing', async (store) => {
-    const reference = new Reference();
-    for (let seed = 0; seed < 12; seed++) {
-      reference.compareAndAdd(entryOf(`trace ${seed}`, seed));
-      await store.compareAndAdd(entryOf(`trace ${seed}`, seed));
-    }
-    const wanted = reference.nearest(entryOf(null, 20), 12);
-    for (const count of [0, 1, 5, 50]) {
-      const found = await nearest(store, entryOf(null, 20), count);
-      assert.equal(found.length, Math.min(count, 12));
-      for (const [rank, neighbour] of found.entries())
-        assertNear(neighbour.similarity, wanted[rank].similarity);
-    }
-    assert.equal(await store.size(), 12);
   });
 
   add('traces without words are alike', async (store) => {
@@ -175,99 +96,51 @@ function addTraceTests(add, options, vectorOf) {
     assert.equal(second?.label, 'a');
     assertNear(second?.similarity, 1);
   });
-
-  if (limits.maxElements) {
-    add(
-      'the oldest traces are displaced',
-      async (store) => {
-        const reference = new Reference(10);
-        const entries = Array.from({ length: 30 }, (_, index) => entryOf(`trace ${index}`, index % 12));
-        const expected = entries.map((entry) => reference.compareAndAdd(entry));
-        const comparisons = await store.compareAndAddBatch(entries.slice(0, 15));
-        for (const entry of entries.slice(15)) comparisons.push(await store.compareAndAdd(entry));
-        for (const [index, [found]] of comparisons.entries()) assertNeighbour(found, expected[index][0]);
-        assert.equal(await store.size(), 10);
-        assert.equal((await nearest(store, entryOf(null, 1), 50)).length, 10);
-      },
-      { maxElements: 10 },
-    );
-  }
 }
 
-/** The measure by its definition in crates/index/DESIGN.md, in double precision. */
-class Reference {
-  /** @type {Array<{ label: string | null, words: Map<bigint, number>, vector: Float32Array | undefined }>} */
-  #stored = [];
-  #maxElements;
+/**
+ * @param {NoveltyEntry} entry
+ * @returns {import('./conformance-shared.js').Stored[]}
+ */
+const storedOf = (entry) => [{ label: entry.id, words: readWords(entry), vector: entry.vectors[0] }];
 
-  constructor(maxElements = Number.POSITIVE_INFINITY) {
-    this.#maxElements = maxElements;
+/**
+ * The measure by its definition in crates/index/DESIGN.md, in double precision.
+ *
+ * @param {import('./conformance-shared.js').Stored} query
+ * @param {readonly import('./conformance-shared.js').Stored[]} stored
+ * @returns {StoredNeighbour[]}
+ */
+function compare({ words, vector }, stored) {
+  /** @type {Map<bigint, number>} */
+  const traces = new Map();
+  for (const other of stored) {
+    for (const word of other.words.keys()) traces.set(word, (traces.get(word) ?? 0) + 1);
   }
-
+  const weightOf = (/** @type {bigint} */ word) => Math.log((stored.length + 1) / (traces.get(word) ?? 1));
   /**
-   * @param {NoveltyEntry} entry
-   * @returns {NoveltyComparison}
+   * @param {Map<bigint, number>} one
+   * @param {Map<bigint, number>} other
    */
-  compareAndAdd(entry) {
-    const [nearest = null] = this.nearest(entry, 1);
-    this.add(entry);
-    return [nearest];
-  }
-
-  /** @param {NoveltyEntry} entry */
-  add(entry) {
-    this.#stored.push({ label: entry.id, words: readWords(entry), vector: entry.vectors[0] });
-    this.#stored.splice(0, Math.max(0, this.#stored.length - this.#maxElements));
-  }
-
-  /**
-   * @param {NoveltyEntry} entry
-   * @param {number} count
-   * @returns {StoredNeighbour[]}
-   */
-  nearest(entry, count) {
-    const words = readWords(entry);
-    /** @type {Map<bigint, number>} */
-    const traces = new Map();
-    for (const other of this.#stored) {
-      for (const word of other.words.keys()) traces.set(word, (traces.get(word) ?? 0) + 1);
-    }
-    const weightOf = (/** @type {bigint} */ word) =>
-      Math.log((this.#stored.length + 1) / (traces.get(word) ?? 1));
-    /**
-     * @param {Map<bigint, number>} one
-     * @param {Map<bigint, number>} other
-     */
-    const product = (one, other) =>
-      [...one].reduce((sum, [word, count]) => sum + count * (other.get(word) ?? 0) * weightOf(word) ** 2, 0);
-    const sum = (/** @type {bigint[]} */ list) => list.reduce((total, word) => total + weightOf(word), 0);
-    const project = projection(
-      this.#stored.map(({ vector }) => vector).filter((vector) => vector !== undefined),
-    );
-    const own = entry.vectors.length > 0 ? project(entry.vectors[0]) : [];
-    return this.#stored
-      .map((other) => {
-        const [lexical, contained] =
-          words.size === 0 || other.words.size === 0
-            ? Array(2).fill(words.size === other.words.size ? 1 : 0)
-            : [
-                product(words, other.words) /
-                  Math.sqrt(product(words, words) * product(other.words, other.words)),
-                sum([...words.keys()].filter((word) => other.words.has(word))) / sum([...words.keys()]),
-              ];
-        const embedded = other.vector === undefined ? null : Math.max(0, cosine(own, project(other.vector)));
-        const combined = embedded === null ? lexical : 0.7 * lexical + 0.3 * embedded;
-        return {
-          label: other.label,
-          similarity: Math.max(combined, contained ** 4),
-          lexical,
-          contained,
-          embedded,
-        };
-      })
-      .sort((a, b) => b.similarity - a.similarity)
-      .slice(0, count);
-  }
+  const product = (one, other) =>
+    [...one].reduce((sum, [word, count]) => sum + count * (other.get(word) ?? 0) * weightOf(word) ** 2, 0);
+  const sum = (/** @type {bigint[]} */ list) => list.reduce((total, word) => total + weightOf(word), 0);
+  const project = projection(stored.flatMap((other) => other.vector ?? []));
+  const own = vector === undefined ? [] : project(vector);
+  return stored.map((other) => {
+    const [lexical, contained] =
+      words.size === 0 || other.words.size === 0
+        ? Array(2).fill(words.size === other.words.size ? 1 : 0)
+        : [
+            product(words, other.words) /
+              Math.sqrt(product(words, words) * product(other.words, other.words)),
+            sum([...words.keys()].filter((word) => other.words.has(word))) / sum([...words.keys()]),
+          ];
+    const embedded = other.vector === undefined ? null : Math.max(0, cosine(own, project(other.vector)));
+    const combined = embedded === null ? lexical : 0.7 * lexical + 0.3 * embedded;
+    const similarity = Math.max(combined, contained ** 4);
+    return { label: other.label, similarity, lexical, contained, embedded };
+  });
 }
 
 /**
@@ -363,22 +236,6 @@ function readWords({ words }) {
       count(bytes.readUInt16LE(index * 10 + 8)),
     ]),
   );
-}
-
-/**
- * Expects the right neighbour. Labels are compared only without a tie.
- *
- * @param {StoredNeighbour | null} found
- * @param {StoredNeighbour | null} expected
- */
-function assertNeighbour(found, expected) {
-  if (expected === null || found === null) return assert.deepEqual(found, expected);
-  assertNear(found.similarity, expected.similarity);
-  if (found.label !== expected.label) return;
-  assertNear(found.lexical, expected.lexical);
-  assertNear(found.contained, expected.contained);
-  if (expected.embedded === null) assert.equal(found.embedded ?? null, null);
-  else assertNear(found.embedded, expected.embedded);
 }
 
 module.exports = { addTraceTests };

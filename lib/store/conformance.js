@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 
 const { requireOptions } = require('../calls/options.js');
 const { DIMENSIONS } = require('../embedding.js');
-const { MODEL, TOLERANCE, addSharedTests, assertNear, dot } = require('./conformance-shared.js');
+const { MODEL, Reference, TOLERANCE, addSharedTests, assertNear, dot } = require('./conformance-shared.js');
 const { addTraceTests } = require('./conformance-traces.js');
 
 const OPTIONS = [
@@ -20,7 +20,7 @@ const OPTIONS = [
   'test',
 ];
 /**
- * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, VectorModel } from '../../index.js'
+ * @import { NoveltyEntry, NoveltyStore, StoredNeighbour, VectorModel } from '../../index.js'
  * @import { ConformanceLimits, ConformanceOptions, ConformanceTest } from '../../conformance.js'
  */
 
@@ -31,14 +31,11 @@ const OPTIONS = [
  */
 function noveltyStoreConformance(options) {
   requireOptions(options, OPTIONS);
-  const { createStore, destroyStore = () => {}, openAgain, limits = {}, test } = options;
-  const { isExact = true, novelty = 'prefix' } = options;
+  const { createStore, destroyStore = () => {}, openAgain, novelty = 'prefix', test } = options;
   /** @type {ConformanceTest[]} */
   const tests = [];
 
   /**
-   * Adds a test on a new store, which the test may open again.
-   *
    * @param {string} name
    * @param {(store: Store, again: () => Promise<Store>) => Promise<void>} body
    * @param {ConformanceLimits} [limited]
@@ -68,20 +65,16 @@ function noveltyStoreConformance(options) {
   function addVectorTests() {
     addSharedTests(add, options, {
       entryOf,
+      similarOf: (id, seed) => ({ ...entryOf(id), vectors: [clusteredVector(seed)] }),
+      severalOf: (id, seed) => ({
+        ...entryOf(id),
+        vectors: Array.from({ length: 1 + (seed % 3) }, (_, nth) => clusteredVector(seed * 3 + nth)),
+      }),
+      reference: (maxElements) => new Reference(storedOf, compare, maxElements),
+      many: { count: 640, batch: 64, every: 1, tolerance: TOLERANCE },
       nearest: (store, { vectors: [vector], model, method }, count, call) =>
         store.nearest(vector, count, /** @type {VectorModel} */ (model), { ...call, method }),
       ...{ method: 'prefix', other: 'full', malformed },
-    });
-
-    add('an entry is compared with those before it', async (store) => {
-      await store.compareAndAdd(entryOf('a', 1));
-      await store.compareAndAdd(entryOf('b', 2));
-      const [same] = await store.compareAndAdd(entryOf('c', 1));
-      assertNeighbour(same, 'a', 1);
-      const mixed = unit(vectorOf(2).map((component, index) => component + 0.1 * vectorOf(3)[index]));
-      const [similar] = await store.compareAndAdd({ id: 'd', vectors: [mixed], model: MODEL });
-      assertNeighbour(similar, 'b', dot(mixed, vectorOf(2)));
-      assert.equal(await store.size(), 4);
     });
 
     add('the vectors of an entry are not compared with one another', async (store) => {
@@ -91,60 +84,6 @@ function noveltyStoreConformance(options) {
       assertNeighbour(second[0], 'b', 1);
       assertNeighbour(second[1], 'a', 1);
       assert.equal(await store.size(), 7);
-    });
-
-    add('a batch is one entry after another', async (store) => {
-      const entries = Array.from({ length: 64 }, (_, index) => {
-        const vectors = Array.from({ length: 1 + (index % 3) }, (_, nth) => clusteredVector(index * 3 + nth));
-        return { id: `entry ${index}`, vectors, model: MODEL };
-      });
-      const reference = new Reference();
-      const expected = entries.map((entry) => reference.compareAndAdd(entry));
-      const comparisons = await store.compareAndAddBatch(entries.slice(0, 40));
-      for (const entry of entries.slice(40, 44)) comparisons.push(await store.compareAndAdd(entry));
-      comparisons.push(...(await store.compareAndAddBatch(entries.slice(44))));
-      assertComparisons(comparisons, expected, isExact);
-      assert.equal(await store.size(), reference.size);
-    });
-
-    add('hundreds of entries are compared as a plain loop does', async (store) => {
-      const reference = new Reference();
-      for (let from = 0; from < 640; from += 64) {
-        const entries = Array.from({ length: 64 }, (_, index) => ({
-          ...{ id: `entry ${from + index}`, vectors: [clusteredVector(from + index)], model: MODEL },
-        }));
-        const expected = entries.map((entry) => reference.compareAndAdd(entry));
-        assertComparisons(await store.compareAndAddBatch(entries), expected, isExact);
-      }
-      const query = clusteredVector(1000);
-      const found = await store.nearest(query, 10, MODEL);
-      const expected = reference.nearest(query, 10);
-      assert.equal(found.length, 10);
-      if (isExact)
-        found.forEach((neighbour, rank) => {
-          assertSimilarity(neighbour, expected[rank]);
-        });
-    });
-
-    add('nearest gives the most similar first and stores nothing', async (store) => {
-      const base = vectorOf(1);
-      const weights = [0.9, 0.1, 0.5];
-      for (const weight of weights) {
-        const vector = unit(base.map((component, index) => component + weight * vectorOf(2)[index]));
-        await store.compareAndAdd({ id: `weight ${weight}`, vectors: [vector], model: MODEL });
-      }
-      const labels = (/** @type {StoredNeighbour[]} */ found) => found.map(({ label }) => label);
-      assert.deepEqual(labels(await store.nearest(base, 2, MODEL)), ['weight 0.1', 'weight 0.5']);
-      const all = await store.nearest(base, 50, MODEL);
-      assert.deepEqual(labels(all), ['weight 0.1', 'weight 0.5', 'weight 0.9']);
-      for (const { label, similarity } of all) {
-        const weight = Number(label?.split(' ')[1]);
-        assertNear(
-          similarity,
-          dot(base, unit(base.map((component, index) => component + weight * vectorOf(2)[index]))),
-        );
-      }
-      assert.equal(await store.size(), 3);
     });
 
     add('the first method that is known is the one that a store is of', async (store) => {
@@ -188,96 +127,21 @@ function noveltyStoreConformance(options) {
       assert.equal(await store.size(), 0);
       assert.deepEqual(await store.compareAndAdd(entryOf('a', 1)), [null]);
     });
-
-    if (limits.maxElements) {
-      add(
-        'the oldest vectors are displaced',
-        async (store) => {
-          const reference = new Reference(10);
-          const entries = Array.from({ length: 30 }, (_, index) => {
-            const vectors = Array.from({ length: 1 + (index % 4) }, (_, nth) => vectorOf((index + nth) % 12));
-            return { id: `entry ${index}`, vectors, model: MODEL };
-          });
-          const expected = entries.map((entry) => reference.compareAndAdd(entry));
-          const comparisons = await store.compareAndAddBatch(entries.slice(0, 15));
-          for (const entry of entries.slice(15)) comparisons.push(await store.compareAndAdd(entry));
-          assertComparisons(comparisons, expected, isExact);
-          assert.equal(await store.size(), 10);
-          assert.equal((await store.nearest(vectorOf(1), 50, MODEL)).length, 10);
-        },
-        { maxElements: 10 },
-      );
-    }
-  }
-}
-
-/** A reference memory in double precision. */
-class Reference {
-  /** @type {Array<{ label: string | null, vector: Float32Array }>} */
-  #stored = [];
-  #maxElements;
-
-  constructor(maxElements = Number.POSITIVE_INFINITY) {
-    this.#maxElements = maxElements;
-  }
-
-  get size() {
-    return this.#stored.length;
-  }
-
-  /**
-   * @param {NoveltyEntry} entry
-   * @returns {NoveltyComparison}
-   */
-  compareAndAdd({ id, vectors }) {
-    const comparison = vectors.map((vector) => this.nearest(vector, 1)[0] ?? null);
-    for (const vector of vectors) this.#stored.push({ label: id, vector });
-    this.#stored.splice(0, Math.max(0, this.#stored.length - this.#maxElements));
-    return comparison;
-  }
-
-  /**
-   * @param {Float32Array} query
-   * @param {number} count
-   * @returns {StoredNeighbour[]}
-   */
-  nearest(query, count) {
-    return this.#stored
-      .map(({ label, vector }) => ({ label, similarity: dot(query, vector) }))
-      .sort((a, b) => b.similarity - a.similarity)
-      .slice(0, count);
   }
 }
 
 /**
- * Expects the right neighbours. Labels are compared only without a tie. An inexact store may miss some neighbours, not most.
- *
- * @param {NoveltyComparison[]} comparisons
- * @param {NoveltyComparison[]} expected
- * @param {boolean} isExact
+ * @param {NoveltyEntry} entry
+ * @returns {import('./conformance-shared.js').Stored[]}
  */
-function assertComparisons(comparisons, expected, isExact) {
-  assert.equal(comparisons.length, expected.length);
-  let misses = 0;
-  for (const [index, comparison] of comparisons.entries()) {
-    assert.equal(comparison.length, expected[index].length);
-    for (const [nth, neighbour] of comparison.entries()) {
-      const wanted = expected[index][nth];
-      if (wanted === null || neighbour === null || isExact) assertSimilarity(neighbour, wanted);
-      else if (Math.abs(neighbour.similarity - wanted.similarity) > TOLERANCE) misses++;
-    }
-  }
-  assert.ok(misses <= comparisons.length / 10, `${misses} of ${comparisons.length} were not the nearest`);
-}
+const storedOf = ({ id, vectors }) => vectors.map((vector) => ({ label: id, vector }));
 
 /**
- * @param {StoredNeighbour | null} neighbour
- * @param {StoredNeighbour | null} expected
+ * @param {import('./conformance-shared.js').Stored} query
+ * @param {readonly import('./conformance-shared.js').Stored[]} stored
  */
-function assertSimilarity(neighbour, expected) {
-  if (expected === null || neighbour === null) assert.deepEqual(neighbour, expected);
-  else assertNear(neighbour.similarity, expected.similarity);
-}
+const compare = ({ vector }, stored) =>
+  stored.map(({ label, vector: other }) => ({ label, similarity: dot(vector, other) }));
 
 /**
  * @param {StoredNeighbour | null | undefined} neighbour
@@ -290,8 +154,6 @@ function assertNeighbour(neighbour, label, similarity) {
 }
 
 /**
- * Returns an entry with a vector for each seed.
- *
  * @param {string | null} id
  * @param {number[]} seeds
  */

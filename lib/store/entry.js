@@ -4,14 +4,15 @@
 
 const { isFloat32Array, isUint8Array } = require('node:util').types;
 
-const { codedError } = require('../calls/errors.js');
+const { codedError, errorsOf } = require('../calls/errors.js');
 const { isArray, readFrom, readLength } = require('../calls/reading.js');
 
 /** @import { NoveltyEntry, VectorModel } from '../../index.js' */
 
-/** @typedef {import('../calls/errors.js').ErrorClass} ErrorClass */
-
 /** @typedef {{ model: VectorModel | null, method?: string }} Origin of vectors; vectors of different origins cannot be compared */
+
+const invalidEntry = errorsOf('ERR_INVALID_ENTRY');
+const invalidVector = errorsOf('ERR_INVALID_VECTOR');
 
 /** The longest id, in bytes of UTF-8. */
 const MAX_ID_BYTES = 1024;
@@ -22,7 +23,6 @@ const LENGTH_TOLERANCE = 1e-5;
 /** The bytes of a word: eight of its hash, two of its count. */
 const WORD_BYTES = 10;
 
-/** The most words of a trace. */
 const MOST_WORDS = 480;
 
 /**
@@ -33,8 +33,6 @@ const MOST_WORDS = 480;
  */
 
 /**
- * Checks and copies an entry.
- *
  * @param {unknown} entry
  * @param {string} path
  * @param {Kind} kind
@@ -86,8 +84,6 @@ function readEntry(entry, path, { dimensions, isUnit = false, method: expected }
 }
 
 /**
- * Checks and copies the words of a trace.
- *
  * @param {unknown} value
  * @param {string} path
  */
@@ -222,22 +218,6 @@ function isSameModel(one, other) {
 /** @param {VectorModel | null} identity */
 function nameOf(identity) {
   return identity === null ? 'no model' : `${identity.model} (${identity.dtype})`;
-}
-
-/**
- * @param {ErrorClass} Class
- * @param {string} message
- */
-function invalidEntry(Class, message) {
-  return codedError(Class, 'ERR_INVALID_ENTRY', message);
-}
-
-/**
- * @param {ErrorClass} Class
- * @param {string} message
- */
-function invalidVector(Class, message) {
-  return codedError(Class, 'ERR_INVALID_VECTOR', message);
 }
 
 module.exports = { originOf, readEntries, readEntry, readMethod, readModel, readVector };

@@ -57,11 +57,7 @@ function warn(message, error) {
   });
 }
 
-/**
- * Returns an error with a code.
- *
- * @param {unknown} error
- */
+/** @param {unknown} error */
 function typed(error) {
   if (codeOf(error) !== undefined) return error;
   return codedError(Error, 'ERR_STORE', `the store failed: ${messageOf(error)}`, error);

@@ -61,18 +61,13 @@ class StoreWithFallback {
   /** @type {Question[]} */
   #questions = [];
   #isWorking = false;
-  /** The number of calls that the store has answered. */
   #answered = 0;
   /** The time of the next attempt, in milliseconds of a monotonic clock; 0 while the store works. */
   #retryAt = 0;
   #patience = new Patience();
   /** The number of refusals since the last answer of the store. */
   #refusals = 0;
-  /**
-   * The batches that the store has missed or not answered, in the order of sending.
-   *
-   * @type {Batch[]}
-   */
+  /** @type {Batch[]} the batches that the store has missed or not answered, in the order of sending */
   #missed = [];
   /** The number of vectors of these batches, the one being sent included. */
   #missedVectors = 0;
@@ -400,11 +395,7 @@ class StoreWithFallback {
     this.#timer.unref();
   }
 
-  /**
-   * Sends one missed batch.
-   *
-   * @param {Batch} batch
-   */
+  /** @param {Batch} batch */
   async #resend(batch) {
     try {
       await this.#send(batch);
@@ -484,11 +475,7 @@ class Patience {
   }
 }
 
-/**
- * Returns the error of `flush` for dropped traces.
- *
- * @param {number} count
- */
+/** @param {number} count */
 function dropped(count) {
   const message =
     `the store lacks ${count} of the traces that it has missed: more than ${MOST_MISSED} vectors or traces waited for it, ` +

@@ -29,7 +29,6 @@ class LocalStore {
   /** The memory in the addon: `#cache` for vectors, `#traces` for traces. */
   #cache;
   #traces;
-  /** The requirements of its entries. */
   #kind;
 
   static {
@@ -167,8 +166,6 @@ function otherMethod(message) {
 }
 
 /**
- * Converts a similar trace of a memory to a neighbour of a store.
- *
  * @param {NativeSimilarTrace} similar
  * @returns {StoredNeighbour}
  */
@@ -176,20 +173,12 @@ function neighbourOf({ label, similarity, lexical, contained, embedded }) {
   return { label: label ?? null, similarity, lexical, contained, embedded: embedded ?? null };
 }
 
-/**
- * Converts entries with words for the addon.
- *
- * @param {readonly NoveltyEntry[]} entries
- */
+/** @param {readonly NoveltyEntry[]} entries */
 function packedEntries(entries) {
   return entries.map((entry) => ({ trace: packed(entry), label: entry.id ?? undefined }));
 }
 
-/**
- * The codes of stores for those of memories.
- *
- * @type {Map<string, import('../calls/errors.js').Code>}
- */
+/** @type {Map<string, import('../calls/errors.js').Code>} the codes of stores for those of memories */
 const STORE_CODES = new Map([
   ['ERR_MEMORY_OTHER_MODEL', 'ERR_STORE_OTHER_MODEL'],
   ['ERR_MEMORY_OTHER_METHOD', 'ERR_STORE_OTHER_METHOD'],
@@ -205,11 +194,7 @@ function copyOf({ label, similarity }) {
   return { label, similarity };
 }
 
-/**
- * Concatenates the vectors of entries for the addon.
- *
- * @param {readonly NoveltyEntry[]} entries
- */
+/** @param {readonly NoveltyEntry[]} entries */
 function vectorsOf(entries) {
   const vectors = entries.flatMap((entry) => [...entry.vectors]);
   const length = vectors[0]?.length ?? 0;
@@ -218,11 +203,7 @@ function vectorsOf(entries) {
   return all;
 }
 
-/**
- * Returns the labels of entries and their numbers of vectors.
- *
- * @param {readonly NoveltyEntry[]} entries
- */
+/** @param {readonly NoveltyEntry[]} entries */
 function countsOf(entries) {
   return entries.map(({ id, vectors }) => ({ label: id ?? undefined, vectors: vectors.length }));
 }
@@ -246,8 +227,6 @@ async function addEntries(memory, entries) {
 }
 
 /**
- * Throws if a memory holds vectors of another model or method.
- *
  * @param {VectorCacheInterface | TraceMemory} memory
  * @param {Origin} origin
  */

@@ -24,20 +24,8 @@ const STORE_BASES = {
 };
 
 /**
- * Embeds a trace with `embed`, asks the store in the order of the calls, and scores. Throws for an invalid trace.
+ * Asks the store about an embedded trace, in the order of the calls, and scores it.
  *
- * @param {InstanceType<typeof import('./fallback.js').StoreWithFallback>} store
- * @param {() => Promise<EmbeddedTrace>} embed
- * @param {boolean} remember
- * @param {NativeCall | undefined} call
- * @param {AbortSignal | undefined} signal
- * @returns {Promise<Found>}
- */
-function explainByStore(store, embed, remember, call, signal) {
-  return score(store, fromAddon(embed), remember, call, signal);
-}
-
-/**
  * @param {InstanceType<typeof import('./fallback.js').StoreWithFallback>} store
  * @param {Promise<EmbeddedTrace>} embedding
  * @param {boolean} remember
@@ -45,7 +33,7 @@ function explainByStore(store, embed, remember, call, signal) {
  * @param {AbortSignal | undefined} signal
  * @returns {Promise<Found>}
  */
-async function score(store, embedding, remember, call, signal) {
+async function explainByStore(store, embedding, remember, call, signal) {
   // Embeddings resolve in the order of the calls, so the store is asked in that order.
   const embedded = await embedding;
   const { vector, words, model } = embedded;

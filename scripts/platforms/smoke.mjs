@@ -69,8 +69,6 @@ export function makeProject(platform, tarballs) {
 }
 
 /**
- * Returns the checks of a package in the Node.js of a platform.
- *
  * @param {string} platform
  * @param {() => Runner & { project: string }} getRunner called once the package is there
  * @param {{ kernels?: () => string[] }} [options] `kernels`: of the built-in engine, to compute with one after another; by default the
@@ -245,11 +243,7 @@ function readResult(file) {
 /** @type {Map<string, any>} */
 const references = new Map();
 
-/**
- * This machine's result of the same case.
- *
- * @param {Record<string, string>} env
- */
+/** @param {Record<string, string>} env */
 function hostScores(env) {
   const key = JSON.stringify(env);
   if (!references.has(key)) {
@@ -261,8 +255,6 @@ function hostScores(env) {
 }
 
 /**
- * Returns a case's result on this machine.
- *
  * @param {string} name
  * @param {Record<string, string>} env
  */

@@ -212,20 +212,12 @@ export function attempt(command, args, { log, env, cwd = root, minutes = 10 }) {
   }
 }
 
-/**
- * Returns where the output of a check goes.
- *
- * @param {string} name
- */
+/** @param {string} name */
 export function logFile(name) {
   return path.join(workshop, 'logs', `${name.replaceAll(/[^\w-]+/g, '-')}.log`);
 }
 
-/**
- * Removes the output of earlier checks of a platform.
- *
- * @param {string} platform
- */
+/** @param {string} platform */
 export function removeLogs(platform) {
   const logs = path.join(workshop, 'logs');
   mkdirSync(logs, { recursive: true });

@@ -4,8 +4,7 @@ import { element, finding, foreign, more, section, table } from '../../report/do
 import { drawReport } from '../../report/draw.mjs';
 import { count, decimal, integer, percent } from '../../report/format.mjs';
 
-/** @typedef {import('./worker.mjs').Tasks} Tasks */
-/** @typedef {import('./worker.mjs').Progress} Progress */
+/** @import { Progress, Tasks } from './worker.mjs' */
 
 /** How many traces are listed before the reader asks for more. */
 const LISTED = 20;
@@ -35,8 +34,6 @@ const started = new Promise((resolve, reject) => {
 started.catch((error) => say(`This page does not work here: ${error.message}. Load it again.`));
 
 /**
- * Asks the worker for something.
- *
  * @template {keyof Tasks} Name
  * @param {Name} name
  * @param {Parameters<Tasks[Name]>[0]} given
@@ -106,20 +103,17 @@ function action(label, click) {
 }
 
 /**
- * A field with its name before it.
- *
  * @param {string} name
  * @param {HTMLElement} field
  */
 function labelled(name, field) {
-  return element('label', {}, `${name} `, field);
+  return element('label', `${name} `, field);
 }
 
 /** @param {Array<[value: string, title: string]>} options */
 function choice(options) {
   return element(
     'select',
-    {},
     options.map(([value, title]) => element('option', { value }, title)),
   );
 }
@@ -164,37 +158,27 @@ const later = element(
       element('a', { href: '../docs/cleaning.html' }, 'What is found'),
     ),
     element(
-      'p',
-      { class: 'actions' },
+      'p.actions',
       labelled('Replace', level),
-      element('label', {}, strict, ' strictly'),
+      element('label', strict, ' strictly'),
       action('Clean', clean),
     ),
     listOfChanges,
   ),
-  section(
-    'Score',
-    element('p', { class: 'actions' }, labelled('Compare traces by', method), action('Score', score)),
-  ),
+  section('Score', element('p.actions', labelled('Compare traces by', method), action('Score', score))),
   section(
     'Select',
     finding(
       'A set that stands for all traces. ',
       element('a', { href: '../docs/select.html' }, 'How it is chosen'),
     ),
-    element(
-      'p',
-      { class: 'actions' },
-      labelled('Number or percentage', wanted),
-      action('Select', selectTraces),
-    ),
+    element('p.actions', labelled('Number or percentage', wanted), action('Select', selectTraces)),
     listOfChosen,
   ),
   section(
     'Save',
     element(
-      'p',
-      { class: 'actions' },
+      'p.actions',
       saveChosen,
       action('Save all traces', () => save('all')),
     ),
@@ -203,30 +187,28 @@ const later = element(
 );
 
 /** @type {HTMLElement} */ (document.getElementById('try')).append(
-  element('h1', {}, 'Try it'),
+  element('h1', 'Try it'),
   element(
-    'p',
-    { class: 'about' },
+    'p.about',
     'Reads the logs of agents, cleans and scores them, and chooses what is worth sharing. Everything is computed in this page; nothing leaves the browser. ',
     element('a', { href: '../docs/formats.html' }, 'Formats'),
   ),
   section(
     'Read',
     finding('Drop files anywhere on the page, open them, or paste their text.'),
-    element('p', { class: 'actions' }, labelled('Open files', picker), action('Read examples', readExamples)),
+    element('p.actions', labelled('Open files', picker), action('Read examples', readExamples)),
     more(
       'Paste text',
       pasted,
       element(
-        'p',
-        { class: 'actions' },
+        'p.actions',
         action('Read the text', () => read([new File([pasted.value], 'pasted')])),
       ),
     ),
     listOfTraces,
   ),
   later,
-  element('div', { class: 'state' }, state, bar, stop),
+  element('div.state', state, bar, stop),
 );
 for (const name of ['dragover', 'drop']) addEventListener(name, (event) => event.preventDefault());
 addEventListener('drop', ({ dataTransfer }) => read([...(dataTransfer?.files ?? [])]));
@@ -344,7 +326,7 @@ function selectTraces() {
           {
             title: 'Such as',
             wide: true,
-            cell: ({ similar }) => similar.map((name) => element('div', {}, foreign(name))),
+            cell: ({ similar }) => similar.map((name) => element('div', foreign(name))),
           },
         ],
         chosen,
@@ -367,16 +349,14 @@ function save(which) {
 }
 
 /**
- * A list that grows by a button.
- *
  * @param {number} total
  * @param {(from: number) => Promise<HTMLElement[]>} itemsFrom
  */
 async function listing(total, itemsFrom) {
-  const list = element('ol', { class: 'folds' });
+  const list = element('ol.folds');
   const grow = action('', async () => {
     const from = list.children.length;
-    list.append(...(await itemsFrom(from)).map((item) => element('li', {}, item)));
+    list.append(...(await itemsFrom(from)).map((item) => element('li', item)));
     const left = total - list.children.length;
     grow.hidden = left === 0;
     grow.textContent = `Show ${integer(Math.min(left, LISTED))} more of ${integer(left)}`;
@@ -386,7 +366,7 @@ async function listing(total, itemsFrom) {
     if (from > 0) first?.focus();
   });
   grow.click();
-  return element('div', {}, list, grow);
+  return element('div', list, grow);
 }
 
 /**
@@ -402,12 +382,12 @@ function foldable(title, note, draw) {
     {
       toggle: async () => {
         if (!details.open || details.children.length > 1) return;
-        const body = element('div', { class: 'fold' });
+        const body = element('div.fold');
         details.append(body);
         body.append(...(await draw()));
       },
     },
-    element('summary', {}, ...title, element('span', { class: 'where' }, note)),
+    element('summary', ...title, element('span.where', note)),
   );
   return details;
 }
@@ -418,23 +398,20 @@ function stepsOf({ known, success, confidence, leftOut, count: total, steps }, p
   const sure = Number.isFinite(confidence) ? `, confidence ${decimal(confidence)}` : '';
   const without = Object.entries(leftOut).map(([kind, number]) => `${integer(number)} ${kind}`);
   return [
-    element('p', { class: 'soft' }, foreign(place), `. ${outcome}${sure}.`),
-    without.length > 0 && element('p', { class: 'soft' }, `Left out: ${without.join(', ')}.`),
+    element('p.soft', foreign(place), `. ${outcome}${sure}.`),
+    without.length > 0 && element('p.soft', `Left out: ${without.join(', ')}.`),
     element(
-      'ol',
-      { class: 'steps' },
+      'ol.steps',
       steps.map(({ type, tool, text }) =>
         element(
           'li',
-          {},
-          element('b', {}, foreign(type)),
-          tool !== '' && element('span', {}, ' ', foreign(tool, { class: 'mono' })),
+          element('b', foreign(type)),
+          tool !== '' && element('span', ' ', foreign(tool, { class: 'mono' })),
           element('pre', { tabindex: '0' }, foreign(text)),
         ),
       ),
     ),
-    total > steps.length &&
-      element('p', { class: 'soft' }, `and ${count(total - steps.length, 'step')} more`),
+    total > steps.length && element('p.soft', `and ${count(total - steps.length, 'step')} more`),
   ].filter((part) => part !== false);
 }
 
@@ -443,27 +420,21 @@ function changesIn({ changes, count: total }) {
   return [
     ...changes.map(({ path, pieces }) =>
       element(
-        'div',
-        { class: 'change' },
-        element('span', { class: 'where' }, foreign(path)),
+        'div.change',
+        element('span.where', foreign(path)),
         element(
           'pre',
           { tabindex: '0' },
           pieces.map((piece) =>
             'kept' in piece
               ? foreign(piece.kept)
-              : element(
-                  'span',
-                  {},
-                  element('del', {}, foreign(piece.gone)),
-                  element('ins', {}, piece.placeholder),
-                ),
+              : element('span', element('del', foreign(piece.gone)), element('ins', piece.placeholder)),
           ),
         ),
       ),
     ),
     ...(total > changes.length
-      ? [element('p', { class: 'soft' }, `and ${count(total - changes.length, 'text')} more`)]
+      ? [element('p.soft', `and ${count(total - changes.length, 'text')} more`)]
       : []),
   ];
 }

@@ -121,7 +121,6 @@ const tasks = {
     };
   },
 
-  /** Forgets everything. */
   async clear() {
     [entries, errors, chosen, cleaned] = [[], [], [], null];
   },

@@ -12,7 +12,6 @@ const { MAX_TTL_MS, RAISED, declared } = require('./schema.js');
  */
 const ATTRIBUTES = 'LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off';
 
-/** The columns of the meta table's row. */
 const META_COLUMNS = 'm.version, m.model, m.dtype, m.method, m.next_position, m.max_elements, m.ttl_ms';
 
 /** The parameters of {@link checkVersion}; null limits mean any. */

@@ -20,7 +20,7 @@ const { SCHEMA_VERSION, quoted } = schema;
 
 /**
  * @import { PgClient, PgPool } from '../../../postgres.js'
- * @import { Settings } from './table.js'
+ * @import { Settings } from './store.js'
  */
 
 /** The longest delay of a timer, 24 days, as a migration has no time limit. */
@@ -41,8 +41,6 @@ const DEFAULT_LIMITS = { maxElements: 100_000, ttlMs: Number.POSITIVE_INFINITY }
 const MIGRATE_LOCK = '7741340157230116965';
 
 /**
- * Creates the missing objects of a store.
- *
  * @param {PgPool} pool
  * @param {Settings} settings
  */
@@ -62,7 +60,6 @@ async function migrate(pool, settings) {
 class Migration {
   #client;
   #settings;
-  /** The schema of the tables. */
   #namespace = '';
   /** The first schema in the search path of the connection; null without one. */
   #firstSchema = /** @type {string | null} */ (null);

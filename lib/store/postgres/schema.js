@@ -19,7 +19,6 @@ const RAISED = {
   otherMethod: 'KP005',
 };
 
-/** The suffixes of the names of a store's objects. */
 const SUFFIXES = {
   table: '',
   meta: '_meta',
@@ -77,11 +76,7 @@ CREATE TABLE ${meta} (
 ) WITH (fillfactor = 10);
 `;
 
-/**
- * Returns the SQL of the table of vectors.
- *
- * @param {Names} names
- */
+/** @param {Names} names */
 const tables = ({ table, type, indexes }) => `
 CREATE TABLE ${table} (
   position bigint PRIMARY KEY,
@@ -95,11 +90,7 @@ ALTER TABLE ${table} ALTER COLUMN embedding SET STORAGE PLAIN;
 CREATE INDEX ${indexes.call} ON ${table} (call);
 `;
 
-/**
- * Returns the SQL that inserts the row of the meta table.
- *
- * @param {Names} names
- */
+/** @param {Names} names */
 const metaRow = ({ meta }) =>
   `INSERT INTO ${meta} (id, version, next_position, max_elements, ttl_ms, method) VALUES (1, ${SCHEMA_VERSION}, 0, $1, $2, $3)`;
 
@@ -116,11 +107,7 @@ const setLimits = ({ meta }) =>
 const hnswIndex = ({ table, indexes, extension }) =>
   `CREATE INDEX ${indexes.hnsw} ON ${table} USING hnsw (embedding ${extension}.vector_ip_ops)`;
 
-/**
- * Quotes a name as SQL.
- *
- * @param {string[]} parts
- */
+/** @param {string[]} parts */
 function quoted(...parts) {
   return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
 }
@@ -132,11 +119,7 @@ function quoted(...parts) {
  * @typedef {Readonly<Record<string, string>>} Parameters
  */
 
-/**
- * Returns the parameters of a function as in its declaration.
- *
- * @param {Parameters} parameters
- */
+/** @param {Parameters} parameters */
 function declared(parameters) {
   return Object.entries(parameters)
     .map(([name, type]) => `${name} ${type}`)

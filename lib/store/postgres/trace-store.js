@@ -7,8 +7,8 @@ const { requireReceiver } = require('../../calls/receiver.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const { readEntry } = require('../entry.js');
 const { detected } = require('./statement.js');
-const { PostgresStore, isStore } = require('./store.js');
-const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = require('./table.js');
+const { MAX_SQL_INTEGER, PostgresStore, isStore, readShared, storable, tableOf } = require('./store.js');
+const { PARAMETERS } = require('./traces-sql.js');
 
 /**
  * @import { NoveltyComparison, NoveltyEntry, NoveltyStore } from '../../../index.js'
@@ -23,7 +23,6 @@ const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = re
  */
 class PostgresTraceStore extends PostgresStore {
   #table;
-  /** Compares traces. */
   #traces;
   #kind;
 
@@ -35,16 +34,14 @@ class PostgresTraceStore extends PostgresStore {
   constructor(options) {
     const { given, settings } = readShared(options, { novelty: oneOf(['lexical', 'full']) });
     const { novelty = 'lexical' } = given;
-    const table = new Table({ ...settings, novelty, index: 'exact' });
     const kind = { dimensions: DIMENSIONS, isUnit: true, method: novelty };
-    super(table, kind, (entries, adding) => this.#compareAndAdd(entries, adding));
+    super({ ...settings, novelty, index: 'exact' }, PARAMETERS, kind, (entries, adding) =>
+      this.#compareAndAdd(entries, adding),
+    );
     // Loads the addon only where it is needed.
     const { TraceTable } = require('./traces.js');
-    /** @type {import('./traces.js').Ask} */
-    const ask = (text, values, { signal, deadline, patienceFor }) =>
-      table.run({ text, values, patienceFor, tag: newTag() }, signal, deadline);
-    this.#traces = new TraceTable(table.names, novelty, () => table.expected(), ask);
-    this.#table = table;
+    this.#table = tableOf(this);
+    this.#traces = new TraceTable(this.#table, novelty);
     this.#kind = kind;
   }
 
@@ -64,7 +61,7 @@ class PostgresTraceStore extends PostgresStore {
     const read = readEntry(entry, 'entry', this.#kind);
     requireNumber(count, 'count', { from: 0, whole: true });
     const amount = Math.min(count, MAX_SQL_INTEGER);
-    return this.#traces.nearest(read, amount, { signal, deadline: this.#table.deadline });
+    return this.#traces.nearest(read, amount, { signal, deadline: this.#table.deadline() });
   }
 
   /**
@@ -74,9 +71,10 @@ class PostgresTraceStore extends PostgresStore {
    */
   async #compareAndAdd(entries, { signal, call }) {
     const storing = entries.map((entry) => ({ ...entry, id: storable(entry.id) }));
-    const times = { deadline: this.#table.deadline, patienceFor };
-    const nearest = await this.#traces.compareAndAdd(storing, { call, signal, ...times });
-    this.#table.scheduleSweep();
+    const nearest = await this.#traces.compareAndAdd(storing, call, {
+      signal,
+      deadline: this.#table.deadline(),
+    });
     return nearest.map((neighbour) => [neighbour]);
   }
 }

@@ -6,6 +6,7 @@ const {
   ATTRIBUTES,
   EXPECTED,
   ORIGIN,
+  PARAMETERS: COMMON,
   checkOrigin,
   checkTime,
   checkVersion,
@@ -33,8 +34,10 @@ const MOST_NEW = 1024;
 /** The first half of the advisory lock keys of additions: the letters `kpna`. */
 const ADD_LOCK = 0x6b706e61;
 
-/** The parameters of the functions that only stores of traces have. */
+/** The parameters of the functions that statements call. */
 const PARAMETERS = {
+  size: COMMON.size,
+  sweep: COMMON.sweep,
   look: {
     ...EXPECTED,
     ...ORIGIN,
@@ -72,11 +75,7 @@ const PARAMETERS = {
   },
 };
 
-/**
- * Returns the SQL of the tables without the meta table.
- *
- * @param {Names} names
- */
+/** @param {Names} names */
 const tables = ({ table, words, summary, indexes }) => `
 CREATE TABLE ${table} (
   position bigint PRIMARY KEY,

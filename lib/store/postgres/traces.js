@@ -8,13 +8,12 @@ const { codedError, localError } = require('../../calls/errors.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const native = require('../../loader.js').addon;
 const { bytesOf: vectorBytes, packed } = require('../packed.js');
-const { called } = require('./schema.js');
-const { BLOCK, PARAMETERS, replaceSummary, selectPositions } = require('./traces-sql.js');
+const { BLOCK, replaceSummary, selectPositions } = require('./traces-sql.js');
 
 /**
  * @import { NoveltyEntry, StoredNeighbour } from '../../../index.js'
  * @import { NativeSimilarTrace, NativeSought, NativeTraceStatistics } from '../../binding.js'
- * @import { StoreNames } from './schema.js'
+ * @import { CallTimes, Table } from './store.js'
  */
 
 /** The most words of a query that are looked up. */
@@ -36,21 +35,7 @@ const SAMPLE = [4096, 16_384, 256];
 /** Statistics are renewed when this share of the traces is new. */
 const STALENESS = 1 / 32;
 
-/**
- * Runs a statement within the time of a call. `patienceFor` makes the last value from the remaining milliseconds.
- *
- * @callback Ask
- * @param {string} text
- * @param {unknown[]} values
- * @param {{ signal?: AbortSignal, deadline: number, patienceFor?: (remaining: number) => number }} options
- * @returns {Promise<any[][]>} rows of texts and nulls
- */
-
-/**
- * A stored trace.
- *
- * @typedef {{ position: number, label: string | null, bytes: Buffer }} Stored `bytes`: the words and the embedding
- */
+/** @typedef {{ position: number, label: string | null, bytes: Buffer }} Stored `bytes`: the words and the embedding */
 
 /** @typedef {{ position: number, statistics: NativeTraceStatistics }} Known statistics, and the next position at their making */
 
@@ -68,20 +53,11 @@ const STALENESS = 1 / 32;
  * @property {NativeSought | undefined} sought the words to look up and to index; undefined without statistics
  */
 
-/** Compares and adds the traces of a store. */
 class TraceTable {
-  #names;
+  #table;
   #method;
   #dimensions;
-  /** @type {Ask} */
-  #ask;
-  /** @type {() => unknown[]} */
-  #expected;
-  /**
-   * The latest statistics.
-   *
-   * @type {Known | undefined}
-   */
+  /** @type {Known | undefined} the latest statistics */
   #known;
   /** The number of traces at the last lookup. */
   #size = 0;
@@ -89,41 +65,37 @@ class TraceTable {
   #seen = 0;
 
   /**
-   * @param {StoreNames} names
+   * @param {Table} table
    * @param {'lexical' | 'full'} method
-   * @param {() => unknown[]} expected the first parameters of every function
-   * @param {Ask} ask
    */
-  constructor(names, method, expected, ask) {
-    this.#names = names;
+  constructor(table, method) {
+    this.#table = table;
     this.#method = method;
     this.#dimensions = method === 'full' ? DIMENSIONS : 0;
-    this.#expected = expected;
-    this.#ask = ask;
   }
 
   /**
-   * Compares entries with every entry before them, and adds them.
-   *
    * @param {readonly NoveltyEntry[]} entries whose ids can be stored
-   * @param {{ call: string, signal: AbortSignal | undefined, deadline: number, patienceFor: (remaining: number) => number }} options
+   * @param {string} call
+   * @param {CallTimes} times
    * @returns {Promise<Array<StoredNeighbour | null>>}
    */
-  async compareAndAdd(entries, { call, signal, deadline, patienceFor }) {
+  async compareAndAdd(entries, call, times) {
+    // An addition is not cancelled any more.
+    const { deadline } = times;
     const traces = entries.map(packed);
     for (;;) {
-      const view = await this.#look(entries, traces, { call, count: 1, signal, deadline });
+      const view = await this.#look(entries, traces, call, 1, times);
       if (view.isStored) {
-        await this.#read(view, view.seen, deadline, signal);
+        await this.#read(view, view.seen, times);
         if (view.seen > 0 && view.known.length === 0) throw deleted();
         return this.#nearestOf(view, traces, entries);
       }
       const { entries: found, hashes, weights, draws } = (await this.#soughtOf(view, entries, traces)).found;
-      signal?.throwIfAborted();
-      const [[kind, first], ...rest] = await this.#ask(
-        called(this.#names.add, PARAMETERS.add),
+      times.signal?.throwIfAborted();
+      const [[kind, first], ...rest] = await this.#table.call(
+        'add',
         [
-          ...this.#expected(),
           ...this.#origin(entries),
           call,
           view.seen,
@@ -132,36 +104,32 @@ class TraceTable {
           entries.map(({ id }) => id),
           ...[found, hashes, weights, draws].map(literal),
         ],
-        { signal, deadline, patienceFor },
+        times,
       );
       // Another attempt stored the call, or others added too many traces.
       if (kind !== 'added') continue;
       const added = viewOf(rest, 0);
       view.lowest = added.lowest;
-      await this.#read(view, Number(first), deadline);
+      await this.#read(view, Number(first), { deadline });
       return this.#nearestOf(view, traces, entries);
     }
   }
 
   /**
-   * Returns the stored traces that are most similar to an entry.
-   *
    * @param {NoveltyEntry} entry
    * @param {number} count
-   * @param {{ signal: AbortSignal | undefined, deadline: number }} options
+   * @param {CallTimes} times
    * @returns {Promise<StoredNeighbour[]>}
    */
-  async nearest(entry, count, { signal, deadline }) {
+  async nearest(entry, count, times) {
     const traces = [packed(entry)];
-    const view = await this.#look([entry], traces, { call: null, count, signal, deadline });
-    await this.#read(view, view.seen, deadline, signal);
+    const view = await this.#look([entry], traces, null, count, times);
+    await this.#read(view, view.seen, times);
     const [found] = await this.#compare(view, traces, count);
     return Array.from(found, (similar) => neighbourOf(similar, view, [entry]));
   }
 
   /**
-   * Returns the nearest trace of each entry.
-   *
    * @param {View} view
    * @param {readonly Uint8Array[]} traces
    * @param {readonly NoveltyEntry[]} entries
@@ -178,18 +146,17 @@ class TraceTable {
    *
    * @param {View} view
    * @param {number} first
-   * @param {number} deadline
-   * @param {AbortSignal} [signal]
+   * @param {CallTimes} times
    */
-  async #read(view, first, deadline, signal) {
+  async #read(view, first, times) {
     const { seen, candidates, known } = view;
     // Without statistics all candidates are known.
     const positions = view.statistics === undefined ? [] : [...new Set(candidates.flat())];
     if (positions.length > 0 || first > seen) {
-      const rows = await this.#ask(
-        selectPositions(this.#names),
+      const rows = await this.#table.run(
+        selectPositions(this.#table.names),
         [literal(positions), Math.max(seen, view.lowest), first - 1],
-        { signal, deadline },
+        times,
       );
       const more = viewOf(rows, 0).known;
       known.push(...more);
@@ -210,32 +177,27 @@ class TraceTable {
    *
    * @param {readonly NoveltyEntry[]} entries
    * @param {readonly Uint8Array[]} traces
-   * @param {{ call: string | null, count: number, signal: AbortSignal | undefined, deadline: number }} options
+   * @param {string | null} call
+   * @param {number} count
+   * @param {CallTimes} times
    * @returns {Promise<View>}
    */
-  async #look(entries, traces, { call, count, signal, deadline }) {
+  async #look(entries, traces, call, count, times) {
     for (;;) {
       const known = this.#known;
       const budget = Math.min(BUDGET, BATCH_BUDGET / entries.length);
       const sought = known && (await known.statistics.seek([...traces], MOST_WORDS, budget, this.#size));
-      const rows = await this.#ask(
-        called(this.#names.look, PARAMETERS.look),
-        [
-          ...this.#expected(),
-          ...this.#origin(entries),
-          call,
-          entries.length,
-          known?.position ?? -1,
-          literal(sought?.words ?? []),
-        ],
-        { signal, deadline },
+      const rows = await this.#table.call(
+        'look',
+        [...this.#origin(entries), call, entries.length, known?.position ?? -1, literal(sought?.words ?? [])],
+        times,
       );
       const view = viewOf(rows, entries.length);
       const summary = rows.find(([kind]) => kind === 'summary');
       if (!view.isStored) [this.#size, this.#seen] = [view.seen - view.lowest, view.seen];
       // All traces are known.
       if (summary === undefined) return view;
-      await this.#follow(summary, { signal, deadline });
+      await this.#follow(summary, times);
       view.statistics = this.#known?.statistics;
       if (sought === undefined) continue;
       view.sought = sought;
@@ -254,9 +216,9 @@ class TraceTable {
    * Reads the statistics, or renews them if they are too old and no other process does.
    *
    * @param {any[]} summary the row that tells of them
-   * @param {{ signal: AbortSignal | undefined, deadline: number }} options
+   * @param {CallTimes} times
    */
-  async #follow([, position, , data], { signal, deadline }) {
+  async #follow([, position, , data], times) {
     if (data !== null) {
       const statistics = await this.#statisticsFrom(data);
       this.#known = { position: Number(position), statistics };
@@ -264,10 +226,10 @@ class TraceTable {
     const hasAny = this.#known !== undefined;
     if (hasAny && this.#seen - Number(position) < this.#size * STALENESS) return;
     const [amount, most, embeddings] = SAMPLE;
-    const rows = await this.#ask(
-      called(this.#names.sample, PARAMETERS.sample),
-      [...this.#expected(), hasAny ? position : null, amount, most, this.#dimensions === 0 ? 0 : embeddings],
-      { signal, deadline },
+    const rows = await this.#table.call(
+      'sample',
+      [hasAny ? position : null, amount, most, this.#dimensions === 0 ? 0 : embeddings],
+      times,
     );
     // Another process renews them.
     if (rows.length === 0) return;
@@ -282,10 +244,10 @@ class TraceTable {
       },
     );
     const bytes = Buffer.from(statistics.toBytes());
-    await this.#ask(
-      replaceSummary(this.#names),
+    await this.#table.run(
+      replaceSummary(this.#table.names),
       [sample.seen, `\\x${bytes.toString('hex')}`, statistics.commonBytes],
-      { signal, deadline },
+      times,
     );
     this.#known = { position: sample.seen, statistics };
   }
@@ -306,8 +268,6 @@ class TraceTable {
   }
 
   /**
-   * Returns the indexed words of entries.
-   *
    * @param {View} view
    * @param {readonly NoveltyEntry[]} entries
    * @param {readonly Uint8Array[]} traces
@@ -322,8 +282,6 @@ class TraceTable {
   }
 
   /**
-   * Returns the most similar candidates of each entry.
-   *
    * @param {View} view
    * @param {readonly Uint8Array[]} traces
    * @param {number} count
@@ -355,8 +313,6 @@ class TraceTable {
 }
 
 /**
- * Reads the rows of an answer.
- *
  * @param {any[][]} rows
  * @param {number} entries the number of entries
  * @returns {View}
@@ -398,20 +354,12 @@ function deleted() {
   );
 }
 
-/**
- * Decodes bytes in base 64.
- *
- * @param {string} text
- */
+/** @param {string} text */
 function bytesOf(text) {
   return Buffer.from(text, 'base64');
 }
 
-/**
- * Writes an array of `bytea` for PostgreSQL.
- *
- * @param {Array<Uint8Array | undefined>} all
- */
+/** @param {Array<Uint8Array | undefined>} all */
 function byteas(all) {
   const texts = all.map((bytes) =>
     bytes === undefined

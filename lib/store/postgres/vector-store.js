@@ -8,8 +8,7 @@ const { DIMENSIONS } = require('../../embedding.js');
 const { originOf, readMethod, readModel, readVector } = require('../entry.js');
 const { PARAMETERS } = require('./functions.js');
 const schema = require('./schema.js');
-const { PostgresStore, isStore } = require('./store.js');
-const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = require('./table.js');
+const { MAX_SQL_INTEGER, PostgresStore, isStore, readShared, storable, tableOf } = require('./store.js');
 
 /**
  * @import { NoveltyEntry, NoveltyStore, VectorModel } from '../../../index.js'
@@ -34,7 +33,6 @@ const OPTIONS = {
  */
 class PostgresVectorStore extends PostgresStore {
   #table;
-  /** The breadth of the index search; null for an exact search. */
   #efSearch;
 
   static {
@@ -45,10 +43,11 @@ class PostgresVectorStore extends PostgresStore {
   constructor(options) {
     const { given, settings } = readShared(options, OPTIONS);
     const { index = 'exact', efSearch = 100 } = given;
-    const table = new Table({ ...settings, novelty: 'prefix', index });
-    super(table, KIND, (entries, adding) => this.#compareAndAdd(entries, adding));
+    super({ ...settings, novelty: 'prefix', index }, PARAMETERS, KIND, (entries, adding) =>
+      this.#compareAndAdd(entries, adding),
+    );
     this.#efSearch = index === 'hnsw' ? efSearch : null;
-    this.#table = table;
+    this.#table = tableOf(this);
   }
 
   /** @returns {'prefix'} */
@@ -64,19 +63,16 @@ class PostgresVectorStore extends PostgresStore {
     requireNumber(count, 'count', { from: 0, whole: true });
     const efSearch = this.#efSearch;
     const values = [
-      ...this.#table.expected(),
-      name,
-      dtype,
+      ...[name, dtype],
       readMethod(method, 'options.method', 'ERR_INVALID_OPTION'),
       schema.vectorLiteral(query),
       Math.min(count, MAX_SQL_INTEGER),
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
-    const text = schema.called(this.#table.names.nearest, PARAMETERS.nearest);
-    const rows = await this.#table.ask(text, values, signal);
+    const rows = await this.#table.call('nearest', values, { signal });
     // A vector of length 0 has similarity 0 to every vector.
     return rows.map(([similarity, label]) => ({
-      label: /** @type {string | null} */ (label),
+      label,
       similarity: length === 0 ? 0 : Number(similarity) / length,
     }));
   }
@@ -104,25 +100,10 @@ class PostgresVectorStore extends PostgresStore {
         befores.push(before);
       }
     }
-    const efSearch = this.#efSearch;
-    const text = schema.called(this.#table.names.add, PARAMETERS.add);
-    const values = [
-      ...this.#table.expected(),
-      identity.model,
-      identity.dtype,
-      method,
-      call,
-      vectors,
-      labels,
-      befores,
-      efSearch,
-    ];
-    const rows = await this.#table.run({ text, values, patienceFor, tag: newTag() }, signal);
-    this.#table.scheduleSweep();
+    const values = [identity.model, identity.dtype, method, call, vectors, labels, befores, this.#efSearch];
+    const rows = await this.#table.call('add', values, { signal });
     const found = rows.map(([similarity, label]) =>
-      similarity === null
-        ? null
-        : { label: /** @type {string | null} */ (label), similarity: Number(similarity) },
+      similarity === null ? null : { label, similarity: Number(similarity) },
     );
     return entries.map((entry) => found.splice(0, entry.vectors.length));
   }
