@@ -184,61 +184,11 @@ describe('atif', () => {
     });
   });
 
-  test('that only goes on has the objective of what it goes on with', async () => {
-    const copied = { source: 'user', message: 'Do it', is_copied_context: true };
-    const done = { source: 'agent', message: 'done' };
-    const objectiveOf = async (...steps) =>
-      (await tracesOf({ schema_version: 'ATIF-v1.8', agent: {}, steps }))[0].task.objective;
-    expect(await objectiveOf(copied, { ...copied, message: 'Again' }, done)).toBe('Do it');
-    expect(await objectiveOf(copied, done, { source: 'user', message: 'Now this' })).toBe('Now this');
-  });
-
-  test('pairs results without an id with the calls of their step', async () => {
-    const call = (tool_call_id) => ({ tool_call_id, function_name: tool_call_id, arguments: {} });
-    const turn = (calls, ...contents) => ({
-      ...{ source: 'agent', message: '', tool_calls: calls.map(call) },
-      observation: { results: contents.map((content) => ({ content })) },
-    });
-    const steps = [
-      turn(['a', 'b'], 'fine', 'Error: no'),
-      turn(['b', 'c'], 'one for both'),
-      turn(['b'], 'fine'),
-    ];
-    const [trace] = await tracesOf({ schema_version: 'ATIF-v1.7', agent: {}, steps });
-    expect(trace.steps.map(({ type, tool }) => tool?.name ?? type)).toEqual([
-      ...['a', 'b', 'observation', 'error_recovery'],
-      ...['b', 'c', 'observation', 'b', 'observation'],
-    ]);
-    expect(trace.steps.at(-2).type).toBe('tool_call');
-    expect(trace.metadata.imported.left_out).toEqual({ 'call without a result': 2 });
-  });
-
   test('of every version is read', async () => {
     for (let minor = 0; minor <= 8; minor++) {
       const { length } = await tracesOf({ ...trajectory, schema_version: `ATIF-v1.${minor}` });
       expect(length).toBe(2);
     }
-  });
-
-  test('keeps and counts what it does not know', async () => {
-    const [trace] = await tracesOf({
-      ...{ schema_version: 'ATIF-v1.9', agent: {}, mood: 'good', extra: { run: 3 } },
-      steps: [
-        {
-          source: 'user',
-          message: [
-            { type: 'image', source: {} },
-            { type: 'text', text: 'Look' },
-          ],
-          weather: 1,
-        },
-      ],
-    });
-    expect(trace.task.objective).toBe('[image]\nLook');
-    expect(trace.metadata.imported).toMatchObject({
-      extra: { run: 3 },
-      left_out: { 'field mood': 1, 'field weather': 1, 'image part': 1 },
-    });
   });
 
   const python = path.join(

@@ -987,10 +987,30 @@ mod tests {
 
     #[test]
     fn hostile_inputs_take_linear_time() {
-        for input in ["[", "{", "{\"a\":\n", "[{\n", "{\"a\":[\n{\n", "]}\n"] {
-            let input = input.repeat(10_000);
-            read(input.as_bytes(), 64 * 1024, DEFAULT_LIMIT);
+        let on_a_line = ["[", "{", "{}", "{},", "{\"x\":NaN} {\"a\":1}"];
+        let lines = [
+            "{\"a\":\n",
+            "[{\n",
+            "{\"a\":[\n",
+            "{\"a\":[\n{\n",
+            "]}\n",
+            "[\n",
+            "[{\"a\":[\n",
+            "[1,\n[2]\n",
+            "[x\ny\n",
+        ];
+        for (input, count) in on_a_line
+            .map(|input| (input, 20_000))
+            .into_iter()
+            .chain(lines.map(|input| (input, 100_000)))
+        {
+            let text = format!("{}\n{{\"end\":1}}", input.repeat(count));
+            let found = read(text.as_bytes(), 64 * 1024, DEFAULT_LIMIT);
+            assert!(found.last().unwrap().ends_with(" {\"end\":1}"), "{input}");
         }
+        let unfinished = read("{\"a\":[\n".repeat(100_000).as_bytes(), 64 * 1024, DEFAULT_LIMIT);
+        assert_eq!(unfinished.len(), 100_000);
+        assert!(unfinished[99_999].starts_with("100000 not JSON"));
     }
 
     proptest! {
