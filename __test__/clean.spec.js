@@ -301,33 +301,6 @@ describe('cleanTrace', () => {
     expect(new Set(Object.values(cleaned.many))).toEqual(new Set([CLEAN]));
   });
 
-  test('with strict, replaces what stands under the name of a secret', async () => {
-    const input = {
-      password: 'a',
-      dbPassword: 'b',
-      GITHUB_TOKEN: 'c',
-      'x-api-key': 'd',
-      tokens: 'e',
-      secret: '',
-      token: 7,
-      pwd: ['f'],
-    };
-    const trace = { steps: [{ input, content: 'token=abc' }] };
-    const { trace: strict, redactions } = await cleanTrace(trace, { strict: true });
-    const marker = '[REDACTED:password]';
-    const expected = {
-      ...input,
-      password: marker,
-      dbPassword: marker,
-      GITHUB_TOKEN: marker,
-      'x-api-key': marker,
-      pwd: [marker],
-    };
-    expect(strict.steps[0].input).toEqual(expected);
-    expect(redactions).toEqual([{ type: 'password', count: 6 }]);
-    expect((await cleanTrace(trace)).trace.steps[0].input).toEqual(input);
-  });
-
   test('copies as JSON does: own properties, what toJSON returns, and no foreign prototype', async () => {
     const input = JSON.parse('{"__proto__": {"polluted": "bob@example.com"}, "constructor": 1}');
     const date = new Date(0);
