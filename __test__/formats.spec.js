@@ -511,6 +511,18 @@ test('toTraces of logs of Inspect reads a log, an archive in pieces and samples 
   );
 });
 
+test.each(['langsmith', 'langfuse', 'phoenix'])(
+  'toTraces of %s yields the same ids and steps for another order of the records',
+  async (name) => {
+    const of = async (records) =>
+      (await tracesOf(records))
+        .map((trace) => [trace.id, stepsOf(trace)])
+        .sort(([a], [b]) => (a < b ? -1 : 1));
+    const records = recordsOf(`${name}.jsonl`);
+    expect(await of(records.toReversed())).toEqual(await of(records));
+  },
+);
+
 test('toTraces names a record whose toJSON throws once', async () => {
   const broken = {
     toJSON() {
