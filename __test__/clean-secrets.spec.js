@@ -1,13 +1,15 @@
 'use strict';
 
-// What `strict` finds: support/cleaned-texts.jsonl has texts with secrets of each kind where agents meet them, with secrets that are
-// told by their names, and with what is no secret. support/cleaned-traces.jsonl has traces. Cargo's tests of crates/clean read both.
+// What is found, also with `strict`: support/cleaned-texts.jsonl has texts with secrets of each kind where agents meet them, with
+// secrets that are told by their names, and with what is no secret. support/cleaned-traces.jsonl has traces. Cargo's tests of
+// crates/clean read both.
 
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 
 const { cleanPii, cleanTrace } = require('..');
+const oracle = require('./oracle/clean.js');
 
 const STRICT = { strict: true };
 const MARKER = '[REDACTED:password]';
@@ -62,6 +64,8 @@ test.each(TEXTS.map((row) => [row.name, row]))('cleanPii gives the recorded text
   expect([cleanPii(row.text).cleaned, cleanPii(row.text, STRICT).cleaned]).toEqual([row.plain, row.strict]);
   expect(cleanPii(row.strict, STRICT).cleaned).toBe(row.strict);
   if (row.checksum) expect(checksumOfVariants(row.text)).toBe(row.checksum);
+  for (const level of [undefined, 'aggregated', 'federated', 'private'])
+    expect(cleanPii(row.text, level)).toEqual(oracle.cleanPii(row.text, level));
 });
 
 test('cleanTrace with strict gives the recorded texts', async () => {
