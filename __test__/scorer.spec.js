@@ -68,19 +68,6 @@ describe('memories', () => {
     expect(cache.size).toBe(1);
   });
 
-  test('replies come in the order of the calls, for invalid traces too', async () => {
-    const scorer = new Scorer();
-    const order = [];
-    const note = (name) => () => order.push(name);
-    await Promise.all([
-      scorer.evaluateValue(makeTrace()).then(note('first')),
-      scorer.evaluateValue({}).catch(note('invalid')),
-      scorer.explain(null).catch(note('invalid too')),
-      scorer.evaluateValue(makeTrace()).then(note('last')),
-    ]);
-    expect(order).toEqual(['first', 'invalid', 'invalid too', 'last']);
-  });
-
   test('the package loads in a thread where the memory of the process is of another method', async () => {
     const { result } = await runForResult(
       `
@@ -178,18 +165,6 @@ describe('memories', () => {
     const scorer = new Scorer();
     await scorer.evaluateValue(makeTrace());
     expect(scorer.memory.model).toEqual({ ...result.model, dtype: 'fp32' });
-  });
-});
-
-describe('without an embedder', () => {
-  test('novelty is neutral and nothing is remembered', async () => {
-    const scorer = new Scorer({ embedder: null });
-    const trace = makeTrace();
-    for (let repetition = 0; repetition < 3; repetition++) {
-      expect(await scorer.evaluateValue(trace)).toBe(scoreOf(trace, 0.5));
-    }
-    expect(scorer.memory.size).toBe(0);
-    expect(await scorer.evaluateValues([trace, trace])).toEqual([scoreOf(trace, 0.5), scoreOf(trace, 0.5)]);
   });
 });
 
@@ -476,17 +451,6 @@ test('progress is told for each trace, in order', async () => {
   const seen = [];
   await new Scorer().evaluateValues(traces, { onProgress: (progress) => seen.push(progress) });
   expect(seen).toEqual(traces.map((_, index) => ({ done: index + 1, total: 70 })));
-});
-
-test('a call rejects with the error of onProgress', async () => {
-  const reason = new Error('on purpose');
-  const scorer = new Scorer();
-  const onProgress = ({ done }) => {
-    if (done === 3) throw reason;
-  };
-  const batch = scorer.evaluateValues(Array(5).fill(makeTrace()), { onProgress });
-  expect(await batch.catch((error) => error)).toBe(reason);
-  expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
 });
 
 test('replies come in the order of the calls, also when the embedder turns out to be broken', async () => {

@@ -83,22 +83,6 @@ describe('novelty', () => {
     expect(await evaluateValue(trace)).toBeCloseTo(scoreOf(trace, 0), 6);
   });
 
-  test('is unclamped: against its opposite it is 2, and the score is clamped to 1', async () => {
-    const trace = makeTrace({ objective: 'unclamped', domain: 'default', confidence: 0 });
-    await evaluateAlone(trace);
-    const embedding = embeddingInCache();
-    _getLocalCache().clear();
-    _getLocalCache().add(embedding.map((component) => -component));
-    const expected = scoreOf({ ...trace }, 2);
-    expect(expected).toBeGreaterThan(scoreOf(trace, 1));
-    expect(await evaluateValue(trace)).toBeCloseTo(expected, 5);
-
-    const rich = makeTrace({ objective: 'unclamped', domain: 'default', confidence: 1 });
-    _getLocalCache().clear();
-    _getLocalCache().add(embedding.map((component) => -component));
-    expect(await evaluateValue(rich)).toBe(1);
-  });
-
   test('a single thought is remembered although its score is fixed', async () => {
     await evaluateAlone(makeTrace({ steps: stepsOf('thought') }));
     expect(_getLocalCache().size).toBe(1);
@@ -116,17 +100,6 @@ describe('novelty', () => {
     expect(cache.maxCosineSimilarity(axis(0))).toBeLessThan(0.5);
   });
 });
-
-/** Reads the only vector in the memory, component by component, through its similarities to the axes. */
-function embeddingInCache() {
-  const cache = _getLocalCache();
-  expect(cache.size).toBe(1);
-  return Float32Array.from({ length: 384 }, (_, axis) => {
-    const unit = new Float32Array(384);
-    unit[axis] = 1;
-    return cache.maxCosineSimilarity(unit);
-  });
-}
 
 describe('property', () => {
   test('evaluateValue agrees with the reference within 1e-12', async () => {
