@@ -43,14 +43,6 @@ describe('evaluateValues', () => {
     expect(await evaluateValues([])).toEqual([]);
   });
 
-  test('duplicates within a batch are no novelty', async () => {
-    _getLocalCache().clear();
-    const [first, ...others] = await evaluateValues(
-      Array(20).fill(makeTrace({ objective: 'the same again' })),
-    );
-    for (const score of others) expect(first - score).toBeCloseTo(0.15, 6);
-  });
-
   test('calls made meanwhile come after the batch, in their order', async () => {
     const traces = distinct(80, 'meanwhile');
     const late = [makeTrace({ objective: 'late one' }), makeTrace({ objective: 'late two' })];

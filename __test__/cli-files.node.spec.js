@@ -132,14 +132,10 @@ describe('--out', () => {
     const contents = `${input}nonsense\n`;
     const file = write(directory, 'traces.jsonl', contents);
     fs.symlinkSync(directory, path.join(scratch, 'link'), 'junction');
-    const { code, stderr } = await kpScore([
-      NO_EMBEDDER,
-      '--out',
-      path.join(scratch, 'link', 'traces.jsonl'),
-      file,
-    ]);
-    expect(code).toBe(3);
-    expect(stderr).toMatch(/left as it was.* the bad lines; write to another file$/m);
+    await expectRun([NO_EMBEDDER, '--out', path.join(scratch, 'link', 'traces.jsonl'), file], {
+      code: 3,
+      stderr: /left as it was.* the bad lines; write to another file$/m,
+    });
     expect(fs.readFileSync(file, 'utf8')).toBe(contents);
     expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
   });
@@ -171,15 +167,10 @@ describe('--out', () => {
       const directory = emptyDirectory();
       const file = write(directory, 'traces.jsonl', input);
       fs.linkSync(file, path.join(directory, 'link'));
-      const { code, stderr } = await kpScore([
-        NO_EMBEDDER,
-        '--out',
-        file,
-        file,
-        path.join(directory, 'link'),
-      ]);
-      expect(code).toBe(2);
-      expect(stderr).toContain('--out is read more than once');
+      await expectRun([NO_EMBEDDER, '--out', file, file, path.join(directory, 'link')], {
+        code: 2,
+        stderr: '--out is read more than once',
+      });
       expect(fs.readFileSync(file, 'utf8')).toBe(input);
     });
 
@@ -201,12 +192,10 @@ describe('--out', () => {
       const directory = emptyDirectory();
       const file = write(directory, 'traces.jsonl', input);
       fs.linkSync(file, path.join(directory, 'link'));
-      const { code, stderr } = await kpScore([
-        ...['--threshold', '0.5', `--${name}`, path.join(directory, 'link')],
-        file,
-      ]);
-      expect(code).toBe(2);
-      expect(stderr).toContain(`--${name} must not be a file of traces: ${file}`);
+      await expectRun([...['--threshold', '0.5', `--${name}`, path.join(directory, 'link')], file], {
+        code: 2,
+        stderr: `--${name} must not be a file of traces: ${file}`,
+      });
       expect(fs.readFileSync(file, 'utf8')).toBe(input);
     });
   });
@@ -217,9 +206,11 @@ describe('--out', () => {
     fs.symlinkSync('folder', path.join(directory, 'link'), 'junction');
     const [one, other] = ['folder/new', 'link/new'].map((name) => path.join(directory, name));
     const args = ['--threshold', '0.5', '--out', one, '--dropped', other];
-    const { code, stderr } = await kpScore([NO_EMBEDDER, ...args], { input });
-    expect(code).toBe(2);
-    expect(stderr).toContain('--out and --dropped must not be the same file');
+    await expectRun(
+      [NO_EMBEDDER, ...args],
+      { code: 2, stderr: '--out and --dropped must not be the same file' },
+      { input },
+    );
   });
 
   describe('from standard input', () => {
@@ -334,9 +325,11 @@ describe('--out', () => {
 describe('a file that cannot be written', () => {
   const full = '/dev/full';
   (fs.existsSync(full) ? test : test.skip)('disk full', async () => {
-    const { code, stderr } = await kpScore([NO_EMBEDDER, '--out', full], { input });
-    expect(code).toBe(3);
-    expect(stderr).toMatch(/^kp-score: cannot write \/dev\/full: the disk is full \(ENOSPC\)/m);
+    await expectRun(
+      [NO_EMBEDDER, '--out', full],
+      { code: 3, stderr: /^kp-score: cannot write \/dev\/full: the disk is full \(ENOSPC\)/m },
+      { input },
+    );
   });
 
   (isWindows ? test.skip : test).each(['out.jsonl', 'out.jsonl.gz'])(
@@ -358,9 +351,11 @@ describe('a file that cannot be written', () => {
   (isWindows || isRoot ? test.skip : test)('a directory that is read-only', async () => {
     const directory = emptyDirectory();
     fs.chmodSync(directory, 0o500);
-    const { code, stderr } = await kpScore([NO_EMBEDDER, '--out', path.join(directory, 'out')], { input });
-    expect(code).toBe(3);
-    expect(stderr).toContain('permission denied (EACCES)');
+    await expectRun(
+      [NO_EMBEDDER, '--out', path.join(directory, 'out')],
+      { code: 3, stderr: 'permission denied (EACCES)' },
+      { input },
+    );
   });
 });
 
@@ -370,10 +365,7 @@ test('no file is replaced where nothing could be scored', async () => {
   const memory = path.join(directory, 'memory');
   const none = path.join(directory, 'none.jsonl');
   const files = ['--out', out, '--report', report, '--memory', memory];
-  const { code, stderr } = await kpScore([...files, none]);
-  expect(code).toBe(3);
-  expect(stderr).toContain(`cannot read ${none}`);
-  expect(stderr).toContain('no file was written');
+  await expectRun([...files, none], { code: 3, stderr: [`cannot read ${none}`, 'no file was written'] });
   const { child, ended } = start([...files, '--format', 'csv']);
   await once(child.stdout, 'readable');
   child.kill('SIGINT');
@@ -571,9 +563,10 @@ describe('--clean', () => {
   });
 
   test('of an unknown level makes no sense', async () => {
-    const { code, stderr } = await kpScore(['in', '--clean=public']);
-    expect(code).toBe(2);
-    expect(stderr).toContain("--clean must be aggregated, federated or private, got 'public'");
+    await expectRun(['in', '--clean=public'], {
+      code: 2,
+      stderr: "--clean must be aggregated, federated or private, got 'public'",
+    });
   });
 
   test('does not replace its input, which it would lose', async () => {
@@ -591,11 +584,13 @@ describe('--clean', () => {
 describe('--report', () => {
   test('is a page with the traces', async () => {
     const report = path.join(emptyDirectory(), 'report.html');
-    const { code, stdout } = await kpScore([NO_EMBEDDER, '--report', report], {
-      input: `${input}nonsense\n`,
-    });
-    expect(code).toBe(1);
-    expect(stdout).toContain(`written   ${report}\n`);
+    await expectRun(
+      [NO_EMBEDDER, '--report', report],
+      { code: 1, stdout: `written   ${report}\n` },
+      {
+        input: `${input}nonsense\n`,
+      },
+    );
     const page = fs.readFileSync(report, 'utf8');
     expect(page).toMatch(/^<!doctype html>/i);
     expect(page).toContain(scored[3].id);
@@ -649,23 +644,16 @@ describe('--memory', () => {
     for (const [held, other] of pairs) {
       const memory = fileOf(held);
       const before = fs.readFileSync(memory);
-      const { code, stderr } = await kpScore([
-        '--memory',
-        memory,
-        '--novelty',
-        other,
-        '--out',
-        out,
-        examples,
-      ]);
-      expect(code).toBe(3);
-      expect(stderr).toContain(`kp-score: ${memory}`);
-      expect(stderr).toMatch(
-        new RegExp(
-          `novelty '${held}'.*: use another file, or --novelty for the method that it was made with$`,
-          'm',
-        ),
-      );
+      await expectRun(['--memory', memory, '--novelty', other, '--out', out, examples], {
+        code: 3,
+        stderr: [
+          `kp-score: ${memory}`,
+          new RegExp(
+            `novelty '${held}'.*: use another file, or --novelty for the method that it was made with$`,
+            'm',
+          ),
+        ],
+      });
       expect(fs.existsSync(out)).toBe(false);
       expect(fs.readFileSync(memory)).toEqual(before);
     }
@@ -756,9 +744,11 @@ describe('--memory', () => {
     test('no other file is taken for its lock', async () => {
       const directory = emptyDirectory();
       const lock = write(directory, 'memory.lock', 'precious');
-      const { code, stderr } = await kpScore(['--memory', path.join(directory, 'memory')], { input });
-      expect(code).toBe(3);
-      expect(stderr).toContain(`cannot lock ${path.join(directory, 'memory')} by ${lock}`);
+      await expectRun(
+        ['--memory', path.join(directory, 'memory')],
+        { code: 3, stderr: `cannot lock ${path.join(directory, 'memory')} by ${lock}` },
+        { input },
+      );
       expect(fs.readFileSync(lock, 'utf8')).toBe('precious');
       expect(fs.readdirSync(directory)).toEqual(['memory.lock']);
     });

@@ -100,9 +100,10 @@ test('kp-score leaves an input as it is where --out would lose traces without a 
   };
   const input = jsonLines([trace, foreign[0]]);
   const file = write('in-place.jsonl', input);
-  const { code, stderr } = await kpScore([NO_EMBEDDER, '--out', file, file]);
-  expect(stderr).toMatch(/left as it was, or it would lose its traces in another format/);
-  expect(code).toBe(3);
+  await expectRun([NO_EMBEDDER, '--out', file, file], {
+    code: 3,
+    stderr: /left as it was, or it would lose its traces in another format/,
+  });
   expect(fs.readFileSync(file, 'utf8')).toBe(input);
 });
 
@@ -126,9 +127,10 @@ describe('kp-score of an input that is compressed with zstd', () => {
 
   test('says that it is damaged, and exits with 3', async () => {
     const file = write('cut.zst', frame.subarray(0, -20));
-    const { code, stderr } = await kpScore([NO_EMBEDDER, file]);
-    expect(code).toBe(3);
-    expect(stderr).toContain(`cannot read ${file}: its compressed contents are damaged: `);
+    await expectRun([NO_EMBEDDER, file], {
+      code: 3,
+      stderr: `cannot read ${file}: its compressed contents are damaged: `,
+    });
   });
 });
 
@@ -234,9 +236,7 @@ describe('folders', () => {
     const root = folder();
     const out = path.join(root, 'out.jsonl');
     const options = ['--select', '2', '--clean-strict', '--novelty', 'lexical', '--out', out];
-    const { code, stdout } = await kpScore(['--dry-run', ...options, root]);
-    expect(stdout).toContain('3 traces in 3 files');
-    expect(code).toBe(1);
+    await expectRun(['--dry-run', ...options, root], { code: 1, stdout: '3 traces in 3 files' });
     expect(fs.existsSync(out)).toBe(false);
     expect((await kpScore(['--dry-run', '--select', '2', '--top', '3', root])).code).toBe(2);
   });

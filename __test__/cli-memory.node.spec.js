@@ -201,9 +201,7 @@ describe('--known', () => {
     [['--forget', '--memory', 'm'], '--forget needs --memory and --memory-size'],
     [['--forget', '--memory-size', '5'], '--forget needs --memory and --memory-size'],
   ])('%j is wrong usage', async (args, message) => {
-    const { code, stderr } = await kpScore([...args, examples]);
-    expect(code).toBe(2);
-    expect(stderr).toContain(message);
+    await expectRun([...args, examples], { code: 2, stderr: message });
   });
 });
 

@@ -90,10 +90,13 @@ describe('--labels', () => {
 
   test('that fit no trace, and traces without one, are counted by a warning', async () => {
     const labels = write(jsonLines([...rewards.slice(0, 15), { id: 'other', success: true }]));
-    const { code, stderr } = await kpScore(['--select', '4', '--labels', labels], { input });
-    expect(code).toBe(0);
-    expect(stderr).toContain(
-      'kp-score: warning: --labels: 1 labels belong to no trace, and 5 traces have no label\n',
+    await expectRun(
+      ['--select', '4', '--labels', labels],
+      {
+        code: 0,
+        stderr: 'kp-score: warning: --labels: 1 labels belong to no trace, and 5 traces have no label\n',
+      },
+      { input },
     );
   });
 
@@ -177,8 +180,7 @@ test('--window M chooses as select() with a window does', async () => {
   const out = write('');
   const dropped = write('');
   const args = ['--select', '4', '--window', '12', '--out', out, '--dropped', dropped, '--clean', '--quiet'];
-  const { code, stderr } = await kpScore(args, { input });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  await expectRun(args, { code: 0, stderr: '' }, { input });
   const { chosen, left } = await select(traces, { count: 4, window: 12 });
   expect(idsOf(readLines(out))).toEqual(chosen.map(({ id }) => id));
   const rest = readLines(dropped).map((line) => JSON.parse(line));
@@ -226,7 +228,5 @@ test.each([
   [['--select', '2', '--novelty', 'prefix'], '--select compares words'],
   [['--select', '2', '--no-embedder'], '--select compares words'],
 ])('%j is wrong usage: code 2', async (args, message) => {
-  const { code, stderr } = await kpScore(args, { input });
-  expect(code).toBe(2);
-  expect(stderr).toContain(message);
+  await expectRun(args, { code: 2, stderr: message }, { input });
 });

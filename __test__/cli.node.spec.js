@@ -108,10 +108,13 @@ describe('other formats', () => {
   });
 
   test('bad records are named with file and line', async () => {
-    const { code, stderr } = await kpScore([NO_EMBEDDER, '--from', 'atif', chat, trajectory]);
-    expect(code).toBe(1);
-    expect(stderr).toContain(`${chat}:3: not atif: it has no schema_version of ATIF, such as "ATIF-v1.6"`);
-    expect(stderr).toContain('2 traces scored');
+    await expectRun([NO_EMBEDDER, '--from', 'atif', chat, trajectory], {
+      code: 1,
+      stderr: [
+        `${chat}:3: not atif: it has no schema_version of ATIF, such as "ATIF-v1.6"`,
+        '2 traces scored',
+      ],
+    });
   });
 
   test('from a file and from standard input are the same', async () => {
@@ -532,9 +535,7 @@ describe('inputs', () => {
 
   test('bad elements are named by their index', async () => {
     const file = write('elements.json', JSON.stringify([one, { steps: 1 }, one], null, 1));
-    const { code, stderr } = await kpScore([NO_EMBEDDER, file]);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^.*elements\.json:\d+\[1\]: trace\./);
+    await expectRun([NO_EMBEDDER, file], { code: 1, stderr: /^.*elements\.json:\d+\[1\]: trace\./ });
   });
 
   test('of many bad ones the first twenty are named; all with --verbose', async () => {
@@ -866,23 +867,21 @@ describe('exit codes', () => {
     ['two outputs in one', ['--out', 'x', '--report', './x'], 'same file'],
     ['weights that would be overwritten', ['--weights', 'x', '--out', 'x'], 'same file'],
   ])('2, %s', async (_, args, names) => {
-    const { code, stdout, stderr } = await kpScore(args, { cwd: scratch });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(names);
+    await expectRun(args, { code: 2, stdout: '', stderr: names }, { cwd: scratch });
   });
 
   test('2, on one line that tells the way out', async () => {
-    const { code, stdout, stderr } = await kpScore(['--jsn']);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^kp-score: .*--jsn.*; see kp-score --help\n$/);
+    await expectRun(['--jsn'], {
+      code: 2,
+      stdout: '',
+      stderr: /^kp-score: .*--jsn.*; see kp-score --help\n$/,
+    });
   });
 
   test.each(['report', 'memory'])('2, --%s in place of the traces', async (name) => {
     const traces = file();
     const before = fs.readFileSync(traces, 'utf8');
-    const { code, stderr } = await kpScore([`--${name}`, traces, traces]);
-    expect(code).toBe(2);
-    expect(stderr).toContain(`--${name}`);
+    await expectRun([`--${name}`, traces, traces], { code: 2, stderr: `--${name}` });
     expect(fs.readFileSync(traces, 'utf8')).toBe(before);
   });
 
@@ -954,9 +953,11 @@ describe('exit codes', () => {
   });
 
   test('0, an empty input, of which it warns', async () => {
-    const { code, stderr } = await kpScore([NO_EMBEDDER, '--format', 'jsonl'], { input: '' });
-    expect(code).toBe(0);
-    expect(stderr).toContain('kp-score: warning: there is no trace in stdin; see kp-score --help');
+    await expectRun(
+      [NO_EMBEDDER, '--format', 'jsonl'],
+      { code: 0, stderr: 'kp-score: warning: there is no trace in stdin; see kp-score --help' },
+      { input: '' },
+    );
   });
 
   test('3, and the other inputs are scored', async () => {

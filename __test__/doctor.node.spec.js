@@ -145,101 +145,97 @@ describe('a healthy installation', () => {
 });
 
 describe('a broken installation', () => {
-  /** What is broken, the code that says so, and what the message or the remedy must name. */
-  const cases = {
-    'no addon': () => ({
-      env: { KNOWLEDGEPULSE_NATIVE_ADDON: path.join(scratch, 'none.node') },
-      code: 'ERR_ADDON_LOAD',
-      names: ['KNOWLEDGEPULSE_NATIVE_ADDON', 'none.node'],
-    }),
-    'an addon that is a text file': () => ({
-      env: { KNOWLEDGEPULSE_NATIVE_ADDON: write('text.node', 'this is no addon') },
-      code: 'ERR_ADDON_LOAD',
-      names: ['text.node'],
-    }),
-    'an addon of another package': () => ({
-      env: { KNOWLEDGEPULSE_NATIVE_ADDON: copy(library, 'other.node') },
-      code: 'ERR_ADDON_LOAD',
-      names: ['other.node'],
-    }),
-    'a configured model that is missing': () => ({
-      env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') },
-      code: 'ERR_MODEL_NOT_FOUND',
-      names: ['KNOWLEDGEPULSE_MODEL_DIR', 'nowhere'],
-    }),
-    'a flipped bit in the weights of a word, with which the model loads and works': () => {
-      const directory = copyModel(path.join(scratch, 'flipped'));
-      const bytes = fs.readFileSync(path.join(directory, 'model.safetensors'));
-      bytes[20_000_000] ^= 1;
-      replaceFile(path.join(directory, 'model.safetensors'), bytes);
-      return {
-        env: { KNOWLEDGEPULSE_MODEL_DIR: directory },
-        code: 'ERR_MODEL_DAMAGED',
-        names: ['model.safetensors', 'SHA-256', 'KNOWLEDGEPULSE_MODEL_DIR'],
-      };
-    },
-    'a tokenizer that is cut off': () => {
-      const directory = copyModel(path.join(scratch, 'tokenizer'));
-      fs.rmSync(path.join(directory, 'manifest.json'));
-      replaceFile(path.join(directory, 'tokenizer.json'), '{"added_tokens":');
-      return { env: { KNOWLEDGEPULSE_MODEL_DIR: directory }, code: 'ERR_TOKENIZER', names: ['EOF'] };
-    },
-    'a tokenizer with another vocabulary: all loads, and the embedding is wrong': () => {
-      const directory = copyModel(path.join(scratch, 'vocabulary'));
-      fs.rmSync(path.join(directory, 'manifest.json'));
-      const tokenizer = JSON.parse(fs.readFileSync(path.join(modelDirectory, 'tokenizer.json'), 'utf8'));
-      const { vocab } = tokenizer.model;
-      [vocab.example, vocab.sentence] = [vocab.sentence, vocab.example];
-      replaceFile(path.join(directory, 'tokenizer.json'), JSON.stringify(tokenizer));
-      return {
-        env: { KNOWLEDGEPULSE_MODEL_DIR: directory },
-        code: 'ERR_EMBEDDING_WRONG',
-        names: ['This is an example sentence', 'KNOWLEDGEPULSE_MODEL_DIR'],
-      };
-    },
-    'a configured runtime that is missing': () => ({
-      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'none.so') },
-      code: 'ERR_RUNTIME_NOT_FOUND',
-      names: ['KNOWLEDGEPULSE_ONNXRUNTIME', 'none.so'],
-    }),
-    'a runtime that is something else': () => ({
-      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: addon },
-      code: 'ERR_RUNTIME_UNUSABLE',
-      names: ['OrtGetApiBase'],
-    }),
-    'an addon without its runtime': () => ({
-      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_NATIVE_ADDON: copy(addon, 'alone', path.basename(addon)) },
-      code: 'ERR_RUNTIME_NOT_FOUND',
-      names: ['KNOWLEDGEPULSE_ONNXRUNTIME'],
-    }),
-    'no model package': () => ({
-      from: copyPackage(path.join(scratch, 'no-model')),
-      env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon },
-      code: 'ERR_MODEL_NOT_FOUND',
-      names: ['npm install @knowledgepulse/all-minilm-l6-v2'],
-    }),
-    'no model package of the dtype that is asked for': () => ({
-      from: copyPackage(path.join(scratch, 'no-q8')),
-      env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_DTYPE: 'q8' },
-      code: 'ERR_MODEL_NOT_FOUND',
-      names: ['Run: npm install', 'all-minilm-l6-v2-q8', 'KNOWLEDGEPULSE_DTYPE'],
-    }),
-    'an addon of another version': () => {
-      const from = copyPackage(path.join(scratch, 'other-version'));
-      const manifest = path.join(from, 'package.json');
-      replaceFile(manifest, JSON.stringify({ ...require('../package.json'), version: '99.0.0' }));
-      return {
-        from,
-        env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_MODEL_DIR: modelDirectory },
-        code: 'ERR_VERSION_MISMATCH',
-        names: [version, '99.0.0'],
-      };
-    },
+  /** A copy of the fp32 model in which `change` was done to the bytes of a file; without a manifest, unless it is kept. */
+  const changedModel = (name, file, change, { keeps = false } = {}) => {
+    const directory = copyModel(path.join(scratch, name));
+    if (!keeps) fs.rmSync(path.join(directory, 'manifest.json'));
+    replaceFile(path.join(directory, file), change(fs.readFileSync(path.join(modelDirectory, file))));
+    return { KNOWLEDGEPULSE_MODEL_DIR: directory };
   };
+  const flipBit = (bytes) => {
+    bytes[20_000_000] ^= 1;
+    return bytes;
+  };
+  const swapWords = (bytes) => {
+    const tokenizer = JSON.parse(bytes);
+    const { vocab } = tokenizer.model;
+    [vocab.example, vocab.sentence] = [vocab.sentence, vocab.example];
+    return JSON.stringify(tokenizer);
+  };
+  const ofAddon = (file) => ({ KNOWLEDGEPULSE_NATIVE_ADDON: file });
+  const ofRuntime = (file) => ({ ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: file });
+  const inScratch = (name) => path.join(scratch, name);
+  const otherVersion = () => {
+    const from = copyPackage(inScratch('other-version'));
+    const manifest = { ...require('../package.json'), version: '99.0.0' };
+    replaceFile(path.join(from, 'package.json'), JSON.stringify(manifest));
+    return from;
+  };
+  const example = 'This is an example sentence';
+  const words = 'tokenizer.json';
 
-  test.each(Object.entries(cases))('%s', async (_, prepare) => {
-    const { env, from, code, names } = prepare();
-    const found = await report({ env, from });
+  // What is broken: the environment, the code that says so, what the message or the remedy must name, and the package, if it
+  // is not that of the repository.
+  test.each([
+    ['no addon', () => ofAddon(inScratch('none.node')), 'ERR_ADDON_LOAD', ['NATIVE_ADDON', 'none.node']],
+    ['an addon that is text', () => ofAddon(write('text.node', 'text')), 'ERR_ADDON_LOAD', ['text.node']],
+    ['another addon', () => ofAddon(copy(library, 'other.node')), 'ERR_ADDON_LOAD', ['other.node']],
+    [
+      'a missing model directory',
+      () => ({ KNOWLEDGEPULSE_MODEL_DIR: inScratch('nowhere') }),
+      'ERR_MODEL_NOT_FOUND',
+      ['KNOWLEDGEPULSE_MODEL_DIR', 'nowhere'],
+    ],
+    [
+      'a flipped bit in the weights of a word, with which the model loads and works',
+      () => changedModel('flipped', 'model.safetensors', flipBit, { keeps: true }),
+      'ERR_MODEL_DAMAGED',
+      ['model.safetensors', 'SHA-256', 'KNOWLEDGEPULSE_MODEL_DIR'],
+    ],
+    ['a cut tokenizer', () => changedModel('cut', words, () => '{"added_tokens":'), 'ERR_TOKENIZER', ['EOF']],
+    [
+      'a tokenizer with another vocabulary: all loads, and the embedding is wrong',
+      () => changedModel('vocabulary', words, swapWords),
+      'ERR_EMBEDDING_WRONG',
+      [example, 'KNOWLEDGEPULSE_MODEL_DIR'],
+    ],
+    [
+      'no runtime',
+      () => ofRuntime(inScratch('none.so')),
+      'ERR_RUNTIME_NOT_FOUND',
+      ['ONNXRUNTIME', 'none.so'],
+    ],
+    ['another runtime', () => ofRuntime(addon), 'ERR_RUNTIME_UNUSABLE', ['OrtGetApiBase']],
+    [
+      'an addon without its runtime',
+      () => ({ ...ONNXRUNTIME, ...ofAddon(copy(addon, 'alone', path.basename(addon))) }),
+      'ERR_RUNTIME_NOT_FOUND',
+      ['KNOWLEDGEPULSE_ONNXRUNTIME'],
+    ],
+    [
+      'no model package',
+      () => ofAddon(addon),
+      'ERR_MODEL_NOT_FOUND',
+      ['npm install @knowledgepulse/all-minilm-l6-v2'],
+      () => copyPackage(inScratch('no-model')),
+    ],
+    [
+      'no model package of the dtype that is asked for',
+      () => ({ ...ofAddon(addon), KNOWLEDGEPULSE_DTYPE: 'q8' }),
+      'ERR_MODEL_NOT_FOUND',
+      ['Run: npm install', 'all-minilm-l6-v2-q8', 'KNOWLEDGEPULSE_DTYPE'],
+      () => copyPackage(inScratch('no-q8')),
+    ],
+    [
+      'an addon of another version',
+      () => ({ ...ofAddon(addon), KNOWLEDGEPULSE_MODEL_DIR: modelDirectory }),
+      'ERR_VERSION_MISMATCH',
+      [version, '99.0.0'],
+      otherVersion,
+    ],
+  ])('doctor reports %s', async (...row) => {
+    const [, environment, code, names, packageOf] = row;
+    const found = await report({ env: environment(), from: packageOf?.() });
     expect(found.healthy).toBe(false);
     expect(found.problems).toHaveLength(1);
     const [problem] = found.problems;
@@ -271,140 +267,76 @@ describe('a broken installation', () => {
     const WHERE = ['on the platform that it will run on'];
     const ADDON = 'ERR_ADDON_LOAD';
 
-    /** What is broken, the code that says so, and what the text names and must not name. */
-    const damages = {
-      'the addon is deleted': ({ addon }) => {
-        fs.rmSync(addon);
-        return { code: ADDON, names: [addon, 'does not exist', 'optional dependencies'] };
-      },
-      'the addon is cut off': ({ addon }) => {
-        fs.truncateSync(addon, fs.statSync(addon).size >> 1);
-        return { code: ADDON, names: [addon, ...(isLinux ? ['truncated', 'Remove'] : [])], not: WHERE };
-      },
-      'the addon is empty': ({ addon }) => {
-        fs.truncateSync(addon, 0);
-        return { code: ADDON, names: [addon, 'is empty', 'Remove', ...REINSTALL], not: WHERE };
-      },
-      'the addon is a directory': ({ addon }) => {
-        fs.rmSync(addon);
-        fs.mkdirSync(addon);
-        return { code: ADDON, names: [addon, 'is a directory', 'Remove', ...REINSTALL], not: WHERE };
-      },
-      'the addon is a link that leads nowhere': ({ addon }) => {
-        fs.rmSync(addon);
-        fs.symlinkSync('nowhere.node', addon);
-        return { code: ADDON, names: [addon, 'a link to nowhere.node'] };
-      },
-      'the addon may not be read': ({ addon }) => {
-        fs.chmodSync(addon, 0);
-        return { code: ADDON, names: [addon, 'cannot be read', 'EACCES', ...PERMISSIONS] };
-      },
-      'the platform package may not be searched': ({ platform, addon }) => {
-        fs.chmodSync(platform, 0);
-        return { code: ADDON, names: [addon, 'cannot be read', 'EACCES', ...PERMISSIONS] };
-      },
-      'the manifest of the platform package is deleted': ({ platform }) => {
-        const manifest = path.join(platform, 'package.json');
-        fs.rmSync(manifest);
-        return { code: ADDON, names: [manifest, 'does not exist', 'Remove', ...REINSTALL] };
-      },
-      'the library is deleted': ({ library }) => {
-        fs.rmSync(library);
-        const code = 'ERR_RUNTIME_NOT_FOUND';
-        return {
-          code,
-          env: ONNXRUNTIME,
-          names: [library, 'does not exist', ...REINSTALL],
-          not: ['none came with this program'],
-        };
-      },
-      'the library is a link that leads nowhere': ({ library }) => {
-        fs.rmSync(library);
-        fs.symlinkSync('nowhere.so', library);
-        return {
-          code: 'ERR_RUNTIME_NOT_FOUND',
-          env: ONNXRUNTIME,
-          names: [library, 'a link to nowhere.so', ...REINSTALL],
-        };
-      },
-      'the library is a directory': ({ library }) => {
-        fs.rmSync(library);
-        fs.mkdirSync(library);
-        return {
-          code: 'ERR_RUNTIME_UNUSABLE',
-          env: ONNXRUNTIME,
-          names: [library, 'is a directory', ...REINSTALL],
-        };
-      },
-      'the library may not be read': ({ library }) => {
-        fs.chmodSync(library, 0);
-        return {
-          code: 'ERR_RUNTIME_UNREADABLE',
-          env: ONNXRUNTIME,
-          names: [library, 'cannot be read', ...PERMISSIONS],
-        };
-      },
-      'the platform has no library': ({ platform, library }) => {
-        fs.rmSync(library);
-        const manifest = path.join(platform, 'package.json');
-        const { files, ...more } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
-        const others = files.filter((file) => file !== path.basename(library));
-        fs.writeFileSync(manifest, JSON.stringify({ ...more, files: others }));
-        return {
-          code: 'ERR_RUNTIME_NOT_FOUND',
-          env: ONNXRUNTIME,
-          names: ['none came with this program', 'install it from elsewhere'],
-        };
-      },
-      'a model file is deleted': ({ model }) => {
-        fs.rmSync(path.join(model, 'model.safetensors'));
-        return { code: 'ERR_MODEL_DAMAGED', names: [model, 'model.safetensors', 'it is missing'] };
-      },
-      'a model file is a directory': ({ model }) => {
-        fs.rmSync(path.join(model, 'config.json'));
-        fs.mkdirSync(path.join(model, 'config.json'));
-        return { code: 'ERR_MODEL_DAMAGED', names: ['config.json', 'it is a directory'] };
-      },
-      'a model file is a link that leads nowhere': ({ model }) => {
-        fs.rmSync(path.join(model, 'model.safetensors'));
-        fs.symlinkSync('nowhere.onnx', path.join(model, 'model.safetensors'));
-        return { code: 'ERR_MODEL_DAMAGED', names: ['model.safetensors', 'a link to nowhere.onnx'] };
-      },
-      'a model file may not be read': ({ model }) => {
-        fs.rmSync(path.join(model, 'tokenizer.json'));
-        fs.writeFileSync(path.join(model, 'tokenizer.json'), '', { mode: 0 });
-        const names = ['tokenizer.json', 'cannot be read', ...PERMISSIONS];
-        return { code: 'ERR_MODEL_UNREADABLE', names, not: ['damaged'] };
-      },
-      'the model package may not be searched': ({ model }) => {
-        fs.chmodSync(model, 0);
-        const names = [model, 'cannot be read', ...PERMISSIONS];
-        return { code: 'ERR_MODEL_UNREADABLE', names, not: ['npm install'] };
-      },
-      'the model package is a link that leads nowhere': ({ model }) => {
-        fs.rmSync(model, { recursive: true });
-        fs.symlinkSync('nowhere', model);
-        return { code: 'ERR_MODEL_NOT_FOUND', names: [model, 'a link to nowhere', 'npm install'] };
-      },
+    /** What is done to a file or a folder. */
+    const deleted = (file) => fs.rmSync(file, { recursive: true });
+    const isDirectory = (file) => deleted(file) ?? fs.mkdirSync(file);
+    const isLink = (file) => deleted(file) ?? fs.symlinkSync('nowhere', file);
+    const isCutOff = (file) => fs.truncateSync(file, fs.statSync(file).size >> 1);
+    const isEmpty = (file) => fs.truncateSync(file, 0);
+    const mayNotBeRead = (file) => fs.chmodSync(file, 0);
+    // The file may be a link to the model of the repository, whose permissions must stay.
+    const mayNotBeReadAlone = (file) => deleted(file) ?? fs.writeFileSync(file, '', { mode: 0 });
+    const isLibraryOfOthers = (file) => {
+      fs.rmSync(file);
+      const manifest = path.join(path.dirname(file), 'package.json');
+      const { files, ...more } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
+      const others = files.filter((other) => other !== path.basename(file));
+      fs.writeFileSync(manifest, JSON.stringify({ ...more, files: others }));
     };
-    if (isLinux) {
-      damages['the addon is a text file'] = ({ addon }) => {
-        fs.writeFileSync(addon, 'this is no addon');
-        return { code: ADDON, names: [addon, 'is no addon for Linux', 'Remove', ...REINSTALL], not: WHERE };
-      };
-      damages['the addon is for another processor'] = ({ addon }) => {
-        const other = process.arch === 'x64' ? ['arm64', 183] : ['x64', 62];
-        overwrite(addon, 18, other[1]);
-        return { code: ADDON, names: [addon, `is for ${other[0]}`, `is ${process.arch}`, ...WHERE] };
-      };
+    // The names of the libraries are changed: no system has that, and nothing in the addon bears the name of glibc any more.
+    const isForMusl = (file) =>
+      fs.writeFileSync(file, fs.readFileSync(file, 'latin1').replaceAll('GLIBC_2.', 'MUSLC_2.'), 'latin1');
+    const [other, machine] = process.arch === 'x64' ? ['arm64', 183] : ['x64', 62];
+
+    const NOWHERE = 'a link to nowhere';
+    const UNREADABLE = ['cannot be read', ...PERMISSIONS];
+    const NO_RUNTIME = 'ERR_RUNTIME_NOT_FOUND';
+    const DAMAGED = 'ERR_MODEL_DAMAGED';
+    const REMOVE = ['Remove', ...REINSTALL];
+    const weights = 'model/model.safetensors';
+    const isGlibc = systemLibc().libc === 'glibc';
+
+    /** What is done to which part of an installation, the code that says so, and what the text names and does not name. */
+    const damages = [
+      ['addon', deleted, ADDON, ['does not exist', 'optional dependencies']],
+      ['addon', isCutOff, ADDON, isLinux ? ['truncated', 'Remove'] : [], WHERE],
+      ['addon', isEmpty, ADDON, ['is empty', ...REMOVE], WHERE],
+      ['addon', isDirectory, ADDON, ['is a directory', ...REMOVE], WHERE],
+      ['addon', isLink, ADDON, [NOWHERE]],
+      ['addon', mayNotBeRead, ADDON, ['EACCES', ...UNREADABLE]],
+      ['platform', mayNotBeRead, ADDON, ['EACCES', ...UNREADABLE]],
+      ['platform/package.json', deleted, ADDON, ['does not exist', ...REMOVE]],
+      ['library', deleted, NO_RUNTIME, ['does not exist', ...REINSTALL], ['none came with this program']],
+      ['library', isLink, NO_RUNTIME, [NOWHERE, ...REINSTALL]],
+      ['library', isDirectory, 'ERR_RUNTIME_UNUSABLE', ['is a directory', ...REINSTALL]],
+      ['library', mayNotBeRead, 'ERR_RUNTIME_UNREADABLE', UNREADABLE],
+      [
+        'library',
+        isLibraryOfOthers,
+        NO_RUNTIME,
+        ['none came with this program', 'install it from elsewhere'],
+      ],
+      [weights, deleted, DAMAGED, ['it is missing']],
+      ['model/config.json', isDirectory, DAMAGED, ['it is a directory']],
+      [weights, isLink, DAMAGED, [NOWHERE]],
+      ['model/tokenizer.json', mayNotBeReadAlone, 'ERR_MODEL_UNREADABLE', UNREADABLE, ['damaged']],
+      ['model', mayNotBeRead, 'ERR_MODEL_UNREADABLE', UNREADABLE, ['npm install']],
+      ['model', isLink, 'ERR_MODEL_NOT_FOUND', [NOWHERE, 'npm install']],
+      ...(isLinux
+        ? [
+            ['addon', isText, ADDON, ['is no addon for Linux', ...REMOVE], WHERE],
+            ['addon', isForAnother, ADDON, [`is for ${other}`, `is ${process.arch}`, ...WHERE]],
+          ]
+        : []),
+      ...(isGlibc ? [['addon', isForMusl, ADDON, ['is for musl', 'has glibc', ...WHERE]]] : []),
+    ].map(([part, harm, ...rest]) => [part, harm.name, harm, ...rest]);
+
+    function isText(file) {
+      fs.writeFileSync(file, 'this is no addon');
     }
-    if (systemLibc().libc === 'glibc') {
-      damages['the addon is for musl'] = ({ addon }) => {
-        // The names of what it needs are changed: no system has that, and nothing in it bears the name of glibc any more.
-        const text = fs.readFileSync(addon, 'latin1').replaceAll('GLIBC_2.', 'MUSLC_2.');
-        fs.writeFileSync(addon, text, 'latin1');
-        return { code: ADDON, names: [addon, 'is for musl', 'has glibc', ...WHERE] };
-      };
+
+    function isForAnother(file) {
+      overwrite(file, 18, machine);
     }
 
     let count = 0;
@@ -447,30 +379,38 @@ describe('a broken installation', () => {
       });
     });
 
-    test.each(Object.keys(damages).filter((name) => !name.includes(' may not be ')))('%s', (name) =>
-      tells(damages[name]),
-    );
+    const needsPermissions = ([, name]) => name.startsWith('mayNot');
+    const tell =
+      (unprivileged) =>
+      async (part, _, harm, code, names, not = []) => {
+        const installed = install();
+        const [first, ...within] = part.split('/');
+        const file = path.join(installed[first], ...within);
+        harm(file);
+        const env = first === 'library' ? ONNXRUNTIME : {};
+        // One process less, where it need not be another user's.
+        const found =
+          unprivileged || first === 'library'
+            ? await report({ env, unprivileged, from: installed.from })
+            : await require(path.join(installed.from, 'lib', 'doctor', 'doctor.js')).diagnose();
+        // Otherwise it could not be removed after the tests.
+        fs.rmSync(path.dirname(installed.platform), { recursive: true });
+        expect(found.problems.map((problem) => problem.code)).toEqual([code]);
+        const text = render(found, { colours: false });
+        // The addon is what is looked for where its package cannot be searched; models are told by their folder.
+        const told =
+          part === 'platform'
+            ? installed.addon
+            : first === 'model' || harm === isLibraryOfOthers
+              ? within
+              : file;
+        for (const expected of [told, ...names].flat()) expect(text).toContain(expected);
+        for (const unexpected of not) expect(text).not.toContain(unexpected);
+        if (part === 'model') expect(text).toContain(installed.model);
+      };
 
-    testWithPermissions.each(Object.keys(damages).filter((name) => name.includes(' may not be ')))(
-      '%s',
-      (name) => tells(damages[name], { unprivileged: true }),
-    );
-
-    async function tells(damage, { unprivileged = false } = {}) {
-      const installed = install();
-      const { code, env = {}, names, not = [] } = damage(installed);
-      // One process less, where it need not be another user's.
-      const found =
-        unprivileged || Object.keys(env).length > 0
-          ? await report({ env, unprivileged, from: installed.from })
-          : await require(path.join(installed.from, 'lib', 'doctor', 'doctor.js')).diagnose();
-      // Otherwise it could not be removed after the tests.
-      fs.rmSync(path.dirname(installed.platform), { recursive: true });
-      expect(found.problems.map((problem) => problem.code)).toEqual([code]);
-      const text = render(found, { colours: false });
-      for (const part of names) expect(text).toContain(part);
-      for (const part of not) expect(text).not.toContain(part);
-    }
+    test.each(damages.filter((row) => !needsPermissions(row)))('doctor reports: %s %s', tell(false));
+    testWithPermissions.each(damages.filter(needsPermissions))('doctor reports: %s %s', tell(true));
   });
 
   test('the system has no directory of libraries, and the engine names no C library', async () => {

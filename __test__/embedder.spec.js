@@ -422,51 +422,22 @@ describe('a model that an engine does not compute', () => {
     return result;
   }
 
-  test.each([
-    { model_type: 'roberta' },
-    { num_attention_heads: 6 },
-    { hidden_act: 'gelu_new' },
-    { hidden_act: 'relu' },
-    { layer_norm_eps: 1e-5 },
-    { position_embedding_type: 'relative_key' },
-    { type_vocab_size: 1 },
-    { is_decoder: true },
-  ])(
-    'config.json with %j is refused by the built-in engine, and by ONNX Runtime it is not',
-    async (fields) => {
-      const [[field, value]] = Object.entries(fields);
-      for (const options of [{}, { engine: 'builtin' }]) {
-        const { available, code, reason } = await statusWith({ 'config.json': fields }, options);
-        expect({ available, code }).toEqual({ available: false, code: 'ERR_MODEL_UNSUPPORTED' });
-        expect(reason).toContain(
-          `config.json is not a usable model: \`${field}\` is ${JSON.stringify(value)}`,
-        );
-        expect(reason).toContain("engine: 'onnxruntime'");
-      }
-      expect(await statusWith({ 'config.json': fields }, { engine: 'onnxruntime' })).toMatchObject({
-        available: true,
-        engine: 'onnxruntime',
-      });
-    },
-  );
+  // The rules are tested in crates/embed.
+  test('config.json with another activation is refused by the built-in engine, and by ONNX Runtime it is not', async () => {
+    const files = { 'config.json': { hidden_act: 'relu' } };
+    for (const options of [{}, { engine: 'builtin' }]) {
+      const { available, code, reason } = await statusWith(files, options);
+      expect({ available, code }).toEqual({ available: false, code: 'ERR_MODEL_UNSUPPORTED' });
+      expect(reason).toContain('config.json is not a usable model: `hidden_act` is "relu"');
+      expect(reason).toContain("engine: 'onnxruntime'");
+    }
+    expect(await statusWith(files, { engine: 'onnxruntime' })).toMatchObject({
+      ...{ available: true, engine: 'onnxruntime' },
+    });
+  });
 
   test.each([
-    [
-      '1_Pooling/config.json',
-      { pooling_mode_cls_token: true, pooling_mode_mean_tokens: false },
-      'pooling_mode',
-    ],
-    [
-      '1_Pooling/config.json',
-      { pooling_mode_max_tokens: true, pooling_mode_mean_tokens: true },
-      'max_tokens',
-    ],
     ['1_Pooling/config.json', { pooling_mode: 'cls' }, '`pooling_mode` is "cls"'],
-    [
-      'modules.json',
-      [{ type: 'sentence_transformers.models.Transformer' }, { type: 'sentence_transformers.models.Dense' }],
-      'sentence_transformers.models.Dense',
-    ],
     ['tokenizer_config.json', { do_lower_case: false }, 'do_lower_case'],
   ])('%s with %j is refused by both engines', async (file, change, names) => {
     for (const engine of ['builtin', 'onnxruntime']) {
@@ -478,19 +449,10 @@ describe('a model that an engine does not compute', () => {
     }
   });
 
-  test.each([{ num_hidden_layers: 12 }, { intermediate_size: 1024 }, { vocab_size: 30_000 }])(
-    'config.json with %j does not fit the weights',
-    async (fields) => {
-      const { code, reason } = await statusWith({ 'config.json': fields });
-      expect(code).toBe('ERR_MODEL_DAMAGED');
-      expect(reason).toContain(Object.keys(fields)[0]);
-    },
-  );
-
-  test.each(['1_Pooling/config.json', 'modules.json'])('%s that is no JSON is damaged', async (file) => {
-    const { code, reason } = await statusWith({ [file]: '{' });
+  test('config.json with another number of layers does not fit the weights', async () => {
+    const { code, reason } = await statusWith({ 'config.json': { num_hidden_layers: 12 } });
     expect(code).toBe('ERR_MODEL_DAMAGED');
-    expect(reason).toContain(path.normalize(file));
+    expect(reason).toContain('num_hidden_layers');
   });
 
   test('MiniLM is available with all that sentence-transformers says of it, and with less', async () => {

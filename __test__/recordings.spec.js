@@ -1,12 +1,13 @@
 'use strict';
 
-// The recordings of __test__/formats become the traces of __test__/formats/expected, one a line. After a change that is meant,
-// KNOWLEDGEPULSE_WRITE_EXPECTED=1 writes these anew; look at what has changed then.
+// The recordings of __test__/formats become the traces of __test__/formats/expected, one a line, and the inputs of
+// __test__/formats/cases.jsonl become the outputs beside them. Cargo's tests of crates/formats read the same files. After an
+// intended change, KNOWLEDGEPULSE_WRITE_EXPECTED=1 writes these anew; look at what has changed then.
 
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { folder, read } = require('./support/reading-traces.js');
+const { chunksOf, folder, read, recordsOf } = require('./support/reading-traces.js');
 
 /** When a recording has no time, its trace has that of the call. */
 const withoutNow = (time) => (Math.abs(Date.now() - Date.parse(time)) < 60_000 ? 'now' : time);
@@ -14,6 +15,7 @@ const withoutNow = (time) => (Math.abs(Date.now() - Date.parse(time)) < 60_000 ?
 /** A result as it is written: for people, without what JSON does not have. */
 function written({ trace, error, ...rest }) {
   if (error) return { ...rest, error: error.message };
+  if (trace?.metadata === undefined) return { ...rest, trace };
   const created_at = withoutNow(trace.metadata.created_at);
   return { ...rest, trace: { ...trace, metadata: { ...trace.metadata, created_at } } };
 }
@@ -60,3 +62,19 @@ test.each([
     .map((line) => JSON.parse(line));
   expect(JSON.parse(JSON.stringify(found))).toEqual(expected);
 });
+
+const casesFile = path.join(folder, 'cases.jsonl');
+const cases = recordsOf('cases.jsonl');
+
+test.each(cases.map((each) => [each.name, each]))('%s', async (_, each) => {
+  const { input, options } = each;
+  const outputOf = async (given) => JSON.parse(JSON.stringify((await read(given, options)).map(written)));
+  const output = await outputOf(input);
+  if (process.env.KNOWLEDGEPULSE_WRITE_EXPECTED) each.output = output;
+  expect(output).toEqual(each.output);
+  if (typeof input === 'string') expect(await outputOf(chunksOf(Buffer.from(input), 7))).toEqual(output);
+});
+
+if (process.env.KNOWLEDGEPULSE_WRITE_EXPECTED) {
+  afterAll(() => fs.writeFileSync(casesFile, cases.map((each) => `${JSON.stringify(each)}\n`).join('')));
+}

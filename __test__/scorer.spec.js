@@ -68,19 +68,6 @@ describe('memories', () => {
     expect(cache.size).toBe(1);
   });
 
-  test('replies come in the order of the calls, for invalid traces too', async () => {
-    const scorer = new Scorer();
-    const order = [];
-    const note = (name) => () => order.push(name);
-    await Promise.all([
-      scorer.evaluateValue(makeTrace()).then(note('first')),
-      scorer.evaluateValue({}).catch(note('invalid')),
-      scorer.explain(null).catch(note('invalid too')),
-      scorer.evaluateValue(makeTrace()).then(note('last')),
-    ]);
-    expect(order).toEqual(['first', 'invalid', 'invalid too', 'last']);
-  });
-
   test('the package loads in a thread where the memory of the process is of another method', async () => {
     const { result } = await runForResult(
       `
@@ -181,18 +168,6 @@ describe('memories', () => {
   });
 });
 
-describe('without an embedder', () => {
-  test('novelty is neutral and nothing is remembered', async () => {
-    const scorer = new Scorer({ embedder: null });
-    const trace = makeTrace();
-    for (let repetition = 0; repetition < 3; repetition++) {
-      expect(await scorer.evaluateValue(trace)).toBe(scoreOf(trace, 0.5));
-    }
-    expect(scorer.memory.size).toBe(0);
-    expect(await scorer.evaluateValues([trace, trace])).toEqual([scoreOf(trace, 0.5), scoreOf(trace, 0.5)]);
-  });
-});
-
 describe('weights', () => {
   test('extend the profiles and replace them', async () => {
     const outcomeOnly = { complexity: 0, novelty: 0, toolDiversity: 0, outcome: 1 };
@@ -240,50 +215,30 @@ describe('weights', () => {
     PROFILES.delete('custom');
   });
 
-  const wrong = (name, weights, message, Class = TypeError) => [name, weights, message, Class];
-
+  const changed = (parts) => ({ x: { ...equal, ...parts } });
   test.each([
-    wrong(
-      'too much',
-      { x: { ...equal, outcome: 0.5 } },
-      /\["x"\] must sum to 1, but sums to 1\.25$/,
-      RangeError,
-    ),
-    wrong(
-      'too little',
-      { x: { ...equal, outcome: 0 } },
-      /\["x"\] must sum to 1, but sums to 0\.75$/,
-      RangeError,
-    ),
-    wrong(
-      'a little too much',
-      { x: { ...equal, outcome: 0.25 + 2e-9 } },
-      /sums to 1\.000000002$/,
-      RangeError,
-    ),
-    wrong(
-      'a negative one',
-      { x: { ...equal, novelty: -0.25 } },
-      /\["x"\]\.novelty .*, got -0\.25$/,
-      RangeError,
-    ),
-    wrong('NaN', { x: { ...equal, novelty: Number.NaN } }, /\["x"\]\.novelty .*, got NaN$/, RangeError),
-    wrong('infinity', { x: { ...equal, outcome: 1 / 0 } }, /\.outcome .*Infinity$/, RangeError),
-    wrong('a missing one', { x: { complexity: 1 } }, /\["x"\]\.novelty must be a number$/),
-    wrong('a string', { x: { ...equal, outcome: '0.25' } }, /\["x"\]\.outcome must be a number$/),
-    wrong(
+    ['too much', changed({ outcome: 0.5 }), /\["x"\] must sum to 1, but sums to 1\.25$/, RangeError],
+    ['too little', changed({ outcome: 0 }), /\["x"\] must sum to 1, but sums to 0\.75$/, RangeError],
+    ['a little too much', changed({ outcome: 0.25 + 2e-9 }), /sums to 1\.000000002$/, RangeError],
+    ['a negative one', changed({ novelty: -0.25 }), /\["x"\]\.novelty .*, got -0\.25$/, RangeError],
+    ['NaN', changed({ novelty: Number.NaN }), /\["x"\]\.novelty .*, got NaN$/, RangeError],
+    ['infinity', changed({ outcome: 1 / 0 }), /\.outcome .*Infinity$/, RangeError],
+    ['a missing one', { x: { complexity: 1 } }, /\["x"\]\.novelty must be a number$/],
+    ['a string', changed({ outcome: '0.25' }), /\["x"\]\.outcome must be a number$/],
+    [
       'an unknown one',
-      { x: { ...equal, tool: 0 } },
+      changed({ tool: 0 }),
       /\["x"\]\.tool is not known; options.* has complexity, novelty,/,
-    ),
-    wrong('no object', { x: 1 }, /\["x"\] must be an object, got 1$/),
-    wrong('null', { x: null }, /\["x"\] must be an object, got null$/),
-    wrong('an array of them', [equal], /^options\.weights must be an object, got array$/),
-    wrong('a number', 1, /^options\.weights must be an object, got 1$/),
-    wrong('a Map', new Map([['x', equal]]), /^options\.weights must be an object, not a Map$/),
-    wrong('a revoked proxy', revoked({}), /^options\.weights could not be read/),
-    wrong('one that throws', throwingProxy({ x: equal }, 'thrown', 'x'), /\["x"\] could not be read/),
-  ])('%s are refused', (_, weights, message, Class) => {
+    ],
+    ['no object', { x: 1 }, /\["x"\] must be an object, got 1$/],
+    ['null', { x: null }, /\["x"\] must be an object, got null$/],
+    ['an array of them', [equal], /^options\.weights must be an object, got array$/],
+    ['a number', 1, /^options\.weights must be an object, got 1$/],
+    ['a Map', new Map([['x', equal]]), /^options\.weights must be an object, not a Map$/],
+    ['a revoked proxy', revoked({}), /^options\.weights could not be read/],
+    ['one that throws', throwingProxy({ x: equal }, 'thrown', 'x'), /\["x"\] could not be read/],
+  ])('%s are refused', (...row) => {
+    const [, weights, message, Class = TypeError] = row;
     const error = thrownBy(() => new Scorer({ weights }));
     expect(error).toBeInstanceOf(Class);
     expect(error.code).toBe('ERR_INVALID_OPTION');
@@ -301,46 +256,21 @@ describe('other options', () => {
   const everyMethod = { compareAndAdd: method, compareAndAddBatch: method, nearest: method, size: method };
   const other = 'must have 384 dimensions, those of an embedding, got 3';
 
+  const novelties = ".memory.novelty must be 'prefix', 'lexical' or 'full'";
+  const known = 'its options are embedder, fallback, memory, weights';
+  const store = (novelty) => ({ memory: { ...everyMethod, novelty } });
+  const small = new TraceMemory({ novelty: 'full', dimensions: 3 });
+
   test.each([
     ['null', null, TypeError, ' must be an object, got null'],
     ['an array', [], TypeError, ' must be an object, got array'],
-    [
-      'a cache of other dimensions',
-      { memory: new VectorCache({ dimensions: 3 }) },
-      RangeError,
-      `.memory ${other}`,
-    ],
-    [
-      'a memory of other dimensions',
-      { memory: new TraceMemory({ novelty: 'full', dimensions: 3 }) },
-      RangeError,
-      `.memory ${other}`,
-    ],
-    ['another embedder', { embedder: 'openai' }, RangeError, ".embedder must be 'default' or null"],
-    [
-      'a store of another novelty',
-      { memory: { ...everyMethod, novelty: 'half' } },
-      RangeError,
-      ".memory.novelty must be 'prefix', 'lexical' or 'full'",
-    ],
-    [
-      'a store of words without their method',
-      { memory: { ...everyMethod, novelty: 'lexical' } },
-      TypeError,
-      '.memory.nearestTraces must be a function',
-    ],
-    [
-      'unknown options',
-      { novlety: 'full' },
-      TypeError,
-      '.novlety is not an option of this call; its options are embedder, fallback, memory, weights',
-    ],
-    [
-      'an option that throws',
-      throwingProxy({}, 'no', 'memory'),
-      TypeError,
-      '.memory could not be read: it threw',
-    ],
+    ['small caches', { memory: new VectorCache({ dimensions: 3 }) }, RangeError, `.memory ${other}`],
+    ['small memories', { memory: small }, RangeError, `.memory ${other}`],
+    ['other embedders', { embedder: 'openai' }, RangeError, ".embedder must be 'default' or null"],
+    ['stores of another novelty', store('half'), RangeError, novelties],
+    ['stores of words alone', store('lexical'), TypeError, '.memory.nearestTraces must be a function'],
+    ['unknown options', { novlety: 'full' }, TypeError, `.novlety is not an option of this call; ${known}`],
+    ['throwing options', throwingProxy({}, 'no', 'memory'), TypeError, '.memory could not be read: it threw'],
   ])('%s are refused', (_, options, Class, message) => {
     const error = thrownBy(() => new Scorer(options));
     expect(error).toBeInstanceOf(Class);
@@ -476,17 +406,6 @@ test('progress is told for each trace, in order', async () => {
   const seen = [];
   await new Scorer().evaluateValues(traces, { onProgress: (progress) => seen.push(progress) });
   expect(seen).toEqual(traces.map((_, index) => ({ done: index + 1, total: 70 })));
-});
-
-test('a call rejects with the error of onProgress', async () => {
-  const reason = new Error('on purpose');
-  const scorer = new Scorer();
-  const onProgress = ({ done }) => {
-    if (done === 3) throw reason;
-  };
-  const batch = scorer.evaluateValues(Array(5).fill(makeTrace()), { onProgress });
-  expect(await batch.catch((error) => error)).toBe(reason);
-  expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
 });
 
 test('replies come in the order of the calls, also when the embedder turns out to be broken', async () => {

@@ -64,48 +64,44 @@ describe('the tests find a store that', () => {
     }
   }
 
+  /** The nearest of each vector of entries, which are not added. */
+  const compared = (store, entries) => {
+    const nearest = async (vector, model) => (await store.nearest(vector, 1, model))[0] ?? null;
+    return Promise.all(
+      entries.map(({ vectors, model }) => Promise.all(vectors.map((vector) => nearest(vector, model)))),
+    );
+  };
+  const any = { model: 'any', dtype: 'any' };
+
   const faults = {
     'adds before it compares': class extends Faulty {
       async compareAndAddBatch(entries, options) {
         await super.compareAndAddBatch(entries, options);
-        return Promise.all(
-          entries.map(({ vectors, model }) =>
-            Promise.all(vectors.map(async (vector) => (await this.nearest(vector, 1, model))[0])),
-          ),
-        );
+        return compared(this, entries);
       }
     },
     'compares a batch only with what was before it': class extends Faulty {
       async compareAndAddBatch(entries, options) {
-        const comparisons = await Promise.all(
-          entries.map(({ vectors, model }) =>
-            Promise.all(vectors.map(async (vector) => (await this.nearest(vector, 1, model))[0] ?? null)),
-          ),
-        );
+        const comparisons = await compared(this, entries);
         await super.compareAndAddBatch(entries, options);
         return comparisons;
       }
     },
     'waits between comparing and adding': class extends Faulty {
       async compareAndAdd(entry, options) {
-        const comparison = await Promise.all(
-          entry.vectors.map(async (vector) => (await this.nearest(vector, 1, entry.model))[0] ?? null),
-        );
+        const [comparison] = await compared(this, [entry]);
         await new Promise((resolve) => setTimeout(resolve, 5));
         await super.compareAndAddBatch([entry], options);
         return comparison;
       }
     },
     'takes any model': class extends Faulty {
-      async compareAndAddBatch(entries, options) {
-        const model = { model: 'any', dtype: 'any' };
-        return super.compareAndAddBatch(
-          entries.map((entry) => ({ ...entry, model })),
-          options,
-        );
+      compareAndAddBatch(entries, options) {
+        const changed = entries.map((entry) => ({ ...entry, model: any }));
+        return super.compareAndAddBatch(changed, options);
       }
-      async nearest(vector, count, _model, options) {
-        return super.nearest(vector, count, { model: 'any', dtype: 'any' }, options);
+      nearest(vector, count, _model, options) {
+        return super.nearest(vector, count, any, options);
       }
     },
     'stores half of a batch that it refuses': class extends Faulty {

@@ -217,11 +217,13 @@ describeWithPostgres('kp-score --store', () => {
         CREATE TRIGGER refuse BEFORE INSERT ON "${table}" FOR EACH ROW EXECUTE FUNCTION refuse();`);
       const many = Array.from({ length: 100 }, (_, index) => ({ ...traces[index % 3], id: `many:${index}` }));
       const out = path.join(directory, 'out.jsonl');
-      const { code, stderr } = await kpScore(['--store', url(), '--store-table', table, '--out', out], {
-        input: jsonLines(many),
-      });
-      expect(code).toBe(3);
-      expect(stderr).toContain('no space left');
+      await expectRun(
+        ['--store', url(), '--store-table', table, '--out', out],
+        { code: 3, stderr: 'no space left' },
+        {
+          input: jsonLines(many),
+        },
+      );
       const written = readLines(`${out}.partial`).map((line) => JSON.parse(line).id);
       expect(written).not.toContain('many:70');
       // What is in the store has its score in the file, in order.

@@ -34,6 +34,26 @@ async function results(args, options) {
   return linesOf(stdout).map((line) => JSON.parse(line));
 }
 
+/**
+ * Runs it, and expects its exit code. `stdout` and `stderr` are texts or expressions that an output must contain or match; an
+ * empty text means that the output is empty.
+ *
+ * @param {string[]} args
+ * @param {{ code: number, stdout?: string | RegExp | Array<string | RegExp>, stderr?: string | RegExp | Array<string | RegExp> }} expected
+ * @param {{ input?: string | Buffer, env?: Record<string, string>, cwd?: string }} [options]
+ */
+async function expectRun(args, { code, ...outputs }, options) {
+  const ended = await kpScore(args, options);
+  expect(ended).toMatchObject({ code });
+  for (const [name, parts] of Object.entries(outputs)) {
+    for (const part of [parts].flat()) {
+      if (part === '') expect(ended[name]).toBe('');
+      else expect(ended[name]).toMatch(part);
+    }
+  }
+  return ended;
+}
+
 /** Starts it; `ended` settles as {@link kpScore} does. Nothing of its output is read before. */
 function start(args) {
   const child = spawn(process.execPath, [command, ...args]);
@@ -74,6 +94,7 @@ function jsonLines(values) {
 module.exports = {
   command,
   examples,
+  expectRun,
   jsonLines,
   kpScore,
   linesOf,

@@ -44,4 +44,9 @@ const recordsOf = (name) => linesOf(name).map((line) => JSON.parse(line));
 /** A recording as a stream. */
 const streamOf = (name) => fs.createReadStream(path.join(folder, name));
 
-module.exports = { folder, linesOf, read, recordsOf, stepsOf, streamOf, traceOf, tracesOf };
+/** The bytes of an input in chunks of some size. */
+function* chunksOf(bytes, size) {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+module.exports = { chunksOf, folder, linesOf, read, recordsOf, stepsOf, streamOf, traceOf, tracesOf };

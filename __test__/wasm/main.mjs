@@ -148,35 +148,15 @@ function outputsOf(args, env) {
   }
 }
 
-for (const args of [
-  [
-    '--threshold',
-    '0.6',
-    '--explain',
-    '--out',
-    'out.jsonl',
-    '--dropped',
-    'dropped.jsonl.gz',
-    '--memory',
-    'memory',
-  ],
-  ['--novelty', 'lexical', '--memory', 'memory', '--known', 'again', '--out', 'out.jsonl'],
-  ['--top', '5', '--out', 'out.jsonl', '--dropped', 'dropped.jsonl', '--report', 'report.html'],
-  [
-    '--select',
-    '5',
-    '--novelty',
-    'full',
-    '--out',
-    'out.jsonl',
-    '--report',
-    'report.html',
-    '--memory',
-    'memory',
-  ],
-  ['--select', '5', '--window', '10', '--dropped', 'dropped.jsonl'],
+for (const line of [
+  '--threshold 0.6 --explain --out out.jsonl --dropped dropped.jsonl.gz --memory memory',
+  '--novelty lexical --memory memory --known again --out out.jsonl',
+  '--top 5 --out out.jsonl --dropped dropped.jsonl --report report.html',
+  '--select 5 --novelty full --out out.jsonl --report report.html --memory memory',
+  '--select 5 --window 10 --dropped dropped.jsonl',
 ]) {
-  await test(`kp-score ${args.join(' ')} writes the same bytes in WebAssembly`, () => {
+  const args = line.split(' ');
+  await test(`kp-score ${line} writes the same bytes in WebAssembly`, () => {
     const native = outputsOf(args, {});
     assert.ok(native.first.length > 0);
     const found = outputsOf(args, IN_WASM);

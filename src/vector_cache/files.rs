@@ -34,7 +34,12 @@ pub struct NativeSnapshot {
 impl NativeSnapshot {
     /// Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn save(&mut self, env: &Env, path: String, call: Option<&NativeCall>) -> Result<AsyncTask<Background<()>>> {
+    pub fn save(
+        &mut self,
+        env: &Env,
+        path: String,
+        call: Option<&NativeCall>,
+    ) -> Result<AsyncTask<Background<()>>> {
         let write = self.write.take().ok_or_else(|| {
             let message = "a snapshot was saved twice";
             throw(env, &Error::Internal(message.into()))

@@ -194,18 +194,19 @@ pub(crate) mod tests {
         );
     }
 
-    /// The spec `clean-secrets` writes the texts, with broken bars that keep others from taking their keys for real ones.
+    /// The spec `clean-secrets` reads and writes the texts, with broken bars that keep others from taking their keys for real ones.
     #[test]
     fn texts_are_cleaned_as_the_specs_expect() {
         let strict = Options { strict: true, ..SDK };
         for line in include_str!("../../../__test__/support/cleaned-texts.jsonl").lines() {
-            let texts = json::parse(line.replace('¦', "").as_bytes()).unwrap();
-            let json::Value::Array(texts) = texts else {
-                panic!("{line}")
+            let row = json::parse(line.replace('¦', "").as_bytes()).unwrap();
+            let [name, text, plain, all] =
+                ["name", "text", "plain", "strict"].map(|field| row.get(field).unwrap().as_str().unwrap());
+            assert_eq!(cleaned(text, SDK), plain, "{name}");
+            assert_eq!(cleaned(text, strict), all, "{name}");
+            let Some(checksum) = row.get("checksum") else {
+                continue;
             };
-            let [text, plain, all, checksum] = [0, 1, 2, 3].map(|index| texts[index].as_str().unwrap());
-            assert_eq!(cleaned(text, SDK), plain);
-            assert_eq!(cleaned(text, strict), all);
             // Of the text that ends earlier, or that lacks one of its characters.
             let mut hash = Sha256::new();
             for (index, c) in text.char_indices() {
@@ -217,7 +218,7 @@ pub(crate) mod tests {
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect();
-            assert_eq!(found, checksum, "{text}");
+            assert_eq!(found, checksum.as_str().unwrap(), "{name}");
         }
         for line in include_str!("../../../__test__/support/harmless-lines.txt").lines() {
             let found = cleaned(line, strict);
@@ -275,6 +276,28 @@ pub(crate) mod tests {
             ),
         ] {
             assert_eq!(cleaned_trace(trace).unwrap(), expected);
+        }
+    }
+
+    /// The spec `clean-secrets` reads and writes the same traces.
+    #[test]
+    fn traces_are_cleaned_as_the_specs_expect() {
+        let strict = Options { strict: true, ..SDK };
+        for line in include_str!("../../../__test__/support/cleaned-traces.jsonl").lines() {
+            let row = json::parse(line.as_bytes()).unwrap();
+            let trace = row.get("trace").unwrap().clone();
+            let (cleaned, redactions) = clean_trace(trace, strict, &Call::default()).unwrap();
+            assert_eq!(cleaned.to_json(), row.get("strict").unwrap().to_json(), "{line}");
+            let counts: Vec<_> = redactions
+                .as_slice()
+                .iter()
+                .map(|each| format!(r#"{{"type":"{}","count":{}}}"#, each.name, each.count))
+                .collect();
+            assert_eq!(
+                format!("[{}]", counts.join(",")),
+                row.get("redactions").unwrap().to_json(),
+                "{line}"
+            );
         }
     }
 

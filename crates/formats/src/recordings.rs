@@ -1,4 +1,5 @@
-//! The recordings of `__test__/formats` become the traces of its folder `expected`. The spec `recordings` writes these.
+//! The recordings of `__test__/formats` become the traces of its folder `expected`, and the inputs of its `cases.jsonl` become the
+//! outputs beside them. The spec `recordings` reads the same files, and writes them.
 
 use std::{
     collections::BTreeSet,
@@ -7,14 +8,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use knowledgepulse_json::{Value, parse};
+use knowledgepulse_json::{Text, Value, parse};
 use serde_json::{Deserializer, Value as Json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Context, DEFAULT_LIMIT, FormatName,
-    reader::{Content, Item, Settings, TraceReader},
-    records::Records,
+    Context, DEFAULT_LIMIT, FormatName, Known,
+    map::Map,
+    reader::{Content, Item, OfNoFormat, Settings, TraceReader},
+    records::{Record, Records},
 };
 
 const RECORDINGS: [&str; 22] = [
@@ -47,16 +49,22 @@ const MOST_CHANGES: usize = 40;
 
 /// Reads a file of these bytes, pushed in pieces.
 fn read(file: &Path, bytes: &[u8]) -> Vec<Item> {
-    let mut records = Records::new(DEFAULT_LIMIT);
-    let mut reader = TraceReader::new(Settings {
+    let settings = Settings {
         context: Context {
             file: Some(file.into()),
             ..Context::default()
         },
         ..Settings::default()
-    });
+    };
+    read_text(settings, bytes, 1000)
+}
+
+/// Reads a text that is pushed in pieces of this size.
+fn read_text(settings: Settings, bytes: &[u8], size: usize) -> Vec<Item> {
+    let mut records = Records::new(DEFAULT_LIMIT);
+    let mut reader = TraceReader::new(settings);
     let mut items = Vec::new();
-    for piece in bytes.chunks(1000) {
+    for piece in bytes.chunks(size) {
         records.push(piece).unwrap();
         items.extend(records.by_ref().flat_map(|record| reader.read(record)));
     }
@@ -75,12 +83,52 @@ fn time(trace: &Value) -> Option<&str> {
     trace.get("metadata")?.get("created_at")?.as_str()
 }
 
+/// Reads a value, or each element of an array.
+fn read_values(settings: Settings, input: &Value) -> Vec<Item> {
+    let mut reader = TraceReader::new(settings);
+    let values = input.as_array().unwrap_or(std::slice::from_ref(input));
+    let mut items = Vec::new();
+    for (at, value) in values.iter().enumerate() {
+        items.extend(reader.read(Record {
+            line: None,
+            index: input.as_array().map(|_| at as u64),
+            size: 0,
+            content: Ok((value.clone(), None)),
+        }));
+    }
+    items.extend(reader.end());
+    items
+}
+
 /// Returns a result as the spec writes it. A recording without a time has that of the call, which is `now` there.
 fn written(item: Item, expected: &Value) -> String {
     let number = |number: Option<u64>| number.map_or("null".into(), |number| number.to_string());
     let (line, index) = (number(item.line), number(item.index));
-    let Content::Converted(trace, known) = item.content else {
-        panic!("{:?}", item.content);
+    let wrong = |reason: &Text| {
+        let place = match (item.line, item.index) {
+            (None, _) => String::new(),
+            (Some(line), None) => format!("line {line}: "),
+            (Some(line), Some(index)) => format!("line {line}[{index}]: "),
+        };
+        let mut text = Text::from(place);
+        text.push_text(reason);
+        let error = Value::from(text).to_json();
+        format!(r#"{{"line":{line},"index":{index},"error":{error}}}"#)
+    };
+    let (trace, known) = match item.content {
+        Content::Converted(trace, known) => (trace, known),
+        Content::Plain(value, _) if item.format.is_none() => {
+            return wrong(&OfNoFormat::new(&value).to_string().into());
+        }
+        Content::Plain(value, _) => (
+            value,
+            Known {
+                success: true,
+                confidence: true,
+            },
+        ),
+        Content::Wrong(reason) => return wrong(&reason),
+        Content::Skipped(reason) => panic!("{reason:?}"),
     };
     let mut json = trace.to_json();
     if expected.get("trace").and_then(time) == Some("now") {
@@ -161,6 +209,42 @@ fn exports_as_csv_become_the_traces_of_the_same_exports_as_lines() {
         });
         assert!(!lines.is_empty());
         assert_eq!(table, lines, "{name}");
+    }
+}
+
+#[test]
+fn cases_become_the_expected_results() {
+    let cases = fs::read_to_string(folder().join("cases.jsonl")).unwrap();
+    for line in cases.lines() {
+        let case = parse(line.as_bytes()).unwrap();
+        let name = case.get("name").unwrap().to_json();
+        let option = |name| case.get("options").and_then(|options| options.get(name));
+        let settings = Settings {
+            format: option("format").map(|name| FormatName::from_name(name.as_str().unwrap()).unwrap()),
+            map: option("map").map(|map| Map::from_value(map).unwrap()),
+            ..Settings::default()
+        };
+        let input = case.get("input").unwrap();
+        let expected = case.get("output").and_then(Value::as_array).unwrap();
+        let outputs = match input.as_str() {
+            None => vec![read_values(settings, input)],
+            Some(text) => [1, 7, 4096]
+                .map(|size| read_text(settings.clone(), text.as_bytes(), size))
+                .into(),
+        };
+        for items in outputs {
+            let is_told = |item: &Item| !matches!(item.content, Content::Skipped(_));
+            let items: Vec<_> = items.into_iter().filter(is_told).collect();
+            assert_eq!(items.len(), expected.len(), "{name}");
+            for (item, expected) in items.into_iter().zip(expected) {
+                let found = written(item, expected);
+                assert_eq!(
+                    parse(found.as_bytes()).unwrap().to_json(),
+                    expected.to_json(),
+                    "{name}"
+                );
+            }
+        }
     }
 }
 

@@ -944,7 +944,11 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use proptest::{
+        collection::{btree_map, vec},
+        prelude::*,
+    };
+    use serde_json::Value as Json;
 
     /// Returns the records of an input that comes in chunks of this size, each as its line, its index and its value or
     /// error.
@@ -1071,6 +1075,39 @@ mod tests {
             read(long.as_bytes(), 1000, 1 << 20),
             ["2 longer than 1 MB", r#"1048579 {"a":"3","b":"4"}"#]
         );
+        for input in ["a,b\n", "a,b\n\""] {
+            read(input.repeat(50_000).as_bytes(), 64 * 1024, DEFAULT_LIMIT);
+        }
+    }
+
+    #[test]
+    fn a_good_line_stays_between_brackets_that_no_value_closes() {
+        let good = r#"{"id":"good"}"#;
+        for (first, indent, last) in [
+            ("{\n", "", &b"\x1f\xff}\n"[..]),
+            ("{\n", "", b"x}\n"),
+            ("[[\n", "", b"\x1f]\xff]\n"),
+            ("[{\n", "", b"x}]\n"),
+            ("[\n  {\"a\":[\n", "  ", b"  x]}\n]\n"),
+        ] {
+            let before = format!("{first}{indent}{good}\n");
+            let input = [before.as_bytes(), last, b"{\"id\":\"last\"}\n"].concat();
+            let lines = 1 + input.iter().filter(|&&byte| byte == b'\n').count();
+            let line = before.lines().count();
+            for size in [1, 7, 4096] {
+                let found = read(&input, size, DEFAULT_LIMIT);
+                let values: Vec<_> = found
+                    .iter()
+                    .map(|record| line_of(record))
+                    .filter(|(_, content)| content.starts_with('{'))
+                    .collect();
+                assert_eq!(
+                    values,
+                    [(line, good), (lines - 1, r#"{"id":"last"}"#)],
+                    "{first:?}"
+                );
+            }
+        }
     }
 
     #[test]
@@ -1094,22 +1131,205 @@ mod tests {
 
     #[test]
     fn hostile_inputs_take_linear_time() {
-        for input in [
-            "[",
-            "{",
+        let on_a_line = ["[", "{", "{}", "{},", "{\"x\":NaN} {\"a\":1}"];
+        let lines = [
             "{\"a\":\n",
             "[{\n",
+            "{\"a\":[\n",
             "{\"a\":[\n{\n",
             "]}\n",
-            "a,b\n",
-            "a,b\n\"",
-        ] {
-            let input = input.repeat(10_000);
-            read(input.as_bytes(), 64 * 1024, DEFAULT_LIMIT);
+            "[\n",
+            "[{\"a\":[\n",
+            "[1,\n[2]\n",
+            "[x\ny\n",
+        ];
+        for (input, count) in on_a_line
+            .map(|input| (input, 20_000))
+            .into_iter()
+            .chain(lines.map(|input| (input, 100_000)))
+        {
+            let text = format!("{}\n{{\"end\":1}}", input.repeat(count));
+            let found = read(text.as_bytes(), 64 * 1024, DEFAULT_LIMIT);
+            assert!(found.last().unwrap().ends_with(" {\"end\":1}"), "{input}");
         }
+        let unfinished = read("{\"a\":[\n".repeat(100_000).as_bytes(), 64 * 1024, DEFAULT_LIMIT);
+        assert_eq!(unfinished.len(), 100_000);
+        assert!(unfinished[99_999].starts_with("100000 not JSON"));
+    }
+
+    fn json() -> impl Strategy<Value = Json> {
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::from),
+            (-9..99i32).prop_map(Json::from),
+            "[a-c{}\\[\\]\",:\\\\ ]{0,6}".prop_map(Json::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![vec(inner.clone(), 0..4).prop_map(Json::from), object_of(inner)]
+        })
+    }
+
+    fn object_of(value: impl Strategy<Value = Json>) -> impl Strategy<Value = Json> {
+        btree_map("[a-d{\\[\"]{1,3}", value, 0..4)
+            .prop_map(|fields| Json::Object(fields.into_iter().collect()))
+    }
+
+    /// Objects, and how each is written.
+    fn objects() -> impl Strategy<Value = Vec<Json>> {
+        vec(object_of(json()), 0..6)
+    }
+
+    /// A line, and the values on it; none for a line that is broken.
+    type Line = (String, Option<Vec<Json>>);
+
+    fn good_line() -> impl Strategy<Value = Line> {
+        prop_oneof![
+            object_of(json()).prop_map(|value| (value.to_string(), Some(vec![value]))),
+            objects().prop_map(|values| (Json::from(values.clone()).to_string(), Some(values))),
+        ]
+    }
+
+    /// The beginning of a text, which is not all of it.
+    fn cut(text: &str, at: prop::sample::Index) -> String {
+        text[..1 + at.index(text.len() - 1)].to_owned()
+    }
+
+    fn texts(values: &[Json]) -> Vec<String> {
+        values.iter().map(Json::to_string).collect()
+    }
+
+    /// The number of the line of a record and its content, as `read` tells them.
+    fn line_of(record: &str) -> (usize, &str) {
+        let (place, content) = record.split_once(' ').unwrap();
+        (place.split('[').next().unwrap().parse().unwrap(), content)
+    }
+
+    /// Asserts that the good lines have their values and no others, and that one of the broken lines is named.
+    fn assert_lines(lines: &[Line], size: usize) -> std::result::Result<(), TestCaseError> {
+        let text: String = lines.iter().map(|(text, _)| format!("{text}\n")).collect();
+        let mut found = vec![Vec::new(); lines.len()];
+        for record in &read(text.as_bytes(), size, DEFAULT_LIMIT) {
+            let (line, content) = line_of(record);
+            found[line - 1].push(content.to_owned());
+        }
+        for ((_, values), found) in lines.iter().zip(&found) {
+            if let Some(values) = values {
+                prop_assert_eq!(found, &texts(values), "{:?}", &text);
+            }
+        }
+        let mut broken = lines
+            .iter()
+            .zip(&found)
+            .filter(|((_, values), _)| values.is_none());
+        let is_bad = |content: &String| content.starts_with("not JSON");
+        let is_whole = lines.iter().all(|(_, values)| values.is_some());
+        prop_assert!(
+            is_whole || broken.any(|(_, found)| found.iter().any(is_bad)),
+            "{:?}",
+            &text
+        );
+        Ok(())
     }
 
     proptest! {
+        #[test]
+        fn values_are_found_in_any_layout(
+            parts in vec((objects(), 0..4, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..6),
+            ends_in_line: bool,
+            size in 1_usize..40,
+        ) {
+            let (mut text, mut values) = (String::new(), Vec::new());
+            for (objects, layout, separator, blank) in parts {
+                let array = Json::from(objects.clone());
+                match (layout, objects.first()) {
+                    (0, Some(first)) => text += &first.to_string(),
+                    (1, Some(first)) => text += &format!("{first:#}").replace('\n', "\r\n"),
+                    (2, _) => text += &format!("{array:#}"),
+                    _ => text += &array.to_string(),
+                }
+                let count = if layout < 2 { 1 } else { objects.len() };
+                values.extend(objects.into_iter().take(count));
+                text += *separator.get(&["\n", "\r\n", "\r", "", " "]);
+                text += *blank.get(&["", "\n", "\r\n", "\r", " \n\t\n"]);
+            }
+            let text = if ends_in_line { &text } else { text.trim_end() };
+            let records = read(text.as_bytes(), size, DEFAULT_LIMIT);
+            let found: Vec<_> = records.iter().map(|record| line_of(record).1).collect();
+            prop_assert_eq!(found, texts(&values), "{:?}", text);
+        }
+
+        #[test]
+        fn a_broken_line_costs_no_other(
+            lines in vec(
+                prop_oneof![
+                    3 => good_line(),
+                    1 => (good_line(), any::<prop::sample::Index>()).prop_map(|((text, _), at)| (cut(&text, at), None)),
+                    1 => "\\[x [\\[\\]{}\",: a\\\\]{0,9}".prop_map(|text| (text, None)),
+                ],
+                0..8,
+            ),
+            size in 1_usize..40,
+        ) {
+            assert_lines(&lines, size)?;
+        }
+
+        #[test]
+        fn an_element_that_is_cut_off_on_its_line_costs_no_other(
+            before in objects(),
+            broken in object_of(json()),
+            at: prop::sample::Index,
+            has_comma: bool,
+            after in objects(),
+            others in vec(good_line(), 0..4),
+            size in 1_usize..40,
+        ) {
+            let line_of = |value: Json| (format!("{value},"), Some(vec![value]));
+            let comma = if has_comma && !after.is_empty() { "," } else { "" };
+            let mut lines = vec![("[".to_owned(), Some(Vec::new()))];
+            lines.extend(before.into_iter().map(line_of));
+            lines.push((cut(&broken.to_string(), at) + comma, None));
+            lines.extend(after.into_iter().map(line_of));
+            let last = &mut lines.last_mut().unwrap().0;
+            *last = last.trim_end_matches(',').to_owned();
+            lines.push(("]".to_owned(), Some(Vec::new())));
+            lines.extend(others);
+            assert_lines(&lines, size)?;
+        }
+
+        #[test]
+        fn an_element_that_is_broken_over_lines_costs_no_other(
+            before in objects(),
+            broken in object_of(json()),
+            kind in 0..5,
+            after in objects(),
+            size in 1_usize..40,
+        ) {
+            let lay_out = |value: &Json| format!(" {}", format!("{value:#}").replace('\n', "\n "));
+            let text = lay_out(&broken);
+            let broken = match kind {
+                0 => text.replacen(": \"", ": \"\nx", 1),
+                1 => text.replacen(",\n", "\n", 1),
+                2 => text.replacen("}\n", "\n", 1),
+                3 => text.replacen(": ", ": NaN", 1),
+                _ => text[..text.rfind('}').unwrap()].to_owned(),
+            };
+            let first: Vec<_> = before.iter().map(lay_out).collect();
+            let all: Vec<_> = first.iter().cloned().chain([broken.clone()]).chain(after.iter().map(lay_out)).collect();
+            let text = format!("[\n{}\n]\n{{\"end\":1}}\n", all.join(",\n"));
+            let lines_before = 1 + first.iter().map(|text| text.lines().count()).sum::<usize>();
+            let is_broken = lines_before + 1..=lines_before + broken.split('\n').count();
+            let records = read(text.as_bytes(), size, DEFAULT_LIMIT);
+            let others: Vec<_> = records
+                .iter()
+                .map(|record| line_of(record))
+                .filter(|(line, _)| !is_broken.contains(line))
+                .map(|(_, content)| content)
+                .collect();
+            let mut expected = texts(&[before, after].concat());
+            expected.push("{\"end\":1}".into());
+            prop_assert_eq!(others, expected, "{:?}", text);
+        }
+
         #[test]
         fn chunks_change_nothing(input in "([\\[\\]{},:\"\\\\ \n\r1a]|\\{\"a\":1\\}|\n){0,40}", size in 1_usize..20) {
             let whole = read(input.as_bytes(), usize::MAX, DEFAULT_LIMIT);

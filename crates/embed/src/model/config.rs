@@ -164,3 +164,129 @@ fn require_nothing_more(directory: &Path) -> Result<()> {
 /// The remedy if no engine computes the model.
 const OTHER_MODEL: &str =
     "use a model whose embedding is that mean, such as @knowledgepulse/all-minilm-l6-v2";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Reads the description of MiniLM in which these files have these contents.
+    fn config(files: &[(&str, &str)]) -> Result<Config> {
+        let directory = tempfile::tempdir().unwrap();
+        let bert = r#"{"hidden_size":384,"max_position_embeddings":512}"#;
+        fs::create_dir(directory.path().join("1_Pooling")).unwrap();
+        for (name, contents) in [(CONFIG, bert)].iter().chain(files) {
+            fs::write(directory.path().join(name), contents).unwrap();
+        }
+        Config::read(directory.path())
+    }
+
+    /// Reads `config.json` with one more field.
+    fn config_with(field: &str) -> Config {
+        let text = format!(r#"{{"hidden_size":384,"max_position_embeddings":512,{field}}}"#);
+        config(&[(CONFIG, &text)]).unwrap()
+    }
+
+    fn assert_refused<T>(result: Result<T>, code: &str, parts: &[&str]) {
+        let error = result.err().unwrap();
+        assert_eq!(error.code(), code);
+        for part in parts {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn require_builtin_refuses_other_networks_and_names_onnx_runtime() {
+        for field in [
+            r#""model_type":"roberta""#,
+            r#""num_attention_heads":6"#,
+            r#""hidden_act":"gelu_new""#,
+            r#""hidden_act":"relu""#,
+            r#""layer_norm_eps":0.00001"#,
+            r#""position_embedding_type":"relative_key""#,
+            r#""type_vocab_size":1"#,
+            r#""is_decoder":true"#,
+        ] {
+            let refused = config_with(field).require_builtin(Path::new(""), true);
+            let (name, value) = field.split_once(':').unwrap();
+            let value = serde_json::from_str::<Value>(value).unwrap();
+            let told = format!("`{}` is {value}", name.trim_matches('"'));
+            assert_refused(
+                refused,
+                "ERR_MODEL_UNSUPPORTED",
+                &[&told, "engine: 'onnxruntime'"],
+            );
+        }
+        for field in [
+            r#""model_type":"bert""#,
+            r#""hidden_act":null"#,
+            r#""layer_norm_eps":1e-12"#,
+        ] {
+            config_with(field).require_builtin(Path::new(""), false).unwrap();
+        }
+    }
+
+    #[test]
+    fn require_sizes_refuses_weights_of_other_sizes() {
+        let shape = Shape {
+            layers: 6,
+            inner: 1536,
+            vocabulary: 30_522,
+            hidden: 384,
+            positions: 512,
+        };
+        for field in [
+            r#""num_hidden_layers":12"#,
+            r#""intermediate_size":1024"#,
+            r#""vocab_size":30000"#,
+        ] {
+            let refused = config_with(field).require_sizes(Path::new(""), shape);
+            let (name, _) = field.split_once(':').unwrap();
+            assert_refused(refused, "ERR_MODEL_DAMAGED", &[name.trim_matches('"')]);
+        }
+        config_with(r#""vocab_size":30522"#)
+            .require_sizes(Path::new(""), shape)
+            .unwrap();
+    }
+
+    #[test]
+    fn read_refuses_another_pooling_and_further_modules() {
+        let unsupported = "ERR_MODEL_UNSUPPORTED";
+        let dense = r#"[{"type":"sentence_transformers.models.Transformer"},{"type":"sentence_transformers.models.Dense"}]"#;
+        for (file, contents, code, part) in [
+            (
+                POOLING,
+                r#"{"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false}"#,
+                unsupported,
+                "pooling_mode",
+            ),
+            (
+                POOLING,
+                r#"{"pooling_mode_max_tokens":true,"pooling_mode_mean_tokens":true}"#,
+                unsupported,
+                "max_tokens",
+            ),
+            (
+                POOLING,
+                r#"{"pooling_mode":"cls"}"#,
+                unsupported,
+                r#"`pooling_mode` is "cls""#,
+            ),
+            (MODULES, dense, unsupported, "sentence_transformers.models.Dense"),
+            (POOLING, "{", "ERR_MODEL_DAMAGED", ""),
+            (MODULES, "{", "ERR_MODEL_DAMAGED", ""),
+        ] {
+            let path = Path::new(file).to_string_lossy().into_owned();
+            assert_refused(config(&[(file, contents)]), code, &[&path, part]);
+        }
+        let pooling = r#"{"word_embedding_dimension":384,"pooling_mode_cls_token":false,"pooling_mode_mean_tokens":true}"#;
+        config(&[
+            (POOLING, pooling),
+            (
+                MODULES,
+                r#"[{"type":"a.Transformer"},{"type":"a.Pooling"},{"type":"a.Normalize"}]"#,
+            ),
+        ])
+        .unwrap();
+    }
+}
