@@ -71,20 +71,20 @@ function readOptions() {
   }).values;
 }
 
-/** The files in rows/ with the same names; each exports a function that measures its rows. */
-const SECTIONS = [
-  ...['scoring', 'engines', 'cores', 'search', 'clean', 'files', 'formats'],
-  ...['noEmbedder', 'startUp', 'footprint'],
-];
-
-/** @returns {Promise<Array<(bench: Bench) => Promise<import('./measure.mjs').Row[]>>>} */
-const loadSections = () =>
-  Promise.all(
-    SECTIONS.map(async (name) => {
+/**
+ * Loads the files in rows/, each of which exports a function of its name that measures its rows.
+ *
+ * @returns {Promise<Array<(bench: Bench) => Promise<import('./measure.mjs').Row[]>>>}
+ */
+function loadSections() {
+  const names = ['scoring', 'engines', 'cores', 'search', 'clean', 'files', 'formats'];
+  return Promise.all(
+    [...names, 'noEmbedder', 'startUp', 'footprint'].map(async (name) => {
       const file = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
       return (await import(`./rows/${file}.mjs`))[name];
     }),
   );
+}
 
 /** @param {{ only: string, quick: boolean }} options */
 function makeBench({ only, quick }) {

@@ -31,43 +31,33 @@ const requirements = path.join(root, 'scripts', 'onnxruntime.txt');
 const version = readFileSync(requirements, 'utf8').match(/^onnxruntime==(\S+)/m)?.[1];
 
 /**
- * The platform tag of the wheel with each platform's library, its name there, our name for it, and whether the platform's
- * package carries it: if the built-in engine is the faster one, it does not.
+ * The platform tag of the wheel with each platform's library, and whether the platform's package carries the library: if the built-in
+ * engine is the faster one, it does not.
  *
- * @type {Record<string, Library>}
+ * @type {Record<string, [wheel: string, isCarried: boolean]>}
  */
-const LIBRARIES = {
-  'linux-x64-gnu': {
-    wheel: 'manylinux_2_28_x86_64',
-    source: `libonnxruntime.so.${version}`,
-    file: 'libknowledgepulse_onnxruntime.so',
-    isCarried: false,
-  },
-  'linux-arm64-gnu': {
-    wheel: 'manylinux_2_28_aarch64',
-    source: `libonnxruntime.so.${version}`,
-    file: 'libknowledgepulse_onnxruntime.so',
-    isCarried: true,
-  },
-  'darwin-arm64': {
-    wheel: 'macosx_14_0_arm64',
-    source: `libonnxruntime.${version}.dylib`,
-    file: 'libknowledgepulse_onnxruntime.dylib',
-    isCarried: true,
-  },
-  'win32-x64-msvc': {
-    wheel: 'win_amd64',
-    source: 'onnxruntime.dll',
-    file: 'knowledgepulse_onnxruntime.dll',
-    isCarried: false,
-  },
-  'win32-arm64-msvc': {
-    wheel: 'win_arm64',
-    source: 'onnxruntime.dll',
-    file: 'knowledgepulse_onnxruntime.dll',
-    isCarried: true,
-  },
+const WHEELS = {
+  'linux-x64-gnu': ['manylinux_2_28_x86_64', false],
+  'linux-arm64-gnu': ['manylinux_2_28_aarch64', true],
+  'darwin-arm64': ['macosx_14_0_arm64', true],
+  'win32-x64-msvc': ['win_amd64', false],
+  'win32-arm64-msvc': ['win_arm64', true],
 };
+
+/** @type {Record<string, string[]>} the name of the library in the wheel and ours, by system */
+const NAMES = {
+  linux: [`libonnxruntime.so.${version}`, 'libknowledgepulse_onnxruntime.so'],
+  darwin: [`libonnxruntime.${version}.dylib`, 'libknowledgepulse_onnxruntime.dylib'],
+  win32: ['onnxruntime.dll', 'knowledgepulse_onnxruntime.dll'],
+};
+
+/** @type {Record<string, Library>} */
+const LIBRARIES = Object.fromEntries(
+  Object.entries(WHEELS).map(([platform, [wheel, isCarried]]) => {
+    const [source, file] = NAMES[platform.split('-', 1)[0]];
+    return [platform, { wheel, source, file, isCarried }];
+  }),
+);
 
 /** The licences that travel with the library, by their names in the wheel and in the package. */
 const LICENCES = {
