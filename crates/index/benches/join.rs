@@ -1,5 +1,5 @@
 //! How long the neighbours of all traces take, against scoring the same traces one after another. `cargo bench --bench join -- 10000 100000`
-//! takes these numbers of traces.
+//! takes these numbers of traces, and `families 100` before them near-copies of 100.
 
 #![allow(clippy::expect_used)] // A benchmark that cannot set up has nothing to report.
 
@@ -8,25 +8,39 @@ use std::time::Instant;
 use knowledgepulse_index::{method::Method, traces::TraceMemory, vectors::Options};
 
 mod random;
-use random::{Random, words};
+use random::{Random, VOCABULARY, near_copy, words};
 
 /// How many neighbours are found.
 const COUNT: usize = 32;
 
 fn main() {
-    let mut sizes: Vec<usize> = std::env::args().filter_map(|size| size.parse().ok()).collect();
+    let arguments: Vec<String> = std::env::args().collect();
+    let mut sizes: Vec<usize> = arguments.iter().filter_map(|size| size.parse().ok()).collect();
+    let families = arguments.iter().any(|argument| argument == "families");
+    let families = families.then(|| sizes.remove(0));
     if sizes.is_empty() {
         sizes.push(10_000);
     }
     for size in sizes {
         let mut random = Random(1);
         let topics = size as u64 / 10;
-        let traces: Vec<_> = (0..size)
-            .map(|_| {
-                let topic = random.below(topics);
-                words(&mut random, 2 * topics, topic)
-            })
-            .collect();
+        let vocabulary = if families.is_some() { 1000 } else { VOCABULARY };
+        let mut different = |count| -> Vec<_> {
+            (0..count)
+                .map(|_| {
+                    let topic = random.below(topics);
+                    words(&mut random, vocabulary, 2 * topics, topic)
+                })
+                .collect()
+        };
+        let mut traces = different(families.unwrap_or(size));
+        if let Some(families) = families {
+            let mut copy = || {
+                let family = random.below(families as u64) as usize;
+                near_copy(&mut random, &traces[family])
+            };
+            traces = (0..size).map(|_| copy()).collect();
+        }
         let options = Options {
             max_elements: size,
             ..Options::default()

@@ -14,7 +14,7 @@ use knowledgepulse_index::{
 use knowledgepulse_trace::{fixtures::with_texts, words::Words};
 
 mod random;
-use random::{Random, words};
+use random::{Random, VOCABULARY, words};
 
 fn vector(random: &mut Random, topic: u64) -> Vec<f32> {
     let mut own = Random(topic + 1);
@@ -38,8 +38,12 @@ fn memories(criterion: &mut Criterion) {
                 ..Options::default()
             };
             let mut memory = TraceMemory::new(method, options);
-            let entry =
-                |random: &mut Random, topic| (words(random, 2 * topics, topic), vector(random, topic));
+            let entry = |random: &mut Random, topic| {
+                (
+                    words(random, VOCABULARY, 2 * topics, topic),
+                    vector(random, topic),
+                )
+            };
             for _ in 0..size {
                 let topic = random.below(topics);
                 let (words, vector) = entry(&mut random, topic);

@@ -10,7 +10,7 @@ use knowledgepulse_score::select::{Candidates, Count, Offered, Options, Outcome,
 
 #[path = "../../index/benches/random/mod.rs"]
 mod random;
-use random::{Random, words};
+use random::{Random, VOCABULARY, words};
 
 const CHOSEN: usize = 1000;
 
@@ -20,7 +20,7 @@ fn traces(count: usize) -> impl Iterator<Item = Offered> {
     let tasks = (count as u64 / 10).max(1);
     (0..count).map(move |_| {
         let task = random.below(tasks);
-        let words = words(&mut random, 2 * tasks, task);
+        let words = words(&mut random, VOCABULARY, 2 * tasks, task);
         let success = random.below(10) < 4;
         Offered {
             words,

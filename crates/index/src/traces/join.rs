@@ -2,13 +2,15 @@
 //! them one trace at a time.
 //!
 //! All rows share the weights of the words, so the lengths of the weighted traces, and their parts in common words, are computed once. A
-//! row takes four steps, each of which rules out most of the remaining traces:
+//! row takes five steps, each of which rules out most of the remaining traces:
 //!
 //! 1. Adds up the postings of its rarer words. Common words, which have nearly all postings and little of the similarity, are left out.
-//! 2. Bounds the similarity of every trace: by Cauchy's inequality, the common words add at most the product of the two lengths that
-//!    are left out to L. Drops traces whose bound is below `count` lower bounds.
-//! 3. Adds the common words, of which every trace has a list of four bytes a word.
-//! 4. Compares the remaining traces in double precision, as a search does.
+//! 2. Completes the `count` most promising traces. The least of their similarities rules out others. If it is small beside what is left out,
+//!    adds up the postings of more words.
+//! 3. Bounds the similarity of every trace: by Cauchy's inequality, the common words add at most the product of the two lengths that
+//!    are left out to L.
+//! 4. Completes the traces whose bound is large enough with the common words, of which every trace has a list of four bytes a word.
+//! 5. Compares the remaining traces in double precision, as a search does.
 
 use std::{
     num::NonZero,
@@ -35,11 +37,14 @@ use crate::{
     },
 };
 
-/// Level 0 leaves out the words of more than half of all traces, level 1 those of more than a quarter, and so on.
-const LEVELS: usize = 7;
+/// Level 0 leaves out no words, level 1 those of more than half of all traces, level 2 those of more than a quarter, and so on.
+const LEVELS: usize = 8;
 
-/// The length that may be left out of a row, whose whole length is 1. See DESIGN.md.
-const LEFT_OUT: f32 = 0.1;
+/// The length that is left out of a row at first, at most, when its whole length is 1. See "The join" in crates/score/DESIGN.md.
+const LEFT_OUT: f32 = 0.7;
+
+/// The square of the length that is left out in the end, at most, in parts of the least similarity of a neighbour. See there.
+const SQUARE_LEFT_OUT: f32 = 0.5;
 
 /// Covers the rounding of sums of at most 512 positive terms in single precision, in parts of the sum.
 const SLACK: f32 = 1e-4;
@@ -53,7 +58,7 @@ const BATCH: usize = 64;
 /// The rows that a thread claims at a time.
 const ROWS: usize = 32;
 
-/// A word that is left out of a level has a number below 2^16: at most 480 words a trace have 2^LEVELS numbers.
+/// A word that is left out of a level has a number below 2^16: 480 words a trace, 2^7 times.
 const RARE: u16 = u16::MAX;
 
 /// A trace that is similar to another one of the same memory.
@@ -218,7 +223,7 @@ impl TraceMemory {
                     return Ok(parts);
                 }
                 let end = rows.min(start + ROWS);
-                let part = (start..end).map(|row| join.row(first + row, &mut scratch));
+                let part = (start..end).map(|row| join.neighbours(first + row, &mut scratch));
                 parts.push((start, part.collect::<Result<_>>()?));
                 let finished = done.fetch_add(end - start, Ordering::Relaxed) + end - start;
                 if !progress(finished) {
@@ -258,7 +263,7 @@ impl TraceMemory {
 impl<'m> Join<'m> {
     fn new(memory: &'m TraceMemory, first: usize, count: usize) -> Self {
         let held = memory.held.len();
-        let level_of = |df: u32| (0..LEVELS).find(|level| df as usize > held >> (level + 1));
+        let level_of = |df: u32| (1..LEVELS).find(|level| df as usize > held >> level);
         let mut places: Vec<u32> = (0..memory.terms.count())
             .filter(|&place| level_of(memory.terms.get(place).df).is_some())
             .collect();
@@ -267,8 +272,9 @@ impl<'m> Join<'m> {
         let mut words_left_out = [0; LEVELS];
         for (number, &place) in (0..).zip(&places) {
             numbers[place as usize] = number;
-            let level = level_of(memory.terms.get(place).df).unwrap_or(0);
-            words_left_out[level..].fill(number + 1);
+            if let Some(level) = level_of(memory.terms.get(place).df) {
+                words_left_out[level..].fill(number + 1);
+            }
         }
         #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
         let logarithm = ((held + 1) as f64).ln();
@@ -321,21 +327,25 @@ impl<'m> Join<'m> {
     }
 
     /// Finds the neighbours of the trace at an index.
-    fn row(&self, index: usize, scratch: &mut Scratch) -> Result<Neighbours> {
+    fn neighbours(&self, index: usize, scratch: &mut Scratch) -> Result<Neighbours> {
+        self.embed(index, scratch)?;
+        let mut row = self.row(index, scratch);
+        let nearest = row.nearest(self.first..self.memory.held.len(), self.count, scratch)?;
+        let before = row.nearest(0..self.first, 1, scratch)?.pop();
+        Ok(Neighbours { nearest, before })
+    }
+
+    /// Begins a row: adds up the words that are not left out at first.
+    fn row(&self, index: usize, scratch: &mut Scratch) -> Row<'_> {
         let memory = self.memory;
         let sums = self.sums[index];
         let length = sums.product.sqrt();
-        // Level 0 leaves out the fewest words; LEVELS means none.
-        let level = (0..LEVELS)
-            .rev()
-            .find(|&level| self.lengths_left_out[level][index] <= LEFT_OUT);
-        let left_out = level.map_or(0, |level| self.words_left_out[level]);
-
         scratch.shares.clear();
-        scratch.shares.resize(left_out.into(), PartialSums::default());
-        let mut contained = 0.0;
-        let mut rare: Vec<(&[Posting], PartialSums)> = Vec::new();
+        scratch
+            .shares
+            .resize(self.words_left_out[LEVELS - 1].into(), PartialSums::default());
         scratch.words.clear();
+        let mut words = Vec::with_capacity(memory.held[index].words.len());
         for &DocumentWord { term: place, count } in &memory.held[index].words {
             let term = memory.terms.get(place);
             let (count, weight) = (count.value(), self.logarithm - term.logarithm);
@@ -344,32 +354,30 @@ impl<'m> Join<'m> {
                 product: (count * weight * weight / length) as f32,
                 contained: (weight / sums.weight) as f32,
             };
-            match scratch.shares.get_mut(usize::from(self.numbers[place as usize])) {
-                Some(common) => {
-                    *common = share;
-                    contained += share.contained;
-                }
-                None => rare.push((term.postings(), share)),
+            let number = self.numbers[place as usize];
+            if let Some(common) = scratch.shares.get_mut(usize::from(number)) {
+                *common = share;
             }
+            words.push(RowWord {
+                number,
+                share,
+                postings: term.postings(),
+            });
         }
+        words.sort_unstable_by_key(|word| word.number);
         scratch.sums.clear();
         scratch.sums.resize(memory.held.len(), PartialSums::default());
-        add_up(&mut rare, &mut scratch.sums, memory.first_slot());
-
-        self.embed(index, scratch)?;
-        let row = Row {
+        let mut row = Row {
             join: self,
             index,
             sums,
-            left_out: level.map_or(0.0, |level| self.lengths_left_out[level][index]),
-            level: level.unwrap_or(0),
-            end: left_out,
-            contained,
+            words,
+            level: LEVELS - 1,
+            contained: 0.0,
             compares_all: sums.weight == 0.0 || memory.method == Method::Full,
         };
-        let nearest = row.nearest(self.first..memory.held.len(), self.count, scratch)?;
-        let before = row.nearest(0..self.first, 1, scratch)?.pop();
-        Ok(Neighbours { nearest, before })
+        row.leave_out(LEFT_OUT, scratch);
+        row
     }
 
     /// Computes E of the trace at `index` with all traces, if embeddings are compared.
@@ -406,12 +414,12 @@ impl<'m> Join<'m> {
     }
 }
 
-/// Adds up postings, whose shares are for each trace.
-fn add_up(words: &mut [(&[Posting], PartialSums)], sums: &mut [PartialSums], first: u32) {
+/// Adds up the postings of words.
+fn add_up(words: &mut [RowWord<'_>], sums: &mut [PartialSums], first: u32) {
     for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
         #[allow(clippy::cast_possible_truncation)] // Slots fit.
         let start = first + (block * BLOCK) as u32;
-        for (postings, share) in &mut *words {
+        for RowWord { postings, share, .. } in &mut *words {
             let mut added = 0;
             for posting in *postings {
                 let Some(sums) = sums.get_mut((posting.slot - start) as usize) else {
@@ -426,16 +434,25 @@ fn add_up(words: &mut [(&[Posting], PartialSums)], sums: &mut [PartialSums], fir
     }
 }
 
-/// A row of the join after adding up its rare words.
+/// A word of a row.
+struct RowWord<'j> {
+    /// Its number as a common word, or [`RARE`].
+    number: u16,
+    /// Its share of L and C for each trace that has it.
+    share: PartialSums,
+    /// The postings that are not added up yet.
+    postings: &'j [Posting],
+}
+
+/// A row of the join.
 struct Row<'j> {
     join: &'j Join<'j>,
     index: usize,
     sums: Sums,
-    /// Its length in the words that are left out.
-    left_out: f32,
+    /// The words that are left out, the most common first.
+    words: Vec<RowWord<'j>>,
+    /// The level that leaves these out.
     level: usize,
-    /// The number of common words that are left out.
-    end: u16,
     /// The part of C in these words.
     contained: f32,
     /// Whether a trace without shared words may be similar: both have no words, or the embeddings are similar.
@@ -444,22 +461,47 @@ struct Row<'j> {
 
 #[allow(clippy::cast_possible_truncation)] // To single precision, which SLACK covers.
 impl Row<'_> {
+    /// Adds up all words but the most common ones, as many levels of them as have a length of at most `most`.
+    fn leave_out(&mut self, most: f32, scratch: &mut Scratch) {
+        let lengths = &self.join.lengths_left_out;
+        self.level = (1..=self.level)
+            .rev()
+            .find(|&level| lengths[level][self.index] <= most)
+            .unwrap_or(0);
+        let end = self.join.words_left_out[self.level];
+        let left = self.words.partition_point(|word| word.number < end);
+        add_up(
+            &mut self.words[left..],
+            &mut scratch.sums,
+            self.join.memory.first_slot(),
+        );
+        self.words.truncate(left);
+        self.contained = self.words.iter().map(|word| word.share.contained).sum();
+    }
+
     /// The similarity that L, C and E make, in single precision.
     fn value(lexical: f32, contained: f32, embedded: Option<f64>) -> f32 {
         bound(lexical.into(), contained.into(), embedded) as f32
     }
 
     /// Finds the `count` nearest traces of a range.
-    fn nearest(&self, range: Range<usize>, count: usize, scratch: &mut Scratch) -> Result<Vec<Neighbour>> {
+    fn nearest(
+        &mut self,
+        range: Range<usize>,
+        count: usize,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<Neighbour>> {
         if range.is_empty() || count == 0 {
             return Ok(Vec::new());
         }
         let out_of_memory = || Error::OutOfMemory {
             dimensions: self.join.memory.options.dimensions,
         };
-        let largest = || Top::new(count).map(Largest).ok_or_else(out_of_memory);
-        self.bound_each(range, largest()?, scratch);
-        self.complete(largest()?, scratch);
+        let promising = Top::new(count).ok_or_else(out_of_memory)?;
+        let least = self.least_of_promising(range.clone(), promising, scratch);
+        self.leave_out((SQUARE_LEFT_OUT * least).sqrt(), scratch);
+        self.bound_each(range, least, scratch);
+        self.complete(Largest(Top::new(count).ok_or_else(out_of_memory)?), scratch);
         let mut collector = Several::new(count).ok_or_else(out_of_memory)?;
         for candidate in &scratch.candidates {
             if collector.can_win_at(candidate.index, candidate.most.into()) {
@@ -481,82 +523,138 @@ impl Row<'_> {
             .collect())
     }
 
-    /// Collects the traces of a range whose similarity may be among the largest, with their upper bounds.
-    fn bound_each(&self, range: Range<usize>, mut largest: Largest, scratch: &mut Scratch) {
-        scratch.candidates.clear();
+    /// Returns a lower bound of the similarity of the last of the nearest traces of a range: the least similarity of as many traces with the
+    /// largest cosines of the words that were added up; 0 if there are fewer.
+    fn least_of_promising(&self, range: Range<usize>, mut top: Top<(u32, usize)>, scratch: &Scratch) -> f32 {
+        let inverse_lengths = &self.join.inverse_lengths;
+        let fill = |batch: Range<usize>, cosines: &mut [f32]| {
+            let columns = inverse_lengths[batch.clone()].iter().zip(&scratch.sums[batch]);
+            for (cosine, (inverse_length, sums)) in cosines.iter_mut().zip(columns) {
+                *cosine = sums.product * inverse_length;
+            }
+        };
+        self.for_each_from(0.0, range, &scratch.embedded, fill, |index, cosine| {
+            top.offer((cosine.to_bits(), index));
+            top.least().map_or(0.0, |&(least, _)| f32::from_bits(least))
+        });
+        if top.least().is_none() {
+            return 0.0;
+        }
+        let values = top
+            .into_sorted()
+            .map(|(_, index)| self.complete_one(index, scratch));
+        values.fold(f32::INFINITY, f32::min) * (1.0 - 5.0 * SLACK)
+    }
+
+    /// Collects the traces of a range whose similarity may be at least `least`, with their upper bounds.
+    fn bound_each(&self, range: Range<usize>, least: f32, scratch: &mut Scratch) {
+        let Scratch {
+            sums,
+            candidates,
+            embedded,
+            ..
+        } = scratch;
+        let inverse_lengths = &self.join.inverse_lengths;
         let lengths_left_out = &self.join.lengths_left_out[self.level];
-        let mut bounds = [0.0; BATCH];
-        for start in range.clone().step_by(BATCH) {
-            let batch = start..range.end.min(start + BATCH);
-            let columns = self.join.inverse_lengths[batch.clone()]
+        let own_left_out = lengths_left_out[self.index];
+        let fill = |batch: Range<usize>, bounds: &mut [f32]| {
+            let columns = inverse_lengths[batch.clone()]
                 .iter()
                 .zip(&lengths_left_out[batch.clone()])
-                .zip(&scratch.sums[batch.clone()]);
-            let threshold = largest.least();
-            let mut could_win = false;
+                .zip(&sums[batch]);
             for (most, ((inverse_length, left_out), sums)) in bounds.iter_mut().zip(columns) {
-                let lexical = (sums.product * inverse_length + self.left_out * left_out) * (1.0 + SLACK);
+                let lexical = (sums.product * inverse_length + own_left_out * left_out) * (1.0 + SLACK);
                 let contained = sums.contained * (1.0 + SLACK) + self.contained;
                 let squared = contained * contained;
                 // A trace without shared words has C = 0.
                 let power = squared * squared;
                 let larger = if lexical > power { lexical } else { power };
                 *most = if lexical > 0.0 { larger } else { 0.0 };
-                could_win |= *most > 0.0 && *most >= threshold;
             }
-            if !could_win && !self.compares_all {
-                continue;
-            }
-            for (index, &most) in batch.zip(&bounds) {
-                let embedded = scratch.embedded.get(index).copied();
-                let most = match embedded {
-                    // Traces without words are alike.
-                    _ if self.sums.weight == 0.0 => 1.0,
-                    // This exceeds the bound by C, because E counts less than L.
-                    Some(embedded) => most.max(Self::value(most, 0.0, Some(embedded)) * (1.0 + SLACK)),
-                    None => most,
-                };
-                if most <= 0.0 || most < largest.least() || index == self.index {
-                    continue;
-                }
-                scratch.candidates.push(Candidate { index, most });
-                let sums = scratch.sums[index];
-                let lexical = sums.product * self.join.inverse_lengths[index];
-                largest.offer(Self::value(lexical, sums.contained, embedded) * (1.0 - 5.0 * SLACK));
-            }
-        }
-        let threshold = largest.least();
-        scratch.candidates.retain(|candidate| candidate.most >= threshold);
+        };
+        candidates.clear();
+        self.for_each_from(least, range, embedded, fill, |index, most| {
+            candidates.push(Candidate { index, most });
+            least
+        });
     }
 
-    /// Adds the common words, and drops candidates that cannot be among the nearest.
-    fn complete(&self, mut largest: Largest, scratch: &mut Scratch) {
-        for candidate in &mut scratch.candidates {
-            let index = candidate.index;
-            if candidate.most < largest.least() {
-                candidate.most = -1.0;
-                continue;
-            }
-            let mut sums = scratch.sums[index];
-            for word in self.join.common_words(index) {
-                if word.number >= self.end {
-                    break;
+    /// Calls `take` for each other trace of a range whose value is above 0, and at least `least` or what `take` returned last. `fill` computes
+    /// L and C of a batch, to which E is added.
+    fn for_each_from(
+        &self,
+        mut least: f32,
+        range: Range<usize>,
+        embedded: &[f64],
+        fill: impl Fn(Range<usize>, &mut [f32]),
+        mut take: impl FnMut(usize, f32) -> f32,
+    ) {
+        let mut values = [0.0; BATCH];
+        for start in range.clone().step_by(BATCH) {
+            let batch = start..range.end.min(start + BATCH);
+            let values = &mut values[..batch.len()];
+            fill(batch.clone(), values);
+            if self.compares_all {
+                for (index, value) in batch.clone().zip(&mut *values) {
+                    *value = match embedded.get(index) {
+                        // Traces without words are alike.
+                        _ if self.sums.weight == 0.0 => 1.0,
+                        // This exceeds the bound by C, because E counts less than L.
+                        Some(&embedded) => {
+                            value.max(Self::value(*value, 0.0, Some(embedded)) * (1.0 + SLACK))
+                        }
+                        None => *value,
+                    };
                 }
-                let share = scratch.shares[usize::from(word.number)];
-                sums.product += share.product * word.count.single();
-                // A share of 0 belongs to a word that the row lacks.
-                sums.contained += share.contained;
             }
-            let lexical = sums.product * self.join.inverse_lengths[index];
-            let embedded = scratch.embedded.get(index).copied();
-            if self.sums.weight > 0.0 {
-                let value = Self::value(lexical, sums.contained, embedded);
-                candidate.most = value * (1.0 + 5.0 * SLACK);
-                largest.offer(value * (1.0 - 5.0 * SLACK));
+            least = least.max(f32::MIN_POSITIVE);
+            // Without a branch for each value, most batches are ruled out quickly.
+            if values.iter().fold(false, |any, &value| any | (value >= least)) {
+                for (index, &value) in batch.zip(&*values) {
+                    if value >= least && index != self.index {
+                        least = take(index, value).max(f32::MIN_POSITIVE);
+                    }
+                }
             }
         }
+    }
+
+    /// Adds the words that are left out, for the trace at an index. Returns its similarity in single precision.
+    fn complete_one(&self, index: usize, scratch: &Scratch) -> f32 {
+        let mut sums = scratch.sums[index];
+        let end = self.join.words_left_out[self.level];
+        for word in self.join.common_words(index) {
+            if word.number >= end {
+                break;
+            }
+            let share = scratch.shares[usize::from(word.number)];
+            sums.product += share.product * word.count.single();
+            // A share of 0 belongs to a word that the row lacks.
+            sums.contained += share.contained;
+        }
+        let lexical = sums.product * self.join.inverse_lengths[index];
+        Self::value(lexical, sums.contained, scratch.embedded.get(index).copied())
+    }
+
+    /// Adds the words that are left out, and drops candidates that cannot be among the nearest.
+    fn complete(&self, mut largest: Largest, scratch: &mut Scratch) {
+        // Traces without words are alike.
+        if self.sums.weight == 0.0 {
+            return;
+        }
+        let mut candidates = std::mem::take(&mut scratch.candidates);
+        candidates.retain_mut(|candidate| {
+            if candidate.most < largest.least() {
+                return false;
+            }
+            let value = self.complete_one(candidate.index, scratch);
+            candidate.most = (value * (1.0 + 5.0 * SLACK)).min(1.0);
+            largest.offer(value * (1.0 - 5.0 * SLACK));
+            true
+        });
         let threshold = largest.least();
-        scratch.candidates.retain(|candidate| candidate.most >= threshold);
+        candidates.retain(|candidate| candidate.most >= threshold);
+        scratch.candidates = candidates;
     }
 
     /// Compares with the trace at an index, in double precision.
