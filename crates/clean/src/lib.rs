@@ -226,6 +226,91 @@ pub(crate) mod tests {
         }
     }
 
+    /// What is replaced stands in `«»`, behind its type. Cleaning a clean text changes nothing.
+    #[test]
+    fn strict_replaces_these_parts_and_no_more() {
+        let strict = Options { strict: true, ..SDK };
+        for (kind, text) in [
+            ("password", "sshpass -p «nine9secret» ssh host"),
+            ("password", "redis-cli -a «hunter22»&& echo done"),
+            ("password", "mysql -u root \\\n  -p«hunter22» shop"),
+            ("password", "tool --db-password «hunter22x» --all"),
+            ("password", "echo -n «hunter22» | sudo -S ls"),
+            ("password", "echo «hunter22» | sudo -S ls"),
+            ("password", "token: «abc123def»"),
+            ("", "token: string, token = next()"),
+            (
+                "",
+                "if passphrase != \"hunter22x\" or passphrase >= \"hunter22x\"",
+            ),
+            ("password", "passphrase := «\"hunter22x\"»"),
+            ("password", "passphrase: str = «\"hunter22x\"»"),
+            ("", "passphrase?: \"read1x\" | \"write2x\""),
+            ("", "passphrase = SOME_TYPES"),
+            ("", "passphrase = Kind.None"),
+            ("", "passphrase = field.value"),
+            ("", "passphrase = parsed.password"),
+            ("password", "passphrase = «correct_horse»"),
+            ("password", "passphrase = «HUNTERXX»"),
+            ("password", "passphrase = «Horse.battery»"),
+            ("password", "Authorization: «abc123def456»"),
+            ("", "Authorization: abc123def456 is what we have to send"),
+            (
+                "email",
+                "«josé@example.com», «o'brien@example.com», «a&b@example.com»",
+            ),
+            (
+                "email",
+                "('«josé@example.com»') f'«josé@example.com»' x'«josé@example.com»' '«o'brién@example.com»'",
+            ),
+            (
+                "email",
+                "«josé@a.example.co.uk». «josé@a.b».c josé@example.c josé@example",
+            ),
+            (
+                "card_number",
+                "«4111111111111111» «5555555555554444» «2223003122003222»",
+            ),
+            (
+                "card_number",
+                "«378282246310005» «30569309025904» «3530111333300000»",
+            ),
+            (
+                "card_number",
+                "«6011111111111117» «6200000000000005» «6759649826438453»",
+            ),
+            ("", "4111111111111112 41111111111116 1111111111111117"),
+        ] {
+            let marker = format!("[REDACTED:{kind}]");
+            let parts: Vec<_> = text.split(['«', '»']).collect();
+            let expected: Vec<_> = (0..)
+                .zip(&parts)
+                .map(|(at, part)| if at % 2 == 0 { part } else { &*marker })
+                .collect();
+            let found = cleaned(&parts.concat(), strict);
+            assert_eq!(found, expected.concat());
+            assert_eq!(cleaned(&found, strict), found);
+        }
+    }
+
+    #[test]
+    fn basic_credentials_are_base64_of_a_text_with_a_colon() {
+        for (value, is_credentials) in [
+            (&b"Ym9iOmh1bnRlcjI="[..], true),
+            (b"YTpi", true),
+            (b"Oj8/Pz8+Pg==", true),
+            (b"Oj8_Pz8-Pg", true),
+            (b"YTo=", false),
+            (b"Ym9iaHVudGVyMg==", false),
+            // A control character, DEL, and a letter that is not of Base64.
+            (b"YQE6Yg==", false),
+            (b"YX86Yg==", false),
+            (b"Ym9i!mh1", false),
+        ] {
+            assert_eq!(values::is_basic_credentials(value), is_credentials, "{value:?}");
+        }
+    }
+
     #[test]
     fn counts_are_added_up_by_type_in_the_order_of_the_kinds() {
         let text = "/home/bob a@b.cc kp_0123456789abcdef +4912345678 xoxb-1";
@@ -326,6 +411,20 @@ pub(crate) mod tests {
             r#"[{"a":[1],"b":[1],"token":[2],"c":[],"secret":"[REDACTED:password]"},{"value":"hunter2"},{"value":"[REDACTED:password]"}]"#
         );
         assert_eq!(redactions.as_slice()[0].count, 2);
+        // A schema stays, unless it has a value.
+        let clean = |nodes: &[u8]| {
+            let json::Value::Array(nodes) = json::parse(nodes).unwrap() else {
+                unreachable!("the text is a list");
+            };
+            let (nodes, _) = clean_nodes(&nodes, strict, &Call::default()).unwrap();
+            json::Value::Array(nodes).to_json()
+        };
+        let schema = r#"[{"password":[1]},{"type":"string"}]"#;
+        assert_eq!(clean(schema.as_bytes()), schema);
+        assert_eq!(
+            clean(br#"[{"password":[1]},{"type":"string","value":"hunter2"}]"#),
+            r#"[{"password":[1]},{"type":"string","value":"[REDACTED:password]"}]"#
+        );
     }
 
     /// Texts of pieces that stand close to each other in the list, with others between them.

@@ -416,6 +416,54 @@ mod tests {
     }
 
     #[test]
+    fn bases_have_the_names_of_a_breakdown() {
+        for (basis, name) in [
+            (Basis::Memory, "cache"),
+            (Basis::EmptyMemory, "empty-cache"),
+            (Basis::NoEmbedder, "no-embedder"),
+            (Basis::Given, "given"),
+            (Basis::Store, "store"),
+            (Basis::EmptyStore, "empty-store"),
+        ] {
+            assert_eq!((basis.name(), Basis::from_name(name)), (name, Some(basis)));
+        }
+        assert_eq!(Basis::from_name("memory"), None);
+        let given = Novelty::given(0.25);
+        assert_eq!((given.value, given.basis), (0.25, Basis::Given));
+    }
+
+    #[test]
+    fn methods_have_names_and_say_whether_they_embed() {
+        for (method, name, embeds) in [
+            (Method::Prefix, "prefix", true),
+            (Method::Lexical, "lexical", false),
+            (Method::Full, "full", true),
+        ] {
+            assert_eq!((method.name(), method.needs_embedder()), (name, embeds));
+            let of_traces = (method != Method::Prefix).then_some(method);
+            assert_eq!(Method::of_traces(name), of_traces);
+        }
+        assert_eq!(
+            (memory().method(), lexical().method()),
+            (Method::Prefix, Method::Lexical)
+        );
+    }
+
+    #[test]
+    fn roll_back_removes_the_draft_at_once() {
+        let memory = lexical();
+        let drafted = memory.with_draft(Options::default());
+        compare_words("flight", &drafted, "a", true);
+        drafted.roll_back();
+        let Memory::Traces { memory, .. } = memory else {
+            unreachable!("it is of traces");
+        };
+        assert_eq!(lock_as_is(&memory).sequence(Instant::now()), 0..0);
+        drafted.commit(Instant::now()).unwrap();
+        assert!(lock(&memory).is_empty(Instant::now()));
+    }
+
+    #[test]
     fn draft_belongs_to_a_batch() {
         for memory in [memory(), lexical()] {
             assert!(!memory.has_draft());

@@ -11,7 +11,7 @@ use twox_hash::XxHash3_128;
 
 use knowledgepulse_trace::label::MAX_LABEL_BYTES;
 
-use super::header::{FORMAT, LENGTH_BYTES};
+use super::header::{FORMAT, LENGTH_BYTES, in_order, require_tensors};
 use super::*;
 use crate::vectors::{ModelIdentity, Origin, scaled::Scaled};
 
@@ -313,6 +313,66 @@ fn impossible_contents_are_named() {
         "it does not begin as a safetensors file does"
     );
     assert!(reason(read(&[0; 40])).starts_with("its header is not that of a safetensors file"));
+}
+
+#[test]
+fn lengths_that_contradict_a_file_are_damage() {
+    let now = Instant::now();
+    let begun = |length: u64, bytes: usize| {
+        let mut file = vec![b' '; bytes];
+        let end = bytes.min(LENGTH_BYTES);
+        file[..end].copy_from_slice(&length.to_le_bytes()[..end]);
+        reason(read(&file, LoadOptions::default(), now, clock(0)))
+    };
+    for (length, bytes, expected) in [
+        (0, 0, "it has only 0 bytes"),
+        (0, 23, "it has only 23 bytes"),
+        (0, 24, "its header is not that of a safetensors file"),
+        (16, 40, "its header is not that of a safetensors file"),
+        (17, 40, "it does not begin as a safetensors file does"),
+        (65_536, 70_000, "its header is not that of a safetensors file"),
+        (65_537, 70_000, "it does not begin as a safetensors file does"),
+    ] {
+        let found = begun(length, bytes);
+        assert!(found.starts_with(expected), "{length} {bytes}: {found}");
+    }
+    let bytes = written(&mut example(now), now, clock(0));
+    let length = bytes.len() as u64;
+    let shorter = VectorCache::read(&bytes[..100], length, LoadOptions::default(), now, clock(0));
+    assert_eq!(reason(shorter), "it became shorter while it was read");
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("broken"))
+        }
+    }
+    let broken = VectorCache::read(Broken, length, LoadOptions::default(), now, clock(0));
+    assert!(matches!(broken, Err(Unreadable::Io(_))));
+}
+
+#[test]
+fn a_header_has_exactly_the_tensors_of_its_kind() {
+    use safetensors::tensor::{Dtype, Metadata};
+    type Tensor = (&'static str, Dtype, &'static [usize]);
+    let is_accepted = |given: &[Tensor], expected: &[Tensor]| {
+        let given = Metadata::new(None, in_order(given).unwrap()).unwrap();
+        require_tensors(&given, &in_order(expected).unwrap()).is_ok()
+    };
+    let (one, two): (Tensor, Tensor) = (("one", Dtype::U8, &[2, 4]), ("two", Dtype::F32, &[1]));
+    assert!(is_accepted(&[one, two], &[one, two]));
+    for (given, expected) in [
+        (&[][..], &[][..]),
+        (&[one, two], &[one]),
+        (&[one], &[one, two]),
+        (&[two, one], &[one, two]),
+        (&[("other", one.1, one.2), two], &[one, two]),
+        (&[(one.0, Dtype::I8, one.2), two], &[one, two]),
+        (&[(one.0, one.1, &[4, 2]), two], &[one, two]),
+    ] {
+        assert!(!is_accepted(given, expected), "{given:?}");
+    }
+    assert!(in_order(&[("one", Dtype::U8, &[usize::MAX, 2])]).is_none());
+    assert!(in_order(&[("one", Dtype::U16, &[usize::MAX])]).is_none());
 }
 
 #[test]

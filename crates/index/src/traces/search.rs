@@ -456,3 +456,93 @@ impl Comparison<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_trace::fixtures::with_texts;
+
+    use super::*;
+    use crate::vectors::Options;
+    use std::time::Instant;
+
+    /// A memory of traces that share `common` and, in groups, other words.
+    fn memory() -> TraceMemory {
+        let mut memory = TraceMemory::new(Method::Lexical, Options::default());
+        for number in 0..300 {
+            let text = format!(
+                "common words of many{} of few{} alone{number}",
+                number % 5,
+                number % 60
+            );
+            let words = Words::of(&with_texts(&text, &[]));
+            memory.add((&words).into(), Instant::now()).unwrap();
+        }
+        memory
+    }
+
+    fn query() -> Words {
+        Words::of(&with_texts("common words of many1 of few1 alone1", &["new"]))
+    }
+
+    #[test]
+    fn the_most_common_words_are_left_out_up_to_a_length() {
+        let known = |factor| Known {
+            postings: &[],
+            factor,
+            weight: 0.0,
+        };
+        let remaining = Remaining {
+            words: [3.0, 4.0, 12.0].map(known).into(),
+            contained: 0.0,
+        };
+        for (most, left) in [(2.9, 0), (3.0, 1), (4.9, 1), (5.0, 2), (12.9, 2), (13.0, 3)] {
+            assert_eq!(remaining.adding_at_most(most), left, "{most}");
+        }
+    }
+
+    #[test]
+    fn bounds_with_all_postings_are_next_to_the_similarity() {
+        let memory = memory();
+        let query = Query::new(&query(), &memory.terms, memory.held.len());
+        let mut sums = vec![PostingSums::default(); memory.held.len()];
+        let mut bounds = vec![Bound::MOST; memory.held.len()];
+        let mut promising = Several::new(1).unwrap();
+        let mut remaining = Remaining::new(&query, &memory.terms);
+        remaining.add_up(0, &mut sums, memory.first_slot());
+        remaining.tighten(
+            &query,
+            &sums,
+            &memory.ratings,
+            |_| true,
+            &mut bounds,
+            &mut promising,
+        );
+        for (held, bound) in memory.held.iter().zip(bounds) {
+            let (lexical, contained) = query.compare(held, &memory.terms);
+            let excess = f64::from(bound.lexical) - lexical;
+            assert!((0.0..0.05).contains(&excess), "{lexical} {bound:?}");
+            let excess = f64::from(bound.contained) - contained;
+            assert!((0.0..2.0 * SLACK).contains(&excess), "{contained} {bound:?}");
+        }
+        assert_eq!(promising.into_sorted().next().map(|found| found.index), Some(1));
+    }
+
+    #[test]
+    fn bounds_rule_out_most_traces() {
+        let mut memory = memory();
+        let best = memory.search(&query(), 1).unwrap()[0].1.value();
+        let can_win = |bound: &&Bound| bound.value(None) >= best;
+        assert!(memory.scratch.bounds.iter().filter(can_win).count() < 10);
+        assert_eq!(memory.scratch.bounds.len(), 300);
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_buffers() {
+        let scratch = Scratch {
+            sums: Vec::with_capacity(3),
+            bounds: Vec::with_capacity(5),
+            ..Scratch::default()
+        };
+        assert_eq!(scratch.bytes(), 8 * (3 + 5));
+    }
+}

@@ -278,3 +278,58 @@ impl Terms {
             + self.spilled_bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hash::BuildHasher;
+
+    #[test]
+    fn hashes_are_passed_through_and_other_keys_told_apart() {
+        let hasher = BuildHasherDefault::<Hashed>::default();
+        assert_eq!(hasher.hash_one(7_u64), 7);
+        let mut bytes = hasher.build_hasher();
+        bytes.write(&[1, 2]);
+        assert_eq!(bytes.finish(), 0x0102);
+    }
+
+    #[test]
+    fn tidy_removes_postings_of_evicted_traces_once_they_are_many() {
+        for (traces, evicted, left) in [
+            (200, 64, 200),
+            (200, 65, 135),
+            (1000, 125, 1000),
+            (1000, 126, 874),
+            (64, 1, 63),
+            (65, 1, 65),
+            (3, 3, 0),
+        ] {
+            let mut terms = Terms::default();
+            let place = terms.place(7);
+            for slot in 0..traces {
+                let count = TermWeight::from_code(1);
+                terms.add_trace(place, Posting { slot, count });
+            }
+            for first in 1..=evicted {
+                terms.forget_oldest(place, first);
+            }
+            terms.tidy(place);
+            assert_eq!(terms.get(place).postings.len(), left, "{traces} {evicted}");
+            assert_eq!(terms.find(7).is_some(), left > 0);
+            assert!(terms.has_right_bytes());
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_terms_places_and_spilled_postings() {
+        let mut terms = Terms::with_places(&[1, 2, 3]);
+        for slot in 0..3 {
+            let count = TermWeight::from_code(1);
+            terms.add_trace(0, Posting { slot, count });
+        }
+        terms.free = Vec::with_capacity(5);
+        let map = 17 * terms.places.capacity();
+        // Two postings lie in the term itself; the third takes all of them elsewhere, with room for a fourth.
+        assert_eq!(terms.bytes(), 3 * size_of::<Term>() + map + 5 * 4 + 4 * 6);
+    }
+}

@@ -1080,6 +1080,71 @@ fn candidates_from_postings_equal_exhaustive_sums() {
     );
 }
 
+/// One step has `a`, `b` and `c`, which 3, 2 and 1 of four traces have, and another the unknown word `d`.
+#[test]
+fn looked_for_by_chooses_rare_words_that_stand_for_those_of_their_step() {
+    let pack = |text: &str| PackedTrace {
+        words: Words::of(&with_texts(text, &[])),
+        vector: Vec::new(),
+    };
+    let statistics = Statistics::of(&["a b", "a b", "a", "c"].map(pack), 4, 0);
+    assert_eq!(statistics.memory(), 4);
+    let query = Words::of(&with_texts("a b c", &["d"]));
+    // The squares of c(t) w(t).
+    let squares = [(9.0, 3.0), (9.0, 2.0), (9.0, 1.0), (7.0, 1.0)]
+        .map(|(length, traces): (f64, f64)| (5.0 / traces).ln().powi(2) / length);
+    let sum: f64 = squares.iter().sum();
+    let of_step = squares[0] + squares[1] + squares[2];
+    for (most, budget, memory, expected) in [
+        (9, 99.0, 4.0, "dcba"),
+        (3, 99.0, 4.0, "dcb"),
+        (2, 99.0, 4.0, "dc"),
+        (0, 99.0, 4.0, ""),
+        // They have 1, 1, 2 and 3 postings, in a memory of eight traces twice as many.
+        (9, 7.0, 4.0, "dcba"),
+        (9, 6.9, 4.0, "dcb"),
+        (9, 4.0, 4.0, "dcb"),
+        (9, 3.9, 4.0, "dc"),
+        (9, 0.0, 4.0, "d"),
+        (9, 7.0, 8.0, "dcb"),
+        (9, 6.9, 8.0, "dc"),
+    ] {
+        let found = statistics.looked_for_by(&query, most, budget, memory);
+        let indexes: Vec<_> = expected
+            .bytes()
+            .map(|letter| usize::from(letter - b'a'))
+            .collect();
+        let chosen: f64 = indexes
+            .iter()
+            .filter(|&&index| index < 3)
+            .map(|&index| squares[index])
+            .sum();
+        assert_eq!(found.len(), indexes.len(), "{most} {budget} {memory}");
+        for (index, (hash, weight)) in indexes.into_iter().zip(found) {
+            let word = Words::of(&with_texts(["a", "b", "c", "d"][index], &[]))[0];
+            let share = if index < 3 { of_step / chosen } else { 1.0 };
+            assert_eq!(hash, word.hash, "{most} {budget} {memory}");
+            assert!((weight - (squares[index] / sum).sqrt() * share).abs() < 1e-3);
+        }
+    }
+}
+
+#[test]
+fn bytes_of_a_trace_are_those_of_its_words_and_its_document() {
+    let word = DocumentWord {
+        term: 0,
+        count: Words::of(&with_texts("a", &[]))[0].count,
+    };
+    let document = size_of::<Document>() + 4 * size_of::<usize>();
+    assert_eq!(held_bytes(&[]), document);
+    assert_eq!(held_bytes(&[word; 5]), document + 5 * 6);
+    let mut sample = projection::Sample::default();
+    for sequence in 0..4 {
+        sample.insert(7, sequence);
+    }
+    assert_eq!(sample.bytes(), 4 * 24);
+}
+
 #[test]
 fn traces_without_words_find_one_another() {
     let statistics = Statistics::of(&[], 0, 0);

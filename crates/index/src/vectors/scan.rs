@@ -255,6 +255,50 @@ mod tests {
         }
     }
 
+    #[test]
+    fn only_bounds_that_reach_the_similarities_found_can_win() {
+        let mut largest = Largest::default();
+        let mut several = Several::new(2).unwrap();
+        for (index, similarity) in [0.5, 0.7].into_iter().enumerate() {
+            assert!(largest.can_win(-1.0) == (index == 0) && several.can_win(-1.0));
+            largest.offer(Found { similarity, index });
+            several.offer(Found { similarity, index });
+        }
+        assert_eq!([0.69, 0.7].map(|bound| largest.can_win(bound)), [false, true]);
+        assert_eq!([0.49, 0.5].map(|bound| several.can_win(bound)), [false, true]);
+        // Of equally similar ones the older wins.
+        assert_eq!([0, 1].map(|index| several.can_win_at(index, 0.5)), [false, false]);
+        assert!(several.can_win_at(2, 0.6) && !several.can_win_at(2, 0.5));
+    }
+
+    /// Vectors at right angles are ruled out by their codes, and near duplicates are not.
+    #[test]
+    fn codes_say_whether_they_ruled_out_half_of_a_batch() {
+        let now = Moment::at(Instant::now());
+        let mut scaled = Scaled::default();
+        for (duplicates, others, is_worth_it) in [(1, 9, true), (5, 5, true), (7, 3, false), (10, 0, false)] {
+            let mut blocks = Blocks::new(2);
+            blocks.reserve(10).unwrap();
+            for number in 0..duplicates + others {
+                let vector = if number < others { [0.0, 1.0] } else { [1.0, 0.0] };
+                scaled.set(&vector, "vector").unwrap();
+                blocks.push_back(&scaled, None, now);
+            }
+            scaled.set(&[1.0, 0.0], "query").unwrap();
+            let mut coded = CodedQuery::default();
+            coded.set(&scaled).unwrap();
+            let mut scan = Scan::new(&scaled, None, Largest::default());
+            let batch = blocks.runs(0).next().unwrap();
+            assert_eq!(
+                scan.compare_candidates(&batch, &coded),
+                is_worth_it,
+                "{duplicates}"
+            );
+            // The most promising one is compared first, and is the first of those.
+            assert_eq!(scan.collector.0.map(|found| found.index), Some(others));
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 64 }))]
 

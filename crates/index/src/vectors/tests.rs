@@ -503,6 +503,71 @@ fn blocks_grow_with_the_queue() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "thousands of components")]
+fn bytes_are_those_of_components_codes_and_32_more() {
+    let now = Instant::now();
+    for (dimensions, bytes) in [
+        (1, 256 + 64 + 32),
+        (64, 256 + 64 + 32),
+        (65, 2 * (256 + 64) + 32),
+        (384, 1_952),
+        (65_536, 1024 * (256 + 64) + 32),
+        (65_537, 1025 * 256 + 32),
+    ] {
+        let mut cache = cache(9, dimensions, None);
+        assert_eq!(cache.bytes(), 0);
+        for _ in 0..3 {
+            cache.add(&vec![1.0; dimensions], None, now).unwrap();
+        }
+        assert_eq!(cache.bytes(), 3 * bytes, "{dimensions}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
+
+    #[test]
+    fn blocks_are_a_queue_whose_evictions_can_be_undone(
+        dimensions in prop::sample::select(vec![20_000, 40_000]),
+        operations in prop::collection::vec(0u8..8, 0..50),
+    ) {
+        let now = Moment::at(Instant::now());
+        let mut blocks = Blocks::new(dimensions);
+        let (mut model, mut taken, mut emptied) = (VecDeque::new(), Vec::new(), Vec::new());
+        let mut scaled = Scaled::default();
+        for (number, operation) in (1u8..).map(f32::from).zip(operations) {
+            match operation {
+                0..4 => {
+                    scaled.set(&vec![number; dimensions], "vector").unwrap();
+                    blocks.reserve(1).unwrap();
+                    blocks.push_back(&scaled, None, now);
+                    model.push_back(number);
+                }
+                4 | 5 => {
+                    emptied.extend(blocks.take_front());
+                    taken.extend(model.pop_front());
+                }
+                6 => {
+                    if let Some(oldest) = taken.pop() {
+                        blocks.restore_front(&mut emptied);
+                        model.push_front(oldest);
+                    }
+                }
+                _ => {
+                    blocks.pop_back();
+                    model.pop_back();
+                }
+            }
+            prop_assert_eq!(firsts(&blocks), Vec::from_iter(model.iter().copied()));
+            let lasts = blocks.entries().map(|entry| entry.components[dimensions / 64 - 1].0[63]);
+            prop_assert!(lasts.eq(model.iter().copied()));
+            prop_assert_eq!(blocks.sequence().start, taken.len() as u64);
+            prop_assert_eq!(blocks.sequence().end, (taken.len() + model.len()) as u64);
+        }
+    }
+}
+
+#[test]
 fn a_clone_of_the_queue_stays_as_it_is() {
     let now = Moment::at(Instant::now());
     // 2,000 dimensions: 32 vectors to a block.
