@@ -105,7 +105,13 @@ impl NativeTraceStatistics {
     /// Returns the indexed terms of packed traces, and the terms to search for similar traces: at most `most` for each
     /// trace, with about `budget` postings in all, in a memory of `memory` traces. Rejects with `ERR_INVALID_ENTRY`.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeSought>")]
-    pub fn seek(&self, traces: Vec<Uint8ArraySlice>, most: u32, budget: f64, memory: f64) -> AsyncTask<Background<NativeSought>> {
+    pub fn seek(
+        &self,
+        traces: Vec<Uint8ArraySlice>,
+        most: u32,
+        budget: f64,
+        memory: f64,
+    ) -> AsyncTask<Background<NativeSought>> {
         let (traces, dimensions) = (copied(&traces), self.dimensions);
         let statistics = Arc::clone(&self.statistics);
         background::run(move || {
