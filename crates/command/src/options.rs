@@ -71,16 +71,11 @@ pub struct Cleaning {
     pub strict: bool,
 }
 
-/// The first one is the default.
-const LEVELS: [(&str, &str); 3] = [
-    ("aggregated", "aggregated"),
-    ("federated", "federated"),
-    ("private", "private"),
-];
+/// The levels of cleaning; the first one is the default.
+pub(crate) const LEVELS: [&str; 3] = ["aggregated", "federated", "private"];
 
 impl Cleaning {
     /// Returns the cleaner's options.
-    #[must_use]
     pub fn options(self) -> knowledgepulse_clean::Options {
         knowledgepulse_clean::Options {
             identifiers: self.level != "private",
@@ -89,7 +84,7 @@ impl Cleaning {
     }
 }
 
-const DTYPES: [(&str, &str); 2] = [("fp32", "fp32"), ("q8", "q8")];
+const DTYPES: [&str; 2] = ["fp32", "q8"];
 const ANSWERS: [(&str, bool); 2] = [("yes", true), ("no", false)];
 
 /// Which embedder is wanted; `None` where the choice is left open.
@@ -183,7 +178,6 @@ pub struct Options {
 
 impl Options {
     /// Returns whether the run embeds texts.
-    #[must_use]
     pub fn needs_embedder(&self) -> bool {
         // Words need none.
         self.embedder && self.novelty != Method::Lexical && !self.dry_run && !self.compare
@@ -227,50 +221,9 @@ pub fn read_options(arguments: &[String]) -> Result<Request> {
 type Wrong = String;
 
 /// The options with a value, and the options without.
-const WITH_VALUE: &[&str] = &[
-    "confidence",
-    "domain",
-    "dropped",
-    "dtype",
-    "engine",
-    "fail-under",
-    "format",
-    "from",
-    "known",
-    "labels",
-    "map",
-    "memory",
-    "memory-size",
-    "model-dir",
-    "novelty",
-    "out",
-    "quota",
-    "report",
-    "select",
-    "store",
-    "store-table",
-    "success",
-    "success-at",
-    "threads",
-    "threshold",
-    "top",
-    "weights",
-    "window",
-];
-const FLAGS: &[&str] = &[
-    "clean-strict",
-    "compare",
-    "dry-run",
-    "explain",
-    "forget",
-    "help",
-    "keep-going",
-    "no-embedder",
-    "no-progress",
-    "quiet",
-    "verbose",
-    "version",
-];
+const WITH_VALUE: &str = "confidence domain dropped dtype engine fail-under format from known labels map memory memory-size \
+    model-dir novelty out quota report select store store-table success success-at threads threshold top weights window";
+const FLAGS: &str = "clean-strict compare dry-run explain forget help keep-going no-embedder no-progress quiet verbose version";
 /// Takes a value only if the next argument is one of [`LEVELS`].
 const CLEAN: &str = "clean";
 
@@ -288,22 +241,22 @@ impl Values {
         while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
             let given = match argument {
                 Arg::Value(source) => {
-                    found.sources.push(text(source)?);
+                    found.sources.push(text(source));
                     continue;
                 }
                 Arg::Short('h') => "help".to_owned(),
                 Arg::Short(letter) => return Err(format!("Unknown option '-{letter}'")),
                 Arg::Long(name) => name.to_owned(),
             };
-            let named = |names: &[&'static str]| names.iter().find(|name| **name == given).copied();
+            let named = |names: &'static str| names.split_whitespace().find(|name| *name == given);
             if let Some(name) = named(FLAGS) {
                 if parser.optional_value().is_some() {
                     return Err(format!("Option '--{name}' does not take an argument"));
                 }
                 found.values.insert(name, String::new());
-            } else if let Some(name) = named(WITH_VALUE).or(named(&[CLEAN])) {
+            } else if let Some(name) = named(WITH_VALUE).or(named(CLEAN)) {
                 let value = match parser.optional_value() {
-                    Some(value) => text(value)?,
+                    Some(value) => text(value),
                     None => next_value(&mut parser, name)?,
                 };
                 if value.is_empty() {
@@ -371,9 +324,9 @@ impl Values {
     }
 }
 
-fn text(argument: std::ffi::OsString) -> std::result::Result<String, Wrong> {
-    let text = argument.into_string();
-    text.map_err(|argument| format!("{} is not UTF-8", argument.to_string_lossy()))
+/// Returns an argument, which was a string before it was parsed.
+pub(crate) fn text(argument: std::ffi::OsString) -> String {
+    argument.to_string_lossy().into_owned()
 }
 
 /// Returns the argument behind an option that takes one.
@@ -384,21 +337,17 @@ fn next_value(parser: &mut lexopt::Parser, name: &str) -> std::result::Result<St
             .map(|next| next.to_string_lossy().into_owned())
     });
     if name == CLEAN {
-        let level = LEVELS.iter().find(|(level, _)| Some(*level) == next.as_deref());
-        let Some((level, _)) = level else {
-            return Ok(LEVELS[0].0.to_owned());
-        };
-        return parser
-            .value()
-            .map(|_| (*level).to_owned())
-            .map_err(|error| error.to_string());
+        if !LEVELS.iter().any(|level| Some(*level) == next.as_deref()) {
+            return Ok(LEVELS[0].to_owned());
+        }
+        return parser.value().map(text).map_err(|error| error.to_string());
     }
     match next {
         None => Err(format!("Option '--{name} <value>' argument missing")),
         Some(next) if next.starts_with('-') && next != STDIN => Err(format!(
             "--{name} needs a value; one that begins with a hyphen is written --{name}=VALUE"
         )),
-        Some(_) => parser.value().map_err(|error| error.to_string()).and_then(text),
+        Some(_) => parser.value().map(text).map_err(|error| error.to_string()),
     }
 }
 
@@ -477,7 +426,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
     let has_file = ["out", "report", "dropped"]
         .into_iter()
         .any(|name| values.has(name));
-    let level = values.one_of(CLEAN, &LEVELS)?;
+    let level = values.one_of(CLEAN, &LEVELS.map(|level| (level, level)))?;
     let strict = values.has("clean-strict");
     let format = values.one_of("format", &FORMATS)?;
     let sources = if values.sources.is_empty() {
@@ -518,7 +467,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
             .number("success-at", f64::is_finite, "a number")?
             .unwrap_or(1.0),
         clean: (level.is_some() || strict).then_some(Cleaning {
-            level: level.unwrap_or(LEVELS[0].1),
+            level: level.unwrap_or(LEVELS[0]),
             strict,
         }),
         keep_going: values.has("keep-going"),
@@ -538,7 +487,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
         weights: values.owned("weights"),
         embedder: !values.has("no-embedder"),
         embedder_choice: EmbedderChoice {
-            dtype: values.one_of("dtype", &DTYPES)?,
+            dtype: values.one_of("dtype", &DTYPES.map(|dtype| (dtype, dtype)))?,
             engine: values.one_of("engine", &engines)?,
             model_directory: values.owned("model-dir"),
             threads: values.count(
@@ -723,7 +672,6 @@ fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(
 }
 
 /// Returns the name of an input in messages.
-#[must_use]
 pub fn name_of(source: &str) -> &str {
     if source == STDIN { "stdin" } else { source }
 }
