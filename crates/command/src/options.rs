@@ -105,75 +105,62 @@ pub struct EmbedderChoice {
 #[allow(clippy::struct_excessive_bools)] // They are independent switches of the command line.
 pub struct Options {
     /// The inputs: paths, or [`STDIN`].
-    pub sources: Vec<String>,
+    pub(crate) sources: Vec<String>,
     /// The format of the inputs; `None` where each record is recognised.
-    pub from: Option<FormatName>,
-    /// The file of a map of another format.
-    pub map: Option<String>,
+    pub(crate) from: Option<FormatName>,
+    pub(crate) map: Option<String>,
     /// The given outcome and domain of traces of other formats.
-    pub given: Given,
+    pub(crate) given: Given,
     /// Whether the inputs are read and nothing is scored.
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Whether the inputs are two files of results to compare.
-    pub compare: bool,
+    pub(crate) compare: bool,
     /// The mean score below which a run fails.
-    pub fail_under: Option<f64>,
+    pub(crate) fail_under: Option<f64>,
     /// The format of standard output; `None` for the summary alone.
-    pub format: Option<Format>,
+    pub(crate) format: Option<Format>,
     /// Whether results have the parts of each score.
-    pub explain: bool,
-    /// The file of the traces with their scores.
-    pub out: Option<String>,
+    pub(crate) explain: bool,
+    pub(crate) out: Option<String>,
     /// The file of the traces that are not kept.
-    pub dropped: Option<String>,
-    /// The file of the report.
-    pub report: Option<String>,
+    pub(crate) dropped: Option<String>,
+    pub(crate) report: Option<String>,
     /// Whether `--threshold` or `--top` was given.
-    pub splits: bool,
+    pub(crate) splits: bool,
     /// The least score of traces that are kept, without `--top`.
-    pub threshold: f64,
+    pub(crate) threshold: f64,
     /// How many of the best traces are kept.
-    pub top: Option<Count>,
+    pub(crate) top: Option<Count>,
     /// How many traces are chosen, as a set that covers the others.
-    pub select: Option<Count>,
+    pub(crate) select: Option<Count>,
     /// How many traces are held in memory to choose by; `None` for all.
-    pub window: Option<usize>,
+    pub(crate) window: Option<usize>,
     /// How many traces of the set are reserved for failures of tasks that nobody solved.
-    pub failures: Option<Count>,
+    pub(crate) failures: Option<Count>,
     /// The file of outcomes by which traces are chosen.
-    pub labels: Option<String>,
+    pub(crate) labels: Option<String>,
     /// From which reward on a run is a success.
-    pub success_at: f64,
+    pub(crate) success_at: f64,
     /// How traces are cleaned; `None` where they are not.
-    pub clean: Option<Cleaning>,
+    pub(crate) clean: Option<Cleaning>,
     /// Whether files are replaced even by an incomplete run.
-    pub keep_going: bool,
-    /// The file of the memory.
-    pub memory: Option<String>,
-    /// The bound of the memory.
-    pub memory_size: Option<usize>,
+    pub(crate) keep_going: bool,
+    pub(crate) memory: Option<String>,
+    pub(crate) memory_size: Option<usize>,
     /// Whether the bound may be less than the file holds.
-    pub forget: bool,
-    /// The treatment of traces that the memory holds.
-    pub known: KnownTraces,
-    /// The URL of a store.
-    pub store: Option<String>,
-    /// The table there.
-    pub store_table: Option<String>,
-    /// How traces are compared.
-    pub novelty: Method,
-    /// The file of the weights.
-    pub weights: Option<String>,
-    /// Whether an embedder is to be used.
-    pub embedder: bool,
-    /// Which one.
+    pub(crate) forget: bool,
+    pub(crate) known: KnownTraces,
+    pub(crate) store: Option<String>,
+    pub(crate) store_table: Option<String>,
+    pub(crate) novelty: Method,
+    pub(crate) weights: Option<String>,
+    pub(crate) embedder: bool,
+    /// Which embedder.
     pub embedder_choice: EmbedderChoice,
     /// Whether only errors that end the run are printed.
-    pub quiet: bool,
-    /// Whether every bad line is named.
-    pub verbose: bool,
-    /// Whether a progress bar may be shown.
-    pub progress: bool,
+    pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
+    pub(crate) progress: bool,
 }
 
 impl Options {

@@ -168,12 +168,6 @@ impl Summary {
     }
 }
 
-impl Default for Summary {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Facts about a run besides its scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About {
