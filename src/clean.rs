@@ -15,19 +15,15 @@ use crate::{
 /// A text in which something was replaced.
 #[napi(object)]
 pub struct NativeCleaned {
-    /// The clean text.
     pub cleaned: Utf16String,
-    /// The replacements, counted by type.
     pub redactions: Vec<NativeRedaction>,
 }
 
 /// How often a type was found.
 #[napi(object)]
 pub struct NativeRedaction {
-    /// The type.
     #[napi(js_name = "type")]
     pub name: String,
-    /// How often.
     pub count: f64,
 }
 
@@ -36,7 +32,6 @@ pub struct NativeRedaction {
 pub struct NativeCleanedTrace {
     /// The nodes of the trace, in JSON.
     pub nodes: String,
-    /// The replacements, counted by type.
     pub redactions: Vec<NativeRedaction>,
 }
 

@@ -17,14 +17,14 @@ use knowledgepulse_command::{
     breakdown::breakdown_of,
     error::{Exit, Failure},
     host::{Host, NotScored, Outcome, Store, StoreRequest},
+    json_object,
     messages::Messages,
     options::EmbedderChoice,
     report::described,
     start::{Stop, start},
-    values::{number, optional},
 };
 use knowledgepulse_error::Error;
-use knowledgepulse_json::{Value, object, parse_str};
+use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_score::engine::{Engine, EngineChoice};
 
 use crate::{
@@ -77,7 +77,7 @@ impl NativeCommand {
         let needed = needed_embedder(&arguments);
         let run = move || {
             let exit = start(&arguments, &host, &messages, &stop);
-            host.questions.ask("end", &number(exit.code().into()));
+            host.questions.ask("end", &f64::from(exit.code()).into());
         };
         // Without threads a run cannot wait for JavaScript, so it begins when its question is answered.
         #[cfg(target_family = "wasm")]
@@ -98,7 +98,7 @@ impl NativeCommand {
         #[cfg(not(target_family = "wasm"))]
         if let Err(error) = std::thread::Builder::new().name("kp-score".into()).spawn(run) {
             command.messages.failure(format!("no thread to run on: {error}"));
-            command.questions.ask("end", &number(Exit::File.code().into()));
+            command.questions.ask("end", &f64::from(Exit::File.code()).into());
         }
         command
     }
@@ -259,15 +259,12 @@ const CONFIGURE: &str = "configure";
 
 /// What that question is about.
 fn about_embedder(choice: &EmbedderChoice) -> Value {
-    object([
-        ("dtype", optional(choice.dtype)),
-        ("engine", optional(choice.engine.map(EngineChoice::name))),
-        ("modelDirectory", optional(choice.model_directory.as_deref())),
-        (
-            "threads",
-            optional(choice.threads.map(|threads| number(threads as u64))),
-        ),
-    ])
+    json_object! {
+        "dtype": choice.dtype,
+        "engine": choice.engine.map(EngineChoice::name),
+        "modelDirectory": choice.model_directory.as_deref(),
+        "threads": choice.threads,
+    }
 }
 
 /// Returns the embedder that a run with these arguments asks for; `None` if it needs none, or does not begin.
@@ -307,16 +304,13 @@ impl Host for JavaScript {
     }
 
     fn connect(&self, request: &StoreRequest) -> std::result::Result<Box<dyn Store>, Failure> {
-        let about = object([
-            ("url", request.url.as_str().into()),
-            ("table", optional(request.table.as_deref())),
-            (
-                "maxElements",
-                optional(request.most_traces.map(|most| number(most as u64))),
-            ),
-            ("novelty", request.novelty.name().into()),
-            ("weights", optional(request.weights.as_deref())),
-        ]);
+        let about = json_object! {
+            "url": request.url.as_str(),
+            "table": request.table.as_deref(),
+            "maxElements": request.most_traces,
+            "novelty": request.novelty.name(),
+            "weights": request.weights.as_deref(),
+        };
         self.questions.answer_to("connect", &about)?;
         let questions = Arc::clone(&self.questions);
         Ok(Box::new(JavaScriptStore { questions }))
@@ -336,7 +330,7 @@ impl Store for JavaScriptStore {
     }
 
     fn explain(&self, trace: String, remember: bool) -> Box<dyn FnOnce() -> Outcome + Send> {
-        let about = object([("trace", trace.into()), ("remember", remember.into())]);
+        let about = json_object! { "trace": trace, "remember": remember };
         let answer = self.questions.ask("explain", &about);
         Box::new(move || {
             let lost = || NotScored::Trace("the store gave no score: this is a bug, please report it".into());

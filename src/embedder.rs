@@ -25,63 +25,44 @@ pub struct EmbedderOptions<'env> {
     /// The engine; absent for the best one.
     #[napi(ts_type = "'builtin' | 'onnxruntime'")]
     pub engine: Option<String>,
-    /// The model directory.
     pub model_directory: Option<String>,
     /// The weights of a model in memory; they are copied.
     #[napi(ts_type = "Uint8Array")]
     pub weights: Option<Uint8ArraySlice<'env>>,
-    /// Its tokenizer.
     #[napi(ts_type = "Uint8Array")]
     pub tokenizer: Option<Uint8ArraySlice<'env>>,
-    /// The ONNX Runtime library.
     pub runtime_library: Option<String>,
     /// Whether the library came with the addon.
     pub runtime_packaged: bool,
-    /// Whether the user named the model directory.
     pub model_configured: bool,
-    /// Whether the user named the library.
     pub runtime_configured: bool,
-    /// Threads that one inference computes on.
     pub threads: Option<u32>,
 }
 
 /// The result of loading the embedder; see `EmbedderStatus` in index.d.ts.
 #[napi(object, use_nullable = true)]
 pub struct NativeEmbedderStatus {
-    /// Whether there is an embedder.
     pub available: bool,
     /// Why not: a code.
     pub code: Option<String>,
     /// Why not: a message.
     pub reason: Option<String>,
-    /// The model directory.
     pub model_directory: Option<String>,
-    /// The model's name.
     pub model: Option<String>,
-    /// The SHA-256 of the weights.
     pub model_sha256: Option<String>,
-    /// The number format of the weights.
     pub dtype: Option<String>,
-    /// The length of an embedding.
     pub dimensions: Option<u32>,
-    /// The engine: `builtin` or `onnxruntime`.
     pub engine: Option<String>,
-    /// The instructions that the built-in engine computes with.
     pub kernel: Option<String>,
-    /// The ONNX Runtime library, if that is the engine.
     pub runtime_path: Option<String>,
-    /// Its version.
     pub runtime_version: Option<String>,
-    /// Threads that one inference computes on.
     pub threads: u32,
 }
 
 /// A failure that the user should hear of.
 #[napi(object)]
 pub struct Warning {
-    /// The error's code.
     pub code: String,
-    /// Its message.
     pub reason: String,
 }
 

@@ -24,13 +24,10 @@ const BATCH_SIZE: u64 = 64 * 1024;
 pub struct NativeReadSettings {
     /// The format of every record; without it, each record is recognised by its content.
     pub format: Option<String>,
-    /// Whether the agents succeeded.
     pub success: Option<bool>,
-    /// How sure the agents are of their results.
     pub confidence: Option<f64>,
     /// `metadata.task_domain`
     pub domain: Option<String>,
-    /// The path of the input.
     pub file: Option<String>,
     /// Where things are in records of another format, in JSON.
     pub map: Option<String>,
@@ -50,9 +47,7 @@ fn read_map(json: &str, option: &str) -> std::result::Result<Map, String> {
 /// An input that is no text that can be read.
 #[napi(object, object_from_js = false)]
 pub struct NativeForeign {
-    /// The name of the format.
     pub what: String,
-    /// The program that makes text of it.
     pub program: String,
 }
 
@@ -72,7 +67,6 @@ pub struct NativeItem {
     pub json: Option<String>,
     /// Which parts of the outcome are known, for a trace that was converted.
     pub known: Option<NativeKnown>,
-    /// The problem.
     pub error: Option<Utf16String>,
     /// Why there is no trace: the records are not of a conversation.
     pub skipped: Option<Utf16String>,
@@ -81,9 +75,7 @@ pub struct NativeItem {
 /// Which parts of a trace's outcome are known.
 #[napi(object, object_from_js = false)]
 pub struct NativeKnown {
-    /// Whether the success is known.
     pub success: bool,
-    /// Whether the confidence is known.
     pub confidence: bool,
 }
 

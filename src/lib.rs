@@ -9,6 +9,7 @@ mod embedder;
 mod engine;
 mod error;
 mod formats;
+mod held;
 mod json;
 mod packed_traces;
 #[cfg(target_family = "wasm")]

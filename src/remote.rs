@@ -28,14 +28,12 @@ use crate::{
 pub struct RemoteTask {
     /// The number that the answer must name.
     pub number: Option<f64>,
-    /// The text.
     pub text: String,
 }
 
 /// The result of loading.
 #[napi(object)]
 pub struct RemoteStatus {
-    /// The status.
     pub status: NativeEmbedderStatus,
     /// Whether the user should hear of the failure.
     pub warn: bool,
@@ -44,20 +42,15 @@ pub struct RemoteStatus {
 /// The embedding of a text.
 #[napi(object)]
 pub struct RemoteEmbedding {
-    /// The embedding.
     pub vector: Float32Array,
-    /// How many tokens of the text were embedded.
     pub tokens: u32,
-    /// Whether text was left out.
     pub truncated: bool,
 }
 
 /// Why there is no embedding.
 #[napi(object)]
 pub struct RemoteFailure {
-    /// The error's code.
     pub code: String,
-    /// Its message.
     pub message: String,
 }
 

@@ -23,8 +23,9 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_score::{
     self as score, Breakdown, Scorer, Summary,
+    dimensions::ByDimension,
     engine::{Comparable, EmbeddedText, Reply, Request},
-    weights::{Profile, Profiles, Weights},
+    weights::{Profile, Profiles},
 };
 use knowledgepulse_trace::{features::Features, label::Label};
 
@@ -52,15 +53,10 @@ pub fn local_cache() -> NativeVectorCache {
 /// A profile of weights.
 #[napi(object)]
 pub struct NativeProfile {
-    /// The task domain.
     pub name: String,
-    /// Weight of complexity.
     pub complexity: f64,
-    /// Weight of novelty.
     pub novelty: f64,
-    /// Weight of tool diversity.
     pub tool_diversity: f64,
-    /// Weight of the outcome.
     pub outcome: f64,
 }
 
@@ -83,7 +79,7 @@ impl NativeScorer {
     ) -> Result<Self> {
         let mut known = Profiles::default();
         for profile in profiles {
-            let weights = Weights {
+            let weights = ByDimension {
                 complexity: profile.complexity,
                 novelty: profile.novelty,
                 tool_diversity: profile.tool_diversity,

@@ -38,7 +38,6 @@ use crate::{
 #[napi(object, object_to_js = false)]
 #[derive(Clone, Copy)]
 pub struct NativeCount {
-    /// The number or the percentage.
     pub value: f64,
     /// Whether it is a percentage.
     pub percent: bool,
@@ -58,9 +57,7 @@ impl From<NativeCount> for Count {
 /// A trace that is similar to another one.
 #[napi(object, object_from_js = false)]
 pub struct NativeNearby {
-    /// Its index.
     pub index: u32,
-    /// How similar it is.
     pub similarity: f64,
 }
 
@@ -77,7 +74,6 @@ impl From<Nearby> for NativeNearby {
 /// A trace that was chosen.
 #[napi(object, object_from_js = false)]
 pub struct NativeChosen {
-    /// Its index.
     pub index: u32,
     /// `coverage` or `failure`.
     pub reason: String,
@@ -87,18 +83,14 @@ pub struct NativeChosen {
     pub covered: f64,
     /// For how many traces it stands that were not chosen.
     pub stands_for: u32,
-    /// The most similar of these.
     pub similar: Vec<NativeNearby>,
-    /// The most similar trace that was not chosen.
     pub nearest_left: Option<NativeNearby>,
 }
 
 /// A trace that was not chosen.
 #[napi(object, object_from_js = false)]
 pub struct NativeLeft {
-    /// Its index.
     pub index: u32,
-    /// The chosen trace that stands for it.
     pub chosen: Option<NativeNearby>,
     /// Or the known trace, by its index in the memory.
     pub known: Option<NativeNearby>,
@@ -111,9 +103,7 @@ pub struct NativeSelection {
     pub chosen: Vec<NativeChosen>,
     /// The others, in their order.
     pub left: Vec<NativeLeft>,
-    /// The name of the rule.
     pub rule: String,
-    /// Which rule that is, and why.
     pub explanation: String,
     /// The part of the largest F that the known traces cover.
     pub covered_before: f64,
@@ -124,7 +114,6 @@ type SharedCandidates = Arc<Mutex<Candidates>>;
 /// The features that were read from a trace.
 #[napi(object, object_from_js = false)]
 pub struct NativeCandidate {
-    /// Its `id`.
     pub id: Option<String>,
     /// The text to embed, if embedding was asked for.
     pub digest: Option<String>,
@@ -383,7 +372,6 @@ impl NativeSieve {
 /// The set that was chosen in two passes.
 #[napi(object, object_from_js = false)]
 pub struct NativeSieved {
-    /// It.
     pub selection: NativeSelection,
     /// The `id`s of the traces in it, by their indices.
     pub ids: HashMap<String, String>,

@@ -29,10 +29,9 @@ use crate::{
     background::Background,
     call::NativeCall,
     error::{Result, throw},
+    held::{Held, Kept, load},
     trace,
-    vector_cache::{
-        CallQueue, ExternalMemory, Loadable, NativeBounds, NativeModelIdentity, NativeSnapshot, load,
-    },
+    vector_cache::{NativeBounds, NativeModelIdentity, NativeSnapshot},
 };
 
 /// The memories that a thread has handed to others, by their handles; each lives as long as one of its objects does.
@@ -72,18 +71,37 @@ impl Handed {
 /// The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments.
 #[napi(custom_finalize)]
 pub struct NativeTraceMemory {
-    memory: Arc<Mutex<TraceMemory>>,
-    /// Constant properties: reading them need not wait for the memory.
+    held: Held<TraceMemory>,
+    /// Never changes: reading it need not wait for the memory.
     method: Method,
-    bounds: Options,
-    /// The size of the memory as reported to the JavaScript engine.
-    external: Arc<ExternalMemory>,
-    queue: Arc<CallQueue>,
 }
 
 impl ObjectFinalize for NativeTraceMemory {
     fn finalize(self, env: Env) -> Result<()> {
-        self.external.forget(env)
+        self.held.forget(env)
+    }
+}
+
+impl Kept for TraceMemory {
+    type Native = NativeTraceMemory;
+
+    fn bounds(&self) -> Options {
+        *self.options()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+
+    fn read(path: &Path, options: LoadOptions, call: &Call) -> error::Result<Self> {
+        Self::load_unless_cancelled(path, options, call)
+    }
+}
+
+impl From<Held<TraceMemory>> for NativeTraceMemory {
+    fn from(held: Held<TraceMemory>) -> Self {
+        let method = lock_as_is(&held.memory).method();
+        Self { held, method }
     }
 }
 
@@ -92,15 +110,10 @@ impl ObjectFinalize for NativeTraceMemory {
 pub struct NativeSimilarTrace {
     /// How many living traces are older.
     pub index: f64,
-    /// The `id` that it was added with.
     pub label: Option<String>,
-    /// The similarity as one number.
     pub similarity: f64,
-    /// The cosine of the weighted words.
     pub lexical: f64,
-    /// Which part of the words is contained in it.
     pub contained: f64,
-    /// The cosine of the embeddings.
     pub embedded: Option<f64>,
 }
 
@@ -109,11 +122,10 @@ pub struct NativeSimilarTrace {
 pub struct NativeStoredWord {
     /// The XXH3-64 of the word, in 16 hexadecimal digits.
     pub hash: String,
-    /// How much it counts.
     pub count: f64,
 }
 
-/// Traces that were read, to be compared and remembered.
+/// Traces to be compared and remembered.
 struct Batch {
     traces: Vec<(Words, Option<Label>)>,
     vectors: Vec<f32>,
@@ -121,21 +133,57 @@ struct Batch {
 }
 
 impl Batch {
+    /// Reads traces, and returns the function that takes their words, which is to be called away from the event loop.
     fn read(
         env: &Env,
         traces: Vec<Unknown>,
         vectors: Option<Float32ArraySlice>,
         model: Option<NativeModelIdentity>,
-    ) -> Result<Read> {
-        let traces = traces
-            .into_iter()
+    ) -> Result<impl FnOnce() -> error::Result<Self> + Send + use<>> {
+        let traces = traces.into_iter();
+        let traces: Vec<_> = traces
             .map(|trace| trace::read(env, trace, Some(Method::Full)))
             .collect::<Result<_>>()?;
-        Ok(Read {
-            traces,
-            vectors: vectors.map(|vectors| vectors.to_vec()).unwrap_or_default(),
-            model: model.map(Into::into),
+        let vectors = vectors.map(|vectors| vectors.to_vec()).unwrap_or_default();
+        let model = model.map(Into::into);
+        Ok(move || {
+            let words = traces.into_iter().map(|trace| (Words::of(&trace), trace.label));
+            Ok(Self {
+                traces: words.collect(),
+                vectors,
+                model,
+            })
         })
+    }
+
+    /// Copies the bytes of packed traces, and returns the function that unpacks them.
+    fn copy(
+        entries: Vec<NativePackedEntry>,
+        model: Option<NativeModelIdentity>,
+        memory: &NativeTraceMemory,
+    ) -> impl FnOnce() -> error::Result<Self> + Send + use<> {
+        let entries = entries.into_iter();
+        let packed: Vec<_> = entries
+            .map(|entry| (entry.trace.to_vec(), entry.label.map(Label::from)))
+            .collect();
+        let model = model.map(Into::into);
+        let dimensions = match memory.method {
+            Method::Full => memory.held.bounds.dimensions,
+            _ => 0,
+        };
+        move || {
+            let mut batch = Self {
+                traces: Vec::with_capacity(packed.len()),
+                vectors: Vec::new(),
+                model,
+            };
+            for (bytes, label) in packed {
+                let PackedTrace { words, vector } = PackedTrace::unpack(&bytes, dimensions)?;
+                batch.traces.push((words, label));
+                batch.vectors.extend(vector);
+            }
+            Ok(batch)
+        }
     }
 
     /// Returns the entries. The memory refuses vectors of a wrong length.
@@ -155,146 +203,32 @@ impl Batch {
 /// A trace whose words and embedding are packed as stores keep them.
 #[napi(object, object_to_js = false)]
 pub struct NativePackedEntry<'env> {
-    /// The bytes.
     #[napi(ts_type = "Uint8Array")]
     pub trace: Uint8ArraySlice<'env>,
-    /// The label.
     pub label: Option<String>,
 }
 
-/// Packed traces, whose bytes were copied from JavaScript.
-struct Packed {
-    traces: Vec<(Vec<u8>, Option<Label>)>,
-    model: Option<ModelIdentity>,
-}
-
-impl Packed {
-    fn copy(entries: Vec<NativePackedEntry>, model: Option<NativeModelIdentity>) -> Self {
-        let entries = entries.into_iter();
-        Self {
-            traces: entries
-                .map(|entry| (entry.trace.to_vec(), entry.label.map(Into::into)))
-                .collect(),
-            model: model.map(Into::into),
-        }
-    }
-
-    fn unpack(self, method: Method, bounds: Options) -> error::Result<Batch> {
-        let dimensions = if method == Method::Full {
-            bounds.dimensions
-        } else {
-            0
-        };
-        let mut batch = Batch {
-            traces: Vec::with_capacity(self.traces.len()),
-            vectors: Vec::new(),
-            model: self.model,
-        };
-        for (bytes, label) in self.traces {
-            let PackedTrace { words, vector } = PackedTrace::unpack(&bytes, dimensions)?;
-            batch.traces.push((words, label));
-            batch.vectors.extend(vector);
-        }
-        Ok(batch)
-    }
-}
-
-/// Traces as JavaScript has handed them over, whose words are still to be taken.
-struct Read {
-    traces: Vec<knowledgepulse_trace::Trace>,
-    vectors: Vec<f32>,
-    model: Option<ModelIdentity>,
-}
-
-impl Read {
-    fn take_words(self) -> Batch {
-        let words = self
-            .traces
-            .into_iter()
-            .map(|trace| (Words::of(&trace), trace.label));
-        Batch {
-            traces: words.collect(),
-            vectors: self.vectors,
-            model: self.model,
-        }
-    }
-}
-
 impl NativeTraceMemory {
-    fn own(memory: TraceMemory) -> Self {
-        Self::part_of(Arc::new(Mutex::new(memory)))
-    }
-
-    /// Creates an object for a memory that others may have too.
-    fn part_of(memory: Arc<Mutex<TraceMemory>>) -> Self {
-        let locked = lock_as_is(&memory);
-        let (method, bounds) = (locked.method(), *locked.options());
-        drop(locked);
-        Self {
-            memory,
-            method,
-            bounds,
-            external: Arc::default(),
-            queue: Arc::default(),
-        }
-    }
-
-    /// Has `act` work on the memory away from the event loop, after the calls made before. The words are taken there too.
+    /// Has `act` work on the memory away from the event loop, after the calls made before. The batch is made there too.
     fn enqueue<'env, T: ToNapiValue + Send + 'static>(
-        &self,
-        env: &'env Env,
-        read: Read,
-        call: Option<&NativeCall>,
-        act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
-    ) -> Result<Object<'env>> {
-        self.enqueue_batch(env, move || Ok(read.take_words()), call, act)
-    }
-
-    fn enqueue_packed<'env, T: ToNapiValue + Send + 'static>(
-        &self,
-        env: &'env Env,
-        packed: Packed,
-        call: Option<&NativeCall>,
-        act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
-    ) -> Result<Object<'env>> {
-        let (method, bounds) = (self.method, self.bounds);
-        self.enqueue_batch(env, move || packed.unpack(method, bounds), call, act)
-    }
-
-    fn enqueue_batch<'env, T: ToNapiValue + Send + 'static>(
         &self,
         env: &'env Env,
         make: impl FnOnce() -> error::Result<Batch> + Send + 'static,
         call: Option<&NativeCall>,
         act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
     ) -> Result<Object<'env>> {
-        let external = Some(Arc::clone(&self.external));
-        let act = move |memory: &mut TraceMemory, now| {
-            let batch = make()?;
-            act(memory, &batch.entries(), now)
-        };
-        self.queue
-            .enqueue(env, call, external, &self.memory, TraceMemory::bytes, act)
+        self.held
+            .enqueue(env, call, move |memory, now| act(memory, &make()?.entries(), now))
     }
 
     /// Returns the memory itself, for callers that do not compare by it.
     pub(super) fn shared(&self) -> Arc<Mutex<TraceMemory>> {
-        Arc::clone(&self.memory)
+        Arc::clone(&self.held.memory)
     }
 
     /// Returns the memory itself.
     pub(super) fn share(&self) -> Memory {
-        Memory::of_traces(Arc::clone(&self.memory), self.method)
-    }
-
-    /// Changes the memory, and tells the engine how many bytes are held then.
-    fn change<T>(&self, env: &Env, act: impl FnOnce(&mut TraceMemory, Instant) -> T) -> Result<T> {
-        let mut memory = lock(&self.memory);
-        let result = act(&mut memory, Instant::now());
-        let bytes = memory.bytes();
-        drop(memory);
-        self.external.tell(*env, bytes)?;
-        Ok(result)
+        Memory::of_traces(self.shared(), self.method)
     }
 }
 
@@ -307,7 +241,7 @@ impl NativeTraceMemory {
     pub fn new(env: &Env, method: String, bounds: NativeBounds) -> Result<Self> {
         let method = Method::of_traces(&method)
             .ok_or_else(|| throw(env, &Error::Internal(format!("there is no method {method:?}"))))?;
-        Ok(Self::own(TraceMemory::new(method, bounds.into())))
+        Ok(Held::own(TraceMemory::new(method, bounds.into())).into())
     }
 
     /// Compares traces with the memory, one after another, and remembers them unless the call only asks: all or none.
@@ -345,8 +279,8 @@ impl NativeTraceMemory {
         model: Option<NativeModelIdentity>,
         call: Option<&NativeCall>,
     ) -> Result<Object<'env>> {
-        let packed = Packed::copy(entries, model);
-        self.enqueue_packed(env, packed, call, |memory, entries, now| {
+        let packed = Batch::copy(entries, model, self);
+        self.enqueue(env, packed, call, |memory, entries, now| {
             Ok(each_shown(memory.compare_and_add_batch(entries, now)?))
         })
     }
@@ -359,8 +293,8 @@ impl NativeTraceMemory {
         entries: Vec<NativePackedEntry>,
         model: Option<NativeModelIdentity>,
     ) -> Result<Object<'env>> {
-        let packed = Packed::copy(entries, model);
-        self.enqueue_packed(env, packed, None, |memory, entries, now| {
+        let packed = Batch::copy(entries, model, self);
+        self.enqueue(env, packed, None, |memory, entries, now| {
             memory.add_batch(entries, now)
         })
     }
@@ -376,8 +310,8 @@ impl NativeTraceMemory {
         model: Option<NativeModelIdentity>,
         call: Option<&NativeCall>,
     ) -> Result<Object<'env>> {
-        let packed = Packed::copy(vec![entry], model);
-        self.enqueue_packed(env, packed, call, move |memory, entries, now| {
+        let packed = Batch::copy(vec![entry], model, self);
+        self.enqueue(env, packed, call, move |memory, entries, now| {
             nearest_to(memory, entries, count as usize, now)
         })
     }
@@ -385,8 +319,8 @@ impl NativeTraceMemory {
     /// Resolves to how many traces live, after the calls before.
     #[napi(catch_unwind, ts_return_type = "Promise<number>")]
     pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
-        let none = Packed::copy(Vec::new(), None);
-        self.enqueue_packed(env, none, call, |memory, _, now| Ok(memory.len(now) as f64))
+        self.held
+            .enqueue(env, call, |memory, now| Ok(memory.len(now) as f64))
     }
 
     /// Remembers traces without comparing them: all or none.
@@ -425,14 +359,14 @@ impl NativeTraceMemory {
     /// A number by which another thread of the process takes part in the memory.
     #[napi(getter, catch_unwind)]
     pub fn handle(&self) -> f64 {
-        lock_as_is(&HANDED).handle_of(&self.memory) as f64
+        lock_as_is(&HANDED).handle_of(&self.held.memory) as f64
     }
 
     /// Returns the memory with this handle; null if it does not exist or no longer exists.
     #[napi(catch_unwind)]
     pub fn from_handle(handle: f64) -> Option<NativeTraceMemory> {
         let memory = lock_as_is(&HANDED).memory(handle as u64);
-        memory.map(Self::part_of)
+        memory.map(|memory| Held::of(memory, Some(Arc::default())).into())
     }
 
     /// The oldest living trace whose sequence number is in this range.
@@ -441,7 +375,7 @@ impl NativeTraceMemory {
         ts_return_type = "{ sequence: number, label?: string, words: NativeStoredWord[], vector?: Float32Array } | null"
     )]
     pub fn stored<'env>(&self, env: &'env Env, start: f64, end: f64) -> Result<Option<Object<'env>>> {
-        let stored = lock(&self.memory).stored(start as u64..end as u64, Instant::now());
+        let stored = lock(&self.held.memory).stored(start as u64..end as u64, Instant::now());
         let Some(stored) = stored else {
             return Ok(None);
         };
@@ -466,14 +400,14 @@ impl NativeTraceMemory {
     /// Returns the sequence numbers of the living traces: that of the oldest, and one more than that of the newest.
     #[napi(catch_unwind, ts_return_type = "[number, number]")]
     pub fn sequence(&self) -> Vec<f64> {
-        let sequence = lock(&self.memory).sequence(Instant::now());
+        let sequence = lock(&self.held.memory).sequence(Instant::now());
         vec![sequence.start as f64, sequence.end as f64]
     }
 
     /// How many traces live.
     #[napi(getter, catch_unwind)]
     pub fn size(&self) -> f64 {
-        lock_as_is(&self.memory).committed_len(Instant::now()) as f64
+        lock_as_is(&self.held.memory).committed_len(Instant::now()) as f64
     }
 
     /// The method by which traces are compared.
@@ -485,13 +419,13 @@ impl NativeTraceMemory {
     /// The bounds of the memory.
     #[napi(getter, catch_unwind)]
     pub fn bounds(&self) -> NativeBounds {
-        self.bounds.into()
+        self.held.bounds.into()
     }
 
     /// The model that the embeddings come from, if that was said.
     #[napi(getter, catch_unwind)]
     pub fn model(&self) -> Option<NativeModelIdentity> {
-        lock_as_is(&self.memory)
+        lock_as_is(&self.held.memory)
             .committed_model()
             .cloned()
             .map(Into::into)
@@ -504,32 +438,32 @@ impl NativeTraceMemory {
             model: Some(model.into()),
             method: None,
         };
-        let checked = lock(&self.memory).check_origin(&origin, Instant::now());
+        let checked = lock(&self.held.memory).check_origin(&origin, Instant::now());
         checked.map_err(|error| throw(env, &error))
     }
 
     /// How many bytes the memory takes, beside labels.
     #[napi(getter, catch_unwind)]
     pub fn bytes(&self) -> f64 {
-        lock_as_is(&self.memory).bytes() as f64
+        lock_as_is(&self.held.memory).bytes() as f64
     }
 
     /// Forgets expired traces.
     #[napi(catch_unwind)]
     pub fn evict_expired(&self, env: &Env) -> Result<()> {
-        self.change(env, TraceMemory::evict_expired)
+        self.held.change(env, TraceMemory::evict_expired)
     }
 
     /// Forgets every trace.
     #[napi(catch_unwind)]
     pub fn clear(&self, env: &Env) -> Result<()> {
-        self.change(env, |memory, _| memory.clear())
+        self.held.change(env, |memory, _| memory.clear())
     }
 
     /// Returns the state of the memory, to be saved.
     #[napi(catch_unwind)]
     pub fn snapshot(&self) -> NativeSnapshot {
-        let snapshot = lock(&self.memory).snapshot(Instant::now(), SystemTime::now());
+        let snapshot = lock(&self.held.memory).snapshot(Instant::now(), SystemTime::now());
         NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
     }
 
@@ -570,21 +504,6 @@ fn nearest_to(
     };
     let nearest = memory.nearest(*entry, count, now)?;
     Ok(nearest.into_iter().map(NativeSimilarTrace::from).collect())
-}
-
-impl Loadable for TraceMemory {
-    type Native = NativeTraceMemory;
-
-    fn load(path: &Path, options: LoadOptions, call: &Call) -> error::Result<Self> {
-        Self::load_unless_cancelled(path, options, call)
-    }
-
-    fn hand_over(self, env: Env) -> Result<NativeTraceMemory> {
-        let bytes = self.bytes();
-        let memory = NativeTraceMemory::own(self);
-        memory.external.tell(env, bytes)?;
-        Ok(memory)
-    }
 }
 
 impl From<SimilarTrace> for NativeSimilarTrace {

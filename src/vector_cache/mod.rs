@@ -5,21 +5,17 @@ mod files;
 mod queue;
 mod values;
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard},
-    time::{Instant, SystemTime},
-};
+use std::{path::Path, sync::Arc, time::SystemTime};
 
 use napi::{
     Env,
-    bindgen_prelude::{
-        AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object, ObjectFinalize, ToNapiValue,
-    },
+    bindgen_prelude::{AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object, ObjectFinalize},
 };
 use napi_derive::napi;
 
-use knowledgepulse_error as error;
+use knowledgepulse_error::{self as error, Call};
 use knowledgepulse_index::{
+    persist::LoadOptions,
     shared::lock,
     vectors::{Nearest, Options, SharedCache, VectorCache},
 };
@@ -29,13 +25,14 @@ use crate::{
     background::Background,
     call::NativeCall,
     error::{Result, throw},
+    held::{Held, Kept, load},
 };
 use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
 
 pub use values::{NativeBounds, NativeModelIdentity, NativeStoredNeighbour};
 
 pub(super) use external_memory::ExternalMemory;
-pub(super) use files::{Loadable, NativeSnapshot, load};
+pub(super) use files::NativeSnapshot;
 pub(super) use queue::CallQueue;
 
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
@@ -43,92 +40,55 @@ type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
 
 /// The cache behind `VectorCache`; the JavaScript class checks the types of its arguments.
 #[napi(custom_finalize)]
-pub struct NativeVectorCache {
-    cache: Arc<SharedCache>,
-    /// The bounds of the cache, which never change: the event loop need not wait for the cache to know them.
-    bounds: Options,
-    /// The size of the cache as reported to the JavaScript engine; `None` if another object already reports it.
-    external: Option<Arc<ExternalMemory>>,
-    /// Calls that were made and have not begun.
-    queue: Arc<CallQueue>,
-}
+pub struct NativeVectorCache(Held<VectorCache>);
 
 impl ObjectFinalize for NativeVectorCache {
     fn finalize(self, env: Env) -> Result<()> {
-        self.external.map_or(Ok(()), |external| external.forget(env))
+        self.0.forget(env)
+    }
+}
+
+impl Kept for VectorCache {
+    type Native = NativeVectorCache;
+
+    fn bounds(&self) -> Options {
+        *self.options()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+
+    fn read(path: &Path, options: LoadOptions, call: &Call) -> error::Result<Self> {
+        Self::load_unless_cancelled(path, options, call)
+    }
+}
+
+impl From<Held<VectorCache>> for NativeVectorCache {
+    fn from(held: Held<VectorCache>) -> Self {
+        Self(held)
     }
 }
 
 impl NativeVectorCache {
-    /// Creates a cache that lives as long as this object.
-    fn own(cache: VectorCache) -> Self {
-        Self {
-            bounds: *cache.options(),
-            cache: Arc::new(Mutex::new(cache)),
-            external: Some(Arc::default()),
-            queue: Arc::default(),
-        }
-    }
-
     /// Creates a handle to an existing cache that does not depend on it.
     pub(super) fn shared(cache: Arc<SharedCache>) -> Self {
-        let bounds = *lock(&cache).options();
-        Self {
-            cache,
-            bounds,
-            external: None,
-            queue: Arc::default(),
-        }
+        Self(Held::of(cache, None))
     }
 
     /// Returns the cache itself.
     pub(super) fn share(&self) -> Arc<SharedCache> {
-        Arc::clone(&self.cache)
+        Arc::clone(&self.0.memory)
     }
 
     /// Returns whether the cache lives on without this object.
     pub(super) fn is_shared(&self) -> bool {
-        self.external.is_none()
+        self.0.external.is_none()
     }
 
     /// Returns the bounds of the cache.
     pub(super) fn bounds(&self) -> Options {
-        self.bounds
-    }
-
-    /// Locks the cache, and reads the clock after that: a thread that has waited for the lock adds its vectors later than
-    /// the thread that held it.
-    fn lock(&self) -> (MutexGuard<'_, VectorCache>, Instant) {
-        let cache = lock(&self.cache);
-        (cache, Instant::now())
-    }
-
-    /// Changes the cache, and tells the engine how many bytes are held then.
-    fn change<T>(&self, env: &Env, act: impl FnOnce(&mut VectorCache, Instant) -> T) -> Result<T> {
-        let (mut cache, now) = self.lock();
-        let result = act(&mut cache, now);
-        let bytes = cache.bytes();
-        drop(cache);
-        self.tell(*env, bytes)?;
-        Ok(result)
-    }
-
-    fn tell(&self, env: Env, bytes: usize) -> Result<()> {
-        self.external
-            .as_ref()
-            .map_or(Ok(()), |external| external.tell(env, bytes))
-    }
-
-    /// [`CallQueue::enqueue`] for the cache.
-    fn enqueue<'env, T: ToNapiValue + Send + 'static>(
-        &self,
-        env: &'env Env,
-        call: Option<&NativeCall>,
-        act: impl FnOnce(&mut VectorCache, Instant) -> error::Result<T> + Send + 'static,
-    ) -> Result<Object<'env>> {
-        let external = self.external.clone();
-        self.queue
-            .enqueue(env, call, external, &self.cache, VectorCache::bytes, act)
+        self.0.bounds
     }
 }
 
@@ -139,7 +99,7 @@ impl NativeVectorCache {
     /// Creates an empty cache.
     #[napi(constructor, catch_unwind)]
     pub fn new(bounds: NativeBounds) -> Self {
-        Self::own(VectorCache::new(bounds.into()))
+        Self(Held::own(VectorCache::new(bounds.into())))
     }
 
     /// Adds a copy of a vector.
@@ -151,7 +111,7 @@ impl NativeVectorCache {
         label: Option<String>,
     ) -> Result<()> {
         let label = label.map(Label::from);
-        let added = self.change(env, |cache, now| match &vector {
+        let added = self.0.change(env, |cache, now| match &vector {
             Either::A(vector) => cache.add::<f32>(vector, label, now),
             Either::B(vector) => cache.add::<f64>(vector, label, now),
         })?;
@@ -162,7 +122,9 @@ impl NativeVectorCache {
     /// order.
     #[napi(catch_unwind)]
     pub fn append(&self, env: &Env, newer: &NativeVectorCache) -> Result<()> {
-        let appended = self.change(env, |cache, now| cache.append(&mut lock(&newer.cache), now))?;
+        let appended = self
+            .0
+            .change(env, |cache, now| cache.append(&mut lock(&newer.0.memory), now))?;
         appended.map_err(|error| throw(env, &error))
     }
 
@@ -173,7 +135,7 @@ impl NativeVectorCache {
         env: &Env,
         #[napi(ts_arg_type = "Float32Array | Float64Array")] query: Vector,
     ) -> Result<f64> {
-        let (mut cache, now) = self.lock();
+        let (mut cache, now) = self.0.lock();
         let similarity = match &query {
             Either::A(query) => cache.max_cosine_similarity::<f32>(query, now),
             Either::B(query) => cache.max_cosine_similarity::<f64>(query, now),
@@ -189,7 +151,7 @@ impl NativeVectorCache {
         #[napi(ts_arg_type = "Float32Array | Float64Array")] query: Vector,
         count: f64,
     ) -> Result<Vec<NativeNeighbour>> {
-        let (mut cache, now) = self.lock();
+        let (mut cache, now) = self.0.lock();
         let neighbours = match &query {
             Either::A(query) => cache.nearest::<f32>(query, count as usize, now),
             Either::B(query) => cache.nearest::<f64>(query, count as usize, now),
@@ -213,7 +175,7 @@ impl NativeVectorCache {
         call: Option<&NativeCall>,
     ) -> Result<Object<'env>> {
         let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.enqueue(env, call, move |cache, now| {
+        self.0.enqueue(env, call, move |cache, now| {
             let nearest = batch.with(cache, |cache, entries| cache.compare_and_add_batch(entries, now))?;
             let shown = |nearest: Nearest| -> Vec<Option<NativeStoredNeighbour>> {
                 nearest.into_iter().map(|found| found.map(Into::into)).collect()
@@ -233,7 +195,7 @@ impl NativeVectorCache {
         #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
     ) -> Result<Object<'env>> {
         let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.enqueue(env, None, move |cache, now| {
+        self.0.enqueue(env, None, move |cache, now| {
             batch.with(cache, |cache, entries| cache.add_batch(entries, now))
         })
     }
@@ -252,7 +214,7 @@ impl NativeVectorCache {
     ) -> Result<Object<'env>> {
         let vector = vector.to_vec();
         let origin = origin(model, method);
-        self.enqueue(env, call, move |cache, now| {
+        self.0.enqueue(env, call, move |cache, now| {
             cache.check_origin(&origin, now)?;
             let neighbours = cache.nearest(&vector, count as usize, now)?;
             Ok(neighbours
@@ -265,13 +227,13 @@ impl NativeVectorCache {
     /// Returns how many vectors live once the calls before this one are done.
     #[napi(catch_unwind, ts_return_type = "Promise<number>")]
     pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
-        self.enqueue(env, call, |cache, now| Ok(cache.len(now) as f64))
+        self.0.enqueue(env, call, |cache, now| Ok(cache.len(now) as f64))
     }
 
     /// Returns the sequence numbers of the living vectors.
     #[napi(catch_unwind)]
     pub fn sequence(&self) -> Sequence {
-        let (mut cache, now) = self.lock();
+        let (mut cache, now) = self.0.lock();
         let sequence = cache.sequence(now);
         Sequence {
             start: sequence.start as f64,
@@ -285,7 +247,7 @@ impl NativeVectorCache {
         ts_return_type = "{ sequence: number, vector: Float32Array, label?: string } | null"
     )]
     pub fn stored<'env>(&self, env: &'env Env, start: f64, end: f64) -> Result<Option<Object<'env>>> {
-        let (mut cache, now) = self.lock();
+        let (mut cache, now) = self.0.lock();
         let stored = cache.stored(start as u64..end as u64, now);
         drop(cache);
         let Some(stored) = stored.map_err(|error| throw(env, &error))? else {
@@ -301,26 +263,26 @@ impl NativeVectorCache {
     /// How many vectors live.
     #[napi(getter, catch_unwind)]
     pub fn size(&self) -> f64 {
-        let (mut cache, now) = self.lock();
+        let (mut cache, now) = self.0.lock();
         cache.len(now) as f64
     }
 
     /// The bounds of the cache.
     #[napi(getter, catch_unwind, js_name = "bounds")]
     pub fn native_bounds(&self) -> NativeBounds {
-        self.bounds.into()
+        self.0.bounds.into()
     }
 
     /// The model that the vectors come from, if it is recorded.
     #[napi(getter, catch_unwind)]
     pub fn model(&self) -> Option<NativeModelIdentity> {
-        lock(&self.cache).model().cloned().map(Into::into)
+        lock(&self.0.memory).model().cloned().map(Into::into)
     }
 
     /// The name of the method that the vectors come from, if it is recorded.
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn method(&self) -> Option<String> {
-        lock(&self.cache).method().map(ToOwned::to_owned)
+        lock(&self.0.memory).method().map(ToOwned::to_owned)
     }
 
     /// Throws if vectors of this model and method cannot be compared with those of this cache.
@@ -331,7 +293,7 @@ impl NativeVectorCache {
         model: NativeModelIdentity,
         #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
     ) -> Result<()> {
-        let (mut cache, now) = self.lock();
+        let (mut cache, now) = self.0.lock();
         let checked = cache.check_origin(&origin(model, method), now);
         drop(cache);
         checked.map_err(|error| throw(env, &error))
@@ -340,19 +302,19 @@ impl NativeVectorCache {
     /// Drops expired vectors.
     #[napi(catch_unwind)]
     pub fn evict_expired(&self, env: &Env) -> Result<()> {
-        self.change(env, VectorCache::evict_expired)
+        self.0.change(env, VectorCache::evict_expired)
     }
 
     /// Drops every vector.
     #[napi(catch_unwind)]
     pub fn clear(&self, env: &Env) -> Result<()> {
-        self.change(env, |cache, _| cache.clear())
+        self.0.change(env, |cache, _| cache.clear())
     }
 
     /// Returns the state of the cache, to be saved.
     #[napi(catch_unwind)]
     pub fn snapshot(&self) -> NativeSnapshot {
-        let (mut cache, now) = self.lock();
+        let (mut cache, now) = self.0.lock();
         let snapshot = cache.snapshot(now, SystemTime::now());
         NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
     }

@@ -15,9 +15,7 @@ use knowledgepulse_trace::label::Label;
 /// An entry of a call, whose vectors come in one array.
 #[napi(object, object_to_js = false)]
 pub struct NativeEntry {
-    /// The label.
     pub label: Option<String>,
-    /// How many vectors it has.
     pub vectors: u32,
 }
 
@@ -26,24 +24,18 @@ pub struct NativeEntry {
 pub struct NativeNeighbour {
     /// How many living vectors are older.
     pub index: f64,
-    /// The cosine similarity.
     pub similarity: f64,
-    /// The label with which the entry was added.
     pub label: Option<String>,
 }
 
 /// The nearest entry of a store to a vector or a trace.
 #[napi(object, use_nullable = true)]
 pub struct NativeStoredNeighbour {
-    /// Its label.
     pub label: Option<String>,
     /// The cosine similarity of vectors; for traces, the combined similarity.
     pub similarity: f64,
-    /// The cosine of the weighted words, of traces.
     pub lexical: Option<f64>,
-    /// Which part of the words is contained in it, of traces.
     pub contained: Option<f64>,
-    /// The cosine of the embedded digests, of traces with embeddings.
     pub embedded: Option<f64>,
 }
 
@@ -69,7 +61,6 @@ impl NativeStoredNeighbour {
 /// The sequence numbers of the living vectors.
 #[napi(object)]
 pub struct Sequence {
-    /// That of the oldest one.
     pub start: f64,
     /// One more than that of the newest one.
     pub end: f64,
@@ -78,9 +69,7 @@ pub struct Sequence {
 /// The model that vectors come from.
 #[napi(object)]
 pub struct NativeModelIdentity {
-    /// Its name.
     pub model: String,
-    /// The number format of the weights.
     pub dtype: String,
 }
 
@@ -180,9 +169,7 @@ impl From<ModelIdentity> for NativeModelIdentity {
 /// The bounds of a memory, which never change.
 #[napi(object)]
 pub struct NativeBounds {
-    /// How many vectors or traces are kept.
     pub max_elements: f64,
-    /// The length of every vector.
     pub dimensions: f64,
     /// How many milliseconds each lives; infinity for ever.
     pub ttl_ms: f64,

@@ -7,150 +7,74 @@ use knowledgepulse_index::{
     similarity::Similarity,
     traces::explain::{ExplainedWord, ExplainedWords},
 };
-use knowledgepulse_json::{Value, object};
+use knowledgepulse_json::Value;
 use knowledgepulse_score::{
     Breakdown,
-    dimensions::Dimensions,
+    dimensions::ByDimension,
     overrides::{Override, Rule},
-    weights::{Contributions, Profile, Weights},
+    weights::Profile,
 };
 use knowledgepulse_trace::label::Label;
 
-use crate::values::{number, optional};
+use crate::{json_object, values::list};
 
 /// Returns the JSON object, with the fields in the order of `ScoreBreakdown` in index.d.ts.
-#[must_use]
 pub fn value_of(breakdown: &Breakdown) -> Value {
-    let Breakdown {
-        score,
-        dimensions,
-        profile,
-        contributions,
-        composite,
-        overrides,
-        novelty,
-    } = breakdown;
-    let weights = &profile.weights;
-    let reading = novelty.reading;
-    let overrides = overrides.iter().map(|Override { rule, before, after }| {
-        object([
-            ("rule", rule.name().into()),
-            ("before", (*before).into()),
-            ("after", (*after).into()),
-        ])
-    });
-    object([
-        ("score", (*score).into()),
-        (
-            "dimensions",
-            by_dimension([
-                dimensions.complexity,
-                dimensions.novelty,
-                dimensions.tool_diversity,
-                dimensions.outcome,
-            ]),
-        ),
-        ("profile", profile.name.as_str().into()),
-        (
-            "weights",
-            by_dimension([
-                weights.complexity,
-                weights.novelty,
-                weights.tool_diversity,
-                weights.outcome,
-            ]),
-        ),
-        (
-            "contributions",
-            by_dimension([
-                contributions.complexity,
-                contributions.novelty,
-                contributions.tool_diversity,
-                contributions.outcome,
-            ]),
-        ),
-        ("composite", (*composite).into()),
-        ("overrides", overrides.collect::<Vec<_>>().into()),
-        ("noveltyBasis", novelty.basis.name().into()),
-        ("nearest", optional(novelty.nearest.as_ref().map(nearest_value))),
-        (
-            "tokens",
-            optional(
-                reading
-                    .and_then(|reading| reading.tokens)
-                    .map(|tokens| number(tokens as u64)),
-            ),
-        ),
-        ("truncated", optional(reading.map(|reading| reading.truncated))),
-    ])
+    let novelty = &breakdown.novelty;
+    let overrides = breakdown
+        .overrides
+        .iter()
+        .map(|Override { rule, before, after }| {
+            json_object! { "rule": rule.name(), "before": *before, "after": *after }
+        });
+    json_object! {
+        "score": breakdown.score,
+        "dimensions": by_dimension(breakdown.dimensions),
+        "profile": breakdown.profile.name.as_str(),
+        "weights": by_dimension(breakdown.profile.weights),
+        "contributions": by_dimension(breakdown.contributions),
+        "composite": breakdown.composite,
+        "overrides": list(overrides),
+        "noveltyBasis": novelty.basis.name(),
+        "nearest": novelty.nearest.as_ref().map(nearest_value),
+        "tokens": novelty.reading.and_then(|reading| reading.tokens),
+        "truncated": novelty.reading.map(|reading| reading.truncated),
+    }
 }
 
-/// The names of the dimensions, in the order of `ScoreBreakdown`.
-pub const DIMENSIONS: [&str; 4] = ["complexity", "novelty", "toolDiversity", "outcome"];
-
-/// Returns the object with a number for each of [`DIMENSIONS`].
-pub(crate) fn by_dimension(numbers: [f64; 4]) -> Value {
-    let [complexity, novelty, tool_diversity, outcome] = numbers;
-    let [a, b, c, d] = DIMENSIONS;
-    object([
-        (a, complexity.into()),
-        (b, novelty.into()),
-        (c, tool_diversity.into()),
-        (d, outcome.into()),
-    ])
+/// Returns the object with a number for each dimension.
+pub(crate) fn by_dimension(numbers: ByDimension) -> Value {
+    let [complexity, novelty, tool_diversity, outcome] = numbers.to_array();
+    json_object! {
+        "complexity": complexity,
+        "novelty": novelty,
+        "toolDiversity": tool_diversity,
+        "outcome": outcome,
+    }
 }
 
 fn nearest_value(nearest: &Nearest) -> Value {
-    let parts = nearest.parts;
-    let words = |list: fn(&ExplainedWords) -> &[ExplainedWord]| {
-        optional(nearest.words.as_ref().map(|words| words_value(list(words))))
-    };
-    object([
-        ("label", optional(nearest.label.as_deref())),
-        ("similarity", nearest.similarity.into()),
-        ("lexical", optional(parts.map(|parts| parts.lexical))),
-        ("contained", optional(parts.map(|parts| parts.contained))),
-        ("embedded", optional(parts.and_then(|parts| parts.embedded))),
-        ("sharedWords", words(|words| &words.shared)),
-        ("newWords", words(|words| &words.new)),
-    ])
+    let (parts, words) = (nearest.parts, nearest.words.as_ref());
+    json_object! {
+        "label": nearest.label.as_deref(),
+        "similarity": nearest.similarity,
+        "lexical": parts.map(|parts| parts.lexical),
+        "contained": parts.map(|parts| parts.contained),
+        "embedded": parts.and_then(|parts| parts.embedded),
+        "sharedWords": words.map(|words| words_value(&words.shared)),
+        "newWords": words.map(|words| words_value(&words.new)),
+    }
 }
 
 fn words_value(words: &[ExplainedWord]) -> Value {
-    let words = words.iter().map(|word| {
-        object([
-            ("word", word.text.as_str().into()),
-            ("weight", word.weight.into()),
-            ("traces", number(word.traces as u64)),
-        ])
-    });
-    words.collect::<Vec<_>>().into()
+    list(words.iter().map(|word| {
+        json_object! { "word": word.text.as_str(), "weight": word.weight, "traces": word.traces }
+    }))
 }
 
 /// Reads a breakdown of JSON; `None` for another value.
-#[must_use]
 pub fn breakdown_of(value: &Value) -> Option<Breakdown> {
-    let [complexity, novelty, tool_diversity, outcome] = numbers(value.get("dimensions")?)?;
-    let dimensions = Dimensions {
-        complexity,
-        novelty,
-        tool_diversity,
-        outcome,
-    };
-    let [complexity, novelty, tool_diversity, outcome] = numbers(value.get("weights")?)?;
-    let weights = Weights {
-        complexity,
-        novelty,
-        tool_diversity,
-        outcome,
-    };
-    let [complexity, novelty, tool_diversity, outcome] = numbers(value.get("contributions")?)?;
-    let contributions = Contributions {
-        complexity,
-        novelty,
-        tool_diversity,
-        outcome,
-    };
+    let dimensions = numbers(value.get("dimensions")?)?;
     let overrides = value.get("overrides")?.as_array()?.iter().map(|applied| {
         Some(Override {
             rule: Rule::from_name(applied.get("rule")?.as_str()?)?,
@@ -171,9 +95,9 @@ pub fn breakdown_of(value: &Value) -> Option<Breakdown> {
         dimensions,
         profile: Arc::new(Profile {
             name: value.get("profile")?.as_str()?.to_owned(),
-            weights,
+            weights: numbers(value.get("weights")?)?,
         }),
-        contributions,
+        contributions: numbers(value.get("contributions")?)?,
         composite: value.get("composite")?.as_number()?,
         overrides: overrides.collect::<Option<_>>()?,
         novelty: Novelty {
@@ -215,10 +139,15 @@ fn words_of(words: &Value) -> Option<Vec<ExplainedWord>> {
     words.collect()
 }
 
-fn numbers(value: &Value) -> Option<[f64; 4]> {
+fn numbers(value: &Value) -> Option<ByDimension> {
     let number = |name| value.get(name).and_then(Value::as_number);
-    let [a, b, c, d] = DIMENSIONS.map(number);
-    Some([a?, b?, c?, d?])
+    let [complexity, novelty, tool_diversity, outcome] = ByDimension::NAMES.map(number);
+    Some(ByDimension::from_array([
+        complexity?,
+        novelty?,
+        tool_diversity?,
+        outcome?,
+    ]))
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It was a whole number.

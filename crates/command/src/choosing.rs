@@ -5,7 +5,7 @@ use std::{mem, sync::mpsc::Receiver};
 use knowledgepulse_embed::DIMENSIONS;
 use knowledgepulse_error::Error;
 use knowledgepulse_index::traces::TraceEntry;
-use knowledgepulse_json::{Text, Value, object, parse_str};
+use knowledgepulse_json::{Text, Value, parse_str};
 use knowledgepulse_score::{
     engine::Comparable,
     select::{Candidates, Chosen, Nearby, Offered, Options, Outcome, Sample, Selection, Standing, select},
@@ -18,12 +18,13 @@ use knowledgepulse_trace::{
 
 use crate::{
     error::{Failure, Result},
+    json_object,
     labels::Labels,
     messages::Messages,
     options,
     run_memory::RunMemory,
     start::Stop,
-    values::{list, number, optional},
+    values::list,
 };
 
 /// How many of the traces that a chosen one stands for are listed.
@@ -226,35 +227,29 @@ impl Choosing {
                 _ => None,
             };
             let known = match standing {
-                Standing::Known(_, similarity) => Some(object([("similarity", similarity.into())])),
+                Standing::Known(_, similarity) => Some(json_object! { "similarity": similarity }),
                 _ => None,
             };
-            described[index] = object([("chosen", optional(chosen)), ("known", optional(known))]);
+            described[index] = json_object! { "chosen": chosen, "known": known };
         }
         described
     }
 
     fn describe_chosen(&self, rank: u64, chosen: &Chosen) -> Value {
         let similar = chosen.stands_for.iter().take(MOST_LISTED);
-        object([
-            ("rank", number(rank)),
-            ("reason", chosen.reason.name().into()),
-            ("gain", chosen.gain.into()),
-            ("covered", chosen.covered.into()),
-            ("standsFor", number(chosen.stands_for.len() as u64)),
-            ("similar", list(similar.map(|near| self.describe_near(*near)))),
-            (
-                "nearestLeft",
-                optional(chosen.nearest_left.map(|near| self.describe_near(near))),
-            ),
-        ])
+        json_object! {
+            "rank": rank,
+            "reason": chosen.reason.name(),
+            "gain": chosen.gain,
+            "covered": chosen.covered,
+            "standsFor": chosen.stands_for.len(),
+            "similar": list(similar.map(|near| self.describe_near(*near))),
+            "nearestLeft": chosen.nearest_left.map(|near| self.describe_near(near)),
+        }
     }
 
     fn describe_near(&self, near: Nearby) -> Value {
-        object([
-            ("id", optional(self.ids[near.index].clone())),
-            ("similarity", near.similarity.into()),
-        ])
+        json_object! { "id": self.ids[near.index].clone(), "similarity": near.similarity }
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::{collections::HashMap, fmt::Write};
 
-use knowledgepulse_json::{Text, Value, object};
+use knowledgepulse_json::{Text, Value};
 
 use crate::{
     error::{Exit, Failure, Result},
+    json_object,
     labels::read_records,
     messages::Messages,
     options::{Format, Options},
     output_file::StandardOutput,
     printable::{MOST_UNITS, counted, decimal, label_of, pad_end, width_of},
-    values::{number, optional},
+    values::list,
 };
 
 /// The traces of a result file by their ids, in the order of the file.
@@ -135,19 +136,11 @@ fn changes_of(before: &Scores, after: &Scores) -> (Vec<Change>, u64) {
 }
 
 fn json(changes: &[Change], same: u64, (before, after): (Option<f64>, Option<f64>)) -> String {
-    let changes = changes.iter().map(|change| {
-        object([
-            ("id", change.id.clone().into()),
-            ("before", optional(change.before)),
-            ("after", optional(change.after)),
-        ])
-    });
-    let means = object([("before", optional(before)), ("after", optional(after))]);
-    let value = object([
-        ("changes", changes.collect::<Vec<_>>().into()),
-        ("same", number(same)),
-        ("mean", means),
-    ]);
+    let changes = changes.iter().map(
+        |change| json_object! { "id": change.id.clone(), "before": change.before, "after": change.after },
+    );
+    let means = json_object! { "before": before, "after": after };
+    let value = json_object! { "changes": list(changes), "same": same, "mean": means };
     value.to_json() + "\n"
 }
 

@@ -13,7 +13,6 @@ const MOST_SLIPS: usize = 2;
 
 /// Returns the name that is closest to this one without being equal; `None` if no name is close. Close names differ by one
 /// character that is missing, added, replaced or swapped with the next one, ignoring case.
-#[must_use]
 pub fn closest_to<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let units = name.encode_utf16().count();
     let most = (units / UNITS_PER_SLIP).min(MOST_SLIPS);

@@ -21,7 +21,6 @@ pub enum Exit {
 
 impl Exit {
     /// Returns the code of the process.
-    #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }
@@ -38,7 +37,6 @@ pub struct Failure {
 
 impl Failure {
     /// Returns the failure for arguments that make no sense.
-    #[must_use]
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Usage,
@@ -47,7 +45,6 @@ impl Failure {
     }
 
     /// Returns the failure for a file that cannot be read or written.
-    #[must_use]
     pub fn file(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::File,
@@ -56,7 +53,6 @@ impl Failure {
     }
 
     /// Returns the failure for a run that a signal has ended.
-    #[must_use]
     pub fn interrupted(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Interrupted,
@@ -65,7 +61,6 @@ impl Failure {
     }
 
     /// Returns the failure for an output that cannot be written.
-    #[must_use]
     pub fn write(name: &str, error: &io::Error) -> Self {
         Self::file(format!(
             "cannot write {name}: {}; name a file in a directory that can be written to and has room",
@@ -78,7 +73,6 @@ impl Failure {
 pub type Result<T> = std::result::Result<T, Failure>;
 
 /// Returns the reason why a file cannot be used: in words, with the name of the system's error if it is known.
-#[must_use]
 pub fn reason_of(error: &io::Error) -> String {
     let (words, name) = match error.kind() {
         ErrorKind::PermissionDenied if error.raw_os_error() == Some(1) => ("not permitted", "EPERM"),

@@ -12,7 +12,6 @@ use crate::options::STDIN;
 const MOST_LINKS: usize = 40;
 
 /// Returns the canonical path of a file, whether it exists or not. Links are followed, also links to a missing file.
-#[must_use]
 pub fn target_of(file: &str) -> PathBuf {
     let mut target = std::path::absolute(file).unwrap_or_else(|_| file.into());
     for _ in 0..MOST_LINKS {
@@ -30,7 +29,6 @@ pub fn target_of(file: &str) -> PathBuf {
 }
 
 /// Returns the metadata of an input; `None` on failure, which reading the input will report.
-#[must_use]
 pub fn metadata_of(source: &str) -> Option<Metadata> {
     if source == STDIN {
         standard_input().ok()
@@ -41,7 +39,6 @@ pub fn metadata_of(source: &str) -> Option<Metadata> {
 
 /// Returns whether two names mean the same ordinary file, also through symbolic or hard links. `-` is standard input.
 /// Returns false for terminals and pipes, which cannot be overwritten.
-#[must_use]
 pub fn is_same_file(one: &str, other: &str) -> bool {
     match (metadata_of(one), metadata_of(other)) {
         (Some(first), Some(second)) => first.is_file() && is_same(one, &first, other, &second),
@@ -51,7 +48,6 @@ pub fn is_same_file(one: &str, other: &str) -> bool {
 }
 
 /// Returns how many bytes there are to read; `None` if that is not known.
-#[must_use]
 pub fn total_size<'s>(sources: impl IntoIterator<Item = &'s String>) -> Option<u64> {
     let sizes = sources.into_iter().map(|source| {
         let metadata = metadata_of(source).filter(Metadata::is_file);

@@ -51,7 +51,6 @@ impl Labels {
     }
 
     /// Returns how many labels belong to no trace that was asked for.
-    #[must_use]
     pub fn unused(&self) -> usize {
         self.labels.len() - self.used.len()
     }

@@ -43,7 +43,6 @@ impl Default for Messages {
 
 impl Messages {
     /// Returns messages without a bar.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             is_quiet: Arc::default(),

@@ -71,16 +71,11 @@ pub struct Cleaning {
     pub strict: bool,
 }
 
-/// The first one is the default.
-const LEVELS: [(&str, &str); 3] = [
-    ("aggregated", "aggregated"),
-    ("federated", "federated"),
-    ("private", "private"),
-];
+/// The levels of cleaning; the first one is the default.
+pub(crate) const LEVELS: [&str; 3] = ["aggregated", "federated", "private"];
 
 impl Cleaning {
     /// Returns the cleaner's options.
-    #[must_use]
     pub fn options(self) -> knowledgepulse_clean::Options {
         knowledgepulse_clean::Options {
             identifiers: self.level != "private",
@@ -89,7 +84,7 @@ impl Cleaning {
     }
 }
 
-const DTYPES: [(&str, &str); 2] = [("fp32", "fp32"), ("q8", "q8")];
+const DTYPES: [&str; 2] = ["fp32", "q8"];
 const ANSWERS: [(&str, bool); 2] = [("yes", true), ("no", false)];
 
 /// Which embedder is wanted; `None` where the choice is left open.
@@ -110,80 +105,66 @@ pub struct EmbedderChoice {
 #[allow(clippy::struct_excessive_bools)] // They are independent switches of the command line.
 pub struct Options {
     /// The inputs: paths, or [`STDIN`].
-    pub sources: Vec<String>,
+    pub(crate) sources: Vec<String>,
     /// The format of the inputs; `None` where each record is recognised.
-    pub from: Option<FormatName>,
-    /// The file of a map of another format.
-    pub map: Option<String>,
+    pub(crate) from: Option<FormatName>,
+    pub(crate) map: Option<String>,
     /// The given outcome and domain of traces of other formats.
-    pub given: Given,
+    pub(crate) given: Given,
     /// Whether the inputs are read and nothing is scored.
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Whether the inputs are two files of results to compare.
-    pub compare: bool,
+    pub(crate) compare: bool,
     /// The mean score below which a run fails.
-    pub fail_under: Option<f64>,
+    pub(crate) fail_under: Option<f64>,
     /// The format of standard output; `None` for the summary alone.
-    pub format: Option<Format>,
+    pub(crate) format: Option<Format>,
     /// Whether results have the parts of each score.
-    pub explain: bool,
-    /// The file of the traces with their scores.
-    pub out: Option<String>,
+    pub(crate) explain: bool,
+    pub(crate) out: Option<String>,
     /// The file of the traces that are not kept.
-    pub dropped: Option<String>,
-    /// The file of the report.
-    pub report: Option<String>,
+    pub(crate) dropped: Option<String>,
+    pub(crate) report: Option<String>,
     /// Whether `--threshold` or `--top` was given.
-    pub splits: bool,
+    pub(crate) splits: bool,
     /// The least score of traces that are kept, without `--top`.
-    pub threshold: f64,
+    pub(crate) threshold: f64,
     /// How many of the best traces are kept.
-    pub top: Option<Count>,
+    pub(crate) top: Option<Count>,
     /// How many traces are chosen, as a set that covers the others.
-    pub select: Option<Count>,
+    pub(crate) select: Option<Count>,
     /// How many traces are held in memory to choose by; `None` for all.
-    pub window: Option<usize>,
+    pub(crate) window: Option<usize>,
     /// How many traces of the set are reserved for failures of tasks that nobody solved.
-    pub failures: Option<Count>,
+    pub(crate) failures: Option<Count>,
     /// The file of outcomes by which traces are chosen.
-    pub labels: Option<String>,
+    pub(crate) labels: Option<String>,
     /// From which reward on a run is a success.
-    pub success_at: f64,
+    pub(crate) success_at: f64,
     /// How traces are cleaned; `None` where they are not.
-    pub clean: Option<Cleaning>,
+    pub(crate) clean: Option<Cleaning>,
     /// Whether files are replaced even by an incomplete run.
-    pub keep_going: bool,
-    /// The file of the memory.
-    pub memory: Option<String>,
-    /// The bound of the memory.
-    pub memory_size: Option<usize>,
+    pub(crate) keep_going: bool,
+    pub(crate) memory: Option<String>,
+    pub(crate) memory_size: Option<usize>,
     /// Whether the bound may be less than the file holds.
-    pub forget: bool,
-    /// The treatment of traces that the memory holds.
-    pub known: KnownTraces,
-    /// The URL of a store.
-    pub store: Option<String>,
-    /// The table there.
-    pub store_table: Option<String>,
-    /// How traces are compared.
-    pub novelty: Method,
-    /// The file of the weights.
-    pub weights: Option<String>,
-    /// Whether an embedder is to be used.
-    pub embedder: bool,
-    /// Which one.
+    pub(crate) forget: bool,
+    pub(crate) known: KnownTraces,
+    pub(crate) store: Option<String>,
+    pub(crate) store_table: Option<String>,
+    pub(crate) novelty: Method,
+    pub(crate) weights: Option<String>,
+    pub(crate) embedder: bool,
+    /// Which embedder.
     pub embedder_choice: EmbedderChoice,
     /// Whether only errors that end the run are printed.
-    pub quiet: bool,
-    /// Whether every bad line is named.
-    pub verbose: bool,
-    /// Whether a progress bar may be shown.
-    pub progress: bool,
+    pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
+    pub(crate) progress: bool,
 }
 
 impl Options {
     /// Returns whether the run embeds texts.
-    #[must_use]
     pub fn needs_embedder(&self) -> bool {
         // Words need none.
         self.embedder && self.novelty != Method::Lexical && !self.dry_run && !self.compare
@@ -227,50 +208,9 @@ pub fn read_options(arguments: &[String]) -> Result<Request> {
 type Wrong = String;
 
 /// The options with a value, and the options without.
-const WITH_VALUE: &[&str] = &[
-    "confidence",
-    "domain",
-    "dropped",
-    "dtype",
-    "engine",
-    "fail-under",
-    "format",
-    "from",
-    "known",
-    "labels",
-    "map",
-    "memory",
-    "memory-size",
-    "model-dir",
-    "novelty",
-    "out",
-    "quota",
-    "report",
-    "select",
-    "store",
-    "store-table",
-    "success",
-    "success-at",
-    "threads",
-    "threshold",
-    "top",
-    "weights",
-    "window",
-];
-const FLAGS: &[&str] = &[
-    "clean-strict",
-    "compare",
-    "dry-run",
-    "explain",
-    "forget",
-    "help",
-    "keep-going",
-    "no-embedder",
-    "no-progress",
-    "quiet",
-    "verbose",
-    "version",
-];
+const WITH_VALUE: &str = "confidence domain dropped dtype engine fail-under format from known labels map memory memory-size \
+    model-dir novelty out quota report select store store-table success success-at threads threshold top weights window";
+const FLAGS: &str = "clean-strict compare dry-run explain forget help keep-going no-embedder no-progress quiet verbose version";
 /// Takes a value only if the next argument is one of [`LEVELS`].
 const CLEAN: &str = "clean";
 
@@ -288,22 +228,22 @@ impl Values {
         while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
             let given = match argument {
                 Arg::Value(source) => {
-                    found.sources.push(text(source)?);
+                    found.sources.push(text(source));
                     continue;
                 }
                 Arg::Short('h') => "help".to_owned(),
                 Arg::Short(letter) => return Err(format!("Unknown option '-{letter}'")),
                 Arg::Long(name) => name.to_owned(),
             };
-            let named = |names: &[&'static str]| names.iter().find(|name| **name == given).copied();
+            let named = |names: &'static str| names.split_whitespace().find(|name| *name == given);
             if let Some(name) = named(FLAGS) {
                 if parser.optional_value().is_some() {
                     return Err(format!("Option '--{name}' does not take an argument"));
                 }
                 found.values.insert(name, String::new());
-            } else if let Some(name) = named(WITH_VALUE).or(named(&[CLEAN])) {
+            } else if let Some(name) = named(WITH_VALUE).or(named(CLEAN)) {
                 let value = match parser.optional_value() {
-                    Some(value) => text(value)?,
+                    Some(value) => text(value),
                     None => next_value(&mut parser, name)?,
                 };
                 if value.is_empty() {
@@ -371,9 +311,9 @@ impl Values {
     }
 }
 
-fn text(argument: std::ffi::OsString) -> std::result::Result<String, Wrong> {
-    let text = argument.into_string();
-    text.map_err(|argument| format!("{} is not UTF-8", argument.to_string_lossy()))
+/// Returns an argument, which was a string before it was parsed.
+pub(crate) fn text(argument: std::ffi::OsString) -> String {
+    argument.to_string_lossy().into_owned()
 }
 
 /// Returns the argument behind an option that takes one.
@@ -384,21 +324,17 @@ fn next_value(parser: &mut lexopt::Parser, name: &str) -> std::result::Result<St
             .map(|next| next.to_string_lossy().into_owned())
     });
     if name == CLEAN {
-        let level = LEVELS.iter().find(|(level, _)| Some(*level) == next.as_deref());
-        let Some((level, _)) = level else {
-            return Ok(LEVELS[0].0.to_owned());
-        };
-        return parser
-            .value()
-            .map(|_| (*level).to_owned())
-            .map_err(|error| error.to_string());
+        if !LEVELS.iter().any(|level| Some(*level) == next.as_deref()) {
+            return Ok(LEVELS[0].to_owned());
+        }
+        return parser.value().map(text).map_err(|error| error.to_string());
     }
     match next {
         None => Err(format!("Option '--{name} <value>' argument missing")),
         Some(next) if next.starts_with('-') && next != STDIN => Err(format!(
             "--{name} needs a value; one that begins with a hyphen is written --{name}=VALUE"
         )),
-        Some(_) => parser.value().map_err(|error| error.to_string()).and_then(text),
+        Some(_) => parser.value().map(text).map_err(|error| error.to_string()),
     }
 }
 
@@ -477,7 +413,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
     let has_file = ["out", "report", "dropped"]
         .into_iter()
         .any(|name| values.has(name));
-    let level = values.one_of(CLEAN, &LEVELS)?;
+    let level = values.one_of(CLEAN, &LEVELS.map(|level| (level, level)))?;
     let strict = values.has("clean-strict");
     let format = values.one_of("format", &FORMATS)?;
     let sources = if values.sources.is_empty() {
@@ -518,7 +454,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
             .number("success-at", f64::is_finite, "a number")?
             .unwrap_or(1.0),
         clean: (level.is_some() || strict).then_some(Cleaning {
-            level: level.unwrap_or(LEVELS[0].1),
+            level: level.unwrap_or(LEVELS[0]),
             strict,
         }),
         keep_going: values.has("keep-going"),
@@ -538,7 +474,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
         weights: values.owned("weights"),
         embedder: !values.has("no-embedder"),
         embedder_choice: EmbedderChoice {
-            dtype: values.one_of("dtype", &DTYPES)?,
+            dtype: values.one_of("dtype", &DTYPES.map(|dtype| (dtype, dtype)))?,
             engine: values.one_of("engine", &engines)?,
             model_directory: values.owned("model-dir"),
             threads: values.count(
@@ -723,7 +659,6 @@ fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(
 }
 
 /// Returns the name of an input in messages.
-#[must_use]
 pub fn name_of(source: &str) -> &str {
     if source == STDIN { "stdin" } else { source }
 }

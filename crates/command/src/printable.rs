@@ -10,7 +10,6 @@ pub const MOST_UNITS: usize = 200;
 
 /// Returns the first UTF-16 code units of a text on one line that is safe to print. A run of control and format characters, line
 /// separators and lone surrogates becomes a space: a terminal would obey them, or they would hide other text.
-#[must_use]
 pub fn printable(text: &Text, units: usize) -> String {
     let mut plain = String::new();
     let mut follows_hidden = false;
@@ -36,7 +35,6 @@ fn is_shown(character: char) -> bool {
 }
 
 /// Returns [`printable`] of a text, or `instead` if nothing of the text is visible.
-#[must_use]
 pub fn label_of(text: &Text, instead: &str, units: usize) -> String {
     if is_blank(text) {
         instead.to_owned()
@@ -46,39 +44,33 @@ pub fn label_of(text: &Text, instead: &str, units: usize) -> String {
 }
 
 /// Returns a text with spaces behind it, to a width in UTF-16 code units.
-#[must_use]
 pub fn pad_end(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(width_of(text));
     format!("{text}{:missing$}", "")
 }
 
 /// Returns the width of a text in UTF-16 code units, in which tables are laid out.
-#[must_use]
 pub fn width_of(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
 /// Returns a number with this many decimals, as JavaScript's `toFixed`: of two that are equally near, the greater in magnitude.
-#[must_use]
 pub fn fixed(number: f64, decimals: u8) -> String {
     ryu_js::Buffer::new().format_to_fixed(number, decimals).to_owned()
 }
 
 /// Returns a number with four decimals. One that they round to zero has no sign.
-#[must_use]
 pub fn decimal(number: f64) -> String {
     fixed(rounded(number, 4), 4)
 }
 
 /// Returns the number nearest to this one that has this many decimals. A zero has no sign.
-#[must_use]
 pub fn rounded(number: f64, decimals: u8) -> f64 {
     // Adding zero takes the sign from a negative zero.
     fixed(number, decimals).parse().unwrap_or(number) + 0.0
 }
 
 /// Returns a count with commas between groups of three digits.
-#[must_use]
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
@@ -92,13 +84,11 @@ pub fn grouped(count: u64) -> String {
 }
 
 /// Returns a count with its noun, which gets an `s` unless the count is 1.
-#[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// Returns a number per second: with a decimal below 10, and whole from there on.
-#[must_use]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is not negative.
 pub fn rate(number: f64) -> String {
     if number < 10.0 {

@@ -3,21 +3,20 @@
 use std::mem;
 
 use knowledgepulse_index::memory::{Basis, Nearest, Reading};
-use knowledgepulse_json::{Text, Value, is_white_space, number as javascript_number, object};
+use knowledgepulse_json::{Text, Value, is_white_space, number as javascript_number};
 use knowledgepulse_score::{
     Breakdown,
-    dimensions::Dimensions,
     overrides::{Override, Rule},
-    weights::Weights,
 };
 
 use crate::{
     breakdown::value_of,
+    json_object,
     near_duplicate::{is_near_duplicate, resemblance},
     options::Format,
     printable::{MOST_UNITS, decimal, fixed, label_of, pad_end, printable, rounded, width_of},
     scored::{Judged, Scored},
-    values::{number, optional},
+    values::IntoValue,
 };
 
 /// The placeholder for a domain without visible characters.
@@ -53,7 +52,6 @@ pub struct Rows {
 impl Rows {
     /// Returns the rows of a format. `explains` adds the parts of each score, `shows_kept` a column of the table that says
     /// if the trace is kept.
-    #[must_use]
     pub fn new(format: Format, explains: bool, shows_kept: bool) -> Self {
         Self {
             format,
@@ -65,7 +63,6 @@ impl Rows {
     }
 
     /// Returns the text before the first row.
-    #[must_use]
     pub fn begin(&self) -> String {
         match self.format {
             Format::Json => r#"{"results":["#.into(),
@@ -90,7 +87,6 @@ impl Rows {
     }
 
     /// Returns the text after the last row.
-    #[must_use]
     pub fn end(&self, summary: &Value) -> String {
         match self.format {
             Format::Json => format!("\n],\"summary\":{}}}\n", summary.to_json()),
@@ -163,18 +159,18 @@ impl Rows {
             kept,
             selection,
         } = judged;
-        let mut value = object([
-            ("source", scored.place.source.as_str().into()),
-            ("line", number(scored.place.line)),
-            ("index", optional(scored.place.index.map(number))),
-            ("id", optional(scored.id.clone())),
-            ("objective", scored.objective.clone().into()),
-            ("domain", scored.domain.clone().into()),
-            ("score", scored.breakdown.score.into()),
-            ("kept", (*kept).into()),
-            ("format", scored.format.name().into()),
-            ("known", scored.known.into_value()),
-        ]);
+        let mut value = json_object! {
+            "source": scored.place.source.as_str(),
+            "line": scored.place.line,
+            "index": scored.place.index,
+            "id": scored.id.clone(),
+            "objective": scored.objective.clone(),
+            "domain": scored.domain.clone(),
+            "score": scored.breakdown.score,
+            "kept": *kept,
+            "format": scored.format.name(),
+            "known": scored.known.into_value(),
+        };
         if let Value::Object(fields) = &mut value {
             if let Some(selection) = selection {
                 fields.insert("selection", selection.clone());
@@ -190,9 +186,9 @@ impl Rows {
         let breakdown = &scored.breakdown;
         let mut cells = vec![
             scored.place.source.as_str().into(),
-            number(scored.place.line),
-            optional(scored.place.index.map(number)),
-            optional(scored.id.clone()),
+            scored.place.line.into_value(),
+            scored.place.index.into_value(),
+            scored.id.clone().into_value(),
             scored.objective.clone().into(),
             scored.domain.clone().into(),
             breakdown.score.into(),
@@ -211,23 +207,20 @@ impl Rows {
             .iter()
             .map(|applied| applied.rule.name())
             .collect();
-        let [complexity, compared, tool_diversity, outcome] = by_dimension(breakdown.dimensions);
+        let [complexity, compared, tool_diversity, outcome] = breakdown.dimensions.to_array();
         cells.extend([complexity, without_noise(compared), tool_diversity, outcome].map(Value::from));
         cells.push(breakdown.profile.name.as_str().into());
-        cells.extend(weights_of(breakdown).map(Value::from));
+        cells.extend(breakdown.profile.weights.to_array().map(Value::from));
         cells.extend([
             breakdown.composite.into(),
             rules.join(" ").into(),
             novelty.basis.name().into(),
-            optional(nearest.and_then(|nearest| nearest.label.as_deref())),
-            optional(nearest.map(|nearest| without_noise(nearest.similarity))),
-            optional(
-                novelty
-                    .reading
-                    .and_then(|reading| reading.tokens)
-                    .map(|tokens| number(tokens as u64)),
-            ),
-            optional(novelty.reading.map(|reading| reading.truncated)),
+            nearest.and_then(|nearest| nearest.label.as_deref()).into_value(),
+            nearest
+                .map(|nearest| without_noise(nearest.similarity))
+                .into_value(),
+            novelty.reading.and_then(|reading| reading.tokens).into_value(),
+            novelty.reading.map(|reading| reading.truncated).into_value(),
         ]);
         cells
     }
@@ -255,8 +248,8 @@ fn explanation(breakdown: &Breakdown) -> String {
     let words = ["complexity", "novelty", "tool diversity", "outcome"];
     let terms: Vec<_> = words
         .into_iter()
-        .zip(weights_of(breakdown))
-        .zip(by_dimension(breakdown.dimensions))
+        .zip(breakdown.profile.weights.to_array())
+        .zip(breakdown.dimensions.to_array())
         .map(|((name, weight), value)| format!("{} × {} {name}", fixed(weight, 2), decimal(value)))
         .collect();
     let mut lines = format!(
@@ -312,25 +305,6 @@ fn name_of_nearest(nearest: Option<&Nearest>) -> String {
     };
     let label = nearest.label.as_deref().unwrap_or_default();
     label_of(&label.into(), "a trace without an id", MOST_UNITS)
-}
-
-fn by_dimension(dimensions: Dimensions) -> [f64; 4] {
-    [
-        dimensions.complexity,
-        dimensions.novelty,
-        dimensions.tool_diversity,
-        dimensions.outcome,
-    ]
-}
-
-fn weights_of(breakdown: &Breakdown) -> [f64; 4] {
-    let Weights {
-        complexity,
-        novelty,
-        tool_diversity,
-        outcome,
-    } = breakdown.profile.weights;
-    [complexity, novelty, tool_diversity, outcome]
 }
 
 /// Returns a number as single precision has it: a similarity of 1.0000000014 is 1, and a novelty of -1.4e-9 is 0.

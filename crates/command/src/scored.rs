@@ -1,12 +1,12 @@
 //! A trace that was scored.
 
 use knowledgepulse_formats::{FormatName, Known};
-use knowledgepulse_json::{Text, Value, object};
+use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::Breakdown;
 
 use crate::{
     breakdown::{breakdown_of, value_of},
-    values::{number, optional},
+    json_object,
 };
 
 /// Where a record is.
@@ -50,24 +50,22 @@ pub struct Scored {
 
 impl Scored {
     /// Returns it as a value that [`Scored::from_value`] reads.
-    #[must_use]
     pub fn to_value(&self) -> Value {
-        object([
-            ("source", self.place.source.as_str().into()),
-            ("line", number(self.place.line)),
-            ("index", optional(self.place.index.map(number))),
-            ("format", self.format.name().into()),
-            ("known", self.known.into_value()),
-            ("id", optional(self.id.clone())),
-            ("objective", self.objective.clone().into()),
-            ("domain", self.domain.clone().into()),
-            ("success", self.success.into()),
-            ("breakdown", value_of(&self.breakdown)),
-        ])
+        json_object! {
+            "source": self.place.source.as_str(),
+            "line": self.place.line,
+            "index": self.place.index,
+            "format": self.format.name(),
+            "known": self.known.into_value(),
+            "id": self.id.clone(),
+            "objective": self.objective.clone(),
+            "domain": self.domain.clone(),
+            "success": self.success,
+            "breakdown": value_of(&self.breakdown),
+        }
     }
 
     /// Reads a value of [`Scored::to_value`]; `None` for another value.
-    #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They were whole numbers.
     pub fn from_value(value: &Value) -> Option<Self> {
         let text = |name| value.get(name).and_then(Value::as_text).cloned();
@@ -115,9 +113,9 @@ pub(crate) mod tests {
     };
     use knowledgepulse_json::parse_str;
     use knowledgepulse_score::{
-        dimensions::Dimensions,
+        dimensions::ByDimension,
         overrides::{Override, Rule},
-        weights::{Contributions, Profile, Weights},
+        weights::{Profile, contributions},
     };
     use proptest::{collection::vec, option, prelude::*};
 
@@ -199,29 +197,13 @@ pub(crate) mod tests {
                     before,
                     after,
                 ] = numbers;
+                let dimensions = ByDimension::from_array([complexity, value, tools, outcome]);
+                let weights = ByDimension::from_array([a, b, c, d]);
                 Breakdown {
                     score,
-                    dimensions: Dimensions {
-                        complexity,
-                        novelty: value,
-                        tool_diversity: tools,
-                        outcome,
-                    },
-                    profile: Arc::new(Profile {
-                        name,
-                        weights: Weights {
-                            complexity: a,
-                            novelty: b,
-                            tool_diversity: c,
-                            outcome: d,
-                        },
-                    }),
-                    contributions: Contributions {
-                        complexity: a * complexity,
-                        novelty: b * value,
-                        tool_diversity: c * tools,
-                        outcome: d * outcome,
-                    },
+                    dimensions,
+                    profile: Arc::new(Profile { name, weights }),
+                    contributions: contributions(dimensions, weights),
                     composite,
                     overrides: rules
                         .into_iter()

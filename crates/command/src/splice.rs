@@ -8,7 +8,6 @@ use knowledgepulse_json::{Object, Text, Value, parse_str, write_string};
 /// Returns the text of a JSON object on one line, with values of its `metadata` set: replaced where they are, otherwise added at its
 /// end. Of a value that is `None`, every member of that name is removed, with one comma. `text` is valid JSON with an object as
 /// `metadata`; other text is returned as it is, on one line.
-#[must_use]
 pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
     let Some(metadata) = metadata_of(text) else {
         return on_one_line(text);

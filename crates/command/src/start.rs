@@ -39,7 +39,6 @@ struct State {
 impl Stop {
     /// Ends the run as a signal does. Returns whether this is the first time: at the second, the process must end at once, and all that
     /// the run would leave behind is removed.
-    #[must_use]
     pub fn interrupt(&self, messages: &Messages) -> bool {
         if self.0.is_interrupted.swap(true, Ordering::SeqCst) {
             messages.stop_progress();

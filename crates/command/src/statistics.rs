@@ -1,5 +1,7 @@
 //! Statistics in bounded memory, however many values they are given.
 
+use knowledgepulse_json::Text;
+
 /// How finely scores are counted: their quantiles are exact to the width of a bin. The summary and the report count alike, so that
 /// they tell the same figures.
 pub const SCORE_BINS: usize = 10_000;
@@ -27,7 +29,6 @@ pub struct Histogram {
 )] // Counts are far below 2^53.
 impl Histogram {
     /// Returns a histogram without values.
-    #[must_use]
     pub fn new(bins: usize) -> Self {
         Self {
             bins,
@@ -67,26 +68,22 @@ impl Histogram {
     }
 
     /// Returns how many values there are.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the smallest and the largest value; `None` without values.
-    #[must_use]
     pub fn range(&self) -> Option<(f64, f64)> {
         (self.count > 0).then_some((self.min, self.max))
     }
 
     /// Returns the mean; `None` without values.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
     /// Returns the value below which the share `p` of all lies, to the width of a bin; `None` without values. Between two values it
     /// lies in proportion, as by default in NumPy and R: method 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996).
-    #[must_use]
     pub fn quantile(&self, p: f64) -> Option<f64> {
         let greatest = self.count.checked_sub(1)?;
         let rank = p * greatest as f64;
@@ -117,7 +114,6 @@ impl Histogram {
     }
 
     /// Returns the bins that are not empty, as pairs of number and count, in a coarser division of 0 to 1 than it counts in.
-    #[must_use]
     pub fn filled(&self, bins: usize) -> Vec<(usize, u64)> {
         let width = self.bins / bins;
         let mut filled: Vec<(usize, u64)> = Vec::new();
@@ -128,6 +124,51 @@ impl Histogram {
             }
         }
         filled
+    }
+}
+
+/// The name that collects all names beyond a limit.
+const REST: &str = "(others)";
+
+/// A value for each name, in the order of their first use; names beyond a limit share one value.
+#[derive(Debug)]
+pub(crate) struct Named<T> {
+    values: Vec<(Text, T)>,
+    limit: usize,
+}
+
+impl<T> Named<T> {
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self {
+            values: Vec::new(),
+            limit,
+        }
+    }
+
+    /// Returns the value of a name; `make` creates that of a new one.
+    pub(crate) fn entry(&mut self, name: Text, make: impl FnOnce() -> T) -> &mut T {
+        let place = |name: &Text| self.values.iter().position(|(other, _)| other == name);
+        let (name, at) = match place(&name) {
+            None if self.values.len() >= self.limit => (REST.into(), place(&REST.into())),
+            at => (name, at),
+        };
+        let at = at.unwrap_or_else(|| {
+            self.values.push((name, make()));
+            self.values.len() - 1
+        });
+        &mut self.values[at].1
+    }
+
+    /// Returns the names and their values.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Text, &T)> {
+        self.values.iter().map(|(name, value)| (name, value))
+    }
+}
+
+impl Named<u64> {
+    /// Counts a name.
+    pub(crate) fn count(&mut self, name: &str) {
+        *self.entry(name.into(), || 0) += 1;
     }
 }
 
@@ -168,5 +209,15 @@ mod tests {
             (None, None, None)
         );
         assert!(histogram.filled(10).is_empty());
+    }
+
+    #[test]
+    fn named_counts_further_names_together() {
+        let mut named = Named::new(40);
+        for name in (0..100).chain(0..100) {
+            named.count(&name.to_string());
+        }
+        assert_eq!(named.iter().count(), 41);
+        assert_eq!(named.iter().last(), Some((&REST.into(), &120)));
     }
 }

@@ -8,24 +8,24 @@ use std::{cmp::Reverse, path::Path, time::Instant};
 
 use knowledgepulse_clean::{Redaction, Redactions};
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_score::{
     engine::{EngineKind, Status},
     select::{Count, Rule, Selection},
 };
 
 use crate::{
+    json_object,
     near_duplicate::{is_near_duplicate, resemblance},
     options::Cleaning,
     scored::Judged,
-    statistics::{Histogram, SCORE_BINS},
+    statistics::{Histogram, Named, SCORE_BINS},
     text::cut,
-    values::{number, optional},
+    values::{IntoValue, list},
 };
 
 /// How many domains are told apart. Traces of further ones are counted together.
 const MOST_DOMAINS: usize = 50;
-const OTHER_DOMAINS: &str = "(others)";
 
 /// Domains that are the same up to this many UTF-16 code units are counted as one.
 const MOST_DOMAIN_UNITS: usize = 100;
@@ -57,7 +57,7 @@ pub struct Summary {
     start: Instant,
     all: Scores,
     /// In the order in which they were first met.
-    domains: Vec<(Text, Scores)>,
+    domains: Named<Scores>,
     near_duplicates: u64,
     unknown_success: u64,
     unknown_confidence: u64,
@@ -75,12 +75,11 @@ pub struct Summary {
 
 impl Summary {
     /// Returns the summary of a run that begins now.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             start: Instant::now(),
             all: Scores::new(),
-            domains: Vec::new(),
+            domains: Named::new(MOST_DOMAINS),
             near_duplicates: 0,
             unknown_success: 0,
             unknown_confidence: 0,
@@ -113,17 +112,7 @@ impl Summary {
         if domain.units().nth(MOST_DOMAIN_UNITS).is_some() {
             name = cut(domain, MOST_DOMAIN_UNITS).to_string_lossy().into();
         }
-        let place = |name: &Text| self.domains.iter().position(|(other, _)| other == name);
-        let mut at = place(&name);
-        if at.is_none() && self.domains.len() >= MOST_DOMAINS {
-            name = OTHER_DOMAINS.into();
-            at = place(&name);
-        }
-        let at = at.unwrap_or_else(|| {
-            self.domains.push((name, Scores::new()));
-            self.domains.len() - 1
-        });
-        &mut self.domains[at].1
+        self.domains.entry(name, Scores::new)
     }
 
     /// Adds the replacements in a trace.
@@ -138,13 +127,11 @@ impl Summary {
     }
 
     /// Returns how many traces were scored.
-    #[must_use]
     pub fn scored(&self) -> u64 {
         self.all.histogram.count()
     }
 
     /// Returns the figures so far.
-    #[must_use]
     pub fn figures(&self, about: About) -> Figures {
         let all = &self.all.histogram;
         let mut domains: Vec<_> = self
@@ -181,12 +168,6 @@ impl Summary {
     }
 }
 
-impl Default for Summary {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Facts about a run besides its scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About {
@@ -200,18 +181,15 @@ pub struct About {
     pub clean: Option<Cleaning>,
     /// Whether the user ended the run.
     pub interrupted: bool,
-    /// The embedder.
     pub embedder: Embedder,
     /// The memory, if it outlives the run.
     pub memory: Option<MemoryFile>,
-    /// The files that were written.
     pub written: Vec<Written>,
 }
 
 /// The coverage of a chosen set, as a part of the coverage by all traces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
-    /// The rule by which it was chosen.
     pub rule: Rule,
     /// The coverage by the set and the traces that were shared before, 0 to 1.
     pub covered: f64,
@@ -221,7 +199,6 @@ pub struct Coverage {
 
 impl Coverage {
     /// Returns the coverage of a selection.
-    #[must_use]
     pub fn of(selection: &Selection) -> Self {
         let covered_before = selection.covered_before;
         Self {
@@ -240,7 +217,6 @@ impl Coverage {
 pub struct MemoryFile {
     /// The file, or the address of the store.
     pub file: String,
-    /// The traces before the run.
     pub before: u64,
     /// The traces after the run; `None` if that is not known.
     pub after: Option<u64>,
@@ -251,7 +227,6 @@ pub struct MemoryFile {
 /// A file that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The file.
     pub file: String,
     /// The traces in it; `None` if they are not counted.
     pub traces: Option<u64>,
@@ -268,25 +243,21 @@ pub enum Embedder {
 
 impl Embedder {
     /// Returns the embedder that was loaded, or could not be.
-    #[must_use]
     pub fn of(status: &Status) -> Self {
         Self::Loaded(Box::new(status.clone()))
     }
 
     /// Returns that nothing is embedded; without a reason, because words alone are compared.
-    #[must_use]
     pub fn none(reason: Option<&str>) -> Self {
         Self::Unused(reason.map(str::to_owned))
     }
 
     /// Returns whether there is an embedder that works.
-    #[must_use]
     pub fn available(&self) -> bool {
         matches!(self, Self::Loaded(status) if status.failure.is_none())
     }
 
     /// Returns an embedder that could not be loaded, with the reason.
-    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Unused(reason) => reason.as_deref(),
@@ -295,7 +266,6 @@ impl Embedder {
     }
 
     /// Returns the number format of the weights.
-    #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         match self {
             Self::Unused(_) => None,
@@ -304,36 +274,29 @@ impl Embedder {
     }
 
     /// Returns the object of the summary: with the fields of `EmbedderStatus` in index.d.ts where an embedder was loaded.
-    #[must_use]
     pub fn to_value(&self) -> Value {
-        let available = self.available().into();
-        let reason = optional(self.reason());
-        let dtype = optional(self.dtype());
+        let available = self.available();
+        let reason = self.reason();
+        let dtype = self.dtype();
         let Self::Loaded(status) = self else {
-            return object([("available", available), ("dtype", dtype), ("reason", reason)]);
+            return json_object! { "available": available, "dtype": dtype, "reason": reason };
         };
-        let path = |path: &Option<_>| optional(path.as_deref().map(Path::to_string_lossy).map(Text::from));
-        object([
-            ("available", available),
-            (
-                "code",
-                optional(status.failure.as_ref().map(|failure| failure.code)),
-            ),
-            ("reason", reason),
-            ("modelDirectory", path(&status.model_directory)),
-            ("model", optional(status.model.as_deref())),
-            ("modelSha256", optional(status.model_sha256.as_deref())),
-            ("dtype", dtype),
-            (
-                "dimensions",
-                optional(status.dimensions.map(|length| number(length as u64))),
-            ),
-            ("engine", optional(status.engine.map(EngineKind::name))),
-            ("kernel", optional(status.kernel.as_deref())),
-            ("runtimePath", path(&status.runtime_path)),
-            ("runtimeVersion", optional(status.runtime_version.as_deref())),
-            ("threads", number(status.threads as u64)),
-        ])
+        let path = |path: &Option<_>| path.as_deref().map(Path::to_string_lossy).map(Text::from);
+        json_object! {
+            "available": available,
+            "code": status.failure.as_ref().map(|failure| failure.code),
+            "reason": reason,
+            "modelDirectory": path(&status.model_directory),
+            "model": status.model.as_deref(),
+            "modelSha256": status.model_sha256.as_deref(),
+            "dtype": dtype,
+            "dimensions": status.dimensions,
+            "engine": status.engine.map(EngineKind::name),
+            "kernel": status.kernel.as_deref(),
+            "runtimePath": path(&status.runtime_path),
+            "runtimeVersion": status.runtime_version.as_deref(),
+            "threads": status.threads,
+        }
     }
 }
 
@@ -342,22 +305,16 @@ impl Embedder {
 pub struct DomainFigures {
     /// The domain's name; `(others)` for all domains after the first 50.
     pub domain: Text,
-    /// The traces that were scored.
     pub scored: u64,
-    /// The traces that are kept.
     pub kept: u64,
-    /// The mean score.
     pub mean: Option<f64>,
-    /// The median score.
     pub median: Option<f64>,
 }
 
 /// The figures of a run. A figure of scores is `None` if there are no scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
-    /// The traces that were scored.
     pub scored: u64,
-    /// The traces that are kept.
     pub kept: u64,
     /// The lines that are not traces.
     pub bad: u64,
@@ -367,17 +324,12 @@ pub struct Figures {
     pub known_traces: u64,
     /// The traces that repeat an earlier one.
     pub near_duplicates: u64,
-    /// The traces that were converted from another format.
     pub converted: u64,
-    /// The traces whose success is not known.
     pub unknown_success: u64,
-    /// The traces whose confidence is not known.
     pub unknown_confidence: u64,
     /// How many texts of each type were replaced.
     pub redactions: Vec<(&'static str, u64)>,
-    /// The mean score.
     pub mean: Option<f64>,
-    /// The median score.
     pub median: Option<f64>,
     /// The score that a tenth is below.
     pub p10: Option<f64>,
@@ -385,16 +337,13 @@ pub struct Figures {
     pub p90: Option<f64>,
     /// The domains, in descending order of their numbers of traces.
     pub domains: Vec<DomainFigures>,
-    /// How long the run took, in seconds.
     pub seconds: f64,
-    /// Facts about the run besides its scores.
     pub about: About,
 }
 
 #[allow(clippy::cast_precision_loss)] // Counts are far below 2^53.
 impl Figures {
     /// Returns how many traces are not kept.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.scored - self.kept
     }
@@ -404,24 +353,22 @@ impl Figures {
     }
 
     /// Returns the cleaning level and the replacements, for programs; `null` if the traces were not cleaned.
-    #[must_use]
     pub fn cleaned(&self) -> Value {
         let cleaned = self.about.clean.map(|Cleaning { level, strict }| {
             let redactions = self
                 .redactions
                 .iter()
-                .map(|&(name, count)| (name.into(), number(count)));
-            object([
-                ("level", level.into()),
-                ("strict", strict.into()),
-                ("redactions", redactions.collect::<Object>().into()),
-            ])
+                .map(|&(name, count)| (name.into(), count.into_value()));
+            json_object! {
+                "level": level,
+                "strict": strict,
+                "redactions": redactions.collect::<Object>(),
+            }
         });
-        optional(cleaned)
+        cleaned.into_value()
     }
 
     /// Returns the figures for programs.
-    #[must_use]
     pub fn to_value(&self) -> Value {
         let About {
             threshold,
@@ -434,66 +381,63 @@ impl Figures {
             written,
         } = &self.about;
         let domains = self.domains.iter().map(|domain| {
-            object([
-                ("domain", domain.domain.clone().into()),
-                ("scored", number(domain.scored)),
-                ("kept", number(domain.kept)),
-                ("mean", optional(domain.mean)),
-                ("median", optional(domain.median)),
-            ])
+            json_object! {
+                "domain": domain.domain.clone(),
+                "scored": domain.scored,
+                "kept": domain.kept,
+                "mean": domain.mean,
+                "median": domain.median,
+            }
         });
         let top = top.map(|top| match top {
-            Count::Number(count) => object([("count", number(count as u64))]),
-            Count::Percent(percent) => object([("percent", percent.into())]),
+            Count::Number(count) => json_object! { "count": count },
+            Count::Percent(percent) => json_object! { "percent": percent },
         });
         let memory = memory.as_ref().map(|memory| {
-            object([
-                ("file", memory.file.as_str().into()),
-                ("before", number(memory.before)),
-                ("after", optional(memory.after.map(number))),
-                ("forgotten", optional(memory.forgotten.map(number))),
-            ])
+            json_object! {
+                "file": memory.file.as_str(),
+                "before": memory.before,
+                "after": memory.after,
+                "forgotten": memory.forgotten,
+            }
         });
         let written = written.iter().map(|Written { file, traces }| {
-            object([
-                ("file", file.as_str().into()),
-                ("traces", optional(traces.map(number))),
-            ])
+            json_object! { "file": file.as_str(), "traces": *traces }
         });
         let selection = coverage.map(|coverage| {
-            object([
-                ("rule", coverage.rule.name().into()),
-                ("covered", coverage.covered.into()),
-                ("coveredBefore", coverage.covered_before.into()),
-            ])
+            json_object! {
+                "rule": coverage.rule.name(),
+                "covered": coverage.covered,
+                "coveredBefore": coverage.covered_before,
+            }
         });
-        object([
-            ("scored", number(self.scored)),
-            ("kept", number(self.kept)),
-            ("dropped", number(self.dropped())),
-            ("bad", number(self.bad)),
-            ("withoutConversation", number(self.without_conversation)),
-            ("knownTraces", number(self.known_traces)),
-            ("nearDuplicates", number(self.near_duplicates)),
-            ("converted", number(self.converted)),
-            ("unknownSuccess", number(self.unknown_success)),
-            ("unknownConfidence", number(self.unknown_confidence)),
-            ("cleaned", self.cleaned()),
-            ("mean", optional(self.mean)),
-            ("median", optional(self.median)),
-            ("p10", optional(self.p10)),
-            ("p90", optional(self.p90)),
-            ("domains", domains.collect::<Vec<_>>().into()),
-            ("seconds", self.seconds.into()),
-            ("perSecond", self.per_second().into()),
-            ("threshold", (*threshold).into()),
-            ("top", optional(top)),
-            ("selection", optional(selection)),
-            ("interrupted", (*interrupted).into()),
-            ("embedder", embedder.to_value()),
-            ("memory", optional(memory)),
-            ("written", written.collect::<Vec<_>>().into()),
-        ])
+        json_object! {
+            "scored": self.scored,
+            "kept": self.kept,
+            "dropped": self.dropped(),
+            "bad": self.bad,
+            "withoutConversation": self.without_conversation,
+            "knownTraces": self.known_traces,
+            "nearDuplicates": self.near_duplicates,
+            "converted": self.converted,
+            "unknownSuccess": self.unknown_success,
+            "unknownConfidence": self.unknown_confidence,
+            "cleaned": self.cleaned(),
+            "mean": self.mean,
+            "median": self.median,
+            "p10": self.p10,
+            "p90": self.p90,
+            "domains": list(domains),
+            "seconds": self.seconds,
+            "perSecond": self.per_second(),
+            "threshold": *threshold,
+            "top": top,
+            "selection": selection,
+            "interrupted": *interrupted,
+            "embedder": embedder.to_value(),
+            "memory": memory,
+            "written": list(written),
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use knowledgepulse_json::{Text, is_white_space};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 /// Returns the first UTF-16 code units of a text, without half a character at the end.
-#[must_use]
 pub fn cut(text: &Text, units: usize) -> Text {
     let start = text.cut(units);
     match start.units().last() {
@@ -15,7 +14,6 @@ pub fn cut(text: &Text, units: usize) -> Text {
 
 /// Returns whether nothing of a text can be seen: it has only white space, control and format characters, and lone
 /// surrogates.
-#[must_use]
 pub fn is_blank(text: &Text) -> bool {
     char::decode_utf16(text.units()).flatten().all(|character| {
         is_white_space(character)

@@ -5,12 +5,9 @@ use std::fs;
 use knowledgepulse_error::Error;
 use knowledgepulse_formats::map::Map;
 use knowledgepulse_json::{Text, Value, parse, trim};
-use knowledgepulse_score::weights::{Profiles, Weights};
+use knowledgepulse_score::{dimensions::ByDimension, weights::Profiles};
 
-use crate::{
-    breakdown::DIMENSIONS,
-    error::{Failure, Result, reason_of},
-};
+use crate::error::{Failure, Result, reason_of};
 
 /// Weights by domain, and the domains that a file names.
 #[derive(Debug, Default)]
@@ -59,24 +56,22 @@ fn profiles_of(weights: &Value, file: &str) -> std::result::Result<NamedProfiles
         let Value::Object(given) = given else {
             return Err(format!("{place} must be an object, got {}", given.kind()));
         };
-        let is_known = |name: &Text| name.as_str().is_some_and(|name| DIMENSIONS.contains(&name));
+        let is_known = |name: &Text| {
+            name.as_str()
+                .is_some_and(|name| ByDimension::NAMES.contains(&name))
+        };
         if let Some(name) = given.keys().find(|name| !is_known(name)) {
-            let known = DIMENSIONS.join(", ");
+            let known = ByDimension::NAMES.join(", ");
             return Err(format!(
                 "{} is not known; {place} has {known}",
                 member(&place, name)
             ));
         }
-        let [complexity, novelty, tool_diversity, outcome] = DIMENSIONS.map(|dimension| {
+        let [complexity, novelty, tool_diversity, outcome] = ByDimension::NAMES.map(|dimension| {
             let weight = given.get(dimension).and_then(Value::as_number);
             weight.ok_or_else(|| format!("{place}.{dimension} must be a number"))
         });
-        let weights = Weights {
-            complexity: complexity?,
-            novelty: novelty?,
-            tool_diversity: tool_diversity?,
-            outcome: outcome?,
-        };
+        let weights = ByDimension::from_array([complexity?, novelty?, tool_diversity?, outcome?]);
         let name = name.to_string_lossy().into_owned();
         found
             .profiles

@@ -111,23 +111,13 @@ impl Embedder {
         read_tokenizer: impl Fn() -> Result<Tokenizer> + Sync,
         threads: usize,
     ) -> Result<(Self, Box<dyn Lane>)> {
-        let (tokenizer, first) = thread::scope(|scope| {
-            let other = thread::Builder::new().spawn_scoped(scope, &read_tokenizer);
-            let first = open().and_then(|network| {
-                // Falls back to one thread if the system starts no more.
-                let lane = network
-                    .open_lane(threads)
-                    .or_else(|error| network.open_lane(1).map_err(|_| error))?;
-                Ok((network, lane))
-            });
-            let tokenizer = match other {
-                Ok(other) => other
-                    .join()
-                    .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
-                // Falls back to one after the other if the system starts no second thread.
-                Err(_) => read_tokenizer(),
-            };
-            (tokenizer, first)
+        let (tokenizer, first) = side_by_side(read_tokenizer, || {
+            let network = open()?;
+            // Falls back to one thread if the system starts no more.
+            let lane = network
+                .open_lane(threads)
+                .or_else(|error| network.open_lane(1).map_err(|_| error))?;
+            Ok((network, lane))
         });
         let (network, lane) = first?;
         let mut tokenizer = tokenizer?;
@@ -222,6 +212,24 @@ impl Embedder {
     fn memo(&self) -> MutexGuard<'_, LruCache<Box<[u32]>, Embedding>> {
         self.memo.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Runs `other` on another thread while `here` runs on this one; if the system starts no second thread, after it. Returns both results.
+pub fn side_by_side<T: Send, U>(
+    other: impl Fn() -> Result<T> + Sync,
+    here: impl FnOnce() -> Result<U>,
+) -> (Result<T>, Result<U>) {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, &other);
+        let here = here();
+        let other = match thread {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
+            Err(_) => other(),
+        };
+        (other, here)
+    })
 }
 
 /// The tokenizer of a model.

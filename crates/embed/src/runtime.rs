@@ -242,8 +242,8 @@ impl Network {
 /// # Errors
 /// If the file is too short for them, or they are of a kind that no table of ours has.
 fn read_table(path: &Path, table: &Table) -> io::Result<DynValue> {
-    const FLOAT: u64 = 1;
-    const INT8: u64 = 3;
+    const FLOAT: i32 = 1;
+    const INT8: i32 = 3;
     let unknown = || {
         io::Error::new(
             io::ErrorKind::InvalidData,

@@ -2,29 +2,55 @@
 
 use knowledgepulse_trace::features::Features;
 
-/// The four dimensions. All are in \[0, 1\], except novelty: a negative similarity takes it above 1.
+/// A number for each of the four dimensions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Dimensions {
-    /// Variety and length of the reasoning.
+pub struct ByDimension {
+    /// Of the variety and length of the reasoning.
     pub complexity: f64,
-    /// Distance from the nearest remembered trace.
+    /// Of the distance from the nearest remembered trace.
     pub novelty: f64,
-    /// Variety of the tools relative to the number of steps.
+    /// Of the variety of the tools relative to the number of steps.
     pub tool_diversity: f64,
-    /// Confidence, discounted when the run failed.
+    /// Of the confidence, which is discounted when the run failed.
     pub outcome: f64,
 }
 
-impl Dimensions {
-    /// Computes the other three dimensions, beside `novelty`, from the features of a trace.
+impl ByDimension {
+    /// The names of the dimensions in JavaScript.
+    pub const NAMES: [&str; 4] = ["complexity", "novelty", "toolDiversity", "outcome"];
+
+    /// Returns these numbers, which are in the order of [`Self::NAMES`].
     #[must_use]
-    pub fn new(features: &Features, novelty: f64) -> Self {
+    pub const fn from_array([complexity, novelty, tool_diversity, outcome]: [f64; 4]) -> Self {
         Self {
-            complexity: complexity(features),
+            complexity,
             novelty,
-            tool_diversity: tool_diversity(features),
-            outcome: outcome(features),
+            tool_diversity,
+            outcome,
         }
+    }
+
+    /// Returns the numbers in the order of [`Self::NAMES`].
+    #[must_use]
+    pub const fn to_array(self) -> [f64; 4] {
+        [self.complexity, self.novelty, self.tool_diversity, self.outcome]
+    }
+
+    /// Returns the sum, added up in the order of [`Self::NAMES`].
+    #[must_use]
+    pub fn sum(self) -> f64 {
+        self.complexity + self.novelty + self.tool_diversity + self.outcome
+    }
+}
+
+/// Returns the dimensions of a trace with these features. All are in \[0, 1\], except novelty: a negative similarity takes it above 1.
+#[must_use]
+pub fn of(features: &Features, novelty: f64) -> ByDimension {
+    ByDimension {
+        complexity: complexity(features),
+        novelty,
+        tool_diversity: tool_diversity(features),
+        outcome: outcome(features),
     }
 }
 
@@ -55,12 +81,12 @@ mod tests {
 
     use super::*;
 
-    fn dimensions(kinds: &[&str], tools: &[&str]) -> Dimensions {
+    fn dimensions(kinds: &[&str], tools: &[&str]) -> ByDimension {
         let mut trace = with_steps(kinds);
         for (step, tool) in trace.steps.iter_mut().zip(tools) {
             step.tool = Some(Tool { name: (*tool).into() });
         }
-        Dimensions::new(&Features::of(&trace), NEUTRAL_NOVELTY)
+        of(&Features::of(&trace), NEUTRAL_NOVELTY)
     }
 
     #[test]
@@ -85,7 +111,7 @@ mod tests {
     fn outcome_is_discounted_by_failure() {
         let mut trace = with_steps(&["thought"]);
         trace.outcome.confidence = 0.8;
-        let outcome = |trace: &Trace| Dimensions::new(&Features::of(trace), 0.0).outcome;
+        let outcome = |trace: &Trace| of(&Features::of(trace), 0.0).outcome;
         assert_eq!(outcome(&trace), 0.8);
         trace.metadata.success = false;
         assert_eq!(outcome(&trace), 0.8 * 0.3);

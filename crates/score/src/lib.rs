@@ -18,8 +18,8 @@ use knowledgepulse_index::{
 use knowledgepulse_trace::{Trace, features::Features, label::Label, text};
 
 use crate::{
-    dimensions::Dimensions,
-    weights::{Contributions, Profile, Profiles},
+    dimensions::ByDimension,
+    weights::{Profile, Profiles},
 };
 
 /// The memory and weights of a scorer.
@@ -92,11 +92,11 @@ pub struct Breakdown {
     /// The score, 0 to 1.
     pub score: f64,
     /// The four dimensions.
-    pub dimensions: Dimensions,
+    pub dimensions: ByDimension,
     /// The profile whose weights were used.
     pub profile: Arc<Profile>,
     /// Each dimension times its weight.
-    pub contributions: Contributions,
+    pub contributions: ByDimension,
     /// The sum of the contributions.
     pub composite: f64,
     /// The applied rules, in order.
@@ -108,9 +108,9 @@ pub struct Breakdown {
 /// Computes a score from the features of a trace and its novelty.
 #[must_use]
 pub fn score(features: &Features, profile: &Arc<Profile>, novelty: Novelty) -> Breakdown {
-    let dimensions = Dimensions::new(features, novelty.value);
-    let contributions = Contributions::new(&dimensions, &profile.weights);
-    let composite = contributions.composite();
+    let dimensions = dimensions::of(features, novelty.value);
+    let contributions = weights::contributions(dimensions, profile.weights);
+    let composite = contributions.sum();
     let (score, overrides) = overrides::apply(composite, features);
     Breakdown {
         score,
@@ -149,16 +149,9 @@ mod tests {
                     ..Novelty::NEUTRAL
                 };
                 let breakdown = score(&summary.features, &summary.profile, novelty);
-                let Contributions {
-                    complexity,
-                    novelty,
-                    tool_diversity,
-                    outcome,
-                } = breakdown.contributions;
-                assert_eq!(
-                    breakdown.composite,
-                    complexity + novelty + tool_diversity + outcome
-                );
+                let [complexity, novelty, tool_diversity, outcome] = breakdown.contributions.to_array();
+                let sum = complexity + novelty + tool_diversity + outcome;
+                assert_eq!(breakdown.composite, sum);
                 let last = breakdown
                     .overrides
                     .last()

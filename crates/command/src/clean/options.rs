@@ -8,7 +8,7 @@ use lexopt::Arg;
 use crate::{
     error::{Failure, Result, reason_of},
     file_identity::is_same_file,
-    options::STDIN,
+    options::{LEVELS, STDIN, text},
 };
 
 /// The parsed arguments.
@@ -37,21 +37,18 @@ pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let (mut sources, mut fail_on) = (Vec::new(), Vec::new());
     let (mut out, mut findings, mut allow, mut rules) = (None, None, Vec::new(), Vec::new());
-    let (mut level, mut quiet, mut pseudonyms) = ("aggregated".to_owned(), false, false);
+    let (mut level, mut quiet, mut pseudonyms) = (LEVELS[0].to_owned(), false, false);
     while let Some(argument) = parser.next().map_err(|error| wrong(error.to_string()))? {
         let named = match argument {
             Arg::Value(source) => {
-                sources.push(text(source)?);
+                sources.push(text(source));
                 continue;
             }
             Arg::Short('h') => "help".to_owned(),
             Arg::Short(letter) => return Err(wrong(format!("Unknown option '-{letter}'"))),
             Arg::Long(name) => name.to_owned(),
         };
-        let mut value = || {
-            let value = parser.value().map_err(|error| wrong(error.to_string()))?;
-            text(value)
-        };
+        let mut value = || parser.value().map(text).map_err(|error| wrong(error.to_string()));
         match named.as_str() {
             "help" => return Ok(None),
             "quiet" => quiet = true,
@@ -65,7 +62,7 @@ pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
             _ => return Err(wrong(format!("Unknown option '--{named}'"))),
         }
     }
-    if !["aggregated", "federated", "private"].contains(&level.as_str()) {
+    if !LEVELS.contains(&level.as_str()) {
         return Err(wrong(format!(
             "--level must be aggregated, federated or private, got '{level}'"
         )));
@@ -97,11 +94,6 @@ pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
     };
     refuse_same_file(&options).map_err(wrong)?;
     Ok(Some(options))
-}
-
-fn text(argument: std::ffi::OsString) -> Result<String> {
-    let text = argument.into_string();
-    text.map_err(|argument| Failure::usage(format!("{} is not UTF-8", argument.display())))
 }
 
 /// Returns the types that are named, one by one.

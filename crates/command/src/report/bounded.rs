@@ -1,10 +1,8 @@
 //! Collections whose size does not grow with the number of values that they are given.
 
-use std::{collections::HashMap, hash::Hash};
+use knowledgepulse_json::Value;
 
-use knowledgepulse_json::{Text, Value};
-
-use crate::values::{list, number};
+use crate::values::{IntoValue, list};
 
 /// A long sequence of values as at most `limit` buckets of equal width, in order.
 #[derive(Debug)]
@@ -75,8 +73,8 @@ impl Sequence {
     }
 
     /// Returns how many values a bucket takes.
-    pub(super) fn width(&self) -> Value {
-        number(self.width)
+    pub(super) fn width(&self) -> u64 {
+        self.width
     }
 
     /// Returns `[mean, min, max, count]` of each bucket, to four decimals.
@@ -84,14 +82,14 @@ impl Sequence {
     pub(super) fn buckets(&self) -> Value {
         list(self.buckets.iter().map(|bucket| {
             let mean = bucket.sum / bucket.count as f64;
-            let figures = [mean, bucket.min, bucket.max].map(|value| rounded(value).into());
-            list(figures.into_iter().chain([number(bucket.count)]))
+            let figures = [mean, bucket.min, bucket.max].map(|value| rounded(value).into_value());
+            list(figures.into_iter().chain([bucket.count.into_value()]))
         }))
     }
 }
 
 /// Rounds to four decimals as JavaScript's `Math.round` does: halves go up.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     let scaled = value * 1e4;
     let below = scaled.floor();
     let up = if scaled - below >= 0.5 { 1.0 } else { 0.0 };
@@ -128,89 +126,6 @@ impl<T> Top<T> {
     }
 }
 
-/// How many names are told apart.
-const NAMES: usize = 40;
-
-/// The name that collects all further names.
-const REST: &str = "(others)";
-
-/// A value for each name, in the order of their first use; names beyond [`NAMES`] share one value.
-#[derive(Debug)]
-pub(super) struct Named<T>(Vec<(Text, T)>);
-
-impl<T> Named<T> {
-    pub(super) const fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    /// Returns the value of a name; `make` creates that of a new one.
-    pub(super) fn entry(&mut self, name: Text, make: impl FnOnce() -> T) -> &mut T {
-        let place = |name: &Text| self.0.iter().position(|(other, _)| other == name);
-        let (name, at) = match place(&name) {
-            None if self.0.len() >= NAMES => (REST.into(), place(&REST.into())),
-            at => (name, at),
-        };
-        let at = at.unwrap_or_else(|| {
-            self.0.push((name, make()));
-            self.0.len() - 1
-        });
-        &mut self.0[at].1
-    }
-
-    /// Returns the names and their values.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Text, &T)> {
-        self.0.iter().map(|(name, value)| (name, value))
-    }
-}
-
-impl Named<u64> {
-    /// Counts a name.
-    pub(super) fn count(&mut self, name: &str) {
-        *self.entry(name.into(), || 0) += 1;
-    }
-}
-
-/// A map of the entries that were used last: between `limit` and twice as many.
-#[derive(Debug)]
-pub(super) struct Recent<K, V> {
-    newer: HashMap<K, V>,
-    older: HashMap<K, V>,
-    limit: usize,
-}
-
-impl<K: Eq + Hash + Clone, V: Clone> Recent<K, V> {
-    pub(super) fn new(limit: usize) -> Self {
-        Self {
-            newer: HashMap::new(),
-            older: HashMap::new(),
-            limit,
-        }
-    }
-
-    /// Returns the value of a key, which counts as used.
-    pub(super) fn get(&mut self, key: &K) -> Option<V> {
-        if let Some(value) = self.newer.get(key) {
-            return Some(value.clone());
-        }
-        let value = self.older.get(key)?.clone();
-        self.set(key.clone(), value.clone());
-        Some(value)
-    }
-
-    /// Sets the value of a key.
-    pub(super) fn set(&mut self, key: K, value: V) {
-        self.newer.insert(key, value);
-        if self.newer.len() >= self.limit {
-            self.older = std::mem::take(&mut self.newer);
-        }
-    }
-
-    /// Returns all values.
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.newer.values_mut().chain(self.older.values_mut())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,21 +145,6 @@ mod tests {
                 prop_assert_eq!(bucket.count, part.len() as u64);
                 prop_assert!(part.contains(&bucket.min) && part.contains(&bucket.max));
                 prop_assert!(part.iter().all(|value| (bucket.min..=bucket.max).contains(value)));
-            }
-        }
-
-        #[test]
-        fn recent_has_what_was_used_last(keys in proptest::collection::vec(0_u8..40, 0..300)) {
-            let mut recent = Recent::new(10);
-            let mut used: Vec<u8> = Vec::new();
-            for key in keys {
-                let known = recent.get(&key);
-                let later = used.iter().rev().position(|&other| other == key);
-                prop_assert!(known == later.map(|_| key) || later.is_some_and(|distance| distance >= 10));
-                used.retain(|&other| other != key);
-                used.push(key);
-                recent.set(key, key);
-                prop_assert!(recent.values_mut().count() < 20);
             }
         }
     }
@@ -268,15 +168,5 @@ mod tests {
             top.offer(key, || at);
         }
         assert_eq!(top.items().collect::<Vec<_>>(), [&3, &5, &0]);
-    }
-
-    #[test]
-    fn named_counts_further_names_together() {
-        let mut named = Named::new();
-        for name in (0..100).chain(0..100) {
-            named.count(&name.to_string());
-        }
-        assert_eq!(named.iter().count(), NAMES + 1);
-        assert_eq!(named.iter().last(), Some((&REST.into(), &120)));
     }
 }

@@ -5,8 +5,11 @@ use std::collections::HashMap;
 use knowledgepulse_json::{Value, object};
 use knowledgepulse_score::select::{Nearby, Reason, Selection, knee};
 
-use super::duplicates::Listed;
-use crate::values::{list, number, optional};
+use super::{bounded::rounded, duplicates::Listed};
+use crate::{
+    json_object,
+    values::{IntoValue, list},
+};
 
 /// A chosen set in a report, in bounded memory.
 #[derive(Debug)]
@@ -81,41 +84,33 @@ impl ChosenSet {
     /// Returns it as the page reads it.
     pub(super) fn summary(&self) -> Value {
         let curve = self.curve.iter().map(|covered| rounded(*covered));
-        let traces = (1..).zip(&self.traces).filter_map(|(rank, shown)| {
+        let traces = (1_u64..).zip(&self.traces).filter_map(|(rank, shown)| {
             let similar = shown.similar.iter().filter_map(|near| {
                 let similarity = ("similarity", near.similarity.into());
                 Some(object(self.fields(near.index)?.chain([similarity])))
             });
             let own = [
-                ("rank", number(rank)),
+                ("rank", rank.into_value()),
                 ("reason", shown.reason.name().into()),
-                ("standsFor", number(shown.stands_for)),
+                ("standsFor", shown.stands_for.into_value()),
                 ("similar", list(similar)),
             ];
             Some(object(self.fields(shown.position)?.chain(own)))
         });
-        object([
-            ("explanation", self.explanation.as_str().into()),
-            ("chosen", number(self.chosen)),
-            ("coveredBefore", rounded(self.covered_before)),
-            ("curve", list(curve)),
-            (
-                "knee",
-                optional(knee(self.covered_before, &self.curve).map(|knee| number(knee as u64))),
-            ),
-            ("traces", list(traces)),
-        ])
+        json_object! {
+            "explanation": self.explanation.as_str(),
+            "chosen": self.chosen,
+            "coveredBefore": rounded(self.covered_before),
+            "curve": list(curve),
+            "knee": knee(self.covered_before, &self.curve),
+            "traces": list(traces),
+        }
     }
 
     /// Returns the fields of a trace on the map.
     fn fields(&self, position: usize) -> Option<impl Iterator<Item = (&'static str, Value)>> {
         let ([x, y], listed) = self.places.get(&position)?;
-        let place = [("x", rounded(*x)), ("y", rounded(*y))];
+        let place = [("x", rounded(*x).into()), ("y", rounded(*y).into())];
         Some(listed.as_ref()?.fields().into_iter().chain(place))
     }
-}
-
-/// Returns a number to four decimals.
-fn rounded(value: f64) -> Value {
-    ((value * 1e4).round() / 1e4).into()
 }

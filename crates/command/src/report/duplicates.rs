@@ -3,26 +3,28 @@
 use std::{
     cmp::Reverse,
     collections::{HashMap, HashSet},
+    num::NonZeroUsize,
     sync::Arc,
 };
 
 use knowledgepulse_json::{Text, Value, object};
+use lru::LruCache;
 
-use super::bounded::Recent;
 use crate::{
+    json_object,
     near_duplicate::{SIMILARITY, is_near_duplicate},
-    values::{list, number, optional},
+    values::{IntoValue, list},
 };
 
-/// The least number of traces that are known by their id: the traces added last, and the traces of the groups used last.
-const KNOWN_TRACES: usize = 5_000;
-const KNOWN_LINKS: usize = 10_000;
+/// How many traces are known by their id: the traces added last, and the traces of the groups used last.
+const KNOWN_TRACES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+const KNOWN_LINKS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19_999);
 
 /// How many groups are held. Beyond that the smallest are no longer listed, unless they grow.
 const HELD_GROUPS: usize = 2_000;
 
 /// The number of groups at which unreachable groups are removed: more than can be held and linked.
-const MOST_GROUPS: usize = HELD_GROUPS + 3 * KNOWN_LINKS;
+const MOST_GROUPS: usize = HELD_GROUPS + KNOWN_LINKS.get() * 3 / 2;
 
 const LISTED_GROUPS: usize = 30;
 const LISTED_MEMBERS: usize = 8;
@@ -46,12 +48,12 @@ impl Listed {
     /// Returns the fields of its object.
     pub(super) fn fields(&self) -> [(&'static str, Value); 8] {
         [
-            ("position", number(self.position)),
-            ("index", number(self.position)),
-            ("id", optional(self.id.clone())),
+            ("position", self.position.into_value()),
+            ("index", self.position.into_value()),
+            ("id", self.id.clone().into_value()),
             ("source", self.source.clone().into()),
-            ("line", number(self.line)),
-            ("element", optional(self.element.map(number))),
+            ("line", self.line.into_value()),
+            ("element", self.element.into_value()),
             ("score", self.score.into()),
             ("excerpt", self.excerpt.clone().into()),
         ]
@@ -88,7 +90,7 @@ impl Member {
             Trace::Forgotten(id) => vec![("id", id.clone().into()), ("position", Value::Null)],
         };
         if let Some((label, similarity)) = &self.nearest {
-            fields.push(("nearest", optional(label.clone())));
+            fields.push(("nearest", label.clone().into_value()));
             fields.push(("similarity", (*similarity).into()));
         }
         object(fields)
@@ -159,22 +161,22 @@ impl Group {
         members.sort_by_key(|member| member.position());
         let mut positions = self.positions.clone();
         positions.sort_unstable();
-        object([
-            ("size", number(self.size)),
-            ("minSimilarity", self.min_similarity.into()),
-            ("maxSimilarity", self.max_similarity.into()),
-            ("members", list(members.into_iter().map(Member::to_value))),
-            ("positions", list(positions.into_iter().map(number))),
-        ])
+        json_object! {
+            "size": self.size,
+            "minSimilarity": self.min_similarity,
+            "maxSimilarity": self.max_similarity,
+            "members": list(members.into_iter().map(Member::to_value)),
+            "positions": list(positions),
+        }
     }
 }
 
 /// The groups of near-duplicates of a run, in bounded memory.
 #[derive(Debug)]
 pub(super) struct NearDuplicates {
-    traces: Recent<Text, Arc<Listed>>,
+    traces: LruCache<Text, Arc<Listed>>,
     /// The groups of traces, by their ids.
-    links: Recent<Text, GroupId>,
+    links: LruCache<Text, GroupId>,
     groups: HashMap<GroupId, Group>,
     /// Into which groups others were merged.
     merged: HashMap<GroupId, GroupId>,
@@ -189,8 +191,8 @@ pub(super) struct NearDuplicates {
 impl NearDuplicates {
     pub(super) fn new() -> Self {
         Self {
-            traces: Recent::new(KNOWN_TRACES),
-            links: Recent::new(KNOWN_LINKS),
+            traces: LruCache::new(KNOWN_TRACES),
+            links: LruCache::new(KNOWN_LINKS),
             groups: HashMap::new(),
             merged: HashMap::new(),
             held: Vec::new(),
@@ -210,7 +212,7 @@ impl NearDuplicates {
             self.link(&trace, label, similarity);
         }
         if let Some(id) = &trace.id {
-            self.traces.set(id.clone(), trace.clone());
+            self.traces.put(id.clone(), trace.clone());
         }
     }
 
@@ -225,11 +227,11 @@ impl NearDuplicates {
         if trace.id != nearest
             && let Some(id) = &trace.id
         {
-            if let Some(own) = self.links.get(id) {
-                let own = self.root(own);
+            if let Some(&own) = self.links.get(id) {
+                let own = root_of(&mut self.merged, own);
                 group = self.merge(group, own);
             }
-            self.links.set(id.clone(), group);
+            self.links.put(id.clone(), group);
         }
         self.groups.entry(group).or_default().join(Member {
             trace: Trace::Listed(trace.clone()),
@@ -240,15 +242,13 @@ impl NearDuplicates {
 
     /// Returns the group of the trace that another one resembles; a new one has that trace.
     fn group_of(&mut self, id: &Text) -> GroupId {
-        if let Some(known) = self.links.get(id) {
-            return self.root(known);
+        if let Some(&known) = self.links.get(id) {
+            return root_of(&mut self.merged, known);
         }
         let group = self.begin();
-        self.links.set(id.clone(), group);
-        let trace = self
-            .traces
-            .get(id)
-            .map_or_else(|| Trace::Forgotten(id.clone()), Trace::Listed);
+        self.links.put(id.clone(), group);
+        let trace = self.traces.get(id).cloned();
+        let trace = trace.map_or_else(|| Trace::Forgotten(id.clone()), Trace::Listed);
         let member = Member { trace, nearest: None };
         self.groups.entry(group).or_default().join(member);
         group
@@ -259,20 +259,6 @@ impl NearDuplicates {
         self.group_count += 1;
         self.groups.insert(self.begun, Group::default());
         self.begun
-    }
-
-    /// Returns the current group of a group: itself, or the one that it was merged into, by any number of steps.
-    fn root(&mut self, group: GroupId) -> GroupId {
-        let mut root = group;
-        while let Some(&next) = self.merged.get(&root) {
-            root = next;
-        }
-        // So that the next look takes one step.
-        let mut step = group;
-        while step != root {
-            step = self.merged.insert(step, root).unwrap_or(root);
-        }
-        root
     }
 
     /// Merges the smaller one of two groups into the larger one, which it returns.
@@ -309,26 +295,40 @@ impl NearDuplicates {
 
     /// Forgets the groups that are neither held nor linked.
     fn sweep(&mut self) {
-        let mut links = std::mem::replace(&mut self.links, Recent::new(KNOWN_LINKS));
-        links.values_mut().for_each(|group| *group = self.root(*group));
-        self.merged.clear();
         let mut used: HashSet<GroupId> = self.held.iter().copied().collect();
-        used.extend(links.values_mut().map(|group| *group));
+        for (_, group) in &mut self.links {
+            *group = root_of(&mut self.merged, *group);
+            used.insert(*group);
+        }
+        self.merged.clear();
         self.groups.retain(|group, _| used.contains(group));
-        self.links = links;
     }
 
     /// Returns the largest groups, and how many near-duplicates there were.
     pub(super) fn summary(&self) -> Value {
         let groups = self.largest(LISTED_GROUPS);
         let groups = groups.iter().filter_map(|group| self.groups.get(group));
-        object([
-            ("similarity", SIMILARITY.into()),
-            ("count", number(self.count)),
-            ("groupCount", number(self.group_count)),
-            ("groups", list(groups.map(Group::to_value))),
-        ])
+        json_object! {
+            "similarity": SIMILARITY,
+            "count": self.count,
+            "groupCount": self.group_count,
+            "groups": list(groups.map(Group::to_value)),
+        }
     }
+}
+
+/// Returns the current group of a group: itself, or the one that it was merged into, by any number of steps.
+fn root_of(merged: &mut HashMap<GroupId, GroupId>, group: GroupId) -> GroupId {
+    let mut root = group;
+    while let Some(&next) = merged.get(&root) {
+        root = next;
+    }
+    // So that the next look takes one step.
+    let mut step = group;
+    while step != root {
+        step = merged.insert(step, root).unwrap_or(root);
+    }
+    root
 }
 
 #[cfg(test)]

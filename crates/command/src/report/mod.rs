@@ -9,22 +9,23 @@ mod excerpt;
 
 use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Object, Text, Value, object};
-use knowledgepulse_score::{Breakdown, dimensions::Dimensions, select::Selection, weights::Weights};
+use knowledgepulse_score::{Breakdown, dimensions::ByDimension, select::Selection};
 
 pub use self::described::described;
 use self::{
-    bounded::{Named, Sequence, Top},
+    bounded::{Sequence, Top},
     chosen::ChosenSet,
     duplicates::{Listed, NearDuplicates},
     excerpt::{NAME_LENGTH, excerpt_of, name_of},
 };
 use crate::{
-    breakdown::{DIMENSIONS, by_dimension, value_of},
+    breakdown::{by_dimension, value_of},
     error::{Failure, Result},
+    json_object,
     near_duplicate::resemblance,
     scored::{Judged, Place, Scored},
-    statistics::{Histogram, SCORE_BINS},
-    values::{list, number, optional},
+    statistics::{Histogram, Named, SCORE_BINS},
+    values::{IntoValue, list},
 };
 
 /// Where the page takes the figures.
@@ -44,6 +45,9 @@ const SEQUENCE_BUCKETS: usize = 2000;
 const LISTED_TRACES: usize = 10;
 const LISTED_ERRORS: usize = 100;
 const LISTED_SOURCES: usize = 50;
+
+/// How many domains, profiles and the like are told apart.
+const NAMES: usize = 40;
 
 /// The longest excerpt, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;
@@ -88,7 +92,7 @@ pub struct Report {
     /// The domains by their names; traces without a name have the empty one.
     domains: Named<Domain>,
     /// The weights of each profile, and how many traces it scored. A profile without a name has the empty one.
-    profiles: Named<(Weights, u64)>,
+    profiles: Named<(ByDimension, u64)>,
     rules: Named<u64>,
     bases: Named<u64>,
     novelty: Sequence,
@@ -109,13 +113,12 @@ pub struct Report {
 struct Domain {
     kept: u64,
     score: Histogram,
-    /// In the order of [`DIMENSIONS`].
+    /// In the order of [`ByDimension::NAMES`].
     dimensions: [Histogram; 4],
 }
 
 impl Report {
     /// Returns a report without traces.
-    #[must_use]
     pub fn new(options: ReportOptions) -> Self {
         Self {
             options,
@@ -124,10 +127,10 @@ impl Report {
             succeeded: 0,
             truncated: 0,
             scores: Histogram::new(SCORE_BINS),
-            domains: Named::new(),
-            profiles: Named::new(),
-            rules: Named::new(),
-            bases: Named::new(),
+            domains: Named::new(NAMES),
+            profiles: Named::new(NAMES),
+            rules: Named::new(NAMES),
+            bases: Named::new(NAMES),
             novelty: Sequence::new(SEQUENCE_BUCKETS),
             starts: Vec::new(),
             last_source: None,
@@ -192,12 +195,12 @@ impl Report {
         if self.errors.len() == LISTED_ERRORS {
             return;
         }
-        self.errors.push(object([
-            ("source", source_of(&place.source).into()),
-            ("line", number(place.line)),
-            ("element", optional(place.index.map(number))),
-            ("message", excerpt_of(message, EXCERPT_LENGTH).into()),
-        ]));
+        self.errors.push(json_object! {
+            "source": source_of(&place.source),
+            "line": place.line,
+            "element": place.index,
+            "message": excerpt_of(message, EXCERPT_LENGTH),
+        });
     }
 
     fn note_start(&mut self, source: &str, position: u64) {
@@ -206,11 +209,8 @@ impl Report {
         }
         self.last_source = Some(source.to_owned());
         if self.starts.len() < LISTED_SOURCES {
-            let start = [
-                ("source", source_of(source).into()),
-                ("position", number(position)),
-            ];
-            self.starts.push(object(start));
+            self.starts
+                .push(json_object! { "source": source_of(source), "position": position });
         }
     }
 
@@ -218,17 +218,11 @@ impl Report {
         let domain = self.domains.entry(name_of(name).unwrap_or_default(), || Domain {
             kept: 0,
             score: Histogram::new(SCORE_BINS),
-            dimensions: DIMENSIONS.map(|_| Histogram::new(DIMENSION_BINS)),
+            dimensions: ByDimension::NAMES.map(|_| Histogram::new(DIMENSION_BINS)),
         });
         domain.kept += u64::from(is_kept);
         domain.score.add(breakdown.score);
-        let Dimensions {
-            complexity,
-            novelty,
-            tool_diversity,
-            outcome,
-        } = breakdown.dimensions;
-        let values = [complexity, novelty, tool_diversity, outcome];
+        let values = breakdown.dimensions.to_array();
         for (histogram, value) in domain.dimensions.iter_mut().zip(values) {
             histogram.add(value);
         }
@@ -242,7 +236,6 @@ impl Report {
     }
 
     /// Returns the figures, as the page reads them: `Report` in report/data.d.ts.
-    #[must_use]
     pub fn summary(&self, run: &Run) -> Value {
         let options = &self.options;
         let sources = options.sources.iter().take(LISTED_SOURCES);
@@ -253,70 +246,41 @@ impl Report {
         let mut domains: Vec<_> = self.domains.iter().collect();
         domains.sort_by_key(|(_, domain)| std::cmp::Reverse(domain.score.count()));
         let profiles = self.profiles.iter().map(|(name, (weights, count))| {
-            object([
-                (
-                    "name",
-                    optional(Some(name.clone()).filter(|name| !name.is_empty())),
-                ),
-                (
-                    "weights",
-                    by_dimension([
-                        weights.complexity,
-                        weights.novelty,
-                        weights.tool_diversity,
-                        weights.outcome,
-                    ]),
-                ),
-                ("count", number(*count)),
-            ])
+            json_object! {
+                "name": Some(name.clone()).filter(|name| !name.is_empty()),
+                "weights": by_dimension(*weights),
+                "count": *count,
+            }
         });
-        object([
-            ("threshold", options.threshold.into()),
-            ("sources", list(sources.map(|source| source_of(source).into()))),
-            ("sourceCount", number(options.sources.len() as u64)),
-            ("noveltyMode", options.novelty.name().into()),
-            ("dtype", optional(options.dtype.clone())),
-            ("version", options.version.as_str().into()),
-            ("finishedAt", run.finished_at.as_str().into()),
-            ("seconds", run.seconds.into()),
-            ("interrupted", run.interrupted.into()),
-            ("cleaned", optional(run.cleaned.clone())),
-            ("count", number(self.count)),
-            ("kept", number(self.kept)),
-            ("succeeded", number(self.succeeded)),
-            ("truncated", number(self.truncated)),
-            ("scores", quantiles(&self.scores)),
-            ("scoreBins", bins(&self.scores, SHOWN_BINS)),
-            (
-                "domains",
-                list(domains.into_iter().map(|(name, domain)| domain.summary(name))),
-            ),
-            ("profiles", list(profiles)),
-            ("rules", counts(&self.rules)),
-            ("bases", counts(&self.bases)),
-            (
-                "novelty",
-                object([
-                    ("width", self.novelty.width()),
-                    ("buckets", self.novelty.buckets()),
-                ]),
-            ),
-            ("starts", self.starts.clone().into()),
-            ("duplicates", self.duplicates.summary()),
-            (
-                "selection",
-                optional(self.chosen.as_ref().map(ChosenSet::summary)),
-            ),
-            ("best", list(best.iter().map(|(_, trace)| trace.clone()))),
-            ("worst", list(worst.map(|(_, trace)| trace.clone()))),
-            (
-                "errors",
-                object([
-                    ("count", number(self.error_count)),
-                    ("first", self.errors.clone().into()),
-                ]),
-            ),
-        ])
+        json_object! {
+            "threshold": options.threshold,
+            "sources": list(sources.map(|source| source_of(source))),
+            "sourceCount": options.sources.len(),
+            "noveltyMode": options.novelty.name(),
+            "dtype": options.dtype.clone(),
+            "version": options.version.as_str(),
+            "finishedAt": run.finished_at.as_str(),
+            "seconds": run.seconds,
+            "interrupted": run.interrupted,
+            "cleaned": run.cleaned.clone(),
+            "count": self.count,
+            "kept": self.kept,
+            "succeeded": self.succeeded,
+            "truncated": self.truncated,
+            "scores": quantiles(&self.scores),
+            "scoreBins": bins(&self.scores, SHOWN_BINS),
+            "domains": list(domains.into_iter().map(|(name, domain)| domain.summary(name))),
+            "profiles": list(profiles),
+            "rules": counts(&self.rules),
+            "bases": counts(&self.bases),
+            "novelty": json_object! { "width": self.novelty.width(), "buckets": self.novelty.buckets() },
+            "starts": self.starts.clone(),
+            "duplicates": self.duplicates.summary(),
+            "selection": self.chosen.as_ref().map(ChosenSet::summary),
+            "best": list(best.iter().map(|(_, trace)| trace.clone())),
+            "worst": list(worst.map(|(_, trace)| trace.clone())),
+            "errors": json_object! { "count": self.error_count, "first": self.errors.clone() },
+        }
     }
 
     /// Returns `page`, the text of dist/report.html.gz, with the figures in it: a page that needs nothing else.
@@ -345,11 +309,13 @@ impl Report {
 
 impl Domain {
     fn summary(&self, name: &Text) -> Value {
-        let dimensions = DIMENSIONS.into_iter().zip(self.dimensions.iter().map(quantiles));
+        let dimensions = ByDimension::NAMES
+            .into_iter()
+            .zip(self.dimensions.iter().map(quantiles));
         let fields = [
             ("name", name.clone().into()),
-            ("count", number(self.score.count())),
-            ("kept", number(self.kept)),
+            ("count", self.score.count().into_value()),
+            ("kept", self.kept.into_value()),
             ("score", quantiles(&self.score)),
         ];
         let bins = [("scoreBins", bins(&self.score, SHOWN_DOMAIN_BINS))];
@@ -362,27 +328,29 @@ fn quantiles(histogram: &Histogram) -> Value {
     let Some((min, max)) = histogram.range() else {
         return Value::Null;
     };
-    let quantile = |p| optional(histogram.quantile(p));
-    object([
-        ("min", min.into()),
-        ("p10", quantile(0.1)),
-        ("p25", quantile(0.25)),
-        ("median", quantile(0.5)),
-        ("p75", quantile(0.75)),
-        ("p90", quantile(0.9)),
-        ("max", max.into()),
-        ("mean", optional(histogram.mean())),
-    ])
+    let quantile = |p| histogram.quantile(p);
+    json_object! {
+        "min": min,
+        "p10": quantile(0.1),
+        "p25": quantile(0.25),
+        "median": quantile(0.5),
+        "p75": quantile(0.75),
+        "p90": quantile(0.9),
+        "max": max,
+        "mean": histogram.mean(),
+    }
 }
 
 fn bins(histogram: &Histogram, bins: usize) -> Value {
     let filled = histogram.filled(bins).into_iter();
-    let filled = filled.map(|(bin, count)| list([number(bin as u64), number(count)]));
-    object([("bins", number(bins as u64)), ("filled", list(filled))])
+    let filled = filled.map(|(bin, count)| list([bin as u64, count]));
+    json_object! { "bins": bins, "filled": list(filled) }
 }
 
 fn counts(named: &Named<u64>) -> Value {
-    let counts = named.iter().map(|(name, &count)| (name.clone(), number(count)));
+    let counts = named
+        .iter()
+        .map(|(name, &count)| (name.clone(), count.into_value()));
     counts.collect::<Object>().into()
 }
 
@@ -405,39 +373,19 @@ fn listed(scored: &Scored, position: u64) -> Listed {
 /// Returns all that is told of a trace.
 fn full_value(scored: &Scored, listed: &Listed) -> Value {
     let value = value_of(&scored.breakdown);
-    let mut breakdown = pick(
-        &value,
-        &[
-            "score",
-            "composite",
-            "noveltyBasis",
-            "tokens",
-            "truncated",
-            "dimensions",
-            "profile",
-            "weights",
-            "contributions",
-            "overrides",
-            "nearest",
-        ],
-    );
+    let parts = "score composite noveltyBasis tokens truncated dimensions profile weights contributions overrides nearest";
+    let mut breakdown = pick(&value, parts);
     replace_name(&mut breakdown, "profile");
     if let Some(nearest) = value.get("nearest").filter(|nearest| !nearest.is_null()) {
-        let parts = [
-            "similarity",
-            "lexical",
-            "contained",
-            "embedded",
-            "sharedWords",
-            "newWords",
-            "label",
-        ];
-        let mut picked = pick(nearest, &parts);
+        let mut picked = pick(
+            nearest,
+            "similarity lexical contained embedded sharedWords newWords label",
+        );
         replace_name(&mut picked, "label");
         breakdown.insert("nearest", picked);
     }
     let more = [
-        ("domain", optional(name_of(&scored.domain))),
+        ("domain", name_of(&scored.domain).into_value()),
         ("success", scored.success.into()),
         ("breakdown", breakdown.into()),
     ];
@@ -445,8 +393,8 @@ fn full_value(scored: &Scored, listed: &Listed) -> Value {
 }
 
 /// Returns these fields of an object, in this order.
-fn pick(value: &Value, names: &[&str]) -> Object {
-    let fields = names.iter().map(|&name| {
+fn pick(value: &Value, names: &str) -> Object {
+    let fields = names.split(' ').map(|name| {
         let value = value.get(name).cloned().unwrap_or_default();
         (name.into(), value)
     });
@@ -456,7 +404,7 @@ fn pick(value: &Value, names: &[&str]) -> Object {
 /// Cuts a name in an object to its length; `null` if nothing of it can be seen.
 fn replace_name(object: &mut Object, field: &str) {
     let name = object.get(field).and_then(Value::as_text).and_then(name_of);
-    object.insert(field, optional(name));
+    object.insert(field, name.into_value());
 }
 
 #[cfg(test)]

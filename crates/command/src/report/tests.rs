@@ -7,12 +7,16 @@ use knowledgepulse_index::memory::{Basis, Nearest, Novelty, Reading};
 use knowledgepulse_json::parse_str;
 use knowledgepulse_score::{
     overrides::{Override, Rule},
-    weights::{Contributions, Profile},
+    weights::{self, Profile},
 };
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::scored::tests::scored;
+
+fn count_of(count: u64) -> Value {
+    count.into_value()
+}
 
 fn options() -> ReportOptions {
     ReportOptions {
@@ -35,17 +39,13 @@ fn run() -> Run {
 
 /// Returns a trace of a score, which resembles the trace of a label.
 fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Judged {
-    let dimensions = Dimensions {
-        complexity: 0.5,
-        novelty: nearest.map_or(0.5, |(_, similarity)| 1.0 - similarity),
-        tool_diversity: 0.5,
-        outcome: 0.5,
-    };
+    let novelty = nearest.map_or(0.5, |(_, similarity)| 1.0 - similarity);
+    let dimensions = ByDimension::from_array([0.5, novelty, 0.5, 0.5]);
     let profile = Profile {
         name: "default".into(),
-        weights: Weights::DEFAULT,
+        weights: weights::DEFAULT,
     };
-    let contributions = Contributions::new(&dimensions, &profile.weights);
+    let contributions = weights::contributions(dimensions, profile.weights);
     let nearest = nearest.map(|(label, similarity)| Nearest {
         label: Some(label.into()),
         similarity,
@@ -140,7 +140,7 @@ proptest! {
             report.add(&Judged { scored: scored.clone(), kept: true, selection: None });
         }
         let summary = report.summary(&run());
-        let matching = |is: &dyn Fn(&Scored) -> bool| number(traces.iter().filter(|scored| is(scored)).count() as u64);
+        let matching = |is: &dyn Fn(&Scored) -> bool| count_of(traces.iter().filter(|scored| is(scored)).count() as u64);
         prop_assert_eq!(at(&summary, "count"), matching(&|_| true));
         prop_assert_eq!(at(&summary, "kept"), matching(&|scored| scored.breakdown.score >= threshold));
         prop_assert_eq!(at(&summary, "succeeded"), matching(&|scored| scored.success));
@@ -149,7 +149,7 @@ proptest! {
             list.as_array().unwrap().iter().map(|entry| at(entry, field).as_number().unwrap()).sum::<f64>()
         };
         prop_assert_eq!(sum("domains", "count"), traces.len() as f64);
-        prop_assert_eq!(number(sum("domains", "kept") as u64), at(&summary, "kept"));
+        prop_assert_eq!(count_of(sum("domains", "kept") as u64), at(&summary, "kept"));
         prop_assert_eq!(sum("profiles", "count"), traces.len() as f64);
         prop_assert_eq!(sum("novelty.buckets", "3"), traces.len() as f64);
     }
@@ -206,15 +206,15 @@ proptest! {
         let mut sizes: Vec<_> = sizes.filter(|&size| size > 1).collect();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         let summary = summary(traces);
-        prop_assert_eq!(at(&summary, "duplicates.groupCount"), number(sizes.len() as u64));
+        prop_assert_eq!(at(&summary, "duplicates.groupCount"), count_of(sizes.len() as u64));
         sizes.truncate(30);
         let groups = at(&summary, "duplicates.groups");
         prop_assert_eq!(groups.as_array().unwrap().len(), sizes.len());
         for (group, size) in groups.as_array().unwrap().iter().zip(sizes) {
-            prop_assert_eq!(at(group, "size"), number(size as u64));
+            prop_assert_eq!(at(group, "size"), count_of(size as u64));
             let first = at(group, "positions.0").as_number().unwrap() as usize;
             let members = (0..component.len()).filter(|&id| component[id] == component[first]);
-            let members: Vec<_> = members.map(|id| number(id as u64)).collect();
+            let members: Vec<_> = members.map(|id| count_of(id as u64)).collect();
             prop_assert_eq!(at(group, "positions"), list(members.clone()));
             let listed = at(group, "members");
             let listed: Vec<_> = listed.as_array().unwrap().iter().map(|member| at(member, "position")).collect();
@@ -343,7 +343,7 @@ fn a_report_of_many_long_names_is_small() {
         scored.place.source = name(at);
         scored.breakdown.profile = Arc::new(Profile {
             name: name(at),
-            weights: Weights::DEFAULT,
+            weights: weights::DEFAULT,
         });
         report.add(&trace);
         report.add_error(&trace.scored.place, &name(at).into());
@@ -372,7 +372,7 @@ fn names_of_which_nothing_can_be_seen_are_null() {
     nameless.scored.domain = "".into();
     nameless.scored.breakdown.profile = Arc::new(Profile {
         name: " ".into(),
-        weights: Weights::DEFAULT,
+        weights: weights::DEFAULT,
     });
     let summary = summary([nameless]);
     assert_eq!(json(&summary, "domains.0.name"), r#""""#);
@@ -452,12 +452,8 @@ fn domains_have_the_spread_of_each_measure_the_largest_first() {
     let traces = [("b", 0.0), ("a", 0.5), ("a", 1.0)].map(|(domain, value)| {
         let mut trace = trace("a", value, None);
         trace.scored.domain = domain.into();
-        trace.scored.breakdown.dimensions = Dimensions {
-            complexity: value / 2.0,
-            novelty: value + 1.0,
-            tool_diversity: value / 4.0,
-            outcome: value / 8.0,
-        };
+        trace.scored.breakdown.dimensions =
+            ByDimension::from_array([value / 2.0, value + 1.0, value / 4.0, value / 8.0]);
         trace
     });
     let summary = summary(traces);

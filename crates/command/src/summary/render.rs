@@ -19,7 +19,6 @@ const DOMAIN_WIDTH: usize = 20;
 
 /// Returns the figures for people. `splits` is whether a threshold or a number of traces was given, `known` the treatment of
 /// known traces.
-#[must_use]
 pub fn render_summary(figures: &Figures, splits: bool, known: KnownTraces) -> String {
     let About {
         embedder,

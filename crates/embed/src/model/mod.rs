@@ -1,6 +1,7 @@
 //! Finding and checking the files of the embedding model.
 
 mod config;
+#[cfg(not(target_family = "wasm"))]
 pub mod outline;
 
 use std::{

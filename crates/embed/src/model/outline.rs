@@ -3,13 +3,13 @@
 //! ONNX Runtime maps such files. Weights that it transposes, casts or repacks are copied; the others stay mapped, and
 //! reading a truncated mapped file kills the process. So these are read here ([`Outline::tables`]) and shared by all
 //! sessions: half of the weights are the table of word embeddings.
-//!
-//! The format is Protocol Buffers; the messages and numbers follow `onnx.proto`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{Error, ErrorKind, Result},
 };
+
+use prost::Message;
 
 /// The largest graph without embedded weights, in bytes.
 pub const LARGEST_GRAPH: u64 = 16 << 20;
@@ -40,7 +40,7 @@ pub struct Table {
     /// Its name in the graph.
     pub name: String,
     /// An ONNX `TensorProto.DataType`.
-    pub data_type: u64,
+    pub data_type: i32,
     /// Its dimensions.
     pub shape: Vec<i64>,
     /// The name of the file that it is in.
@@ -55,181 +55,98 @@ impl Outline {
     /// Reads the outline of an ONNX file.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidData`] or [`ErrorKind::UnexpectedEof`] if it is no ONNX file, or one of an unusual make. ONNX Runtime may
-    /// still load it.
+    /// [`ErrorKind::InvalidData`] if it is no ONNX file, or one of an unusual make. ONNX Runtime may still load it.
     pub fn read(model: &[u8]) -> Result<Self> {
+        let model = ModelProto::decode(model).map_err(|error| malformed(&error.to_string()))?;
+        let graph = model.graph.unwrap_or_default();
+        // For each value, whether all operators that read it copy it.
+        let mut copied: BTreeMap<&str, bool> = BTreeMap::new();
+        for node in &graph.node {
+            let copies = COPYING.contains(&node.op_type.as_str());
+            for input in &node.input {
+                *copied.entry(input).or_insert(true) &= copies;
+            }
+        }
         let mut outline = Self::default();
-        for field in fields(model) {
-            if let Field(7, Value::Bytes(graph)) = field? {
-                outline.read_graph(graph)?;
+        for tensor in graph.initializer {
+            let Some(weight) = tensor.external()? else {
+                continue;
+            };
+            outline.files.insert(weight.file.clone());
+            if copied.get(weight.name.as_str()) == Some(&false) {
+                outline.tables.push(weight);
             }
         }
         Ok(outline)
     }
-
-    /// Reads a `GraphProto`.
-    fn read_graph(&mut self, graph: &[u8]) -> Result<()> {
-        // For each value, whether all operators that read it copy it.
-        let mut copied: BTreeMap<&str, bool> = BTreeMap::new();
-        let mut weights = Vec::new();
-        for field in fields(graph) {
-            match field? {
-                Field(1, Value::Bytes(node)) => note_inputs(node, &mut copied)?,
-                Field(5, Value::Bytes(tensor)) => weights.extend(external_weight(tensor)?),
-                _ => {}
-            }
-        }
-        for weight in weights {
-            self.files.insert(weight.file.clone());
-            if copied.get(weight.name.as_str()) == Some(&false) {
-                self.tables.push(weight);
-            }
-        }
-        Ok(())
-    }
 }
 
-/// Records the values that the `NodeProto` in `node` reads.
-fn note_inputs<'b>(node: &'b [u8], copied: &mut BTreeMap<&'b str, bool>) -> Result<()> {
-    let mut inputs = Vec::new();
-    let mut copies = false;
-    for field in fields(node) {
-        match field? {
-            Field(1, Value::Bytes(input)) => inputs.push(text(input)?),
-            Field(4, Value::Bytes(operator)) => copies = COPYING.contains(&text(operator)?),
-            _ => {}
-        }
-    }
-    for input in inputs {
-        *copied.entry(input).or_insert(true) &= copies;
-    }
-    Ok(())
+// The messages of `onnx.proto`, with the fields that are read.
+
+#[derive(Clone, PartialEq, Message)]
+struct ModelProto {
+    #[prost(message, optional, tag = "7")]
+    graph: Option<GraphProto>,
 }
 
-/// The `TensorProto` in `tensor`, if its values are in another file.
-fn external_weight(tensor: &[u8]) -> Result<Option<Table>> {
-    const EXTERNAL: u64 = 1;
-    let (mut name, mut file) = ("", "");
-    let (mut data_type, mut location) = (0, 0);
-    let mut shape = Vec::new();
-    let mut place = [0_u64; 2];
-    for field in fields(tensor) {
-        match field? {
-            Field(1, Value::Number(length)) => shape.push(length.cast_signed()),
-            Field(1, Value::Bytes(mut lengths)) => {
-                while !lengths.is_empty() {
-                    shape.push(varint(&mut lengths)?.cast_signed());
-                }
-            }
-            Field(2, Value::Number(number)) => data_type = number,
-            Field(8, Value::Bytes(bytes)) => name = text(bytes)?,
-            Field(13, Value::Bytes(entry)) => match entry_of(entry)? {
-                ("location", value) => file = value,
-                ("offset", value) => place[0] = value.parse().map_err(|_| malformed("an offset"))?,
-                ("length", value) => place[1] = value.parse().map_err(|_| malformed("a length"))?,
-                _ => {}
-            },
-            Field(14, Value::Number(number)) => location = number,
-            _ => {}
-        }
-    }
-    if location != EXTERNAL {
-        return Ok(None);
-    }
-    if file.is_empty() || file.contains(['/', '\\', ':']) || file == ".." {
-        return Err(malformed("weights outside of its directory"));
-    }
-    Ok(Some(Table {
-        name: name.to_owned(),
-        data_type,
-        shape,
-        file: file.to_owned(),
-        offset: place[0],
-        length: place[1],
-    }))
+#[derive(Clone, PartialEq, Message)]
+struct GraphProto {
+    #[prost(message, repeated, tag = "1")]
+    node: Vec<NodeProto>,
+    #[prost(message, repeated, tag = "5")]
+    initializer: Vec<TensorProto>,
 }
 
-/// Key and value of a `StringStringEntryProto`.
-fn entry_of(entry: &[u8]) -> Result<(&str, &str)> {
-    let (mut key, mut value) = ("", "");
-    for field in fields(entry) {
-        match field? {
-            Field(1, Value::Bytes(bytes)) => key = text(bytes)?,
-            Field(2, Value::Bytes(bytes)) => value = text(bytes)?,
-            _ => {}
-        }
-    }
-    Ok((key, value))
+#[derive(Clone, PartialEq, Message)]
+struct NodeProto {
+    #[prost(string, repeated, tag = "1")]
+    input: Vec<String>,
+    #[prost(string, tag = "4")]
+    op_type: String,
 }
 
-// ── Protocol Buffers ────────────────────────────────────────────────────────────────────────────────────────
+#[derive(Clone, PartialEq, Message)]
+struct TensorProto {
+    #[prost(int64, repeated, tag = "1")]
+    dims: Vec<i64>,
+    #[prost(int32, tag = "2")]
+    data_type: i32,
+    #[prost(string, tag = "8")]
+    name: String,
+    #[prost(btree_map = "string, string", tag = "13")]
+    external_data: BTreeMap<String, String>,
+    #[prost(int32, tag = "14")]
+    data_location: i32,
+}
 
-/// A field's number and its value.
-struct Field<'b>(u64, Value<'b>);
-
-enum Value<'b> {
-    Number(u64),
-    Bytes(&'b [u8]),
-    /// A number of fixed length; no field here is one.
-    Fixed,
+impl TensorProto {
+    /// Returns the weight, if its values are in another file.
+    fn external(mut self) -> Result<Option<Table>> {
+        const EXTERNAL: i32 = 1;
+        if self.data_location != EXTERNAL {
+            return Ok(None);
+        }
+        let file = self.external_data.remove("location").unwrap_or_default();
+        if file.is_empty() || file.contains(['/', '\\', ':']) || file == ".." {
+            return Err(malformed("weights outside of its directory"));
+        }
+        let number = |name| {
+            let number = self.external_data.get(name).map_or(Ok(0), |text| text.parse());
+            number.map_err(|_| malformed("an offset or a length"))
+        };
+        Ok(Some(Table {
+            offset: number("offset")?,
+            length: number("length")?,
+            name: self.name,
+            data_type: self.data_type,
+            shape: self.dims,
+            file,
+        }))
+    }
 }
 
 fn malformed(what: &str) -> Error {
     Error::new(ErrorKind::InvalidData, what)
-}
-
-fn text(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|_| malformed("a name that is not Unicode"))
-}
-
-/// The fields of a message; an error is the last.
-fn fields(mut message: &[u8]) -> impl Iterator<Item = Result<Field<'_>>> {
-    std::iter::from_fn(move || {
-        if message.is_empty() {
-            return None;
-        }
-        let field = next_field(&mut message);
-        if field.is_err() {
-            message = &[];
-        }
-        Some(field)
-    })
-}
-
-fn next_field<'b>(rest: &mut &'b [u8]) -> Result<Field<'b>> {
-    let key = varint(rest)?;
-    let value = match key & 7 {
-        0 => Value::Number(varint(rest)?),
-        1 => take(rest, 8).map(|_| Value::Fixed)?,
-        2 => {
-            let length = varint(rest)?;
-            Value::Bytes(take(rest, length)?)
-        }
-        5 => take(rest, 4).map(|_| Value::Fixed)?,
-        _ => return Err(malformed("an unknown wire type")),
-    };
-    Ok(Field(key >> 3, value))
-}
-
-fn varint(rest: &mut &[u8]) -> Result<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = take(rest, 1)?[0];
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Ok(value);
-        }
-    }
-    Err(malformed("a number of more than 64 bits"))
-}
-
-fn take<'b>(rest: &mut &'b [u8], length: u64) -> Result<&'b [u8]> {
-    let split = usize::try_from(length)
-        .ok()
-        .and_then(|length| rest.split_at_checked(length));
-    let (taken, others) = split.ok_or_else(|| Error::from(ErrorKind::UnexpectedEof))?;
-    *rest = others;
-    Ok(taken)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The two steps of a call: embedding and finding words, in parallel with other calls; and settling, in the order of the calls.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use knowledgepulse_encoder::Tokens;
 
@@ -131,14 +131,13 @@ impl Job {
     ///
     /// # Errors
     /// [`Error::Aborted`] if it is no longer wanted.
-    #[cfg(any(target_family = "wasm", test))]
-    pub(super) fn wanted_text(&self) -> Result<Option<String>> {
+    pub(super) fn wanted_text(&self) -> Result<Option<Cow<'_, str>>> {
         match &self.order {
             None => Ok(None),
             Some(order) if is_cancelled(order.call.as_ref()) => Err(Error::Aborted),
             Some(order) => Ok(match &order.source {
-                Source::Prefix(text) => Some(text.clone()),
-                Source::Full(trace) => Some(digest::of(trace)),
+                Source::Prefix(text) => Some(text.into()),
+                Source::Full(trace) => Some(digest::of(trace).into()),
                 Source::Lexical(_) => None,
             }),
         }
@@ -146,17 +145,7 @@ impl Job {
 
     /// Turns the text into tokens, if it is still wanted.
     pub(super) fn prepare(self, embedder: &Embedder) -> Prepared {
-        let text = match &self.order {
-            None => Ok(None),
-            Some(order) if is_cancelled(order.call.as_ref()) => Err(Error::Aborted),
-            Some(order) => guarded(|| {
-                Ok(match &order.source {
-                    Source::Prefix(text) => Some(embedder.tokenize(text)),
-                    Source::Full(trace) => Some(embedder.tokenize(&digest::of(trace))),
-                    Source::Lexical(_) => None,
-                })
-            }),
-        };
+        let text = guarded(|| Ok(self.wanted_text()?.map(|text| embedder.tokenize(&text))));
         Prepared { job: self, text }
     }
 }

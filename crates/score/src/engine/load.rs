@@ -247,8 +247,8 @@ fn load_from_directory(options: &Options, status: &mut Status) -> Result<(Embedd
     let threads = status.threads;
     let stated = files.stated_sha256().map(str::to_owned);
     let (loaded, sha256) = beside(
-        |wanted| match stated {
-            Some(sha256) => Ok(sha256),
+        |wanted| match &stated {
+            Some(sha256) => Ok(sha256.clone()),
             None => files.weights_sha256(wanted),
         },
         || {
@@ -357,29 +357,17 @@ fn name_of(name: Option<&str>, sha256: &str) -> String {
 /// # Errors
 /// The first error, that of `load` before that of `checksum`.
 fn beside<T>(
-    checksum: impl FnOnce(&AtomicBool) -> Result<String> + Send,
+    checksum: impl Fn(&AtomicBool) -> Result<String> + Sync,
     load: impl FnOnce() -> Result<T>,
 ) -> Result<(T, String)> {
     let wanted = AtomicBool::new(true);
-    let checksum = Mutex::new(Some(checksum));
-    let compute = || {
-        let checksum = checksum.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let lost = || Error::Internal("the checksum was computed before".into());
-        checksum.ok_or_else(lost)?(&wanted)
-    };
-    thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, compute);
+    let load = || {
         let loaded = guarded(load);
         wanted.store(loaded.is_ok(), Ordering::Relaxed);
-        let checksum = match other {
-            Ok(other) => other
-                .join()
-                .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
-            // Without a second thread, one after the other.
-            Err(_) => compute(),
-        };
-        Ok((loaded?, checksum?))
-    })
+        loaded
+    };
+    let (checksum, loaded) = embed::side_by_side(|| checksum(&wanted), load);
+    Ok((loaded?, checksum?))
 }
 
 /// `available_parallelism` respects affinity and cgroup limits, which a bare core count does not.

@@ -223,20 +223,9 @@ impl Engine {
     /// # Errors
     /// The errors of [`Engine::score`].
     pub fn score_and_keep(&self, request: Request, reply: Reply<Result<ComparedScore>>) {
-        let uncompared = |request: &Request| request.begin().map(|()| (request.score_uncompared(), None));
-        let Some(memory) = request
-            .memory
-            .as_ref()
-            .filter(|memory| !self.needs_no_thread(memory))
-        else {
-            return reply(uncompared(&request));
-        };
-        match self.inlet_for(memory) {
-            Ok(inlet) => inlet.push(job::score(request, reply)),
-            Err(error) => {
-                self.shared.warn(Failure::from(&error));
-                reply(uncompared(&request));
-            }
+        match self.inlet_of(&request) {
+            Some(inlet) => inlet.push(job::score(request, reply)),
+            None => reply(request.begin().map(|()| (request.score_uncompared(), None))),
         }
     }
 
@@ -246,19 +235,9 @@ impl Engine {
     /// # Errors
     /// Through `reply` only: [`Error::Aborted`].
     pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<Comparable>>>) {
-        let Some(memory) = request
-            .memory
-            .as_ref()
-            .filter(|memory| !self.needs_no_thread(memory))
-        else {
-            return reply(Ok(None));
-        };
-        match self.inlet_for(memory) {
-            Ok(inlet) => inlet.push(job::embed_trace(request, reply)),
-            Err(error) => {
-                self.shared.warn(Failure::from(&error));
-                reply(Ok(None));
-            }
+        match self.inlet_of(&request) {
+            Some(inlet) => inlet.push(job::embed_trace(request, reply)),
+            None => reply(Ok(None)),
         }
     }
 
@@ -348,6 +327,15 @@ impl Engine {
     /// Returns whether a trace can be scored on the caller's thread without overtaking others: no thread was started, and none is needed.
     fn needs_no_thread(&self, memory: &Memory) -> bool {
         memory.method().needs_embedder() && self.inlet.get().is_none() && self.without_embedder()
+    }
+
+    /// Returns the inlet of a request; `None` if nothing is compared. Keeps the failure of starting a thread.
+    fn inlet_of(&self, request: &Request) -> Option<&Inlet> {
+        let memory = request.memory.as_ref();
+        let inlet = self.inlet_for(memory.filter(|memory| !self.needs_no_thread(memory))?);
+        inlet
+            .map_err(|error| self.shared.warn(Failure::from(&error)))
+            .ok()
     }
 
     /// Returns the inlet of calls that compare with a memory.

@@ -6,6 +6,7 @@
 //! [`Engine::loaded_elsewhere`] and [`Engine::embedded_elsewhere`].
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -150,7 +151,7 @@ impl State {
         let Some(model) = model else {
             return Some(Next::Settle(number, job.without_embedder()));
         };
-        match job.wanted_text() {
+        match job.wanted_text().map(|text| text.map(Cow::into_owned)) {
             Ok(None) => Some(Next::Settle(number, job.settlement(model, Ok(None)))),
             Err(error) => Some(Next::Settle(number, job.settlement(model, Err(error)))),
             Ok(Some(text)) => {
