@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { gzipSync } = require('node:zlib');
 
-const { jsonLines, kpScore, tracesOf } = require('./support/kp-score.js');
+const { expectRun, jsonLines, kpScore, tracesOf } = require('./support/kp-score.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-input');

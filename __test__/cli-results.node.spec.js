@@ -62,15 +62,6 @@ describe('kp-score --top', () => {
     expect(summary).toMatchObject({ scored: 5000, kept: 4500, dropped: 500 });
   });
 
-  test('writes --out and --dropped in the order of the input', async () => {
-    const [out, dropped] = ['best.jsonl', 'rest.jsonl'].map((name) => path.join(scratch, name));
-    const files = ['--out', out, '--dropped', dropped];
-    const input = jsonLines(ranked(0.3, 0.9, 0.5, 0.99));
-    expect((await kpScore([NO_EMBEDDER, '--top', '50%', ...files], { input })).code).toBe(0);
-    expect(readLines(out).map(idOf)).toEqual(['kp:trace:1', 'kp:trace:3']);
-    expect(readLines(dropped).map(idOf)).toEqual(['kp:trace:0', 'kp:trace:2']);
-  });
-
   test('table has no column that says which traces are kept', async () => {
     const { stdout } = await kpScore([NO_EMBEDDER, '--top', '1', examples]);
     expect(linesOf(stdout)).toEqual([

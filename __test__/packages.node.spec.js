@@ -14,39 +14,24 @@ const { run, runForResult } = require('./support/run-script.js');
 const { linkPackages } = require('./support/scratch.js');
 
 const UNIX_LIBRARY = 'libknowledgepulse_onnxruntime';
+const LINUX = { os: 'linux', libc: 'glibc' };
+const MUSL = { os: 'linux', libc: 'musl' };
+const DARWIN = { os: 'darwin' };
+const WINDOWS = { os: 'win32' };
+const ARM = { cpu: 'arm64' };
+const X64 = { cpu: 'x64' };
 const PLATFORMS = {
-  'linux-x64-gnu': {
-    os: 'linux',
-    cpu: 'x64',
-    libc: 'glibc',
-    target: 'x86_64-unknown-linux-gnu',
-  },
+  'linux-x64-gnu': { ...LINUX, ...X64, target: 'x86_64-unknown-linux-gnu' },
   'linux-arm64-gnu': {
-    os: 'linux',
-    cpu: 'arm64',
-    libc: 'glibc',
-    target: 'aarch64-unknown-linux-gnu',
-    library: `${UNIX_LIBRARY}.so`,
+    ...{ ...LINUX, ...ARM, target: 'aarch64-unknown-linux-gnu', library: `${UNIX_LIBRARY}.so` },
   },
-  'linux-x64-musl': { os: 'linux', cpu: 'x64', libc: 'musl', target: 'x86_64-unknown-linux-musl' },
-  'linux-arm64-musl': { os: 'linux', cpu: 'arm64', libc: 'musl', target: 'aarch64-unknown-linux-musl' },
-  'darwin-arm64': {
-    os: 'darwin',
-    cpu: 'arm64',
-    target: 'aarch64-apple-darwin',
-    library: `${UNIX_LIBRARY}.dylib`,
-  },
-  'darwin-x64': { os: 'darwin', cpu: 'x64', target: 'x86_64-apple-darwin' },
-  'win32-x64-msvc': {
-    os: 'win32',
-    cpu: 'x64',
-    target: 'x86_64-pc-windows-msvc',
-  },
+  'linux-x64-musl': { ...MUSL, ...X64, target: 'x86_64-unknown-linux-musl' },
+  'linux-arm64-musl': { ...MUSL, ...ARM, target: 'aarch64-unknown-linux-musl' },
+  'darwin-arm64': { ...DARWIN, ...ARM, target: 'aarch64-apple-darwin', library: `${UNIX_LIBRARY}.dylib` },
+  'darwin-x64': { ...DARWIN, ...X64, target: 'x86_64-apple-darwin' },
+  'win32-x64-msvc': { ...WINDOWS, ...X64, target: 'x86_64-pc-windows-msvc' },
   'win32-arm64-msvc': {
-    os: 'win32',
-    cpu: 'arm64',
-    target: 'aarch64-pc-windows-msvc',
-    library: 'knowledgepulse_onnxruntime.dll',
+    ...{ ...WINDOWS, ...ARM, target: 'aarch64-pc-windows-msvc', library: 'knowledgepulse_onnxruntime.dll' },
   },
 };
 const MODELS = ['all-minilm-l6-v2', 'all-minilm-l6-v2-q8'];
@@ -362,40 +347,24 @@ describe('documentation', () => {
       .map((file) => `docs/${file}`),
   ];
 
-  /** The links of a page outside of code: what is written, the file of this repository that it leads to, and the heading there. */
+  /** The links of a page outside of code: what is written, and the file of this repository that it leads to. */
   function linksOf(page) {
     const text = read(page).replace(/```.*?```|`[^`\n]*`/gs, '');
     return [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => {
       const ours =
         /^https:\/\/(?:github|raw\.githubusercontent)\.com\/[^/]+\/[^/]+\/(?:blob\/)?main\/(.*)$/.exec(link);
       if (ours === null && /^https?:/.test(link)) return { link, file: null };
-      const [target, heading] = (ours?.[1] ?? link).split('#');
+      const [target] = (ours?.[1] ?? link).split('#');
       const directory = ours === null ? path.dirname(page) : '.';
       const file = target === '' ? page : path.posix.join(directory, target);
-      return { link, file, heading };
+      return { link, file };
     });
   }
 
-  /** The names by which GitHub finds the headings of a page. */
-  function headingsOf(page) {
-    const headings = read(page)
-      .replace(/```.*?```/gs, '')
-      .matchAll(/^#+ (.*)$/gm);
-    return [...headings].map(([, heading]) =>
-      heading
-        .toLowerCase()
-        .replace(/[^\p{L}\p{N} _-]/gu, '')
-        .replaceAll(' ', '-'),
-    );
-  }
-
-  test.each(pages)('every link of %s leads somewhere', (page) => {
-    for (const { link, file, heading } of linksOf(page)) {
-      if (file === null) continue;
-      expect([page, link, fs.existsSync(path.join(root, file))]).toEqual([page, link, true]);
-      if (heading !== undefined)
-        expect([page, link, headingsOf(file)]).toEqual([page, link, expect.arrayContaining([heading])]);
-    }
+  // The spec `site` checks the headings that links lead to.
+  test.each(pages)('every link of %s leads to a file', (page) => {
+    const missing = linksOf(page).filter(({ file }) => file && !fs.existsSync(path.join(root, file)));
+    expect(missing).toEqual([]);
   });
 
   // GitHub and npm resolve relative links, npm by the repository that package.json names.
