@@ -582,21 +582,19 @@ describe('--clean', () => {
   });
 });
 
-describe('--report', () => {
-  test('is a page with the traces', async () => {
-    const report = path.join(emptyDirectory(), 'report.html');
-    await expectRun(
-      [NO_EMBEDDER, '--report', report],
-      { code: 1, stdout: `written   ${report}\n` },
-      {
-        input: `${input}nonsense\n`,
-      },
-    );
-    const page = fs.readFileSync(report, 'utf8');
-    expect(page).toMatch(/^<!doctype html>/i);
-    expect(page).toContain(scored[3].id);
-    expect(page).toContain('not JSON');
-  });
+test('kp-score --report writes a page with the traces', async () => {
+  const report = path.join(emptyDirectory(), 'report.html');
+  await expectRun(
+    [NO_EMBEDDER, '--report', report],
+    { code: 1, stdout: `written   ${report}\n` },
+    {
+      input: `${input}nonsense\n`,
+    },
+  );
+  const page = fs.readFileSync(report, 'utf8');
+  expect(page).toMatch(/^<!doctype html>/i);
+  expect(page).toContain(scored[3].id);
+  expect(page).toContain('not JSON');
 });
 
 describe('--memory', () => {

@@ -7,18 +7,13 @@ const path = require('node:path');
 
 const { examples, jsonLines, kpScore, linesOf, readLines, tracesOf } = require('./support/kp-score.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { scratchDirectory } = require('./support/scratch.js');
+const { scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-results');
+const write = writerIn(scratch);
 const NO_EMBEDDER = '--no-embedder';
 const FORMATS = ['table', 'json', 'jsonl', 'csv'];
 const formats = path.join(__dirname, 'formats');
-
-function write(name, contents) {
-  const file = path.join(scratch, name);
-  fs.writeFileSync(file, contents);
-  return file;
-}
 
 /** Traces of one domain, which score by their confidence. */
 const ranked = (...confidences) =>

@@ -24,17 +24,12 @@ const {
 const { addon } = require('./support/addon.js');
 const { modelDirectory, readTraces, root } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
-const { copyPackage, scratchDirectory } = require('./support/scratch.js');
+const { copyPackage, scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli');
+const write = writerIn(scratch);
 const NO_EMBEDDER = '--no-embedder';
 const ESCAPE = '\u001b';
-
-function write(name, contents) {
-  const file = path.join(scratch, name);
-  fs.writeFileSync(file, contents);
-  return file;
-}
 
 const traces = readTraces(examples);
 
@@ -68,14 +63,7 @@ describe('other formats', () => {
       ...['atif', 'atif', 'openai-chat', 'openai-chat', 'openai-chat'],
       ...traces.map(() => 'trace'),
     ]);
-    expect(results.map(({ known }) => known.success).slice(0, 6)).toEqual([
-      true,
-      false,
-      true,
-      false,
-      false,
-      true,
-    ]);
+    expect(results.slice(0, 6).map(({ known }) => Number(known.success))).toEqual([1, 0, 1, 0, 0, 1]);
     expect(summary).toMatchObject({ converted: 5, unknownSuccess: 3, unknownConfidence: 3 });
     const said = await kpScore([NO_EMBEDDER, trajectory]);
     expect(said.stderr).toContain('success not known of 1 trace, scored as failed: see --success');
@@ -371,15 +359,7 @@ describe('inputs', () => {
     ['an array over several lines, with a byte order mark', `\ufeff${JSON.stringify(scored, null, 2)}`],
     ['one object over several lines', `${JSON.stringify(one, null, 2)}\n`, [one]],
     ['gzip', gzipSync(lines)],
-    ['gzip of several parts', Buffer.concat(scored.map((trace) => gzipSync(jsonLines([trace]))))],
-    [
-      'gzip of parts without line ends',
-      Buffer.concat([gzipSync(''), gzipSync(lines), gzipSync(lines.trim())]),
-      [...scored, ...scored],
-    ],
     ['gzip with a name, a comment and an extra field', withHeaderFields(gzipSync(lines))],
-    ['gzip that a line feed follows', Buffer.concat([gzipSync(lines.trim()), Buffer.from('\n')])],
-    ['gzip that is padded with zeros', Buffer.concat([gzipSync(lines), Buffer.alloc(70_000)])],
     [
       'gzip that other traces follow',
       Buffer.concat([gzipSync(lines), Buffer.alloc(9), gzipSync(lines.trim()), Buffer.from(lines)]),
@@ -622,15 +602,7 @@ describe('formats', () => {
       ...['knownSuccess', 'knownConfidence'],
       ...['complexity', 'novelty', 'toolDiversity', 'outcome', 'profile'],
       ...['complexityWeight', 'noveltyWeight', 'toolDiversityWeight', 'outcomeWeight'],
-      ...[
-        'composite',
-        'overrides',
-        'noveltyBasis',
-        'nearestLabel',
-        'nearestSimilarity',
-        'tokens',
-        'truncated',
-      ],
+      ...'composite overrides noveltyBasis nearestLabel nearestSimilarity tokens truncated'.split(' '),
     ]);
     expect(rows).toHaveLength(expected.length);
     for (const [at, cells] of rows.entries()) {

@@ -138,19 +138,17 @@ describe('embedderStatus', () => {
   );
 });
 
-describe('an absent embedder', () => {
-  test('no model package: novelty is 0.5, silently', async () => {
-    const installed = copyPackage(path.join(scratch, 'installed'));
-    const { result, stderr } = await runForResult(REPORT, {
-      from: installed,
-      env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon },
-    });
-    expectNeutral(result);
-    expect(result.status.code).toBe('ERR_MODEL_NOT_FOUND');
-    expect(result.status.reason).toContain('@knowledgepulse/all-minilm-l6-v2');
-    expect(result.warnings).toEqual([]);
-    expect(stderr).toBe('');
+test('without a model package novelty is 0.5, silently', async () => {
+  const installed = copyPackage(path.join(scratch, 'installed'));
+  const { result, stderr } = await runForResult(REPORT, {
+    from: installed,
+    env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon },
   });
+  expectNeutral(result);
+  expect(result.status.code).toBe('ERR_MODEL_NOT_FOUND');
+  expect(result.status.reason).toContain('@knowledgepulse/all-minilm-l6-v2');
+  expect(result.warnings).toEqual([]);
+  expect(stderr).toBe('');
 });
 
 describe('a broken embedder', () => {
@@ -591,21 +589,19 @@ describe('configuration', () => {
   });
 });
 
-describe('the addon', () => {
-  test('cannot be loaded: the error names the platform, every attempt and the remedy', async () => {
-    const { result } = await runForResult(
-      `
-      delete require.cache[require.resolve(${JSON.stringify(path.join(root, 'lib', 'loader.js'))})];
-      process.env.KNOWLEDGEPULSE_NATIVE_ADDON = ${JSON.stringify(path.join(scratch, 'nothing.node'))};
-      let thrown;
-      try { require(${JSON.stringify(path.join(root, 'lib', 'loader.js'))}); } catch (error) { thrown = error; }
-      console.log(JSON.stringify({ code: thrown.code, message: thrown.message, attempts: thrown.attempts.length }));
-    `,
-    );
-    expect(result.code).toBe('ERR_ADDON_LOAD');
-    expect(result.attempts).toBe(1);
-    expect(result.message).toContain(`${process.platform}-${process.arch}`);
-    expect(result.message).toContain('nothing.node');
-    expect(result.message).toContain('KNOWLEDGEPULSE_NATIVE_ADDON');
-  });
+test('the error of an addon that cannot be loaded names the platform, every attempt and the remedy', async () => {
+  const { result } = await runForResult(
+    `
+    delete require.cache[require.resolve(${JSON.stringify(path.join(root, 'lib', 'loader.js'))})];
+    process.env.KNOWLEDGEPULSE_NATIVE_ADDON = ${JSON.stringify(path.join(scratch, 'nothing.node'))};
+    let thrown;
+    try { require(${JSON.stringify(path.join(root, 'lib', 'loader.js'))}); } catch (error) { thrown = error; }
+    console.log(JSON.stringify({ code: thrown.code, message: thrown.message, attempts: thrown.attempts.length }));
+  `,
+  );
+  expect(result.code).toBe('ERR_ADDON_LOAD');
+  expect(result.attempts).toBe(1);
+  expect(result.message).toContain(`${process.platform}-${process.arch}`);
+  expect(result.message).toContain('nothing.node');
+  expect(result.message).toContain('KNOWLEDGEPULSE_NATIVE_ADDON');
 });

@@ -4,14 +4,15 @@
 // them.
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 
 const { root } = require('./support/paths.js');
 const { readmeExample } = require('./support/readme.js');
 const { run, runForResult } = require('./support/run-script.js');
-const { linkPackages } = require('./support/scratch.js');
+const { linkPackages, scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('packages');
 
 const UNIX_LIBRARY = 'libknowledgepulse_onnxruntime';
 const LINUX = { os: 'linux', libc: 'glibc' };
@@ -35,14 +36,8 @@ const PLATFORMS = {
   },
 };
 const MODELS = ['all-minilm-l6-v2', 'all-minilm-l6-v2-q8'];
-const MODEL_FILES = [
-  'manifest.json',
-  'model.safetensors',
-  'model.onnx',
-  'tokenizer.json',
-  'tokenizer_config.json',
-  'config.json',
-];
+const MODEL_FILES =
+  'manifest.json model.safetensors model.onnx tokenizer.json tokenizer_config.json config.json'.split(' ');
 const WEBASSEMBLY = 'wasm32';
 const DOCUMENTS = ['LICENSE', 'README.md'];
 
@@ -191,55 +186,47 @@ describe('manifests', () => {
   });
 
   test('the loader tries the packages of the platform it runs on', async () => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-loader-'));
-    try {
-      // Away from the checkout, where it finds nothing and says what it tried.
-      fs.cpSync(path.join(root, 'lib'), path.join(directory, 'lib'), { recursive: true });
-      const known = Object.values(PLATFORMS).map(({ os, cpu }) => `${os} ${cpu}`);
-      const hosts = [...new Set([...known, 'freebsd x64', 'linux riscv64'])];
-      const { result } = await runForResult(
-        `
-        const loader = ${JSON.stringify(path.join(directory, 'lib', 'loader.js'))};
-        const attempts = {};
-        for (const host of ${JSON.stringify(hosts)}) {
-          const [platform, arch] = host.split(' ');
-          Object.defineProperties(process, { platform: { value: platform }, arch: { value: arch } });
-          try { require(loader); } catch (error) {
-            attempts[host] = error.attempts.map(({ name, error }) => ({ name, message: error.message }));
-          }
+    const directory = fs.mkdtempSync(path.join(scratch, 'loader-'));
+    // Away from the checkout, where it finds nothing and says what it tried.
+    fs.cpSync(path.join(root, 'lib'), path.join(directory, 'lib'), { recursive: true });
+    const known = Object.values(PLATFORMS).map(({ os, cpu }) => `${os} ${cpu}`);
+    const hosts = [...new Set([...known, 'freebsd x64', 'linux riscv64'])];
+    const { result } = await runForResult(
+      `
+      const loader = ${JSON.stringify(path.join(directory, 'lib', 'loader.js'))};
+      const attempts = {};
+      for (const host of ${JSON.stringify(hosts)}) {
+        const [platform, arch] = host.split(' ');
+        Object.defineProperties(process, { platform: { value: platform }, arch: { value: arch } });
+        try { require(loader); } catch (error) {
+          attempts[host] = error.attempts.map(({ name, error }) => ({ name, message: error.message }));
         }
-        console.log(JSON.stringify(attempts));
-        `,
-        { env: { KNOWLEDGEPULSE_NATIVE_ADDON: undefined } },
-      );
-      for (const host of hosts) {
-        const names = Object.keys(PLATFORMS).filter(
-          (name) => `${PLATFORMS[name].os} ${PLATFORMS[name].cpu}` === host,
-        );
-        const tried = result[host].filter(({ name }) => name.startsWith('@'));
-        expect(tried.map(({ name }) => name).sort()).toEqual(
-          (names.length > 0 ? names : [WEBASSEMBLY]).map((name) => `@knowledgepulse/native-${name}`).sort(),
-        );
-        for (const { name, message } of tried) expect(message.split('\n', 1)[0]).toContain(`'${name}'`);
       }
-    } finally {
-      fs.rmSync(directory, { recursive: true });
+      console.log(JSON.stringify(attempts));
+      `,
+      { env: { KNOWLEDGEPULSE_NATIVE_ADDON: undefined } },
+    );
+    for (const host of hosts) {
+      const names = Object.keys(PLATFORMS).filter(
+        (name) => `${PLATFORMS[name].os} ${PLATFORMS[name].cpu}` === host,
+      );
+      const tried = result[host].filter(({ name }) => name.startsWith('@'));
+      expect(tried.map(({ name }) => name).sort()).toEqual(
+        (names.length > 0 ? names : [WEBASSEMBLY]).map((name) => `@knowledgepulse/native-${name}`).sort(),
+      );
+      for (const { name, message } of tried) expect(message.split('\n', 1)[0]).toContain(`'${name}'`);
     }
   });
 });
 
 test('the example of the README prints the output in the README', async () => {
   const { script, printed } = readmeExample();
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-example-'));
-  try {
-    linkPackages(directory, { [main.name]: root });
-    const file = path.join(directory, 'example.mjs');
-    fs.writeFileSync(file, script);
-    const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: printed, stderr: '' });
-  } finally {
-    fs.rmSync(directory, { recursive: true });
-  }
+  const directory = fs.mkdtempSync(path.join(scratch, 'example-'));
+  linkPackages(directory, { [main.name]: root });
+  const file = path.join(directory, 'example.mjs');
+  fs.writeFileSync(file, script);
+  const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: printed, stderr: '' });
 });
 
 test('the other examples of the pages run after it', async () => {
@@ -254,17 +241,13 @@ test('the other examples of the pages run after it', async () => {
     const imported = script.replace(/^import (\{.*?\}) from ('.*?');$/gm, 'const $1 = await import($2);');
     return `{\n${imported}\n}\n`;
   });
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-examples-'));
-  try {
-    linkPackages(directory, { [main.name]: root });
-    const file = path.join(directory, 'examples.mjs');
-    fs.writeFileSync(file, `${first}\nconst traces = [trace, trace];\n${scoped.join('')}console.log('all');`);
-    const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/all\n$/);
-  } finally {
-    fs.rmSync(directory, { recursive: true });
-  }
+  const directory = fs.mkdtempSync(path.join(scratch, 'examples-'));
+  linkPackages(directory, { [main.name]: root });
+  const file = path.join(directory, 'examples.mjs');
+  fs.writeFileSync(file, `${first}\nconst traces = [trace, trace];\n${scoped.join('')}console.log('all');`);
+  const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/all\n$/);
 });
 
 describe('tarballs', () => {
@@ -275,7 +258,7 @@ describe('tarballs', () => {
   const contents = {};
 
   beforeAll(async () => {
-    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-tarballs-'));
+    directory = fs.mkdtempSync(path.join(scratch, 'tarballs-'));
     const platform = await evaluate('platform.mjs', 'script.hostPlatform()');
     host = { name: `@knowledgepulse/native-${platform}`, platform };
     const names = [main.name, host.name, q8];
@@ -284,8 +267,6 @@ describe('tarballs', () => {
     const tarballs = JSON.parse(stdout.trim().split('\n').at(-1));
     for (const name of names) contents[name] = await unpack(tarballs[name]);
   });
-
-  afterAll(() => fs.rmSync(directory, { recursive: true, force: true }));
 
   async function unpack(tarball) {
     const target = `${tarball}.d`;
