@@ -131,12 +131,10 @@ describe('evaluateValues', () => {
   });
 });
 
-describe('a text seen before', () => {
-  test('scores as if it had not been', async () => {
-    const trace = makeTrace({ objective: 'memo' });
-    const [first] = await inSequence([trace]);
-    expect(await inSequence([trace])).toEqual([first]);
-    // The same tokens in other letters.
-    expect(await inSequence([makeTrace({ objective: 'MEMO\u200b' })])).toEqual([first]);
-  });
+test('evaluateValue scores a text seen before as if it had not been', async () => {
+  const trace = makeTrace({ objective: 'memo' });
+  const [first] = await inSequence([trace]);
+  expect(await inSequence([trace])).toEqual([first]);
+  // The same tokens in other letters.
+  expect(await inSequence([makeTrace({ objective: 'MEMO\u200b' })])).toEqual([first]);
 });

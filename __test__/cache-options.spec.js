@@ -57,10 +57,6 @@ describe('new VectorCache refuses', () => {
     const [, options, message, isCause] = row;
     refuse(options, [TypeError, message, isCause]);
   });
-
-  test('a call without new', () => {
-    expect(thrownBy(() => VectorCache({}))).toBeInstanceOf(TypeError);
-  });
 });
 
 describe('new VectorCache accepts', () => {
@@ -229,6 +225,8 @@ describe('save and load refuse', () => {
   });
 
   const choice = "options.model must be 'check' or 'any'";
+  const known = /call; its options are signal, maxElements, ttlMs, model$/;
+  const throwing = throwingGetter({}, 'model', hostile);
   test.each([
     ['null', null, TypeError, 'options must be an object, got null'],
     ['an array', [], TypeError, 'options must be an object, got array'],
@@ -237,12 +235,7 @@ describe('save and load refuse', () => {
     ['model: true', { model: true }, RangeError, choice],
     ['another model', { model: 'all' }, RangeError, choice],
     ['maxElements: -1', { maxElements: -1 }, RangeError, `options.maxElements must be ${WHOLE}, got -1`],
-    [
-      'an unknown option',
-      { dimensions: 3 },
-      TypeError,
-      /call; its options are signal, maxElements, ttlMs, model$/,
-    ],
+    ['an unknown option', { dimensions: 3 }, TypeError, known],
     ["ttlMs: '1'", { ttlMs: '1' }, TypeError, 'options.ttlMs must be a number, got string'],
     [
       'ttlMs: NaN',
@@ -250,13 +243,7 @@ describe('save and load refuse', () => {
       RangeError,
       'options.ttlMs must be a number of at least 0, got NaN',
     ],
-    [
-      'a getter that throws',
-      throwingGetter({}, 'model', hostile),
-      TypeError,
-      /^options\.model could/,
-      same(hostile),
-    ],
+    ['a getter that throws', throwing, TypeError, /^options\.model could/, same(hostile)],
   ])('%s as options', async (...row) => {
     const [, options, Class, message, isCause] = row;
     expectError(await rejectionOf(VectorCache.load('missing', options)), [Class, INVALID, message, isCause]);

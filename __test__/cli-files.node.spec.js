@@ -13,6 +13,7 @@ const { cleanTrace, Scorer } = require('..');
 const {
   command,
   examples,
+  expectRun,
   jsonLines,
   kpScore,
   linesOf,
@@ -581,21 +582,19 @@ describe('--clean', () => {
   });
 });
 
-describe('--report', () => {
-  test('is a page with the traces', async () => {
-    const report = path.join(emptyDirectory(), 'report.html');
-    await expectRun(
-      [NO_EMBEDDER, '--report', report],
-      { code: 1, stdout: `written   ${report}\n` },
-      {
-        input: `${input}nonsense\n`,
-      },
-    );
-    const page = fs.readFileSync(report, 'utf8');
-    expect(page).toMatch(/^<!doctype html>/i);
-    expect(page).toContain(scored[3].id);
-    expect(page).toContain('not JSON');
-  });
+test('kp-score --report writes a page with the traces', async () => {
+  const report = path.join(emptyDirectory(), 'report.html');
+  await expectRun(
+    [NO_EMBEDDER, '--report', report],
+    { code: 1, stdout: `written   ${report}\n` },
+    {
+      input: `${input}nonsense\n`,
+    },
+  );
+  const page = fs.readFileSync(report, 'utf8');
+  expect(page).toMatch(/^<!doctype html>/i);
+  expect(page).toContain(scored[3].id);
+  expect(page).toContain('not JSON');
 });
 
 describe('--memory', () => {
@@ -612,25 +611,21 @@ describe('--memory', () => {
     return JSON.parse(stdout);
   };
 
-  test('what one run has scored is not new to the next', async () => {
-    const memory = path.join(emptyDirectory(), 'memory');
-    const count = readTraces(examples).length;
-    const first = await run(memory, examples);
-    expect(first.summary.memory).toEqual({ file: memory, before: 0, after: count, forgotten: 0 });
-    expect(first.results[0].breakdown.noveltyBasis).toBe('empty-cache');
-    const second = await run(memory, '--known', 'again', examples);
-    expect(second.summary.memory).toEqual({ file: memory, before: count, after: 2 * count, forgotten: 0 });
-    expect(second.results[0].breakdown.nearest.label).toBe(second.results[0].id);
-    for (const { breakdown } of second.results) expect(breakdown.dimensions.novelty).toBeLessThan(1e-6);
-  });
-
-  test('--memory-size bounds it', async () => {
-    const memory = path.join(emptyDirectory(), 'memory');
-    expect((await run(memory, '--memory-size', '3', examples)).summary.memory.after).toBe(3);
-    // It stays so small.
-    const { summary } = await run(memory, '--known', 'again', examples);
-    expect(summary.memory).toMatchObject({ before: 3, after: 3 });
-  });
+  test.each(['prefix', 'lexical', 'full'])(
+    'with --novelty %s, what one run has scored is not new to the next',
+    async (novelty) => {
+      const memory = path.join(emptyDirectory(), 'memory');
+      const count = readTraces(examples).length;
+      const first = await run(memory, '--novelty', novelty, examples);
+      expect(first.summary.memory).toEqual({ file: memory, before: 0, after: count, forgotten: 0 });
+      expect(first.results[0].breakdown.noveltyBasis).toBe('empty-cache');
+      const second = await run(memory, '--novelty', novelty, '--known', 'again', examples);
+      expect(second.summary.memory).toEqual({ file: memory, before: count, after: 2 * count, forgotten: 0 });
+      expect(second.results[0].breakdown.nearest.label).toBe(second.results[0].id);
+      for (const { breakdown } of second.results)
+        expect(breakdown.dimensions.novelty).toBeLessThan(novelty === 'prefix' ? 1e-6 : Number.MIN_VALUE);
+    },
+  );
 
   test('of another novelty method is refused, and left as it was', async () => {
     const directory = emptyDirectory();
@@ -658,18 +653,6 @@ describe('--memory', () => {
       expect(fs.readFileSync(memory)).toEqual(before);
     }
   });
-
-  test.each(['lexical', 'full'])(
-    'with --novelty %s, what one run has scored is not new to the next',
-    async (novelty) => {
-      const memory = path.join(emptyDirectory(), 'memory');
-      const count = readTraces(examples).length;
-      await run(memory, '--novelty', novelty, examples);
-      const { results, summary } = await run(memory, '--novelty', novelty, '--known', 'again', examples);
-      expect(summary.memory).toEqual({ file: memory, before: count, after: 2 * count, forgotten: 0 });
-      for (const { breakdown } of results) expect(breakdown.dimensions.novelty).toBe(0);
-    },
-  );
 
   test('of another model is refused, and left as it was', async () => {
     const directory = emptyDirectory();

@@ -6,18 +6,13 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { gzipSync } = require('node:zlib');
 
-const { jsonLines, kpScore, tracesOf } = require('./support/kp-score.js');
-const { scratchDirectory } = require('./support/scratch.js');
+const { expectRun, jsonLines, kpScore, tracesOf } = require('./support/kp-score.js');
+const { scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-input');
+const write = writerIn(scratch);
 const NO_EMBEDDER = '--no-embedder';
 const trace = () => tracesOf(0.5)[0];
-
-function write(name, contents) {
-  const file = path.join(scratch, name);
-  fs.writeFileSync(file, contents);
-  return file;
-}
 
 const spansOf = (traceId, key) => ({
   resourceSpans: [

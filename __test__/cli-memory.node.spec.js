@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { examples, jsonLines, kpScore, readLines } = require('./support/kp-score.js');
+const { examples, expectRun, jsonLines, kpScore, readLines } = require('./support/kp-score.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-memory');

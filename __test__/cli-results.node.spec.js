@@ -7,18 +7,13 @@ const path = require('node:path');
 
 const { examples, jsonLines, kpScore, linesOf, readLines, tracesOf } = require('./support/kp-score.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { scratchDirectory } = require('./support/scratch.js');
+const { scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-results');
+const write = writerIn(scratch);
 const NO_EMBEDDER = '--no-embedder';
 const FORMATS = ['table', 'json', 'jsonl', 'csv'];
 const formats = path.join(__dirname, 'formats');
-
-function write(name, contents) {
-  const file = path.join(scratch, name);
-  fs.writeFileSync(file, contents);
-  return file;
-}
 
 /** Traces of one domain, which score by their confidence. */
 const ranked = (...confidences) =>
@@ -60,15 +55,6 @@ describe('kp-score --top', () => {
     expect(results.map(({ line }) => line - 1)).toEqual(order.slice(0, 4500));
     expect(results.every(({ kept }) => kept)).toBe(true);
     expect(summary).toMatchObject({ scored: 5000, kept: 4500, dropped: 500 });
-  });
-
-  test('writes --out and --dropped in the order of the input', async () => {
-    const [out, dropped] = ['best.jsonl', 'rest.jsonl'].map((name) => path.join(scratch, name));
-    const files = ['--out', out, '--dropped', dropped];
-    const input = jsonLines(ranked(0.3, 0.9, 0.5, 0.99));
-    expect((await kpScore([NO_EMBEDDER, '--top', '50%', ...files], { input })).code).toBe(0);
-    expect(readLines(out).map(idOf)).toEqual(['kp:trace:1', 'kp:trace:3']);
-    expect(readLines(dropped).map(idOf)).toEqual(['kp:trace:0', 'kp:trace:2']);
   });
 
   test('table has no column that says which traces are kept', async () => {

@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { select, TraceMemory } = require('..');
-const { jsonLines, kpScore, linesOf, readLines } = require('./support/kp-score.js');
+const { expectRun, jsonLines, kpScore, linesOf, readLines } = require('./support/kp-score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { scratchDirectory } = require('./support/scratch.js');
 

@@ -3,15 +3,15 @@
 // What `kp-score` draws on a terminal, and that it draws nowhere else.
 
 const { spawnSync } = require('node:child_process');
-const fs = require('node:fs');
 const path = require('node:path');
 const { gzipSync } = require('node:zlib');
 
 const { command, jsonLines, kpScore, tracesOf } = require('./support/kp-score.js');
 const { run } = require('./support/run-script.js');
-const { scratchDirectory } = require('./support/scratch.js');
+const { scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-terminal');
+const write = writerIn(scratch);
 const NO_EMBEDDER = '--no-embedder';
 const ESCAPE = '\u001b';
 const script = path.join(__dirname, 'support', 'terminal.py');
@@ -22,14 +22,7 @@ const describeTerminal = python === undefined ? describe.skip : describe;
 
 // What Node asks besides the terminal whether there are colours (`tty.WriteStream.getColorDepth`): where the
 // tests run, a CI say, must not decide it.
-const COLOUR_SETTINGS = [
-  'CI',
-  'FORCE_COLOR',
-  'NO_COLOR',
-  'NODE_DISABLE_COLORS',
-  'TEAMCITY_VERSION',
-  'TF_BUILD',
-];
+const COLOUR_SETTINGS = 'CI FORCE_COLOR NO_COLOR NODE_DISABLE_COLORS TEAMCITY_VERSION TF_BUILD'.split(' ');
 const ANY_TERMINAL = {
   ...Object.fromEntries(COLOUR_SETTINGS.map((name) => [name, undefined])),
   TERM: 'xterm',
@@ -37,12 +30,6 @@ const ANY_TERMINAL = {
 
 // Enough of them that the bar is drawn while they are scored.
 const input = jsonLines(tracesOf(...Array.from({ length: 20_000 }, (_, at) => at / 20_000)));
-
-function write(name, contents) {
-  const file = path.join(scratch, name);
-  fs.writeFileSync(file, contents);
-  return file;
-}
 
 /** What a terminal receives as standard error; as standard output too, if `which` is `both`. */
 async function drawn(args, { which = 'stderr', env } = {}) {

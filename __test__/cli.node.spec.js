@@ -12,6 +12,7 @@ const { makeTrace } = require('./support/make-trace.js');
 const {
   command,
   examples,
+  expectRun,
   jsonLines,
   kpScore,
   linesOf,
@@ -23,17 +24,12 @@ const {
 const { addon } = require('./support/addon.js');
 const { modelDirectory, readTraces, root } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
-const { copyPackage, scratchDirectory } = require('./support/scratch.js');
+const { copyPackage, scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli');
+const write = writerIn(scratch);
 const NO_EMBEDDER = '--no-embedder';
 const ESCAPE = '\u001b';
-
-function write(name, contents) {
-  const file = path.join(scratch, name);
-  fs.writeFileSync(file, contents);
-  return file;
-}
 
 const traces = readTraces(examples);
 
@@ -67,14 +63,7 @@ describe('other formats', () => {
       ...['atif', 'atif', 'openai-chat', 'openai-chat', 'openai-chat'],
       ...traces.map(() => 'trace'),
     ]);
-    expect(results.map(({ known }) => known.success).slice(0, 6)).toEqual([
-      true,
-      false,
-      true,
-      false,
-      false,
-      true,
-    ]);
+    expect(results.slice(0, 6).map(({ known }) => Number(known.success))).toEqual([1, 0, 1, 0, 0, 1]);
     expect(summary).toMatchObject({ converted: 5, unknownSuccess: 3, unknownConfidence: 3 });
     const said = await kpScore([NO_EMBEDDER, trajectory]);
     expect(said.stderr).toContain('success not known of 1 trace, scored as failed: see --success');
@@ -365,30 +354,12 @@ describe('inputs', () => {
   const scored = tracesOf(0.2, 0.9, 0.5);
   const [one] = scored;
   const lines = jsonLines(scored);
-  const pretty = (trace) => JSON.stringify(trace, null, 2);
   test.each([
     ['JSON Lines', lines],
-    ['JSON Lines without a last line end', lines.trimEnd()],
-    ['JSON Lines of Windows, with blank lines', `\r\n${lines.replaceAll('\n', '\r\n\r\n')}`],
-    ['JSON Lines of the old Mac OS', lines.replaceAll('\n', '\r')],
-    ['objects one after another', lines.replaceAll('\n', '')],
-    ['objects over several lines, one after another', `${scored.map(pretty).join(' ')}\n`],
-    ['JSON Lines with a byte order mark', `\ufeff${lines}`],
-    ['an array', JSON.stringify(scored)],
     ['an array over several lines, with a byte order mark', `\ufeff${JSON.stringify(scored, null, 2)}`],
-    ['objects over several lines', scored.map((trace) => JSON.stringify(trace, null, '\t')).join('\n')],
-    ['one object', JSON.stringify(one), [one]],
     ['one object over several lines', `${JSON.stringify(one, null, 2)}\n`, [one]],
     ['gzip', gzipSync(lines)],
-    ['gzip of several parts', Buffer.concat(scored.map((trace) => gzipSync(jsonLines([trace]))))],
-    [
-      'gzip of parts without line ends',
-      Buffer.concat([gzipSync(''), gzipSync(lines), gzipSync(lines.trim())]),
-      [...scored, ...scored],
-    ],
     ['gzip with a name, a comment and an extra field', withHeaderFields(gzipSync(lines))],
-    ['gzip that a line feed follows', Buffer.concat([gzipSync(lines.trim()), Buffer.from('\n')])],
-    ['gzip that is padded with zeros', Buffer.concat([gzipSync(lines), Buffer.alloc(70_000)])],
     [
       'gzip that other traces follow',
       Buffer.concat([gzipSync(lines), Buffer.alloc(9), gzipSync(lines.trim()), Buffer.from(lines)]),
@@ -468,12 +439,6 @@ describe('inputs', () => {
       expect(found).toMatchObject({ code: 3, ids: ids(scored) });
       expect(found.stderr).toContain('damaged: their checksum is wrong');
     });
-  });
-
-  test('elements of an array have an index', async () => {
-    const found = await results([NO_EMBEDDER], { input: JSON.stringify(scored, null, 1) });
-    expect(found.map(({ index }) => index)).toEqual([0, 1, 2]);
-    expect(found[0].line).toBe(2);
   });
 
   test('bad ones are named and counted, the rest is scored: code 1', async () => {
@@ -637,15 +602,7 @@ describe('formats', () => {
       ...['knownSuccess', 'knownConfidence'],
       ...['complexity', 'novelty', 'toolDiversity', 'outcome', 'profile'],
       ...['complexityWeight', 'noveltyWeight', 'toolDiversityWeight', 'outcomeWeight'],
-      ...[
-        'composite',
-        'overrides',
-        'noveltyBasis',
-        'nearestLabel',
-        'nearestSimilarity',
-        'tokens',
-        'truncated',
-      ],
+      ...'composite overrides noveltyBasis nearestLabel nearestSimilarity tokens truncated'.split(' '),
     ]);
     expect(rows).toHaveLength(expected.length);
     for (const [at, cells] of rows.entries()) {
@@ -895,18 +852,6 @@ describe('exit codes', () => {
     ],
     ['missing weights', () => ['--weights', path.join(scratch, 'none.json')], ['none.json', 'ENOENT']],
     ['weights that are not JSON', () => ['--weights', write('a.json', '{')], ['a.json is not JSON']],
-    [
-      'weights of another sum',
-      () => [
-        '--weights',
-        write(
-          'b.json',
-          JSON.stringify({ code: { complexity: 1, novelty: 1, toolDiversity: 0, outcome: 0 } }),
-        ),
-      ],
-      ['b.json', 'code', '2'],
-    ],
-    ['weights that are an array', () => ['--weights', write('c.json', '[]')], ['c.json']],
     ['a model that is missing', () => ['--model-dir', path.join(scratch, 'none')], ['no embedder', 'none']],
     [
       'a memory that is a text file',
@@ -950,28 +895,5 @@ describe('exit codes', () => {
     expect(lines.length).toBeGreaterThanOrEqual(3);
     expect(lines[0]).toMatch(/^kp-score: @knowledgepulse\/native cannot load its addon/);
     expect(lines[1]).toContain('none.node does not exist');
-  });
-
-  test('0, an empty input, of which it warns', async () => {
-    await expectRun(
-      [NO_EMBEDDER, '--format', 'jsonl'],
-      { code: 0, stderr: 'kp-score: warning: there is no trace in stdin; see kp-score --help' },
-      { input: '' },
-    );
-  });
-
-  test('3, and the other inputs are scored', async () => {
-    const traces = file();
-    const { code, stdout, stderr } = await kpScore([
-      NO_EMBEDDER,
-      '--format',
-      'jsonl',
-      traces,
-      `${traces}.none`,
-      traces,
-    ]);
-    expect(code).toBe(3);
-    expect(linesOf(stdout)).toHaveLength(2);
-    expect(stderr).toContain(`cannot read ${traces}.none`);
   });
 });

@@ -13,9 +13,10 @@ const { addon } = require('./support/addon.js');
 const { modelDirectory, root, runtimeLibrary: library } = require('./support/paths.js');
 const { permissions } = require('./support/permissions.js');
 const { run } = require('./support/run-script.js');
-const { copyModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
+const { copyModel, copyPackage, replaceFile, scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('doctor');
+const write = writerIn(scratch);
 const ESCAPE = '\u001b';
 /** The engine alone: which library it takes is what these cases are about. */
 const ONNXRUNTIME = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
@@ -467,12 +468,6 @@ describe('a broken installation', () => {
     expect(['ERR_CRASHED', 'ERR_ADDON_LOAD']).toContain(found.problems[0].code);
     expect(found.problems[0].remedy).toContain('half.node');
   });
-
-  function write(name, contents) {
-    const file = path.join(scratch, name);
-    fs.writeFileSync(file, contents);
-    return file;
-  }
 
   function copy(source, ...names) {
     const file = path.join(scratch, ...names);

@@ -2,7 +2,7 @@
 
 // Texts to embeddings, by themselves.
 
-const { Embedder, VectorCache } = require('..');
+const { Embedder } = require('..');
 const { OracleEmbedder } = require('./oracle/embedder.js');
 const { claiming, lengths, revoked, throwingProxy } = require('./support/hostile.js');
 const { modelDirectory } = require('./support/paths.js');
@@ -57,14 +57,6 @@ describe('Embedder', () => {
     for (const index of [0, 1, 63, 64, 149]) expect(batch[index]).toEqual(await embedder.embed(texts[index]));
     expect(progress).toEqual(texts.map((_, index) => [index + 1, 150]));
     expect(await embedder.embedBatch([])).toEqual([]);
-  });
-
-  test('its embeddings equal those in a cache', async () => {
-    const cache = new VectorCache();
-    cache.add(await embedder.embed('restart the database'), 'runbook-7');
-    cache.add(await embedder.embed('order a pizza'), 'dinner');
-    const [{ label }] = cache.nearest(await embedder.embed('the database does not answer'));
-    expect(label).toBe('runbook-7');
   });
 
   test.each([

@@ -138,19 +138,17 @@ describe('embedderStatus', () => {
   );
 });
 
-describe('an absent embedder', () => {
-  test('no model package: novelty is 0.5, silently', async () => {
-    const installed = copyPackage(path.join(scratch, 'installed'));
-    const { result, stderr } = await runForResult(REPORT, {
-      from: installed,
-      env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon },
-    });
-    expectNeutral(result);
-    expect(result.status.code).toBe('ERR_MODEL_NOT_FOUND');
-    expect(result.status.reason).toContain('@knowledgepulse/all-minilm-l6-v2');
-    expect(result.warnings).toEqual([]);
-    expect(stderr).toBe('');
+test('without a model package novelty is 0.5, silently', async () => {
+  const installed = copyPackage(path.join(scratch, 'installed'));
+  const { result, stderr } = await runForResult(REPORT, {
+    from: installed,
+    env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon },
   });
+  expectNeutral(result);
+  expect(result.status.code).toBe('ERR_MODEL_NOT_FOUND');
+  expect(result.status.reason).toContain('@knowledgepulse/all-minilm-l6-v2');
+  expect(result.warnings).toEqual([]);
+  expect(stderr).toBe('');
 });
 
 describe('a broken embedder', () => {
@@ -158,46 +156,31 @@ describe('a broken embedder', () => {
   const otherWeights = safetensors({ a: { dtype: 'F32', shape: [1], data_offsets: [0, 4] } }, 4);
   const pointer = 'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 90868376\n';
 
+  const DAMAGED = 'ERR_MODEL_DAMAGED';
+  const nonsense = 'x'.repeat(100_000);
+  const layer = 'encoder.layer.3.output.dense.weight';
+
   /** The changes of a model, some of which its manifest would tell; with the code, and what the reason names. */
   const models = [
-    ['a truncated model', { [weights]: 'short' }, 'ERR_MODEL_DAMAGED', weights],
-    ['a Git LFS pointer', { [weights]: pointer }, 'ERR_MODEL_DAMAGED', 'Git LFS'],
-    ['a missing tokenizer', { 'tokenizer.json': null }, 'ERR_MODEL_DAMAGED', 'tokenizer.json'],
+    ['a truncated model', { [weights]: 'short' }, DAMAGED, weights],
+    ['a Git LFS pointer', { [weights]: pointer }, DAMAGED, 'Git LFS'],
+    ['a missing tokenizer', { 'tokenizer.json': null }, DAMAGED, 'tokenizer.json'],
     ['a tokenizer of another kind', otherTokenizer, 'ERR_TOKENIZER', 'normalizer'],
-    ['weights of another size', lengthen, 'ERR_MODEL_DAMAGED', weights],
-    ['a weight that is not a number', makeNaN, 'ERR_MODEL_DAMAGED', 'encoder.layer.3.output.dense.weight'],
+    ['weights of another size', lengthen, DAMAGED, weights],
+    ['a weight that is not a number', makeNaN, DAMAGED, layer],
     ['weights of another network', { [weights]: otherWeights }, 'ERR_MODEL_UNSUPPORTED', weights],
-    [
-      'weights that are no safetensors file',
-      { [weights]: 'x'.repeat(100_000) },
-      'ERR_MODEL_DAMAGED',
-      weights,
-    ],
-    [
-      'a graph that is no ONNX file',
-      { 'model.onnx': 'x'.repeat(100_000) },
-      'ERR_MODEL_DAMAGED',
-      'model.onnx',
-      ONNXRUNTIME,
-    ],
-  ].map(([name, change, code, names, env]) => [
-    name,
-    () => ({ ...env, ...changedModel(name, change) }),
-    code,
-    names,
+    ['weights that are no safetensors file', { [weights]: nonsense }, DAMAGED, weights],
+    ['a graph that is no ONNX file', { 'model.onnx': nonsense }, DAMAGED, 'model.onnx', ONNXRUNTIME],
+  ].map(([name, change, ...told]) => [
+    ...[name, () => ({ ...told[2], ...changedModel(name, change) }), ...told.slice(0, 2)],
   ]);
 
-  /** Files that keep their manifest, which finds what is wrong with them. */
-  const KEEPING = [
-    'a truncated model',
-    'a Git LFS pointer',
-    'a missing tokenizer',
-    'a weight that is not a number',
-  ];
+  /** Changes that the manifest finds. */
+  const KEEPING = ['truncated model', 'Git LFS pointer', 'missing tokenizer', 'weight that is not a number'];
 
   function changedModel(name, change) {
     const directory = copyModel(name.replaceAll(' ', '-'), (copy) => {
-      if (!KEEPING.includes(name)) fs.rmSync(path.join(copy, 'manifest.json'));
+      if (!KEEPING.includes(name.replace(/^a /, ''))) fs.rmSync(path.join(copy, 'manifest.json'));
       if (typeof change === 'function') return change(copy);
       for (const [file, contents] of Object.entries(change)) {
         if (contents === null) fs.rmSync(path.join(copy, file));
@@ -255,43 +238,25 @@ describe('a broken embedder', () => {
   }
 
   const nowhere = { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') };
+  const withoutGraph = engineOf('onnxruntime', onlyBuiltIn);
+  const graphAlone = engineOf('builtin', onlyGraph);
+  const noSuchKernel = () => ({ KNOWLEDGEPULSE_KERNEL: 'mmx' });
+  const text = library('text.so', () => 'this is no library');
+  const cutOff = library('cut.so', () => fs.readFileSync(runtimeLibrary).subarray(0, -1e6));
+  const UNSUPPORTED = 'ERR_MODEL_UNSUPPORTED';
+  const UNUSABLE = 'ERR_RUNTIME_UNUSABLE';
 
   test.each([
     ...models,
     ['a model directory that does not exist', () => nowhere, 'ERR_MODEL_NOT_FOUND', 'nowhere'],
-    [
-      'the engine onnxruntime without a graph',
-      engineOf('onnxruntime', onlyBuiltIn),
-      'ERR_MODEL_UNSUPPORTED',
-      'choose the engine builtin',
-    ],
-    [
-      'the engine builtin with a graph alone',
-      engineOf('builtin', onlyGraph),
-      'ERR_MODEL_UNSUPPORTED',
-      'choose the engine onnxruntime',
-    ],
+    ['the engine onnxruntime without a graph', withoutGraph, UNSUPPORTED, 'choose the engine builtin'],
+    ['the engine builtin with a graph alone', graphAlone, UNSUPPORTED, 'choose the engine onnxruntime'],
     ['a graph alone without an ONNX Runtime', withoutRuntime, 'ERR_RUNTIME_NOT_FOUND', weights],
-    [
-      'instructions that do not exist',
-      () => ({ KNOWLEDGEPULSE_KERNEL: 'mmx' }),
-      'ERR_INVALID_OPTION',
-      'KNOWLEDGEPULSE_KERNEL',
-    ],
+    ['instructions that do not exist', noSuchKernel, 'ERR_INVALID_OPTION', 'KNOWLEDGEPULSE_KERNEL'],
     ['a library that does not exist', library('no-library.so'), 'ERR_RUNTIME_NOT_FOUND', 'no-library.so'],
-    [
-      'a library that is text',
-      library('text.so', () => 'this is no library'),
-      'ERR_RUNTIME_UNUSABLE',
-      'text.so',
-    ],
-    [
-      'a truncated library',
-      library('cut.so', () => fs.readFileSync(runtimeLibrary).subarray(0, -1e6)),
-      'ERR_RUNTIME_UNUSABLE',
-      'truncated',
-    ],
-    ['a library that is no ONNX Runtime', library(addon), 'ERR_RUNTIME_UNUSABLE', 'OrtGetApiBase'],
+    ['a library that is text', text, UNUSABLE, 'text.so'],
+    ['a truncated library', cutOff, UNUSABLE, 'truncated'],
+    ['a library that is no ONNX Runtime', library(addon), UNUSABLE, 'OrtGetApiBase'],
     ['an ONNX Runtime that is too old', oldRuntime, 'ERR_RUNTIME_TOO_OLD', '1.24.1'],
   ])('evaluateValue with %s scores with novelty 0.5 and warns once', async (_, prepare, code, names) => {
     const { result } = await runForResult(REPORT, { env: prepare() });
@@ -624,21 +589,19 @@ describe('configuration', () => {
   });
 });
 
-describe('the addon', () => {
-  test('cannot be loaded: the error names the platform, every attempt and the remedy', async () => {
-    const { result } = await runForResult(
-      `
-      delete require.cache[require.resolve(${JSON.stringify(path.join(root, 'lib', 'loader.js'))})];
-      process.env.KNOWLEDGEPULSE_NATIVE_ADDON = ${JSON.stringify(path.join(scratch, 'nothing.node'))};
-      let thrown;
-      try { require(${JSON.stringify(path.join(root, 'lib', 'loader.js'))}); } catch (error) { thrown = error; }
-      console.log(JSON.stringify({ code: thrown.code, message: thrown.message, attempts: thrown.attempts.length }));
-    `,
-    );
-    expect(result.code).toBe('ERR_ADDON_LOAD');
-    expect(result.attempts).toBe(1);
-    expect(result.message).toContain(`${process.platform}-${process.arch}`);
-    expect(result.message).toContain('nothing.node');
-    expect(result.message).toContain('KNOWLEDGEPULSE_NATIVE_ADDON');
-  });
+test('the error of an addon that cannot be loaded names the platform, every attempt and the remedy', async () => {
+  const { result } = await runForResult(
+    `
+    delete require.cache[require.resolve(${JSON.stringify(path.join(root, 'lib', 'loader.js'))})];
+    process.env.KNOWLEDGEPULSE_NATIVE_ADDON = ${JSON.stringify(path.join(scratch, 'nothing.node'))};
+    let thrown;
+    try { require(${JSON.stringify(path.join(root, 'lib', 'loader.js'))}); } catch (error) { thrown = error; }
+    console.log(JSON.stringify({ code: thrown.code, message: thrown.message, attempts: thrown.attempts.length }));
+  `,
+  );
+  expect(result.code).toBe('ERR_ADDON_LOAD');
+  expect(result.attempts).toBe(1);
+  expect(result.message).toContain(`${process.platform}-${process.arch}`);
+  expect(result.message).toContain('nothing.node');
+  expect(result.message).toContain('KNOWLEDGEPULSE_NATIVE_ADDON');
 });

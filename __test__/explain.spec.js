@@ -149,17 +149,6 @@ test('so can a similarity that rounding has taken beyond 1', async () => {
   expect(breakdown.score).toBe(0);
 });
 
-test('a duplicate is one within 1e-6', async () => {
-  const scorer = new Scorer();
-  for (let index = 0; index < 40; index++) {
-    const trace = makeTrace({ objective: `duplicate ${index}: ${'again and '.repeat(index)}` });
-    await scorer.evaluateValue(trace);
-    const { dimensions, nearest } = await scorer.explain(trace, { remember: false });
-    expect(Math.abs(dimensions.novelty)).toBeLessThanOrEqual(1e-6);
-    expect(Math.abs(nearest.similarity - 1)).toBeLessThanOrEqual(1e-6);
-  }
-});
-
 test('the memory need not remember', async () => {
   const scorer = new Scorer();
   const trace = makeTrace({ objective: 'only asked' });

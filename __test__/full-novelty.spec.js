@@ -8,9 +8,6 @@ const path = require('node:path');
 const { Embedder, Scorer, TraceMemory } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
-const { scratchDirectory } = require('./support/scratch.js');
-
-const scratch = scratchDirectory('full-novelty');
 
 /** A trace with these texts in its steps. */
 const traceOf = (id, ...contents) => {
@@ -148,24 +145,6 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
     expect([first, second, labels]).toEqual([1, 1, ['a']]);
     for (const size of rest) expect(size === 1 || size === 2).toBe(true);
     expect(contents(memory).map(([label]) => label)).toEqual(['a', 'e', ...traces.map(({ id }) => id)]);
-  });
-
-  test('is saved and loaded', async () => {
-    const file = path.join(scratch, `${novelty}.safetensors`);
-    const scorer = new Scorer({ memory: new TraceMemory({ novelty }) });
-    await scorer.evaluateValues(TRACES);
-    await scorer.memory.save(file);
-    const again = new Scorer({ memory: await TraceMemory.load(file) });
-    const ask = (scorer) => scorer.explain(TRACES[3], { remember: false });
-    expect(await ask(again)).toEqual(await ask(scorer));
-  });
-
-  test('two scorers can share a memory', async () => {
-    const memory = new TraceMemory({ novelty });
-    const [one, other] = [new Scorer({ memory }), new Scorer({ memory })];
-    await one.evaluateValue(TRACES[0]);
-    expect((await other.explain(TRACES[0])).nearest.label).toBe('a');
-    expect(memory.size).toBe(2);
   });
 });
 

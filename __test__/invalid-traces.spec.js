@@ -285,11 +285,6 @@ test.each(REFUSED)('evaluateValue refuses %s', async (...row) => {
   expect(cache.size).toBe(1 + added);
 });
 
-test('evaluateValue refuses a call without an argument', async () => {
-  const message = 'trace must be an object, got undefined';
-  expectError(await rejectionOf(evaluateValue()), [TypeError, 'ERR_INVALID_TRACE', message]);
-});
-
 test('evaluateValue scores good traces among malformed ones in flight as it scores them alone', async () => {
   const good = ['alpha', 'beta', 'gamma', 'alpha', 'delta', 'alpha beta'].map((objective) =>
     makeTrace({ objective, steps: [FIRST, { type: 'observation', content: objective }] }),
@@ -473,36 +468,6 @@ test('evaluateValue scores a trace whose getter scores others', async () => {
   expect(cache.size).toBe(1 + 2 * added);
 });
 
-const UNREAD = [
-  ...['@context', '@type', 'source_skill', 'knowledge_graph_delta'],
-  ...['then', 'toJSON', 'toString', 'valueOf', 'constructor'],
-  ...[
-    'created_at',
-    'agent_id',
-    'framework',
-    'quality_score',
-    'visibility',
-    'privacy_level',
-    'validated_by',
-  ].map((key) => `metadata.${key}`),
-  ...['task.input_schema', 'outcome.result_summary', 'steps.1.tool.mcp_server', 'steps.1.tool.toString'],
-  ...['step_id', 'input', 'output_summary', 'latency_ms', 'toString'].flatMap((key) => [
-    ...[`steps.0.${key}`, `steps.1.${key}`],
-  ]),
-];
-
-test('evaluateValue calls no getter of a field that it does not need', async () => {
-  const trace = makeTrace();
-  const touched = [];
-  for (const keys of UNREAD) {
-    const [holder, key] = holderOf(trace, keys);
-    const get = () => touched.push(keys);
-    Object.defineProperty(holder, key, { get, enumerable: true });
-  }
-  expect(await evaluateValue(trace)).toBe(oracle(makeTrace()));
-  expect(touched).toEqual([]);
-});
-
 test('evaluateValue reads each field that it needs once, no other, and no names of fields', async () => {
   const touched = [];
   const watch = (value, path) => {
@@ -534,6 +499,5 @@ test('evaluateValue reads each field that it needs once, no other, and no names 
 test('evaluateValue writes nothing', async () => {
   const trace = makeTrace();
   await evaluateValue(trace);
-  expect(trace).toEqual(makeTrace());
-  expect(Reflect.ownKeys(trace)).toEqual(Reflect.ownKeys(makeTrace()));
+  expect(trace).toStrictEqual(makeTrace());
 });

@@ -8,19 +8,9 @@ const path = require('node:path');
 const { root } = require('./support/paths.js');
 
 /** The crates in the order of the data: each depends only on those before it. */
-const LAYERS = [
-  'error',
-  'os',
-  'json',
-  'trace',
-  'formats',
-  'clean',
-  'encoder',
-  'embed',
-  'index',
-  'score',
-  'command',
-].map((name) => `knowledgepulse-${name}`);
+const LAYERS = 'error os json trace formats clean encoder embed index score command'
+  .split(' ')
+  .map((name) => `knowledgepulse-${name}`);
 
 /** Programs that build what the addon needs; it contains none of them. */
 const TOOLS = ['knowledgepulse-quantize'];

@@ -25,6 +25,11 @@ const ENTRY = [TypeError, 'ERR_INVALID_ENTRY'];
 const LONG_ENTRY = [RangeError, 'ERR_INVALID_ENTRY'];
 const VECTOR = [RangeError, 'ERR_INVALID_VECTOR'];
 
+const whole = entry('a', 1);
+const withoutModel = { id: 'a', vectors: [randomVector(1)] };
+const plain = { ...entry('a'), vectors: [[1, 2]] };
+const longMethod = { ...whole, method: 'm'.repeat(1025) };
+const other = ' is of another model than entries[0]: of m (q8), not of m (fp32)';
 const broken = [
   ['null', null, ENTRY, ' must be an object'],
   ['a revoked proxy', revoked({}), ENTRY, '.id could not be read: it threw'],
@@ -33,28 +38,13 @@ const broken = [
   ['a long id', entry('é'.repeat(513), 1), LONG_ENTRY, '.id must be of at most 1024 bytes, got 1026'],
   ['no vectors', { id: 'a', model: MODEL }, ENTRY, '.vectors must be an array of at least one'],
   ['no vector', entry('a'), ENTRY, '.vectors must be an array of at least one'],
-  ['no model', { id: 'a', vectors: [randomVector(1)] }, ENTRY, '.model must be an object'],
-  ['a number for a method', { ...entry('a', 1), method: 7 }, ENTRY, '.method must be a string'],
-  [
-    'a method with too long a name',
-    { ...entry('a', 1), method: 'm'.repeat(1025) },
-    LONG_ENTRY,
-    '.method must be of at most 1024 bytes',
-  ],
-  [
-    'a plain array',
-    { ...entry('a'), vectors: [[1, 2]] },
-    [TypeError, 'ERR_INVALID_VECTOR'],
-    '.vectors[0] must be a Float32Array',
-  ],
+  ['no model', withoutModel, ENTRY, '.model must be an object'],
+  ['a number for a method', { ...whole, method: 7 }, ENTRY, '.method must be a string'],
+  ['a method with too long a name', longMethod, LONG_ENTRY, '.method must be of at most 1024 bytes'],
+  ['a plain array', plain, [TypeError, 'ERR_INVALID_VECTOR'], '.vectors[0] must be a Float32Array'],
   ['other dimensions', short, VECTOR, '.vectors[0] must have 384 dimensions, got 3'],
   ['no number', nan, VECTOR, '.vectors[0] must have finite components'],
-  [
-    'another model',
-    otherModel,
-    [Error, 'ERR_STORE_OTHER_MODEL'],
-    ' is of another model than entries[0]: of m (q8), not of m (fp32)',
-  ],
+  ['another model', otherModel, [Error, 'ERR_STORE_OTHER_MODEL'], other],
 ];
 
 test.each(broken)('%s: the batch is refused as a whole', async (_, second, [Class, code], message) => {

@@ -5,10 +5,12 @@
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 
 const { root } = require('./support/paths.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('never');
 
 const hasStrace = process.platform === 'linux' && spawnSync('strace', ['-V']).status === 0;
 if (!hasStrace) console.warn('skipped: strace, which lists the system calls of a process, is not there');
@@ -42,29 +44,25 @@ const FILE_SCRIPT = `
 
 /** The system calls of a process between its marks, in all its threads, as `name(arguments`. */
 function systemCalls(program, ...parameters) {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-strace-'));
-  try {
-    const log = path.join(directory, 'log');
-    const calls = 'trace=%process,%network,%file,write,ftruncate,fchmod,fchown,memfd_create,io_uring_setup';
-    const script = ['-e', program, root, path.join(__dirname, 'support', 'make-trace.js'), ...parameters];
-    // With this, Node.js refuses to run text as code.
-    const flags = process.versions.bun ? [] : ['--disallow-code-generation-from-strings'];
-    const command = ['-f', '-qq', '-s', '300', '-o', log, '-e', calls, process.execPath, ...flags, ...script];
-    // Otherwise Bun writes what it made of the JavaScript to a cache.
-    const env = { ...process.env, BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' };
-    const { status, stderr } = spawnSync('strace', command, { encoding: 'utf8', env });
-    if (/ptrace|Operation not permitted/.test(stderr)) return { refused: stderr };
-    expect({ status, stderr }).toEqual({ status: 0, stderr: 'begin\nend true\n' });
-    const lines = fs.readFileSync(log, 'utf8').split('\n');
-    const begin = lines.findIndex((line) => line.includes('"begin\\n"'));
-    const end = lines.findIndex((line) => line.includes('"end true\\n"'));
-    expect(begin).toBeGreaterThan(0);
-    expect(end).toBeGreaterThan(begin);
-    // Without the number of the thread.
-    return { calls: lines.slice(begin + 1, end).map((line) => line.replace(/^\d+\s+/, '')) };
-  } finally {
-    fs.rmSync(directory, { recursive: true });
-  }
+  const directory = fs.mkdtempSync(path.join(scratch, 'strace-'));
+  const log = path.join(directory, 'log');
+  const calls = 'trace=%process,%network,%file,write,ftruncate,fchmod,fchown,memfd_create,io_uring_setup';
+  const script = ['-e', program, root, path.join(__dirname, 'support', 'make-trace.js'), ...parameters];
+  // With this, Node.js refuses to run text as code.
+  const flags = process.versions.bun ? [] : ['--disallow-code-generation-from-strings'];
+  const command = ['-f', '-qq', '-s', '300', '-o', log, '-e', calls, process.execPath, ...flags, ...script];
+  // Otherwise Bun writes what it made of the JavaScript to a cache.
+  const env = { ...process.env, BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' };
+  const { status, stderr } = spawnSync('strace', command, { encoding: 'utf8', env });
+  if (/ptrace|Operation not permitted/.test(stderr)) return { refused: stderr };
+  expect({ status, stderr }).toEqual({ status: 0, stderr: 'begin\nend true\n' });
+  const lines = fs.readFileSync(log, 'utf8').split('\n');
+  const begin = lines.findIndex((line) => line.includes('"begin\\n"'));
+  const end = lines.findIndex((line) => line.includes('"end true\\n"'));
+  expect(begin).toBeGreaterThan(0);
+  expect(end).toBeGreaterThan(begin);
+  // Without the number of the thread.
+  return { calls: lines.slice(begin + 1, end).map((line) => line.replace(/^\d+\s+/, '')) };
 }
 
 /** What tells a system call that changes something outside the process. */
@@ -98,30 +96,26 @@ const DOES = {
 (hasStrace ? test : test.skip)(
   'saving writes the file that it is told to, and a temporary one beside it',
   () => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-saved-'));
-    try {
-      const file = path.join(directory, 'memory.safetensors');
-      const { refused, calls } = systemCalls(FILE_SCRIPT, file);
-      if (refused) return;
-      const writes = calls.filter((call) =>
-        [DOES['write files'], DOES['change the file system']].some((pattern) => pattern.test(call)),
-      );
-      const kinds = writes.map((call) => {
-        const name = call.match(/^\w+/)[0].replace(/at2?$/, '');
-        const paths = [...call.matchAll(/"([^"]*)"/g)].map(([, one]) => one);
-        expect(paths.map((one) => path.dirname(one))).toEqual(paths.map(() => directory));
-        const isTemporary = (one) => /^\.knowledgepulse-\w+\.tmp$/.test(path.basename(one));
-        return [name, ...paths.map((one) => (isTemporary(one) ? 'temporary' : path.basename(one)))].join(' ');
-      });
-      const saved = ['open temporary', 'rename temporary memory.safetensors'];
-      // The second file takes over the permissions of the first.
-      expect(kinds.filter((kind) => kind !== 'fchmod')).toEqual([...saved, ...saved]);
-      for (const name of ['talk to a network', 'start programs']) {
-        expect(calls.filter((call) => DOES[name].test(call))).toEqual([]);
-      }
-      expect(fs.readdirSync(directory)).toEqual(['memory.safetensors']);
-    } finally {
-      fs.rmSync(directory, { recursive: true });
+    const directory = fs.mkdtempSync(path.join(scratch, 'saved-'));
+    const file = path.join(directory, 'memory.safetensors');
+    const { refused, calls } = systemCalls(FILE_SCRIPT, file);
+    if (refused) return;
+    const writes = calls.filter((call) =>
+      [DOES['write files'], DOES['change the file system']].some((pattern) => pattern.test(call)),
+    );
+    const kinds = writes.map((call) => {
+      const name = call.match(/^\w+/)[0].replace(/at2?$/, '');
+      const paths = [...call.matchAll(/"([^"]*)"/g)].map(([, one]) => one);
+      expect(paths.map((one) => path.dirname(one))).toEqual(paths.map(() => directory));
+      const isTemporary = (one) => /^\.knowledgepulse-\w+\.tmp$/.test(path.basename(one));
+      return [name, ...paths.map((one) => (isTemporary(one) ? 'temporary' : path.basename(one)))].join(' ');
+    });
+    const saved = ['open temporary', 'rename temporary memory.safetensors'];
+    // The second file takes over the permissions of the first.
+    expect(kinds.filter((kind) => kind !== 'fchmod')).toEqual([...saved, ...saved]);
+    for (const name of ['talk to a network', 'start programs']) {
+      expect(calls.filter((call) => DOES[name].test(call))).toEqual([]);
     }
+    expect(fs.readdirSync(directory)).toEqual(['memory.safetensors']);
   },
 );

@@ -1,24 +1,9 @@
 'use strict';
 
-const { LocalStore, Scorer, VectorCache, evaluateValue } = require('..');
+const { LocalStore, Scorer, VectorCache } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
-
-test('replies come in the order of the calls', async () => {
-  const CALLS = 4000;
-  const IN_FLIGHT = 32;
-  const order = [];
-  const waiting = [];
-  // A text that is known already is replied to at once, so that many replies are on their way together.
-  await evaluateValue(makeTrace());
-  for (let call = 0; call < CALLS; call++) {
-    if (waiting.length === IN_FLIGHT) await waiting.shift();
-    waiting.push(evaluateValue(makeTrace()).then(() => order.push(call)));
-  }
-  await Promise.all(waiting);
-  expect(order).toEqual([...Array(CALLS).keys()]);
-});
 
 /** Makes calls at the same time, by their names, and gives these in the order of the replies. */
 async function orderOf(calls) {
@@ -46,26 +31,18 @@ const callsOn = (scorer, others = {}) => ({
   last: () => scorer.evaluateValue(makeTrace()),
 });
 
-test('for all kinds of calls', async () => {
-  const scorer = new Scorer();
-  // Also that of another scorer, which compares: there is one channel.
-  const other = new Scorer();
-  const calls = callsOn(scorer, { other: () => other.evaluateValue(makeTrace()) });
-  for (let repetition = 0; repetition < 3; repetition++) {
-    expect(await orderOf(calls)).toEqual(Object.keys(calls));
-  }
-});
-
-test('also where nothing is compared', async () => {
-  const { cancellable, ...calls } = callsOn(new Scorer({ embedder: null }));
-  for (let repetition = 0; repetition < 3; repetition++) {
-    expect(await orderOf(calls)).toEqual(Object.keys(calls));
-  }
-});
-
-test('also where a store compares', async () => {
+test.each([
+  // With a call of another scorer, which compares: there is one channel.
+  ['of all kinds', () => callsOn(new Scorer(), { other: () => new Scorer().evaluateValue(makeTrace()) })],
+  [
+    'where nothing is compared',
+    () => ({ ...callsOn(new Scorer({ embedder: null })), cancellable: undefined }),
+  ],
   // An invalid trace is replied to without the store, and an empty batch too.
-  const calls = callsOn(new Scorer({ memory: new LocalStore() }));
+  ['where a store compares', () => callsOn(new Scorer({ memory: new LocalStore() }))],
+])('replies come in the order of the calls %s', async (_, make) => {
+  const { cancellable, ...rest } = make();
+  const calls = cancellable ? { cancellable, ...rest } : rest;
   for (let repetition = 0; repetition < 3; repetition++) {
     expect(await orderOf(calls)).toEqual(Object.keys(calls));
   }

@@ -132,13 +132,6 @@ describe('toTraces of what Grafana Tempo and Jaeger export', () => {
   ])('%s: the traces are those of OTLP, with their ids', async (_, write) => {
     expect(await read(records.map(write))).toEqual(await read(records));
   });
-
-  test('batches of something else: no format', async () => {
-    for (const value of [{ batches: [] }, { batches: [{ spans: [] }] }, { trace: 'x' }]) {
-      const [{ error }] = await read([value]);
-      expect(error.message).toContain('of no format that is known');
-    }
-  });
 });
 
 describe('toTraces of spans', () => {

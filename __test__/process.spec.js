@@ -10,29 +10,27 @@ const { root, runtimeLibrary } = require('./support/paths.js');
 const { run, runForResult, runScript } = require('./support/run-script.js');
 const { linkPackages } = require('./support/scratch.js');
 
-describe('worker threads', () => {
-  test('share the memory of the process', async () => {
-    const { result } = await runForResult(`
-      const { Worker } = require('node:worker_threads');
-      const code = \`
-        const { workerData, parentPort } = require('node:worker_threads');
-        const kp = require(\${JSON.stringify(${JSON.stringify(root)})});
-        kp.evaluateValue(workerData).then((score) => parentPort.postMessage(score));
-      \`;
-      const scores = [];
-      for (let i = 0; i < 3; i++) {
-        const worker = new Worker(code, { eval: true, workerData: makeTrace() });
-        scores.push(await new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject)));
-        await worker.terminate();
-      }
-      scores.push(await kp.evaluateValue(makeTrace()));
-      console.log(JSON.stringify({ scores, size: kp._getLocalCache().size }));
-    `);
-    expect(result.size).toBe(4);
-    expect(result.scores[0] - result.scores[1]).toBeCloseTo(0.15, 6);
-    expect(result.scores[2]).toBeCloseTo(result.scores[1], 6);
-    expect(result.scores[3]).toBeCloseTo(result.scores[1], 6);
-  });
+test('worker threads share the memory of the process', async () => {
+  const { result } = await runForResult(`
+    const { Worker } = require('node:worker_threads');
+    const code = \`
+      const { workerData, parentPort } = require('node:worker_threads');
+      const kp = require(\${JSON.stringify(${JSON.stringify(root)})});
+      kp.evaluateValue(workerData).then((score) => parentPort.postMessage(score));
+    \`;
+    const scores = [];
+    for (let i = 0; i < 3; i++) {
+      const worker = new Worker(code, { eval: true, workerData: makeTrace() });
+      scores.push(await new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject)));
+      await worker.terminate();
+    }
+    scores.push(await kp.evaluateValue(makeTrace()));
+    console.log(JSON.stringify({ scores, size: kp._getLocalCache().size }));
+  `);
+  expect(result.size).toBe(4);
+  expect(result.scores[0] - result.scores[1]).toBeCloseTo(0.15, 6);
+  expect(result.scores[2]).toBeCloseTo(result.scores[1], 6);
+  expect(result.scores[3]).toBeCloseTo(result.scores[1], 6);
 });
 
 describe('a memory of traces', () => {
@@ -78,24 +76,10 @@ describe('a memory of traces', () => {
 });
 
 describe('imports', () => {
-  const names = [
-    'Embedder',
-    'LocalStore',
-    'Scorer',
-    'TraceMemory',
-    'VectorCache',
-    '_getLocalCache',
-    'cleanPii',
-    'cleanPiiAsync',
-    'cleanTrace',
-    'configureEmbedder',
-    'defaultScorer',
-    'embedderStatus',
-    'evaluateValue',
-    'evaluateValues',
-    'explain',
-    'select',
-  ];
+  const names =
+    'Embedder LocalStore Scorer TraceMemory VectorCache _getLocalCache cleanPii cleanPiiAsync cleanTrace configureEmbedder defaultScorer embedderStatus evaluateValue evaluateValues explain select'.split(
+      ' ',
+    );
 
   test('require gives the exports', () => {
     expect(Object.keys(require('..')).sort()).toEqual(names);

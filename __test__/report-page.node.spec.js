@@ -9,7 +9,7 @@ const { pathToFileURL } = require('node:url');
 const { jsonLines, kpScore } = require('./support/kp-score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { findChromium, launchChromium } = require('./support/browser.js');
-const { makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
+const { carrying, makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
 const { renderReport } = require('./support/report.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
@@ -75,10 +75,13 @@ const scratch = scratchDirectory('report');
 let browser;
 let pages = 0;
 
+/** The pages of a test, which are closed after it, and must have no faults. */
+const opened = [];
+
 /** Opens a page; `faults` are all that it must not do. */
 async function open(
   html,
-  { javaScriptEnabled = true, colorScheme = 'light', width = 1280, media = 'screen' } = {},
+  { javaScriptEnabled = true, colorScheme = 'light', width = 1280, media = 'screen', isShared = false } = {},
 ) {
   pages += 1;
   const file = path.join(scratch, `${pages}.html`);
@@ -98,7 +101,9 @@ async function open(
   await page.emulateMedia({ media, colorScheme });
   await page.goto(url);
   if (javaScriptEnabled) await drawn(page);
-  return { page, faults, close: () => context.close() };
+  const one = { page, faults, close: () => context.close() };
+  if (!isShared) opened.push(one);
+  return one;
 }
 
 /** Waits until every chart has been drawn: observers of sizes report with the next frames. */
@@ -198,21 +203,27 @@ describeOnce('the page of a report', () => {
 
   afterAll(() => browser?.close());
 
+  afterEach(async () => {
+    const faults = opened.flatMap((one) => one.faults);
+    for (const one of opened.splice(0)) await one.close();
+    expect(faults).toEqual([]);
+  });
+
   describe.each([
     ['light', 1280],
     ['dark', 1280],
     ['light', 400],
     ['dark', 400],
   ])('%s, %i pixels wide', (colorScheme, width) => {
-    let opened;
+    let shared;
     beforeAll(async () => {
-      opened = await open(renderReport(ordinary, { errors: ERRORS }), { colorScheme, width });
+      shared = await open(renderReport(ordinary, { errors: ERRORS }), { colorScheme, width, isShared: true });
     });
-    afterAll(() => opened.close());
+    afterAll(() => shared.close());
 
     test('draws everything, faultlessly', async () => {
-      expect(await defectsOf(opened.page)).toEqual([]);
-      const headings = await opened.page.locator('h2').allTextContents();
+      expect(await defectsOf(shared.page)).toEqual([]);
+      const headings = await shared.page.locator('h2').allTextContents();
       expect(headings).toEqual([
         'How the scores are spread',
         'The dimensions by domain',
@@ -222,30 +233,30 @@ describeOnce('the page of a report', () => {
         'Bad lines',
         'How a score is made',
       ]);
-      expect(await opened.page.locator('.trace svg').count()).toBe(20);
-      expect(await opened.page.locator('.groups details').count()).toBeGreaterThan(5);
+      expect(await shared.page.locator('.trace svg').count()).toBe(20);
+      expect(await shared.page.locator('.groups details').count()).toBeGreaterThan(5);
       // A mark for every bar, and for each trace of the sequence.
-      const figures = opened.page.locator('figure');
+      const figures = shared.page.locator('figure');
       expect(await figures.nth(0).locator('[aria-label="rect"] rect').count()).toBeGreaterThan(8);
       expect(await figures.nth(1).locator('[aria-label="dot"] circle').count()).toBe(5 * 5);
       expect(await figures.nth(2).locator('[aria-label="dot"] circle').count()).toBe(400);
-      expect(opened.faults).toEqual([]);
+      expect(shared.faults).toEqual([]);
     });
 
     test('has nothing that is hard to see', async () => {
-      await opened.page.evaluate(() => {
+      await shared.page.evaluate(() => {
         for (const details of document.querySelectorAll('details')) details.open = true;
       });
-      await drawn(opened.page);
-      const { faint, seen } = await faintParts(opened.page);
+      await drawn(shared.page);
+      const { faint, seen } = await faintParts(shared.page);
       expect(faint).toEqual([]);
       expect(seen).toBeGreaterThan(400);
-      expect(await defectsOf(opened.page)).toEqual([]);
+      expect(await defectsOf(shared.page)).toEqual([]);
     });
   });
 
   test('looks different in the dark, and where it is switched', async () => {
-    const { page, close } = await open(renderReport(ordinary), { colorScheme: 'dark' });
+    const { page } = await open(renderReport(ordinary), { colorScheme: 'dark' });
     const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
     const dark = await background();
     await page.getByText('Light', { exact: true }).click();
@@ -258,11 +269,10 @@ describeOnce('the page of a report', () => {
     expect(await background()).toBe(dark);
     await page.getByText('Auto', { exact: true }).click();
     expect(await background()).toBe(light);
-    await close();
   });
 
   test('tells what another threshold would keep', async () => {
-    const { page, faults, close } = await open(renderReport(ordinary));
+    const { page } = await open(renderReport(ordinary));
     const scores = ordinary.map(({ breakdown }) => breakdown.score);
     const keptOf = (domain, threshold) =>
       ordinary.filter((trace) => (!domain || trace.domain === domain) && trace.breakdown.score >= threshold)
@@ -315,8 +325,6 @@ describeOnce('the page of a report', () => {
     await expectKept(0.6);
     expect(await back.isVisible()).toBe(false);
     expect(await defectsOf(page)).toEqual([]);
-    expect(faults).toEqual([]);
-    await close();
   });
 
   test('keeps what scores 1 at a threshold of 1', async () => {
@@ -327,7 +335,7 @@ describeOnce('the page of a report', () => {
     ];
     /** How many bars there are of a colour. */
     const bars = (page, colour) => page.locator(`figure svg [fill="var(--${colour})"] rect`).count();
-    const { page, faults, close } = await open(renderReport(traces));
+    const { page } = await open(renderReport(traces));
     await page.locator('#threshold').focus();
     await page.keyboard.press('End');
     const expectKept = async ({ page }) => {
@@ -337,14 +345,10 @@ describeOnce('the page of a report', () => {
       expect(await bars(page, 'dropped')).toBeGreaterThan(5);
     };
     await expectKept({ page });
-    await close();
     const initial = await open(renderReport(traces, { options: { threshold: 1 } }));
     await expectKept(initial);
-    expect([...faults, ...initial.faults]).toEqual([]);
-    await initial.close();
     const alone = await open(renderReport(traces.slice(50), { options: { threshold: 1 } }));
     expect([await bars(alone.page, 'kept'), await bars(alone.page, 'dropped')]).toEqual([1, 0]);
-    await alone.close();
   });
 
   test('takes nothing where nothing is left of it', async () => {
@@ -355,13 +359,12 @@ describeOnce('the page of a report', () => {
       { overrides: [['single-thought', () => 0.1], ...takes] },
     ];
     const traces = breakdowns.map((given, i) => makeScored(i, { breakdown: makeBreakdown(given) }));
-    const { page, close } = await open(renderReport(traces));
+    const { page } = await open(renderReport(traces));
     const sums = await page.locator('.sum').allTextContents();
     expect(sums).toHaveLength(3);
     expect(sums.join()).toMatch(/\+\s0\.00 novelty/);
     expect(sums.join()).toMatch(/\+\s0\.00 for using only one tool/);
     expect(sums.join()).not.toMatch(/−\s0\.00/);
-    await close();
   });
 
   test('explains scores by sums that add up', async () => {
@@ -380,7 +383,7 @@ describeOnce('the page of a report', () => {
     const high = { complexity: 1, novelty: 1.2, toolDiversity: 1, outcome: 1 };
     const clamp = [['clamp', (score) => Math.min(1, score)]];
     traces.push(makeScored(99, { breakdown: makeBreakdown({ ...high, overrides: clamp }) }));
-    const { page, close } = await open(renderReport(traces));
+    const { page } = await open(renderReport(traces));
     const sums = await page.locator('.sum').allTextContents();
     expect(sums).toHaveLength(traces.length);
     for (const sum of sums) {
@@ -399,7 +402,6 @@ describeOnce('the page of a report', () => {
     expect(sums[0]).toMatch(/=\s1\.07, brought back to 1\.00$/);
     expect(sums.join()).toMatch(/ −\s0\.10 for using only one tool =\s/);
     expect(sums.join()).toMatch(/ \+\s0\.10 for recovering from more than two errors =\s/);
-    await close();
   });
 
   describe('of a chosen set', () => {
@@ -427,7 +429,7 @@ describeOnce('the page of a report', () => {
       ['light', 1280],
       ['dark', 400],
     ])('draws a curve and a map faultlessly, %s, %i pixels wide', async (colorScheme, width) => {
-      const { page, faults, close } = await open(html, { colorScheme, width });
+      const { page } = await open(html, { colorScheme, width });
       expect(await defectsOf(page)).toEqual([]);
       const chosen = page.locator('section').first();
       expect(await chosen.locator('h2').textContent()).toBe('The chosen set');
@@ -444,12 +446,10 @@ describeOnce('the page of a report', () => {
       await drawn(page);
       expect((await faintParts(page)).faint).toEqual([]);
       expect(await defectsOf(page)).toEqual([]);
-      expect(faults).toEqual([]);
-      await close();
     });
 
     test('tells by keyboard what another number covers', async () => {
-      const { page, close } = await open(html);
+      const { page } = await open(html);
       const verdict = page.locator('section').first().locator('.verdict');
       const table = page.locator('section').first().locator('.more tbody tr');
       const covered = async (size) =>
@@ -471,11 +471,10 @@ describeOnce('the page of a report', () => {
       ]);
       await page.keyboard.press('End');
       expect(await verdict.textContent()).toBe('20 traces cover 100%--select 20');
-      await close();
     });
 
     test('lists who stands for whom, by keyboard', async () => {
-      const { page, close } = await open(html);
+      const { page } = await open(html);
       const group = page.locator('.groups details').first();
       await group.locator('summary').focus();
       await page.keyboard.press('Enter');
@@ -485,23 +484,20 @@ describeOnce('the page of a report', () => {
       const texts = await group.locator('tbody tr').allTextContents();
       const [kind] = /kp:trace:\d/.exec(texts[0]);
       expect(texts.filter((text) => text.startsWith(kind))).toHaveLength(texts.length);
-      await close();
     });
 
     test('shows cleaned texts where they are cleaned', async () => {
       const file = path.join(scratch, 'cleaned.html');
       const secret = jsonLines([{ ...makeTrace({ objective: 'mail jane@example.com' }), id: 'a' }]);
       await kpScore(['--select', '1', '--clean', '--report', file, '--quiet'], { input: secret });
-      const { page, faults, close } = await open(fs.readFileSync(file, 'utf8'));
+      const { page } = await open(fs.readFileSync(file, 'utf8'));
       expect(await defectsOf(page)).toEqual([]);
       expect(await page.content()).not.toContain('jane@example.com');
-      expect(faults).toEqual([]);
-      await close();
     });
   });
 
   test('opens a group of near-duplicates, by keyboard too', async () => {
-    const { page, close } = await open(renderReport(ordinary));
+    const { page } = await open(renderReport(ordinary));
     const group = page.locator('.groups details').first();
     const size = Number(/\d+/.exec(await group.locator('.size').textContent())[0]);
     await group.locator('summary').focus();
@@ -515,7 +511,6 @@ describeOnce('the page of a report', () => {
     await page.keyboard.press('Enter');
     await page.keyboard.press('Enter');
     expect(await group.locator('table').count()).toBe(1);
-    await close();
   });
 
   describe('with text that is hostile', () => {
@@ -529,26 +524,10 @@ describeOnce('the page of a report', () => {
       '\u202e\u2066abc\u0000',
       'x'.repeat(100_000),
     ];
-    const traces = HOSTILE.map((text, i) =>
-      makeScored(i, {
-        id: text,
-        source: text,
-        domain: text,
-        objective: text,
-        breakdown: makeBreakdown({
-          outcome: i / 10,
-          profile: text,
-          nearest: { label: text, similarity: 0.99 },
-        }),
-      }),
-    );
-    const html = renderReport(traces, {
-      options: { sources: HOSTILE },
-      errors: HOSTILE.map((text) => ({ source: text, line: 1, message: text })),
-    });
+    const html = renderReport(...carrying(HOSTILE));
 
     test.each([1280, 400])('shows it as it is, %i pixels wide', async (width) => {
-      const { page, faults, close } = await open(html, { width });
+      const { page } = await open(html, { width });
       await page.evaluate(() => {
         for (const details of document.querySelectorAll('details')) details.open = true;
       });
@@ -563,13 +542,11 @@ describeOnce('the page of a report', () => {
       const text = await page.evaluate(() => document.body.textContent);
       for (const shown of HOSTILE.slice(0, 6)) expect(text).toContain(shown);
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-      expect(faults).toEqual([]);
-      await close();
     });
   });
 
   test('would neither run code nor fetch anything if markup got into it', async () => {
-    const { page, faults, close } = await open(renderReport(ordinary.slice(0, 5)));
+    const { page, faults } = await open(renderReport(ordinary.slice(0, 5)));
     const blocked = await page.evaluate(async () => {
       const violations = [];
       document.addEventListener('securitypolicyviolation', (event) =>
@@ -591,16 +568,14 @@ describeOnce('the page of a report', () => {
       new Set(['connect-src', 'img-src', 'script-src-attr', 'script-src-elem']),
     );
     // The browser tells of each refusal, and asked for nothing.
-    expect(faults.length).toBeGreaterThan(0);
-    await close();
+    expect(faults.splice(0).length).toBeGreaterThan(0);
   });
 
   test.each(['cache', 'store'])('tells that a %s was empty at first', async (memory) => {
     const breakdown = makeBreakdown({ noveltyBasis: `empty-${memory}` });
-    const { page, close } = await open(renderReport([makeScored(0, { breakdown })]));
+    const { page } = await open(renderReport([makeScored(0, { breakdown })]));
     const texts = await page.locator('section').allTextContents();
     expect(texts.filter((text) => text.includes('The memory was empty at first'))).toHaveLength(1);
-    await close();
   });
 
   const noEmbedder = (i) =>
@@ -658,7 +633,7 @@ describeOnce('the page of a report', () => {
   };
 
   test.each(Object.keys(ODD))('of %s is whole', async (name) => {
-    const { page, faults, close } = await open(renderReport(...ODD[name]));
+    const { page } = await open(renderReport(...ODD[name]));
     expect(await defectsOf(page)).toEqual([]);
     await page.evaluate(() => {
       for (const details of document.querySelectorAll('details')) details.open = true;
@@ -668,15 +643,12 @@ describeOnce('the page of a report', () => {
       await drawn(page);
       expect(await defectsOf(page)).toEqual([]);
     }
-    expect(faults).toEqual([]);
-    await close();
   });
 
   test('says what is not there', async () => {
     const textOf = async (name) => {
-      const { page, close } = await open(renderReport(...ODD[name]));
+      const { page } = await open(renderReport(...ODD[name]));
       const text = await page.evaluate(() => document.getElementById('report').textContent);
-      await close();
       return text;
     };
     expect(await textOf('no trace')).toContain('No trace was scored');
@@ -694,7 +666,7 @@ describeOnce('the page of a report', () => {
   });
 
   test('draws itself again for another width', async () => {
-    const { page, faults, close } = await open(renderReport(ordinary));
+    const { page } = await open(renderReport(ordinary));
     const width = () =>
       page
         .locator('figure svg')
@@ -707,12 +679,10 @@ describeOnce('the page of a report', () => {
     // The five measures no longer stand side by side.
     expect(await page.locator('.measures svg').count()).toBe(5);
     expect(await defectsOf(page)).toEqual([]);
-    expect(faults).toEqual([]);
-    await close();
   });
 
   test('can be printed', async () => {
-    const { page, faults, close } = await open(renderReport(ordinary), {
+    const { page } = await open(renderReport(ordinary), {
       colorScheme: 'dark',
       media: 'print',
     });
@@ -746,18 +716,15 @@ describeOnce('the page of a report', () => {
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
     await page.evaluate(() => dispatchEvent(new Event('afterprint')));
     expect(await page.locator('.groups details[open]').count()).toBe(0);
-    expect(faults).toEqual([]);
-    await close();
   });
 
   test('says so where there is no JavaScript', async () => {
-    const { page, close } = await open(renderReport(ordinary), { javaScriptEnabled: false });
+    const { page } = await open(renderReport(ordinary), { javaScriptEnabled: false });
     expect(await page.locator('noscript').textContent()).toContain('draws itself with JavaScript');
-    await close();
   });
 
   test('can be read out: headings in order, names for everything', async () => {
-    const { page, close } = await open(renderReport(ordinary, { errors: ERRORS }));
+    const { page } = await open(renderReport(ordinary, { errors: ERRORS }));
     const found = await page.evaluate(() => {
       const levels = [...document.querySelectorAll('h1, h2, h3')].map((heading) =>
         Number(heading.tagName[1]),
@@ -781,6 +748,5 @@ describeOnce('the page of a report', () => {
     expect(found).toMatchObject({ language: 'en', mains: 1 });
     expect(found.tables).toBeGreaterThan(20);
     expect(new Set(found.ids).size).toBe(found.ids.length);
-    await close();
   });
 });

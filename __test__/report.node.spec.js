@@ -2,7 +2,7 @@
 
 // The page of a report as text: what it holds, and what it allows. The figures are tested in crates/command/src/report.
 
-const { makeBreakdown, makeScored } = require('./support/make-breakdown.js');
+const { carrying } = require('./support/make-breakdown.js');
 const { readTemplate, renderReport, summaryOf } = require('./support/report.js');
 
 describe('the page', () => {
@@ -20,19 +20,7 @@ describe('the page', () => {
   ];
 
   test('holds what traces carry as text only', () => {
-    const traces = HOSTILE.map((text, i) =>
-      makeScored(i, {
-        id: text,
-        source: text,
-        domain: text,
-        objective: text,
-        breakdown: makeBreakdown({ profile: text, nearest: { label: text, similarity: 0.99 } }),
-      }),
-    );
-    const described = {
-      options: { sources: HOSTILE },
-      errors: HOSTILE.map((text) => ({ source: text, line: 1, message: text })),
-    };
+    const [traces, described] = carrying(HOSTILE);
     const html = renderReport(traces, described);
     const json = /<script type="application\/json" id="figures">([^<]*)<\/script>/.exec(html)?.[1] ?? '';
     expect(json).not.toMatch(/[<>\u2028\u2029]/);
@@ -43,7 +31,7 @@ describe('the page', () => {
     expect(errors.first.map(({ message }) => message)).toEqual(
       HOSTILE.map((text) => text.replace(/\s+/g, ' ').trim()),
     );
-    expect(best.map(({ id }) => id)).toEqual(HOSTILE);
+    expect(best.map(({ id }) => id)).toEqual(HOSTILE.toReversed());
   });
 
   test('allows nothing but its own script, and no connections', () => {

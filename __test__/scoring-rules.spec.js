@@ -101,12 +101,10 @@ describe('novelty', () => {
   });
 });
 
-describe('property', () => {
-  test('evaluateValue agrees with the reference within 1e-12', async () => {
-    const property = fc.asyncProperty(arbitraries.trace, async (trace) => {
-      const difference = Math.abs((await evaluateAlone(trace)) - scoreOf(trace, 0.5));
-      expect(difference).toBeLessThanOrEqual(1e-12);
-    });
-    await fc.assert(property, { numRuns: 300 });
+test('evaluateValue agrees with the reference within 1e-12', async () => {
+  const property = fc.asyncProperty(arbitraries.trace, async (trace) => {
+    const difference = Math.abs((await evaluateAlone(trace)) - scoreOf(trace, 0.5));
+    expect(difference).toBeLessThanOrEqual(1e-12);
   });
+  await fc.assert(property, { numRuns: 300 });
 });

@@ -167,13 +167,8 @@ describe('select', () => {
   });
 
   test('compares as a memory does with novelty full', async () => {
-    const texts = [
-      'book a flight to paris',
-      'book a flight',
-      'cancel my hotel',
-      'compose music',
-      'a flight home',
-    ];
+    const texts =
+      'book a flight to paris, book a flight, cancel my hotel, compose music, a flight home'.split(', ');
     const traces = texts.map((text) => traceOf(text));
     const { left } = await select(traces, { count: 3, novelty: 'full' });
     const memory = new TraceMemory({ novelty: 'full' });
@@ -271,14 +266,6 @@ describe('select', () => {
       expect(onProgress).toHaveBeenLastCalledWith({ done: 300, total: 300 });
       expect(await select(tasks, { count: 10, window: 100 })).toEqual(
         await select(() => tasks, { count: 10, window: 100 }),
-      );
-    });
-
-    test('covers about as much as without one', async () => {
-      const gainOf = (set) => new Set(set.chosen.map(taskOf)).size;
-      const options = { count: '5%' };
-      expect(gainOf(await select(tasks, { ...options, window: 150 }))).toBe(
-        gainOf(await select(tasks, options)),
       );
     });
 

@@ -43,34 +43,27 @@ class WatchedStore extends LocalStore {
 
 const down = () => Object.assign(new Error('the server does not answer'), { code: 'ERR_STORE_UNAVAILABLE' });
 
-describe('a scorer with a store', () => {
-  test('a store gives the scores and explanations of a cache', async () => {
-    const store = new WatchedStore();
-    const [scorer, expected] = [new Scorer({ memory: store }), new Scorer({ memory: new VectorCache() })];
-    const traces = [...distinct(40, 'same'), ...distinct(10, 'same')];
-    const inFlight = traces.map((trace) => scorer.evaluateValue(trace));
-    expect(await Promise.all(inFlight)).toEqual(await expected.evaluateValues(traces));
-    expect(contents(store.memory)).toEqual(contents(expected.memory));
-    expect(scorer.memory).toBe(store);
-    expect(await scorer.evaluateValues(traces)).toEqual(await expected.evaluateValues(traces));
-    for (const remember of [false, true]) {
-      const [ours, theirs] = [
-        await scorer.explain(traces[3], { remember }),
-        await expected.explain(traces[3], { remember }),
-      ];
-      expect(ours).toEqual({ ...theirs, noveltyBasis: 'store' });
-    }
-    expect(contents(store.memory)).toEqual(contents(expected.memory));
-    // What is ready together goes together.
-    const batches = store.calls.filter(Number.isInteger);
-    expect(batches.length).toBeLessThan(101);
-    expect(Math.max(...batches)).toBeLessThanOrEqual(64);
-  });
-});
-
-test('an empty store is told', async () => {
-  const scorer = new Scorer({ memory: new LocalStore() });
-  expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-store', nearest: null });
+test('Scorer with a store gives the scores and explanations of a cache', async () => {
+  const store = new WatchedStore();
+  const [scorer, expected] = [new Scorer({ memory: store }), new Scorer({ memory: new VectorCache() })];
+  const traces = [...distinct(40, 'same'), ...distinct(10, 'same')];
+  const inFlight = traces.map((trace) => scorer.evaluateValue(trace));
+  expect(await Promise.all(inFlight)).toEqual(await expected.evaluateValues(traces));
+  expect(contents(store.memory)).toEqual(contents(expected.memory));
+  expect(scorer.memory).toBe(store);
+  expect(await scorer.evaluateValues(traces)).toEqual(await expected.evaluateValues(traces));
+  for (const remember of [false, true]) {
+    const [ours, theirs] = [
+      await scorer.explain(traces[3], { remember }),
+      await expected.explain(traces[3], { remember }),
+    ];
+    expect(ours).toEqual({ ...theirs, noveltyBasis: 'store' });
+  }
+  expect(contents(store.memory)).toEqual(contents(expected.memory));
+  // What is ready together goes together.
+  const batches = store.calls.filter(Number.isInteger);
+  expect(batches.length).toBeLessThan(101);
+  expect(Math.max(...batches)).toBeLessThanOrEqual(64);
 });
 
 test('without an embedder the store is not asked', async () => {
@@ -348,24 +341,17 @@ describe('abort', () => {
   });
 });
 
+const notAMemory = 'options.memory must be a VectorCache, a TraceMemory or a NoveltyStore';
+const storeAsFallback = { memory: new LocalStore(), fallback: new LocalStore() };
+const cacheWithFallback = { memory: new VectorCache(), fallback: new VectorCache() };
+const needless = 'options.fallback is for a NoveltyStore: a memory of this process does not fail';
+
 test.each([
-  ['null', { memory: null }, 'options.memory must be a VectorCache, a TraceMemory or a NoveltyStore'],
-  [
-    'a string',
-    { memory: 'postgres://' },
-    'options.memory must be a VectorCache, a TraceMemory or a NoveltyStore',
-  ],
+  ['null', { memory: null }, notAMemory],
+  ['a string', { memory: 'postgres://' }, notAMemory],
   ['an object', { memory: {} }, 'options.memory.compareAndAdd must be a function'],
-  [
-    'a fallback that is a store',
-    { memory: new LocalStore(), fallback: new LocalStore() },
-    'options.fallback must be a VectorCache or a TraceMemory',
-  ],
-  [
-    'a fallback for a memory of this process',
-    { memory: new VectorCache(), fallback: new VectorCache() },
-    'options.fallback is for a NoveltyStore: a memory of this process does not fail',
-  ],
+  ['a store as a fallback', storeAsFallback, 'options.fallback must be a VectorCache or a TraceMemory'],
+  ['a fallback for a memory of this process', cacheWithFallback, needless],
 ])('%s is refused', (_, options, message) => {
   let error;
   try {
@@ -374,17 +360,4 @@ test.each([
     error = thrown;
   }
   expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message });
-});
-
-test('a local store refuses vectors of another model', async () => {
-  const store = new LocalStore();
-  const entry = (dtype) => ({
-    id: null,
-    vectors: [new Float32Array(384).fill(1)],
-    model: { model: 'm', dtype },
-  });
-  expect(await store.compareAndAdd(entry('fp32'))).toEqual([null]);
-  const error = await store.compareAndAdd(entry('q8')).catch((reason) => reason);
-  expect(error.code).toBe('ERR_STORE_OTHER_MODEL');
-  expect(await store.size()).toBe(1);
 });

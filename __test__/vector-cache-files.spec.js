@@ -4,7 +4,6 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { setTimeout: sleep } = require('node:timers/promises');
 
 const fc = require('fast-check');
 
@@ -62,32 +61,6 @@ describe('load', () => {
     expect(fs.readdirSync(path.dirname(file))).toEqual(['memory.safetensors']);
   });
 
-  test('takes other bounds, and the newest vectors', async () => {
-    const file = newFile();
-    const cache = new VectorCache({ maxElements: 9, dimensions: 1, ttlMs: 3_600_000 });
-    for (let i = 0; i < 9; i++) cache.add([i], `${i}`);
-    await cache.save(file);
-    for (const maxElements of [0, 1, 8, 9, 10]) {
-      const loaded = await VectorCache.load(file, { maxElements, ttlMs: Number.POSITIVE_INFINITY });
-      expect(boundsOf(loaded)).toMatchObject({ maxElements, ttlMs: Number.POSITIVE_INFINITY });
-      const newest = maxElements === 0 ? [] : [...cache].slice(-maxElements);
-      expect([...loaded].map(({ label }) => label)).toEqual(newest.map(({ label }) => label));
-    }
-  });
-
-  test('is as old as the time says', async () => {
-    const file = newFile();
-    const cache = new VectorCache({ dimensions: 1, ttlMs: 3_600_000 });
-    cache.add([1]);
-    await cache.save(file);
-    await sleep(30);
-    expect((await VectorCache.load(file)).size).toBe(1);
-    expect((await VectorCache.load(file, { ttlMs: 20 })).size).toBe(0);
-    const brief = await VectorCache.load(file, { ttlMs: 3_600_000 });
-    expect(brief.ttlMs).toBe(3_600_000);
-    expect(brief.size).toBe(1);
-  });
-
   test('saves the state at the call, without later additions', async () => {
     const file = newFile();
     const cache = new VectorCache({ maxElements: 4000 });
@@ -109,20 +82,6 @@ describe('load', () => {
       const loaded = await VectorCache.load(file);
       expect([...loaded].map(({ label }) => label)).toEqual(expected);
     }
-  });
-
-  test('is that of the last of many calls', async () => {
-    const file = newFile();
-    const cache = new VectorCache({ dimensions: 1 });
-    const calls = [];
-    for (let i = 0; i < 20; i++) {
-      cache.add([i], `${i}`);
-      calls.push(cache.save(i % 2 === 0 ? file : path.relative(process.cwd(), file)));
-    }
-    cache.clear();
-    await Promise.all(calls);
-    expect((await VectorCache.load(file)).size).toBe(20);
-    expect(fs.readdirSync(path.dirname(file))).toEqual(['memory.safetensors']);
   });
 
   (process.platform === 'win32' ? test.skip : test)('is that of the last call by whatever path', async () => {

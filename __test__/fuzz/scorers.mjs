@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 
 import { trace } from './traces.mjs';
-import { texts, thrown, value } from './values.mjs';
+import { objectOf, option, plain, texts, thrown, value } from './values.mjs';
 
 const SUM_TO_ONE = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
 
@@ -110,15 +110,7 @@ const callOptions = fc.oneof(
           { weight: 2, arbitrary: imitation },
           { weight: 1, arbitrary: notASignal },
         ),
-        remember: fc.oneof(
-          {
-            weight: 6,
-            arbitrary: fc
-              .constantFrom(undefined, true, false)
-              .map((value) => ({ name: `${value}`, make: () => value })),
-          },
-          { weight: 1, arbitrary: value },
-        ),
+        remember: option([undefined, true, false], 6),
         progress: fc.oneof(
           {
             weight: 8,
@@ -142,61 +134,23 @@ const callOptions = fc.oneof(
   },
 );
 
-const text = fc.oneof(
-  {
-    weight: 9,
-    arbitrary: fc
-      .constantFrom(...texts)
-      .map((value) => ({ name: JSON.stringify(value.slice(0, 40)), make: () => value })),
-  },
-  { weight: 1, arbitrary: value },
-);
+const text = option(texts, 9);
+const scorer = fc.nat({ max: 5 });
 
 /** A call of a scorer (by its number) or of the embedder. */
+const call = (weight, members, parts) => ({
+  weight,
+  arbitrary: fc.record({ member: fc.constantFrom(...members), ...parts, callOptions }),
+});
+
 export const scorerCall = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      scorer: fc.nat({ max: 5 }),
-      member: fc.constantFrom('evaluateValue', 'explain'),
-      trace,
-      callOptions,
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      scorer: fc.nat({ max: 5 }),
-      member: fc.constant('evaluateValues'),
-      traces: fc.array(trace, { maxLength: 6 }),
-      callOptions,
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ member: fc.constant('embed'), text, callOptions }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      member: fc.constant('embedBatch'),
-      texts: fc.array(text, { maxLength: 4 }),
-      callOptions,
-    }),
-  },
+  call(6, ['evaluateValue', 'explain'], { scorer, trace }),
+  call(2, ['evaluateValues'], { scorer, traces: fc.array(trace, { maxLength: 6 }) }),
+  call(2, ['embed'], { text }),
+  call(1, ['embedBatch'], { texts: fc.array(text, { maxLength: 4 }) }),
 );
 
-/** An option that is one of `good`, or any value at all. */
-const option = (good) =>
-  fc.oneof(
-    {
-      weight: 8,
-      arbitrary: fc.constantFrom(...good).map((value) => ({ name: `${value}`, make: () => value })),
-    },
-    { weight: 1, arbitrary: value },
-  );
-
-const weight = fc.oneof(
-  { weight: 1, arbitrary: value },
-  { weight: 1, arbitrary: fc.double().map((value) => ({ name: `${value}`, make: () => value })) },
-);
+const weight = fc.oneof(value, plain(fc.double()));
 
 const weights = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ name: 'no weights', make: () => undefined }) },
@@ -223,44 +177,29 @@ const weights = fc.oneof(
   },
 );
 
+/** A memory by its number. */
+const numbered = (name, max, choose) => ({
+  weight: 6,
+  arbitrary: fc.nat({ max }).map((index) => ({
+    name: `${name} ${index}`,
+    make: (...lists) => choose(index, ...lists),
+  })),
+});
+
 /** The options of a new scorer; `make` takes the caches and the memories of traces that there are. */
 export const scorerOptions = fc.oneof(
   { weight: 1, arbitrary: value },
   {
     weight: 8,
-    arbitrary: fc
-      .record({
-        memory: fc.oneof(
-          {
-            weight: 6,
-            arbitrary: fc
-              .nat({ max: 6 })
-              .map((index) => ({ name: `cache ${index}`, make: (caches) => caches[index]?.[0] })),
-          },
-          {
-            weight: 6,
-            arbitrary: fc
-              .nat({ max: 4 })
-              .map((index) => ({ name: `memory ${index}`, make: (_, memories) => memories[index] })),
-          },
-          { weight: 1, arbitrary: value },
-        ),
-        embedder: option([undefined, null, 'default']),
-        fallback: fc.oneof(
-          { weight: 6, arbitrary: fc.constant({ name: 'none', make: () => undefined }) },
-          { weight: 1, arbitrary: value },
-        ),
-        weights,
-      })
-      .map((parts) => ({
-        name: Object.entries(parts)
-          .map(([key, { name }]) => `${key}: ${name}`)
-          .join(', '),
-        make(caches, memories) {
-          const made = {};
-          for (const [key, { make }] of Object.entries(parts)) made[key] = make(caches, memories);
-          return made;
-        },
-      })),
+    arbitrary: objectOf({
+      memory: fc.oneof(
+        numbered('cache', 6, (index, caches) => caches[index]?.[0]),
+        numbered('memory', 4, (index, _, memories) => memories[index]),
+        { weight: 1, arbitrary: value },
+      ),
+      embedder: option([undefined, null, 'default']),
+      fallback: option([undefined], 6),
+      weights,
+    }),
   },
 );

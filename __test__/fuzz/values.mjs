@@ -181,3 +181,21 @@ export const value = fc.oneof(
   { weight: 20, arbitrary: throwingProxy },
   { weight: 1, arbitrary: megabyte },
 );
+
+/** Values with names, as `value` has them. */
+export const plain = (arbitrary) =>
+  arbitrary.map((value) => ({ name: `${value}`.slice(0, 40), make: () => value }));
+
+/** One of `good`, or any value at all. */
+export const option = (good, weight = 8) =>
+  fc.oneof({ weight, arbitrary: plain(fc.constantFrom(...good)) }, { weight: 1, arbitrary: value });
+
+/** Objects with named values; `make` hands its arguments on. */
+export const objectOf = (parts) =>
+  fc.record(parts).map((made) => {
+    const entries = Object.entries(made);
+    return {
+      name: entries.map(([key, { name }]) => `${key}: ${name}`).join(', '),
+      make: (...args) => Object.fromEntries(entries.map(([key, { make }]) => [key, make(...args)])),
+    };
+  });

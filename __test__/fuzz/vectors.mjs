@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 
-import { thrown, value } from './values.mjs';
+import { objectOf, option, plain, thrown, value } from './values.mjs';
 
 /** A number of the kinds that a vector may hold, and some that it may not. */
 const component = fc.oneof(
@@ -110,32 +110,18 @@ const list = fc.array(vector, { maxLength: 4 }).map((vectors) => ({
   make: () => vectors.map(({ make }) => make()),
 }));
 
-/** Options of a new cache: each is good, or any value at all. */
-const option = (good) =>
-  fc.oneof(
-    {
-      weight: 4,
-      arbitrary: fc.constantFrom(...good).map((value) => ({ name: `${value}`, make: () => value })),
-    },
-    { weight: 1, arbitrary: value },
-    { weight: 1, arbitrary: fc.double().map((value) => ({ name: `${value}`, make: () => value })) },
-  );
+/** An option of a new cache: it is good, any value at all, or any number. */
+const limit = (good) =>
+  fc.oneof({ weight: 5, arbitrary: option(good, 4) }, { weight: 1, arbitrary: plain(fc.double()) });
 
 const options = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc
-      .record({
-        maxElements: option([undefined, 0, 1, 8, 1000, Number.MAX_SAFE_INTEGER]),
-        dimensions: option([undefined, 4, 384, 2 ** 40, Number.MAX_SAFE_INTEGER]),
-        ttlMs: option([undefined, 0, 1, 1e300, -1, Number.NaN]),
-      })
-      .map((parts) => ({
-        name: Object.entries(parts)
-          .map(([key, { name }]) => `${key}: ${name}`)
-          .join(', '),
-        make: () => Object.fromEntries(Object.entries(parts).map(([key, { make }]) => [key, make()])),
-      })),
+    arbitrary: objectOf({
+      maxElements: limit([undefined, 0, 1, 8, 1000, Number.MAX_SAFE_INTEGER]),
+      dimensions: limit([undefined, 4, 384, 2 ** 40, Number.MAX_SAFE_INTEGER]),
+      ttlMs: limit([undefined, 0, 1, 1e300, -1, Number.NaN]),
+    }),
   },
   { weight: 1, arbitrary: value },
 );
@@ -143,32 +129,16 @@ const options = fc.oneof(
 const cache = fc.nat({ max: 5 });
 
 /** A call of a cache: the number of the cache, the member, and the arguments if it takes any. */
+const call = (weight, members, parts) => ({
+  weight,
+  arbitrary: fc.record({ member: fc.constantFrom(...members), ...parts }),
+});
+const lists = fc.oneof({ weight: 6, arbitrary: list }, { weight: 1, arbitrary: value });
+
 export const cacheCall = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      member: fc.constantFrom('add', 'maxCosineSimilarity', 'nearest'),
-      cache,
-      argument: vector,
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      member: fc.constantFrom('addBatch', 'maxCosineSimilarities'),
-      cache,
-      argument: fc.oneof({ weight: 6, arbitrary: list }, { weight: 1, arbitrary: value }),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      member: fc.constantFrom('add', 'addBatch', 'nearest'),
-      cache,
-      argument: vector,
-      second: value,
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ member: fc.constantFrom('size', 'evictExpired', 'clear'), cache }) },
-  { weight: 2, arbitrary: fc.record({ member: fc.constant('constructor'), argument: options }) },
+  call(8, ['add', 'maxCosineSimilarity', 'nearest'], { cache, argument: vector }),
+  call(3, ['addBatch', 'maxCosineSimilarities'], { cache, argument: lists }),
+  call(2, ['add', 'addBatch', 'nearest'], { cache, argument: vector, second: value }),
+  call(2, ['size', 'evictExpired', 'clear'], { cache }),
+  call(2, ['constructor'], { argument: options }),
 );

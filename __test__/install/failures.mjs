@@ -30,71 +30,56 @@ const LOAD_HELP = [
   'KNOWLEDGEPULSE_NATIVE_ADDON',
 ];
 
+/** @param {string[]} names what the message names, beside the help */
+const loadError = (...names) => ({ loadError: [...names, ...LOAD_HELP] });
+/** @param {string} code @param {RegExp} reason */
+const neutral = (code, reason, warns = true) => ({ neutral: { code, reason, warns } });
+
+const POINTER = 'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 9\n';
+const WEIGHTS = 'model.safetensors';
+const reinstall = /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/;
+
+function half(bytes) {
+  return bytes.subarray(0, bytes.length >> 1);
+}
+
+function flipped(bytes) {
+  bytes[bytes.length >> 1] ^= 1;
+  return bytes;
+}
+
 /**
- * `damage` changes an installation; `file` gives the path of a file in a package of it. What then holds is one of
- * `loadError` (what the message names), `neutral` (the status) and nothing: it works.
+ * Names, and what is done to an installation: the file of a package that is removed, or what replaces it. What then holds is a load
+ * error, a neutral status with a reason, or nothing: it works.
+ *
+ * @type {Array<[name: string, damage: string[] | [string, string, (bytes: Buffer, file: Function) => string | Buffer], expected: object]>}
  */
-const cases = [
-  {
-    name: 'the platform package is missing',
-    damage: ({ remove }) => remove(PLATFORM),
-    loadError: [PLATFORM, ...LOAD_HELP],
-  },
-  {
-    name: 'the addon is missing',
-    damage: ({ remove }) => remove(PLATFORM, ADDON),
-    loadError: [PLATFORM, ...LOAD_HELP],
-  },
-  {
-    name: 'the addon is a text file',
-    damage: ({ replace }) => replace(PLATFORM, ADDON, () => 'this is no addon'),
-    loadError: [PLATFORM, ADDON, ...LOAD_HELP],
-  },
-  {
-    name: 'the addon is truncated',
-    damage: ({ replace }) => replace(PLATFORM, ADDON, half),
-    loadError: [PLATFORM, ADDON, 'truncated', ...LOAD_HELP],
-  },
-  {
-    name: 'the model package is missing',
-    damage: ({ remove }) => remove(FP32),
-    neutral: {
-      code: 'ERR_MODEL_NOT_FOUND',
-      reason: /install @knowledgepulse\/all-minilm-l6-v2/,
-      warns: false,
-    },
-  },
-  ...(LIBRARY === undefined ? [] : brokenLibraries(LIBRARY)),
-  {
-    name: 'the model is truncated',
-    damage: ({ replace }) => replace(FP32, 'model.safetensors', half),
-    neutral: { code: 'ERR_MODEL_DAMAGED', reason: /model\.safetensors .*bytes instead of/, warns: true },
-  },
-  {
-    name: 'the tokenizer has a wrong checksum',
-    damage: ({ replace }) =>
-      replace(FP32, 'tokenizer.json', (bytes) => {
-        bytes[bytes.length >> 1] ^= 1;
-        return bytes;
-      }),
-    neutral: { code: 'ERR_MODEL_DAMAGED', reason: /SHA-256/, warns: true },
-  },
-  {
-    name: 'the model is a Git LFS pointer',
-    damage: ({ replace }) =>
-      replace(
-        FP32,
-        'model.safetensors',
-        () => 'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 9\n',
-      ),
-    neutral: { code: 'ERR_MODEL_DAMAGED', reason: /Git LFS pointer/, warns: true },
-  },
-  {
-    name: 'the manifest of the model is missing',
-    damage: ({ remove }) => remove(FP32, 'manifest.json'),
-  },
-  { name: 'HOME is unset', env: { HOME: undefined, USERPROFILE: undefined } },
-  { name: 'the file system is read-only', readOnly: true },
+const DAMAGES = [
+  ['the platform package is missing', [PLATFORM], loadError(PLATFORM)],
+  ['the addon is missing', [PLATFORM, ADDON], loadError(PLATFORM)],
+  ['the addon is a text file', [PLATFORM, ADDON, () => 'this is no addon'], loadError(PLATFORM, ADDON)],
+  ['the addon is truncated', [PLATFORM, ADDON, half], loadError(PLATFORM, ADDON, 'truncated')],
+  [
+    'the model package is missing',
+    [FP32],
+    neutral('ERR_MODEL_NOT_FOUND', /install @knowledgepulse\/all-minilm-l6-v2/, false),
+  ],
+  [
+    'the model is truncated',
+    [FP32, WEIGHTS, half],
+    neutral('ERR_MODEL_DAMAGED', /model\.safetensors .*bytes instead of/),
+  ],
+  [
+    'the tokenizer has a wrong checksum',
+    [FP32, 'tokenizer.json', flipped],
+    neutral('ERR_MODEL_DAMAGED', /SHA-256/),
+  ],
+  [
+    'the model is a Git LFS pointer',
+    [FP32, WEIGHTS, () => POINTER],
+    neutral('ERR_MODEL_DAMAGED', /Git LFS pointer/),
+  ],
+  ['the manifest of the model is missing', [FP32, 'manifest.json'], {}],
 ];
 
 /**
@@ -102,38 +87,30 @@ const cases = [
  *
  * @param {string} library its file
  */
-function brokenLibraries(library) {
-  return [
-    {
-      name: 'the library is missing',
-      damage: ({ remove }) => remove(PLATFORM, library),
-      neutral: {
-        code: 'ERR_RUNTIME_NOT_FOUND',
-        reason: /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/,
-        warns: false,
-      },
-    },
-    {
-      name: 'the library is truncated',
-      damage: ({ replace }) => replace(PLATFORM, library, half),
-      neutral: { code: 'ERR_RUNTIME_UNUSABLE', reason: /truncated/, warns: true },
-    },
-    {
-      name: 'the library is a text file',
-      damage: ({ replace }) => replace(PLATFORM, library, () => 'this is no library'),
-      neutral: { code: 'ERR_RUNTIME_UNUSABLE', reason: /no shared library of this platform/, warns: true },
-    },
-    {
-      name: 'the library is a foreign one',
-      damage: ({ replace, file }) => replace(PLATFORM, library, () => fs.readFileSync(file(PLATFORM, ADDON))),
-      neutral: { code: 'ERR_RUNTIME_UNUSABLE', reason: /OrtGetApiBase/, warns: true },
-    },
-  ];
-}
+const brokenLibraries = (library) => [
+  ['the library is missing', [PLATFORM, library], neutral('ERR_RUNTIME_NOT_FOUND', reinstall, false)],
+  ['the library is truncated', [PLATFORM, library, half], neutral('ERR_RUNTIME_UNUSABLE', /truncated/)],
+  [
+    'the library is a text file',
+    [PLATFORM, library, () => 'this is no library'],
+    neutral('ERR_RUNTIME_UNUSABLE', /no shared library of this platform/),
+  ],
+  [
+    'the library is a foreign one',
+    [PLATFORM, library, (_, file) => fs.readFileSync(file(PLATFORM, ADDON))],
+    neutral('ERR_RUNTIME_UNUSABLE', /OrtGetApiBase/),
+  ],
+];
 
-function half(bytes) {
-  return bytes.subarray(0, bytes.length >> 1);
-}
+const cases = [
+  ...[...DAMAGES, ...(LIBRARY === undefined ? [] : brokenLibraries(LIBRARY))].map(
+    ([name, damage, expected]) => ({
+      ...{ name, damage, ...expected },
+    }),
+  ),
+  { name: 'HOME is unset', env: { HOME: undefined, USERPROFILE: undefined } },
+  { name: 'the file system is read-only', readOnly: true },
+];
 
 /** Registers the cases. */
 export function checkFailures({ registry, scratch }) {
@@ -150,7 +127,7 @@ export function checkFailures({ registry, scratch }) {
     const broken = once(async () => {
       const directory = path.join(scratch, `case ${index}`);
       link(await whole(), directory);
-      damage?.(toolsFor(directory));
+      if (damage) harm(directory, ...damage);
       return directory;
     });
     for (const runtime of tried) {
@@ -182,15 +159,11 @@ function link(from, to) {
   }
 }
 
-/** What damages the installation in `directory`. */
-function toolsFor(directory) {
+/** Removes a file of a package in the installation in `directory`, or the package; `change` gives the contents of another. */
+function harm(directory, packageName, name = '', change = undefined) {
   const file = (...parts) => path.join(directory, 'node_modules', ...parts);
-  const remove = (...parts) => fs.rmSync(file(...parts), { recursive: true });
-  const replace = (packageName, name, change) => {
-    const bytes = fs.readFileSync(file(packageName, name));
-    // The file is a link, and others must keep what it had.
-    remove(packageName, name);
-    fs.writeFileSync(file(packageName, name), change(bytes));
-  };
-  return { file, remove, replace };
+  const bytes = change && fs.readFileSync(file(packageName, name));
+  // The file is a link, and others must keep what it had.
+  fs.rmSync(file(packageName, name), { recursive: true });
+  if (change) fs.writeFileSync(file(packageName, name), change(bytes, file));
 }

@@ -7,7 +7,7 @@ const os = require('node:os');
 const path = require('node:path');
 
 const { LocalStore, Scorer, TraceMemory } = require('../..');
-const { command, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
+const { command, expectRun, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');
 const { run } = require('../support/run-script.js');

@@ -3,46 +3,11 @@
 const fc = require('fast-check');
 
 const words = [
-  ...[
-    'the',
-    'invoice',
-    'Retry',
-    'ERROR',
-    'timeout',
-    'flight',
-    'patient',
-    'dose',
-    'refund',
-    'stack trace',
-    'x',
-  ],
-  ...[
-    'naïve',
-    'Straße',
-    'ΟΔΥΣΣΕΥΣ',
-    'İstanbul',
-    'привет',
-    'مرحبا',
-    'नमस्ते',
-    '你好世界',
-    'ありがとう',
-    '한국어',
-    'ไทย',
-  ],
-  ...[
-    '👩‍💻',
-    '🇩🇪',
-    'e\u0301',
-    '\u200b',
-    '\u00ad',
-    '\ufeff',
-    '[MASK]',
-    '[SEP]',
-    '#tag',
-    'a_b',
-    'https://x.y/z?q=1',
-  ],
-  ...['\t', '\n', '—', '…', '½', 'ﬁ', '𝒳', '\ud800', '\udc00', '\u0000', '\u00a0', '\u3000'],
+  ...['the', 'invoice', 'Retry', 'ERROR', 'timeout', 'flight', 'patient', 'dose', 'refund'],
+  ...['stack trace', 'x', 'naïve', 'Straße', 'ΟΔΥΣΣΕΥΣ', 'İstanbul', 'привет', 'مرحبا', 'नमस्ते'],
+  ...['你好世界', 'ありがとう', '한국어', 'ไทย', '👩‍💻', '🇩🇪', 'e\u0301', '\u200b', '\u00ad', '\ufeff'],
+  ...['[MASK]', '[SEP]', '#tag', 'a_b', 'https://x.y/z?q=1', '\t', '\n', '—', '…', '½', 'ﬁ', '𝒳'],
+  ...['\ud800', '\udc00', '\u0000', '\u00a0', '\u3000'],
 ];
 
 /** Text in which every rule of the tokenizer occurs; short, because each is embedded twice. */

@@ -75,6 +75,21 @@ function makeScored(number, { breakdown = makeBreakdown(), ...parts } = {}) {
 }
 
 /**
+ * Traces, sources and errors that carry texts wherever they can, to hand to `renderReport`.
+ *
+ * @param {string[]} texts
+ */
+function carrying(texts) {
+  const traces = texts.map((text, i) => {
+    const nearest = { label: text, similarity: 0.99 };
+    const breakdown = makeBreakdown({ outcome: i / 10, profile: text, nearest });
+    return makeScored(i, { id: text, source: text, domain: text, objective: text, breakdown });
+  });
+  const errors = texts.map((text) => ({ source: text, line: 1, message: text }));
+  return /** @type {const} */ ([traces, { options: { sources: texts }, errors }]);
+}
+
+/**
  * Numbers from 0 to 1 that are the same in every run.
  *
  * @param {number} seed
@@ -87,4 +102,4 @@ function randomNumbers(seed) {
   };
 }
 
-module.exports = { makeBreakdown, makeScored, randomNumbers };
+module.exports = { carrying, makeBreakdown, makeScored, randomNumbers };

@@ -13,6 +13,13 @@ function scratchDirectory(name) {
   return directory;
 }
 
+/** Returns a function that writes a file into `directory` and returns its path. */
+const writerIn = (directory) => (name, contents) => {
+  const file = path.join(directory, name);
+  fs.writeFileSync(file, contents);
+  return file;
+};
+
 /** A path for the file of a cache, in a new directory within `directory`. */
 function cacheFileIn(directory) {
   return path.join(fs.mkdtempSync(path.join(directory, 'cache-')), 'memory.safetensors');
@@ -52,4 +59,12 @@ function linkPackages(directory, packages) {
   }
 }
 
-module.exports = { cacheFileIn, copyModel, copyPackage, linkPackages, replaceFile, scratchDirectory };
+module.exports = {
+  cacheFileIn,
+  copyModel,
+  copyPackage,
+  linkPackages,
+  replaceFile,
+  scratchDirectory,
+  writerIn,
+};

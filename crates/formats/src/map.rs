@@ -439,3 +439,40 @@ impl FormatReader for Reader {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knowledgepulse_json::parse;
+
+    #[test]
+    fn from_value_names_the_key_and_the_problem() {
+        for (map, problem) in [
+            ("[]", "m must be an object, got array"),
+            ("{}", "m.messages is missing: the path of a record's messages"),
+            (
+                r#"{"messages":1}"#,
+                "m.messages must be a path, which is a string, got number",
+            ),
+            (
+                r#"{"messages":"","roles":{"bot":"robot"}}"#,
+                "m.roles.bot must be one of system, user, assistant, reasoning, tool, skip",
+            ),
+            (
+                r#"{"messages":"","call":{"nam":""}}"#,
+                "m.call.nam is not known: there are id, name, input, result, failed",
+            ),
+            (
+                r#"{"messages":"","success":{"at":"a"}}"#,
+                "m.success.is is missing",
+            ),
+            (
+                r#"{"messages":"","calls":""}"#,
+                "m.call.name is missing: the path of a tool's name in one of `calls`",
+            ),
+        ] {
+            let error = Map::from_value(&parse(map.as_bytes()).unwrap()).unwrap_err();
+            assert!(error.at("m").contains(problem), "{}", error.at("m"));
+        }
+    }
+}
