@@ -81,7 +81,8 @@ function makeScored(number, { breakdown = makeBreakdown(), ...parts } = {}) {
  */
 function carrying(texts) {
   const traces = texts.map((text, i) => {
-    const nearest = { label: text, similarity: 0.99 };
+    const parts = { lexical: null, contained: null, embedded: null, sharedWords: null, newWords: null };
+    const nearest = { label: text, similarity: 0.99, ...parts };
     const breakdown = makeBreakdown({ outcome: i / 10, profile: text, nearest });
     return makeScored(i, { id: text, source: text, domain: text, objective: text, breakdown });
   });
