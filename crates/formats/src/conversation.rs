@@ -97,7 +97,7 @@ fn name_key(call: &Call) -> Text {
 }
 
 fn args_key(call: &Call) -> Text {
-    Value::from(call.args.clone()).to_json().into()
+    call.args.to_json().into()
 }
 
 /// Takes a message apart: notes the calls of `add_message`, instead of making steps.

@@ -6,7 +6,7 @@ use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Sink, TextKind, TraceBuilder, fields_of},
     messages::add_message,
-    parts::{result_of, thinking},
+    parts::{result_of, some_object, thinking},
     values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
 };
 
@@ -148,7 +148,6 @@ fn float_of(value: Option<&Value>) -> Value {
 
 /// Returns a message in the terms of Anthropic and OpenAI.
 fn translated(message: &Object, attachments: &Object) -> Value {
-    let role = message.get("role").cloned().unwrap_or_default();
     let mut content = match message.get("content") {
         Some(Value::Array(parts)) => {
             let parts = parts.iter().flat_map(|part| parts_of(part, attachments));
@@ -164,19 +163,15 @@ fn translated(message: &Object, attachments: &Object) -> Value {
             content = whole(error.get("message"), attachments);
         }
     }
-    let mut fields = Object::new();
-    for (name, value) in [
-        ("role", Some(role)),
-        ("content", Some(content)),
-        ("is_error", Some(failed)),
-        ("tool_calls", message.get("tool_calls").cloned()),
-        ("tool_call_id", message.get("tool_call_id").cloned()),
-    ] {
-        if let Some(value) = value.filter(|value| !value.is_null()) {
-            fields.insert(name, value);
-        }
-    }
-    fields.into()
+    let given = |value: Value| Some(value).filter(|value| !value.is_null());
+    let field = |name| first_of(message, &[name]).cloned();
+    some_object([
+        ("role", field("role")),
+        ("content", given(content)),
+        ("is_error", given(failed)),
+        ("tool_calls", field("tool_calls")),
+        ("tool_call_id", field("tool_call_id")),
+    ])
 }
 
 fn parts_of(part: &Value, attachments: &Object) -> Vec<Value> {

@@ -89,27 +89,24 @@ pub fn translated(message: &Object) -> Option<Value> {
         .iter()
         .filter_map(|call| string_of(call.get("id")).cloned())
         .collect();
-    let mut translated = Object::new();
-    translated.insert("role", role);
-    translated.insert(
-        "content",
-        content_of(fields.get("content"), more, !calls.is_empty(), &ids),
-    );
-    if !calls.is_empty() {
-        translated.insert("tool_calls", calls);
-    } else if let Some(call) = more.get("function_call") {
-        translated.insert("function_call", call.clone());
-    }
-    for name in ["reasoning_content", "refusal"] {
-        if let Some(value) = more.get(name) {
-            translated.insert(name, value.clone());
-        }
-    }
+    let content = content_of(fields.get("content"), more, !calls.is_empty(), &ids);
+    let call = more.get("function_call").filter(|_| calls.is_empty());
+    let own = [
+        ("role", Some(role.into())),
+        ("content", Some(content)),
+        ("tool_calls", (!calls.is_empty()).then(|| calls.into())),
+        ("function_call", call.cloned()),
+        ("reasoning_content", more.get("reasoning_content").cloned()),
+        ("refusal", more.get("refusal").cloned()),
+    ];
+    let own = own
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.into(), value?)));
     let others = fields
         .iter()
         .filter(|(name, value)| is_given(Some(value)) && !name.as_str().is_some_and(is_used));
-    translated.extend(others.map(|(name, value)| (name.clone(), value.clone())));
-    Some(translated.into())
+    let others = others.map(|(name, value)| (name.clone(), value.clone()));
+    Some(Value::Object(own.chain(others).collect()))
 }
 
 /// Returns the content without the calls that the message names beside it, and with reasoning that is beside it.

@@ -88,8 +88,7 @@ pub enum FormatName {
 }
 
 impl FormatName {
-    /// All formats. Those between the first and the last are in the order in which they are asked whether a record is
-    /// theirs.
+    /// All formats.
     pub const ALL: [Self; 17] = [
         Self::Trace,
         Self::Atif,

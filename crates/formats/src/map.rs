@@ -10,6 +10,7 @@ use crate::{
     mapping::{Call, Sink, TextKind, TraceBuilder},
     messages::{add_message, add_said},
     openai_chat::{add_id, add_time},
+    parts::some_object,
     values::{is_given, numeric_of, string_of, truth_of},
 };
 
@@ -377,13 +378,13 @@ impl Map {
         message: &Value,
         text: Option<Value>,
     ) -> Result<(), Wrong> {
-        let result_of = |text, id: Option<Value>, failed: Option<bool>| {
-            let mut fields = fields_of_message("tool", text);
-            fields.insert("tool_call_id", id.unwrap_or_default());
-            if let Some(failed) = failed {
-                fields.insert("is_error", failed);
-            }
-            Value::Object(fields)
+        let result_of = |text, id, failed: Option<bool>| {
+            some_object([
+                ("role", Some("tool".into())),
+                ("content", text),
+                ("tool_call_id", id),
+                ("is_error", failed.map(Value::Bool)),
+            ])
         };
         match role {
             Role::Skip => {
@@ -403,11 +404,12 @@ impl Map {
             }
             Role::Reasoning => builder.say_content(TextKind::Reasoning, text.as_ref()),
             Role::Assistant => {
-                let mut fields = fields_of_message("assistant", text);
-                if let Some(reasoning) = self.find("reasoning", message) {
-                    fields.insert("reasoning_content", reasoning);
-                }
-                add_message(builder, &fields.into())?;
+                let message = some_object([
+                    ("role", Some("assistant".into())),
+                    ("content", text),
+                    ("reasoning_content", self.find("reasoning", message)),
+                ]);
+                add_message(builder, &message)?;
             }
         }
         for call in self.path("calls").iter().flat_map(|path| path.list(message)) {
@@ -426,13 +428,6 @@ impl Map {
         }
         Ok(())
     }
-}
-
-fn fields_of_message(role: &str, text: Option<Value>) -> Object {
-    let content = text.unwrap_or_default();
-    [("role".into(), role.into()), ("content".into(), content)]
-        .into_iter()
-        .collect()
 }
 
 /// Reads records by a map.

@@ -541,9 +541,7 @@ impl TraceBuilder {
         let mut imported = Object::new();
         imported.insert("format", self.format.name());
         imported.insert("known", known.into_value());
-        for (name, value) in std::mem::take(&mut self.details) {
-            imported.insert(name, value);
-        }
+        imported.extend(std::mem::take(&mut self.details));
         if !self.left_out.is_empty() {
             #[allow(clippy::cast_precision_loss)] // Nothing is left out so often.
             let counts = self

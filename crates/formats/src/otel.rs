@@ -123,9 +123,7 @@ impl Reader {
         let all = &mut trace.about;
         all.framework = all.framework.take().or(about.framework);
         all.reward = all.reward.take().or(about.reward);
-        for (name, value) in about.details {
-            all.details.insert(name, value);
-        }
+        all.details.extend(about.details);
         if given.is_some() {
             trace.given = given;
         }
@@ -394,9 +392,7 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
     builder.framework = trace.about.framework;
     builder.details.insert("trace_id", trace.id);
     builder.details.insert("spans", spans.len() as f64);
-    for (name, value) in trace.about.details {
-        builder.details.insert(name, value);
-    }
+    builder.details.extend(trace.about.details);
     builder.is_conversation = spans.iter().any(|span| span.is_of_agent);
     spans.sort_by_key(|span| span.start);
     if let Some(first) = spans.first().filter(|first| first.start > 0) {

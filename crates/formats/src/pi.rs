@@ -11,7 +11,7 @@ use crate::{
     mapping::{Outcome, Sink, TextKind, TraceBuilder, fields_of},
     messages::{add_message, add_said},
     open_traces::CurrentTrace,
-    parts::call_of,
+    parts::{call_of, some_object},
     values::{joined, number_of, object_of, str_of, string_of, truth_of},
 };
 
@@ -192,18 +192,13 @@ fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wr
             if string_of(message.get("errorMessage")).is_some() {
                 builder.leave_out("error of the API");
             }
-            let mut fields = Object::new();
-            fields.insert("role", "assistant");
-            fields.insert("content", content.map(translated).unwrap_or_default());
-            for (name, own) in [
-                ("reasoning_content", "reasoningContent"),
-                ("tool_calls", "toolCalls"),
-            ] {
-                if let Some(value) = message.get(own) {
-                    fields.insert(name, value.clone());
-                }
-            }
-            add_message(builder, &fields.into())
+            let message = some_object([
+                ("role", Some("assistant".into())),
+                ("content", content.map(translated)),
+                ("reasoning_content", message.get("reasoningContent").cloned()),
+                ("tool_calls", message.get("toolCalls").cloned()),
+            ]);
+            add_message(builder, &message)
         }
         Some("toolResult" | "tool") => {
             builder.is_conversation = true;

@@ -61,37 +61,34 @@ pub fn is_trace(value: &Value) -> bool {
     value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace")
 }
 
-/// Returns whether a record is of a format that is converted.
-fn recognises(format: FormatName, value: &Value) -> bool {
-    match format {
-        FormatName::Trace | FormatName::Map => false,
-        FormatName::Atif => atif::recognises(value),
-        FormatName::SweAgent => swe_agent::recognises(value),
-        FormatName::GeminiCli => gemini_cli::recognises(value),
-        FormatName::Pi => pi::recognises(value),
-        FormatName::Openhands => openhands::recognises(value),
-        FormatName::Inspect => inspect::recognises(value),
-        FormatName::Langchain => langchain::recognises(value),
-        FormatName::Sharegpt => sharegpt::recognises(value),
-        FormatName::OpenaiChat => openai_chat::recognises(value),
-        FormatName::ClaudeCode => claude_code::recognises(value),
-        FormatName::Codex => codex::recognises(value),
-        FormatName::Langsmith => langsmith::recognises(value),
-        FormatName::Langfuse => langfuse::recognises(value),
-        FormatName::Phoenix => phoenix::recognises(value),
-        FormatName::Otel => otel::recognises(value),
-    }
-}
+/// Returns whether a record is of a format.
+type Recognises = fn(&Value) -> bool;
+
+/// The formats in the order in which they are asked.
+const RECOGNISERS: [(FormatName, Recognises); 16] = [
+    (FormatName::Trace, is_trace),
+    (FormatName::Atif, atif::recognises),
+    (FormatName::SweAgent, swe_agent::recognises),
+    (FormatName::GeminiCli, gemini_cli::recognises),
+    (FormatName::Pi, pi::recognises),
+    (FormatName::Openhands, openhands::recognises),
+    (FormatName::Inspect, inspect::recognises),
+    (FormatName::Langchain, langchain::recognises),
+    (FormatName::Sharegpt, sharegpt::recognises),
+    (FormatName::OpenaiChat, openai_chat::recognises),
+    (FormatName::ClaudeCode, claude_code::recognises),
+    (FormatName::Codex, codex::recognises),
+    (FormatName::Langsmith, langsmith::recognises),
+    (FormatName::Langfuse, langfuse::recognises),
+    (FormatName::Phoenix, phoenix::recognises),
+    (FormatName::Otel, otel::recognises),
+];
 
 /// Returns the format of a record by its contents; `None` for a record of no format.
 #[must_use]
 pub fn format_of(value: &Value) -> Option<FormatName> {
-    if is_trace(value) {
-        return Some(FormatName::Trace);
-    }
-    FormatName::ALL
-        .into_iter()
-        .find(|format| recognises(*format, value))
+    let mut known = RECOGNISERS.iter().filter(|(_, recognises)| recognises(value));
+    known.next().map(|(format, _)| *format)
 }
 
 /// How many keys of a record are named, and how long they may be.

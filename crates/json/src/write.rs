@@ -34,14 +34,24 @@ impl Value {
     /// Returns the value as `JSON.stringify` writes it.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut json = Vec::new();
-        self.write(&mut json);
-        // Lone surrogates are escaped, so that all of it is UTF-8.
-        String::from_utf8(json).unwrap_or_default()
+        written(|json| self.write(json))
     }
 }
 
+fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut json = Vec::new();
+    write(&mut json);
+    // Lone surrogates are escaped, so that all of it is UTF-8.
+    String::from_utf8(json).unwrap_or_default()
+}
+
 impl Object {
+    /// Returns the object as `JSON.stringify` writes it.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        written(|json| self.write(json))
+    }
+
     /// Appends the object as `JSON.stringify` writes it.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(b'{');

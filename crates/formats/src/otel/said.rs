@@ -267,13 +267,12 @@ fn response_of(attributes: &Attributes, prefix: &str) -> Messages {
         part.insert("type", "tool-call");
         part.into()
     }));
-    let mut message = Object::new();
-    message.insert("role", "assistant");
-    if let Some(reasoning) = reasoning {
-        message.insert("reasoning", reasoning.clone());
-    }
-    message.insert("content", parts);
-    vec![Arc::new(message.into())]
+    let message = some_object([
+        ("role", Some("assistant".into())),
+        ("reasoning", reasoning.cloned()),
+        ("content", Some(parts.into())),
+    ]);
+    vec![Arc::new(message)]
 }
 
 /// Returns a message of the flattened kinds as one of a chat.
