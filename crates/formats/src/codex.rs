@@ -136,9 +136,7 @@ impl Session {
             ..Self::default()
         }
     }
-}
 
-impl Session {
     /// Returns the type of a printed event. That of an error does not tell whose error it is.
     fn event_of<'a>(&self, line: &'a Object) -> Option<&'a str> {
         let is_error = self.is_printed && str_of(line.get("type")) == Some(ERROR);

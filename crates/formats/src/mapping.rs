@@ -589,20 +589,15 @@ impl TraceBuilder {
         if self.ids.is_empty() {
             self.steps.iter().for_each(|step| add(&step.content));
         }
-        let hash = hash.finalize();
-        let first = hash.iter().take(16);
-        let hex = format!(
-            "{:032x}",
-            first.fold(0_u128, |number, &byte| number << 8 | u128::from(byte))
-        );
+        let first = hash.finalize().into_iter().take(16);
+        let number = first.fold(0, |number, byte| number << 8 | u128::from(byte));
         // Version 8 of RFC 9562: made in a way of our own.
-        let variant = char::from(b"89ab"[usize::from(hash[8] >> 4 & 3)]);
-        let (time, node) = (&hex[..8], &hex[20..]);
+        let number = number & !(0xf << 76 | 0xc << 60) | 0x8 << 76 | 0x8 << 60;
+        let [a, b, c, d] = [96, 80, 64, 48].map(|bits| number >> bits);
+        let [b, c, d] = [b, c, d].map(|part| part & 0xffff);
         format!(
-            "{time}-{}-8{}-{variant}{}-{node}",
-            &hex[8..12],
-            &hex[13..16],
-            &hex[17..20]
+            "{a:08x}-{b:04x}-{c:04x}-{d:04x}-{:012x}",
+            number & 0xffff_ffff_ffff
         )
     }
 }

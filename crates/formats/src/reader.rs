@@ -61,8 +61,11 @@ pub fn is_trace(value: &Value) -> bool {
     value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace")
 }
 
-/// Whether a record is of a format, in the order in which the formats are asked.
-const RECOGNISERS: [(FormatName, fn(&Value) -> bool); 16] = [
+/// Returns whether a record is of a format.
+type Recognises = fn(&Value) -> bool;
+
+/// The formats in the order in which they are asked.
+const RECOGNISERS: [(FormatName, Recognises); 16] = [
     (FormatName::Trace, is_trace),
     (FormatName::Atif, atif::recognises),
     (FormatName::SweAgent, swe_agent::recognises),
@@ -70,14 +73,14 @@ const RECOGNISERS: [(FormatName, fn(&Value) -> bool); 16] = [
     (FormatName::Pi, pi::recognises),
     (FormatName::Openhands, openhands::recognises),
     (FormatName::Inspect, inspect::recognises),
+    (FormatName::Langsmith, langsmith::recognises),
+    (FormatName::Langfuse, langfuse::recognises),
+    (FormatName::Phoenix, phoenix::recognises),
     (FormatName::Langchain, langchain::recognises),
     (FormatName::Sharegpt, sharegpt::recognises),
     (FormatName::OpenaiChat, openai_chat::recognises),
     (FormatName::ClaudeCode, claude_code::recognises),
     (FormatName::Codex, codex::recognises),
-    (FormatName::Langsmith, langsmith::recognises),
-    (FormatName::Langfuse, langfuse::recognises),
-    (FormatName::Phoenix, phoenix::recognises),
     (FormatName::Otel, otel::recognises),
 ];
 

@@ -122,14 +122,8 @@ fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
     let record = object_of(Some(entry.value));
     let mut builder = TraceBuilder::new(FormatName::SweAgent, entry);
     builder.size = entry.size;
-    builder.framework = Some(
-        if is_mini(record) {
-            "mini-swe-agent"
-        } else {
-            "swe-agent"
-        }
-        .into(),
-    );
+    let prefix = if is_mini(record) { "mini-" } else { "" };
+    builder.framework = Some(format!("{prefix}swe-agent").into());
     builder.domain = "code";
     builder.count_unknown(record, is_root_field);
     let info = fields_of(record, "info");

@@ -8,6 +8,7 @@ use super::said::messages_within;
 use crate::{
     date, langchain,
     mapping::with_end,
+    parts::some_object,
     values::{is_given, number_of, str_of, string_of},
 };
 
@@ -111,11 +112,8 @@ impl SpanWriter {
 
     /// Takes a status: whether the run ended well, and its message.
     pub fn status(&mut self, is_ok: bool, message: Option<&Value>) {
-        let mut status = Object::new();
-        status.insert("code", if is_ok { 1.0 } else { 2.0 });
-        if let Some(message) = message {
-            status.insert("message", message.clone());
-        }
+        let code = if is_ok { 1.0 } else { 2.0 };
+        let status = some_object([("code", Some(code.into())), ("message", message.cloned())]);
         self.span.insert("status", status);
     }
 
