@@ -1198,7 +1198,7 @@ export interface LeftTrace {
   /** Its `id`, if it has one. */
   id: string | undefined;
   /**
-   * The chosen trace that stands for it; null if no chosen trace is among its 32 nearest, or if a known trace stands for it.
+   * The chosen trace that stands for it; null if no chosen trace is among its 64 nearest, or if a known trace stands for it.
    */
   chosen: SimilarCandidate | null;
   /** The trace of `known` that stands for it, by its index in the memory. */

@@ -32,7 +32,7 @@ pub use outlook::{Outlook, Place, knee};
 pub use stream::{Offered, Sample, Sieve};
 
 /// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
-const NEIGHBOURS: usize = 32;
+const NEIGHBOURS: usize = 64;
 
 /// How many of these make up its density.
 const DENSE: usize = 16;
