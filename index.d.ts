@@ -1141,7 +1141,7 @@ export interface ChosenTrace extends Candidate {
 /** A trace that {@link select} has not chosen. */
 export interface LeftTrace extends Candidate {
   /**
-   * The chosen trace that stands for it; null if no chosen trace is among its 32 nearest, or if a known trace stands for it.
+   * The chosen trace that stands for it; null if no chosen trace is among its 64 nearest, or if a known trace stands for it.
    */
   chosen: SimilarCandidate | null;
   /** The trace of `known` that stands for it, by its index in the memory. */

@@ -32,7 +32,7 @@ pub use outlook::{Outlook, Place, knee};
 pub use stream::{Offered, Sample, Sieve};
 
 /// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
-const NEIGHBOURS: usize = 32;
+const NEIGHBOURS: usize = 64;
 
 /// How many of these make up its density.
 const DENSE: usize = 16;
@@ -399,14 +399,7 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     let first = candidates.known;
     let outcomes = &candidates.outcomes;
     let known: Vec<_> = outcomes.iter().map(|outcome| outcome.quality()).collect();
-    let unknown = known.iter().filter(|quality| quality.is_none()).count();
-    let rule = Rule::of(unknown, outcomes.len());
-    let qualities = match rule {
-        Rule::Outcomes => complete(&known),
-        Rule::Unknown => guess(neighbours, first, &candidates.lengths),
-    };
-    let pairs = neighbours.iter().zip(&qualities);
-    let weights = pairs.map(|(of, quality)| rule.weight(*quality, of));
+    let (rule, unknown, qualities, weights) = judge(neighbours, candidates, &known);
     let shared: Vec<_> = neighbours
         .iter()
         .zip(&candidates.covered)
@@ -416,13 +409,7 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
         })
         .collect();
     let cover = shared.iter().map(|&(_, similarity)| similarity);
-    let mut facility = Facility::new(
-        neighbours,
-        first,
-        weights.collect(),
-        qualities.clone(),
-        cover.collect(),
-    );
+    let mut facility = Facility::new(neighbours, first, weights, qualities.clone(), cover.collect());
     let (before, most) = (facility.value(), facility.most());
     let unsolved = unsolved(neighbours, first, outcomes);
     let (picks, is_left) = pick(&mut facility, &unsolved, options);
@@ -477,6 +464,23 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
         unknown,
         covered_before: share(before),
     }
+}
+
+/// Returns the rule, how many outcomes are unknown, and q and w of each trace. `known` has the q that the outcomes say.
+fn judge(
+    neighbours: &[Neighbours],
+    candidates: &Candidates,
+    known: &[Option<f64>],
+) -> (Rule, usize, Vec<f64>, Vec<f64>) {
+    let unknown = known.iter().filter(|quality| quality.is_none()).count();
+    let rule = Rule::of(unknown, known.len());
+    let qualities = match rule {
+        Rule::Outcomes => complete(known),
+        Rule::Unknown => guess(neighbours, candidates.known, &candidates.lengths),
+    };
+    let pairs = neighbours.iter().zip(&qualities);
+    let weights = pairs.map(|(of, &quality)| rule.weight(quality, of)).collect();
+    (rule, unknown, qualities, weights)
 }
 
 /// How much of its kind there is around a trace, itself included.

@@ -25,9 +25,8 @@ use knowledgepulse_trace::{label::Label, words::Words};
 
 use super::{
     Candidates, Chosen, Count, NEIGHBOURS, Nearby, Outcome, Reason, Rule, Sampled, Selection, Standing,
-    complete,
     facility::{Submodular, greedy},
-    guess, mean_of,
+    judge, mean_of,
     outlook::{self, Outlook, Place},
     quality_by_length,
 };
@@ -118,40 +117,17 @@ impl Sample {
     ) -> Result<Sieve> {
         self.traces.sort_unstable_by_key(|&(index, _)| index);
         let mut candidates = Candidates::new(Method::Lexical, 0);
-        for (
-            _,
-            Offered {
-                words,
-                outcome,
-                label,
-            },
-        ) in &self.traces
-        {
-            let label = label.as_ref();
-            candidates.add(
-                TraceEntry {
-                    label,
-                    ..words.into()
-                },
-                *outcome,
-            )?;
+        for (_, offered) in &self.traces {
+            let entry = TraceEntry {
+                label: offered.label.as_ref(),
+                ..(&offered.words).into()
+            };
+            candidates.add(entry, offered.outcome)?;
         }
         let neighbours = candidates.memory.join(0, NEIGHBOURS, threads, progress)?;
-        let known: Vec<_> = candidates
-            .outcomes
-            .iter()
-            .map(|outcome| outcome.quality())
-            .collect();
-        let unknown = known.iter().filter(|quality| quality.is_none()).count();
-        let rule = Rule::of(unknown, known.len());
-        let qualities = match rule {
-            Rule::Outcomes => complete(&known),
-            Rule::Unknown => guess(&neighbours, 0, &candidates.lengths),
-        };
-        let weights = neighbours
-            .iter()
-            .zip(&qualities)
-            .map(|(of, quality)| rule.weight(*quality, of));
+        let outcomes = candidates.outcomes.iter();
+        let known: Vec<_> = outcomes.map(|outcome| outcome.quality()).collect();
+        let (rule, unknown, _, weights) = judge(&neighbours, &candidates, &known);
         let threads = match threads {
             _ if cfg!(target_family = "wasm") => 1,
             0 => thread::available_parallelism().map_or(1, NonZero::get),
@@ -162,7 +138,7 @@ impl Sample {
             memories: vec![candidates.memory; threads],
             lengths: candidates.lengths,
             mean: mean_of(&known),
-            weights: weights.collect(),
+            weights,
             most: vec![0.0; size],
             indices: self.traces.into_iter().map(|(index, _)| index).collect(),
             rule,
