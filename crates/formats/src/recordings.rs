@@ -1,4 +1,5 @@
-//! The recordings of `__test__/formats` become the traces of its folder `expected`. The spec `recordings` writes these.
+//! The recordings of `__test__/formats` become the traces of its folder `expected`. The spec `recordings` writes these. Its
+//! `cases.jsonl` has inputs of the other specs, a line each: `text` or `records`, the options of `toTraces`, and the results.
 
 use std::{
     fmt::Write,
@@ -11,9 +12,10 @@ use serde_json::{Deserializer, Value as Json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Context, DEFAULT_LIMIT,
-    reader::{Content, Item, Settings, TraceReader},
-    records::Records,
+    Context, DEFAULT_LIMIT, FormatName, Given,
+    map::Map,
+    reader::{Content, Item, OfNoFormat, Settings, TraceReader},
+    records::{Record, Records},
 };
 
 const RECORDINGS: [&str; 22] = [
@@ -44,16 +46,23 @@ const RECORDINGS: [&str; 22] = [
 /// The fields of a recording that are changed in turn, at most.
 const MOST_CHANGES: usize = 40;
 
-/// Reads a file of these bytes, pushed in pieces.
+/// Reads a file of these bytes.
 fn read(file: &Path, bytes: &[u8]) -> Vec<Item> {
-    let mut records = Records::new(DEFAULT_LIMIT);
-    let mut reader = TraceReader::new(Settings {
-        context: Context {
-            file: Some(file.into()),
-            ..Context::default()
-        },
+    let context = Context {
+        file: Some(file.into()),
+        ..Context::default()
+    };
+    let settings = Settings {
+        context,
         ..Settings::default()
-    });
+    };
+    read_bytes(settings, bytes)
+}
+
+/// Reads bytes, pushed in pieces.
+fn read_bytes(settings: Settings, bytes: &[u8]) -> Vec<Item> {
+    let mut records = Records::new(DEFAULT_LIMIT);
+    let mut reader = TraceReader::new(settings);
     let mut items = Vec::new();
     for piece in bytes.chunks(1000) {
         records.push(piece).unwrap();
@@ -61,6 +70,25 @@ fn read(file: &Path, bytes: &[u8]) -> Vec<Item> {
     }
     records.finish().unwrap();
     items.extend(records.flat_map(|record| reader.read(record)));
+    items.extend(reader.end());
+    items
+}
+
+/// Reads a value, or each element of an array.
+fn read_values(settings: Settings, values: &Value) -> Vec<Item> {
+    let mut reader = TraceReader::new(settings);
+    let list = values
+        .as_array()
+        .map(|list| (0..).map(Some).zip(list).collect::<Vec<_>>());
+    let mut items = Vec::new();
+    for (index, value) in list.unwrap_or_else(|| vec![(None, values)]) {
+        items.extend(reader.read(Record {
+            line: None,
+            index,
+            size: 0,
+            content: Ok((value.clone(), None)),
+        }));
+    }
     items.extend(reader.end());
     items
 }
@@ -74,22 +102,39 @@ fn time(trace: &Value) -> Option<&str> {
     trace.get("metadata")?.get("created_at")?.as_str()
 }
 
-/// Returns a result as the spec writes it. A recording without a time has that of the call, which is `now` there.
-fn written(item: Item, expected: &Value) -> String {
+/// Returns a result as the specs write it. A recording without a time has that of the call, which is `now` there.
+fn written(item: Item, expected: Option<&Value>) -> String {
     let number = |number: Option<u64>| number.map_or("null".into(), |number| number.to_string());
-    let (line, index) = (number(item.line), number(item.index));
-    let Content::Converted(trace, known) = item.content else {
-        panic!("{:?}", item.content);
+    let place = format!(r#""line":{},"index":{}"#, number(item.line), number(item.index));
+    let error = |reason: Value| format!(r#"{{{place},"error":{}}}"#, reason.to_json());
+    let (trace, known) = match item.content {
+        Content::Converted(trace, known) => (trace, known.into_value().to_json()),
+        Content::Plain(value, _) if item.format.is_none() => {
+            return error(OfNoFormat::new(&value).to_string().into());
+        }
+        Content::Plain(trace, _) => (trace, r#"{"success":true,"confidence":true}"#.into()),
+        Content::Wrong(reason) => return error(reason.into()),
+        Content::Skipped(reason) => panic!("{reason:?}"),
     };
     let mut json = trace.to_json();
-    if expected.get("trace").and_then(time) == Some("now") {
+    if expected.and_then(|expected| time(expected.get("trace")?)) == Some("now") {
         json = json.replacen(time(&trace).unwrap(), "now", 1);
     }
     format!(
-        r#"{{"line":{line},"index":{index},"format":"{}","known":{},"trace":{json}}}"#,
-        item.format.unwrap(),
-        known.into_value().to_json()
+        r#"{{{place},"format":"{}","known":{known},"trace":{json}}}"#,
+        item.format.unwrap()
     )
+}
+
+/// Returns results as the specs write them, without those that are skipped.
+fn results(items: Vec<Item>, expected: &[Value]) -> Vec<Value> {
+    let items = items
+        .into_iter()
+        .filter(|item| !matches!(item.content, Content::Skipped(_)));
+    items
+        .enumerate()
+        .map(|(at, item)| parse(written(item, expected.get(at)).as_bytes()).unwrap())
+        .collect()
 }
 
 #[test]
@@ -103,15 +148,46 @@ fn recordings_become_the_expected_traces() {
             .collect();
         let file = folder().join(name);
         let items = read(&file, &fs::read(&file).unwrap());
-        assert_eq!(items.len(), expected.len(), "{name}");
-        for (item, expected) in items.into_iter().zip(expected) {
-            let found = written(item, &expected);
-            assert_eq!(
-                parse(found.as_bytes()).unwrap().to_json(),
-                expected.to_json(),
-                "{name}"
-            );
-        }
+        assert_eq!(results(items, &expected), expected, "{name}");
+    }
+}
+
+/// `KNOWLEDGEPULSE_WRITE_EXPECTED=1` writes the results anew.
+#[test]
+fn inputs_of_the_specs_become_the_expected_traces() {
+    let file = folder().join("cases.jsonl");
+    let cases = fs::read_to_string(&file).unwrap();
+    let mut found = String::new();
+    for line in cases.lines() {
+        let Ok(Value::Object(mut case)) = parse(line.as_bytes()) else {
+            panic!("{line}");
+        };
+        let option = |name| case.get("options").and_then(|options| options.get(name));
+        let text = |name| option(name).and_then(Value::as_str);
+        let settings = Settings {
+            format: text("format").map(|name| FormatName::from_name(name).unwrap()),
+            map: option("map").map(|map| Map::from_value(map).unwrap()),
+            given: Given {
+                success: option("success").map(|success| *success == true.into()),
+                confidence: option("confidence").and_then(Value::as_number),
+                domain: text("domain").map(Into::into),
+            },
+            ..Settings::default()
+        };
+        let items = match case.get("text").and_then(Value::as_str) {
+            Some(text) => read_bytes(settings, text.as_bytes()),
+            None => read_values(settings, case.get("records").unwrap()),
+        };
+        let expected = case.get("results").and_then(Value::as_array).unwrap();
+        case.insert("results", results(items, expected));
+        found += &format!("{}\n", Value::from(case).to_json());
+    }
+    if std::env::var_os("KNOWLEDGEPULSE_WRITE_EXPECTED").is_some() {
+        fs::write(&file, &found).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap();
+    for (found, expected) in found.lines().zip(expected.lines()) {
+        assert_eq!(found, expected);
     }
 }
 
