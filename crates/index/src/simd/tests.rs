@@ -161,6 +161,13 @@ fn the_best_comes_first() {
     let found: Vec<_> = implementations().iter().map(|kernels| kernels.kernel).collect();
     assert_eq!(kernels().kernel, found[0]);
     assert_eq!(found.last(), Some(&Kernel::Portable));
+    for kernel in [Kernel::Avx512Vnni, Kernel::Avx2, Kernel::Neon, Kernel::Portable] {
+        let is_available = !cfg!(miri) && Kernel::available().any(|other| other == kernel);
+        assert_eq!(
+            found.contains(&kernel),
+            is_available || kernel == Kernel::Portable
+        );
+    }
 }
 
 #[test]

@@ -321,6 +321,17 @@ mod tests {
     }
 
     #[test]
+    fn finish_restoring_frees_places_without_traces() {
+        let mut terms = Terms::with_places(&[1, 2, 3]);
+        let count = TermWeight::from_code(1);
+        terms.add_trace(1, Posting { slot: 0, count });
+        terms.finish_restoring();
+        let found = [1, 2, 3].map(|hash| terms.find(hash).map(|(place, _)| place));
+        assert_eq!(found, [None, Some(1), None]);
+        assert_eq!([4, 5, 6].map(|hash| terms.place(hash)), [2, 0, 3]);
+    }
+
+    #[test]
     fn bytes_are_those_of_terms_places_and_spilled_postings() {
         let mut terms = Terms::with_places(&[1, 2, 3]);
         for slot in 0..3 {

@@ -780,6 +780,7 @@ fn explain_lists_shared_and_new_words() {
 #[test]
 fn a_trace_takes_few_bytes() {
     let now = Instant::now();
+    let mut bytes = Vec::new();
     for (method, most) in [(Method::Lexical, 6_400), (Method::Full, 8_400)] {
         let mut memory = TraceMemory::new(
             method,
@@ -800,7 +801,13 @@ fn a_trace_takes_few_bytes() {
         }
         // With as many words as a trace can have, which others have too.
         assert!(memory.bytes() / 400 <= most, "{}", memory.bytes() / 400);
+        bytes.push(memory.bytes() / 400);
     }
+    // An embedding takes 1,952, and its place in the sample 24.
+    assert!(
+        bytes[0] > 12 * MOST_WORDS && bytes[1] - bytes[0] > 1_970,
+        "{bytes:?}"
+    );
 }
 
 #[test]
@@ -1126,6 +1133,33 @@ fn looked_for_by_chooses_rare_words_that_stand_for_those_of_their_step() {
             assert_eq!(hash, word.hash, "{most} {budget} {memory}");
             assert!((weight - (squares[index] / sum).sqrt() * share).abs() < 1e-3);
         }
+    }
+}
+
+#[test]
+fn a_draft_from_before_clear_leaves_a_later_one_alone() {
+    let now = Instant::now();
+    let memory = shared(Method::Lexical, 10, None);
+    let sketch = Sketch::of("a", &[]);
+    let [mut earlier, mut later] = [TraceDraft::default(), TraceDraft::default()];
+    for draft in [&mut earlier, &mut later] {
+        lock_as_is(&memory).clear();
+        draft
+            .compare_and_explain(&memory, sketch.entry(), false, true, now)
+            .unwrap();
+    }
+    earlier.roll_back(&memory);
+    assert_eq!(lock_as_is(&memory).held.len(), 1);
+}
+
+#[test]
+fn bytes_of_statistics_are_those_of_the_header_the_projection_and_the_words() {
+    for (dimensions, bytes) in [(0, 16), (6, 16 + 2 * 6 * 4)] {
+        let statistics = Statistics::of(&[], 0, dimensions);
+        assert_eq!(
+            (statistics.common_bytes(), statistics.to_bytes().len()),
+            (bytes, bytes)
+        );
     }
 }
 

@@ -269,6 +269,8 @@ mod tests {
         // Of equally similar ones the older wins.
         assert_eq!([0, 1].map(|index| several.can_win_at(index, 0.5)), [false, false]);
         assert!(several.can_win_at(2, 0.6) && !several.can_win_at(2, 0.5));
+        let rank = |similarity, index| Rank(Found { similarity, index });
+        assert!(rank(0.0, 1) == rank(-0.0, 1) && rank(0.0, 1) != rank(0.0, 2));
     }
 
     /// Vectors at right angles are ruled out by their codes, and near duplicates are not.

@@ -524,7 +524,7 @@ fn bytes_are_those_of_components_codes_and_32_more() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 8 }))]
 
     #[test]
     fn blocks_are_a_queue_whose_evictions_can_be_undone(
