@@ -25,8 +25,7 @@ pub fn check(weights: ByDimension, name: &str) -> Result<()> {
             problem,
         })
     };
-    let dimensions = ["complexity", "novelty", "tool diversity", "outcome"];
-    for (dimension, weight) in dimensions.into_iter().zip(weights.to_array()) {
+    for (dimension, weight) in ByDimension::NAMES.into_iter().zip(weights.to_array()) {
         if !weight.is_finite() || weight < 0.0 {
             let found = javascript_number(weight);
             let problem = format!("must be a finite number of at least 0, got {found}");
