@@ -238,6 +238,7 @@ pub(crate) mod tests {
             ("password", "echo -n «hunter22» | sudo -S ls"),
             ("password", "echo «hunter22» | sudo -S ls"),
             ("password", "token: «abc123def»"),
+            ("", "\\value>"),
             ("", "token: string, token = next()"),
             (
                 "",

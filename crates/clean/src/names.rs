@@ -923,7 +923,7 @@ fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
         end -= 1;
     }
     // The `n` of a line break in a JSON string.
-    if end < start && letters[end] == b'\\' && letters.get(end - 1) == Some(&b'n') {
+    if end < start && letters[end] == b'\\' && letters[..end].last() == Some(&b'n') {
         end -= 1;
     }
     let name = name_before(letters, end);
