@@ -114,7 +114,9 @@ pub fn add_message<S: Sink>(sink: &mut S, value: &Value) -> Result<(), Wrong> {
         return add_of_role(sink, message, role);
     }
     match str_of(message.get("type")) {
-        Some("message") if message.contains("role") => Err(Wrong::new("a message has a role that is not known")),
+        Some("message") if message.contains("role") => {
+            Err(Wrong::new("a message has a role that is not known"))
+        }
         Some("message") => add_of_role(sink, message, "assistant"),
         Some(kind) if is_item(kind) => {
             add_item(sink, message, kind);
