@@ -9,8 +9,8 @@ mod embedder;
 mod engine;
 mod error;
 mod formats;
-mod held;
 mod json;
+mod memory_wrap;
 mod packed_traces;
 #[cfg(target_family = "wasm")]
 mod remote;

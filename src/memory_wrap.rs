@@ -1,4 +1,4 @@
-//! What the classes of memories have in common: a memory, of vectors or of traces, that an object of JavaScript holds.
+//! The object wrap of a memory of vectors or of traces: what both classes have in common.
 
 use std::{
     path::Path,
@@ -25,10 +25,10 @@ use crate::{
     vector_cache::{CallQueue, ExternalMemory},
 };
 
-/// A memory, and the class that JavaScript holds it by.
-pub trait Kept: Shared + Sized + Send + 'static {
+/// A memory that an object of JavaScript wraps, and the class of the object.
+pub trait WrappedMemory: Shared + Sized + Send + 'static {
     /// The class.
-    type Native: From<Held<Self>> + ToNapiValue + TypeName + 'static;
+    type Native: From<MemoryWrap<Self>> + ToNapiValue + TypeName + 'static;
 
     /// Returns the bounds of the memory.
     fn bounds(&self) -> Options;
@@ -40,8 +40,8 @@ pub trait Kept: Shared + Sized + Send + 'static {
     fn read(path: &Path, options: LoadOptions, call: &Call) -> error::Result<Self>;
 }
 
-/// A memory that an object holds.
-pub struct Held<M> {
+/// The memory of an object, with what the object needs beside it.
+pub struct MemoryWrap<M> {
     pub(super) memory: Arc<Mutex<M>>,
     /// The bounds of the memory, which never change: the event loop need not wait for the memory to know them.
     pub(super) bounds: Options,
@@ -51,8 +51,8 @@ pub struct Held<M> {
     queue: Arc<CallQueue>,
 }
 
-impl<M: Kept> Held<M> {
-    /// Holds a memory that others may hold too.
+impl<M: WrappedMemory> MemoryWrap<M> {
+    /// Wraps a memory that other objects may wrap too.
     pub(super) fn of(memory: Arc<Mutex<M>>, external: Option<Arc<ExternalMemory>>) -> Self {
         let bounds = lock_as_is(&memory).bounds();
         Self {
@@ -63,7 +63,7 @@ impl<M: Kept> Held<M> {
         }
     }
 
-    /// Holds a memory of its own.
+    /// Wraps a new memory.
     pub(super) fn own(memory: M) -> Self {
         Self::of(Arc::new(Mutex::new(memory)), Some(Arc::default()))
     }
@@ -111,7 +111,7 @@ impl<M: Kept> Held<M> {
 
 /// Reads a file, away from the event loop. The given bounds, which are non-negative, replace the file's.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
-pub(super) fn load<M: Kept>(
+pub(super) fn load<M: WrappedMemory>(
     path: String,
     max_elements: Option<f64>,
     ttl_ms: Option<f64>,
@@ -126,9 +126,9 @@ pub(super) fn load<M: Kept>(
         move || M::read(Path::new(&path), options, &call),
         |env, memory| {
             let bytes = memory.bytes();
-            let held = Held::own(memory);
-            held.tell(env, bytes)?;
-            Ok(held.into())
+            let wrap = MemoryWrap::own(memory);
+            wrap.tell(env, bytes)?;
+            Ok(wrap.into())
         },
     )
 }

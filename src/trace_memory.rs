@@ -29,7 +29,7 @@ use crate::{
     background::Background,
     call::NativeCall,
     error::{Result, throw},
-    held::{Held, Kept, load},
+    memory_wrap::{MemoryWrap, WrappedMemory, load},
     trace,
     vector_cache::{NativeBounds, NativeModelIdentity, NativeSnapshot},
 };
@@ -71,18 +71,18 @@ impl Handed {
 /// The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments.
 #[napi(custom_finalize)]
 pub struct NativeTraceMemory {
-    held: Held<TraceMemory>,
+    wrap: MemoryWrap<TraceMemory>,
     /// Never changes: reading it need not wait for the memory.
     method: Method,
 }
 
 impl ObjectFinalize for NativeTraceMemory {
     fn finalize(self, env: Env) -> Result<()> {
-        self.held.forget(env)
+        self.wrap.forget(env)
     }
 }
 
-impl Kept for TraceMemory {
+impl WrappedMemory for TraceMemory {
     type Native = NativeTraceMemory;
 
     fn bounds(&self) -> Options {
@@ -98,10 +98,10 @@ impl Kept for TraceMemory {
     }
 }
 
-impl From<Held<TraceMemory>> for NativeTraceMemory {
-    fn from(held: Held<TraceMemory>) -> Self {
-        let method = lock_as_is(&held.memory).method();
-        Self { held, method }
+impl From<MemoryWrap<TraceMemory>> for NativeTraceMemory {
+    fn from(wrap: MemoryWrap<TraceMemory>) -> Self {
+        let method = lock_as_is(&wrap.memory).method();
+        Self { wrap, method }
     }
 }
 
@@ -168,7 +168,7 @@ impl Batch {
             .collect();
         let model = model.map(Into::into);
         let dimensions = match memory.method {
-            Method::Full => memory.held.bounds.dimensions,
+            Method::Full => memory.wrap.bounds.dimensions,
             _ => 0,
         };
         move || {
@@ -217,13 +217,13 @@ impl NativeTraceMemory {
         call: Option<&NativeCall>,
         act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
     ) -> Result<Object<'env>> {
-        self.held
+        self.wrap
             .enqueue(env, call, move |memory, now| act(memory, &make()?.entries(), now))
     }
 
     /// Returns the memory itself, for callers that do not compare by it.
     pub(super) fn shared(&self) -> Arc<Mutex<TraceMemory>> {
-        Arc::clone(&self.held.memory)
+        Arc::clone(&self.wrap.memory)
     }
 
     /// Returns the memory itself.
@@ -241,7 +241,7 @@ impl NativeTraceMemory {
     pub fn new(env: &Env, method: String, bounds: NativeBounds) -> Result<Self> {
         let method = Method::of_traces(&method)
             .ok_or_else(|| throw(env, &Error::Internal(format!("there is no method {method:?}"))))?;
-        Ok(Held::own(TraceMemory::new(method, bounds.into())).into())
+        Ok(MemoryWrap::own(TraceMemory::new(method, bounds.into())).into())
     }
 
     /// Compares traces with the memory, one after another, and remembers them unless the call only asks: all or none.
@@ -319,7 +319,7 @@ impl NativeTraceMemory {
     /// Resolves to how many traces live, after the calls before.
     #[napi(catch_unwind, ts_return_type = "Promise<number>")]
     pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
-        self.held
+        self.wrap
             .enqueue(env, call, |memory, now| Ok(memory.len(now) as f64))
     }
 
@@ -359,14 +359,14 @@ impl NativeTraceMemory {
     /// A number by which another thread of the process takes part in the memory.
     #[napi(getter, catch_unwind)]
     pub fn handle(&self) -> f64 {
-        lock_as_is(&HANDED).handle_of(&self.held.memory) as f64
+        lock_as_is(&HANDED).handle_of(&self.wrap.memory) as f64
     }
 
     /// Returns the memory with this handle; null if it does not exist or no longer exists.
     #[napi(catch_unwind)]
     pub fn from_handle(handle: f64) -> Option<NativeTraceMemory> {
         let memory = lock_as_is(&HANDED).memory(handle as u64);
-        memory.map(|memory| Held::of(memory, Some(Arc::default())).into())
+        memory.map(|memory| MemoryWrap::of(memory, Some(Arc::default())).into())
     }
 
     /// The oldest living trace whose sequence number is in this range.
@@ -375,7 +375,7 @@ impl NativeTraceMemory {
         ts_return_type = "{ sequence: number, label?: string, words: NativeStoredWord[], vector?: Float32Array } | null"
     )]
     pub fn stored<'env>(&self, env: &'env Env, start: f64, end: f64) -> Result<Option<Object<'env>>> {
-        let stored = lock(&self.held.memory).stored(start as u64..end as u64, Instant::now());
+        let stored = lock(&self.wrap.memory).stored(start as u64..end as u64, Instant::now());
         let Some(stored) = stored else {
             return Ok(None);
         };
@@ -400,14 +400,14 @@ impl NativeTraceMemory {
     /// Returns the sequence numbers of the living traces: that of the oldest, and one more than that of the newest.
     #[napi(catch_unwind, ts_return_type = "[number, number]")]
     pub fn sequence(&self) -> Vec<f64> {
-        let sequence = lock(&self.held.memory).sequence(Instant::now());
+        let sequence = lock(&self.wrap.memory).sequence(Instant::now());
         vec![sequence.start as f64, sequence.end as f64]
     }
 
     /// How many traces live.
     #[napi(getter, catch_unwind)]
     pub fn size(&self) -> f64 {
-        lock_as_is(&self.held.memory).committed_len(Instant::now()) as f64
+        lock_as_is(&self.wrap.memory).committed_len(Instant::now()) as f64
     }
 
     /// The method by which traces are compared.
@@ -419,13 +419,13 @@ impl NativeTraceMemory {
     /// The bounds of the memory.
     #[napi(getter, catch_unwind)]
     pub fn bounds(&self) -> NativeBounds {
-        self.held.bounds.into()
+        self.wrap.bounds.into()
     }
 
     /// The model that the embeddings come from, if that was said.
     #[napi(getter, catch_unwind)]
     pub fn model(&self) -> Option<NativeModelIdentity> {
-        lock_as_is(&self.held.memory)
+        lock_as_is(&self.wrap.memory)
             .committed_model()
             .cloned()
             .map(Into::into)
@@ -438,32 +438,32 @@ impl NativeTraceMemory {
             model: Some(model.into()),
             method: None,
         };
-        let checked = lock(&self.held.memory).check_origin(&origin, Instant::now());
+        let checked = lock(&self.wrap.memory).check_origin(&origin, Instant::now());
         checked.map_err(|error| throw(env, &error))
     }
 
     /// How many bytes the memory takes, beside labels.
     #[napi(getter, catch_unwind)]
     pub fn bytes(&self) -> f64 {
-        lock_as_is(&self.held.memory).bytes() as f64
+        lock_as_is(&self.wrap.memory).bytes() as f64
     }
 
     /// Forgets expired traces.
     #[napi(catch_unwind)]
     pub fn evict_expired(&self, env: &Env) -> Result<()> {
-        self.held.change(env, TraceMemory::evict_expired)
+        self.wrap.change(env, TraceMemory::evict_expired)
     }
 
     /// Forgets every trace.
     #[napi(catch_unwind)]
     pub fn clear(&self, env: &Env) -> Result<()> {
-        self.held.change(env, |memory, _| memory.clear())
+        self.wrap.change(env, |memory, _| memory.clear())
     }
 
     /// Returns the state of the memory, to be saved.
     #[napi(catch_unwind)]
     pub fn snapshot(&self) -> NativeSnapshot {
-        let snapshot = lock(&self.held.memory).snapshot(Instant::now(), SystemTime::now());
+        let snapshot = lock(&self.wrap.memory).snapshot(Instant::now(), SystemTime::now());
         NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
     }
 

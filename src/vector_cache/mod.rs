@@ -25,7 +25,7 @@ use crate::{
     background::Background,
     call::NativeCall,
     error::{Result, throw},
-    held::{Held, Kept, load},
+    memory_wrap::{MemoryWrap, WrappedMemory, load},
 };
 use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
 
@@ -40,7 +40,7 @@ type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
 
 /// The cache behind `VectorCache`; the JavaScript class checks the types of its arguments.
 #[napi(custom_finalize)]
-pub struct NativeVectorCache(Held<VectorCache>);
+pub struct NativeVectorCache(MemoryWrap<VectorCache>);
 
 impl ObjectFinalize for NativeVectorCache {
     fn finalize(self, env: Env) -> Result<()> {
@@ -48,7 +48,7 @@ impl ObjectFinalize for NativeVectorCache {
     }
 }
 
-impl Kept for VectorCache {
+impl WrappedMemory for VectorCache {
     type Native = NativeVectorCache;
 
     fn bounds(&self) -> Options {
@@ -64,16 +64,16 @@ impl Kept for VectorCache {
     }
 }
 
-impl From<Held<VectorCache>> for NativeVectorCache {
-    fn from(held: Held<VectorCache>) -> Self {
-        Self(held)
+impl From<MemoryWrap<VectorCache>> for NativeVectorCache {
+    fn from(wrap: MemoryWrap<VectorCache>) -> Self {
+        Self(wrap)
     }
 }
 
 impl NativeVectorCache {
     /// Creates a handle to an existing cache that does not depend on it.
     pub(super) fn shared(cache: Arc<SharedCache>) -> Self {
-        Self(Held::of(cache, None))
+        Self(MemoryWrap::of(cache, None))
     }
 
     /// Returns the cache itself.
@@ -99,7 +99,7 @@ impl NativeVectorCache {
     /// Creates an empty cache.
     #[napi(constructor, catch_unwind)]
     pub fn new(bounds: NativeBounds) -> Self {
-        Self(Held::own(VectorCache::new(bounds.into())))
+        Self(MemoryWrap::own(VectorCache::new(bounds.into())))
     }
 
     /// Adds a copy of a vector.
