@@ -1,7 +1,7 @@
 'use strict';
 
 // The recordings of __test__/formats become the traces of __test__/formats/expected, one a line, and the inputs of
-// __test__/formats/cases.jsonl become the outputs beside them. Cargo's tests of crates/formats read the same files. After an
+// __test__/formats/expected/cases.jsonl become the outputs beside them. Cargo's tests of crates/formats read the same files. After an
 // intended change, KNOWLEDGEPULSE_WRITE_EXPECTED=1 writes these anew; look at what has changed then.
 
 const fs = require('node:fs');
@@ -63,8 +63,8 @@ test.each([
   expect(JSON.parse(JSON.stringify(found))).toEqual(expected);
 });
 
-const casesFile = path.join(folder, 'cases.jsonl');
-const cases = recordsOf('cases.jsonl');
+const casesFile = path.join(folder, 'expected', 'cases.jsonl');
+const cases = recordsOf('expected/cases.jsonl');
 
 test.each(cases.map((each) => [each.name, each]))('%s', async (_, each) => {
   const { input, options } = each;

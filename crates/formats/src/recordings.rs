@@ -1,4 +1,4 @@
-//! The recordings of `__test__/formats` become the traces of its folder `expected`, and the inputs of its `cases.jsonl` become the
+//! The recordings of `__test__/formats` become the traces of its folder `expected`, and the inputs of `expected/cases.jsonl` become the
 //! outputs beside them. The spec `recordings` reads the same files, and writes them.
 
 use std::{
@@ -214,7 +214,7 @@ fn exports_as_csv_become_the_traces_of_the_same_exports_as_lines() {
 
 #[test]
 fn cases_become_the_expected_results() {
-    let cases = fs::read_to_string(folder().join("cases.jsonl")).unwrap();
+    let cases = fs::read_to_string(folder().join("expected/cases.jsonl")).unwrap();
     for line in cases.lines() {
         let case = parse(line.as_bytes()).unwrap();
         let name = case.get("name").unwrap().to_json();
