@@ -26,7 +26,7 @@ const SPECS = [
 const DIFFERENT = [
   'in a thread where the memory of the process is of another method',
   'leaves the event loop free',
-  'trace\\.steps: a (proxy of a )?revoked proxy',
+  'refuses steps: a (proxy of a )?revoked proxy',
 ];
 
 await runScript(async () => {
