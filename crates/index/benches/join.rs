@@ -11,7 +11,7 @@ mod random;
 use random::{Random, VOCABULARY, near_copy, words};
 
 /// How many neighbours are found.
-const COUNT: usize = 32;
+const COUNT: usize = 64;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
