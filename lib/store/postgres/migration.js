@@ -7,6 +7,7 @@ const { randomBytes } = require('node:crypto');
 const vectors = require('./functions.js');
 const schema = require('./schema.js');
 const {
+  MAX_TIMER_MS,
   StatementFailure,
   detected,
   extensionError,
@@ -22,9 +23,6 @@ const { SCHEMA_VERSION, quoted } = schema;
  * @import { PgClient, PgPool } from '../../../postgres.js'
  * @import { Settings } from './store.js'
  */
-
-/** The longest delay of a timer, 24 days, as a migration has no time limit. */
-const NO_TIME_LIMIT_MS = 2 ** 31 - 1;
 
 /** The settings by which PostgreSQL would end a long migration. */
 const TIME_LIMITS = [
@@ -269,7 +267,8 @@ class Migration {
         values,
         rowMode: /** @type {const} */ ('array'),
         types,
-        query_timeout: NO_TIME_LIMIT_MS,
+        // The longest there is: a migration has no time limit.
+        query_timeout: MAX_TIMER_MS,
       };
       const { rows } = await this.#client.query(config);
       return rows;

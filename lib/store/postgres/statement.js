@@ -24,6 +24,9 @@ const { RAISED } = require('./schema.js');
 
 /** @typedef {{ code?: unknown, severity?: string, message?: string }} DriverError the fields of an error of `pg` that are read */
 
+/** The longest delay of a timer, 24 days; a longer one would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 const ignore = () => {};
 
 /** Makes rows of strings, whatever type parsers the process has registered. */
@@ -377,6 +380,7 @@ function isConflict({ error, phase }) {
 
 module.exports = {
   StatementFailure,
+  MAX_TIMER_MS,
   MIGRATION_MESSAGES,
   detected,
   extensionError,

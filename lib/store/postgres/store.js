@@ -21,6 +21,7 @@ const { migrate } = require('./migration.js');
 const schema = require('./schema.js');
 const {
   StatementFailure,
+  MAX_TIMER_MS,
   MIGRATION_MESSAGES,
   isConflict,
   isLost,
@@ -44,9 +45,6 @@ const {
 /** @typedef {ReturnType<typeof readShared>['settings'] & { novelty: NoveltyMethod, index: 'exact' | 'hnsw' }} Settings */
 
 const { MAX_TTL_MS, SCHEMA_VERSION } = schema;
-
-/** The longest delay of a timer; a longer one would fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The largest `integer` of PostgreSQL, the type of a LIMIT's parameter. */
 const MAX_SQL_INTEGER = 2 ** 31 - 1;
