@@ -3,7 +3,7 @@
 use std::{
     fmt::Display,
     io::{self, BufRead, Read},
-    ops::ControlFlow,
+    ops::{ControlFlow, Range},
 };
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
@@ -22,46 +22,44 @@ const NAME: u8 = 8;
 const COMMENT: u8 = 16;
 const TRAILER_LENGTH: usize = 8;
 
-const CHUNK_SIZE: usize = 64 * 1024;
-const READ_SIZE: usize = 256 * 1024;
+/// At most so many bytes are read, or decompressed, at once. Lines of a chunk are parsed on all cores, so that a chunk must hold many.
+const CHUNK_SIZE: usize = 1024 * 1024;
 
 /// An input whose next bytes can be read ahead.
 pub(crate) struct Input<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// How many bytes of the buffer were consumed.
-    at: usize,
+    /// Where in the buffer the bytes are that were read and not consumed.
+    unread: Range<usize>,
 }
 
 impl<R: Read> Input<R> {
     pub(crate) fn new(reader: R) -> Self {
         Self {
             reader,
-            buffer: Vec::new(),
-            at: 0,
+            buffer: vec![0; CHUNK_SIZE],
+            unread: 0..0,
         }
     }
 
     /// Returns whether the input goes on with these bytes.
     fn starts_with(&mut self, bytes: &[u8]) -> io::Result<bool> {
-        while self.buffer.len() - self.at < bytes.len() && self.read_more()? > 0 {}
-        Ok(self.buffer[self.at..].starts_with(bytes))
+        while self.unread.len() < bytes.len() && self.read_more()? > 0 {}
+        Ok(self.buffer[self.unread.clone()].starts_with(bytes))
     }
 
     /// Appends to the buffer; returns how many bytes, none at the end.
     fn read_more(&mut self) -> io::Result<usize> {
-        self.buffer.drain(..self.at);
-        self.at = 0;
-        let held = self.buffer.len();
-        self.buffer.resize(held + READ_SIZE, 0);
+        self.buffer.copy_within(self.unread.clone(), 0);
+        self.unread = 0..self.unread.len();
         let read = loop {
-            match self.reader.read(&mut self.buffer[held..]) {
+            match self.reader.read(&mut self.buffer[self.unread.end..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read,
+                read => break read?,
             }
         };
-        self.buffer.truncate(held + *read.as_ref().unwrap_or(&0));
-        read
+        self.unread.end += read;
+        Ok(read)
     }
 }
 
@@ -75,14 +73,14 @@ impl<R: Read> Read for Input<R> {
 
 impl<R: Read> BufRead for Input<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.at == self.buffer.len() {
+        if self.unread.is_empty() {
             self.read_more()?;
         }
-        Ok(&self.buffer[self.at..])
+        Ok(&self.buffer[self.unread.clone()])
     }
 
     fn consume(&mut self, length: usize) {
-        self.at += length;
+        self.unread.start += length;
     }
 }
 

@@ -1,6 +1,6 @@
 //! `--dry-run`: reads the inputs and tells which formats they have, and how many traces in them are valid.
 
-use std::{collections::BTreeMap, fmt::Write, ops::ControlFlow};
+use std::{collections::BTreeMap, fmt::Write, ops::ControlFlow, sync::Arc};
 
 use knowledgepulse_formats::map::Map;
 use knowledgepulse_score::{Scorer, weights::Profiles};
@@ -40,13 +40,13 @@ pub(crate) fn dry_run(options: &Options, map: Option<Map>, messages: &Messages, 
         memory: None,
         profiles: Profiles::default(),
     };
-    let preparation = Preparation::new(&scorer);
     let reading = Reading {
         sources: options.sources.clone(),
         format: options.from,
         map,
         given: options.given.clone(),
         messages: messages.clone(),
+        preparation: Arc::new(Preparation::new(Arc::new(scorer))),
     };
     let mut inputs: Vec<Contents> = Vec::new();
     let (mut bad, mut is_unread) = (0, false);
@@ -57,7 +57,7 @@ pub(crate) fn dry_run(options: &Options, map: Option<Map>, messages: &Messages, 
                 ..Contents::default()
             }),
             (Event::Items(items), Some(input)) => {
-                for prepared in preparation.prepare_all(items) {
+                for prepared in items {
                     match prepared.outcome() {
                         Ok(format) => *input.traces.entry(format.name()).or_default() += 1,
                         Err(Work::Wrong(reason)) => {

@@ -1,6 +1,9 @@
 //! Known traces, which need no new score: traces in the memory when it was loaded, and traces of this run.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use knowledgepulse_trace::label::Fingerprint;
 
@@ -19,7 +22,8 @@ pub(crate) enum Lookup {
 
 /// The novelties of known traces.
 pub(crate) struct KnownNovelties {
-    held: HashMap<Fingerprint, f64>,
+    /// Those that the memory held when it was loaded.
+    pub held: Arc<HashMap<Fingerprint, f64>>,
     /// Traces of this run, as many as the memory keeps; `None` while a trace is being scored.
     new: HashMap<Fingerprint, Option<f64>>,
     order: VecDeque<Fingerprint>,
@@ -29,7 +33,7 @@ pub(crate) struct KnownNovelties {
 impl KnownNovelties {
     pub(crate) fn of(memory: &RunMemory) -> Self {
         Self {
-            held: memory.novelties(),
+            held: Arc::new(memory.novelties()),
             new: HashMap::new(),
             order: VecDeque::new(),
             most: memory.most(),

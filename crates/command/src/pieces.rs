@@ -1,8 +1,11 @@
 //! Processes the records of a run: a few at a time, begun in order and finished in order.
 
 use std::{
-    collections::VecDeque,
-    sync::mpsc::{Sender, channel},
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc,
+        mpsc::{Sender, channel},
+    },
 };
 
 use knowledgepulse_clean::{Redactions, clean_trace};
@@ -128,15 +131,18 @@ impl Scoring {
 
 /// A record that was read, and cleaned where that is asked for.
 pub(crate) struct Prepared {
-    size: u64,
-    line: Option<u64>,
-    index: Option<u64>,
+    /// Its size in the input, in bytes.
+    pub size: u64,
+    /// The line on which it begins, from 1.
+    pub line: Option<u64>,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<u64>,
     /// The trace, or the verdict on a record without one.
-    content: std::result::Result<Box<Unscored>, Work>,
+    pub content: PreparedTrace,
 }
 
 /// A trace that is to be scored.
-struct Unscored {
+pub(crate) struct Unscored {
     /// Its id and fingerprint, if the memory may know it.
     fingerprint: Option<Fingerprint>,
     /// Its text as it was recorded, for a store.
@@ -169,10 +175,30 @@ impl Prepared {
     }
 }
 
+/// A record on its way to be prepared.
+pub(crate) enum Unprepared {
+    /// It was read from its input.
+    Read(Item),
+    /// It was a trace of this package and is prepared already.
+    Prepared(Prepared),
+}
+
+/// A value of an input in the task that parsed it.
+pub(crate) enum Taken {
+    /// It is a trace of this package, which was prepared.
+    Trace(PreparedTrace),
+    /// Another value, and its text.
+    Other(Value, Option<String>),
+}
+
+/// A trace that is to be scored, or the verdict on a record without one.
+pub(crate) type PreparedTrace = std::result::Result<Box<Unscored>, Work>;
+
 /// The settings that preparing a record depends on.
-pub(crate) struct Preparation<'p> {
-    scorer: &'p Scorer,
-    known: Option<&'p KnownNovelties>,
+pub(crate) struct Preparation {
+    scorer: Arc<Scorer>,
+    /// The traces that the memory held when it was loaded; `None` if known traces are scored again.
+    held: Option<Arc<HashMap<Fingerprint, f64>>>,
     skips_known: bool,
     clean: Option<Cleaning>,
     /// Whether traces are needed as they were recorded: a store compares them, or they are read again.
@@ -180,12 +206,12 @@ pub(crate) struct Preparation<'p> {
     is_written: bool,
 }
 
-impl<'p> Preparation<'p> {
+impl Preparation {
     /// Returns a preparation that reads traces alone.
-    pub(crate) fn new(scorer: &'p Scorer) -> Self {
+    pub(crate) fn new(scorer: Arc<Scorer>) -> Self {
         Self {
             scorer,
-            known: None,
+            held: None,
             skips_known: false,
             clean: None,
             is_recorded: false,
@@ -194,8 +220,26 @@ impl<'p> Preparation<'p> {
     }
 
     /// Prepares records on all cores.
-    pub(crate) fn prepare_all(&self, items: Vec<Item>) -> Vec<Prepared> {
-        items.into_par_iter().map(|item| self.prepare(item)).collect()
+    pub(crate) fn prepare_all(&self, items: Vec<Unprepared>) -> Vec<Prepared> {
+        let prepared = items.into_par_iter().map(|item| match item {
+            Unprepared::Read(item) => self.prepare(item),
+            Unprepared::Prepared(prepared) => prepared,
+        });
+        prepared.collect()
+    }
+
+    /// Prepares a value that is a trace already, or is taken for one.
+    pub(crate) fn prepare_native(
+        &self,
+        format: Option<FormatName>,
+        value: Value,
+        text: Option<&str>,
+    ) -> PreparedTrace {
+        let known = Known {
+            success: true,
+            confidence: true,
+        };
+        self.prepare_trace(format, value, text, known)
     }
 
     fn prepare(&self, item: Item) -> Prepared {
@@ -210,13 +254,7 @@ impl<'p> Preparation<'p> {
             Content::Wrong(reason) => Err(Work::Wrong(reason)),
             Content::Skipped(reason) => Err(Work::WithoutConversation(reason)),
             Content::Converted(trace, known) => self.prepare_trace(format, trace, None, known),
-            Content::Plain(value, text) => {
-                let known = Known {
-                    success: true,
-                    confidence: true,
-                };
-                self.prepare_trace(format, value, text, known)
-            }
+            Content::Plain(value, text) => self.prepare_native(format, value, text.as_deref()),
         };
         Prepared {
             size,
@@ -230,17 +268,15 @@ impl<'p> Preparation<'p> {
         &self,
         format: Option<FormatName>,
         value: Value,
-        text: Option<String>,
+        text: Option<&str>,
         known: Known,
-    ) -> std::result::Result<Box<Unscored>, Work> {
+    ) -> PreparedTrace {
         let trace = self.read(&value);
-        let fingerprint = self
-            .known
-            .and(trace.as_ref().ok())
-            .and_then(|trace| trace.label.as_ref()?.fingerprint());
+        let held = self.held.as_ref().zip(trace.as_ref().ok());
+        let fingerprint = held.and_then(|(_, trace)| trace.label.as_ref()?.fingerprint());
         // Skipped traces need no cleaning.
-        if let (Some(memory), Some(fingerprint), true) = (self.known, fingerprint, self.skips_known)
-            && let Lookup::Scored(_) = memory.find(fingerprint)
+        if let (Some((held, _)), Some(fingerprint), true) = (held, fingerprint, self.skips_known)
+            && held.contains_key(&fingerprint)
         {
             return Err(Work::Known);
         }
@@ -268,7 +304,7 @@ impl<'p> Preparation<'p> {
             outcome: select::Outcome::of(&trace, known.success && !was_unknown(&shown)),
         };
         let text = if self.is_written {
-            text.unwrap_or_else(|| shown.to_json())
+            text.map_or_else(|| shown.to_json(), str::to_owned)
         } else {
             String::new()
         };
@@ -299,7 +335,7 @@ impl<'p> Preparation<'p> {
 /// Hands traces to the engine or to a store.
 pub(crate) struct Pipeline<'h> {
     pub engine: &'h Engine,
-    pub scorer: Scorer,
+    pub scorer: Arc<Scorer>,
     pub store: Option<Box<dyn Store>>,
     pub known: Option<KnownNovelties>,
     pub known_traces: KnownTraces,
@@ -321,7 +357,7 @@ impl<'h> Pipeline<'h> {
     pub(crate) fn new(engine: &'h Engine, scorer: Scorer) -> Self {
         Self {
             engine,
-            scorer,
+            scorer: Arc::new(scorer),
             store: None,
             known: None,
             known_traces: KnownTraces::default(),
@@ -363,17 +399,16 @@ impl<'h> Pipeline<'h> {
         matches!(self.pieces.front(), Some(Piece { work: Work::Scoring(scoring), .. }) if scoring.is_waiting())
     }
 
-    /// Prepares the records of a batch before their turns, on all cores.
-    pub(crate) fn prepare(&self, items: Vec<Item>) -> Vec<Prepared> {
-        let preparation = Preparation {
-            scorer: &self.scorer,
-            known: self.known.as_ref(),
+    /// Returns how the records of this run are prepared.
+    pub(crate) fn preparation(&self) -> Preparation {
+        Preparation {
+            scorer: Arc::clone(&self.scorer),
+            held: self.known.as_ref().map(|known| Arc::clone(&known.held)),
             skips_known: self.known_traces == KnownTraces::Skip,
             clean: self.clean,
             is_recorded: self.store.is_some() || self.reads_again,
             is_written: self.is_written,
-        };
-        preparation.prepare_all(items)
+        }
     }
 
     /// Begins a record. If it repeats one that is in flight, it must wait for that: then the record comes back.

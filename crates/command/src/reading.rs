@@ -5,14 +5,15 @@ use std::{
     io::{self, Read},
     mem,
     ops::ControlFlow,
+    sync::Arc,
 };
 
 use knowledgepulse_formats::{
-    Context, Files, FormatName, Given,
+    Context, DEFAULT_LIMIT, Files, FormatName, Given,
     encoding::Foreign,
     map::Map,
-    reader::{Item, Settings, TraceReader},
-    records::Records,
+    reader::{Settings, TraceReader, is_trace},
+    records::{Record, Records},
 };
 
 use crate::{
@@ -20,16 +21,17 @@ use crate::{
     error::reason_of,
     messages::Messages,
     options::{STDIN, name_of},
+    pieces::{Preparation, Prepared, Taken, Unprepared},
     waiting::Waiting,
 };
 
 /// So many bytes of input are handed on at once, or a record.
-const BATCH_SIZE: u64 = 256 * 1024;
+const BATCH_SIZE: u64 = 1024 * 1024;
 
 /// The events of reading the inputs one after the other.
 pub(crate) enum Event {
-    /// Some records of the current input came to this.
-    Items(Vec<Item>),
+    /// Some records of the current input.
+    Items(Vec<Prepared>),
     /// The next items are of this input.
     Begin(String),
     /// The current input could not be read to its end, for this reason.
@@ -55,6 +57,8 @@ pub(crate) struct Reading {
     pub given: Given,
     /// Counts the bytes and records that are read.
     pub messages: Messages,
+    /// How the records are prepared.
+    pub preparation: Arc<Preparation>,
 }
 
 impl Reading {
@@ -73,8 +77,18 @@ impl Reading {
             file: (source != STDIN).then(|| source.into()),
             files: files.clone(),
         };
+        // A trace is prepared in the task that parses it: memory is freed slowly on another thread than it was allocated on.
+        let preparation = Arc::clone(&self.preparation);
+        let takes_traces = matches!(self.format, None | Some(FormatName::Trace));
         let mut batches = Batches {
-            records: Records::default(),
+            records: Records::with(DEFAULT_LIMIT, move |value, text, is_parallel| {
+                if takes_traces && is_parallel && is_trace(&value) {
+                    Taken::Trace(preparation.prepare_native(Some(FormatName::Trace), value, text))
+                } else {
+                    Taken::Other(value, text.map(str::to_owned))
+                }
+            }),
+            preparation: &self.preparation,
             reader: TraceReader::new(Settings {
                 format: self.format,
                 map: self.map.clone(),
@@ -127,7 +141,8 @@ impl Reading {
 
 /// The records of an input, on their way to the run.
 struct Batches<'t, 'f> {
-    records: Records,
+    records: Records<Taken>,
+    preparation: &'t Preparation,
     reader: TraceReader,
     take: &'t mut Take<'f>,
     /// Whether the run wants more.
@@ -141,7 +156,7 @@ impl Batches<'_, '_> {
         let mut size = 0;
         while let Some(record) = self.records.next() {
             size += record.size;
-            items.extend(self.reader.read(record));
+            self.read(record, &mut items);
             if size >= BATCH_SIZE {
                 size = 0;
                 self.hand_on(mem::take(&mut items))?;
@@ -150,15 +165,46 @@ impl Batches<'_, '_> {
         self.hand_on(items)
     }
 
+    /// Adds the results of a record.
+    fn read(&mut self, record: Record<Taken>, items: &mut Vec<Unprepared>) {
+        let Record {
+            line,
+            index,
+            size,
+            content,
+        } = record;
+        let content = match content {
+            Ok(Taken::Trace(content)) => {
+                self.reader.skip_trace();
+                items.push(Unprepared::Prepared(Prepared {
+                    size,
+                    line,
+                    index,
+                    content,
+                }));
+                return;
+            }
+            Ok(Taken::Other(value, text)) => Ok((value, text)),
+            Err(error) => Err(error),
+        };
+        let record = Record {
+            line,
+            index,
+            size,
+            content,
+        };
+        items.extend(self.reader.read(record).into_iter().map(Unprepared::Read));
+    }
+
     /// Passes on the traces that end with the input.
     fn end(&mut self) -> ControlFlow<()> {
-        let items = self.reader.end();
+        let items = self.reader.end().into_iter().map(Unprepared::Read).collect();
         self.hand_on(items)
     }
 
-    fn hand_on(&mut self, items: Vec<Item>) -> ControlFlow<()> {
+    fn hand_on(&mut self, items: Vec<Unprepared>) -> ControlFlow<()> {
         if !items.is_empty() {
-            self.flow = (self.take)(Event::Items(items));
+            self.flow = (self.take)(Event::Items(self.preparation.prepare_all(items)));
         }
         self.flow
     }

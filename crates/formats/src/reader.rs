@@ -230,6 +230,11 @@ impl TraceReader {
         items
     }
 
+    /// Notes that the next record was a trace of this package, which the caller has read: no session goes on after it.
+    pub fn skip_trace(&mut self) {
+        self.last = None;
+    }
+
     /// Returns the traces that the end of the input ends.
     pub fn end(&mut self) -> Vec<Item> {
         let place = Place {

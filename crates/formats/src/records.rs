@@ -32,15 +32,15 @@ const LINE_COST: u64 = 256;
 
 /// One value of an input, or why it could not be read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct Record<T = (Value, Option<String>)> {
     /// The line on which it begins, from 1, or the number of a file in an archive; `None` where the input is neither.
     pub line: Option<u64>,
     /// The position in the array that it is an element of, from 0.
     pub index: Option<u64>,
     /// Its size in the input, in bytes.
     pub size: u64,
-    /// The value and its text, or the problem.
-    pub content: Result<(Value, Option<String>), String>,
+    /// What became of the value, or the problem.
+    pub content: Result<T, String>,
 }
 
 /// The values of an input whose bytes are pushed as they come. It holds one value at a time, of at most `limit` bytes, and the bytes
@@ -53,28 +53,26 @@ pub struct Record {
 ///
 /// If the first line is the header of a table in CSV, each row is a value: an object with the names of the header. A cell that is an
 /// object or a list in JSON is that value, an empty cell is left out, and another one is a string.
-pub struct Records {
-    shared: Arc<Shared>,
+pub struct Records<T = (Value, Option<String>)> {
+    shared: Arc<Shared<T>>,
+    parser: Parser<T>,
     decoder: Decoder,
     /// Reads the pushed bytes. Waits if it needs more, and after each record until that is taken.
     reading: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// The files that are the values, where the input is an archive and was pushed.
     archive: Option<Archive>,
-    limit: usize,
 }
 
-#[derive(Default)]
-struct Shared(Mutex<Exchange>);
+struct Shared<T>(Mutex<Exchange<T>>);
 
-#[derive(Default)]
-struct Exchange {
+struct Exchange<T> {
     chunks: VecDeque<Vec<u8>>,
     is_over: bool,
-    record: Option<Record>,
+    record: Option<Record<T>>,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Exchange> {
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, Exchange<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -86,18 +84,35 @@ impl Default for Records {
 }
 
 impl Records {
-    /// Creates an input of values of at most `limit` bytes.
+    /// Creates an input of values of at most `limit` bytes. A record has the value and its text, which a row of a table lacks.
     #[must_use]
     pub fn new(limit: u64) -> Self {
-        let shared = Arc::<Shared>::default();
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let reading = read_records(Reader::new(Arc::clone(&shared)), limit);
+        Self::with(limit, |value, text, _| (value, text.map(str::to_owned)))
+    }
+}
+
+impl<T: Send + 'static> Records<T> {
+    /// Creates an input of values of at most `limit` bytes. A record has what `take` returns for the value, its text, which a row of
+    /// a table lacks, and whether other cores take values meanwhile: those that are lines of the same chunk.
+    #[must_use]
+    pub fn with(limit: u64, take: impl Fn(Value, Option<&str>, bool) -> T + Send + Sync + 'static) -> Self {
+        let exchange = Exchange {
+            chunks: VecDeque::new(),
+            is_over: false,
+            record: None,
+        };
+        let shared = Arc::new(Shared(Mutex::new(exchange)));
+        let parser = Parser {
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            take: Arc::new(take),
+        };
+        let reading = read_records(Reader::new(Arc::clone(&shared), parser.clone()));
         Self {
             shared,
+            parser,
             decoder: Decoder::default(),
             reading: Some(Box::pin(reading)),
             archive: None,
-            limit,
         }
     }
 
@@ -128,12 +143,13 @@ impl Records {
 }
 
 /// Yields the values that are there so far; more may come after more was pushed.
-impl Iterator for Records {
-    type Item = Record;
+impl<T> Iterator for Records<T> {
+    type Item = Record<T>;
 
-    fn next(&mut self) -> Option<Record> {
+    fn next(&mut self) -> Option<Record<T>> {
         if let Some(archive) = &mut self.archive {
-            return archive.next(self.limit).map(|file| record_of(file, self.limit));
+            let file = archive.next(self.parser.limit)?;
+            return Some(self.parser.read_file(file));
         }
         let reading = self.reading.as_mut()?;
         let mut context = std::task::Context::from_waker(Waker::noop());
@@ -144,28 +160,15 @@ impl Iterator for Records {
     }
 }
 
-/// Returns the value that a file holds.
-fn record_of(file: File, limit: usize) -> Record {
-    let parsed = match file.contents {
-        Ok(bytes) => parse(bytes.as_deref(), limit),
-        Err(error) => Record::new(0, Err(error)),
-    };
-    Record {
-        line: file.number,
-        content: parsed.content.map_err(|error| format!("{}: {error}", file.name)),
-        ..parsed
-    }
-}
-
 const NEWLINE: u8 = b'\n';
 
 fn is_blank_byte(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-impl Record {
+impl<T> Record<T> {
     /// A value before its place is known.
-    fn new(size: u64, content: Result<(Value, Option<String>), String>) -> Self {
+    fn new(size: u64, content: Result<T, String>) -> Self {
         Self {
             line: None,
             index: None,
@@ -183,47 +186,91 @@ impl Record {
     }
 }
 
-fn wrong(line: u64, index: Option<u64>, size: u64, error: String) -> Record {
+fn wrong<T>(line: u64, index: Option<u64>, size: u64, error: String) -> Record<T> {
     Record::new(size, Err(error)).at(line, index)
 }
 
-/// Returns the text and value of these bytes, `None` if there were too many, or the problem.
-fn parse(bytes: Option<&[u8]>, limit: usize) -> Record {
-    let Some(bytes) = bytes else {
-        return Record::new(limit as u64, Err(too_long(limit)));
-    };
-    let size = bytes.len() as u64;
-    let content = match std::str::from_utf8(bytes) {
-        Err(_) => Err("not UTF-8".into()),
-        Ok(text) => {
-            let text = trim(text);
-            match parse_str(text) {
-                Ok(value) => Ok((value, Some(text.to_owned()))),
-                Err(error) => Err(reason_of(&error)),
-            }
-        }
-    };
-    Record::new(size, content)
+/// Makes records of texts.
+struct Parser<T> {
+    /// The most bytes of a value.
+    limit: usize,
+    take: Arc<Take<T>>,
 }
 
-/// Returns the lines of a chunk that begin with a bracket and are JSON, parsed on all cores.
-fn parse_lines(chunk: &[u8]) -> VecDeque<(Range<usize>, Record)> {
-    let mut end = 0;
-    let lines: Vec<_> = memchr_iter(NEWLINE, chunk)
-        .filter_map(|newline| {
-            let start = mem::replace(&mut end, newline + 1);
-            let blanks = chunk[start..newline]
-                .iter()
-                .position(|byte| !is_blank_byte(*byte))?;
-            (chunk[start + blanks] == b'{').then_some(start + blanks..end)
-        })
-        .collect();
-    let parsed = lines.into_par_iter().filter_map(|line| {
-        let text = trim(std::str::from_utf8(&chunk[line.clone()]).ok()?);
-        let content = Ok((parse_str(text).ok()?, Some(text.to_owned())));
-        Some((line.clone(), Record::new(line.len() as u64, content)))
-    });
-    parsed.collect::<Vec<_>>().into()
+/// Takes a value, its text, and whether other cores take values meanwhile.
+type Take<T> = dyn Fn(Value, Option<&str>, bool) -> T + Send + Sync;
+
+impl<T> Clone for Parser<T> {
+    fn clone(&self) -> Self {
+        Self {
+            limit: self.limit,
+            take: Arc::clone(&self.take),
+        }
+    }
+}
+
+impl<T> Parser<T> {
+    /// Returns the value of these bytes; `None` is for too many bytes.
+    fn parse(&self, bytes: Option<&[u8]>) -> Record<T> {
+        match bytes {
+            Some(bytes) => self.parse_text(bytes, false),
+            None => Record::new(self.limit as u64, Err(self.too_long())),
+        }
+    }
+
+    fn parse_text(&self, bytes: &[u8], is_parallel: bool) -> Record<T> {
+        let content = match std::str::from_utf8(bytes) {
+            Err(_) => Err("not UTF-8".into()),
+            Ok(text) => {
+                let text = trim(text);
+                match parse_str(text) {
+                    Ok(value) => Ok((self.take)(value, Some(text), is_parallel)),
+                    Err(error) => Err(reason_of(&error)),
+                }
+            }
+        };
+        Record::new(bytes.len() as u64, content)
+    }
+
+    /// Returns the value that a file holds.
+    fn read_file(&self, file: File) -> Record<T> {
+        let parsed = match file.contents {
+            Ok(bytes) => self.parse(bytes.as_deref()),
+            Err(error) => Record::new(0, Err(error)),
+        };
+        Record {
+            line: file.number,
+            content: parsed.content.map_err(|error| format!("{}: {error}", file.name)),
+            ..parsed
+        }
+    }
+
+    fn too_long(&self) -> String {
+        #[allow(clippy::cast_precision_loss)] // For a message.
+        let megabytes = self.limit as f64 / 1024.0 / 1024.0;
+        format!("longer than {} MB", knowledgepulse_json::number(megabytes))
+    }
+}
+
+impl<T: Send> Parser<T> {
+    /// Returns the lines of a chunk that begin with a bracket and are JSON, parsed on all cores.
+    fn parse_lines(&self, chunk: &[u8]) -> VecDeque<(Range<usize>, Record<T>)> {
+        let mut end = 0;
+        let lines: Vec<_> = memchr_iter(NEWLINE, chunk)
+            .filter_map(|newline| {
+                let start = mem::replace(&mut end, newline + 1);
+                let blanks = chunk[start..newline]
+                    .iter()
+                    .position(|byte| !is_blank_byte(*byte))?;
+                (chunk[start + blanks] == b'{').then_some(start + blanks..end)
+            })
+            .collect();
+        let parsed = lines.into_par_iter().filter_map(|line| {
+            let record = self.parse_text(&chunk[line.clone()], true);
+            record.content.is_ok().then_some((line, record))
+        });
+        parsed.collect::<Vec<_>>().into()
+    }
 }
 
 /// Returns the problem of a text that is not read as JSON.
@@ -242,36 +289,30 @@ fn broken_before(line: u64) -> String {
     format!("not JSON: it is cut off or broken before the end of line {line}")
 }
 
-fn too_long(limit: usize) -> String {
-    #[allow(clippy::cast_precision_loss)] // For a message.
-    let megabytes = limit as f64 / 1024.0 / 1024.0;
-    format!("longer than {} MB", knowledgepulse_json::number(megabytes))
-}
-
-async fn read_records(mut reader: Reader, limit: usize) {
+async fn read_records<T: Send>(mut reader: Reader<T>) {
     // The line whose rest says nothing new: something in it was bad already.
     let mut bad_line = None;
     let mut is_first = true;
     while let Some(byte) = reader.skip_blank().await {
         let may_be_header = mem::take(&mut is_first);
         if byte == b'[' {
-            read_elements(&mut reader, limit).await;
+            read_elements(&mut reader).await;
             continue;
         }
-        if let Some(record) = reader.whole_line(limit) {
+        if let Some(record) = reader.whole_line() {
             reader.emit(record).await;
             continue;
         }
         let line = reader.line;
         let record = if byte == b'{' {
-            read_object(&mut reader, limit).await
+            read_object(&mut reader).await
         } else {
-            let bytes = read_rest(&mut reader, limit).await;
+            let bytes = read_rest(&mut reader).await;
             let header = bytes.as_deref().filter(|_| may_be_header).and_then(Header::read);
             if let Some(header) = header {
-                return read_rows(&mut reader, &header, limit).await;
+                return read_rows(&mut reader, &header).await;
             }
-            parse(bytes.as_deref(), limit).at(line, None)
+            reader.parser.parse(bytes.as_deref()).at(line, None)
         };
         if record.content.is_ok() {
             reader.emit(record).await;
@@ -285,47 +326,46 @@ async fn read_records(mut reader: Reader, limit: usize) {
 }
 
 /// All of the line; beside an object, up to the next object.
-async fn read_rest(reader: &mut Reader, limit: usize) -> Option<Vec<u8>> {
+async fn read_rest<T: Send>(reader: &mut Reader<T>) -> Option<Vec<u8>> {
     if reader.is_in_line {
-        reader.read_between(limit).await
+        reader.read_between().await
     } else {
-        reader.read_line(limit).await
+        reader.read_line(reader.parser.limit).await
     }
 }
 
 /// The rows of a table, up to the end of the input.
-async fn read_rows(reader: &mut Reader, header: &Header, limit: usize) {
+async fn read_rows<T: Send>(reader: &mut Reader<T>, header: &Header) {
     while reader.more().await {
         let line = reader.line;
-        let Some(lines) = reader.read_row(limit).await else {
-            reader
-                .emit(wrong(line, None, limit as u64, too_long(limit)))
-                .await;
+        let Some(lines) = reader.read_row().await else {
+            reader.emit(reader.parser.parse(None).at(line, None)).await;
             continue;
         };
         for row in header.rows(&lines) {
-            let record = Record::new(row.size, row.value.map(|value| (value, None)));
+            let content = row.value.map(|value| (reader.parser.take)(value, None, false));
+            let record = Record::new(row.size, content);
             reader.emit(record.at(line + row.line, None)).await;
         }
     }
 }
 
 /// The object that the reader is at.
-async fn read_object(reader: &mut Reader, limit: usize) -> Record {
+async fn read_object<T: Send>(reader: &mut Reader<T>) -> Record<T> {
     let line = reader.line;
     let mut nesting = Nesting::default();
-    let first = reader.read_object(limit, &mut nesting).await;
+    let first = reader.read_object(reader.parser.limit, &mut nesting).await;
     let first = match first {
         Next::Bytes(first) if nesting.is_open() && reader.may_read_again() => first,
-        Next::Bytes(first) => return parse(Some(&first), limit).at(line, None),
-        Next::TooLong | Next::Nothing => return parse(None, limit).at(line, None),
+        Next::Bytes(first) => return reader.parser.parse(Some(&first)).at(line, None),
+        Next::TooLong | Next::Nothing => return reader.parser.parse(None).at(line, None),
     };
     let size = first.len();
-    let open = read_open_object(reader, first, &mut nesting, limit).await;
+    let open = read_open_object(reader, first, &mut nesting).await;
     let error = match open.error {
         Some(error) => error,
         None => {
-            let complete = parse(Some(&open.bytes), limit);
+            let complete = reader.parser.parse(Some(&open.bytes));
             match complete.content {
                 Ok(_) => return complete.at(line, None),
                 Err(error) => error,
@@ -345,23 +385,22 @@ struct OpenObject {
 }
 
 /// Reads the lines after `first` until they close its brackets, or cannot any more.
-async fn read_open_object(
-    reader: &mut Reader,
+async fn read_open_object<T: Send>(
+    reader: &mut Reader<T>,
     first: Vec<u8>,
     nesting: &mut Nesting,
-    limit: usize,
 ) -> OpenObject {
     let mut bytes = first;
     loop {
         let line = reader.line;
         let error = match reader
-            .read_object(limit.saturating_sub(bytes.len()), nesting)
+            .read_object(reader.parser.limit.saturating_sub(bytes.len()), nesting)
             .await
         {
             Next::TooLong => {
                 // A part of it is gone already; nothing is read twice.
                 bytes.clear();
-                Some(too_long(limit))
+                Some(reader.parser.too_long())
             }
             Next::Nothing => Some(CUT_OFF.into()),
             Next::Bytes(next) => {
@@ -378,7 +417,7 @@ async fn read_open_object(
 
 /// The elements of the current array. Text may have been cut off, from an element or from the array itself; then the next
 /// value is in the array if a comma or the bracket comes after it, and otherwise stands for itself.
-async fn read_elements(reader: &mut Reader, limit: usize) {
+async fn read_elements<T: Send>(reader: &mut Reader<T>) {
     let array_line = reader.line;
     let cut_off = |line, index| {
         let error = format!("not JSON: the array that begins in line {array_line} is cut off");
@@ -409,8 +448,8 @@ async fn read_elements(reader: &mut Reader, limit: usize) {
             return;
         }
 
-        let (bytes, end) = reader.read_element(limit, indentation).await;
-        let element = parse(bytes.as_deref(), limit);
+        let (bytes, end) = reader.read_element(indentation).await;
+        let element = reader.parser.parse(bytes.as_deref());
         let is_wrong = element.content.is_err();
         let place = is_whole.then_some(index);
         // A bracket of the broken part may have closed it, with whole values in between.
@@ -580,8 +619,9 @@ enum Next {
 }
 
 /// Where the input has been read to.
-struct Reader {
-    shared: Arc<Shared>,
+struct Reader<T> {
+    shared: Arc<Shared<T>>,
+    parser: Parser<T>,
     /// The line that the next byte is in, from 1.
     line: u64,
     /// How many blanks that line begins with, as far as it has been read.
@@ -591,16 +631,17 @@ struct Reader {
     chunk: Vec<u8>,
     at: usize,
     /// The lines of the chunk that are objects, and where they begin and end; they were parsed on all cores.
-    objects: VecDeque<(Range<usize>, Record)>,
+    objects: VecDeque<(Range<usize>, Record<T>)>,
     /// Whether the chunk ended in a return that was held back, because it may be one with the line feed that comes next.
     holds_return: bool,
     read_again: u64,
 }
 
-impl Reader {
-    fn new(shared: Arc<Shared>) -> Self {
+impl<T: Send> Reader<T> {
+    fn new(shared: Arc<Shared<T>>, parser: Parser<T>) -> Self {
         Self {
             shared,
+            parser,
             line: 1,
             indentation: 0,
             is_in_line: false,
@@ -613,7 +654,7 @@ impl Reader {
     }
 
     /// Hands over a record, and waits until it is taken.
-    async fn emit(&mut self, record: Record) {
+    async fn emit(&mut self, record: Record<T>) {
         self.shared.lock().record = Some(record);
         poll_fn(|_| match self.shared.lock().record {
             None => Poll::Ready(()),
@@ -638,7 +679,7 @@ impl Reader {
                 None => return false,
             };
             self.at = 0;
-            self.objects = parse_lines(&self.chunk);
+            self.objects = self.parser.parse_lines(&self.chunk);
         }
         true
     }
@@ -694,7 +735,7 @@ impl Reader {
 
     /// Returns the object that takes up the whole line, as most do, if all of the line is there: its end need not be
     /// searched for.
-    fn whole_line(&mut self, limit: usize) -> Option<Record> {
+    fn whole_line(&mut self) -> Option<Record<T>> {
         while self
             .objects
             .front()
@@ -703,7 +744,7 @@ impl Reader {
             self.objects.pop_front();
         }
         let (range, _) = self.objects.front()?;
-        if self.is_in_line || range.start != self.at || range.len() > limit {
+        if self.is_in_line || range.start != self.at || range.len() > self.parser.limit {
             return None;
         }
         let (range, parsed) = self.objects.pop_front()?;
@@ -730,8 +771,8 @@ impl Reader {
     }
 
     /// The lines up to the first whose end is outside of quotes; `None` if they are longer than `limit`.
-    async fn read_row(&mut self, limit: usize) -> Option<Vec<u8>> {
-        let mut parts = Parts::new(limit);
+    async fn read_row(&mut self) -> Option<Vec<u8>> {
+        let mut parts = Parts::new(self.parser.limit);
         let mut is_quoted = false;
         while self.more().await {
             let rest = &self.chunk[self.at..];
@@ -752,8 +793,8 @@ impl Reader {
     }
 
     /// The text on the line before the next object; `None` if it is longer than `limit`.
-    async fn read_between(&mut self, limit: usize) -> Option<Vec<u8>> {
-        let mut parts = Parts::new(limit);
+    async fn read_between(&mut self) -> Option<Vec<u8>> {
+        let mut parts = Parts::new(self.parser.limit);
         while self.more().await {
             let rest = &self.chunk[self.at..];
             let end = memchr2(b'{', NEWLINE, rest);
@@ -794,8 +835,8 @@ impl Reader {
 
     /// The current element, up to its end; its bytes are `None` if they are more than `limit`. A line that is indented no
     /// further than `indentation` tells where one that is too long may be over.
-    async fn read_element(&mut self, limit: usize, indentation: usize) -> (Option<Vec<u8>>, End) {
-        let mut parts = Parts::new(limit);
+    async fn read_element(&mut self, indentation: usize) -> (Option<Vec<u8>>, End) {
+        let mut parts = Parts::new(self.parser.limit);
         let mut depth = 0_usize;
         let mut in_string = false;
         let mut is_escaped = false;

@@ -3,13 +3,15 @@
 use std::{
     io::IsTerminal,
     ops::ControlFlow,
-    sync::mpsc::{Receiver, TryRecvError, sync_channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, TryRecvError, sync_channel},
+    },
     thread,
 };
 
 use knowledgepulse_clean::clean_pii;
 use knowledgepulse_error::guarded;
-use knowledgepulse_formats::reader::Item;
 use knowledgepulse_index::memory::Basis;
 use knowledgepulse_json::{Text, Value};
 
@@ -19,7 +21,7 @@ use crate::{
     error::{Failure, Result},
     file_identity::total_size,
     host::NotScored,
-    pieces::{Finished, Piece, Pipeline, Scoring, Work},
+    pieces::{Finished, Piece, Pipeline, Prepared, Scoring, Work},
     reading::{Event, Reading},
     scored::{Judged, Place},
     splice::set_metadata,
@@ -52,7 +54,7 @@ impl Run<'_> {
         if cfg!(target_family = "wasm") {
             self.score_on_this_thread(pipeline)?;
         } else {
-            let events = self.read()?;
+            let events = self.read(pipeline)?;
             while let Some(event) = self.next_event(&events, pipeline)? {
                 if self.take(event, pipeline)?.is_break() {
                     break;
@@ -67,7 +69,7 @@ impl Run<'_> {
     /// Scores the records as they are read, if there are no threads.
     fn score_on_this_thread(&mut self, pipeline: &mut Pipeline) -> Result<()> {
         let mut result = Ok(());
-        let reading = self.reading();
+        let reading = self.reading(pipeline);
         let _ = reading.run(&mut |event| {
             self.take(event, pipeline).unwrap_or_else(|failure| {
                 result = Err(failure);
@@ -77,13 +79,14 @@ impl Run<'_> {
         result
     }
 
-    fn reading(&self) -> Reading {
+    fn reading(&self, pipeline: &Pipeline) -> Reading {
         Reading {
             sources: self.options.sources.clone(),
             format: self.options.from,
             map: self.map.clone(),
             given: self.options.given.clone(),
             messages: self.messages.clone(),
+            preparation: Arc::new(pipeline.preparation()),
         }
     }
 
@@ -123,10 +126,10 @@ impl Run<'_> {
     }
 
     /// Reads the inputs on another thread.
-    fn read(&self) -> Result<Receiver<Event>> {
+    fn read(&self, pipeline: &Pipeline) -> Result<Receiver<Event>> {
         let (sender, receiver) = sync_channel(MOST_WAITING_BATCHES);
         self.stop.wakes(sender.clone());
-        let reading = self.reading();
+        let reading = self.reading(pipeline);
         thread::Builder::new()
             .name("kp-score-reading".into())
             .spawn(move || {
@@ -144,8 +147,8 @@ impl Run<'_> {
         Ok(receiver)
     }
 
-    fn begin(&mut self, items: Vec<Item>, pipeline: &mut Pipeline) -> Result<()> {
-        for prepared in pipeline.prepare(items) {
+    fn begin(&mut self, items: Vec<Prepared>, pipeline: &mut Pipeline) -> Result<()> {
+        for prepared in items {
             // Interrupted, the input may end in the middle of a trace.
             if self.stop.is_set() {
                 break;
