@@ -204,6 +204,8 @@ pub(crate) struct Preparation {
     /// Whether traces are needed as they were recorded: a store compares them, or they are read again.
     is_recorded: bool,
     is_written: bool,
+    /// Whether the words that a novelty rests on are shown.
+    explains: bool,
 }
 
 impl Preparation {
@@ -216,6 +218,7 @@ impl Preparation {
             clean: None,
             is_recorded: false,
             is_written: false,
+            explains: false,
         }
     }
 
@@ -312,7 +315,7 @@ impl Preparation {
             fingerprint,
             recorded,
             foreign,
-            summary: self.scorer.summarize(trace),
+            summary: self.scorer.summarize(trace).with_words(self.explains),
             about,
             text,
             redactions,
@@ -408,6 +411,7 @@ impl<'h> Pipeline<'h> {
             clean: self.clean,
             is_recorded: self.store.is_some() || self.reads_again,
             is_written: self.is_written,
+            explains: self.explains,
         }
     }
 

@@ -15,7 +15,7 @@ use knowledgepulse_index::{
     memory::{Memory, Novelty},
     method::Method,
 };
-use knowledgepulse_trace::{Trace, features::Features, label::Label, text};
+use knowledgepulse_trace::{Trace, features::Features, label::Label, text, words::SpelledWords};
 
 use crate::{
     dimensions::ByDimension,
@@ -53,18 +53,21 @@ pub enum Source {
     Prefix(String),
     /// The trace, whose words are compared.
     Lexical(Arc<Trace>),
+    /// Words of a trace, which alone are compared.
+    Words(Arc<SpelledWords>),
     /// The trace, whose words and digest are compared.
     Full(Arc<Trace>),
 }
 
-impl Source {
-    /// Returns the trace whose words are compared.
+impl Summary {
+    /// Finds the words of a trace that is compared by words alone, so that the engine need not. `is_spelled` as in
+    /// [`engine::Request::explained`].
     #[must_use]
-    pub fn trace(&self) -> Option<&Arc<Trace>> {
-        match self {
-            Self::Prefix(_) => None,
-            Self::Lexical(trace) | Self::Full(trace) => Some(trace),
+    pub fn with_words(mut self, is_spelled: bool) -> Self {
+        if let Some(Source::Lexical(trace)) = &self.source {
+            self.source = Some(Source::Words(Arc::new(SpelledWords::found(trace, is_spelled))));
         }
+        self
     }
 }
 

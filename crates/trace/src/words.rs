@@ -166,6 +166,16 @@ pub struct SpelledWords {
 }
 
 impl SpelledWords {
+    /// Returns the words of `trace`, spelled or not.
+    #[must_use]
+    pub fn found(trace: &Trace, is_spelled: bool) -> Self {
+        if is_spelled {
+            Self::of(trace)
+        } else {
+            Words::of(trace).into()
+        }
+    }
+
     /// Returns the words of `trace`, each with its first spelling after normalisation, cut to 64 characters.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {

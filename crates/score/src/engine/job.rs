@@ -27,36 +27,37 @@ use crate::Source;
 /// A call: its text to embed, its trace to read, and the step after both.
 pub(super) struct Job {
     order: Option<Order>,
-    unread: Option<Unread>,
+    needed: Option<Needed>,
     settle: Settle,
 }
 
 /// The step after embedding and finding words; the embedding is `None` without an embedder.
 type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>, Result<SpelledWords>) + Send>;
 
-/// A trace whose words are needed.
-struct Unread {
-    trace: Arc<Trace>,
-    /// Whether the spellings are needed too.
-    is_spelled: bool,
+/// Words that are needed.
+enum Needed {
+    /// Those of a trace, and whether they are spelled.
+    Of(Arc<Trace>, bool),
+    /// They were found already.
+    Found(Arc<SpelledWords>),
 }
 
-impl Unread {
-    fn of(request: &Request) -> Option<Self> {
-        Some(Self {
-            trace: Arc::clone(request.summary.source.as_ref()?.trace()?),
-            is_spelled: request.explained,
-        })
+impl Needed {
+    fn by(request: &Request) -> Option<Self> {
+        match request.summary.source.as_ref()? {
+            Source::Prefix(_) => None,
+            Source::Lexical(trace) | Source::Full(trace) => {
+                Some(Self::Of(Arc::clone(trace), request.explained))
+            }
+            Source::Words(words) => Some(Self::Found(Arc::clone(words))),
+        }
     }
 
-    fn read(&self) -> Result<SpelledWords> {
-        guarded(|| {
-            Ok(if self.is_spelled {
-                SpelledWords::of(&self.trace)
-            } else {
-                Words::of(&self.trace).into()
-            })
-        })
+    fn find(&self) -> Result<SpelledWords> {
+        match self {
+            Self::Of(trace, is_spelled) => guarded(|| Ok(SpelledWords::found(trace, *is_spelled))),
+            Self::Found(words) => Ok(SpelledWords::clone(words)),
+        }
     }
 }
 
@@ -98,15 +99,15 @@ impl Job {
     fn without_order(settle: impl FnOnce(&Shared) + Send + 'static) -> Self {
         Self {
             order: None,
-            unread: None,
+            needed: None,
             settle: Box::new(|shared, _, _| settle(shared)),
         }
     }
 
     fn words(&self) -> Result<SpelledWords> {
-        self.unread
+        self.needed
             .as_ref()
-            .map_or_else(|| Ok(SpelledWords::default()), Unread::read)
+            .map_or_else(|| Ok(SpelledWords::default()), Needed::find)
     }
 
     /// Finds the words and returns the step without an embedder.
@@ -138,7 +139,7 @@ impl Job {
             Some(order) => Ok(match &order.source {
                 Source::Prefix(text) => Some(text.into()),
                 Source::Full(trace) => Some(digest::of(trace).into()),
-                Source::Lexical(_) => None,
+                Source::Lexical(_) | Source::Words(_) => None,
             }),
         }
     }
@@ -194,7 +195,7 @@ pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Pre
 pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -> Job {
     Job {
         order: Order::of(&mut request),
-        unread: Unread::of(&request),
+        needed: Needed::by(&request),
         settle: Box::new(move |shared, embedded, words| {
             reply(guarded(|| score_embedded(shared, &request, embedded, words)));
         }),
@@ -205,7 +206,7 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -
 pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Comparable>>>) -> Job {
     Job {
         order: Order::of(&mut request),
-        unread: Unread::of(&request),
+        needed: Needed::by(&request),
         settle: Box::new(move |shared, embedded, words| {
             let comparable = embedded.and_then(|text| Ok(comparable(&request, text, words?)));
             reply(match comparable {
@@ -222,7 +223,7 @@ pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Compa
 /// Returns the parts of a trace that a store compares; `None` if an embedding is missing.
 fn comparable(request: &Request, text: Option<EmbeddedText>, words: SpelledWords) -> Option<Comparable> {
     let (words, reading) = match (&request.summary.source, &text) {
-        (Some(Source::Lexical(_)), _) => (Some(words), lexical_reading(request)),
+        (Some(Source::Lexical(_) | Source::Words(_)), _) => (Some(words), lexical_reading(request)),
         (Some(Source::Full(_)), Some(text)) => (Some(words), text.reading),
         (_, Some(text)) => (None, text.reading),
         (_, None) => return None,
@@ -252,7 +253,7 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
     };
     Job {
         order: Some(order),
-        unread: None,
+        needed: None,
         settle: Box::new(|shared, embedded, _| {
             reply(match embedded {
                 Ok(Some(embedded)) => Ok(embedded.embedding),
@@ -325,7 +326,7 @@ impl Order {
         // A digest leaves out text, but the words come from the whole text.
         let (method, truncated) = match self.source {
             Source::Prefix(_) => (Method::Prefix, embedded.truncated || self.incomplete),
-            Source::Lexical(_) | Source::Full(_) => (Method::Full, self.incomplete),
+            Source::Lexical(_) | Source::Words(_) | Source::Full(_) => (Method::Full, self.incomplete),
         };
         EmbeddedText {
             reading: Reading {

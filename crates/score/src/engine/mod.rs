@@ -34,7 +34,7 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_trace::words::SpelledWords;
 
-use crate::{Breakdown, Summary};
+use crate::{Breakdown, Source, Summary};
 #[cfg(any(target_family = "wasm", test))]
 use here::Here;
 use job::Job;
@@ -79,6 +79,11 @@ impl Request {
             _ => !call.is_cancelled(),
         };
         if wanted { Ok(()) } else { Err(Error::Aborted) }
+    }
+
+    /// Returns whether its words were found, so that only comparing is left. That takes turns, so no other thread would do it sooner.
+    fn has_words(&self) -> bool {
+        matches!(self.summary.source, Some(Source::Words(_)))
     }
 
     fn score(&self, novelty: Novelty) -> Breakdown {
@@ -208,7 +213,8 @@ impl Engine {
             .then(|| request.begin().map(|()| request.score_uncompared()))
     }
 
-    /// Scores a trace after all earlier calls, and calls `reply` on the inference thread. A failing embedder is no error: novelty is neutral, and
+    /// Scores a trace after all earlier calls, and calls `reply` on the inference thread; a trace whose words were found
+    /// ([`Summary::with_words`]) before this returns, so that its callers must take turns. A failing embedder is no error: novelty is neutral, and
     /// [`Engine::take_warning`] has the reason.
     ///
     /// # Errors
@@ -223,6 +229,9 @@ impl Engine {
     /// # Errors
     /// The errors of [`Engine::score`].
     pub fn score_and_keep(&self, request: Request, reply: Reply<Result<ComparedScore>>) {
+        if request.has_words() {
+            return job::score(request, reply).without_embedder()(&self.shared);
+        }
         match self.inlet_of(&request) {
             Some(inlet) => inlet.push(job::score(request, reply)),
             None => reply(request.begin().map(|()| (request.score_uncompared(), None))),
@@ -235,6 +244,9 @@ impl Engine {
     /// # Errors
     /// Through `reply` only: [`Error::Aborted`].
     pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<Comparable>>>) {
+        if request.has_words() {
+            return job::embed_trace(request, reply).without_embedder()(&self.shared);
+        }
         match self.inlet_of(&request) {
             Some(inlet) => inlet.push(job::embed_trace(request, reply)),
             None => reply(Ok(None)),
@@ -477,6 +489,15 @@ mod tests {
         let reply = move |scored| sender.send(scored).unwrap();
         engine.score_and_keep(request_with(memory.clone()), Box::new(reply));
         let (_, kept) = receiver.recv().unwrap().unwrap();
+        assert!(kept.is_some_and(|kept| kept.words.is_some() && kept.text.is_none()));
+        // Words that were found before, on this thread.
+        let mut request = request_with(memory.clone());
+        request.summary = request.summary.with_words(false);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let reply = move |scored| sender.send(scored).unwrap();
+        engine.score_and_keep(request, Box::new(reply));
+        let (breakdown, kept) = receiver.try_recv().unwrap().unwrap();
+        assert_eq!(breakdown.novelty, second);
         assert!(kept.is_some_and(|kept| kept.words.is_some() && kept.text.is_none()));
         // The model was not looked for.
         assert!(engine.inlet.get().is_none());
