@@ -179,14 +179,14 @@ impl Prepared {
 pub(crate) enum Unprepared {
     /// It was read from its input.
     Read(Item),
-    /// It was a trace of this package and is prepared already.
+    /// It was prepared already.
     Prepared(Prepared),
 }
 
 /// A value of an input in the task that parsed it.
 pub(crate) enum Taken {
-    /// It is a trace of this package, which was prepared.
-    Trace(PreparedTrace),
+    /// It was a trace by itself, of this format, and is prepared already.
+    Trace(FormatName, PreparedTrace),
     /// Another value, and its text.
     Other(Value, Option<String>),
 }
@@ -231,39 +231,33 @@ impl Preparation {
         prepared.collect()
     }
 
-    /// Prepares a value that is a trace already, or is taken for one.
-    pub(crate) fn prepare_native(
-        &self,
-        format: Option<FormatName>,
-        value: Value,
-        text: Option<&str>,
-    ) -> PreparedTrace {
-        let known = Known {
-            success: true,
-            confidence: true,
-        };
-        self.prepare_trace(format, value, text, known)
+    fn prepare(&self, item: Item) -> Prepared {
+        Prepared {
+            size: item.size,
+            line: item.line,
+            index: item.index,
+            content: self.prepare_content(item.format, item.content, None),
+        }
     }
 
-    fn prepare(&self, item: Item) -> Prepared {
-        let Item {
-            size,
-            format,
-            content,
-            line,
-            index,
-        } = item;
-        let content = match content {
+    /// Prepares what a record came to. `text` is that of a trace of this package, if `content` has none.
+    pub(crate) fn prepare_content(
+        &self,
+        format: Option<FormatName>,
+        content: Content,
+        text: Option<&str>,
+    ) -> PreparedTrace {
+        match content {
             Content::Wrong(reason) => Err(Work::Wrong(reason)),
             Content::Skipped(reason) => Err(Work::WithoutConversation(reason)),
             Content::Converted(trace, known) => self.prepare_trace(format, trace, None, known),
-            Content::Plain(value, text) => self.prepare_native(format, value, text.as_deref()),
-        };
-        Prepared {
-            size,
-            line,
-            index,
-            content,
+            Content::Plain(value, own) => {
+                let known = Known {
+                    success: true,
+                    confidence: true,
+                };
+                self.prepare_trace(format, value, own.as_deref().or(text), known)
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use knowledgepulse_formats::{
     Context, DEFAULT_LIMIT, Files, FormatName, Given,
     encoding::Foreign,
     map::Map,
-    reader::{Settings, TraceReader, is_trace},
+    reader::{Settings, TraceReader, read_alone},
     records::{Record, Records},
 };
 
@@ -77,24 +77,31 @@ impl Reading {
             file: (source != STDIN).then(|| source.into()),
             files: files.clone(),
         };
+        let settings = Settings {
+            format: self.format,
+            map: self.map.clone(),
+            given: self.given.clone(),
+            context,
+        };
         // A trace is prepared in the task that parses it: memory is freed slowly on another thread than it was allocated on.
         let preparation = Arc::clone(&self.preparation);
-        let takes_traces = matches!(self.format, None | Some(FormatName::Trace));
+        let alone = settings.clone();
         let mut batches = Batches {
             records: Records::with(DEFAULT_LIMIT, move |value, text, is_parallel| {
-                if takes_traces && is_parallel && is_trace(&value) {
-                    Taken::Trace(preparation.prepare_native(Some(FormatName::Trace), value, text))
+                let read = if is_parallel {
+                    read_alone(&alone, value)
                 } else {
-                    Taken::Other(value, text.map(str::to_owned))
+                    Err(value)
+                };
+                match read {
+                    Ok((format, content)) => {
+                        Taken::Trace(format, preparation.prepare_content(Some(format), content, text))
+                    }
+                    Err(value) => Taken::Other(value, text.map(str::to_owned)),
                 }
             }),
             preparation: &self.preparation,
-            reader: TraceReader::new(Settings {
-                format: self.format,
-                map: self.map.clone(),
-                given: self.given.clone(),
-                context,
-            }),
+            reader: TraceReader::new(settings),
             take,
             flow: ControlFlow::Continue(()),
         };
@@ -174,8 +181,8 @@ impl Batches<'_, '_> {
             content,
         } = record;
         let content = match content {
-            Ok(Taken::Trace(content)) => {
-                self.reader.skip_trace();
+            Ok(Taken::Trace(format, content)) => {
+                items.extend(self.reader.pass(format).into_iter().map(Unprepared::Read));
                 items.push(Unprepared::Prepared(Prepared {
                     size,
                     line,

@@ -91,6 +91,11 @@ fn event_of(line: &Object) -> Option<&str> {
     is_event.then_some(kind)
 }
 
+/// Returns whether a record, though it does not name this format, may be of the session before it.
+pub fn may_go_on(value: &Value) -> bool {
+    is_message(value) || str_of(object_of(Some(value)).get("type")) == Some(ERROR)
+}
+
 /// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let line = object_of(Some(value));

@@ -153,8 +153,8 @@ fn begin(entry: &Entry) -> Session {
     }
 }
 
-/// Returns whether a record is of the session before it.
-fn is_rest(value: &Value) -> bool {
+/// Returns whether a record is of the session before it, if there is one.
+pub fn is_rest(value: &Value) -> bool {
     let record = object_of(Some(value));
     let is_type = |kind| matches!(kind, "user" | "gemini" | "info" | "warning" | "error");
     let is_message = string_of(record.get("id")).is_some() && str_of(record.get("type")).is_some_and(is_type);

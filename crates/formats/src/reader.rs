@@ -146,6 +146,75 @@ impl fmt::Display for OfNoFormat {
     }
 }
 
+/// Formats with records that are traces by themselves, as the rows of most data sets are.
+const MAY_STAND_ALONE: [FormatName; 6] = [
+    FormatName::SweAgent,
+    FormatName::Openhands,
+    FormatName::Langchain,
+    FormatName::Sharegpt,
+    FormatName::OpenaiChat,
+    FormatName::Map,
+];
+
+/// Reads a record that is a trace by itself, whatever the records around it are: so on any core. Returns its format, and the trace as
+/// [`TraceReader`] would return it, which must be told ([`TraceReader::pass`]); or the record, if that must read it.
+///
+/// # Errors
+/// The record.
+pub fn read_alone(settings: &Settings, value: Value) -> Result<(FormatName, Content), Value> {
+    let is_native = match settings.format {
+        None => is_trace(&value),
+        Some(format) => format == FormatName::Trace,
+    };
+    if is_native {
+        return Ok((FormatName::Trace, Content::Plain(value, None)));
+    }
+    let named = settings.format.or(settings.map.as_ref().map(|_| FormatName::Map));
+    let is_claimed = || gemini_cli::is_rest(&value) || codex::may_go_on(&value);
+    let format = named.or_else(|| format_of(&value).filter(|_| !is_claimed()));
+    let Some(format) = format.filter(|format| MAY_STAND_ALONE.contains(format)) else {
+        return Err(value);
+    };
+    let entry = Entry {
+        value: &value,
+        line: None,
+        index: None,
+        size: 0,
+    };
+    let mut reader = reader_of(format, settings);
+    let (mut found, mut open) = (Vec::new(), Vec::new());
+    let read = reader.read(&entry, &mut found);
+    reader.end(&mut open);
+    match (read, found.pop(), found.is_empty() && open.is_empty()) {
+        (Ok(()), Some(Ok(builder)), true) if !builder.is_empty() => {
+            let (trace, known) = builder.finish(&settings.given);
+            Ok((format, Content::Converted(trace, known)))
+        }
+        _ => Err(value),
+    }
+}
+
+fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
+    match format {
+        FormatName::Atif => Box::new(atif::Reader::new(&settings.context)),
+        FormatName::SweAgent => Box::new(swe_agent::Reader),
+        FormatName::GeminiCli => Box::new(gemini_cli::Reader::default()),
+        FormatName::Pi => Box::new(pi::Reader::default()),
+        FormatName::Openhands => Box::new(openhands::Reader::default()),
+        FormatName::Inspect => Box::new(inspect::Reader::default()),
+        FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
+            Box::new(openai_chat::Reader::new(format))
+        }
+        FormatName::ClaudeCode => Box::new(claude_code::Reader::default()),
+        FormatName::Codex => Box::new(codex::Reader::default()),
+        FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
+        FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
+        FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
+        FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
+        FormatName::Map => Box::new(map::Reader(settings.map.clone().unwrap_or_default())),
+    }
+}
+
 /// Reads one input, record by record.
 pub struct TraceReader {
     settings: Settings,
@@ -163,6 +232,12 @@ struct Place {
 }
 
 impl Place {
+    const NOWHERE: Self = Self {
+        line: None,
+        index: None,
+        size: 0,
+    };
+
     fn item(self, format: Option<FormatName>, content: Content) -> Item {
         Item {
             line: self.line,
@@ -230,23 +305,23 @@ impl TraceReader {
         items
     }
 
-    /// Notes that the next record was a trace of this package, which the caller has read: no session goes on after it.
-    pub fn skip_trace(&mut self) {
+    /// Notes that the next record is of this format and was [read alone](read_alone). Returns the traces that it ends.
+    pub fn pass(&mut self, format: FormatName) -> Vec<Item> {
         self.last = None;
+        let mut found = Vec::new();
+        if let Some((_, reader)) = self.readers.iter_mut().find(|(other, _)| *other == format) {
+            reader.end(&mut found);
+        }
+        self.take(format, Place::NOWHERE, found)
     }
 
     /// Returns the traces that the end of the input ends.
     pub fn end(&mut self) -> Vec<Item> {
-        let place = Place {
-            line: None,
-            index: None,
-            size: 0,
-        };
         let mut items = Vec::new();
         for (format, mut reader) in std::mem::take(&mut self.readers) {
             let mut found = Vec::new();
             reader.end(&mut found);
-            items.extend(self.take(format, place, found));
+            items.extend(self.take(format, Place::NOWHERE, found));
         }
         items
     }
@@ -260,26 +335,7 @@ impl TraceReader {
     fn reader_of(&mut self, format: FormatName) -> &mut dyn FormatReader {
         let at = self.readers.iter().position(|(other, _)| *other == format);
         let at = at.unwrap_or_else(|| {
-            let context = &self.settings.context;
-            let reader: Box<dyn FormatReader> = match format {
-                FormatName::Atif => Box::new(atif::Reader::new(context)),
-                FormatName::SweAgent => Box::new(swe_agent::Reader),
-                FormatName::GeminiCli => Box::new(gemini_cli::Reader::default()),
-                FormatName::Pi => Box::new(pi::Reader::default()),
-                FormatName::Openhands => Box::new(openhands::Reader::default()),
-                FormatName::Inspect => Box::new(inspect::Reader::default()),
-                FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
-                    Box::new(openai_chat::Reader::new(format))
-                }
-                FormatName::ClaudeCode => Box::new(claude_code::Reader::default()),
-                FormatName::Codex => Box::new(codex::Reader::default()),
-                FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
-                FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
-                FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
-                FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
-                FormatName::Map => Box::new(map::Reader(self.settings.map.clone().unwrap_or_default())),
-            };
-            self.readers.push((format, reader));
+            self.readers.push((format, reader_of(format, &self.settings)));
             self.readers.len() - 1
         });
         self.last = Some(at);
