@@ -187,8 +187,8 @@ pub(crate) enum Unprepared {
 pub(crate) enum Taken {
     /// It was a trace by itself, of this format, and is prepared already.
     Trace(FormatName, PreparedTrace),
-    /// Another value, and its text.
-    Other(Value, Option<String>),
+    /// Another value, its text, and its format.
+    Other(Value, Option<String>, Option<FormatName>),
 }
 
 /// A trace that is to be scored, or the verdict on a record without one.

@@ -12,7 +12,7 @@ use knowledgepulse_formats::{
     Context, DEFAULT_LIMIT, Files, FormatName, Given,
     encoding::Foreign,
     map::Map,
-    reader::{Settings, TraceReader, read_alone},
+    reader::{Settings, TraceReader, format_of, read_alone},
     records::{Record, Records},
 };
 
@@ -88,8 +88,10 @@ impl Reading {
         let alone = settings.clone();
         let mut batches = Batches {
             records: Records::with(DEFAULT_LIMIT, move |value, text, is_parallel| {
+                // It is recognised here too, while its memory is in the cache of this core.
+                let recognised = alone.format.is_none().then(|| format_of(&value)).flatten();
                 let read = if is_parallel {
-                    read_alone(&alone, value)
+                    read_alone(&alone, value, recognised)
                 } else {
                     Err(value)
                 };
@@ -97,7 +99,7 @@ impl Reading {
                     Ok((format, content)) => {
                         Taken::Trace(format, preparation.prepare_content(Some(format), content, text))
                     }
-                    Err(value) => Taken::Other(value, text.map(str::to_owned)),
+                    Err(value) => Taken::Other(value, text.map(str::to_owned), recognised),
                 }
             }),
             preparation: &self.preparation,
@@ -180,7 +182,7 @@ impl Batches<'_, '_> {
             size,
             content,
         } = record;
-        let content = match content {
+        let (content, recognised) = match content {
             Ok(Taken::Trace(format, content)) => {
                 items.extend(self.reader.pass(format).into_iter().map(Unprepared::Read));
                 items.push(Unprepared::Prepared(Prepared {
@@ -191,8 +193,8 @@ impl Batches<'_, '_> {
                 }));
                 return;
             }
-            Ok(Taken::Other(value, text)) => Ok((value, text)),
-            Err(error) => Err(error),
+            Ok(Taken::Other(value, text, recognised)) => (Ok((value, text)), recognised),
+            Err(error) => (Err(error), None),
         };
         let record = Record {
             line,
@@ -200,7 +202,8 @@ impl Batches<'_, '_> {
             size,
             content,
         };
-        items.extend(self.reader.read(record).into_iter().map(Unprepared::Read));
+        let read = self.reader.read_recognised(record, recognised);
+        items.extend(read.into_iter().map(Unprepared::Read));
     }
 
     /// Passes on the traces that end with the input.

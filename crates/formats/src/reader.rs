@@ -156,24 +156,28 @@ const MAY_STAND_ALONE: [FormatName; 6] = [
     FormatName::Map,
 ];
 
-/// Reads a record that is a trace by itself, whatever the records around it are: so on any core. Returns its format, and the trace as
-/// [`TraceReader`] would return it, which must be told ([`TraceReader::pass`]); or the record, if that must read it.
+/// Reads a record that is a trace by itself, whatever the records around it are: so on any core. `recognised` is its [format](format_of).
+/// Returns its format, and the trace as [`TraceReader`] would return it, which must be told ([`TraceReader::pass`]).
 ///
 /// # Errors
-/// The record.
-pub fn read_alone(settings: &Settings, value: Value) -> Result<(FormatName, Content), Value> {
-    let is_native = match settings.format {
-        None => is_trace(&value),
-        Some(format) => format == FormatName::Trace,
+/// The record, if [`TraceReader`] must read it.
+pub fn read_alone(
+    settings: &Settings,
+    value: Value,
+    recognised: Option<FormatName>,
+) -> Result<(FormatName, Content), Value> {
+    let mapped = settings.map.as_ref().map(|_| FormatName::Map);
+    let format = match settings.format {
+        None if recognised == Some(FormatName::Trace) => recognised,
+        format => format.or(mapped).or_else(|| {
+            let may_go_on = gemini_cli::is_rest(&value) || codex::may_go_on(&value);
+            recognised.filter(|_| !may_go_on)
+        }),
     };
-    if is_native {
-        return Ok((FormatName::Trace, Content::Plain(value, None)));
-    }
-    let named = settings.format.or(settings.map.as_ref().map(|_| FormatName::Map));
-    let is_claimed = || gemini_cli::is_rest(&value) || codex::may_go_on(&value);
-    let format = named.or_else(|| format_of(&value).filter(|_| !is_claimed()));
-    let Some(format) = format.filter(|format| MAY_STAND_ALONE.contains(format)) else {
-        return Err(value);
+    let format = match format {
+        Some(FormatName::Trace) => return Ok((FormatName::Trace, Content::Plain(value, None))),
+        Some(format) if MAY_STAND_ALONE.contains(&format) => format,
+        _ => return Err(value),
     };
     let entry = Entry {
         value: &value,
@@ -262,6 +266,19 @@ impl TraceReader {
 
     /// Returns the results of a record: none, if its trace goes on, or several traces.
     pub fn read(&mut self, record: Record) -> Vec<Item> {
+        self.read_with(record, format_of)
+    }
+
+    /// Returns what [`TraceReader::read`] does for a record whose [format](format_of) is known.
+    pub fn read_recognised(&mut self, record: Record, format: Option<FormatName>) -> Vec<Item> {
+        self.read_with(record, |_| format)
+    }
+
+    fn read_with(
+        &mut self,
+        record: Record,
+        recognise: impl FnOnce(&Value) -> Option<FormatName>,
+    ) -> Vec<Item> {
         let Record {
             line,
             index,
@@ -276,7 +293,7 @@ impl TraceReader {
         let mapped = || (self.settings.map.is_some() && !is_trace(&value)).then_some(FormatName::Map);
         let known = self.settings.format.or_else(mapped);
         let known = known.or_else(|| self.format_that_goes_on(&value));
-        let format = match known.or_else(|| format_of(&value)) {
+        let format = match known.or_else(|| recognise(&value)) {
             None | Some(FormatName::Trace) => {
                 self.last = None;
                 let is_native = is_trace(&value) || self.settings.format.is_some();
