@@ -142,14 +142,13 @@ fn base64_end(letters: &[u8], start: usize, limit: usize) -> usize {
             {
                 end = run;
                 index = run;
-            } else if run - index < 2 && end > start {
+            } else if run - index == 1 {
+                // The mark of a line that a diff adds, or the prefix of a string: b"…".
                 index = run;
             } else if is_header {
                 index = skip(&letters[..limit], run, |letter| {
                     !matches!(letter, b'\n' | b'\r' | b'\\')
                 });
-            } else if letters[index] == b'+' && run - index == 1 {
-                index = run;
             } else {
                 break;
             }
