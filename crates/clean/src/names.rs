@@ -916,15 +916,14 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
 fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     let least = start.saturating_sub(MOST_BLANKS);
     let mut end = start;
-    while end > least
-        && (is_white_space(letters[end - 1])
-            || matches!(letters[end - 1], b'"' | b'\'' | b',' | b'\\' | b'-' | b';'))
-    {
-        end -= 1;
-    }
-    // The `n` of a line break in a JSON string.
-    if end < start && letters[end] == b'\\' && letters[..end].last() == Some(&b'n') {
-        end -= 1;
+    while end > least {
+        end -= match &letters[..end] {
+            // A line break in a JSON string.
+            [.., b'\\', b'n' | b'r'] => 2,
+            [.., b'"' | b'\'' | b',' | b'\\' | b'-' | b';'] => 1,
+            [.., letter] if is_white_space(*letter) => 1,
+            _ => break,
+        };
     }
     let name = name_before(letters, end);
     let sort = sort_of(&letters[name.clone()])?;
