@@ -138,7 +138,7 @@ fn base64_end(letters: &[u8], start: usize, limit: usize) -> usize {
                 .is_some_and(|letter| matches!(letter, b':' | b'-'))
                 && end == start;
             if run - index >= LEAST
-                || (end > start && run - index >= 2 && !is_word_of_prose(&letters[index..run]))
+                || (end > start && run - index > 1 && !is_word_of_prose(&letters[index..run]))
             {
                 end = run;
                 index = run;
@@ -161,7 +161,7 @@ fn base64_end(letters: &[u8], start: usize, limit: usize) -> usize {
 
 /// Returns whether a short run of letters after Base64 is a word of a text, and not its last line.
 fn is_word_of_prose(letters: &[u8]) -> bool {
-    letters.len() < 16 && !letters.ends_with(b"=") && !is_mixed(letters)
+    !letters.ends_with(b"=") && !is_mixed(letters)
 }
 
 /// Passwords in URLs, and users of URLs that are secrets, as the key in the address that Sentry takes reports at, or a token in the address
