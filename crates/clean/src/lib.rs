@@ -250,6 +250,7 @@ pub(crate) mod tests {
         for (value, is_credentials) in [
             (&b"Ym9iOmh1bnRlcjI="[..], true),
             (b"YTpi", true),
+            (b"Ym9iOmEgYg==", true),
             (b"Oj8/Pz8+Pg==", true),
             (b"Oj8_Pz8-Pg", true),
             (b"YTo=", false),
@@ -308,6 +309,14 @@ pub(crate) mod tests {
                 r#"{"2":[[]],"[REDACTED:email]":1,"[REDACTED:email] (2)":{"e":null}}"#,
             ),
             (
+                r#"{"a":["x-api-key","hunter2"],"b":[["x-api-key","x-auth"]],"c":"kp_0123456789abcdef"}"#,
+                r#"{"a":["x-api-key","hunter2"],"b":[["x-api-key","x-auth"]],"c":"[REDACTED:api_key]"}"#,
+            ),
+            (
+                r#"{"Authorization":"hunter2","authorization":"none"}"#,
+                r#"{"Authorization":"[REDACTED:password]","authorization":"none"}"#,
+            ),
+            (
                 r#"{"token":{"a":[123456]},"b":[["x-api-key","hunter2"]],"c":{"key":"API_KEY","value":"x1"}}"#,
                 r#"{"token":{"a":["[REDACTED:password]"]},"b":[["x-api-key","[REDACTED:password]"]],"c":{"key":"API_KEY","value":"[REDACTED:password]"}}"#,
             ),
@@ -352,7 +361,7 @@ pub(crate) mod tests {
 
     #[test]
     fn clean_nodes_cleans_a_shared_node_once_for_each_set_of_secret_names() {
-        let nodes = br#"[{"a":[1],"b":[1],"token":[1],"c":[],"secret":["NaN"]},{"value":"hunter2"}]"#;
+        let nodes = br#"[{"a":[1],"b":[1],"token":[1],"c":[],"d":["Infinity"],"secret":["NaN"]},{"value":"hunter2"}]"#;
         let json::Value::Array(nodes) = json::parse(nodes).unwrap() else {
             unreachable!("the text is a list");
         };
@@ -360,7 +369,7 @@ pub(crate) mod tests {
         let (nodes, redactions) = clean_nodes(&nodes, strict, &Call::default()).unwrap();
         assert_eq!(
             json::Value::Array(nodes).to_json(),
-            r#"[{"a":[1],"b":[1],"token":[2],"c":[],"secret":"[REDACTED:password]"},{"value":"hunter2"},{"value":"[REDACTED:password]"}]"#
+            r#"[{"a":[1],"b":[1],"token":[2],"c":[],"d":["Infinity"],"secret":"[REDACTED:password]"},{"value":"hunter2"},{"value":"[REDACTED:password]"}]"#
         );
         assert_eq!(redactions.as_slice()[0].count, 2);
         // A schema stays, unless it has a value.
