@@ -444,6 +444,11 @@ mod tests {
     }
 
     #[test]
+    fn merged_joins_ranges_that_overlap_and_no_others() {
+        assert_eq!(merged(vec![6..9, 0..4, 2..7, 9..12]), [0..9, 9..12]);
+    }
+
+    #[test]
     fn entropy_is_that_of_the_letters() {
         assert!(entropy(b"aaaa").abs() < 1e-9);
         assert!((entropy(b"abcd") - 2.0).abs() < 1e-9);
