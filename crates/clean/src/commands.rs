@@ -158,14 +158,16 @@ pub(super) fn options_of_commands(letters: &[u8]) -> Ranges {
 /// Returns the secret in an option's own word: `-phunter2`, `-uuser:hunter2`, `--user=user:hunter2`.
 fn glued(letters: &[u8], range: Range<usize>, options: &[(&str, Form)]) -> Option<Range<usize>> {
     let text = &letters[range.clone()];
-    let (option, form) = options.iter().find(|(option, form)| {
-        text.starts_with(option.as_bytes())
-            && text.len() > option.len()
-            && (*form != Form::Next)
-            && (!option.starts_with("--") || text[option.len()] == b'=')
+    let (value, form) = options.iter().find_map(|(option, form)| {
+        let rest = text.strip_prefix(option.as_bytes())?;
+        let value = if option.starts_with("--") {
+            rest.strip_prefix(b"=")?
+        } else {
+            rest
+        };
+        (*form != Form::Next).then_some((value, *form))
     })?;
-    let start = range.start + option.len() + usize::from(option.starts_with("--"));
-    secret_of(letters, start..range.end, *form)
+    secret_of(letters, range.end - value.len()..range.end, form)
 }
 
 fn secret_of(letters: &[u8], word: Range<usize>, form: Form) -> Option<Range<usize>> {
@@ -393,7 +395,7 @@ pub(super) fn password_of_line(letters: &[u8], found: Range<usize>) -> Option<Ra
         .count();
     let value = found.end - length..found.end;
     let text = &letters[value.clone()];
-    (!is_marked(text) && !is_placeholder(text) && !is_keyword(text)).then_some(value)
+    (!is_placeholder(text) && !is_keyword(text)).then_some(value)
 }
 
 /// Texts that are written to the standard input of a command that takes a password there: `echo hunter2 | sudo -S …`.

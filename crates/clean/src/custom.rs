@@ -312,10 +312,17 @@ mod tests {
         let mut cleaner = strict();
         cleaner.allow("bob@example.com");
         cleaner.allow_expression(r".*@example\.org").unwrap();
-        let text = "bob@example.com carl@example.org";
+        let text = r#"bob@example.com carl@example.org password = "bob@example.com""#;
         assert_eq!(cleaned(&mut cleaner, text), text);
         assert_eq!(cleaned(&mut cleaner, "x.bob@example.com"), "[REDACTED:email]");
         assert_eq!(cleaned(&mut cleaner, "carl@example.orgx"), "[REDACTED:email]");
+    }
+
+    #[test]
+    fn types_says_which_types_are_identifiers() {
+        let types = Cleaner::types();
+        assert!(types.is_sorted());
+        assert!(types.contains(&("email", true)) && types.contains(&("password", false)));
     }
 
     #[test]
@@ -354,34 +361,53 @@ mod tests {
     fn a_match_that_is_replaced_with_the_text_around_it_is_one_finding() {
         let mut cleaner = strict();
         let token = format!("xoxb-{}", "0123456789-".repeat(3));
-        let text = format!("{token}\npassword: hunter2 {token} and more\npassword: hunter3 {token}\n{token}");
+        let other = token.replace("01", "98");
+        let text = format!("{other}\npassword: hunter2 {token} and more\n{other}\npassword: hunter3 {token}");
         cleaned(&mut cleaner, &text);
         let found = cleaner.take_findings();
         let found: Vec<_> = found
             .iter()
             .map(|finding| (finding.name.as_str(), &text[finding.start..][..7]))
             .collect();
-        let (key, first, second) = (("api_key", &token[..7]), "hunter2", "hunter3");
+        let (key, first, second) = (("api_key", &other[..7]), "hunter2", "hunter3");
         assert_eq!(found, [key, key, ("password", first), ("password", second)]);
+        let texts = vec![Value::String(text.as_str().into()); 2];
+        cleaner.clean_json(Value::Array(texts)).unwrap();
+        assert_eq!(cleaner.take_findings().len(), 8);
     }
 
     #[test]
     fn json_is_cleaned_by_names_and_its_findings_have_paths() {
         let mut cleaner = strict();
         let value = knowledgepulse_json::parse(
-            br#"{"id":"a@b.cc","list":[{"token":"hunter22"}],"uuid":"00000000-1234-5678-9012-000000000000"}"#,
+            br#"{"id":"a@b.cc","list":[{"token":"hunter22"}],"note":"mail bob@example.com about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#,
         )
         .unwrap();
         let clean = cleaner.clean_json(value).unwrap();
         assert_eq!(
             clean.to_json(),
-            r#"{"id":"[REDACTED:email]","list":[{"token":"[REDACTED:password]"}],"uuid":"00000000-1234-5678-9012-000000000000"}"#
+            r#"{"id":"[REDACTED:email]","list":[{"token":"[REDACTED:password]"}],"note":"mail [REDACTED:email] about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#
         );
         let found = cleaner.take_findings();
         let places: Vec<_> = found
             .iter()
             .map(|finding| (finding.path.as_str(), finding.pointer.as_slice()))
             .collect();
-        assert_eq!(places, [(".id", &[0][..]), (".list[0].token", &[1, 0, 0][..])]);
+        let expected = [(".id", &[0][..]), (".list[0].token", &[1, 0, 0]), (".note", &[2])];
+        assert_eq!(places, expected);
+    }
+
+    #[test]
+    fn clean_json_keeps_the_id_of_a_trace_and_of_each_trace_in_a_list() {
+        let clean = |text: &str| {
+            let value = knowledgepulse_json::parse(text.as_bytes()).unwrap();
+            strict().clean_json(value).unwrap().to_json()
+        };
+        let trace = r#"{"@type":"ReasoningTrace","id":"a@b.cc"}"#;
+        let traces = format!("[{trace},{trace}]");
+        assert_eq!(clean(trace), trace);
+        assert_eq!(clean(&traces), traces);
+        assert_eq!(clean(r#"[{"id":"a@b.cc"}]"#), r#"[{"id":"[REDACTED:email]"}]"#);
+        assert_eq!(clean("[]"), "[]");
     }
 }

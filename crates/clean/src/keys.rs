@@ -137,19 +137,16 @@ fn base64_end(letters: &[u8], start: usize, limit: usize) -> usize {
                 .get(run)
                 .is_some_and(|letter| matches!(letter, b':' | b'-'))
                 && end == start;
-            if run - index >= LEAST
-                || (end > start && run - index >= 2 && !is_word_of_prose(&letters[index..run]))
-            {
+            if run - index >= LEAST || (end > start && !is_word_of_prose(&letters[index..run])) {
                 end = run;
                 index = run;
-            } else if run - index < 2 && end > start {
+            } else if run - index == 1 {
+                // The mark of a line that a diff adds, or the prefix of a string: b"…".
                 index = run;
             } else if is_header {
                 index = skip(&letters[..limit], run, |letter| {
                     !matches!(letter, b'\n' | b'\r' | b'\\')
                 });
-            } else if letters[index] == b'+' && run - index == 1 {
-                index = run;
             } else {
                 break;
             }
@@ -162,7 +159,7 @@ fn base64_end(letters: &[u8], start: usize, limit: usize) -> usize {
 
 /// Returns whether a short run of letters after Base64 is a word of a text, and not its last line.
 fn is_word_of_prose(letters: &[u8]) -> bool {
-    letters.len() < 16 && !letters.ends_with(b"=") && !is_mixed(letters)
+    !letters.ends_with(b"=") && !is_mixed(letters)
 }
 
 /// Passwords in URLs, and users of URLs that are secrets, as the key in the address that Sentry takes reports at, or a token in the address
@@ -220,4 +217,25 @@ pub(super) fn short_bearer_token(letters: &[u8], found: Range<usize>) -> Option<
     let start = skip(letters, found.start, is_word);
     let token = skip(letters, start, is_white_space)..found.end;
     is_mixed(&letters[token.clone()]).then_some(start..token.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_line_far_behind_the_first_is_of_another_key() {
+        let (first, last) = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----");
+        let (base64, prose) = ("MIIEvQIBADANBgkqhkiG9w0BAQ", "some words ".repeat(2000));
+        let whole = format!("{first}\n{base64}\n{last}");
+        let cut_off = format!("{first}\n{base64}");
+        for (text, key) in [
+            (format!("{prose}{whole}"), whole),
+            (format!("{cut_off}\n{prose}{last}"), cut_off),
+        ] {
+            let ranges = private_keys(text.as_bytes());
+            let found: Vec<_> = ranges.into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, [key]);
+        }
+    }
 }

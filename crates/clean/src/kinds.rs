@@ -363,8 +363,8 @@ fn passwords(letters: &[u8]) -> Ranges {
     ranges
 }
 
-/// Returns whether a value of [`passwords`] is a placeholder, or a token as programs have them (`token: string`, `token = next()`): behind
-/// white space, without quotes and digits.
+/// Returns whether a value of [`passwords`] is a placeholder, the rest of a path (`Token::new(…)`), or a token as programs have them
+/// (`token: string`, `token = next()`): behind white space, without quotes and digits.
 fn is_of_program(letters: &[u8], value: &Range<usize>) -> bool {
     let (before, value) = (&letters[..value.start], &letters[value.clone()]);
     let [name @ .., _separator] = before.trim_ascii_end() else {
@@ -376,5 +376,6 @@ fn is_of_program(letters: &[u8], value: &Range<usize>) -> bool {
     };
     let is_spaced = before.last().is_some_and(|letter| is_white_space(*letter)) || value[0] == b'=';
     let is_word = !matches!(value[0], b'"' | b'\'') && !value.iter().any(u8::is_ascii_digit);
-    is_word && (is_placeholder(value) || is_spaced && ends_with_token(name.trim_ascii_end()))
+    let is_token = is_spaced && ends_with_token(name.trim_ascii_end());
+    value[0] == b':' || is_word && (is_placeholder(value) || is_token)
 }

@@ -141,17 +141,18 @@ impl Name {
             .take_while(|letter| letter.is_ascii_digit())
             .count();
         self.length -= digits;
-        if digits == 0 {
-            let start = self.is_start[..self.length]
-                .iter()
-                .rposition(|is_start| *is_start);
-            let start = start.unwrap_or_default();
-            if QUALIFIERS.has(&self.letters()[start..]) {
-                self.length = start;
-                return start > 0;
-            }
+        if digits > 0 {
+            return true;
         }
-        self.length > 0 && digits > 0
+        let start = self.is_start[..self.length]
+            .iter()
+            .rposition(|is_start| *is_start);
+        let start = start.unwrap_or_default();
+        let is_qualifier = QUALIFIERS.has(&self.letters()[start..]);
+        if is_qualifier {
+            self.length = start;
+        }
+        is_qualifier
     }
 }
 
@@ -386,17 +387,12 @@ impl<'l> Assignment<'l> {
                 }
             }
             b':' => match letters.get(start) {
-                Some(b':' | b'/') => return None,
-                Some(b'=') if letters.get(start + 1).is_none_or(|letter| *letter != b'=') => {
-                    // Of `name := value` and `${NAME:=value}`, found at `=`.
-                    return None;
-                }
+                // `name := value` and `${NAME:=value}` are found at `=`.
+                Some(b':' | b'/' | b'=') => return None,
                 // `${NAME:-value}`
                 Some(b'-') if before(end).is_some_and(is_word) => start += 1,
                 _ => {}
             },
-            // `=>` is found at `=`.
-            b'>' if before(end) == Some(b'=') || before(end) == Some(b'-') => return None,
             _ => {}
         }
         let least = end.saturating_sub(MOST_BLANKS);
@@ -462,7 +458,7 @@ impl<'l> Assignment<'l> {
                 b'b' | b'f' | b'r' | b'u' | b'B' | b'F' | b'R' | b'L' | b'@' | b'&' | b'$'
             )
         });
-        if prefix > start && matches!(letters.get(prefix), Some(b'"' | b'\'')) {
+        if matches!(letters.get(prefix), Some(b'"' | b'\'')) {
             start = prefix;
         }
         if let Some(opening) = opening_at(letters, start) {
@@ -794,11 +790,7 @@ impl<'l> Assignment<'l> {
             })];
             (start..end, first)
         };
-        let (range, first) = if is_scheme && secret > word {
-            of(secret)
-        } else {
-            of(start)
-        };
+        let (range, first) = of(if is_scheme { secret } else { start });
         let is_prose = !is_scheme
             && (!is_mixed(first)
                 || first.len() < 6
@@ -863,7 +855,7 @@ impl<'l> Assignment<'l> {
             });
             if name_end == index || letters.get(name_end) != Some(&b'=') {
                 // A flag of a cookie, or something else.
-                if name_end > index && letters.get(name_end) == Some(&b';') {
+                if letters.get(name_end) == Some(&b';') {
                     index = name_end;
                     continue;
                 }
@@ -916,15 +908,14 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
 fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     let least = start.saturating_sub(MOST_BLANKS);
     let mut end = start;
-    while end > least
-        && (is_white_space(letters[end - 1])
-            || matches!(letters[end - 1], b'"' | b'\'' | b',' | b'\\' | b'-' | b';'))
-    {
-        end -= 1;
-    }
-    // The `n` of a line break in a JSON string.
-    if end < start && letters[end] == b'\\' && letters[..end].last() == Some(&b'n') {
-        end -= 1;
+    while end > least {
+        end -= match &letters[..end] {
+            // A line break in a JSON string.
+            [.., b'\\', b'n' | b'r'] => 2,
+            [.., b'"' | b'\'' | b',' | b'\\' | b'-' | b';'] => 1,
+            [.., letter] if is_white_space(*letter) => 1,
+            _ => break,
+        };
     }
     let name = name_before(letters, end);
     let sort = sort_of(&letters[name.clone()])?;
@@ -935,7 +926,7 @@ fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     {
         index -= 1;
     }
-    let is_value = matches!(letters.get(index.checked_sub(1)?), Some(b':' | b'=')) && end < start;
+    let is_value = matches!(letters.get(index.checked_sub(1)?), Some(b':' | b'='));
     is_value.then_some(match sort {
         Sort::Authorization | Sort::Cookie => Sort::Secret,
         sort => sort,

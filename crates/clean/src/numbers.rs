@@ -53,7 +53,6 @@ fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
         (Some(b'd' | b'D'), Some(b'i' | b'I'))
     );
     is_id
-        && range.start > 0
         && !is_word(letters[range.start - 1])
         && before.next().is_none_or(|letter| !letter.is_ascii_lowercase())
 }
@@ -86,8 +85,7 @@ fn card_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
         if !is_word(next) && is_card(&digits[..count]) {
             longest = Some(start..index);
         }
-        let follows_digit = letters.get(index + 1).is_some_and(u8::is_ascii_digit);
-        if matches!(next, b' ' | b'-') && follows_digit {
+        if matches!(next, b' ' | b'-') {
             // Groups of other lengths belong to a list of numbers.
             let group = index - group_start;
             if (group_start == start && group != 4) || !(3..=7).contains(&group) {

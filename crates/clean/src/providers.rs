@@ -425,6 +425,9 @@ mod tests {
         assert_eq!(found(&format!(r#"\"datadog\": \"{key}\""#)), [key]);
         assert!(found(&format!("datadog commit: {key}")).is_empty());
         assert!(found(&format!("datadog_key = {key}0")).is_empty());
+        let words = "thequickbrownfoxjumpsoverlazydog";
+        assert!(found(&format!("datadog = {}12", &words[2..])).is_empty());
+        assert_eq!(found(&format!("datadog = {}123", &words[3..])).len(), 1);
     }
 
     #[test]
@@ -432,10 +435,17 @@ mod tests {
         for text in [
             "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx".to_owned(),
             format!("x{KEY}"),
+            format!("100%of{KEY}"),
+            format!("50%a_{KEY}"),
             "npm_config_registry npm_lifecycle_event hf_model_name".to_owned(),
         ] {
             assert!(found(&text).is_empty(), "{text}");
         }
+    }
+
+    #[test]
+    fn merged_joins_ranges_that_overlap_and_no_others() {
+        assert_eq!(merged(vec![6..9, 0..4, 2..7, 9..12]), [0..9, 9..12]);
     }
 
     #[test]

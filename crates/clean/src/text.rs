@@ -81,9 +81,7 @@ impl<'t> Text<'t> {
     pub(super) fn replace(&mut self, ranges: &[Range<usize>], markers: &[String]) {
         let last = markers.len() - 1;
         let marker = |index: usize| markers[index.min(last)].as_str();
-        let gone: usize = ranges.iter().map(ExactSizeIterator::len).sum();
-        let put: usize = (0..ranges.len()).map(|index| marker(index).len()).sum();
-        let length = self.units.len() - gone + put;
+        let length = self.units.len();
         let mut units = Vec::with_capacity(length);
         let mut letters = Vec::with_capacity(length);
         let mut origins = self.origins.as_ref().map(|_| Vec::with_capacity(length));

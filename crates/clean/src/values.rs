@@ -190,7 +190,7 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
         return false;
     }
     // A call, an element, or a type with its parameters.
-    if head > 0 && matches!(value.get(head), Some(b'(' | b'['))
+    if matches!(value.get(head), Some(b'(' | b'['))
         || value[head..].starts_with(b"<") && value.ends_with(b">")
     {
         return true;
@@ -207,12 +207,11 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
         || follows.starts_with(b"::")
         || follows.starts_with(b"!.");
     if follows.starts_with(b"::")
-        && root > 0
         && follows
             .get(2)
             .is_some_and(|letter| letter.is_ascii_alphabetic() || *letter == b'<')
     {
         return true;
     }
-    is_property && root > 0 && (ROOTS.has(&value[..root]) || value[0] == b'$')
+    is_property && (ROOTS.has(&value[..root]) || value[0] == b'$')
 }
