@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     Context, DEFAULT_LIMIT, FormatName, Known,
     map::Map,
-    reader::{Content, Item, OfNoFormat, Settings, TraceReader},
+    reader::{Content, Item, OfNoFormat, Settings, TraceReader, format_of, read_alone},
     records::{Record, Records},
 };
 
@@ -49,14 +49,17 @@ const MOST_CHANGES: usize = 40;
 
 /// Reads a file of these bytes, pushed in pieces.
 fn read(file: &Path, bytes: &[u8]) -> Vec<Item> {
-    let settings = Settings {
+    read_text(settings_of(file), bytes, 1000)
+}
+
+fn settings_of(file: &Path) -> Settings {
+    Settings {
         context: Context {
             file: Some(file.into()),
             ..Context::default()
         },
         ..Settings::default()
-    };
-    read_text(settings, bytes, 1000)
+    }
 }
 
 /// Reads a text that is pushed in pieces of this size.
@@ -70,6 +73,51 @@ fn read_text(settings: Settings, bytes: &[u8], size: usize) -> Vec<Item> {
     }
     records.finish().unwrap();
     items.extend(records.flat_map(|record| reader.read(record)));
+    items.extend(reader.end());
+    items
+}
+
+/// Reads a text as `kp-score` does: records that are traces by themselves apart from the others.
+fn read_text_apart(settings: Settings, bytes: &[u8]) -> Vec<Item> {
+    let alone = settings.clone();
+    let mut records = Records::with(DEFAULT_LIMIT, move |value, text, _| {
+        let format = format_of(&value);
+        read_alone(&alone, value, format).map_err(|value| (value, text.map(str::to_owned), format))
+    });
+    let mut reader = TraceReader::new(settings);
+    let mut items = Vec::new();
+    records.push(bytes).unwrap();
+    records.finish().unwrap();
+    for Record {
+        line,
+        index,
+        size,
+        content,
+    } in records
+    {
+        let record = |content| Record {
+            line,
+            index,
+            size,
+            content,
+        };
+        match content {
+            Ok(Ok((format, content))) => {
+                items.extend(reader.pass(format));
+                items.push(Item {
+                    line,
+                    index,
+                    size,
+                    format: Some(format),
+                    content,
+                });
+            }
+            Ok(Err((value, text, format))) => {
+                items.extend(reader.read_recognised(record(Ok((value, text))), format));
+            }
+            Err(error) => items.extend(reader.read(record(Err(error)))),
+        }
+    }
     items.extend(reader.end());
     items
 }
@@ -230,7 +278,9 @@ fn cases_become_the_expected_results() {
             None => vec![read_values(settings, input)],
             Some(text) => [1, 7, 4096]
                 .map(|size| read_text(settings.clone(), text.as_bytes(), size))
-                .into(),
+                .into_iter()
+                .chain([read_text_apart(settings.clone(), text.as_bytes())])
+                .collect(),
         };
         for items in outputs {
             let is_told = |item: &Item| !matches!(item.content, Content::Skipped(_));
@@ -300,7 +350,12 @@ fn checksum_of_changes(name: &str) -> String {
             .iter_mut()
             .for_each(|value| change(value, at, &mut number));
         let lines: String = changed.iter().map(|value| format!("{value}\n")).collect();
-        for item in read(&file, lines.as_bytes()) {
+        let items = if at % 2 == 0 {
+            read(&file, lines.as_bytes())
+        } else {
+            read_text_apart(settings_of(&file), lines.as_bytes())
+        };
+        for item in items {
             let content = match item.content {
                 Content::Converted(trace, known) => {
                     let json = trace.to_json().replacen(time(&trace).unwrap(), "", 1);
