@@ -824,6 +824,8 @@ async function until({ child, output }, condition) {
     const interrupted = async (...more) => {
       const { child, ended } = await startEndless([...more, '--out', file, file]);
       child.kill('SIGINT');
+      // The pipe may be full of rows.
+      child.stdout.resume();
       const { code, stderr } = await ended;
       expect(code).toBe(130);
       expect(fs.readFileSync(file, 'utf8')).toBe(contents);
