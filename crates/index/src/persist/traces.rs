@@ -314,7 +314,7 @@ mod tests {
     use knowledgepulse_trace::{fixtures::with_texts, words::Words};
 
     use super::*;
-    use crate::traces::TraceEntry;
+    use crate::{traces::TraceEntry, vectors::ModelIdentity};
     use std::time::Duration;
 
     fn memory(method: Method) -> TraceMemory {
@@ -326,6 +326,14 @@ mod tests {
                 time_to_live: Some(Duration::from_secs(60)),
             },
         )
+    }
+
+    fn model() -> ModelIdentity {
+        ModelIdentity {
+            model: "mini".into(),
+            dtype: "fp32".into(),
+            sha256: None,
+        }
     }
 
     fn words(text: &str) -> Words {
@@ -346,7 +354,7 @@ mod tests {
                         words: &words(text),
                         vector: Some(&[1.0, index as f32, 0.5]),
                         label: (index != 3).then_some(&label),
-                        model: None,
+                        model: Some(&model()),
                     },
                     now,
                 )
@@ -378,6 +386,8 @@ mod tests {
             let saved = bytes(&mut memory, now, clock);
             let mut loaded = read(&saved, LoadOptions::default(), now, clock).unwrap();
             assert_eq!((loaded.method(), loaded.options().max_elements), (method, 4));
+            let model = (method == Method::Full).then(model);
+            assert_eq!((loaded.model(), memory.model()), (model.as_ref(), model.as_ref()));
             let found = |memory: &mut TraceMemory, text: &str| {
                 let entry = TraceEntry {
                     words: &words(text),

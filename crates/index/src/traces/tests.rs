@@ -10,6 +10,7 @@ use crate::{
     shared::{lock, lock_as_is},
     similarity::weight,
     traces::SharedTraces,
+    vectors::scaled::Scaled,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeMap, fmt::Debug, sync::Mutex, time::Duration};
@@ -774,6 +775,10 @@ fn explain_lists_shared_and_new_words() {
     );
     let new: Vec<_> = shares.iter().filter(|share| !share.shared).collect();
     assert_eq!((new.len(), new[0].traces), (1, 0));
+    let (_, unexplained) = memory
+        .compare_and_explain(query.entry(), false, false, now)
+        .unwrap();
+    assert_eq!(unexplained, []);
     assert_eq!(memory.word_shares(&query.words, 3, now), []);
 }
 
@@ -1015,7 +1020,12 @@ fn candidates_from_postings_equal_exhaustive_sums() {
     };
     let traces: Vec<_> = (0..300).map(pack).collect();
     let statistics = Statistics::of(&traces, traces.len(), 0);
-    let queries = [pack(12), pack(1234), pack(0)];
+    // The last one has a word of one trace alone.
+    let alone = PackedTrace {
+        words: Words::of(&with_texts("item12", &[])),
+        vector: Vec::new(),
+    };
+    let queries = [pack(12), pack(1234), pack(0), alone];
     let sought = CandidateQuery::of(&queries, &statistics, 100, 1e9, 300.0);
     for block in [1, 64, 4096] {
         let mut blocks: BTreeMap<(u32, u64), Vec<u8>> = BTreeMap::new();
@@ -1070,11 +1080,14 @@ fn candidates_from_postings_equal_exhaustive_sums() {
                 }
             }
         }
+        let words = u32::try_from(sought.words.len()).unwrap().to_be_bytes();
         let damaged = [
             &postings[..postings.len() - 1],
             &[0xff; 16],
             // A posting without a block.
             &[0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 1],
+            // A word after the last one.
+            &[&words[..], &[0; 4]].concat(),
         ];
         for bytes in damaged {
             let error = sought.candidates(bytes, size, &(0..300), 10).unwrap_err();
@@ -1083,7 +1096,7 @@ fn candidates_from_postings_equal_exhaustive_sums() {
     }
     assert_eq!(
         sought.candidates(&[], 64, &(0..300), 10).unwrap(),
-        vec![Vec::<u64>::new(); 3]
+        vec![Vec::<u64>::new(); queries.len()]
     );
 }
 
@@ -1137,6 +1150,83 @@ fn looked_for_by_chooses_rare_words_that_stand_for_those_of_their_step() {
 }
 
 #[test]
+fn projections_that_are_short_beside_the_embedding_count_as_none() {
+    for scale in [0.1f32, 1.0, 30.0] {
+        let projection = projection::Projection::from_parts(&[scale, 0.0], &[0.0, 0.0]);
+        for (distance, expected) in [(0.009, 0.0), (0.011, 0.011), (2.0, 2.0)] {
+            let mut scaled = Scaled::default();
+            scaled.set(&[scale, scale * distance], "vector").unwrap();
+            let length = projection.length_of(&scaled) / f64::from(scale);
+            assert!((length - expected).abs() < 1e-4, "{scale} {distance} {length}");
+        }
+    }
+}
+
+#[test]
+fn projection_removes_a_direction_of_any_length() {
+    let projection = projection::Projection::from_parts(&[0.0, 1.0, 0.0], &[0.0, 2.0, 0.0]);
+    let mut scaled = Scaled::default();
+    scaled.set(&[3.0, 4.0, 0.0], "vector").unwrap();
+    assert!((projection.length_of(&scaled) - 3.0).abs() < 1e-12);
+    let projected = projection.project(&scaled).unwrap();
+    assert_eq!(projected.components[0].0[..3], [3.0, 0.0, 0.0]);
+    assert_eq!(projected.norm(), 3.0);
+}
+
+/// More embeddings than the projection is made of, by their hashes.
+#[test]
+fn projection_follows_what_a_large_memory_remembers() {
+    let now = Instant::now();
+    let mut sketches: Vec<_> = (0..340)
+        .map(|number| {
+            let mut sketch = Sketch::of(&format!("word{} same", number % 50), &[]);
+            sketch.vector[number % DIMENSIONS] += (number as f32).sin();
+            sketch
+        })
+        .collect();
+    sketches.sort_by_key(|sketch| {
+        let mut scaled = Scaled::default();
+        scaled.set(&sketch.vector, "vector").unwrap();
+        projection::Sample::hash(&scaled.components)
+    });
+    // The projection is made of the first ones.
+    let (sampled, others) = sketches.split_at(256);
+    let (plain, other) = (shared(Method::Full, 300, None), shared(Method::Full, 300, None));
+    let compare = |sketch: &Sketch| {
+        let nearest = |memory: &SharedTraces| bits(&lock(memory).nearest(sketch.entry(), 300, now).unwrap());
+        assert_eq!(nearest(&other), nearest(&plain));
+    };
+    let add = |sketch: &Sketch| {
+        for memory in [&plain, &other] {
+            lock(memory).add(sketch.entry(), now).unwrap();
+        }
+    };
+    others[..44].iter().chain(&sampled[1..]).for_each(add);
+    for interrupted in [false, true] {
+        compare(&sampled[7]);
+        let mut draft = TraceDraft::default();
+        for sketch in &others[44..54] {
+            draft
+                .compare_and_explain(&other, sketch.entry(), false, true, now)
+                .unwrap();
+        }
+        if interrupted {
+            // The draft is then added again, and the projection made anew after that.
+            add(&sampled[0]);
+            draft
+                .compare_and_explain(&other, others[54].entry(), false, true, now)
+                .unwrap();
+        }
+        drop(draft);
+        for sketch in &others[54..64] {
+            compare(sketch);
+            add(sketch);
+        }
+        compare(&others[60]);
+    }
+}
+
+#[test]
 fn a_draft_from_before_clear_leaves_a_later_one_alone() {
     let now = Instant::now();
     let memory = shared(Method::Lexical, 10, None);
@@ -1177,6 +1267,34 @@ fn bytes_of_a_trace_are_those_of_its_words_and_its_document() {
         sample.insert(7, sequence);
     }
     assert_eq!(sample.bytes(), 4 * 24);
+}
+
+#[test]
+fn bytes_of_a_memory_are_those_of_its_traces_terms_buffers_and_embeddings() {
+    let now = Instant::now();
+    for method in [Method::Lexical, Method::Full] {
+        let mut memory = memory(method, 10, None);
+        for text in ["a", "a b", "c"] {
+            memory.add(Sketch::of(text, &[]).entry(), now).unwrap();
+        }
+        memory.compare(Sketch::of("a", &[]).entry(), now).unwrap();
+        let documents: usize = memory.held.iter().map(|held| held_bytes(&held.words)).sum();
+        let mut parts = vec![
+            documents,
+            3 * (24 + 8),
+            memory.terms.bytes(),
+            memory.scratch.bytes(),
+        ];
+        if method == Method::Full {
+            parts.extend([
+                memory.vectors.bytes(),
+                memory.sample.bytes(),
+                8 * memory.projection.lengths.capacity(),
+            ]);
+        }
+        assert!(!parts.contains(&0));
+        assert_eq!(memory.bytes(), parts.iter().sum::<usize>());
+    }
 }
 
 #[test]
