@@ -1088,7 +1088,7 @@ fn looked_for_by_weighs_postings_and_earlier_words_of_a_step() {
 
 #[test]
 fn common_bytes_have_the_words_that_as_many_traces_as_the_least_contain() {
-    let statistics = Statistics::of(&["a b", "a b", "a", "c"].map(trace_of), 4, 0);
+    let statistics = Statistics::of(&["a b", "a b", "a", "c d e f g h i j"].map(trace_of), 4, 0);
     let bytes = statistics.to_bytes();
     let common = &bytes[..statistics.common_bytes()];
     assert_eq!(
@@ -1366,12 +1366,14 @@ fn projection_follows_what_a_large_memory_remembers() {
         let nearest = |memory: &SharedTraces| bits(&lock(memory).nearest(sketch.entry(), 300, now).unwrap());
         assert_eq!(nearest(&other), nearest(&plain));
     };
-    let add = |sketch: &Sketch| {
+    let mut added = Vec::new();
+    let mut add = |sketch: &Sketch| {
+        added.push(sketch.clone());
         for memory in [&plain, &other] {
             lock(memory).add(sketch.entry(), now).unwrap();
         }
     };
-    others[..44].iter().chain(&sampled[1..]).for_each(add);
+    others[..44].iter().chain(&sampled[1..]).for_each(&mut add);
     for interrupted in [false, true] {
         compare(&sampled[7]);
         let mut draft = TraceDraft::default();
@@ -1394,6 +1396,13 @@ fn projection_follows_what_a_large_memory_remembers() {
         }
         compare(&others[60]);
     }
+    let mut anew = memory(Method::Full, 300, None);
+    for sketch in &added {
+        anew.add(sketch.entry(), now).unwrap();
+    }
+    let expected = anew.nearest(others[60].entry(), 300, now).unwrap();
+    let found = lock(&plain).nearest(others[60].entry(), 300, now).unwrap();
+    assert_eq!(bits(&found), bits(&expected));
 }
 
 #[test]
