@@ -1359,8 +1359,8 @@ fn projection_follows_what_a_large_memory_remembers() {
         scaled.set(&sketch.vector, "vector").unwrap();
         projection::Sample::hash(&scaled.components)
     });
-    // The projection is made of the first ones.
-    let (sampled, others) = sketches.split_at(256);
+    // The projection is made of the first 256 that are remembered.
+    let (sampled, others) = sketches.split_at(257);
     let (plain, other) = (shared(Method::Full, 300, None), shared(Method::Full, 300, None));
     let compare = |sketch: &Sketch| {
         let nearest = |memory: &SharedTraces| bits(&lock(memory).nearest(sketch.entry(), 300, now).unwrap());
