@@ -561,16 +561,14 @@ fn save_and_load_refuse_paths_of_no_file() {
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::FileTypeExt;
-        let device = Path::new("/dev/null");
-        assert_eq!(snapshot.save(device).unwrap_err().code(), "ERR_MEMORY_IO");
-        assert!(fs::metadata(device).unwrap().file_type().is_char_device());
-        assert_eq!(
-            VectorCache::load(device, LoadOptions::default())
-                .unwrap_err()
-                .code(),
-            "ERR_MEMORY_IO"
-        );
+        use std::os::unix::{fs::FileTypeExt, net::UnixListener};
+        // Not a device of the system: a wrong save by root would replace that for all programs.
+        let socket = directory.path().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        assert_eq!(snapshot.save(&socket).unwrap_err().code(), "ERR_MEMORY_IO");
+        assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
+        let error = VectorCache::load(&socket, LoadOptions::default()).unwrap_err();
+        assert_eq!(error.code(), "ERR_MEMORY_IO");
     }
 }
 
