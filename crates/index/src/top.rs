@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Keeps the largest `count` values that it is offered, at least 1.
+/// Keeps the largest `count` values that it is offered.
 #[derive(Debug)]
 pub(crate) struct Top<T> {
     count: usize,

@@ -90,7 +90,7 @@ fn example(now: Instant) -> VectorCache {
 }
 
 /// Replaces the checksum by the right one.
-fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+pub(super) fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = bytes.len().saturating_sub(CHECKSUM_BYTES);
     let checksum = XxHash3_128::oneshot(&bytes[..end]).to_be_bytes();
     let places = bytes[end..].iter_mut();
@@ -448,6 +448,14 @@ fn vectors_age_while_they_lie_in_a_file() {
         ..kept
     };
     assert_eq!(living(endless, 1 << 40), 2);
+    // Saved before 1970, by a clock that was never set.
+    let before = |ms| UNIX_EPOCH - Duration::from_millis(ms);
+    let early = written(&mut cache, now + Duration::from_millis(50), before(40));
+    let at = |clock| read(&early, kept, now, clock).unwrap().len(now);
+    assert_eq!(
+        [before(0), UNIX_EPOCH + Duration::from_millis(60)].map(at),
+        [2, 0]
+    );
     // The clock was set back: everything was added just now.
     let mut young = read(&bytes, kept, now, clock(0) - Duration::from_secs(3600)).unwrap();
     assert_eq!(young.len(now + Duration::from_millis(99)), 2);
@@ -553,16 +561,14 @@ fn save_and_load_refuse_paths_of_no_file() {
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::FileTypeExt;
-        let device = Path::new("/dev/null");
-        assert_eq!(snapshot.save(device).unwrap_err().code(), "ERR_MEMORY_IO");
-        assert!(fs::metadata(device).unwrap().file_type().is_char_device());
-        assert_eq!(
-            VectorCache::load(device, LoadOptions::default())
-                .unwrap_err()
-                .code(),
-            "ERR_MEMORY_IO"
-        );
+        use std::os::unix::{fs::FileTypeExt, net::UnixListener};
+        // Not a device of the system: a wrong save by root would replace that for all programs.
+        let socket = directory.path().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        assert_eq!(snapshot.save(&socket).unwrap_err().code(), "ERR_MEMORY_IO");
+        assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
+        let error = VectorCache::load(&socket, LoadOptions::default()).unwrap_err();
+        assert_eq!(error.code(), "ERR_MEMORY_IO");
     }
 }
 

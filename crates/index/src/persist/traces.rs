@@ -314,7 +314,8 @@ mod tests {
     use knowledgepulse_trace::{fixtures::with_texts, words::Words};
 
     use super::*;
-    use crate::traces::TraceEntry;
+    use crate::persist::{header::LENGTH_BYTES, tests::with_checksum};
+    use crate::{traces::TraceEntry, vectors::ModelIdentity};
     use std::time::Duration;
 
     fn memory(method: Method) -> TraceMemory {
@@ -326,6 +327,14 @@ mod tests {
                 time_to_live: Some(Duration::from_secs(60)),
             },
         )
+    }
+
+    fn model() -> ModelIdentity {
+        ModelIdentity {
+            model: "mini".into(),
+            dtype: "fp32".into(),
+            sha256: None,
+        }
     }
 
     fn words(text: &str) -> Words {
@@ -346,7 +355,7 @@ mod tests {
                         words: &words(text),
                         vector: Some(&[1.0, index as f32, 0.5]),
                         label: (index != 3).then_some(&label),
-                        model: None,
+                        model: Some(&model()),
                     },
                     now,
                 )
@@ -378,6 +387,8 @@ mod tests {
             let saved = bytes(&mut memory, now, clock);
             let mut loaded = read(&saved, LoadOptions::default(), now, clock).unwrap();
             assert_eq!((loaded.method(), loaded.options().max_elements), (method, 4));
+            let model = (method == Method::Full).then(model);
+            assert_eq!((loaded.model(), memory.model()), (model.as_ref(), model.as_ref()));
             let found = |memory: &mut TraceMemory, text: &str| {
                 let entry = TraceEntry {
                     words: &words(text),
@@ -422,6 +433,43 @@ mod tests {
             (Some("t4"), words("hotel boston"))
         );
         assert_eq!(stored.vector, Some(vec![1.0, 4.0, 0.5]));
+    }
+
+    #[cfg_attr(miri, ignore = "about the file system")]
+    #[test]
+    fn a_file_of_traces_is_saved_and_loaded() {
+        let (now, clock) = (Instant::now(), SystemTime::now());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("traces.safetensors");
+        let mut memory = filled(Method::Full, now);
+        memory.snapshot(now, clock).save(&path).unwrap();
+        let mut loaded = TraceMemory::load(&path, LoadOptions::default()).unwrap();
+        let living = loaded.sequence(Instant::now());
+        assert_eq!(living, 0..4);
+        let stored = loaded.stored(living, Instant::now()).unwrap();
+        assert_eq!(stored.words, words("flight seattle"));
+    }
+
+    #[test]
+    fn traces_with_impossible_words_are_damaged() {
+        let (now, clock) = (Instant::now(), SystemTime::now());
+        let saved = bytes(&mut filled(Method::Lexical, now), now, clock);
+        let (length, header) = safetensors::SafeTensors::read_metadata(&saved).unwrap();
+        let start = LENGTH_BYTES + length + header.info("terms").unwrap().data_offsets.0;
+        // The first trace has two words.
+        let read_with = |terms: [u32; 2]| {
+            let mut changed = saved.clone();
+            changed[start..start + 8].copy_from_slice(bytemuck::cast_slice(&terms));
+            read(&with_checksum(changed), LoadOptions::default(), now, clock).map(|_| ())
+        };
+        let own = [0, 4].map(|at| u32::from_le_bytes(saved[start + at..][..4].try_into().unwrap()));
+        assert!(read_with(own).is_ok());
+        for terms in [[own[0], own[0]], [own[1], own[0]], [own[0], 99], [99, own[1]]] {
+            assert!(
+                matches!(read_with(terms), Err(Unreadable::Damaged(_))),
+                "{terms:?}"
+            );
+        }
     }
 
     #[test]

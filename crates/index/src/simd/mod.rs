@@ -55,7 +55,7 @@ pub struct Codes(pub [u8; GROUP]);
 pub struct CodePlanes {
     /// The upper digits, -127 to 127.
     pub high: [i8; GROUP],
-    /// The lower digits, -64 to 63.
+    /// The lower digits, 0 to 127.
     pub low: [i8; GROUP],
 }
 

@@ -178,22 +178,6 @@ struct Scratch {
     words: RowWords,
 }
 
-/// The largest bounds above 0. The bits of such numbers have their order.
-struct Largest(Top<u32>);
-
-impl Largest {
-    /// Returns the smallest of them; 0 if there are fewer than are kept.
-    fn least(&self) -> f32 {
-        self.0.least().map_or(0.0, |least| f32::from_bits(*least))
-    }
-
-    fn offer(&mut self, bound: f32) {
-        if bound > 0.0 {
-            self.0.offer(bound.to_bits());
-        }
-    }
-}
-
 impl TraceMemory {
     /// Finds the neighbours of all traces from index `first` on: the `count` nearest of these, and the nearest trace before `first`. `threads`
     /// is the number of threads; 0 means one for each core. `progress` gets the number of finished traces, and ends the join by returning
@@ -501,7 +485,7 @@ impl Row<'_> {
         let least = self.least_of_promising(range.clone(), promising, scratch);
         self.leave_out((SQUARE_LEFT_OUT * least).sqrt(), scratch);
         self.bound_each(range, least, scratch);
-        self.complete(Largest(Top::new(count).ok_or_else(out_of_memory)?), scratch);
+        self.complete(Top::new(count).ok_or_else(out_of_memory)?, scratch);
         let mut collector = Several::new(count).ok_or_else(out_of_memory)?;
         for candidate in &scratch.candidates {
             if collector.can_win_at(candidate.index, candidate.most.into()) {
@@ -637,22 +621,24 @@ impl Row<'_> {
     }
 
     /// Adds the words that are left out, and drops candidates that cannot be among the nearest.
-    fn complete(&self, mut largest: Largest, scratch: &mut Scratch) {
+    fn complete(&self, mut largest: Top<u32>, scratch: &mut Scratch) {
         // Traces without words are alike.
         if self.sums.weight == 0.0 {
             return;
         }
+        // The bits of numbers from 0 on have their order.
+        let least = |largest: &Top<u32>| largest.least().map_or(0.0, |&least| f32::from_bits(least));
         let mut candidates = std::mem::take(&mut scratch.candidates);
         candidates.retain_mut(|candidate| {
-            if candidate.most < largest.least() {
+            if candidate.most < least(&largest) {
                 return false;
             }
             let value = self.complete_one(candidate.index, scratch);
             candidate.most = (value * (1.0 + 5.0 * SLACK)).min(1.0);
-            largest.offer(value * (1.0 - 5.0 * SLACK));
+            largest.offer((value * (1.0 - 5.0 * SLACK)).to_bits());
             true
         });
-        let threshold = largest.least();
+        let threshold = least(&largest);
         candidates.retain(|candidate| candidate.most >= threshold);
         scratch.candidates = candidates;
     }
@@ -668,5 +654,186 @@ impl Row<'_> {
         }
         let (lexical, contained) = self.sums.compare(&self.join.sums[index], &shared);
         bound(lexical, contained, scratch.embedded.get(index).copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        similarity::{Similarity, combine, power},
+        traces::TraceEntry,
+        vectors::Options,
+    };
+    use knowledgepulse_trace::{fixtures::with_texts, words::Words};
+    use std::time::Instant;
+
+    const TRACES: usize = 300;
+
+    /// Words of every document frequency, and a trace that others contain, one of rare words alone, and one without words.
+    fn text(number: usize) -> String {
+        match number {
+            1 => "every half1".into(),
+            2 => "pair1 own2".into(),
+            3 => String::new(),
+            // More words than half of the slots of a row.
+            4 | 5 => (0..500).map(|word| format!("every long{word} ")).collect(),
+            _ => format!(
+                "every half{} third{} tenth{} pair{} own{number}",
+                number % 2,
+                number % 3,
+                number % 10,
+                number / 2
+            ),
+        }
+    }
+
+    fn vector(number: usize) -> [f32; 3] {
+        [0.1, 0.7, 1.3].map(|phase| (number as f32 * 0.37 + phase * (number % 7) as f32).sin())
+    }
+
+    fn memory(method: Method) -> TraceMemory {
+        let options = Options {
+            dimensions: 3,
+            ..Options::default()
+        };
+        let mut memory = TraceMemory::new(method, options);
+        for number in 0..TRACES {
+            with_entry(number, |entry| memory.add(entry, Instant::now()).unwrap());
+        }
+        memory
+    }
+
+    fn with_entry<T>(number: usize, act: impl FnOnce(TraceEntry) -> T) -> T {
+        let words = Words::of(&with_texts(&text(number), &[]));
+        act(TraceEntry {
+            words: &words,
+            vector: Some(&vector(number)),
+            label: None,
+            model: None,
+        })
+    }
+
+    /// The similarities of a trace to all, by a search.
+    fn similarities(memory: &mut TraceMemory, number: usize) -> Vec<Similarity> {
+        let mut found = with_entry(number, |entry| memory.nearest(entry, TRACES, Instant::now())).unwrap();
+        found.sort_by_key(|found| found.index);
+        found.into_iter().map(|found| found.similarity).collect()
+    }
+
+    #[test]
+    fn each_step_of_a_row_bounds_the_similarities() {
+        const COUNT: usize = 4;
+        for method in [Method::Lexical, Method::Full] {
+            let mut memory = memory(method);
+            // All bounds of a trace without words are 1.
+            for number in [0, 1, 2, 4, 6, 7].into_iter().chain((8..TRACES).step_by(23)) {
+                let similarities = similarities(&mut memory, number);
+                let value = |index: usize| similarities[index].value();
+                let others = || (0..TRACES).filter(|&index| index != number);
+                let mut values: Vec<_> = others().map(value).collect();
+                values.sort_by(|one, other| other.total_cmp(one));
+                let last = values[COUNT - 1];
+
+                let join = Join::new(&memory, 0, COUNT);
+                let mut scratch = Scratch::default();
+                join.embed(number, &mut scratch).unwrap();
+                let mut row = join.row(number, &mut scratch);
+                let least_similarity = |row: &Row, scratch: &Scratch| {
+                    f64::from(row.least_of_promising(0..TRACES, Top::new(COUNT).unwrap(), scratch))
+                };
+                assert!(least_similarity(&row, &scratch) <= last, "{number}");
+
+                for most in [LEFT_OUT, 0.3, 0.0] {
+                    row.leave_out(most, &mut scratch);
+                    row.bound_each(0..TRACES, 0.0, &mut scratch);
+                    let mut bounds = vec![0.0; TRACES];
+                    for candidate in &scratch.candidates {
+                        bounds[candidate.index] = f64::from(candidate.most);
+                    }
+                    for index in others() {
+                        let bound = bounds[index];
+                        assert!(bound >= value(index), "{number} {index} {bound}");
+                        let Similarity {
+                            lexical,
+                            contained,
+                            embedded,
+                        } = similarities[index];
+                        // With all words added.
+                        if most == 0.0 {
+                            let larger = lexical.max(power(contained));
+                            let closest = larger.max(combine(larger, embedded));
+                            assert!(
+                                bound <= closest * (1.0 + 6.0 * f64::from(SLACK)),
+                                "{number} {index} {bound}"
+                            );
+                        }
+                        // The bound by left out words is 0 where a trace has none.
+                        if index == 2 && method == Method::Lexical && lexical == 0.0 {
+                            assert_eq!(bound, 0.0, "{number}");
+                        }
+                    }
+                }
+
+                let least = least_similarity(&row, &scratch);
+                assert!(least <= last && least >= 0.7 * last, "{number} {least} {last}");
+
+                let row = join.row(number, &mut scratch);
+                row.bound_each(0..TRACES, 0.0, &mut scratch);
+                row.complete(Top::new(COUNT).unwrap(), &mut scratch);
+                let kept = |index| {
+                    scratch
+                        .candidates
+                        .iter()
+                        .find(|candidate| candidate.index == index)
+                };
+                for index in others() {
+                    let most = kept(index).map(|candidate| f64::from(candidate.most));
+                    let slack = 12.0 * f64::from(SLACK);
+                    assert!(
+                        most.is_some() || value(index) < last.max(f64::MIN_POSITIVE),
+                        "{number} {index}"
+                    );
+                    assert!(
+                        most.is_none_or(|most| (value(index)..=value(index) * (1.0 + slack)).contains(&most))
+                    );
+                    assert!(
+                        most.is_none() || value(index) > last * (1.0 - slack),
+                        "{number} {index}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn join_finds_what_searches_find() {
+        for method in [Method::Lexical, Method::Full] {
+            let mut memory = memory(method);
+            for (first, count) in [(0, 3), (100, 1)] {
+                let found = memory.join(first, count, 2, &|_| true).unwrap();
+                for (number, neighbours) in (first..).zip(found) {
+                    let similarities = similarities(&mut memory, number);
+                    let nearest = |range: Range<usize>, count| {
+                        let others = range.filter(|&other| other != number);
+                        let mut nearest: Vec<_> = others
+                            .map(|index| {
+                                let similarity = similarities[index].value();
+                                Neighbour { index, similarity }
+                            })
+                            .filter(|neighbour| neighbour.similarity > 0.0)
+                            .collect();
+                        nearest.sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
+                        nearest.truncate(count);
+                        nearest
+                    };
+                    let expected = Neighbours {
+                        nearest: nearest(first..TRACES, count),
+                        before: nearest(0..first, 1).pop(),
+                    };
+                    assert_eq!(neighbours, expected, "{number}");
+                }
+            }
+        }
     }
 }

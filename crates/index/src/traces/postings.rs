@@ -194,9 +194,7 @@ impl Best {
             .sort_unstable_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
         self.found.truncate(self.count);
         // Positions come in ascending order, so that a later one with the same sum comes after these.
-        if self.found.len() == self.count {
-            self.threshold = self.found.last().map_or(f32::INFINITY, |&(sum, _)| sum);
-        }
+        self.threshold = self.found.last().map_or(f32::INFINITY, |&(sum, _)| sum);
     }
 
     fn into_positions(mut self) -> Vec<u64> {

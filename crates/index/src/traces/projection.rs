@@ -96,12 +96,7 @@ impl Projection {
             sample.last = sample.keys.iter().take(SAMPLE).next_back().copied();
             self.first = sequence.start;
         }
-        // Removes evicted embeddings, and adds new ones.
-        let gone = usize::try_from(sequence.start - self.first).unwrap_or(usize::MAX);
-        if gone > self.lengths.len() / 2 || gone > 4096 {
-            self.lengths.drain(..gone.min(self.lengths.len()));
-            self.first = sequence.start;
-        }
+        // The trace of the sample's largest key is remembered, so fewer than twice as many lengths as traces are kept.
         let known = usize::try_from(self.first + self.lengths.len() as u64 - sequence.start).unwrap_or(0);
         for run in vectors.runs(known) {
             let groups = self.mean.len();

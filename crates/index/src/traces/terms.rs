@@ -291,6 +291,9 @@ mod tests {
         let mut bytes = hasher.build_hasher();
         bytes.write(&[1, 2]);
         assert_eq!(bytes.finish(), 0x0102);
+        let mut bytes = hasher.build_hasher();
+        bytes.write(&[0xff; 9]);
+        assert_eq!(bytes.finish(), 0xffff_ffff_ffff_ff00);
     }
 
     #[test]
@@ -303,6 +306,7 @@ mod tests {
             (64, 1, 63),
             (65, 1, 65),
             (3, 3, 0),
+            (1000, 990, 10),
         ] {
             let mut terms = Terms::default();
             let place = terms.place(7);
@@ -315,9 +319,32 @@ mod tests {
             }
             terms.tidy(place);
             assert_eq!(terms.get(place).postings.len(), left, "{traces} {evicted}");
+            assert!(
+                terms.get(place).postings.capacity() <= 4 * left.max(16),
+                "{traces} {evicted}"
+            );
             assert_eq!(terms.find(7).is_some(), left > 0);
             assert!(terms.has_right_bytes());
         }
+    }
+
+    #[test]
+    fn evictions_that_were_not_made_are_not_undone() {
+        let mut terms = Terms::default();
+        let place = terms.place(7);
+        for slot in [5, 6] {
+            let count = TermWeight::from_code(1);
+            terms.add_trace(place, Posting { slot, count });
+        }
+        let df = |terms: &Terms| terms.get(place).df;
+        terms.forget_oldest(place, 5);
+        terms.restore_oldest(place, 4);
+        assert_eq!(df(&terms), 2);
+        terms.forget_oldest(place, 6);
+        terms.restore_oldest(place, 4);
+        assert_eq!(df(&terms), 1);
+        terms.restore_oldest(place, 5);
+        assert_eq!(df(&terms), 2);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::{
     shared::{lock, lock_as_is},
     similarity::weight,
     traces::SharedTraces,
+    vectors::scaled::Scaled,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeMap, fmt::Debug, sync::Mutex, time::Duration};
@@ -729,6 +730,7 @@ fn errors_leave_the_memory_unchanged() {
     }
     memory.add(good, now).unwrap();
     assert_eq!(memory.model(), Some(&single));
+    assert_eq!(memory.committed_model(), Some(&single));
     assert_eq!(
         memory.compare(bad[3].0, now).unwrap_err().code(),
         "ERR_MEMORY_OTHER_MODEL"
@@ -774,6 +776,10 @@ fn explain_lists_shared_and_new_words() {
     );
     let new: Vec<_> = shares.iter().filter(|share| !share.shared).collect();
     assert_eq!((new.len(), new[0].traces), (1, 0));
+    let (_, unexplained) = memory
+        .compare_and_explain(query.entry(), false, false, now)
+        .unwrap();
+    assert_eq!(unexplained, []);
     assert_eq!(memory.word_shares(&query.words, 3, now), []);
 }
 
@@ -834,6 +840,12 @@ fn malformed_trace_bytes_are_refused() {
             Statistics::from_bytes(bytes, dimensions).unwrap_err().code(),
             "ERR_INVALID_ENTRY"
         );
+    }
+    // A word in more traces than were counted, and a projection that is not finite.
+    let mut infinite = Statistics::of(&[], 0, 1).to_bytes();
+    infinite[16..20].copy_from_slice(&f32::INFINITY.to_le_bytes());
+    for (bytes, dimensions) in [(statistics_bytes(3, &[("a", 4, 1)]), 0), (infinite, 1)] {
+        assert!(Statistics::from_bytes(&bytes, dimensions).is_err());
     }
 }
 
@@ -924,6 +936,8 @@ fn sample_statistics_approximate_all_traces() {
     let [common, rare] = [(41.0_f64 / 40.0).ln(), 41.0_f64.ln()].map(|weight| weight * weight);
     assert!((compare(&sample, 40) - common / (common + rare)).abs() < 1e-9);
     assert!(compare(&sample, 4) > compare(&sample, 40));
+    let similarity = similarity_by(&Statistics::of(&sample, 4, 0), &[], [&sample[0], &other], 4);
+    assert_eq!(similarity.embedded, None);
 }
 
 #[test]
@@ -965,6 +979,138 @@ fn statistics_grow_as_if_all_had_been_counted() {
     }
     assert_eq!(later.common_bytes(), 16 + 2 * 16);
     assert_eq!(later.to_bytes().len(), later.common_bytes());
+}
+
+fn trace_of(text: &str) -> PackedTrace {
+    PackedTrace {
+        words: Words::of(&with_texts(text, &[])),
+        vector: Vec::new(),
+    }
+}
+
+/// How many traces have a word, and how many are found by it, according to the bytes of statistics without embeddings.
+fn counted(bytes: &[u8], word: &str) -> Option<(u32, u32)> {
+    let hash = trace_of(word).words[0].hash.to_le_bytes();
+    let entry = bytes[16..].chunks(16).find(|entry| entry[..8] == hash)?;
+    let number = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().unwrap());
+    Some((number(8), number(12)))
+}
+
+/// The bytes of statistics of `memory` traces, all counted, with these words, how many have them and how many are found by them.
+fn statistics_bytes(memory: u32, words: &[(&str, u32, u32)]) -> Vec<u8> {
+    let mut bytes: Vec<u8> = [memory, memory, 0, 2]
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect();
+    for (word, traces, finds) in words {
+        bytes.extend(trace_of(word).words[0].hash.to_le_bytes());
+        bytes.extend([traces, finds].iter().flat_map(|number| number.to_le_bytes()));
+    }
+    bytes
+}
+
+#[test]
+fn counts_are_halved_when_more_than_twice_the_memory_was_counted() {
+    let of = |word: &str| vec![trace_of(word); 12];
+    let mut statistics = Statistics::of(&of("old"), 12, 0);
+    for (old, new) in [(12, 12), (6, 18), (3, 21)] {
+        statistics = statistics.grown(&of("new"), &[], 12);
+        let bytes = statistics.to_bytes();
+        assert_eq!(counted(&bytes, "old"), Some((old, old)));
+        assert_eq!(counted(&bytes, "new"), Some((new, new)));
+    }
+    // As many as there can be.
+    let full = Statistics::from_bytes(&statistics_bytes(u32::MAX, &[]), 0).unwrap();
+    assert_eq!(full.grown(&[], &[], 0).memory(), 0);
+}
+
+#[test]
+fn some_of_the_latest_rare_words_are_counted_among_too_many() {
+    let own =
+        |numbers: Range<usize>| numbers.map(|number| trace_of(&format!("own{number} twice{}", number / 2)));
+    // The words of one trace are too many, and those of two are not: a quarter of 2,048 more is kept.
+    let early: Vec<_> = own(0..1000).collect();
+    let late: Vec<_> = own(1000..2000).collect();
+    let statistics = Statistics::of(&early, 2000, 0).grown(&late, &[], 2000);
+    let bytes = statistics.to_bytes();
+    let kept = |numbers: Range<usize>| {
+        numbers
+            .filter(|number| counted(&bytes, &format!("own{number}")).is_some())
+            .count()
+    };
+    assert_eq!((kept(0..1000), kept(1000..2000)), (0, 512));
+    assert_eq!(bytes.len(), 16 + 16 * (1000 + 512));
+}
+
+#[test]
+fn a_trace_is_found_by_its_64_heaviest_words() {
+    let statistics = Statistics::of(&[], 10, 0);
+    for (words, found, weight) in [(1, 1, 32_767), (2, 2, 23_169), (64, 64, 4_095), (100, 64, 4_095)] {
+        let text: String = (0..words).map(|number| format!("word{number} ")).collect();
+        let weights: Vec<_> = statistics
+            .found_by(&trace_of(&text).words)
+            .into_iter()
+            .map(|(_, weight)| weight)
+            .collect();
+        assert_eq!(weights, vec![weight; found], "{words}");
+    }
+    // In an empty memory no word weighs anything.
+    let weights = Statistics::of(&[], 0, 0).found_by(&trace_of("a b").words);
+    assert!(weights.len() == 2 && weights.iter().all(|(_, weight)| *weight == 0));
+}
+
+#[test]
+fn looked_for_by_weighs_postings_and_earlier_words_of_a_step() {
+    // Each word with the number of traces that have it, and that are found by it.
+    for (words, steps, most, expected) in [
+        // The weights are as 1.4 to 1, and roots of postings count.
+        (&[("a", 2, 3), ("b", 12, 1)][..], ["a", "b"], 1, "a"),
+        (&[("a", 2, 4), ("b", 12, 1)], ["a", "b"], 1, "b"),
+        // A second word of a step is worth half as much.
+        (&[("a", 2, 1), ("b", 3, 1), ("c", 10, 1)], ["a b", "c"], 3, "acb"),
+    ] {
+        let statistics = Statistics::from_bytes(&statistics_bytes(1000, words), 0).unwrap();
+        let query = Words::of(&with_texts("", &steps));
+        let found = statistics.looked_for_by(&query, most, 1e9, 1000.0);
+        let hashes: Vec<_> = found.iter().map(|(hash, _)| *hash).collect();
+        let letters = expected
+            .chars()
+            .map(|letter| trace_of(&letter.to_string()).words[0].hash);
+        assert_eq!(hashes, letters.collect::<Vec<_>>(), "{words:?}");
+    }
+    // A word by which nothing is found stands for no other one.
+    let bytes = statistics_bytes(1000, &[("a", 9, 9), ("b", 2, 0)]);
+    let statistics = Statistics::from_bytes(&bytes, 0).unwrap();
+    let found = statistics.looked_for_by(&trace_of("a b").words, 1, 1e9, 1000.0);
+    let [a, b] = [9.0, 2.0].map(|traces| (1001.0_f64 / traces).ln());
+    assert!((found[0].1 - b / a.hypot(b)).abs() < 1e-9);
+}
+
+#[test]
+fn common_bytes_have_the_words_that_as_many_traces_as_the_least_contain() {
+    let statistics = Statistics::of(&["a b", "a b", "a", "c d e f g h i j"].map(trace_of), 4, 0);
+    let bytes = statistics.to_bytes();
+    let common = &bytes[..statistics.common_bytes()];
+    assert_eq!(
+        ["a", "b", "c"].map(|word| counted(common, word)),
+        [Some((3, 3)), Some((2, 2)), None]
+    );
+}
+
+#[test]
+fn traces_without_embeddings_count_by_their_words_alone() {
+    let embedded: Vec<_> = (0..4)
+        .map(|number| PackedTrace {
+            vector: (0..6).map(|index| ((number * 7 + index) as f32).sin()).collect(),
+            ..trace_of("a")
+        })
+        .collect();
+    let some = [&embedded[..], &[trace_of("a")]].concat();
+    let none = Statistics::of(&[], 0, DIMENSIONS);
+    assert_eq!(
+        none.grown(&some, &some, 5).to_bytes(),
+        none.grown(&some, &embedded, 5).to_bytes()
+    );
 }
 
 #[test]
@@ -1015,7 +1161,12 @@ fn candidates_from_postings_equal_exhaustive_sums() {
     };
     let traces: Vec<_> = (0..300).map(pack).collect();
     let statistics = Statistics::of(&traces, traces.len(), 0);
-    let queries = [pack(12), pack(1234), pack(0)];
+    // The last one has a word of one trace alone.
+    let alone = PackedTrace {
+        words: Words::of(&with_texts("item12", &[])),
+        vector: Vec::new(),
+    };
+    let queries = [pack(12), pack(1234), pack(0), alone];
     let sought = CandidateQuery::of(&queries, &statistics, 100, 1e9, 300.0);
     for block in [1, 64, 4096] {
         let mut blocks: BTreeMap<(u32, u64), Vec<u8>> = BTreeMap::new();
@@ -1070,11 +1221,14 @@ fn candidates_from_postings_equal_exhaustive_sums() {
                 }
             }
         }
+        let words = u32::try_from(sought.words.len()).unwrap().to_be_bytes();
         let damaged = [
             &postings[..postings.len() - 1],
             &[0xff; 16],
             // A posting without a block.
             &[0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 1],
+            // A word after the last one.
+            &[&words[..], &[0; 4]].concat(),
         ];
         for bytes in damaged {
             let error = sought.candidates(bytes, size, &(0..300), 10).unwrap_err();
@@ -1083,7 +1237,7 @@ fn candidates_from_postings_equal_exhaustive_sums() {
     }
     assert_eq!(
         sought.candidates(&[], 64, &(0..300), 10).unwrap(),
-        vec![Vec::<u64>::new(); 3]
+        vec![Vec::<u64>::new(); queries.len()]
     );
 }
 
@@ -1137,6 +1291,121 @@ fn looked_for_by_chooses_rare_words_that_stand_for_those_of_their_step() {
 }
 
 #[test]
+fn projections_that_are_short_beside_the_embedding_count_as_none() {
+    for scale in [0.1f32, 1.0, 30.0] {
+        let projection = projection::Projection::from_parts(&[scale, 0.0], &[0.0, 0.0]);
+        for (distance, expected) in [(0.009, 0.0), (0.011, 0.011), (2.0, 2.0)] {
+            let mut scaled = Scaled::default();
+            scaled.set(&[scale, scale * distance], "vector").unwrap();
+            let length = projection.length_of(&scaled) / f64::from(scale);
+            assert!((length - expected).abs() < 1e-4, "{scale} {distance} {length}");
+        }
+    }
+}
+
+#[test]
+fn projection_removes_a_direction_of_any_length() {
+    let projection = projection::Projection::from_parts(&[0.0, 1.0, 0.0], &[0.0, 2.0, 0.0]);
+    let mut scaled = Scaled::default();
+    scaled.set(&[3.0, 4.0, 0.0], "vector").unwrap();
+    assert!((projection.length_of(&scaled) - 3.0).abs() < 1e-12);
+    let projected = projection.project(&scaled).unwrap();
+    assert_eq!(projected.components[0].0[..3], [3.0, 0.0, 0.0]);
+    assert_eq!(projected.norm(), 3.0);
+    let rows = [[1.0, 0.0, 0.1], [2.0, 3.0, 0.0], [0.5, 9.0, 0.2]];
+    let made = projection::Projection::of(&rows.each_ref().map(|row| &row[..]));
+    let squared: f32 = made.parts().1.iter().map(|x| x * x).sum();
+    assert!((squared - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn dropped_drafts_restore_embeddings_that_have_blocks_of_their_own() {
+    let now = Instant::now();
+    let options = Options {
+        max_elements: 2,
+        dimensions: 65_536,
+        time_to_live: None,
+    };
+    let memory = Mutex::new(TraceMemory::new(Method::Full, options));
+    let words = Words::of(&with_texts("a", &[]));
+    let vectors = [1.0, 2.0, 3.0].map(|number| vec![number; options.dimensions]);
+    let entries = vectors.each_ref().map(|vector| TraceEntry {
+        vector: Some(vector),
+        ..TraceEntry::from(&words)
+    });
+    lock(&memory).add_batch(&entries[..2], now).unwrap();
+    let mut draft = TraceDraft::default();
+    draft
+        .compare_and_explain(&memory, entries[2], false, true, now)
+        .unwrap();
+    drop(draft);
+    let stored = lock(&memory).stored(0..9, now).unwrap();
+    assert_eq!(stored.vector.as_ref(), Some(&vectors[0]));
+}
+
+/// More embeddings than the projection is made of, by their hashes.
+#[test]
+fn projection_follows_what_a_large_memory_remembers() {
+    let now = Instant::now();
+    let mut sketches: Vec<_> = (0..340)
+        .map(|number| {
+            let mut sketch = Sketch::of(&format!("word{} same", number % 50), &[]);
+            sketch.vector[number % DIMENSIONS] += (number as f32).sin();
+            sketch
+        })
+        .collect();
+    sketches.sort_by_key(|sketch| {
+        let mut scaled = Scaled::default();
+        scaled.set(&sketch.vector, "vector").unwrap();
+        projection::Sample::hash(&scaled.components)
+    });
+    // The projection is made of the first 256 that are remembered.
+    let (sampled, others) = sketches.split_at(257);
+    let (plain, other) = (shared(Method::Full, 300, None), shared(Method::Full, 300, None));
+    let compare = |sketch: &Sketch| {
+        let nearest = |memory: &SharedTraces| bits(&lock(memory).nearest(sketch.entry(), 300, now).unwrap());
+        assert_eq!(nearest(&other), nearest(&plain));
+    };
+    let mut added = Vec::new();
+    let mut add = |sketch: &Sketch| {
+        added.push(sketch.clone());
+        for memory in [&plain, &other] {
+            lock(memory).add(sketch.entry(), now).unwrap();
+        }
+    };
+    others[..44].iter().chain(&sampled[1..]).for_each(&mut add);
+    for interrupted in [false, true] {
+        compare(&sampled[7]);
+        let mut draft = TraceDraft::default();
+        for sketch in &others[44..54] {
+            draft
+                .compare_and_explain(&other, sketch.entry(), false, true, now)
+                .unwrap();
+        }
+        if interrupted {
+            // The draft is then added again, and the projection made anew after that.
+            add(&sampled[0]);
+            draft
+                .compare_and_explain(&other, others[54].entry(), false, true, now)
+                .unwrap();
+        }
+        drop(draft);
+        for sketch in &others[54..64] {
+            compare(sketch);
+            add(sketch);
+        }
+        compare(&others[60]);
+    }
+    let mut anew = memory(Method::Full, 300, None);
+    for sketch in &added {
+        anew.add(sketch.entry(), now).unwrap();
+    }
+    let expected = anew.nearest(others[60].entry(), 300, now).unwrap();
+    let found = lock(&plain).nearest(others[60].entry(), 300, now).unwrap();
+    assert_eq!(bits(&found), bits(&expected));
+}
+
+#[test]
 fn a_draft_from_before_clear_leaves_a_later_one_alone() {
     let now = Instant::now();
     let memory = shared(Method::Lexical, 10, None);
@@ -1177,6 +1446,34 @@ fn bytes_of_a_trace_are_those_of_its_words_and_its_document() {
         sample.insert(7, sequence);
     }
     assert_eq!(sample.bytes(), 4 * 24);
+}
+
+#[test]
+fn bytes_of_a_memory_are_those_of_its_traces_terms_buffers_and_embeddings() {
+    let now = Instant::now();
+    for method in [Method::Lexical, Method::Full] {
+        let mut memory = memory(method, 10, None);
+        for text in ["a", "a b", "c"] {
+            memory.add(Sketch::of(text, &[]).entry(), now).unwrap();
+        }
+        memory.compare(Sketch::of("a", &[]).entry(), now).unwrap();
+        let documents: usize = memory.held.iter().map(|held| held_bytes(&held.words)).sum();
+        let mut parts = vec![
+            documents,
+            3 * (24 + 8),
+            memory.terms.bytes(),
+            memory.scratch.bytes(),
+        ];
+        if method == Method::Full {
+            parts.extend([
+                memory.vectors.bytes(),
+                memory.sample.bytes(),
+                8 * memory.projection.lengths.capacity(),
+            ]);
+        }
+        assert!(!parts.contains(&0));
+        assert_eq!(memory.bytes(), parts.iter().sum::<usize>());
+    }
 }
 
 #[test]

@@ -95,13 +95,10 @@ impl CodedQuery {
         for group in &query.components {
             let digits = rounding.digits(group, &mut lost);
             fold(&mut sum, &digits, |sum, digit| sum + digit);
-            // Rounded to the nearest, so that the rest, for the lower plane, is from -64 to 63.
-            let high = digits.map(|digit| (digit + PLANE / 2) >> PLANE.ilog2());
-            let low = std::array::from_fn(|lane| digits[lane] - high[lane] * PLANE);
-            #[allow(clippy::cast_possible_truncation)] // Both planes have eight bits.
+            #[allow(clippy::cast_possible_truncation)] // From -127 and from 0 to 127.
             self.planes.push(CodePlanes {
-                high: high.map(|digit| digit as i8),
-                low: <[i32; GROUP]>::map(low, |digit| digit as i8),
+                high: digits.map(|digit| (digit >> PLANE.ilog2()) as i8),
+                low: digits.map(|digit| (digit & (PLANE - 1)) as i8),
             });
         }
         let sum: f64 = sum.into_iter().map(f64::from).sum();
@@ -201,6 +198,25 @@ mod tests {
                 (query, vector)
             }
         })
+    }
+
+    #[test]
+    fn bound_adds_the_rounding_errors_of_both_vectors() {
+        for (f, e) in [(0.0, 0.0), (0.25, 0.0), (0.0, 0.5), (0.25, 0.5)] {
+            let query = CodedQuery {
+                error: f,
+                ..CodedQuery::default()
+            };
+            let bound = query.bound(
+                0.0,
+                CodeInfo {
+                    step: 1.0,
+                    error: e as f32,
+                },
+            );
+            let excess = bound - (e + f * (1.0 + e));
+            assert!((DOT_ERROR..3.0 * DOT_ERROR).contains(&excess), "{f} {e} {bound}");
+        }
     }
 
     proptest! {

@@ -381,7 +381,7 @@ impl VectorCache {
         let largest = self
             .scan(Largest::default(), |scan, blocks| scan.over(blocks.runs(0)))?
             .0;
-        Ok(largest.map_or(0.0, Found::plain_similarity))
+        Ok(largest.map_or(0.0, |found| found.similarity))
     }
 
     /// Returns the `count` vectors that are most similar to `query`, or all if there are fewer: the most similar first, of equal ones the older.
@@ -416,7 +416,7 @@ impl VectorCache {
                 .scan(Largest::default(), |scan, blocks| scan.over(blocks.runs(0)))?
                 .0;
             neighbours.extend(largest.map(|found| self.neighbour(found)));
-        } else if count > 0 {
+        } else {
             let several = Several::new(count).ok_or(out_of_memory)?;
             let several = self.scan(several, |scan, blocks| scan.over(blocks.runs(0)))?;
             neighbours.extend(several.into_sorted().map(|found| self.neighbour(found)));
@@ -457,7 +457,7 @@ impl VectorCache {
         };
         Ok(found.map(|found| Neighbour {
             index: found.index,
-            similarity: found.plain_similarity(),
+            similarity: found.similarity,
             label: label(found.index),
         }))
     }
@@ -509,7 +509,7 @@ impl VectorCache {
     fn neighbour(&self, found: Found) -> Neighbour {
         Neighbour {
             index: found.index,
-            similarity: found.plain_similarity(),
+            similarity: found.similarity,
             label: self
                 .blocks
                 .get(found.index)
@@ -621,13 +621,6 @@ struct Joint {
     skipped: usize,
     /// Of the newer one.
     skipped_newer: usize,
-}
-
-impl Found {
-    /// Adding 0 makes a negative zero, which a zero vector can produce, positive.
-    fn plain_similarity(self) -> f64 {
-        self.similarity + 0.0
-    }
 }
 
 pub(crate) fn require_short(label: &str) -> Result<()> {

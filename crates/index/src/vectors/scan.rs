@@ -59,7 +59,7 @@ impl Collector for Largest {
     }
 }
 
-/// Collects the `count` most similar vectors, at least 1; of equally similar ones, the oldest.
+/// Collects the `count` most similar vectors; of equally similar ones, the oldest.
 #[derive(Debug)]
 pub(crate) struct Several(Top<Rank>);
 
@@ -278,7 +278,7 @@ mod tests {
     fn codes_say_whether_they_ruled_out_half_of_a_batch() {
         let now = Moment::at(Instant::now());
         let mut scaled = Scaled::default();
-        for (duplicates, others, is_worth_it) in [(1, 9, true), (5, 5, true), (7, 3, false), (10, 0, false)] {
+        for (duplicates, others, is_worth_it) in [(1, 9, true), (6, 4, true), (7, 3, false), (10, 0, false)] {
             let mut blocks = Blocks::new(2);
             blocks.reserve(10).unwrap();
             for number in 0..duplicates + others {

@@ -98,6 +98,19 @@ fn zero_vectors_have_no_similarity() {
 }
 
 #[test]
+fn similarity_to_a_zero_vector_is_a_positive_zero() {
+    let now = Instant::now();
+    for vector in [[0.0, 0.0], [-0.0, -0.0], [0.0, -0.0]] {
+        let mut cache = cache(1, 2, None);
+        cache.add(&vector, None, now).unwrap();
+        for query in [[1.0, 1.0], [-1.0, -1.0], [-1.0, 0.0], [0.0, 0.0]] {
+            let similarity = cache.max_cosine_similarity(&query, now).unwrap();
+            assert_eq!(similarity.to_bits(), 0, "{query:?} {vector:?}");
+        }
+    }
+}
+
+#[test]
 fn extreme_magnitudes_keep_their_direction() {
     let now = Instant::now();
     let mut cache = cache(10, 2, None);
@@ -388,6 +401,7 @@ fn vectors_of_two_models_do_not_mix() {
     assert!(error.to_string().contains("mini (fp32)"), "{error}");
     assert!(error.to_string().contains("mini (q8)"), "{error}");
     assert_eq!(cache.origin, single);
+    assert_eq!(cache.model(), single.model.as_ref());
 
     let mut other = VectorCache::new(*cache.options());
     other.add(&[1.0], None, now).unwrap();
@@ -436,6 +450,41 @@ fn vectors_of_two_methods_do_not_mix() {
     assert_eq!(cache.method(), None);
     cache.append(&mut other, now).unwrap();
     assert_eq!(cache.origin, full);
+}
+
+#[test]
+fn append_takes_the_origin_of_the_vectors_that_it_moves() {
+    let now = Instant::now();
+    let full = origin("mini", "fp32", Some("full"));
+    // The origins of the two caches, the number of moved vectors, and the origin afterwards.
+    for (older, newer, moved, expected) in [
+        (&Origin::default(), &full, 1, &full),
+        (&Origin::default(), &full, 0, &Origin::default()),
+        (&full, &Origin::default(), 1, &full),
+    ] {
+        let [mut cache, mut other] = [older, newer].map(|origin| {
+            let mut cache = cache(9, 1, None);
+            cache.bind_origin(origin, now).unwrap();
+            cache
+        });
+        for _ in 0..moved {
+            other.add(&[1.0], None, now).unwrap();
+        }
+        cache.append(&mut other, now).unwrap();
+        assert_eq!(&cache.origin, expected, "{moved}");
+    }
+}
+
+#[test]
+fn append_keeps_vectors_that_count_as_younger_than_the_time_to_live() {
+    let start = Instant::now();
+    let at = |ms| start + Duration::from_millis(ms);
+    let (mut cache, mut newer) = (cache(9, 1, Some(100)), self::cache(9, 1, None));
+    newer.add(&[1.0], None, at(0)).unwrap();
+    cache.add(&[2.0], None, at(90)).unwrap();
+    cache.append(&mut newer, at(120)).unwrap();
+    // The appended vector counts as added at 90.
+    assert_eq!([189, 190].map(|ms| cache.len(at(ms))), [2, 0]);
 }
 
 #[test]
@@ -500,6 +549,42 @@ fn blocks_grow_with_the_queue() {
     reserved.extend(&blocks, 1);
     reserved.extend(&blocks, 0);
     assert_eq!(firsts(&reserved), [&expected[1..], &expected].concat());
+}
+
+#[test]
+fn extend_fills_the_last_block_and_begins_others() {
+    let now = Moment::at(Instant::now());
+    let mut scaled = Scaled::default();
+    // 2,000 dimensions: 32 vectors to a block.
+    for (older, newer, skipped) in [(20, 50, 0), (20, 50, 40), (32, 20, 3), (0, 70, 5), (30, 2, 0)] {
+        let mut number = 0.0;
+        let [mut blocks, other] = [older, newer].map(|count| {
+            let mut blocks = Blocks::new(2000);
+            blocks.reserve(count).unwrap();
+            for _ in 0..count {
+                number += 1.0;
+                scaled.set(&[number; 2000], "vector").unwrap();
+                blocks.push_back(&scaled, None, now);
+            }
+            blocks
+        });
+        let expected = [&firsts(&blocks)[..], &firsts(&other)[skipped..]].concat();
+        blocks.reserve(newer - skipped).unwrap();
+        blocks.extend(&other, skipped);
+        assert_eq!(firsts(&blocks), expected);
+    }
+}
+
+#[test]
+fn older_of_equal_vectors_is_nearest_even_if_its_bound_is_smaller() {
+    let now = Instant::now();
+    let mut cache = cache(2, 3, None);
+    // The codes of the second lose something, so it is compared first.
+    for vector in [[0.0, 1.0, 0.0], [0.0, 1.0, 0.3]] {
+        cache.add(&vector, None, now).unwrap();
+    }
+    let nearest = cache.nearest(&[1.0, 0.0, 0.0], 1, now).unwrap();
+    assert_eq!((nearest[0].index, nearest[0].similarity), (0, 0.0));
 }
 
 #[test]
