@@ -164,6 +164,24 @@ fn recordings_become_the_expected_traces() {
     }
 }
 
+/// Lines that become no step, and shares that are rounded up, are a twentieth of a recording at most.
+#[test]
+fn sizes_of_traces_are_those_of_their_records() {
+    for name in RECORDINGS {
+        let file = folder().join(name);
+        let bytes = fs::read(&file).unwrap();
+        let mut records = Records::default();
+        records.push(&bytes).unwrap();
+        records.finish().unwrap();
+        let read_size: u64 = records.map(|record| record.size).sum();
+        let size: u64 = read(&file, &bytes).iter().map(|item| item.size).sum();
+        assert!(
+            size.abs_diff(read_size) <= read_size / 20,
+            "{name}: {size} of {read_size}"
+        );
+    }
+}
+
 /// Returns the objects of a recording as a table in CSV, and as lines.
 fn as_table(text: &str) -> (Vec<u8>, Vec<u8>) {
     let records = Deserializer::from_str(text)
