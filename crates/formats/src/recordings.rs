@@ -19,7 +19,7 @@ use crate::{
     records::{Record, Records},
 };
 
-const RECORDINGS: [&str; 22] = [
+const RECORDINGS: [&str; 23] = [
     "trial/agent/trajectory.json",
     "chat.jsonl",
     "ai-sdk.jsonl",
@@ -31,6 +31,7 @@ const RECORDINGS: [&str; 22] = [
     "session.jsonl",
     "published/claude-code.jsonl",
     "codex.jsonl",
+    "codex-exec.jsonl",
     "inspect.eval",
     "gemini-cli.jsonl",
     "pi.jsonl",

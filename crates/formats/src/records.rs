@@ -1069,6 +1069,10 @@ mod tests {
             // No headers.
             ("a,a\n{}", vec!["1 not JSON: no value at byte 0", "2 {}"]),
             (
+                "1a,b\n{}",
+                vec!["1 not JSON: more after the value at byte 1", "2 {}"],
+            ),
+            (
                 "Starting, please wait\n{}",
                 vec!["1 not JSON: no value at byte 0", "2 {}"],
             ),
@@ -1108,6 +1112,7 @@ mod tests {
             ("[[\n", "", b"\x1f]\xff]\n"),
             ("[{\n", "", b"x}]\n"),
             ("[\n  {\"a\":[\n", "  ", b"  x]}\n]\n"),
+            ("[\n\t{\"a\":[\n", "\t", b"\tx]}\n]\n"),
         ] {
             let before = format!("{first}{indent}{good}\n");
             let input = [before.as_bytes(), last, b"{\"id\":\"last\"}\n"].concat();
