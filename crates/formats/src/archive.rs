@@ -133,6 +133,7 @@ mod tests {
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;
+    use crate::records::Records;
 
     const METHODS: [CompressionMethod; 3] = [
         CompressionMethod::STORE,
@@ -240,5 +241,34 @@ mod tests {
         for bytes in [Vec::new(), cut_off, archive(&LOG[1..], CompressionMethod::STORE)] {
             assert!(Archive::open(bytes).is_none());
         }
+    }
+
+    #[test]
+    fn open_refuses_an_archive_whose_files_share_their_bytes() {
+        let text = "x".repeat(1000);
+        let mut bytes = archive(&[LOG[0], ("samples/1.json", &text)], CompressionMethod::STORE);
+        assert!(Archive::open(bytes.clone()).is_some());
+        // The list of files names the sample three times; the end of the archive has its count, its size and its place.
+        let mut end = bytes.split_off(bytes.len() - 22);
+        let place = u32::from_le_bytes(end[16..20].try_into().unwrap()) as usize;
+        let list = bytes.split_off(place);
+        let sample = list.windows(4).rposition(|start| start == b"PK\x01\x02").unwrap();
+        let list = [&list[..], &list[sample..], &list[sample..]].concat();
+        end[8..10].copy_from_slice(&4_u16.to_le_bytes());
+        end[10..12].copy_from_slice(&4_u16.to_le_bytes());
+        end[12..16].copy_from_slice(&u32::try_from(list.len()).unwrap().to_le_bytes());
+        assert!(Archive::open([bytes, list, end].concat()).is_none());
+    }
+
+    #[test]
+    fn records_of_a_log_name_the_file_that_is_no_json() {
+        let mut records = Records::default();
+        records
+            .push(&archive(&LOG[..2], CompressionMethod::STORE))
+            .unwrap();
+        records.finish().unwrap();
+        let errors: Vec<_> = records.map(|record| record.content.err()).collect();
+        let error = "samples/1_epoch_1.json: not JSON: no value at byte 0";
+        assert_eq!(errors, [None, Some(error.into())]);
     }
 }

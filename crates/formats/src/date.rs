@@ -176,7 +176,14 @@ mod tests {
             ("0000-03-01", Some("0000-03-01T00:00:00.000Z")),
             ("-000000-01-01", None),
             ("2024-13-01", None),
+            ("2000-02-29", Some("2000-02-29T00:00:00.000Z")),
+            ("2100-02-28T24:00", Some("2100-03-01T00:00:00.000Z")),
             ("2024-05-01T25:00Z", None),
+            ("2024-05-01T24:01Z", None),
+            ("2024-05-01T12:60Z", None),
+            ("2024-05-01T12:34:60Z", None),
+            ("2024-05-01T12:34+24:00", None),
+            ("2024-05-01T12:34+01:60", None),
             ("2024-05-01T12:00Z!", None),
             ("+275760-09-13T00:00:00.001Z", None),
             ("yesterday", None),
@@ -184,5 +191,22 @@ mod tests {
         ] {
             assert_eq!(parse(text).map(to_iso).as_deref(), iso, "{text}");
         }
+    }
+
+    #[test]
+    fn to_iso_writes_what_parse_reads_on_the_days_around_each_february() {
+        for year in 1599..=2401 {
+            for month in [2, 3] {
+                let first = parse(&format!("{year}-{month:02}")).unwrap();
+                for time in [first - 1, first, first + 28 * DAY] {
+                    assert_eq!(parse(&to_iso(time)), Some(time));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn now_is_a_time_of_this_millennium() {
+        assert!(now().starts_with('2') && parse(&now()).is_some());
     }
 }

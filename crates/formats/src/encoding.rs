@@ -147,3 +147,49 @@ impl Decoder {
         String::from_utf16_lossy(&units).into_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the text of an input that comes in pieces of this size.
+    fn decoded(input: &[u8], size: usize) -> Result<String, Foreign> {
+        let mut decoder = Decoder::default();
+        let mut text = Vec::new();
+        for piece in input.chunks(size) {
+            text.extend(decoder.push(piece)?);
+        }
+        text.extend(decoder.finish()?);
+        Ok(String::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn inputs_in_pieces_of_any_size_become_text_or_are_refused() {
+        for (input, text) in [
+            (&b"1"[..], Ok("1")),
+            (b"\xef\xbb\xbf{\"a\":1}", Ok("{\"a\":1}")),
+            (b"\xff\xfe[\0=\xd8\0\xde]\0", Ok("[\u{1f600}]")),
+            (b"{\0}\0\n\0{\0}\0", Ok("{}\n{}")),
+            (b"\0{\0}", Err("text in UTF-16 BE")),
+            (b"\x1f\x8b\x08\0\0\0\0\0", Err("compressed with gzip")),
+            (b"\xfd7zXZ\0\0\x04", Err("compressed with xz")),
+            (b"PAR1\x15\0", Err("a table in Parquet")),
+        ] {
+            for size in 1..=8 {
+                let found = decoded(input, size).map_err(|foreign| foreign.what);
+                assert_eq!(found.as_deref(), text.as_deref(), "{input:?} by {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_archive_is_kept_whole() {
+        let pieces = [&b"PK\x03\x04\0\0"[..], &[1; 100_000], &[2; 100_000]];
+        let mut decoder = Decoder::default();
+        for piece in pieces {
+            assert_eq!(decoder.push(piece), Ok(Vec::new()));
+        }
+        assert_eq!(decoder.finish(), Ok(Vec::new()));
+        assert_eq!(decoder.take_archive(), Some(pieces.concat()));
+    }
+}

@@ -747,6 +747,17 @@ mod tests {
     }
 
     #[test]
+    fn says_failure_searches_the_json_of_short_results() {
+        let text = |length| {
+            let beginning = r#"{"exit_code":1,"output":""#;
+            format!("{beginning}{}\"}}", "x".repeat(length - beginning.len() - 2))
+        };
+        for (length, is_failure) in [(2000, true), (64 * 1024, true), (64 * 1024 + 1, false)] {
+            assert_eq!(says_failure(&text(length).into()), is_failure, "{length}");
+        }
+    }
+
+    #[test]
     fn tools_of_servers_name_their_server() {
         assert_eq!(server_of(&"mcp__git__hub__log".into()), Some("git".into()));
         assert_eq!(server_of(&"mcp____log__x".into()), Some("__log".into()));

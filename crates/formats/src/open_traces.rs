@@ -150,3 +150,65 @@ impl<T> CurrentTrace<T> {
         self.0.take().map(|(trace, _)| trace)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: usize) -> Text {
+        number.to_string().into()
+    }
+
+    #[test]
+    fn overflow_takes_out_the_least_recently_updated_traces_beyond_the_limit() {
+        let mut traces = OpenTraces::default();
+        for number in 0..MOST_OPEN {
+            traces.add(&key(number), 1, || number).unwrap();
+        }
+        traces.add(&key(0), 1, || unreachable!()).unwrap();
+        assert!(traces.overflow().is_empty());
+        for number in MOST_OPEN..MOST_OPEN + 2 {
+            traces.add(&key(number), 1, || number).unwrap();
+        }
+        assert_eq!(traces.overflow(), [1, 2]);
+        assert_eq!(traces.get(&key(0)), Some(&mut 0));
+        assert_eq!(traces.get(&key(1)), None);
+        for number in 1..=2 {
+            let wrong = traces.add(&key(number), 1, || number).unwrap_err().reason();
+            assert!(wrong.to_string_lossy().starts_with("it comes too late"));
+        }
+        let left = traces.take_all();
+        assert_eq!((left.len(), &left[..2]), (MOST_OPEN, &[0, 3][..]));
+    }
+
+    #[test]
+    fn overflow_takes_out_traces_that_hold_too_many_bytes_together() {
+        let mut traces = OpenTraces::default();
+        for number in 0..4 {
+            traces.add(&key(number), DEFAULT_LIMIT, || number).unwrap();
+        }
+        assert!(traces.overflow().is_empty());
+        traces.add(&key(4), 1, || 4).unwrap();
+        assert_eq!(traces.overflow(), [0]);
+        traces.add(&key(5), DEFAULT_LIMIT - 1, || 5).unwrap();
+        assert!(traces.overflow().is_empty());
+    }
+
+    #[test]
+    fn add_refuses_a_record_that_makes_a_trace_too_long() {
+        let mut traces = OpenTraces::default();
+        let mut current = CurrentTrace::default();
+        let mut add = |size| {
+            let open = traces.add(&key(0), size, || 0).copied();
+            let same = current.add(size, || 0).copied();
+            assert_eq!(open, same, "{size}");
+            open.map_err(|wrong| wrong.reason().to_string_lossy().into_owned())
+        };
+        assert_eq!(add(DEFAULT_LIMIT - 2), Ok(0));
+        assert_eq!(add(1), Ok(0));
+        let too_long = "its trace would be longer than 64 MB, and goes on without it";
+        assert_eq!(add(2), Err(too_long.into()));
+        assert_eq!(add(1), Ok(0));
+        assert_eq!(add(1), Err(too_long.into()));
+    }
+}

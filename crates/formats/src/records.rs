@@ -1038,6 +1038,25 @@ mod tests {
             ),
             ("{\"a\":NaN}\n{}", vec!["1 not JSON: no value at byte 5", "2 {}"]),
             ("{\"a\":\n", vec!["1 not JSON: it is cut off"]),
+            // After a whole element, a broken array counts as whole again.
+            (
+                "[x,\n{\"a\":1},\n{\"b\":2}\n",
+                vec![
+                    "1[0] not JSON: no value at byte 0",
+                    "2[1] {\"a\":1}",
+                    "2[2] not JSON: the array that begins in line 1 is cut off",
+                    "3 {\"b\":2}",
+                ],
+            ),
+            (
+                "[1,\n[{\"a\":1}]\n{\"b\":2}",
+                vec![
+                    "1[0] 1",
+                    "1[1] not JSON: the array that begins in line 1 is cut off",
+                    "2[0] {\"a\":1}",
+                    "3 {\"b\":2}",
+                ],
+            ),
             (
                 "[\n{\"a\":1}{\"a\":1}\n{\n\n\r\r\n{\"a\":1}}\r",
                 vec![
@@ -1091,6 +1110,10 @@ mod tests {
             // No headers.
             ("a,a\n{}", vec!["1 not JSON: no value at byte 0", "2 {}"]),
             (
+                "1a,b\n{}",
+                vec!["1 not JSON: more after the value at byte 1", "2 {}"],
+            ),
+            (
                 "Starting, please wait\n{}",
                 vec!["1 not JSON: no value at byte 0", "2 {}"],
             ),
@@ -1130,6 +1153,7 @@ mod tests {
             ("[[\n", "", b"\x1f]\xff]\n"),
             ("[{\n", "", b"x}]\n"),
             ("[\n  {\"a\":[\n", "  ", b"  x]}\n]\n"),
+            ("[\n\t{\"a\":[\n", "\t", b"\tx]}\n]\n"),
         ] {
             let before = format!("{first}{indent}{good}\n");
             let input = [before.as_bytes(), last, b"{\"id\":\"last\"}\n"].concat();
@@ -1158,6 +1182,14 @@ mod tests {
             (format!("{long}\n{{\"a\":1}}"), "2 {\"a\":1}"),
             (format!("[{long},\n{{\"a\":1}}]"), "2[1] {\"a\":1}"),
             (format!("{{\n{}\n{{\"a\":1}}", &long[1..]), "3 {\"a\":1}"),
+            // Cut off, with another line within it.
+            (
+                format!(
+                    "[\n  {}\n    {{\"b\":1}},\n  {{\"a\":1}}\n]",
+                    &long[..long.len() - 1]
+                ),
+                "4[1] {\"a\":1}",
+            ),
         ] {
             for size in [1000, 10_000_000] {
                 let found = read(input.as_bytes(), size, 1 << 20);

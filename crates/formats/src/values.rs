@@ -251,4 +251,16 @@ mod tests {
             assert_eq!(input(args), object, "{args}");
         }
     }
+
+    #[test]
+    fn trimmed_takes_white_space_from_a_text_with_half_a_character() {
+        for (text, expected) in [
+            (r#"" \n\ud800 a\t ""#, r#""\ud800 a""#),
+            (r#""\ud800""#, r#""\ud800""#),
+        ] {
+            let text = knowledgepulse_json::parse_str(text).unwrap();
+            let found = Value::from(trimmed(text.as_text().unwrap()));
+            assert_eq!(found.to_json(), expected);
+        }
+    }
 }

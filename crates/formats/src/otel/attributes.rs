@@ -220,6 +220,7 @@ mod tests {
             (r#""1.5""#, 0),
             (r#""1e3""#, 0),
             (r#""111111111111111111111""#, 0),
+            (r#""18446744073709551615""#, 18_446_744_073_709_551_615),
             ("1e18", 1_000_000_000_000_000_000),
             ("1.5", 0),
             ("true", 1),
@@ -247,6 +248,16 @@ mod tests {
         ] {
             let read = to_number(&parse_str(json).unwrap());
             assert!(read == number || read.is_nan() && number.is_nan(), "{json}");
+        }
+    }
+
+    #[test]
+    fn unwrap_refuses_values_that_are_nested_too_deeply() {
+        for (depth, is_read) in [(MAX_DEPTH, true), (MAX_DEPTH + 1, false)] {
+            let begin = r#"{"arrayValue":{"values":["#.repeat(depth);
+            let json = format!(r#"{begin}{{"boolValue":true}}{}"#, "]}}".repeat(depth));
+            let wrapped = parse_str(&json).unwrap();
+            assert_eq!(unwrap(Some(&wrapped), 0).is_ok(), is_read, "{depth}");
         }
     }
 }

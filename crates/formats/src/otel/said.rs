@@ -379,3 +379,34 @@ fn messages_of_event(event: &Object) -> Result<Said, Wrong> {
     };
     Ok(Said { input, output })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_shares_the_messages_of_the_list_before() {
+        let list = |json: &str, before: Option<&MessageList>| MessageList::read(Some(&json.into()), before);
+        let empty = list("[]", None).unwrap();
+        let first = list("[1]", Some(&empty)).unwrap();
+        for (json, count, shares) in [
+            ("[1]", 1, true),
+            ("[1,2,3]", 3, true),
+            ("[1]2]", 0, false),
+            ("[1,]", 0, false),
+            ("[2]", 1, false),
+        ] {
+            let found = list(json, Some(&first));
+            let messages = found.map(|list| list.messages).unwrap_or_default();
+            assert_eq!(messages.len(), count, "{json}");
+            assert_eq!(
+                messages
+                    .first()
+                    .is_some_and(|message| Arc::ptr_eq(message, &first.messages[0])),
+                shares,
+                "{json}"
+            );
+        }
+        assert!(list("{}", Some(&first)).is_none());
+    }
+}
