@@ -58,19 +58,29 @@ pub struct Summary {
     all: Scores,
     /// In the order in which they were first met.
     domains: Named<Scores>,
-    near_duplicates: u64,
-    unknown_success: u64,
-    unknown_confidence: u64,
-    /// How many texts of each type were replaced, in the order in which the types were first found.
-    redactions: Vec<(&'static str, u64)>,
-    /// Traces that were converted from another format.
-    pub converted: u64,
+    /// What is counted besides the scores.
+    pub counts: Counts,
+}
+
+/// The counts of a run besides those of its scores.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Counts {
     /// Lines that are not traces.
     pub bad: u64,
     /// Traces that were not of a conversation, such as spans of other programs.
     pub without_conversation: u64,
     /// Traces that were not compared, because the memory held them with their scores.
     pub known_traces: u64,
+    /// Traces that repeat an earlier one.
+    pub near_duplicates: u64,
+    /// Traces that were converted from another format.
+    pub converted: u64,
+    /// Traces whose success nobody knew.
+    pub unknown_success: u64,
+    /// Traces whose confidence nobody knew.
+    pub unknown_confidence: u64,
+    /// How many texts of each type were replaced, in the order in which the types were first found.
+    pub redactions: Vec<(&'static str, u64)>,
 }
 
 impl Summary {
@@ -80,14 +90,7 @@ impl Summary {
             start: Instant::now(),
             all: Scores::new(),
             domains: Named::new(MOST_DOMAINS),
-            near_duplicates: 0,
-            unknown_success: 0,
-            unknown_confidence: 0,
-            redactions: Vec::new(),
-            converted: 0,
-            bad: 0,
-            without_conversation: 0,
-            known_traces: 0,
+            counts: Counts::default(),
         }
     }
 
@@ -100,10 +103,11 @@ impl Summary {
     pub fn add(&mut self, Judged { scored, kept, .. }: &Judged) {
         let score = scored.breakdown.score;
         self.all.add(score, *kept);
-        self.converted += u64::from(scored.format != FormatName::Trace);
-        self.unknown_success += u64::from(!scored.known.success);
-        self.unknown_confidence += u64::from(!scored.known.confidence);
-        self.near_duplicates += u64::from(is_near_duplicate(resemblance(&scored.breakdown)));
+        let counts = &mut self.counts;
+        counts.converted += u64::from(scored.format != FormatName::Trace);
+        counts.unknown_success += u64::from(!scored.known.success);
+        counts.unknown_confidence += u64::from(!scored.known.confidence);
+        counts.near_duplicates += u64::from(is_near_duplicate(resemblance(&scored.breakdown)));
         self.domain(&scored.domain).add(score, *kept);
     }
 
@@ -119,9 +123,10 @@ impl Summary {
     pub fn add_redactions(&mut self, redactions: &Redactions) {
         for &Redaction { name, count } in redactions.as_slice() {
             let more = count as u64;
-            match self.redactions.iter_mut().find(|(known, _)| *known == name) {
+            let known = &mut self.counts.redactions;
+            match known.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, count)) => *count += more,
-                None => self.redactions.push((name, more)),
+                None => known.push((name, more)),
             }
         }
     }
@@ -149,14 +154,7 @@ impl Summary {
         Figures {
             scored: all.count(),
             kept: self.all.kept,
-            bad: self.bad,
-            without_conversation: self.without_conversation,
-            known_traces: self.known_traces,
-            near_duplicates: self.near_duplicates,
-            converted: self.converted,
-            unknown_success: self.unknown_success,
-            unknown_confidence: self.unknown_confidence,
-            redactions: self.redactions.clone(),
+            counts: self.counts.clone(),
             mean: all.mean(),
             median: all.quantile(0.5),
             p10: all.quantile(0.1),
@@ -316,19 +314,7 @@ pub struct DomainFigures {
 pub struct Figures {
     pub scored: u64,
     pub kept: u64,
-    /// The lines that are not traces.
-    pub bad: u64,
-    /// The traces that were not of a conversation.
-    pub without_conversation: u64,
-    /// The traces that the memory held with their scores.
-    pub known_traces: u64,
-    /// The traces that repeat an earlier one.
-    pub near_duplicates: u64,
-    pub converted: u64,
-    pub unknown_success: u64,
-    pub unknown_confidence: u64,
-    /// How many texts of each type were replaced.
-    pub redactions: Vec<(&'static str, u64)>,
+    pub counts: Counts,
     pub mean: Option<f64>,
     pub median: Option<f64>,
     /// The score that a tenth is below.
@@ -356,6 +342,7 @@ impl Figures {
     pub fn cleaned(&self) -> Value {
         let cleaned = self.about.clean.map(|Cleaning { level, strict }| {
             let redactions = self
+                .counts
                 .redactions
                 .iter()
                 .map(|&(name, count)| (name.into(), count.into_value()));
@@ -415,13 +402,13 @@ impl Figures {
             "scored": self.scored,
             "kept": self.kept,
             "dropped": self.dropped(),
-            "bad": self.bad,
-            "withoutConversation": self.without_conversation,
-            "knownTraces": self.known_traces,
-            "nearDuplicates": self.near_duplicates,
-            "converted": self.converted,
-            "unknownSuccess": self.unknown_success,
-            "unknownConfidence": self.unknown_confidence,
+            "bad": self.counts.bad,
+            "withoutConversation": self.counts.without_conversation,
+            "knownTraces": self.counts.known_traces,
+            "nearDuplicates": self.counts.near_duplicates,
+            "converted": self.counts.converted,
+            "unknownSuccess": self.counts.unknown_success,
+            "unknownConfidence": self.counts.unknown_confidence,
             "cleaned": self.cleaned(),
             "mean": self.mean,
             "median": self.median,

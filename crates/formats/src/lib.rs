@@ -89,7 +89,7 @@ pub enum FormatName {
 }
 
 impl FormatName {
-    /// All formats.
+    /// All formats, in the order in which a record is recognised.
     pub const ALL: [Self; 17] = [
         Self::Trace,
         Self::Atif,

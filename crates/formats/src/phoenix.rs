@@ -47,9 +47,8 @@ fn span_of(span: &Object) -> Result<Told<'static>, Wrong> {
         Some("ERROR") => writer.status(false, span.get("status_message")),
         _ => {}
     }
-    if !has_kind(span) {
-        writer.attribute("openinference.span.kind", span.get("span_kind"));
-    }
+    // The attributes repeat it, mostly.
+    writer.attribute("openinference.span.kind", span.get("span_kind"));
     for (name, value) in span {
         if name == "attributes" {
             writer.flattened(&Text::default(), value);
@@ -67,12 +66,4 @@ fn span_of(span: &Object) -> Result<Told<'static>, Wrong> {
         );
     }
     Ok(writer.end(about))
-}
-
-/// Returns whether the attributes have the kind, which the span repeats.
-fn has_kind(span: &Object) -> bool {
-    let attributes = fields_of(span, "attributes");
-    span.contains("attributes.openinference.span.kind")
-        || attributes.contains("openinference.span.kind")
-        || attributes.contains("openinference")
 }

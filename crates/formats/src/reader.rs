@@ -61,34 +61,28 @@ pub fn is_trace(value: &Value) -> bool {
     value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace")
 }
 
-/// Returns whether a record is of a format.
-type Recognises = fn(&Value) -> bool;
-
-/// The formats in the order in which they are asked.
-const RECOGNISERS: [(FormatName, Recognises); 16] = [
-    (FormatName::Trace, is_trace),
-    (FormatName::Atif, atif::recognises),
-    (FormatName::SweAgent, swe_agent::recognises),
-    (FormatName::GeminiCli, gemini_cli::recognises),
-    (FormatName::Pi, pi::recognises),
-    (FormatName::Openhands, openhands::recognises),
-    (FormatName::Inspect, inspect::recognises),
-    (FormatName::Langsmith, langsmith::recognises),
-    (FormatName::Langfuse, langfuse::recognises),
-    (FormatName::Phoenix, phoenix::recognises),
-    (FormatName::Langchain, langchain::recognises),
-    (FormatName::Sharegpt, sharegpt::recognises),
-    (FormatName::OpenaiChat, openai_chat::recognises),
-    (FormatName::ClaudeCode, claude_code::recognises),
-    (FormatName::Codex, codex::recognises),
-    (FormatName::Otel, otel::recognises),
-];
-
-/// Returns the format of a record by its contents; `None` for a record of no format.
+/// Returns the format of a record by its contents, the first of [`FormatName::ALL`] that it may be of; `None` for a record of no format.
 #[must_use]
 pub fn format_of(value: &Value) -> Option<FormatName> {
-    let mut known = RECOGNISERS.iter().filter(|(_, recognises)| recognises(value));
-    known.next().map(|(format, _)| *format)
+    FormatName::ALL.into_iter().find(|format| match format {
+        FormatName::Trace => is_trace(value),
+        FormatName::Atif => atif::recognises(value),
+        FormatName::SweAgent => swe_agent::recognises(value),
+        FormatName::GeminiCli => gemini_cli::recognises(value),
+        FormatName::Pi => pi::recognises(value),
+        FormatName::Openhands => openhands::recognises(value),
+        FormatName::Inspect => inspect::recognises(value),
+        FormatName::Langsmith => langsmith::recognises(value),
+        FormatName::Langfuse => langfuse::recognises(value),
+        FormatName::Phoenix => phoenix::recognises(value),
+        FormatName::Langchain => langchain::recognises(value),
+        FormatName::Sharegpt => sharegpt::recognises(value),
+        FormatName::OpenaiChat => openai_chat::recognises(value),
+        FormatName::ClaudeCode => claude_code::recognises(value),
+        FormatName::Codex => codex::recognises(value),
+        FormatName::Otel => otel::recognises(value),
+        FormatName::Map => false,
+    })
 }
 
 /// How many keys of a record are named, and how long they may be.

@@ -155,7 +155,7 @@ impl Run<'_> {
         }
         let check = check_mean(&self.options, figures.mean, &self.messages);
         Ok(match check {
-            Exit::Ok if self.summary.bad > 0 => Exit::BadLines,
+            Exit::Ok if self.summary.counts.bad > 0 => Exit::BadLines,
             check => check,
         })
     }
@@ -166,7 +166,10 @@ impl Run<'_> {
             self.stdout.write(end.as_bytes())?;
         }
         let summary = &self.summary;
-        let seen = figures.scored + summary.bad + summary.known_traces + summary.without_conversation;
+        let seen = figures.scored
+            + summary.counts.bad
+            + summary.counts.known_traces
+            + summary.counts.without_conversation;
         // Why there was nothing is told below, or was told.
         if self.options.quiet || seen == 0 {
             return Ok(());
@@ -199,7 +202,8 @@ impl Run<'_> {
         if summary.scored() == 0 {
             // A memory alone is as it should be, and so are files whose traces are all known.
             let is_complete = self.why_incomplete().is_none();
-            let is_right = self.outputs.all().next().is_none() || is_complete && summary.known_traces > 0;
+            let is_right =
+                self.outputs.all().next().is_none() || is_complete && summary.counts.known_traces > 0;
             return (!is_right).then(|| "nothing was scored, so no file was written".into());
         }
         let (replaced, out) = (self.replaced.as_ref()?, self.options.out.as_ref()?);
@@ -216,13 +220,13 @@ impl Run<'_> {
                 "traces that were not read",
             ),
             (self.unread > 0, "parts that could not be read"),
-            (summary.bad > 0, "the bad lines"),
+            (summary.counts.bad > 0, "the bad lines"),
             (
-                summary.known_traces > 0 && self.options.known == KnownTraces::Skip,
+                summary.counts.known_traces > 0 && self.options.known == KnownTraces::Skip,
                 "the known traces (unless with --known score)",
             ),
             (
-                summary.converted + summary.without_conversation > 0,
+                summary.counts.converted + summary.counts.without_conversation > 0,
                 "its traces in another format",
             ),
             (!is_unchanged, "lines that were written to it meanwhile"),
@@ -265,7 +269,7 @@ impl Run<'_> {
         }
         // Last: a later run would skip traces that the memory has and no file. Where nothing was scored, the bound may be a new one.
         if let (Some(file), Some(memory), true) = (&self.options.memory, &self.memory, is_in_place)
-            && scored + self.summary.known_traces > 0
+            && scored + self.summary.counts.known_traces > 0
         {
             memory.save(file)?;
             if let Some(about) = &mut self.memory_file {
@@ -352,8 +356,8 @@ impl Run<'_> {
             .filter_map(|(is_given, name)| is_given.then_some(name))
             .collect();
         let scored = figures.scored;
-        if !names.is_empty() && figures.converted < scored {
-            let kept = scored - figures.converted;
+        if !names.is_empty() && figures.counts.converted < scored {
+            let kept = scored - figures.counts.converted;
             self.messages.warning(format!(
                 "{}: without effect on {kept} of {scored} traces, which are ReasoningTraces and keep their own values",
                 names.join(", ")
@@ -400,12 +404,12 @@ impl Run<'_> {
             .all()
             .map(|output| output.file.name.as_str())
             .collect();
-        if summary.known_traces > 0 && !files.is_empty() {
+        if summary.counts.known_traces > 0 && !files.is_empty() {
             self.messages.warning(format!(
                 "all traces are known, so {}; --known score writes them with their earlier scores",
                 as_before(&files)
             ));
-        } else if summary.known_traces == 0 && summary.bad == 0 {
+        } else if summary.counts.known_traces == 0 && summary.counts.bad == 0 {
             let sources: Vec<_> = self
                 .options
                 .sources

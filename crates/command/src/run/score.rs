@@ -176,10 +176,10 @@ impl Run<'_> {
         };
         self.messages.on_done(size);
         match work {
-            Work::Known => self.summary.known_traces += 1,
+            Work::Known => self.summary.counts.known_traces += 1,
             Work::Wrong(reason) => self.add_bad(&place, &reason),
             Work::WithoutConversation(reason) => {
-                self.summary.without_conversation += 1;
+                self.summary.counts.without_conversation += 1;
                 if self.options.verbose {
                     self.messages.note_at(&place, &self.cleaned(&reason));
                 }
@@ -256,8 +256,8 @@ impl Run<'_> {
     /// Counts a record that makes no trace, and names it unless there were many.
     fn add_bad(&mut self, place: &Place, reason: &Text) {
         let reason = self.cleaned(reason);
-        self.summary.bad += 1;
-        let bad = self.summary.bad;
+        self.summary.counts.bad += 1;
+        let bad = self.summary.counts.bad;
         if self.options.verbose || bad <= MOST_NAMED {
             self.messages.note_at(place, &reason);
         } else if bad == MOST_NAMED + 1 {
@@ -282,7 +282,7 @@ impl Run<'_> {
     /// Counts a trace, and shows it unless it waits for its rank.
     pub(super) fn record(&mut self, judged: &Judged) -> Result<()> {
         if judged.scored.breakdown.novelty.basis == Basis::Given {
-            self.summary.known_traces += 1;
+            self.summary.counts.known_traces += 1;
         }
         if let Some(report) = &mut self.report {
             report.add(judged);

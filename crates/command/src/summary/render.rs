@@ -32,22 +32,22 @@ pub fn render_summary(figures: &Figures, splits: bool, known: KnownTraces) -> St
         fixed(figures.seconds, 1),
         rate(figures.per_second()),
     );
-    if figures.bad > 0 {
-        head = format!("{head}; {}", counted(figures.bad, "bad line"));
+    if figures.counts.bad > 0 {
+        head = format!("{head}; {}", counted(figures.counts.bad, "bad line"));
     }
     let mut lines = vec![head];
     if figures.scored > 0 {
         lines.extend(score_lines(figures, splits));
     }
-    if figures.without_conversation > 0 {
-        let traces = counted(figures.without_conversation, "trace");
+    if figures.counts.without_conversation > 0 {
+        let traces = counted(figures.counts.without_conversation, "trace");
         lines.push(line(
             "skipped",
             &format!("{traces} without a conversation: see --verbose"),
         ));
     }
-    if figures.known_traces > 0 {
-        let traces = counted(figures.known_traces, "trace");
+    if figures.counts.known_traces > 0 {
+        let traces = counted(figures.counts.known_traces, "trace");
         let words = match known {
             KnownTraces::Score => " with the novelty of the earlier score",
             _ => ", skipped; --known score writes them with their earlier scores",
@@ -103,16 +103,23 @@ fn score_lines(figures: &Figures, splits: bool) -> Vec<String> {
             },
         ),
     ];
-    if figures.near_duplicates > 0 {
-        lines.push(line("novelty", &near_duplicate_words(figures.near_duplicates)));
+    if figures.counts.near_duplicates > 0 {
+        lines.push(line(
+            "novelty",
+            &near_duplicate_words(figures.counts.near_duplicates),
+        ));
     }
-    if figures.converted > 0 {
-        let traces = counted(figures.converted, "trace");
+    if figures.counts.converted > 0 {
+        let traces = counted(figures.counts.converted, "trace");
         lines.push(line("converted", &format!("{traces} from another format")));
     }
     let defaults = [
-        (figures.unknown_success, "success", "failed: see --success"),
-        (figures.unknown_confidence, "confidence", "0.5: see --confidence"),
+        (figures.counts.unknown_success, "success", "failed: see --success"),
+        (
+            figures.counts.unknown_confidence,
+            "confidence",
+            "0.5: see --confidence",
+        ),
     ];
     let mut name = "outcome";
     for (unknown, field, default) in defaults.into_iter().filter(|&(unknown, ..)| unknown > 0) {
@@ -124,7 +131,10 @@ fn score_lines(figures: &Figures, splits: bool) -> Vec<String> {
         name = "";
     }
     if let Some(cleaning) = figures.about.clean {
-        lines.push(line("cleaned", &cleaned_words(cleaning, &figures.redactions)));
+        lines.push(line(
+            "cleaned",
+            &cleaned_words(cleaning, &figures.counts.redactions),
+        ));
     }
     if figures.domains.len() > 1 {
         lines.extend(domain_table(figures));
@@ -266,12 +276,12 @@ mod tests {
         figures.seconds = 100.0;
         figures.scored = 1234;
         figures.kept = 1000;
-        figures.bad = 1;
-        figures.known_traces = 2;
-        figures.near_duplicates = 1;
-        figures.unknown_success = 3;
-        figures.unknown_confidence = 4;
-        figures.redactions = vec![("email", 2000)];
+        figures.counts.bad = 1;
+        figures.counts.known_traces = 2;
+        figures.counts.near_duplicates = 1;
+        figures.counts.unknown_success = 3;
+        figures.counts.unknown_confidence = 4;
+        figures.counts.redactions = vec![("email", 2000)];
         figures.domains = vec![domain("code", 1200, 990), domain("\n", 34, 10)];
         assert_eq!(
             render_summary(&figures, true, KnownTraces::Score),
