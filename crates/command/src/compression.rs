@@ -35,9 +35,14 @@ pub(crate) struct Input<R> {
 
 impl<R: Read> Input<R> {
     pub(crate) fn new(reader: R) -> Self {
+        Self::with_capacity(CHUNK_SIZE, reader)
+    }
+
+    /// Creates an input of which at most so many bytes are read at once.
+    pub(crate) fn with_capacity(bytes: usize, reader: R) -> Self {
         Self {
             reader,
-            buffer: vec![0; CHUNK_SIZE],
+            buffer: vec![0; bytes],
             unread: 0..0,
         }
     }

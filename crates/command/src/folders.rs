@@ -17,6 +17,9 @@ use crate::{
 /// The most records at the beginning of a file by which it is recognised. Sessions may begin with records that belong to no format.
 const MOST_RECORDS: usize = 10;
 
+/// So many bytes of a file are read at once to recognise it.
+const BEGINNING_SIZE: usize = 64 * 1024;
+
 /// Replaces each folder among the inputs by the files below it that a reader recognises, in the order of their names. Leaves out links and
 /// the files that the run writes, and says how many files were skipped.
 ///
@@ -112,7 +115,8 @@ fn is_recognised(path: &str, options: &Options) -> io::Result<bool> {
         None
     };
     let mut answer = None;
-    read_text(&mut Input::new(File::open(path)?), &mut |text| {
+    let mut input = Input::with_capacity(BEGINNING_SIZE, File::open(path)?);
+    read_text(&mut input, &mut |text| {
         answer = match records.push(text) {
             Ok(()) => look(&mut records),
             Err(_) => Some(false),
