@@ -23,7 +23,7 @@ const COMMENT: u8 = 16;
 const TRAILER_LENGTH: usize = 8;
 
 /// At most so many bytes are read, or decompressed, at once. Lines of a chunk are parsed on all cores, so that a chunk must hold many.
-const CHUNK_SIZE: usize = 1024 * 1024;
+const CHUNK_SIZE: usize = 512 * 1024;
 
 /// An input whose next bytes can be read ahead.
 pub(crate) struct Input<R> {

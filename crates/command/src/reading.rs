@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// So many bytes of input are handed on at once, or a record.
-const BATCH_SIZE: u64 = 1024 * 1024;
+const BATCH_SIZE: u64 = 512 * 1024;
 
 /// The events of reading the inputs one after the other.
 pub(crate) enum Event {
