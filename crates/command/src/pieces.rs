@@ -271,10 +271,10 @@ impl Preparation {
         let trace = self.read(&value);
         let held = self.held.as_ref().zip(trace.as_ref().ok());
         let fingerprint = held.and_then(|(_, trace)| trace.label.as_ref()?.fingerprint());
+        let is_held =
+            matches!((held, fingerprint), (Some((held, _)), Some(known)) if held.contains_key(&known));
         // Skipped traces need no cleaning.
-        if let (Some((held, _)), Some(fingerprint), true) = (held, fingerprint, self.skips_known)
-            && held.contains_key(&fingerprint)
-        {
+        if is_held && self.skips_known {
             return Err(Work::Known);
         }
         let recorded = self.is_recorded.then(|| value.to_json());
@@ -305,11 +305,18 @@ impl Preparation {
         } else {
             String::new()
         };
+        let summary = self.scorer.summarize(trace);
+        // The score of a trace that the memory holds needs no words.
+        let summary = if is_held {
+            summary
+        } else {
+            summary.with_words(self.explains)
+        };
         Ok(Box::new(Unscored {
             fingerprint,
             recorded,
             foreign,
-            summary: self.scorer.summarize(trace).with_words(self.explains),
+            summary,
             about,
             text,
             redactions,
