@@ -176,19 +176,13 @@ impl Batches<'_, '_> {
 
     /// Adds the results of a record.
     fn read(&mut self, record: Record<Taken>, items: &mut Vec<Unprepared>) {
-        let Record {
-            line,
-            index,
-            size,
-            content,
-        } = record;
-        let (content, recognised) = match content {
+        let (content, recognised) = match record.content {
             Ok(Taken::Trace(format, content)) => {
                 items.extend(self.reader.pass(format).into_iter().map(Unprepared::Read));
                 items.push(Unprepared::Prepared(Prepared {
-                    size,
-                    line,
-                    index,
+                    size: record.size,
+                    line: record.line,
+                    index: record.index,
                     content,
                 }));
                 return;
@@ -197,9 +191,9 @@ impl Batches<'_, '_> {
             Err(error) => (Err(error), None),
         };
         let record = Record {
-            line,
-            index,
-            size,
+            line: record.line,
+            index: record.index,
+            size: record.size,
             content,
         };
         let read = self.reader.read_recognised(record, recognised);

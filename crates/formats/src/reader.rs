@@ -27,6 +27,14 @@ pub struct Settings {
     pub context: Context,
 }
 
+impl Settings {
+    /// Returns the format that the caller has named for a record.
+    fn format_for(&self, value: &Value) -> Option<FormatName> {
+        let mapped = || (self.map.is_some() && !is_trace(value)).then_some(FormatName::Map);
+        self.format.or_else(mapped)
+    }
+}
+
 /// The result of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
@@ -160,15 +168,9 @@ pub fn read_alone(
     value: Value,
     recognised: Option<FormatName>,
 ) -> Result<(FormatName, Content), Value> {
-    let mapped = settings.map.as_ref().map(|_| FormatName::Map);
-    let format = match settings.format {
-        None if recognised == Some(FormatName::Trace) => recognised,
-        format => format.or(mapped).or_else(|| {
-            let may_go_on = gemini_cli::is_rest(&value) || codex::may_go_on(&value);
-            recognised.filter(|_| !may_go_on)
-        }),
-    };
-    let format = match format {
+    let may_go_on = || gemini_cli::is_rest(&value) || codex::may_go_on(&value);
+    let format = settings.format_for(&value);
+    let format = match format.or_else(|| recognised.filter(|_| !may_go_on())) {
         Some(FormatName::Trace) => return Ok((FormatName::Trace, Content::Plain(value, None))),
         Some(format) if MAY_STAND_ALONE.contains(&format) => format,
         _ => return Err(value),
@@ -284,8 +286,7 @@ impl TraceReader {
             Ok(content) => content,
             Err(error) => return vec![place.item(None, Content::Wrong(error.into()))],
         };
-        let mapped = || (self.settings.map.is_some() && !is_trace(&value)).then_some(FormatName::Map);
-        let known = self.settings.format.or_else(mapped);
+        let known = self.settings.format_for(&value);
         let known = known.or_else(|| self.format_that_goes_on(&value));
         let format = match known.or_else(|| recognise(&value)) {
             None | Some(FormatName::Trace) => {
