@@ -6,8 +6,8 @@ use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use knowledgepulse_trace::label::Fingerprint;
 
-use super::{CHECKSUM_BYTES, Unreadable, damaged, streams::HashedInput, time_to_live};
-use crate::vectors::{ModelIdentity, Origin};
+use super::{CHECKSUM_BYTES, LoadOptions, Unreadable, damaged, streams::HashedInput, time_to_live};
+use crate::vectors::{ModelIdentity, Options, Origin};
 
 pub(super) const FORMAT: &str = "knowledgepulse-vector-cache";
 
@@ -25,6 +25,8 @@ const MOST_HEADER_BYTES: u64 = 64 * 1024;
 
 /// The largest bound of a cache: JavaScript's largest exact integer, 2^53, or the platform's largest.
 pub(super) const LARGEST_NUMBER: usize = usize::MAX >> usize::BITS.saturating_sub(53);
+
+pub(super) const OTHER_TENSORS: &str = "its tensors are not those of a cache";
 
 /// Consecutive tensors. `None` if their size overflows.
 pub(super) fn in_order(tensors: &[(&str, Dtype, &[usize])]) -> Option<Vec<(String, TensorInfo)>> {
@@ -45,22 +47,46 @@ pub(super) fn in_order(tensors: &[(&str, Dtype, &[usize])]) -> Option<Vec<(Strin
     tensors.iter().map(tensor).collect()
 }
 
-/// Returns the tensors of a file, in order. `None` if their size overflows.
-pub(super) fn tensors(
-    vectors: usize,
-    dimensions: usize,
-    label_bytes: usize,
-) -> Option<Vec<(String, TensorInfo)>> {
-    in_order(&[
-        ("added", Dtype::I64, &[vectors]),
-        ("label_ends", Dtype::U64, &[vectors]),
-        ("novelties", Dtype::F64, &[vectors]),
-        ("vectors", Dtype::F32, &[vectors, dimensions]),
-        ("labelled", Dtype::BOOL, &[vectors]),
-        ("fingerprints", Dtype::U8, &[vectors, size_of::<Fingerprint>()]),
-        ("labels", Dtype::U8, &[label_bytes]),
-        ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
-    ])
+/// The numbers that the shapes of a file's tensors depend on.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    /// The number of vectors or traces.
+    pub(super) entries: usize,
+    pub(super) dimensions: usize,
+    pub(super) label_bytes: usize,
+    /// The number of different words, and the sum of the numbers of words of each trace; `None` in a file of vectors.
+    pub(super) words: Option<(usize, usize)>,
+}
+
+impl Sizes {
+    /// Returns the tensors of the file, in order. `None` if their size overflows.
+    pub(super) fn tensors(self) -> Option<Vec<(String, TensorInfo)>> {
+        let Self {
+            entries,
+            dimensions,
+            label_bytes,
+            words,
+        } = self;
+        let (different, all) = words.unwrap_or_default();
+        let is_held = |(name, ..): &(&str, Dtype, &[usize])| {
+            words.is_some() || !["term_ends", "words", "terms", "counts"].contains(name)
+        };
+        let tensors: [(&str, Dtype, &[usize]); 12] = [
+            ("added", Dtype::I64, &[entries]),
+            ("label_ends", Dtype::U64, &[entries]),
+            ("term_ends", Dtype::U64, &[entries]),
+            ("novelties", Dtype::F64, &[entries]),
+            ("words", Dtype::U64, &[different]),
+            ("terms", Dtype::U32, &[all]),
+            ("vectors", Dtype::F32, &[entries, dimensions]),
+            ("counts", Dtype::U16, &[all]),
+            ("labelled", Dtype::BOOL, &[entries]),
+            ("fingerprints", Dtype::U8, &[entries, size_of::<Fingerprint>()]),
+            ("labels", Dtype::U8, &[label_bytes]),
+            ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
+        ];
+        in_order(&tensors.into_iter().filter(is_held).collect::<Vec<_>>())
+    }
 }
 
 /// The contents of a file according to its header.
@@ -72,7 +98,7 @@ pub(super) struct About {
 
 /// Reads the header of a file of `length` bytes, of this version. A number that contradicts the length is an error, so that no memory is
 /// allocated for data that the file cannot hold.
-pub(super) fn read_header(
+fn read_header(
     input: &mut HashedInput<impl Read>,
     length: u64,
     version: &str,
@@ -103,6 +129,15 @@ pub(super) fn read_header(
 }
 
 impl About {
+    /// Returns the bounds of the memory, where those that are given replace the file's.
+    pub(super) fn options(&self, given: LoadOptions, dimensions: usize) -> Options {
+        Options {
+            max_elements: given.max_elements.unwrap_or(self.max_elements),
+            dimensions,
+            time_to_live: given.time_to_live.unwrap_or(self.time_to_live),
+        }
+    }
+
     fn of(header: &Metadata, expected: &str) -> std::result::Result<Self, Unreadable> {
         let field = |name: &str| header.metadata().as_ref()?.get(name).map(String::as_str);
         if field("format") != Some(FORMAT) {
@@ -159,44 +194,51 @@ pub(super) fn require_tensors(
         })
     };
     if expected.is_empty() || header.tensors().len() != expected.len() || !expected.iter().all(is_expected) {
-        return Err(damaged("its tensors are not those of a cache"));
+        return Err(damaged(OTHER_TENSORS));
     }
     Ok(())
 }
 
-/// The header of a vector cache.
+/// The header of a file.
 pub(super) struct Contents {
-    pub(super) vectors: usize,
-    pub(super) dimensions: usize,
-    pub(super) label_bytes: usize,
-    pub(super) max_elements: usize,
-    pub(super) time_to_live: Option<Duration>,
-    pub(super) origin: Origin,
+    pub(super) sizes: Sizes,
+    pub(super) about: About,
 }
 
 impl Contents {
-    /// Reads the header of a vector cache in a file of `length` bytes.
+    /// Reads the header of a file of `length` bytes, of this version.
     pub(super) fn read(
         input: &mut HashedInput<impl Read>,
         length: u64,
+        version: &str,
     ) -> std::result::Result<Self, Unreadable> {
-        let (header, about) = read_header(input, length, VECTORS)?;
+        let (header, about) = read_header(input, length, version)?;
         let shape = |name| header.info(name).map(|info| &info.shape[..]);
-        let (Some(&[vectors, dimensions]), Some(&[label_bytes])) = (shape("vectors"), shape("labels")) else {
-            return Err(damaged("it lacks the tensors of a cache"));
+        let one = |name| match shape(name)? {
+            &[size] => Some(size),
+            _ => None,
         };
-        let expected = tensors(vectors, dimensions, label_bytes).unwrap_or_default();
-        if !(1..=LARGEST_NUMBER).contains(&dimensions) {
-            return Err(damaged("its tensors are not those of a cache"));
-        }
-        require_tensors(&header, &expected)?;
-        Ok(Self {
-            vectors,
-            dimensions,
-            label_bytes,
-            max_elements: about.max_elements,
-            time_to_live: about.time_to_live,
-            origin: about.origin,
-        })
+        let read_sizes = || {
+            let &[entries, dimensions] = shape("vectors")? else {
+                return None;
+            };
+            Some(Sizes {
+                entries,
+                dimensions,
+                label_bytes: one("labels")?,
+                words: match version {
+                    TRACES => Some((one("words")?, one("terms")?)),
+                    _ => None,
+                },
+            })
+        };
+        let kind = if version == TRACES {
+            "trace memory"
+        } else {
+            "cache"
+        };
+        let sizes = read_sizes().ok_or_else(|| damaged(format!("it lacks the tensors of a {kind}")))?;
+        require_tensors(&header, &sizes.tensors().unwrap_or_default())?;
+        Ok(Self { sizes, about })
     }
 }

@@ -38,14 +38,15 @@ use knowledgepulse_trace::label::{Fingerprint, Label, Scored};
 use crate::{
     moment::Moment,
     vectors::{
-        Options, VectorCache,
+        VectorCache,
         blocks::{Block, Shape},
         require_short,
     },
 };
-use header::Contents;
+use header::{Contents, LARGEST_NUMBER, OTHER_TENSORS, VECTORS};
 use streams::{HashedInput, UnlessCancelled, zeros};
 
+pub(crate) use snapshot::HeldTraces;
 pub use snapshot::Snapshot;
 
 const CHECKSUM_BYTES: usize = 16;
@@ -99,20 +100,19 @@ impl VectorCache {
     ) -> std::result::Result<Self, Unreadable> {
         let mut input = HashedInput::new(input);
         fault::point("load");
-        let contents = Contents::read(&mut input, length)?;
-        let mut cache = Self::new(Options {
-            max_elements: options.max_elements.unwrap_or(contents.max_elements),
-            dimensions: contents.dimensions,
-            time_to_live: options.time_to_live.unwrap_or(contents.time_to_live),
-        });
-        let skipped = contents.vectors.saturating_sub(cache.options.max_elements);
-        let added: Vec<i64> = input.read_values(contents.vectors)?;
-        let ends: Vec<u64> = input.read_values(contents.vectors)?;
-        let novelties: Vec<f64> = input.read_values(contents.vectors)?;
+        let Contents { sizes, about } = Contents::read(&mut input, length, VECTORS)?;
+        if !(1..=LARGEST_NUMBER).contains(&sizes.dimensions) {
+            return Err(damaged(OTHER_TENSORS));
+        }
+        let mut cache = Self::new(about.options(options, sizes.dimensions));
+        let skipped = sizes.entries.saturating_sub(cache.options.max_elements);
+        let added: Vec<i64> = input.read_values(sizes.entries)?;
+        let ends: Vec<u64> = input.read_values(sizes.entries)?;
+        let novelties: Vec<f64> = input.read_values(sizes.entries)?;
         require_ascending("label_ends", &ends)?;
         let added = moments(&added, now, clock);
         cache.read_vectors(&mut input, added, skipped)?;
-        let labels = Labels::read(&mut input, ends, novelties, contents.label_bytes)?;
+        let labels = Labels::read(&mut input, ends, novelties, sizes.label_bytes)?;
         for (index, label) in labels.iter().enumerate() {
             let label = label?;
             if let Some(kept) = index.checked_sub(skipped) {
@@ -120,7 +120,7 @@ impl VectorCache {
             }
         }
         input.require_checksum()?;
-        cache.origin = contents.origin;
+        cache.origin = about.origin;
         Ok(cache)
     }
 
@@ -139,14 +139,8 @@ impl VectorCache {
             while block.is_unfinished()
                 && let Some((index, added)) = added.next()
             {
-                block
-                    .finish_next(&mut self.scaled, added)
-                    .map_err(|error| match error {
-                        Error::NotFinite { index: component, .. } => {
-                            damaged(format!("vectors[{index}][{component}] is not finite"))
-                        }
-                        error => Unreadable::Other(error),
-                    })?;
+                let finished = block.finish_next(&mut self.scaled, added);
+                finished.map_err(|error| unreadable_vector(index, error))?;
             }
             Ok(self.blocks.push_block(block)?)
         };
@@ -318,6 +312,16 @@ pub enum Unreadable {
 
 fn damaged(reason: impl Into<String>) -> Unreadable {
     Unreadable::Damaged(reason.into())
+}
+
+/// Returns why the vector at `index` cannot be used.
+fn unreadable_vector(index: usize, error: Error) -> Unreadable {
+    match error {
+        Error::NotFinite { index: component, .. } => {
+            damaged(format!("vectors[{index}][{component}] is not finite"))
+        }
+        error => Unreadable::Other(error),
+    }
 }
 
 impl From<Error> for Unreadable {

@@ -1,4 +1,4 @@
-//! Snapshots of a cache, and writing them to a file.
+//! Snapshots of a memory, and writing them to a file.
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,7 @@ use std::{
     num::NonZeroUsize,
     path::{self, Path, PathBuf},
     sync::{
-        LazyLock, Mutex, PoisonError,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -22,34 +22,46 @@ use knowledgepulse_os::temporary::{Persisted, TemporaryFile};
 use knowledgepulse_trace::label::{Fingerprint, Label};
 
 use super::{
-    header::{FORMAT, LENGTH_BYTES, VECTORS, tensors},
+    header::{FORMAT, LENGTH_BYTES, Sizes, TRACES, VECTORS},
     microseconds, milliseconds, require_regular,
     streams::{HashedOutput, UnlessCancelled},
 };
 use crate::{
+    method::Method,
     moment::Moment,
     simd::GROUP,
+    traces::{Document, TraceMemory, terms::DocumentWord},
     vectors::{Options, Origin, VectorCache, blocks::Blocks},
 };
 
-/// A snapshot of a cache. It shares the vectors with the cache, and does not change with it.
+/// A snapshot of a memory of vectors or of traces. It shares their contents, and does not change with the memory.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     options: Options,
-    blocks: Blocks,
     origin: Origin,
+    vectors: Blocks,
+    /// The traces; `None` of a vector cache.
+    traces: Option<HeldTraces>,
     taken: Moment,
     clock: SystemTime,
     /// Its number among all snapshots of this process.
     number: u64,
 }
 
+/// The traces of a memory without their embeddings.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldTraces {
+    pub(crate) documents: Vec<Arc<Document>>,
+    /// The hash of each place of a word.
+    pub(crate) hashes: Vec<u64>,
+}
+
 /// The beginning of the names of temporary files.
 const PREFIX: &str = ".knowledgepulse-";
 
-pub(super) const TOO_MANY_BYTES: &str = "more bytes than a file can have";
+const TOO_MANY_BYTES: &str = "more bytes than a file can have";
 
-pub(super) static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// The numbers of the snapshots that this process has saved, by file.
 static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
@@ -62,18 +74,43 @@ impl VectorCache {
     /// Takes a snapshot at `now`, by the wall clock `clock`. Takes next to no time and memory.
     pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {
         self.evict_expired(now);
-        Snapshot {
-            options: self.options,
-            blocks: self.blocks.clone(),
-            origin: self.origin.clone(),
+        let (vectors, origin) = (self.blocks.clone(), self.origin.clone());
+        Snapshot::of(self.options, origin, vectors, None, now, clock)
+    }
+}
+
+impl TraceMemory {
+    /// Takes a snapshot at `now`, by the wall clock `clock`. It shares the traces, and copies eight bytes for each trace and each word.
+    pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {
+        let (traces, vectors) = self.state(now);
+        let origin = Origin {
+            model: self.model().cloned(),
+            method: Some(self.method().name().into()),
+        };
+        Snapshot::of(*self.options(), origin, vectors, Some(traces), now, clock)
+    }
+}
+
+impl Snapshot {
+    fn of(
+        options: Options,
+        origin: Origin,
+        vectors: Blocks,
+        traces: Option<HeldTraces>,
+        now: Instant,
+        clock: SystemTime,
+    ) -> Self {
+        Self {
+            options,
+            origin,
+            vectors,
+            traces,
             taken: Moment::at(now),
             clock,
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
         }
     }
-}
 
-impl Snapshot {
     /// Writes the snapshot to `path`, which is replaced in one step, so there is always a complete file. Symbolic links are followed, and
     /// permissions are kept. A later snapshot that this process has saved there stays.
     ///
@@ -96,76 +133,120 @@ impl Snapshot {
     /// # Errors
     /// Those of `output`.
     pub fn write(&self, output: impl Write) -> io::Result<()> {
-        let entries = || self.blocks.entries();
-        let label_bytes = entries().map(|entry| entry.label.map_or(0, |label| label.len()));
-        let header = self.header(label_bytes.clone().sum()).map_err(io::Error::other)?;
+        let header = self.header().map_err(io::Error::other)?;
         let mut output = HashedOutput::new(output);
         output.write(&(header.len() as u64).to_le_bytes())?;
         output.write(&header)?;
         fault::point("save");
         let clock = microseconds(self.clock);
-        for entry in entries() {
-            let age = entry.added.age(self.taken).as_micros();
+        for (_, added) in self.entries() {
+            let age = added.age(self.taken).as_micros();
             let added = clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
             output.write(&added.to_le_bytes())?;
         }
-        let mut end = 0;
-        for bytes in label_bytes {
-            end += bytes as u64;
-            output.write(&end.to_le_bytes())?;
+        write_ends(
+            &mut output,
+            self.labels().map(|label| label.map_or(0, |label| label.len())),
+        )?;
+        if self.traces.is_some() {
+            write_ends(&mut output, self.documents().map(|document| document.words.len()))?;
         }
-        write_novelties(&mut output, entries().map(|entry| entry.label))?;
-        for entry in entries() {
+        let scored = || self.labels().map(|label| label.and_then(Label::scored));
+        for scored in scored() {
+            let novelty = scored.map_or(f64::NAN, |scored| scored.novelty);
+            output.write(&novelty.to_le_bytes())?;
+        }
+        for hash in self.traces.iter().flat_map(|traces| &traces.hashes) {
+            output.write(&hash.to_le_bytes())?;
+        }
+        for word in self.words() {
+            output.write(&{ word.term }.to_le_bytes())?;
+        }
+        for entry in self.vectors.entries() {
             let mut left = self.options.dimensions;
             for group in entry.components {
                 output.write(bytemuck::cast_slice(&group.0[..left.min(GROUP)]))?;
                 left = left.saturating_sub(GROUP);
             }
         }
-        for entry in entries() {
-            output.write(&[u8::from(entry.label.is_some())])?;
+        for word in self.words() {
+            output.write(&{ word.count }.code().to_le_bytes())?;
         }
-        write_fingerprints(&mut output, entries().map(|entry| entry.label))?;
-        for label in entries().filter_map(|entry| entry.label) {
+        for label in self.labels() {
+            output.write(&[u8::from(label.is_some())])?;
+        }
+        for scored in scored() {
+            output.write(&scored.map_or(Fingerprint::default(), |scored| scored.fingerprint))?;
+        }
+        for label in self.labels().flatten() {
             output.write(label.as_bytes())?;
         }
         output.finish()
     }
 
-    fn header(&self, label_bytes: usize) -> std::result::Result<Vec<u8>, String> {
-        let tensors =
-            tensors(self.blocks.len(), self.options.dimensions, label_bytes).ok_or(TOO_MANY_BYTES)?;
-        header(VECTORS, tensors, &self.options, self.clock, &self.origin)
+    fn documents(&self) -> impl Iterator<Item = &Document> {
+        let traces = self.traces.iter().flat_map(|traces| &traces.documents);
+        traces.map(|document| &**document)
+    }
+
+    fn words(&self) -> impl Iterator<Item = &DocumentWord> {
+        self.documents().flat_map(|document| &document.words)
+    }
+
+    /// Returns the label of each vector or trace, and when it was added.
+    fn entries(&self) -> Box<dyn Iterator<Item = (Option<&Label>, Moment)> + '_> {
+        match self.traces {
+            None => Box::new(self.vectors.entries().map(|entry| (entry.label, entry.added))),
+            Some(_) => Box::new(
+                self.documents()
+                    .map(|document| (document.label.as_ref(), document.added)),
+            ),
+        }
+    }
+
+    fn labels(&self) -> impl Iterator<Item = Option<&Label>> {
+        self.entries().map(|(label, _)| label)
+    }
+
+    fn header(&self) -> std::result::Result<Vec<u8>, String> {
+        let (version, entries) = match &self.traces {
+            None => (VECTORS, self.vectors.len()),
+            Some(traces) => (TRACES, traces.documents.len()),
+        };
+        let is_lexical = self.origin.method.as_deref() == Some(Method::Lexical.name());
+        let sizes = Sizes {
+            entries,
+            dimensions: if self.traces.is_some() && is_lexical {
+                0
+            } else {
+                self.options.dimensions
+            },
+            label_bytes: self.labels().flatten().map(|label| label.len()).sum(),
+            words: self
+                .traces
+                .as_ref()
+                .map(|traces| (traces.hashes.len(), self.words().count())),
+        };
+        let tensors = sizes.tensors().ok_or(TOO_MANY_BYTES)?;
+        header(version, tensors, &self.options, self.clock, &self.origin)
     }
 }
 
-/// Writes the novelties that the traces with these labels were scored with; NaN for a trace that was not scored.
-pub(super) fn write_novelties<'l>(
-    output: &mut HashedOutput<impl Write>,
-    mut labels: impl Iterator<Item = Option<&'l Label>>,
-) -> io::Result<()> {
-    labels.try_for_each(|label| {
-        let scored = label.and_then(Label::scored);
-        output.write(&scored.map_or(f64::NAN, |scored| scored.novelty).to_le_bytes())
-    })
-}
-
-/// Writes the fingerprints of these traces; zeros for a trace that was not scored.
-pub(super) fn write_fingerprints<'l>(
-    output: &mut HashedOutput<impl Write>,
-    mut labels: impl Iterator<Item = Option<&'l Label>>,
-) -> io::Result<()> {
-    labels.try_for_each(|label| {
-        let scored = label.and_then(Label::scored);
-        output.write(&scored.map_or(Fingerprint::default(), |scored| scored.fingerprint))
-    })
+/// Writes where consecutive parts of these lengths end.
+fn write_ends(output: &mut HashedOutput<impl Write>, lengths: impl Iterator<Item = usize>) -> io::Result<()> {
+    let mut end = 0;
+    for length in lengths {
+        end += length as u64;
+        output.write(&end.to_le_bytes())?;
+    }
+    Ok(())
 }
 
 /// Writes a file by `write`, which then replaces the one at `path`, unless that has a later snapshot.
 ///
 /// # Errors
 /// [`Error::Aborted`], [`Error::MemoryIo`]; what was at `path` is as it was.
-pub(super) fn replace_file(
+fn replace_file(
     path: &Path,
     number: u64,
     call: &Call,
@@ -261,7 +342,7 @@ fn is_open(error: &io::Error) -> bool {
 }
 
 /// Returns the header of a file, padded with spaces to align the tensors.
-pub(super) fn header(
+fn header(
     version: &str,
     tensors: Vec<(String, TensorInfo)>,
     options: &Options,

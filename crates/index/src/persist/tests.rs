@@ -13,7 +13,7 @@ use knowledgepulse_trace::label::MAX_LABEL_BYTES;
 
 use super::header::{FORMAT, LENGTH_BYTES, in_order, require_tensors};
 use super::*;
-use crate::vectors::{ModelIdentity, Origin, scaled::Scaled};
+use crate::vectors::{ModelIdentity, Options, Origin, scaled::Scaled};
 
 /// The wall clock of the tests.
 fn clock(ms: u64) -> SystemTime {

@@ -18,69 +18,24 @@
 //! The metadata are those of a vector cache, where `method` is `lexical` or `full`.
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, Read},
     path::Path,
-    sync::{Arc, atomic::Ordering},
     time::{Instant, SystemTime},
 };
 
-use safetensors::tensor::{Dtype, TensorInfo};
-
-use knowledgepulse_error::{Call, Error, Result, fault};
-use knowledgepulse_trace::{
-    label::Fingerprint,
-    words::{MOST_WORDS, TermWeight},
-};
+use knowledgepulse_error::{Call, Result, fault};
+use knowledgepulse_trace::words::{MOST_WORDS, TermWeight};
 
 use super::{
-    CHECKSUM_BYTES, Labels, LoadOptions, Unreadable, damaged,
-    header::{LARGEST_NUMBER, TRACES, in_order, read_header, require_tensors},
-    microseconds, moments, read_file, require_ascending,
-    snapshot::{NEXT_NUMBER, TOO_MANY_BYTES, header, replace_file, write_fingerprints, write_novelties},
-    streams::{BUFFER_BYTES, HashedInput, HashedOutput},
+    Labels, LoadOptions, Unreadable, damaged,
+    header::{Contents, LARGEST_NUMBER, TRACES},
+    moments, read_file, require_ascending,
+    streams::{BUFFER_BYTES, HashedInput},
+    unreadable_vector,
 };
-use crate::{
-    method::Method,
-    moment::Moment,
-    simd::GROUP,
-    traces::{Document, TraceMemory},
-    vectors::{Options, Origin, blocks::Blocks},
-};
-
-/// A snapshot of a trace memory, which does not change with it.
-#[derive(Debug)]
-pub struct TraceSnapshot {
-    options: Options,
-    method: Method,
-    held: Vec<Arc<Document>>,
-    hashes: Vec<u64>,
-    vectors: Blocks,
-    origin: Origin,
-    taken: Moment,
-    clock: SystemTime,
-    number: u64,
-}
+use crate::{method::Method, traces::TraceMemory};
 
 impl TraceMemory {
-    /// Takes a snapshot at `now`, by the wall clock `clock`. It shares the traces, and copies eight bytes for each trace and each word.
-    pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> TraceSnapshot {
-        let (held, hashes, vectors) = self.state(now);
-        TraceSnapshot {
-            options: *self.options(),
-            method: self.method(),
-            held,
-            hashes,
-            vectors,
-            origin: Origin {
-                model: self.model().cloned(),
-                method: Some(self.method().name().into()),
-            },
-            taken: Moment::at(now),
-            clock,
-            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-        }
-    }
-
     /// Loads the memory in the file at `path`, aged by the wall clock.
     ///
     /// # Errors
@@ -112,27 +67,17 @@ impl TraceMemory {
     ) -> std::result::Result<Self, Unreadable> {
         let mut input = HashedInput::new(io::BufReader::with_capacity(BUFFER_BYTES, input));
         fault::point("load");
-        let (header, about) = read_header(&mut input, length, TRACES)?;
-        let shape = |name| header.info(name).map(|info| &info.shape[..]);
-        let (Some(&[traces, dimensions]), Some(&[label_bytes]), Some(&[words]), Some(&[terms])) =
-            (shape("vectors"), shape("labels"), shape("words"), shape("terms"))
-        else {
-            return Err(damaged("it lacks the tensors of a trace memory"));
-        };
-        let expected = tensors(traces, dimensions, label_bytes, words, terms).unwrap_or_default();
-        require_tensors(&header, &expected)?;
+        let Contents { sizes, about } = Contents::read(&mut input, length, TRACES)?;
         let method = about.origin.method.as_deref().and_then(Method::of_traces);
         let method =
             method.ok_or_else(|| damaged("it does not say by which method its traces are compared"))?;
+        let (traces, dimensions) = (sizes.entries, sizes.dimensions);
+        let (words, terms) = sizes.words.unwrap_or_default();
         if dimensions > LARGEST_NUMBER || (method == Method::Full) != (dimensions > 0) {
             return Err(damaged("its vectors do not fit its method"));
         }
 
-        let own = Options {
-            max_elements: options.max_elements.unwrap_or(about.max_elements),
-            dimensions: dimensions.max(1),
-            time_to_live: options.time_to_live.unwrap_or(about.time_to_live),
-        };
+        let own = about.options(options, dimensions.max(1));
         let added: Vec<i64> = input.read_values(traces)?;
         let label_ends: Vec<u64> = input.read_values(traces)?;
         let term_ends: Vec<u64> = input.read_values(traces)?;
@@ -151,16 +96,12 @@ impl TraceMemory {
             vectors.resize(dimensions, 0.0);
             input.read(bytemuck::cast_slice_mut(&mut vectors))?;
             if index >= skipped && method == Method::Full {
-                restored.restore_vector(&vectors).map_err(|error| match error {
-                    Error::NotFinite { index: component, .. } => {
-                        damaged(format!("vectors[{index}][{component}] is not finite"))
-                    }
-                    error => Unreadable::Other(error),
-                })?;
+                let restored = restored.restore_vector(&vectors);
+                restored.map_err(|error| unreadable_vector(index, error))?;
             }
         }
         let counts: Vec<u16> = input.read_values(terms.len())?;
-        let labels = Labels::read(&mut input, label_ends, novelties, label_bytes)?;
+        let labels = Labels::read(&mut input, label_ends, novelties, sizes.label_bytes)?;
         input.require_checksum()?;
         restored.restore_words(&hashes);
         let mut start = 0;
@@ -197,125 +138,16 @@ impl TraceMemory {
     }
 }
 
-impl TraceSnapshot {
-    /// Writes the snapshot to `path`, as [`Snapshot::save`](super::Snapshot::save) does.
-    ///
-    /// # Errors
-    /// [`Error::MemoryIo`]; what was at `path` is as it was.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        self.save_unless_cancelled(path, &Call::default())
-    }
-
-    /// Does [`TraceSnapshot::save`] for a call that can be cancelled until the file is replaced.
-    ///
-    /// # Errors
-    /// [`Error::Aborted`] and those of [`TraceSnapshot::save`]; what was at `path` is as it was.
-    pub fn save_unless_cancelled(&self, path: &Path, call: &Call) -> Result<()> {
-        replace_file(path, self.number, call, |output| self.write(output))
-    }
-
-    /// Writes the snapshot in the format of the module.
-    ///
-    /// # Errors
-    /// Those of `output`.
-    pub fn write(&self, output: impl Write) -> io::Result<()> {
-        let labels = || self.held.iter().map(|held| held.label.as_ref());
-        let label_bytes = || labels().map(|label| label.map_or(0, |label| label.len()));
-        let words = || self.held.iter().flat_map(|held| &held.words);
-        let dimensions = match self.method {
-            Method::Full => self.options.dimensions,
-            _ => 0,
-        };
-        let tensors = tensors(
-            self.held.len(),
-            dimensions,
-            label_bytes().sum(),
-            self.hashes.len(),
-            self.held.iter().map(|held| held.words.len()).sum(),
-        );
-        let header = tensors
-            .ok_or_else(|| TOO_MANY_BYTES.to_owned())
-            .and_then(|tensors| header(TRACES, tensors, &self.options, self.clock, &self.origin))
-            .map_err(io::Error::other)?;
-        let mut output = HashedOutput::new(output);
-        output.write(&(header.len() as u64).to_le_bytes())?;
-        output.write(&header)?;
-        fault::point("save");
-        let clock = microseconds(self.clock);
-        for held in &self.held {
-            let age = held.added.age(self.taken).as_micros();
-            let added = clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
-            output.write(&added.to_le_bytes())?;
-        }
-        let mut write_ends = |lengths: &mut dyn Iterator<Item = usize>| {
-            let mut end = 0;
-            for length in lengths {
-                end += length as u64;
-                output.write(&end.to_le_bytes())?;
-            }
-            io::Result::Ok(())
-        };
-        write_ends(&mut label_bytes())?;
-        write_ends(&mut self.held.iter().map(|held| held.words.len()))?;
-        write_novelties(&mut output, labels())?;
-        for hash in &self.hashes {
-            output.write(&hash.to_le_bytes())?;
-        }
-        for word in words() {
-            output.write(&{ word.term }.to_le_bytes())?;
-        }
-        for entry in self.vectors.entries() {
-            let mut left = dimensions;
-            for group in entry.components {
-                output.write(bytemuck::cast_slice(&group.0[..left.min(GROUP)]))?;
-                left = left.saturating_sub(GROUP);
-            }
-        }
-        for word in words() {
-            output.write(&{ word.count }.code().to_le_bytes())?;
-        }
-        for label in labels() {
-            output.write(&[u8::from(label.is_some())])?;
-        }
-        write_fingerprints(&mut output, labels())?;
-        for label in labels().flatten() {
-            output.write(label.as_bytes())?;
-        }
-        output.finish()
-    }
-}
-
-/// Returns the tensors of a file, in order. `None` if their size overflows.
-fn tensors(
-    traces: usize,
-    dimensions: usize,
-    label_bytes: usize,
-    words: usize,
-    terms: usize,
-) -> Option<Vec<(String, TensorInfo)>> {
-    in_order(&[
-        ("added", Dtype::I64, &[traces]),
-        ("label_ends", Dtype::U64, &[traces]),
-        ("term_ends", Dtype::U64, &[traces]),
-        ("novelties", Dtype::F64, &[traces]),
-        ("words", Dtype::U64, &[words]),
-        ("terms", Dtype::U32, &[terms]),
-        ("vectors", Dtype::F32, &[traces, dimensions]),
-        ("counts", Dtype::U16, &[terms]),
-        ("labelled", Dtype::BOOL, &[traces]),
-        ("fingerprints", Dtype::U8, &[traces, size_of::<Fingerprint>()]),
-        ("labels", Dtype::U8, &[label_bytes]),
-        ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
-    ])
-}
-
 #[cfg(test)]
 mod tests {
     use knowledgepulse_trace::{fixtures::with_texts, words::Words};
 
     use super::*;
     use crate::persist::{header::LENGTH_BYTES, tests::with_checksum};
-    use crate::{traces::TraceEntry, vectors::ModelIdentity};
+    use crate::{
+        traces::TraceEntry,
+        vectors::{ModelIdentity, Options},
+    };
     use std::time::Duration;
 
     fn memory(method: Method) -> TraceMemory {

@@ -29,6 +29,7 @@ use knowledgepulse_trace::{
 use crate::{
     method::Method,
     moment::Moment,
+    persist::HeldTraces,
     similarity::{NEUTRAL_NOVELTY, Similarity, Sums, combine, power},
     vectors::{ModelIdentity, Options, Origin, blocks::Blocks, require_short, scaled::Scaled},
 };
@@ -542,14 +543,14 @@ impl TraceMemory {
         query.words.iter().map(share).collect()
     }
 
-    /// Returns the contents of a snapshot: the traces, the hash of each place of a word, and the embeddings.
-    pub(crate) fn state(&mut self, now: Instant) -> (Vec<Arc<Document>>, Vec<u64>, Blocks) {
+    /// Returns the contents of a snapshot: the traces and the embeddings.
+    pub(crate) fn state(&mut self, now: Instant) -> (HeldTraces, Blocks) {
         self.evict_expired(now);
-        (
-            self.held.iter().cloned().collect(),
-            self.terms.hashes(),
-            self.vectors.clone(),
-        )
+        let traces = HeldTraces {
+            documents: self.held.iter().cloned().collect(),
+            hashes: self.terms.hashes(),
+        };
+        (traces, self.vectors.clone())
     }
 
     /// Restores the embedding of the next trace.
