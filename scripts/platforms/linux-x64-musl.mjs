@@ -28,12 +28,6 @@ const env = () => ({
   PATH: `${installZig()}${path.delimiter}${process.env.PATH}`,
 });
 
-// zig brings the files with which a static program begins and ends; Debian's compiler expects to have its own.
-const programs = () => ({
-  ...env(),
-  CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS: '-C link-self-contained=no',
-});
-
 /** Loads a library and looks for the function by which Node.js enters it. */
 const LOADER = `
   #include <dlfcn.h>
@@ -101,7 +95,7 @@ export default {
         const log = logFile(`${platform}-wheel`);
         const wheels = path.join(directory, 'wheels');
         const build = ['scripts/wheels.mjs', wheels, platform, 'model'];
-        execute(process.execPath, build, { env: programs(), log, minutes: 60 });
+        execute(process.execPath, build, { env: env(), log, minutes: 60 });
         // The program is static, so it runs here too.
         const tag = 'musllinux_1_2_x86_64';
         execute(venvPython, ['scripts/try-wheels.py', wheels, '--platform', tag], { log });
@@ -111,7 +105,11 @@ export default {
       platform,
       target,
       cargo: 'cargo-zigbuild',
-      env: programs,
+      // zig brings the files with which a static program begins and ends; Debian's compiler expects to have its own.
+      env: () => ({
+        ...env(),
+        CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS: '-C link-self-contained=no',
+      }),
       emulated: false,
     }),
   ],
