@@ -14,6 +14,7 @@ const { addon } = require('./support/addon.js');
 const { thrownBy } = require('./support/refusals.js');
 const { ONNXRUNTIME, modelDirectory, root, runtimeLibrary } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
+const { headerOf, safetensors } = require('./support/safetensors.js');
 const { copyModel: linkModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('embedder');
@@ -67,19 +68,11 @@ function lonelyAddon() {
   return copy;
 }
 
-/** A safetensors file of a header and `bytes` zeros. */
-function safetensors(header, bytes) {
-  const json = Buffer.from(JSON.stringify(header));
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(json.length));
-  return Buffer.concat([length, json, Buffer.alloc(bytes)]);
-}
-
 /** Changes a tensor of a copied model; the size stays, so the manifest is content. */
 function changeWeights(directory, name, change) {
   const bytes = fs.readFileSync(path.join(modelDirectory, 'model.safetensors'));
-  const start = 8 + Number(bytes.readBigUInt64LE());
-  const [from, to] = JSON.parse(bytes.subarray(8, start).toString())[name].data_offsets;
+  const { header, start } = headerOf(bytes);
+  const [from, to] = header[name].data_offsets;
   change(bytes.subarray(start + from, start + to));
   replace(directory, 'model.safetensors', bytes);
 }
@@ -153,7 +146,10 @@ test('without a model package novelty is 0.5, silently', async () => {
 
 describe('a broken embedder', () => {
   const weights = 'model.safetensors';
-  const otherWeights = safetensors({ a: { dtype: 'F32', shape: [1], data_offsets: [0, 4] } }, 4);
+  const otherWeights = safetensors(
+    { a: { dtype: 'F32', shape: [1], data_offsets: [0, 4] } },
+    Buffer.alloc(4),
+  );
   const pointer = 'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 90868376\n';
 
   const DAMAGED = 'ERR_MODEL_DAMAGED';

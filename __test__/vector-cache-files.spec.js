@@ -11,6 +11,7 @@ const { VectorCache } = require('..');
 const { rejectionOf } = require('./support/refusals.js');
 const { LARGE } = require('./support/large-cache.js');
 const { run, runForResult } = require('./support/run-script.js');
+const { headerOf, safetensors } = require('./support/safetensors.js');
 const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('files');
@@ -191,10 +192,19 @@ describe('load refuses', () => {
     cache.add(new Float32Array(8));
     await cache.save(file);
     const bytes = fs.readFileSync(file);
-    const start = 8 + Number(bytes.readBigUInt64LE());
-    const { __metadata__, ...tensors } = JSON.parse(bytes.subarray(8, start));
+    const { header, start } = headerOf(bytes);
+    const { __metadata__, ...tensors } = header;
     const before = process.memoryUsage().rss;
-    for (const count of [2, 1e9, 2 ** 32, 2 ** 45]) {
+    const shorter = /it has \d+ bytes, not the \d+ of its header/;
+    const unreadable = /its header is not that of a safetensors file/;
+    for (const [count, reason] of [
+      [2, shorter],
+      [1e9, shorter],
+      [2 ** 32, shorter],
+      [2 ** 45, shorter],
+      [2 ** 53, unreadable],
+      [2 ** 60, unreadable],
+    ]) {
       let end = 0;
       const claimed = Object.entries(tensors).map(([name, { dtype, shape, data_offsets }]) => {
         const times = ['labels', 'checksum'].includes(name) ? 1 : count;
@@ -204,13 +214,11 @@ describe('load refuses', () => {
         end += (to - from) * times;
         return [name, { dtype, shape: [rows * times, ...columns], data_offsets: [begin, end] }];
       });
-      const header = Buffer.from(JSON.stringify({ __metadata__, ...Object.fromEntries(claimed) }));
-      const length = Buffer.alloc(8);
-      length.writeBigUInt64LE(BigInt(header.length));
-      fs.writeFileSync(file, Buffer.concat([length, header, bytes.subarray(start)]));
+      const claim = { __metadata__, ...Object.fromEntries(claimed) };
+      fs.writeFileSync(file, safetensors(claim, bytes.subarray(start)));
       expect(await rejectionOf(VectorCache.load(file))).toMatchObject({
         code: 'ERR_MEMORY_DAMAGED',
-        message: expect.stringMatching(/it has \d+ bytes, not the \d+ of its header/),
+        message: expect.stringMatching(reason),
       });
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
