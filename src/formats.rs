@@ -1,6 +1,6 @@
 //! Readers of the formats that agents write, for JavaScript.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use napi::{Error, bindgen_prelude::Utf16String};
 use napi_derive::napi;
@@ -9,7 +9,7 @@ use knowledgepulse_formats::{
     Context, Files, FormatName, Given,
     encoding::Foreign,
     map::Map,
-    reader::{Content, Item, OfNoFormat, Settings, TraceReader},
+    reader::{Content, Item, OfNoFormat, Settings, TraceReader, Unbuilt},
     records::{Record, Records, reason_of},
 };
 use knowledgepulse_json::{Text, parse_str};
@@ -84,7 +84,7 @@ pub struct NativeKnown {
 pub struct NativeTraceReader {
     records: Records,
     reader: TraceReader,
-    items: VecDeque<Item>,
+    items: VecDeque<Unbuilt>,
 }
 
 #[napi]
@@ -110,11 +110,11 @@ impl NativeTraceReader {
                 .map(|json| read_map(&json, "map"))
                 .transpose()
                 .map_err(Error::from_reason)?,
-            given: Given {
+            given: Arc::new(Given {
                 success,
                 confidence,
                 domain,
-            },
+            }),
             context: Context {
                 file: file.map(Into::into),
                 files: Files::default(),
@@ -169,7 +169,8 @@ impl NativeTraceReader {
             size: 0,
             content: content.map_err(|error| reason_of(&error)),
         };
-        self.reader.read(record).into_iter().map(native).collect()
+        let items = self.reader.read(record).into_iter();
+        items.map(|item| native(item.build())).collect()
     }
 
     /// Ends the input. `next` returns the remaining records.
@@ -185,6 +186,7 @@ impl NativeTraceReader {
         while size < BATCH_SIZE
             && let Some(item) = self.items.pop_front()
         {
+            let item = item.build();
             size += item.size;
             items.push(native(item));
         }

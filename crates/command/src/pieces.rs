@@ -13,7 +13,7 @@ use knowledgepulse_embed::sufficiency::Sufficiency;
 use knowledgepulse_error::Call;
 use knowledgepulse_formats::{
     FormatName, Known,
-    reader::{Content, Item, OfNoFormat},
+    reader::{Content, Item, OfNoFormat, Unbuilt},
 };
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
@@ -178,7 +178,7 @@ impl Prepared {
 /// A record on its way to be prepared.
 pub(crate) enum Unprepared {
     /// It was read from its input.
-    Read(Item),
+    Read(Unbuilt),
     /// It was prepared already.
     Prepared(Prepared),
 }
@@ -225,7 +225,7 @@ impl Preparation {
     /// Prepares records on all cores.
     pub(crate) fn prepare_all(&self, items: Vec<Unprepared>) -> Vec<Prepared> {
         let prepared = items.into_par_iter().map(|item| match item {
-            Unprepared::Read(item) => self.prepare(item),
+            Unprepared::Read(item) => self.prepare(item.build()),
             Unprepared::Prepared(prepared) => prepared,
         });
         prepared.collect()

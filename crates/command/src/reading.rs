@@ -80,7 +80,7 @@ impl Reading {
         let settings = Settings {
             format: self.format,
             map: self.map.clone(),
-            given: self.given.clone(),
+            given: Arc::new(self.given.clone()),
             context,
         };
         // A trace is prepared in the task that parses it: memory is freed slowly on another thread than it was allocated on.

@@ -5,7 +5,7 @@ use std::io::{Read, Write, stdin, stdout};
 
 use knowledgepulse_formats::{
     Context,
-    reader::{Content, Item, Settings, TraceReader},
+    reader::{Content, Settings, TraceReader, Unbuilt},
     records::Records,
 };
 use knowledgepulse_json::{Object, Value};
@@ -49,10 +49,10 @@ fn framed<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(bytes)
 }
 
-fn print(items: Vec<Item>, out: &mut impl Write) -> std::io::Result<()> {
+fn print(items: Vec<Unbuilt>, out: &mut impl Write) -> std::io::Result<()> {
     #[allow(clippy::cast_precision_loss)] // No input is so long.
     let number = |place: Option<u64>| place.map_or(Value::Null, |place| (place as f64).into());
-    for item in items {
+    for item in items.into_iter().map(|item| item.build()) {
         let mut object = Object::new();
         object.insert("line", number(item.line));
         object.insert("index", number(item.index));

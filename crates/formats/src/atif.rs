@@ -144,7 +144,7 @@ impl FormatReader for Reader {
         if let Some(result) = result {
             add_outcome(&mut builder, result);
         }
-        found.push(Ok(builder));
+        found.push(builder.into());
         // Not recursive: a file may nest them more deeply than the stack is.
         let embedded = list_of(entry.value.get("subagent_trajectories")).to_vec();
         let mut waiting = subagents_of(entry.value, embedded, self.root.as_deref());
@@ -154,8 +154,8 @@ impl FormatReader for Reader {
                 Waiting::File(_, name) => joined(["the sub-agent in ".into(), name.clone()], ""),
             };
             match self.read_subagent(next, entry, &mut waiting) {
-                Ok(subagent) => found.extend(subagent.map(Ok)),
-                Err(wrong) => found.push(Err(Wrong::Malformed(joined([which, wrong.reason()], ": ")))),
+                Ok(subagent) => found.extend(subagent.map(Found::from)),
+                Err(wrong) => found.push(Wrong::Malformed(joined([which, wrong.reason()], ": ")).into()),
             }
         }
         Ok(())
@@ -439,7 +439,7 @@ mod tests {
             ..Settings::default()
         });
         let items = records.flat_map(|record| reader.read(record));
-        let results = items.map(|item| match item.content {
+        let results = items.map(|item| match item.build().content {
             Content::Converted(trace, known) => Ok((trace, known)),
             Content::Wrong(reason) => Err(reason.to_string_lossy().into_owned()),
             other => panic!("{other:?}"),

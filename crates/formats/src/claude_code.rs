@@ -86,12 +86,12 @@ impl FormatReader for Reader {
         } else {
             add_event(builder, event)?;
         }
-        found.extend(self.open.overflow().into_iter().map(Ok));
+        found.extend(self.open.overflow().into_iter().map(Found::from));
         Ok(())
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.open.take_all().into_iter().map(Ok));
+        found.extend(self.open.take_all().into_iter().map(Found::from));
     }
 }
 

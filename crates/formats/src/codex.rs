@@ -160,7 +160,7 @@ impl Reader {
     ) -> Result<(), Wrong> {
         let thread = string_of(event.get("thread_id")).filter(|_| kind == "thread.started");
         if thread.is_some() {
-            found.extend(self.current.take().map(Ok));
+            found.extend(self.current.take().map(Found::from));
             self.session = Session::default();
         }
         self.session.is_printed = true;
@@ -202,7 +202,7 @@ impl FormatReader for Reader {
         let id = string_of(first_of(payload, &["id", "session_id"]));
         let is_copied = is_meta && id.is_some_and(|id| self.session.copied.contains(id));
         if is_meta && !is_copied {
-            found.extend(self.current.take().map(Ok));
+            found.extend(self.current.take().map(Found::from));
             self.session = Session::new(payload, is_header(line));
         }
         let begin = || TraceBuilder::of_coding_agent(FormatName::Codex, entry);
@@ -232,7 +232,7 @@ impl FormatReader for Reader {
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.current.take().map(Ok));
+        found.extend(self.current.take().map(Found::from));
     }
 }
 

@@ -117,7 +117,7 @@ impl Session {
         }
     }
 
-    fn finish(self) -> Found {
+    fn finish(self) -> Result<TraceBuilder, Wrong> {
         let Self {
             mut builder,
             messages,
@@ -140,7 +140,11 @@ pub struct Reader {
 
 impl Reader {
     fn finish(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.current.take().map(Session::finish));
+        found.extend(
+            self.current
+                .take()
+                .map(|session| Found::later(|| session.finish())),
+        );
         self.is_open = false;
     }
 }

@@ -50,7 +50,7 @@ impl FormatReader for Reader {
         if is_sample(record) {
             let mut builder = read(entry, &self.eval, record)?;
             builder.size = entry.size;
-            found.push(Ok(builder));
+            found.push(builder.into());
             return Ok(());
         }
         if !is_log(record) {
@@ -61,11 +61,11 @@ impl FormatReader for Reader {
         for (at, sample) in samples.iter().enumerate() {
             let read = read(entry, &self.eval, object_of(Some(sample)));
             found.push(match read {
-                Err(wrong) => Err(wrong.within(&format!("samples[{at}]"))),
+                Err(wrong) => wrong.within(&format!("samples[{at}]")).into(),
                 Ok(mut builder) => {
                     builder.size = entry.size / samples.len() as u64;
                     builder.index = Some(at as u64);
-                    Ok(builder)
+                    builder.into()
                 }
             });
         }

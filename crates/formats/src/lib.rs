@@ -230,8 +230,39 @@ impl Wrong {
     }
 }
 
-/// A trace, or the problem of a part of a record.
-pub(crate) type Found = Result<mapping::TraceBuilder, Wrong>;
+/// A complete trace, or the problem of a part of a record.
+pub(crate) struct Found(Build);
+
+type Build = Box<dyn FnOnce() -> Result<mapping::TraceBuilder, Wrong> + Send>;
+
+impl Found {
+    /// Builds the trace later, on any core: its records have been read.
+    pub(crate) fn later(
+        build: impl FnOnce() -> Result<mapping::TraceBuilder, Wrong> + Send + 'static,
+    ) -> Self {
+        Self(Box::new(build))
+    }
+
+    /// Builds the trace.
+    ///
+    /// # Errors
+    /// The problem of a part of a record.
+    pub(crate) fn build(self) -> Result<mapping::TraceBuilder, Wrong> {
+        (self.0)()
+    }
+}
+
+impl From<mapping::TraceBuilder> for Found {
+    fn from(builder: mapping::TraceBuilder) -> Self {
+        Self::later(|| Ok(builder))
+    }
+}
+
+impl From<Wrong> for Found {
+    fn from(wrong: Wrong) -> Self {
+        Self::later(|| Err(wrong))
+    }
+}
 
 /// Reads one input of a format.
 pub(crate) trait FormatReader: Send {

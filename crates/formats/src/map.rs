@@ -435,7 +435,7 @@ pub(crate) struct Reader(pub Map);
 
 impl FormatReader for Reader {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        found.push(Ok(self.0.read(entry)?));
+        found.push(self.0.read(entry)?.into());
         Ok(())
     }
 }

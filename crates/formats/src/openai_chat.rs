@@ -200,11 +200,11 @@ impl FormatReader for Reader {
                 _ => false,
             };
         if !goes_on {
-            found.extend(self.current.take().map(Ok));
+            found.extend(self.current.take().map(Found::from));
         }
         if !stands_alone {
             self.last = Last::Whole;
-            found.push(Ok(read(self.format, entry)?));
+            found.push(read(self.format, entry)?.into());
             return Ok(());
         }
         self.last = Last::Message(entry.index);
@@ -220,7 +220,7 @@ impl FormatReader for Reader {
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.current.take().map(Ok));
+        found.extend(self.current.take().map(Found::from));
     }
 }
 

@@ -103,10 +103,10 @@ impl FormatReader for Reader {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
         let record = object_of(Some(entry.value));
         if !is_event(entry.value) {
-            found.extend(self.current.take().map(Ok));
+            found.extend(self.current.take().map(Found::from));
             let events = events_of(entry.value).or_else(|| is_output(record).then_some(&[]));
             let events = events.ok_or_else(|| Wrong::new("it is no event, and no run"))?;
-            found.push(Ok(read(entry, record, events)));
+            found.push(read(entry, record, events).into());
             return Ok(());
         }
         let number = number_of(record.get("id"));
@@ -114,7 +114,7 @@ impl FormatReader for Reader {
             || kind_of(record) == Some("SystemPromptEvent")
             || number.zip(self.last).is_some_and(|(number, last)| number <= last);
         if is_first {
-            found.extend(self.current.take().map(Ok));
+            found.extend(self.current.take().map(Found::from));
         }
         self.last = number;
         let builder = self.current.add(entry.size, || begin(entry, record))?;
@@ -124,7 +124,7 @@ impl FormatReader for Reader {
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.current.take().map(Ok));
+        found.extend(self.current.take().map(Found::from));
     }
 }
 

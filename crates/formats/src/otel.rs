@@ -130,6 +130,12 @@ impl Reader {
         trace.spans.push(span);
         Ok(())
     }
+
+    fn complete(&self, traces: Vec<OpenTrace>, found: &mut Vec<Found>) {
+        let format = self.format;
+        let build = |trace| Found::later(move || Ok(assemble(format, trace)));
+        found.extend(traces.into_iter().map(build));
+    }
 }
 
 impl FormatReader for Reader {
@@ -144,13 +150,13 @@ impl FormatReader for Reader {
             outcome = outcome.and(added);
         }
         let traces = self.open.overflow();
-        found.extend(traces.into_iter().map(|trace| Ok(assemble(self.format, trace))));
+        self.complete(traces, found);
         outcome
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
         let traces = self.open.take_all();
-        found.extend(traces.into_iter().map(|trace| Ok(assemble(self.format, trace))));
+        self.complete(traces, found);
     }
 }
 

@@ -79,7 +79,7 @@ impl Session {
         self.entries.push(entry.clone());
     }
 
-    fn finish(mut self) -> Found {
+    fn finish(mut self) -> Result<TraceBuilder, Wrong> {
         let mut path = Vec::new();
         let mut next = self.entries.len().checked_sub(1);
         while let Some(at) = next {
@@ -109,7 +109,11 @@ impl FormatReader for Reader {
         let fields = object_of(Some(entry.value));
         let is_first = is_header(fields);
         if is_first {
-            found.extend(self.current.take().map(Session::finish));
+            found.extend(
+                self.current
+                    .take()
+                    .map(|session| Found::later(|| session.finish())),
+            );
         } else if type_of(fields).is_none() {
             return Err(Wrong::new("it is no entry of a session"));
         }
@@ -124,7 +128,11 @@ impl FormatReader for Reader {
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.current.take().map(Session::finish));
+        found.extend(
+            self.current
+                .take()
+                .map(|session| Found::later(|| session.finish())),
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! Turns records of agents into traces, by the module of each format.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -22,7 +22,7 @@ pub struct Settings {
     /// Where things are in records of another format; it is taken for every record that is no trace.
     pub map: Option<Map>,
     /// The caller's settings for the traces.
-    pub given: Given,
+    pub given: Arc<Given>,
     /// Where the input is from.
     pub context: Context,
 }
@@ -48,6 +48,46 @@ pub struct Item {
     pub format: Option<FormatName>,
     /// The trace, or the reason for its absence.
     pub content: Content,
+}
+
+/// A result whose trace may not be built yet.
+pub struct Unbuilt(State);
+
+enum State {
+    Built(Item),
+    Found(Found, FormatName, Place, Arc<Given>),
+}
+
+impl Unbuilt {
+    /// Builds the trace, which needs no other record: so on any core.
+    #[must_use]
+    pub fn build(self) -> Item {
+        let (found, format, place, given) = match self.0 {
+            State::Built(item) => return item,
+            State::Found(found, format, place, given) => (found, format, place, given),
+        };
+        let builder = match found.build() {
+            Ok(builder) => builder,
+            Err(wrong) => {
+                let place = Place { size: 0, ..place };
+                return place.item(Some(format), Content::Wrong(wrong_of(format, wrong)));
+            }
+        };
+        let place = Place {
+            line: builder.line,
+            index: builder.index,
+            size: builder.size,
+        };
+        let content = match (builder.is_empty(), builder.is_conversation) {
+            (true, true) => Content::Wrong(builder.empty_reason()),
+            (true, false) => Content::Skipped(builder.empty_reason()),
+            (false, _) => {
+                let (trace, known) = builder.finish(&given);
+                Content::Converted(trace, known)
+            }
+        };
+        place.item(Some(format), content)
+    }
 }
 
 /// The trace of a record, or the reason for its absence.
@@ -185,7 +225,11 @@ pub fn read_alone(
     let (mut found, mut open) = (Vec::new(), Vec::new());
     let read = reader.read(&entry, &mut found);
     reader.end(&mut open);
-    match (read, found.pop(), found.is_empty() && open.is_empty()) {
+    match (
+        read,
+        found.pop().map(Found::build),
+        found.is_empty() && open.is_empty(),
+    ) {
         (Ok(()), Some(Ok(builder)), true) if !builder.is_empty() => {
             let (trace, known) = builder.finish(&settings.given);
             Ok((format, Content::Converted(trace, known)))
@@ -261,12 +305,12 @@ impl TraceReader {
     }
 
     /// Returns the results of a record: none, if its trace goes on, or several traces.
-    pub fn read(&mut self, record: Record) -> Vec<Item> {
+    pub fn read(&mut self, record: Record) -> Vec<Unbuilt> {
         self.read_with(record, format_of)
     }
 
     /// Returns what [`TraceReader::read`] does for a record whose [format](format_of) is known.
-    pub fn read_recognised(&mut self, record: Record, format: Option<FormatName>) -> Vec<Item> {
+    pub fn read_recognised(&mut self, record: Record, format: Option<FormatName>) -> Vec<Unbuilt> {
         self.read_with(record, |_| format)
     }
 
@@ -274,7 +318,7 @@ impl TraceReader {
         &mut self,
         record: Record,
         recognise: impl FnOnce(&Value) -> Option<FormatName>,
-    ) -> Vec<Item> {
+    ) -> Vec<Unbuilt> {
         let Record {
             line,
             index,
@@ -282,9 +326,10 @@ impl TraceReader {
             content,
         } = record;
         let place = Place { line, index, size };
+        let built = |format, content| Unbuilt(State::Built(place.item(format, content)));
         let (value, text) = match content {
             Ok(content) => content,
-            Err(error) => return vec![place.item(None, Content::Wrong(error.into()))],
+            Err(error) => return vec![built(None, Content::Wrong(error.into()))],
         };
         let known = self.settings.format_for(&value);
         let known = known.or_else(|| self.format_that_goes_on(&value));
@@ -293,7 +338,7 @@ impl TraceReader {
                 self.last = None;
                 let is_native = is_trace(&value) || self.settings.format.is_some();
                 let format = is_native.then_some(FormatName::Trace);
-                return vec![place.item(format, Content::Plain(value, text))];
+                return vec![built(format, Content::Plain(value, text))];
             }
             Some(format) => format,
         };
@@ -305,35 +350,35 @@ impl TraceReader {
         };
         let mut found = Vec::new();
         let read = self.reader_of(format).read(&entry, &mut found);
-        let mut items = self.take(format, place, found);
+        let mut items = self.unbuilt(format, place, found);
         if let Err(wrong) = read {
             let mut reason = wrong_of(format, wrong);
             let other = format_of(&value).filter(|&other| other != format);
             if let Some(other) = other.filter(|_| self.settings.format.is_some()) {
                 reason.push_str(&format!("; it looks like {other}"));
             }
-            items.push(place.item(Some(format), Content::Wrong(reason)));
+            items.push(built(Some(format), Content::Wrong(reason)));
         }
         items
     }
 
     /// Notes that the next record is of this format and was [read alone](read_alone). Returns the traces that it ends.
-    pub fn pass(&mut self, format: FormatName) -> Vec<Item> {
+    pub fn pass(&mut self, format: FormatName) -> Vec<Unbuilt> {
         self.last = None;
         let mut found = Vec::new();
         if let Some((_, reader)) = self.readers.iter_mut().find(|(other, _)| *other == format) {
             reader.end(&mut found);
         }
-        self.take(format, Place::NOWHERE, found)
+        self.unbuilt(format, Place::NOWHERE, found)
     }
 
     /// Returns the traces that the end of the input ends.
-    pub fn end(&mut self) -> Vec<Item> {
+    pub fn end(&mut self) -> Vec<Unbuilt> {
         let mut items = Vec::new();
         for (format, mut reader) in std::mem::take(&mut self.readers) {
             let mut found = Vec::new();
             reader.end(&mut found);
-            items.extend(self.take(format, Place::NOWHERE, found));
+            items.extend(self.unbuilt(format, Place::NOWHERE, found));
         }
         items
     }
@@ -354,31 +399,10 @@ impl TraceReader {
         &mut *self.readers[at].1
     }
 
-    /// Returns the complete traces, and the problems.
-    fn take(&self, format: FormatName, place: Place, found: Vec<Found>) -> Vec<Item> {
-        let items = found.into_iter().map(|found| match found {
-            Err(wrong) => {
-                let place = Place { size: 0, ..place };
-                place.item(Some(format), Content::Wrong(wrong_of(format, wrong)))
-            }
-            Ok(builder) => {
-                let place = Place {
-                    line: builder.line,
-                    index: builder.index,
-                    size: builder.size,
-                };
-                let content = match (builder.is_empty(), builder.is_conversation) {
-                    (true, true) => Content::Wrong(builder.empty_reason()),
-                    (true, false) => Content::Skipped(builder.empty_reason()),
-                    (false, _) => {
-                        let (trace, known) = builder.finish(&self.settings.given);
-                        Content::Converted(trace, known)
-                    }
-                };
-                place.item(Some(format), content)
-            }
-        });
-        items.collect()
+    /// Returns the results of a record of a format, or of the end of the records.
+    fn unbuilt(&self, format: FormatName, place: Place, found: Vec<Found>) -> Vec<Unbuilt> {
+        let result = |found| State::Found(found, format, place, Arc::clone(&self.settings.given));
+        found.into_iter().map(result).map(Unbuilt).collect()
     }
 }
 

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     Context, DEFAULT_LIMIT, FormatName, Known, date,
     map::Map,
-    reader::{Content, Item, OfNoFormat, Settings, TraceReader, format_of, read_alone},
+    reader::{Content, Item, OfNoFormat, Settings, TraceReader, Unbuilt, format_of, read_alone},
     records::{Record, Records},
 };
 
@@ -75,7 +75,11 @@ fn read_text(settings: Settings, bytes: &[u8], size: usize) -> Vec<Item> {
     records.finish().unwrap();
     items.extend(records.flat_map(|record| reader.read(record)));
     items.extend(reader.end());
-    items
+    built(items).collect()
+}
+
+fn built(items: Vec<Unbuilt>) -> impl Iterator<Item = Item> {
+    items.into_iter().map(Unbuilt::build)
 }
 
 /// Reads a text as `kp-score` does: records that are traces by themselves apart from the others.
@@ -104,7 +108,7 @@ fn read_text_apart(settings: Settings, bytes: &[u8]) -> Vec<Item> {
         };
         match content {
             Ok(Ok((format, content))) => {
-                items.extend(reader.pass(format));
+                items.extend(built(reader.pass(format)));
                 items.push(Item {
                     line,
                     index,
@@ -114,12 +118,12 @@ fn read_text_apart(settings: Settings, bytes: &[u8]) -> Vec<Item> {
                 });
             }
             Ok(Err((value, text, format))) => {
-                items.extend(reader.read_recognised(record(Ok((value, text))), format));
+                items.extend(built(reader.read_recognised(record(Ok((value, text))), format)));
             }
-            Err(error) => items.extend(reader.read(record(Err(error)))),
+            Err(error) => items.extend(built(reader.read(record(Err(error))))),
         }
     }
-    items.extend(reader.end());
+    items.extend(built(reader.end()));
     items
 }
 
@@ -152,7 +156,7 @@ fn read_values(settings: Settings, input: &Value) -> Vec<Item> {
         }));
     }
     items.extend(reader.end());
-    items
+    built(items).collect()
 }
 
 /// Returns a result as the spec writes it. A recording without a time has that of the call, which is `now` there.

@@ -113,7 +113,7 @@ impl FormatReader for Reader {
         if !recognises(entry.value) {
             return Err(Wrong::new("it has no trajectory of actions and observations"));
         }
-        found.push(Ok(read(entry)?));
+        found.push(read(entry)?.into());
         Ok(())
     }
 }
