@@ -22,7 +22,7 @@ use knowledgepulse_index::{
     vectors::Options as Bounds,
 };
 use knowledgepulse_score::select::{
-    self, Candidates, Count, Nearby, Offered, Options, Outcome, Sample, Sieve, Standing,
+    self, Candidates, Count, Neighbour, Offered, Options, Outcome, Sample, Sieve, Standing,
 };
 use knowledgepulse_trace::{Trace, digest, words::Words};
 
@@ -61,9 +61,9 @@ pub struct NativeNearby {
     pub similarity: f64,
 }
 
-impl From<Nearby> for NativeNearby {
+impl From<Neighbour> for NativeNearby {
     #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
-    fn from(near: Nearby) -> Self {
+    fn from(near: Neighbour) -> Self {
         Self {
             index: near.index as u32,
             similarity: near.similarity,
@@ -263,7 +263,7 @@ impl NativeSelection {
                 _ => None,
             },
             known: match standing {
-                Standing::Known(Some(index), similarity) => Some(Nearby { index, similarity }.into()),
+                Standing::Known(Some(index), similarity) => Some(Neighbour { index, similarity }.into()),
                 _ => None,
             },
         });

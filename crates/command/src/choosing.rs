@@ -8,7 +8,7 @@ use knowledgepulse_index::traces::TraceEntry;
 use knowledgepulse_json::{Text, Value, parse_str};
 use knowledgepulse_score::{
     engine::Comparable,
-    select::{Candidates, Chosen, Nearby, Offered, Options, Outcome, Sample, Selection, Standing, select},
+    select::{Candidates, Chosen, Neighbour, Offered, Options, Outcome, Sample, Selection, Standing, select},
 };
 use knowledgepulse_trace::{
     json::{self, Texts},
@@ -248,7 +248,7 @@ impl Choosing {
         }
     }
 
-    fn describe_near(&self, near: Nearby) -> Value {
+    fn describe_near(&self, near: Neighbour) -> Value {
         json_object! { "id": self.ids[near.index].clone(), "similarity": near.similarity }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use knowledgepulse_json::{Value, object};
-use knowledgepulse_score::select::{Nearby, Reason, Selection, knee};
+use knowledgepulse_score::select::{Neighbour, Reason, Selection, knee};
 
 use super::{bounded::rounded, duplicates::Listed};
 use crate::{
@@ -33,7 +33,7 @@ struct Shown {
     /// For how many traces it stands.
     stands_for: u64,
     /// The traces among them that are on the map.
-    similar: Vec<Nearby>,
+    similar: Vec<Neighbour>,
 }
 
 impl ChosenSet {

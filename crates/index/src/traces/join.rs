@@ -61,19 +61,13 @@ const ROWS: usize = 32;
 /// A word that is left out of a level has a number below 2^16: 480 words a trace, 2^7 times.
 const RARE: u16 = u16::MAX;
 
-/// A trace that is similar to another one of the same memory.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Neighbour {
-    /// The number of older living traces.
-    pub index: usize,
-    /// The similarity: above 0, at most 1.
-    pub similarity: f64,
-}
+pub use crate::vectors::scan::Found as Neighbour;
 
 /// The neighbours of a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Neighbours {
-    /// The most similar other traces in the join, the most similar first, of equal ones the older.
+    /// The most similar other traces in the join, the most similar first, of equal ones the older. Their similarity is above 0. The first
+    /// trace in the join has index 0.
     pub nearest: Vec<Neighbour>,
     /// The most similar trace before the join.
     pub before: Option<Neighbour>,
@@ -483,6 +477,7 @@ impl Row<'_> {
         };
         let promising = Top::new(count).ok_or_else(out_of_memory)?;
         let least = self.least_of_promising(range.clone(), promising, scratch);
+        let first = range.start;
         self.leave_out((SQUARE_LEFT_OUT * least).sqrt(), scratch);
         self.bound_each(range, least, scratch);
         self.complete(Top::new(count).ok_or_else(out_of_memory)?, scratch);
@@ -501,8 +496,8 @@ impl Row<'_> {
         let found = collector.into_sorted();
         Ok(found
             .map(|found| Neighbour {
-                index: found.index,
-                similarity: found.similarity,
+                index: found.index - first,
+                ..found
             })
             .collect())
     }
@@ -815,11 +810,12 @@ mod tests {
                 for (number, neighbours) in (first..).zip(found) {
                     let similarities = similarities(&mut memory, number);
                     let nearest = |range: Range<usize>, count| {
+                        let start = range.start;
                         let others = range.filter(|&other| other != number);
                         let mut nearest: Vec<_> = others
-                            .map(|index| {
-                                let similarity = similarities[index].value();
-                                Neighbour { index, similarity }
+                            .map(|index| Neighbour {
+                                index: index - start,
+                                similarity: similarities[index].value(),
                             })
                             .filter(|neighbour| neighbour.similarity > 0.0)
                             .collect();

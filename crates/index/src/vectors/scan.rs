@@ -15,12 +15,13 @@ const BATCH: usize = 64;
 /// a cache of near-duplicates.
 const PLAIN_BATCHES: usize = 7;
 
-/// A vector, and its similarity to the query.
+/// A vector or a trace that is similar to another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Found {
-    pub(crate) similarity: f64,
-    /// The number of vectors scanned before it.
-    pub(crate) index: usize,
+pub struct Found {
+    /// The number of older ones among those that were searched.
+    pub index: usize,
+    /// The similarity.
+    pub similarity: f64,
 }
 
 /// Collects the results of a search.

@@ -7,8 +7,6 @@ use knowledgepulse_index::traces::join::Neighbours;
 /// F(X) = Σ w(i) · max over j in X of q(j) s(i, j), where s(i, j) is 0 unless j is a neighbour of i, and s(i, i) is 1.
 pub(super) struct Facility<'n> {
     neighbours: &'n [Neighbours],
-    /// The index of the first trace in the memory of the neighbours.
-    first: usize,
     /// w.
     weights: Vec<f64>,
     /// q.
@@ -55,18 +53,17 @@ impl PartialOrd for Bound {
 }
 
 impl<'n> Facility<'n> {
-    /// The function with these neighbours, whose indices begin at `first`. Each trace is covered as far as `cover` says.
+    /// The function with these neighbours. Each trace is covered as far as `cover` says.
     #[allow(clippy::cast_possible_truncation)] // A memory has fewer than 2^32 traces.
     pub(super) fn new(
         neighbours: &'n [Neighbours],
-        first: usize,
         weights: Vec<f64>,
         qualities: Vec<f64>,
         cover: Vec<f64>,
     ) -> Self {
         let mut starts = vec![0; neighbours.len() + 1];
         for near in neighbours.iter().flat_map(|of| &of.nearest) {
-            starts[near.index - first + 1] += 1;
+            starts[near.index + 1] += 1;
         }
         for index in 1..starts.len() {
             starts[index] += starts[index - 1];
@@ -75,14 +72,13 @@ impl<'n> Facility<'n> {
         let mut reached = vec![(0, 0.0); starts.last().copied().unwrap_or(0)];
         for (index, of) in (0..).zip(neighbours) {
             for near in &of.nearest {
-                let place = &mut next[near.index - first];
+                let place = &mut next[near.index];
                 reached[*place] = (index, near.similarity);
                 *place += 1;
             }
         }
         Self {
             neighbours,
-            first,
             weights,
             qualities,
             cover,
@@ -106,7 +102,7 @@ impl<'n> Facility<'n> {
             let near = self.neighbours[index].nearest.iter();
             let own = self.cover[index].max(self.qualities[index]);
             near.fold(own, |best, near| {
-                best.max(self.qualities[near.index - self.first] * near.similarity)
+                best.max(self.qualities[near.index] * near.similarity)
             })
         };
         (0..self.weights.len())

@@ -15,16 +15,14 @@ mod facility;
 mod outlook;
 mod stream;
 
-use std::time::Instant;
+use std::{collections::HashMap, time::Instant};
 
 use facility::{Facility, Pick};
 use knowledgepulse_error::Result;
+pub use knowledgepulse_index::traces::join::Neighbour;
 use knowledgepulse_index::{
     method::Method,
-    traces::{
-        StoredTrace, TraceEntry, TraceMemory,
-        join::{Neighbour, Neighbours},
-    },
+    traces::{StoredTrace, TraceEntry, TraceMemory, join::Neighbours},
     vectors::{ModelIdentity, Options as Bounds},
 };
 use knowledgepulse_trace::{StepKind, Trace, words::Words};
@@ -204,25 +202,16 @@ pub struct Chosen {
     /// The part of the largest F that the set covers up to this trace, 0 to 1.
     pub covered: f64,
     /// The candidates that it stands for, which were not chosen, the most similar first.
-    pub stands_for: Vec<Nearby>,
-    /// The most similar candidate that was not chosen, even if another trace stands for it.
-    pub nearest_left: Option<Nearby>,
-}
-
-/// A candidate that is similar to another one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Nearby {
-    /// Its index among the candidates.
-    pub index: usize,
-    /// How similar it is, 0 to 1.
-    pub similarity: f64,
+    pub stands_for: Vec<Neighbour>,
+    /// The most similar candidate that was not chosen, even if another trace stands for it. `None` if a sample was compared.
+    pub nearest_left: Option<Neighbour>,
 }
 
 /// The trace that stands for a trace that was not chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing {
     /// A chosen trace.
-    Chosen(Nearby),
+    Chosen(Neighbour),
     /// The known trace at this index of the memory, or one elsewhere, with its similarity.
     Known(Option<usize>, f64),
     /// Nothing: no chosen trace is among its nearest.
@@ -306,26 +295,18 @@ impl Candidates {
     #[must_use]
     pub fn new(method: Method, dimensions: usize) -> Self {
         let bounds = Bounds {
-            max_elements: usize::MAX,
             dimensions,
-            time_to_live: None,
+            ..Bounds::default()
         };
-        Self {
-            memory: TraceMemory::new(method, bounds),
-            known: 0,
-            outcomes: Vec::new(),
-            covered: Vec::new(),
-            lengths: Vec::new(),
-        }
+        Self::beside(&mut TraceMemory::new(method, bounds))
     }
 
     /// No candidates, beside the traces of a memory, by whose method they are compared.
     #[must_use]
     pub fn beside(known: &mut TraceMemory) -> Self {
-        let known_count = known.len(Instant::now());
         Self {
+            known: known.len(Instant::now()),
             memory: known.clone().unbounded(),
-            known: known_count,
             outcomes: Vec::new(),
             covered: Vec::new(),
             lengths: Vec::new(),
@@ -365,18 +346,6 @@ impl Candidates {
     pub fn model(&self) -> Option<&ModelIdentity> {
         self.memory.model()
     }
-
-    /// Returns how many candidates there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.outcomes.len()
-    }
-
-    /// Returns whether there are no candidates.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.outcomes.is_empty()
-    }
 }
 
 /// Chooses traces. `progress` is told of how many candidates the neighbours are known; if it returns false, the choice ends.
@@ -388,18 +357,15 @@ pub fn select(
     options: &Options,
     progress: &(dyn Fn(usize) -> bool + Sync),
 ) -> Result<Selection> {
-    let first = candidates.known;
     let neighbours = candidates
         .memory
-        .join(first, NEIGHBOURS, options.threads, progress)?;
+        .join(candidates.known, NEIGHBOURS, options.threads, progress)?;
     Ok(choose(&neighbours, candidates, options))
 }
 
 fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options) -> Selection {
-    let first = candidates.known;
     let outcomes = &candidates.outcomes;
-    let known: Vec<_> = outcomes.iter().map(|outcome| outcome.quality()).collect();
-    let (rule, unknown, qualities, weights) = judge(neighbours, candidates, &known);
+    let (rule, unknown, qualities, weights) = judge(neighbours, candidates);
     let shared: Vec<_> = neighbours
         .iter()
         .zip(&candidates.covered)
@@ -409,52 +375,18 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
         })
         .collect();
     let cover = shared.iter().map(|&(_, similarity)| similarity);
-    let mut facility = Facility::new(neighbours, first, weights, qualities.clone(), cover.collect());
+    let mut facility = Facility::new(neighbours, weights, qualities.clone(), cover.collect());
     let (before, most) = (facility.value(), facility.most());
-    let unsolved = unsolved(neighbours, first, outcomes);
-    let (picks, is_left) = pick(&mut facility, &unsolved, options);
+    let (picks, is_left) = pick(&mut facility, &unsolved(neighbours, outcomes), options);
     // The code below does not change the set.
     let more = (outlook::BEYOND - 1) * picks.len();
     let beyond = options.outlook.then(|| facility.choose_greedily(more, &is_left));
-
-    let share = |value: f64| if most > 0.0 { (value / most).min(1.0) } else { 0.0 };
-    let left = stand(neighbours, first, &qualities, &shared, &is_left);
-    let mut stood_for = vec![Vec::new(); outcomes.len()];
-    for &(index, standing) in &left {
-        if let Standing::Chosen(by) = standing {
-            let similarity = by.similarity;
-            stood_for[by.index].push(Nearby { index, similarity });
-        }
+    let left = stand(neighbours, &qualities, &shared, &is_left);
+    let near = |index: usize| neighbours[index].nearest.iter().copied();
+    let (mut chosen, outlook) = describe(picks, beyond, &left, before, most, near);
+    for chosen in &mut chosen {
+        chosen.nearest_left = near(chosen.index).find(|near| is_left[near.index]);
     }
-    let mut covered = before;
-    let chosen = picks.into_iter().map(|(Pick { index, gain }, reason)| {
-        covered += gain;
-        let mut near = neighbours[index].nearest.iter().map(|near| nearby(near, first));
-        let mut stands_for = std::mem::take(&mut stood_for[index]);
-        stands_for.sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
-        Chosen {
-            index,
-            reason,
-            gain,
-            covered: share(covered),
-            stands_for,
-            nearest_left: near.find(|near| is_left[near.index]),
-        }
-    });
-    let chosen: Vec<_> = chosen.collect();
-    let outlook = beyond.map(|beyond| {
-        let gains = beyond.iter().map(|pick| {
-            covered += pick.gain;
-            share(covered)
-        });
-        Outlook {
-            beyond: gains.collect(),
-            places: outlook::lay_out(&chosen, |index| {
-                let near = neighbours[index].nearest.iter();
-                near.map(|near| (near.index - first, near.similarity))
-            }),
-        }
-    });
     Selection {
         chosen,
         outlook,
@@ -462,21 +394,67 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
         left,
         rule,
         unknown,
-        covered_before: share(before),
+        covered_before: share(before, most),
     }
 }
 
-/// Returns the rule, how many outcomes are unknown, and q and w of each trace. `known` has the q that the outcomes say.
-fn judge(
-    neighbours: &[Neighbours],
-    candidates: &Candidates,
-    known: &[Option<f64>],
-) -> (Rule, usize, Vec<f64>, Vec<f64>) {
-    let unknown = known.iter().filter(|quality| quality.is_none()).count();
-    let rule = Rule::of(unknown, known.len());
+/// Returns the part of the largest F.
+fn share(value: f64, most: f64) -> f64 {
+    if most > 0.0 { (value / most).min(1.0) } else { 0.0 }
+}
+
+/// Returns the chosen traces with those of `left` that they stand for, and the outlook if there are picks `beyond`. F of what is known is
+/// `before`, and `most` of all traces. `near` returns the nearest traces of a chosen one.
+fn describe<I: Iterator<Item = Neighbour>>(
+    picks: Vec<(Pick, Reason)>,
+    beyond: Option<Vec<Pick>>,
+    left: &[(usize, Standing)],
+    before: f64,
+    most: f64,
+    near: impl Fn(usize) -> I,
+) -> (Vec<Chosen>, Option<Outlook>) {
+    let mut stood_for: HashMap<usize, Vec<Neighbour>> = HashMap::new();
+    for &(index, standing) in left {
+        if let Standing::Chosen(by) = standing {
+            let similarity = by.similarity;
+            let own = stood_for.entry(by.index).or_default();
+            own.push(Neighbour { index, similarity });
+        }
+    }
+    let mut covered = before;
+    let mut share_with = |gain: f64| {
+        covered += gain;
+        share(covered, most)
+    };
+    let chosen = picks.into_iter().map(|(Pick { index, gain }, reason)| {
+        let mut stands_for = stood_for.remove(&index).unwrap_or_default();
+        stands_for.sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
+        Chosen {
+            index,
+            reason,
+            gain,
+            covered: share_with(gain),
+            stands_for,
+            nearest_left: None,
+        }
+    });
+    let chosen: Vec<_> = chosen.collect();
+    let outlook = beyond.map(|beyond| Outlook {
+        beyond: beyond.iter().map(|pick| share_with(pick.gain)).collect(),
+        places: outlook::lay_out(&chosen, near),
+    });
+    (chosen, outlook)
+}
+
+/// Returns the rule, how many outcomes are unknown, and q and w of each trace.
+fn judge(neighbours: &[Neighbours], candidates: &Candidates) -> (Rule, usize, Vec<f64>, Vec<f64>) {
+    let outcomes = &candidates.outcomes;
+    let unknown = outcomes.iter().filter(|outcome| outcome.success.is_none());
+    let unknown = unknown.count();
+    let rule = Rule::of(unknown, outcomes.len());
     let qualities = match rule {
-        Rule::Outcomes => complete(known),
-        Rule::Unknown => guess(neighbours, candidates.known, &candidates.lengths),
+        Rule::Outcomes => complete(outcomes),
+        Rule::Unknown => guess(neighbours, &candidates.lengths),
     };
     let pairs = neighbours.iter().zip(&qualities);
     let weights = pairs.map(|(of, &quality)| rule.weight(quality, of)).collect();
@@ -519,46 +497,34 @@ fn pick(facility: &mut Facility, unsolved: &[bool], options: &Options) -> (Vec<(
     (picks, is_left)
 }
 
-fn nearby(near: &Neighbour, first: usize) -> Nearby {
-    Nearby {
-        index: near.index - first,
-        similarity: near.similarity,
-    }
-}
-
 /// Returns q of each trace where most are known: an unknown one is the mean of the others.
-fn complete(qualities: &[Option<f64>]) -> Vec<f64> {
-    let mean = mean_of(qualities);
-    qualities.iter().map(|quality| quality.unwrap_or(mean)).collect()
+fn complete(outcomes: &[Outcome]) -> Vec<f64> {
+    let mean = mean_of(outcomes);
+    let qualities = outcomes.iter().map(|outcome| outcome.quality());
+    qualities.map(|quality| quality.unwrap_or(mean)).collect()
 }
 
-/// Returns the mean of the known values.
+/// Returns the mean q of the known outcomes.
 #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
-fn mean_of(qualities: &[Option<f64>]) -> f64 {
-    let known = qualities.iter().flatten();
+fn mean_of(outcomes: &[Outcome]) -> f64 {
+    let known = outcomes.iter().filter_map(|outcome| outcome.quality());
     known.clone().sum::<f64>() / known.count().max(1) as f64
 }
 
 /// Returns q of each trace where outcomes are unknown.
-fn guess(neighbours: &[Neighbours], first: usize, lengths: &[f64]) -> Vec<f64> {
+fn guess(neighbours: &[Neighbours], lengths: &[f64]) -> Vec<f64> {
     let pairs = neighbours.iter().zip(lengths);
-    let near = |of: &'_ Neighbours| {
-        of.nearest
-            .iter()
-            .map(|near| (lengths[near.index - first], near.similarity))
-            .collect()
-    };
-    pairs.map(|(of, &own)| quality_by_length(own, near(of))).collect()
+    pairs
+        .map(|(of, &own)| quality_by_length(own, lengths, of.nearest.iter().copied()))
+        .collect()
 }
 
-/// Returns q of a trace of this length whose outcome is not known: the more of the other runs of its task are shorter, the larger it is. `near`
-/// has the lengths and similarities of the nearest traces.
+/// Returns q of a trace of the length `own` whose outcome is not known: the more of the other runs of its task are shorter, the larger it is.
+/// `near` are the nearest traces, whose lengths are in `lengths`.
 #[allow(clippy::cast_precision_loss)] // At most NEIGHBOURS.
-fn quality_by_length(own: f64, near: Vec<(f64, f64)>) -> f64 {
-    let runs = near
-        .into_iter()
-        .take_while(|&(_, similarity)| similarity >= SAME_TASK);
-    let runs: Vec<_> = runs.map(|(length, _)| length).collect();
+fn quality_by_length(own: f64, lengths: &[f64], near: impl Iterator<Item = Neighbour>) -> f64 {
+    let runs = near.take_while(|near| near.similarity >= SAME_TASK);
+    let runs: Vec<_> = runs.map(|near| lengths[near.index]).collect();
     let shorter = runs.iter().filter(|&&length| length < own).count() as f64;
     let equal = runs.iter().filter(|&&length| length == own).count() as f64;
     let part = if runs.is_empty() {
@@ -570,9 +536,9 @@ fn quality_by_length(own: f64, near: Vec<(f64, f64)>) -> f64 {
 }
 
 /// Returns which traces are failures without a success that is similar.
-fn unsolved(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome]) -> Vec<bool> {
+fn unsolved(neighbours: &[Neighbours], outcomes: &[Outcome]) -> Vec<bool> {
     let is_solved =
-        |near: &Neighbour| near.similarity >= SAME_TASK && outcomes[near.index - first].success == Some(true);
+        |near: &Neighbour| near.similarity >= SAME_TASK && outcomes[near.index].success == Some(true);
     let pairs = neighbours.iter().zip(outcomes);
     pairs
         .map(|(of, outcome)| outcome.success == Some(false) && !of.nearest.iter().any(is_solved))
@@ -582,21 +548,19 @@ fn unsolved(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome]) -> Ve
 /// Finds the trace that stands for each remaining trace.
 fn stand(
     neighbours: &[Neighbours],
-    first: usize,
     qualities: &[f64],
     shared: &[(Option<usize>, f64)],
     is_left: &[bool],
 ) -> Vec<(usize, Standing)> {
     let left = (0..is_left.len()).filter(|&index| is_left[index]);
     left.map(|index| {
-        let of = &neighbours[index];
         let (known, mut best) = shared[index];
         let mut standing = if best > 0.0 {
             Standing::Known(known, best)
         } else {
             Standing::Nothing
         };
-        for near in of.nearest.iter().map(|near| nearby(near, first)) {
+        for &near in &neighbours[index].nearest {
             let value = qualities[near.index] * near.similarity;
             if !is_left[near.index] && value > best {
                 best = value;

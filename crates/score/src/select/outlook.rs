@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Chosen;
+use super::{Chosen, Neighbour};
 
 /// How many times as many traces as were asked for the curve has.
 pub(super) const BEYOND: usize = 4;
@@ -59,11 +59,11 @@ pub fn knee(before: f64, curve: &[f64]) -> Option<usize> {
     (above(highest) >= LEAST_BEND).then_some(highest + 1)
 }
 
-/// Lays out a map. `near` returns the indices and similarities of the nearest traces of a trace.
-pub(super) fn lay_out<I>(chosen: &[Chosen], near: impl Fn(usize) -> I) -> Vec<Place>
-where
-    I: Iterator<Item = (usize, f64)>,
-{
+/// Lays out a map. `near` returns the nearest traces of a trace.
+pub(super) fn lay_out<I: Iterator<Item = Neighbour>>(
+    chosen: &[Chosen],
+    near: impl Fn(usize) -> I,
+) -> Vec<Place> {
     let shown = shown(chosen);
     let numbers: HashMap<usize, usize> = shown
         .iter()
@@ -74,7 +74,7 @@ where
     let mut weights = vec![0.0; all * all];
     for (number, &index) in shown.iter().enumerate() {
         let near = near(index)
-            .filter_map(|(other, similarity)| Some((*numbers.get(&other)?, similarity * similarity)));
+            .filter_map(|near| Some((*numbers.get(&near.index)?, near.similarity * near.similarity)));
         let near: Vec<_> = near.collect();
         let sum: f64 = near.iter().map(|(_, weight)| weight).sum();
         for (other, weight) in near {
@@ -183,10 +183,10 @@ fn fit(points: &mut [[f64; 2]]) {
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_index::traces::join::{Neighbour, Neighbours};
+    use knowledgepulse_index::traces::join::Neighbours;
 
     use super::*;
-    use crate::select::{Nearby, Reason};
+    use crate::select::Reason;
 
     #[test]
     fn knee_is_where_a_curve_bends_most() {
@@ -197,9 +197,8 @@ mod tests {
         assert_eq!(knee(0.4, &[0.4, 0.4]), None);
     }
 
-    /// Chosen traces, the one at `rank * size` for each group of `size`, where all of a group are similar and others a little. The indices of
-    /// neighbours begin at `first`.
-    fn groups(count: usize, size: usize, first: usize) -> (Vec<Neighbours>, Vec<Chosen>) {
+    /// Chosen traces, the one at `rank * size` for each group of `size`, where all of a group are similar and others a little.
+    fn groups(count: usize, size: usize) -> (Vec<Neighbours>, Vec<Chosen>) {
         let all = count * size;
         let similarity = |one: usize, other: usize| if one / size == other / size { 0.8 } else { 0.15 };
         let near = |one: usize| {
@@ -208,7 +207,7 @@ mod tests {
             let others = others.into_iter().take(32);
             others
                 .map(|other| Neighbour {
-                    index: first + other,
+                    index: other,
                     similarity: similarity(one, other),
                 })
                 .collect()
@@ -223,7 +222,7 @@ mod tests {
             gain: 1.0,
             covered: 1.0,
             stands_for: (1..size)
-                .map(|at| Nearby {
+                .map(|at| Neighbour {
                     index: group * size + at,
                     similarity: 0.8,
                 })
@@ -233,19 +232,16 @@ mod tests {
         (neighbours.collect(), chosen.collect())
     }
 
-    fn places(neighbours: &[Neighbours], first: usize, chosen: &[Chosen]) -> Vec<Place> {
-        lay_out(chosen, |index| {
-            let near = neighbours[index].nearest.iter();
-            near.map(move |near| (near.index - first, near.similarity))
-        })
+    fn places(neighbours: &[Neighbours], chosen: &[Chosen]) -> Vec<Place> {
+        lay_out(chosen, |index| neighbours[index].nearest.iter().copied())
     }
 
     #[test]
     fn map_keeps_groups_together() {
-        let (neighbours, chosen) = groups(6, 9, 0);
-        let map = places(&neighbours, 0, &chosen);
+        let (neighbours, chosen) = groups(6, 9);
+        let map = places(&neighbours, &chosen);
         assert_eq!(map.len(), 54);
-        assert_eq!(map, places(&neighbours, 0, &chosen));
+        assert_eq!(map, places(&neighbours, &chosen));
         for place in &map {
             assert!(place.x.abs() <= 1.0 && place.y.abs() <= 1.0, "{place:?}");
             let distance = |other: &Place| (other.x - place.x).hypot(other.y - place.y);
@@ -262,8 +258,8 @@ mod tests {
     #[test]
     fn map_has_the_coordinates_of_another_program() {
         // Computed in Python from the formulas, step by step.
-        let (neighbours, chosen) = groups(5, 9, 7);
-        let map = places(&neighbours, 7, &chosen);
+        let (neighbours, chosen) = groups(5, 9);
+        let map = places(&neighbours, &chosen);
         for (number, index, x, y) in [
             (0, 0, -0.552_589_994_135_882_5, 0.163_250_756_262_645_65),
             (1, 9, 0.404_649_165_015_821_3, -0.361_625_414_156_686_6),
@@ -281,10 +277,10 @@ mod tests {
 
     #[test]
     fn map_of_any_size_is_finite_and_bounded() {
-        assert!(places(&[], 0, &[]).is_empty());
+        assert!(places(&[], &[]).is_empty());
         for (count, size) in [(1, 1), (2, 1), (1, 40), (300, 1)] {
-            let (neighbours, chosen) = groups(count, size, 0);
-            let map = places(&neighbours, 0, &chosen);
+            let (neighbours, chosen) = groups(count, size);
+            let map = places(&neighbours, &chosen);
             assert_eq!(
                 map.len(),
                 (count * size)
@@ -297,9 +293,9 @@ mod tests {
             );
         }
         let alone: Vec<_> = (0..3).map(|_| Neighbours::default()).collect();
-        let (_, chosen) = groups(3, 1, 0);
+        let (_, chosen) = groups(3, 1);
         assert!(
-            places(&alone, 0, &chosen)
+            places(&alone, &chosen)
                 .iter()
                 .all(|place| place.x.is_finite() && place.y.is_finite())
         );

@@ -24,11 +24,9 @@ use knowledgepulse_index::{
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use super::{
-    Candidates, Chosen, Count, NEIGHBOURS, Nearby, Outcome, Reason, Rule, Sampled, Selection, Standing,
-    facility::{Submodular, greedy},
-    judge, mean_of,
-    outlook::{self, Outlook, Place},
-    quality_by_length,
+    Candidates, Count, NEIGHBOURS, Neighbour, Outcome, Reason, Rule, Sampled, Selection, Standing, describe,
+    facility::{Pick, Submodular, greedy},
+    judge, mean_of, outlook, quality_by_length,
 };
 
 /// The ratio of neighbouring thresholds, and the part of the guarantee that it costs.
@@ -125,9 +123,7 @@ impl Sample {
             candidates.add(entry, offered.outcome)?;
         }
         let neighbours = candidates.memory.join(0, NEIGHBOURS, threads, progress)?;
-        let outcomes = candidates.outcomes.iter();
-        let known: Vec<_> = outcomes.map(|outcome| outcome.quality()).collect();
-        let (rule, unknown, _, weights) = judge(&neighbours, &candidates, &known);
+        let (rule, unknown, _, weights) = judge(&neighbours, &candidates);
         let threads = match threads {
             _ if cfg!(target_family = "wasm") => 1,
             0 => thread::available_parallelism().map_or(1, NonZero::get),
@@ -137,7 +133,7 @@ impl Sample {
         Ok(Sieve {
             memories: vec![candidates.memory; threads],
             lengths: candidates.lengths,
-            mean: mean_of(&known),
+            mean: mean_of(&candidates.outcomes),
             weights,
             most: vec![0.0; size],
             indices: self.traces.into_iter().map(|(index, _)| index).collect(),
@@ -190,6 +186,14 @@ struct Member {
     quality: f64,
     /// The places in the sample of the traces that it covers, with q s.
     row: Vec<(usize, f64)>,
+}
+
+impl Member {
+    /// Returns the trace at an index, with its similarity by its q s, or that of the member.
+    fn neighbour(&self, index: usize, value: f64) -> Neighbour {
+        let similarity = value / self.quality;
+        Neighbour { index, similarity }
+    }
 }
 
 #[derive(Debug)]
@@ -364,107 +368,55 @@ impl Sieve {
         let choose = |members| self.greedy(Set::new(self.weights.len()), members, self.count);
         let (of_all, of_best) = (choose(&all), choose(&best));
         let total = |picks: &[(f64, &Arc<Member>)]| picks.iter().map(|(gain, _)| gain).sum::<f64>();
-        let picks = if total(&of_all) >= total(&of_best) {
+        let (picks, set) = if total(&of_all.0) >= total(&of_best.0) {
             of_all
         } else {
             of_best
         };
-        let beyond = outlook.then(|| self.beyond(&picks, &all));
-        self.describe(&picks, beyond)
-    }
-
-    /// Chooses up to `count` of the members, each the one by which F grows most, with its gain, of equal ones the first. `set` was chosen
-    /// before.
-    fn greedy<'m>(&self, set: Set, members: &[&'m Arc<Member>], count: usize) -> Vec<(f64, &'m Arc<Member>)> {
-        let weights = &self.weights;
-        let mut growing = Growing {
-            set,
-            members,
-            weights,
-        };
-        let picks = greedy(&mut growing, count, 0..members.len());
-        picks
-            .into_iter()
-            .map(|pick| (pick.gain, members[pick.index]))
-            .collect()
-    }
-
-    /// Returns by how much F grows with each further member, in the order of choosing.
-    fn beyond(&self, picks: &[(f64, &Arc<Member>)], all: &[&Arc<Member>]) -> Vec<f64> {
-        let mut set = Set::new(self.weights.len());
-        for &(gain, member) in picks {
-            set.add(member, gain);
+        let members: HashMap<usize, &Member> = picks
+            .iter()
+            .map(|(_, member)| (member.index, &***member))
+            .collect();
+        let beyond = outlook.then(|| {
+            let is_left = |member: &&&Arc<Member>| !members.contains_key(&member.index);
+            let left: Vec<_> = all.iter().filter(is_left).copied().collect();
+            let (more, _) = self.greedy(set, &left, (outlook::BEYOND - 1) * picks.len());
+            more.into_iter().map(pick_of).collect()
+        });
+        // The chosen trace that covers each trace of the sample best, with q s.
+        let mut standing: Vec<Option<(f64, Neighbour)>> = vec![None; self.indices.len()];
+        for (_, member) in &picks {
+            for &(place, value) in &member.row {
+                if standing[place].is_none_or(|(other, _)| value > other) {
+                    standing[place] = Some((value, member.neighbour(member.index, value)));
+                }
+            }
         }
-        let is_left = |member: &&&Arc<Member>| picks.iter().all(|(_, picked)| picked.index != member.index);
-        let left: Vec<_> = all.iter().filter(is_left).copied().collect();
-        let more = self.greedy(set, &left, (outlook::BEYOND - 1) * picks.len());
-        more.into_iter().map(|(gain, _)| gain).collect()
-    }
-
-    fn describe(&self, picks: &[(f64, &Arc<Member>)], beyond: Option<Vec<f64>>) -> Selection {
+        let left = self.indices.iter().zip(standing);
+        let left: Vec<_> = left
+            .filter(|(index, _)| !members.contains_key(index))
+            .map(|(&index, by)| {
+                let standing = by.map_or(Standing::Nothing, |(_, by)| Standing::Chosen(by));
+                (index, standing)
+            })
+            .collect();
         let most: f64 = self
             .most
             .iter()
             .zip(&self.weights)
             .map(|(most, weight)| most * weight)
             .sum();
-        // The chosen trace that covers each trace of the sample best, with q s.
-        let mut standing: Vec<Option<(usize, f64)>> = vec![None; self.indices.len()];
-        for (number, (_, member)) in picks.iter().enumerate() {
-            for &(place, value) in &member.row {
-                if standing[place].is_none_or(|(_, other)| value > other) {
-                    standing[place] = Some((number, value));
-                }
-            }
-        }
-        let mut stands_for = vec![Vec::new(); picks.len()];
-        let mut left = Vec::new();
-        for (&index, standing) in self.indices.iter().zip(standing) {
-            if picks.iter().any(|(_, member)| member.index == index) {
-                continue;
-            }
-            left.push((
-                index,
-                standing.map_or(Standing::Nothing, |(number, value)| {
-                    let member = picks[number].1;
-                    let similarity = value / member.quality;
-                    stands_for[number].push(Nearby { index, similarity });
-                    Standing::Chosen(Nearby {
-                        index: member.index,
-                        similarity,
-                    })
-                }),
-            ));
-        }
-        let mut covered = 0.0;
-        // A trace is chosen only if it covers some, so the divisor is above 0.
-        let share = |covered: f64| (covered / most).min(1.0);
-        let chosen: Vec<_> = picks
-            .iter()
-            .zip(stands_for)
-            .map(|(&(gain, member), mut stands_for)| {
-                covered += gain;
-                stands_for.sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
-                Chosen {
-                    index: member.index,
-                    reason: Reason::Coverage,
-                    gain,
-                    covered: share(covered),
-                    stands_for,
-                    nearest_left: None,
-                }
-            })
-            .collect();
-        let outlook = beyond.map(|gains| Outlook {
-            beyond: gains
-                .into_iter()
-                .map(|gain| {
-                    covered += gain;
-                    share(covered)
-                })
-                .collect(),
-            places: self.lay_out(picks, &chosen),
-        });
+        // A chosen trace attracts the traces of the sample that it covers; one of the sample covers itself.
+        let near = |index: usize| {
+            let rows = members.get(&index).into_iter();
+            let near = rows.flat_map(|member| {
+                let row = member.row.iter();
+                row.map(|&(place, value)| member.neighbour(self.indices[place], value))
+            });
+            near.filter(move |near| near.index != index)
+        };
+        let picks = picks.iter().map(|&pick| (pick_of(pick), Reason::Coverage));
+        let (chosen, outlook) = describe(picks.collect(), beyond, &left, 0.0, most, near);
         Selection {
             chosen,
             left,
@@ -479,24 +431,29 @@ impl Sieve {
         }
     }
 
-    /// Lays out the chosen traces, which attract the traces of the sample that they cover.
-    fn lay_out(&self, picks: &[(f64, &Arc<Member>)], chosen: &[Chosen]) -> Vec<Place> {
-        let members: HashMap<usize, &Member> = picks
-            .iter()
-            .map(|(_, member)| (member.index, &***member))
-            .collect();
-        outlook::lay_out(chosen, |index| {
-            let rows = members.get(&index).into_iter();
-            rows.flat_map(|member| {
-                let near = member
-                    .row
-                    .iter()
-                    .map(|&(place, value)| (self.indices[place], value / member.quality));
-                // A trace of the sample covers itself.
-                near.filter(|&(other, _)| other != member.index)
-            })
-        })
+    /// Chooses up to `count` of the members, each the one by which F grows most, with its gain, of equal ones the first. `set` was chosen
+    /// before. Returns the larger set too.
+    fn greedy<'m>(
+        &self,
+        set: Set,
+        members: &[&'m Arc<Member>],
+        count: usize,
+    ) -> (Vec<(f64, &'m Arc<Member>)>, Set) {
+        let weights = &self.weights;
+        let mut growing = Growing {
+            set,
+            members,
+            weights,
+        };
+        let picks = greedy(&mut growing, count, 0..members.len()).into_iter();
+        let picks = picks.map(|pick| (pick.gain, members[pick.index]));
+        (picks.collect(), growing.set)
     }
+}
+
+fn pick_of((gain, member): (f64, &Arc<Member>)) -> Pick {
+    let index = member.index;
+    Pick { index, gain }
 }
 
 /// Returns q of a trace, and by how much it covers each trace of the sample, which the memory holds.
@@ -510,24 +467,15 @@ fn row_of(
     lengths: &[f64],
 ) -> Result<(f64, Vec<(usize, f64)>)> {
     let near = memory.nearest(words.into(), NEAR, Instant::now())?;
-    let near: Vec<_> = near
-        .iter()
-        .map(|near| (near.index, near.similarity.value()))
-        .collect();
+    let near = near.iter().map(|near| Neighbour {
+        index: near.index,
+        similarity: near.similarity.value(),
+    });
     let quality = match rule {
         Rule::Outcomes => outcome.quality().unwrap_or(mean),
-        Rule::Unknown => {
-            let runs = near.iter().take(NEIGHBOURS);
-            quality_by_length(
-                outcome.length(words),
-                runs.map(|&(place, similarity)| (lengths[place], similarity))
-                    .collect(),
-            )
-        }
+        Rule::Unknown => quality_by_length(outcome.length(words), lengths, near.clone().take(NEIGHBOURS)),
     };
-    let row = near
-        .into_iter()
-        .map(|(place, similarity)| (place, quality * similarity));
+    let row = near.map(|near| (near.index, quality * near.similarity));
     Ok((quality, row.filter(|&(_, value)| value > 0.0).collect()))
 }
 
@@ -537,6 +485,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::select::Chosen;
 
     /// Returns traces of some words; every other one succeeded.
     fn traces(texts: &[Vec<u32>]) -> Vec<Offered> {

@@ -49,7 +49,7 @@ fn indices(selection: &Selection) -> Vec<usize> {
 
 /// Greedy by the definition: F of the whole set is computed for every trace that may join it.
 fn naive(neighbours: &[Neighbours], candidates: &Candidates, count: usize) -> Vec<(usize, f64)> {
-    let all = candidates.len();
+    let all = candidates.outcomes.len();
     let quality: Vec<f64> = candidates
         .outcomes
         .iter()
@@ -59,7 +59,7 @@ fn naive(neighbours: &[Neighbours], candidates: &Candidates, count: usize) -> Ve
     for (index, of) in neighbours.iter().enumerate() {
         similarity[index][index] = 1.0;
         for near in &of.nearest {
-            similarity[index][near.index - candidates.known] = near.similarity;
+            similarity[index][near.index] = near.similarity;
         }
     }
     let weight = |i: usize| {
@@ -136,11 +136,11 @@ proptest! {
         let standing = |standing: &Standing| matches!(standing, Standing::Chosen(_));
         let stood: usize = found.chosen.iter().map(|chosen| chosen.stands_for.len()).sum();
         prop_assert_eq!(found.left.iter().filter(|(_, by)| standing(by)).count(), stood);
-        prop_assert_eq!(found.left.len() + found.chosen.len(), candidates.len());
+        prop_assert_eq!(found.left.len() + found.chosen.len(), candidates.outcomes.len());
         // A smaller set is the beginning of a larger one.
         let all = select(&mut candidates, &options(usize::MAX), &|_| true).unwrap();
         prop_assert_eq!(&indices(&all)[..expected.len()], &indices(&found)[..]);
-        if all.chosen.len() == candidates.len() {
+        if all.chosen.len() == candidates.outcomes.len() {
             prop_assert!((all.chosen.last().unwrap().covered - 1.0).abs() < 1e-9);
         }
     }
@@ -165,7 +165,7 @@ fn select_takes_one_success_of_each_task() {
     assert_eq!(flight.nearest_left.unwrap().index, 0);
     assert!(matches!(
         selection.left[0],
-        (0, Standing::Chosen(Nearby { index: 1, .. }))
+        (0, Standing::Chosen(Neighbour { index: 1, .. }))
     ));
     assert_eq!(selection.left.last(), Some(&(4, Standing::Nothing)));
 }
@@ -309,7 +309,7 @@ fn count_of_a_percentage_is_rounded_up() {
 #[test]
 fn select_of_nothing_is_empty() {
     let mut none = Candidates::new(Method::Lexical, 384);
-    assert!(none.is_empty());
+    assert!(none.outcomes.is_empty());
     let selection = select(&mut none, &options(5), &|_| true).unwrap();
     assert!(selection.chosen.is_empty() && selection.left.is_empty());
 }
@@ -360,11 +360,11 @@ fn rule_is_unknown_where_more_than_half_of_the_outcomes_are() {
         assert_eq!(rule.name(), name);
     }
     // A density of 16, and four runs, of which a trace of half the similarity is a 256th.
-    let dense = near(0, &[(1, 1.0); 15]);
+    let dense = near(&[(1, 1.0); 15]);
     assert_eq!(Rule::Outcomes.weight(0.5, &dense), 0.5 / 32.0);
-    let runs = near(0, &[(1, 0.9), (2, 0.6), (3, 0.4)]);
+    let runs = near(&[(1, 0.9), (2, 0.6), (3, 0.4)]);
     assert_eq!(Rule::Unknown.weight(0.5, &runs), 1.0 / 16.0);
-    let less = near(0, &[(1, 0.2)]);
+    let less = near(&[(1, 0.2)]);
     let found = Rule::Unknown.weight(0.5, &less);
     assert!(
         (found - (1.0 + 1.0 / 256.0_f64).powi(-2)).abs() < 1e-12,
@@ -378,8 +378,12 @@ fn rule_is_unknown_where_more_than_half_of_the_outcomes_are() {
 
 #[test]
 fn unknown_outcome_counts_as_the_mean_of_the_others() {
-    assert_eq!(complete(&[Some(1.0), None, Some(0.5)]), [1.0, 0.75, 0.5]);
-    assert_eq!(complete(&[None]), [0.0]);
+    let half = Outcome {
+        confidence: 0.5,
+        ..SUCCESS
+    };
+    assert_eq!(complete(&[SUCCESS, UNKNOWN, half]), [1.0, 0.75, 0.5]);
+    assert_eq!(complete(&[UNKNOWN]), [0.0]);
     let traces = [
         ("book a flight", SUCCESS),
         ("write a poem", UNKNOWN),
@@ -414,17 +418,17 @@ fn longer_runs_of_a_task_count_more_where_outcomes_are_unknown() {
             0.6 + 0.4 * 0.375,
         ),
     ] {
-        let found = quality_by_length(own, near.clone());
+        let lengths: Vec<_> = near.iter().map(|&(length, _)| length).collect();
+        let of = near.iter().enumerate();
+        let of = of.map(|(index, &(_, similarity))| Neighbour { index, similarity });
+        let found = quality_by_length(own, &lengths, of);
         assert!((found - quality).abs() < 1e-12, "{near:?}: {found}");
     }
 }
 
-/// Returns neighbours with these indices, counted from `first`, and similarities.
-fn near(first: usize, near: &[(usize, f64)]) -> Neighbours {
-    let neighbour = |&(index, similarity)| Neighbour {
-        index: first + index,
-        similarity,
-    };
+/// Returns neighbours with these indices and similarities.
+fn near(near: &[(usize, f64)]) -> Neighbours {
+    let neighbour = |&(index, similarity)| Neighbour { index, similarity };
     Neighbours {
         nearest: near.iter().map(neighbour).collect(),
         before: None,
@@ -433,8 +437,8 @@ fn near(first: usize, near: &[(usize, f64)]) -> Neighbours {
 
 #[test]
 fn guess_reads_the_lengths_of_the_neighbours() {
-    let neighbours = [near(3, &[(1, 0.9)]), near(3, &[(0, 0.9)]), near(3, &[])];
-    let found = guess(&neighbours, 3, &[1.0, 2.0, 9.0]);
+    let neighbours = [near(&[(1, 0.9)]), near(&[(0, 0.9)]), near(&[])];
+    let found = guess(&neighbours, &[1.0, 2.0, 9.0]);
     assert!(
         found
             .iter()
@@ -448,14 +452,14 @@ fn guess_reads_the_lengths_of_the_neighbours() {
 fn unsolved_is_a_failure_without_a_similar_success() {
     let outcomes = [FAILED, FAILED, FAILED, UNKNOWN, SUCCESS];
     let neighbours = [
-        near(2, &[(1, 0.9), (4, 0.4)]),
-        near(2, &[(0, 0.9), (4, 0.39)]),
-        near(2, &[(3, 0.9)]),
-        near(2, &[]),
-        near(2, &[(0, 0.5)]),
+        near(&[(1, 0.9), (4, 0.4)]),
+        near(&[(0, 0.9), (4, 0.39)]),
+        near(&[(3, 0.9)]),
+        near(&[]),
+        near(&[(0, 0.5)]),
     ];
     assert_eq!(
-        unsolved(&neighbours, 2, &outcomes),
+        unsolved(&neighbours, &outcomes),
         [false, true, true, false, false]
     );
 }
@@ -463,10 +467,10 @@ fn unsolved_is_a_failure_without_a_similar_success() {
 #[test]
 fn stand_finds_the_chosen_or_known_trace_that_covers_best() {
     let neighbours = [
-        near(2, &[(3, 0.9), (4, 0.6), (5, 0.6)]),
-        near(2, &[(0, 0.9)]),
-        near(2, &[(5, 0.5)]),
-        near(2, &[(4, 0.6)]),
+        near(&[(3, 0.9), (4, 0.6), (5, 0.6)]),
+        near(&[(0, 0.9)]),
+        near(&[(5, 0.5)]),
+        near(&[(4, 0.6)]),
         Neighbours::default(),
         Neighbours::default(),
     ];
@@ -479,7 +483,7 @@ fn stand_finds_the_chosen_or_known_trace_that_covers_best() {
         (None, 0.0),
     ];
     let is_left = [true, true, true, true, false, false];
-    let chosen = |index, similarity| Standing::Chosen(Nearby { index, similarity });
+    let chosen = |index, similarity| Standing::Chosen(Neighbour { index, similarity });
     let qualities = [1.0, 1.0, 1.0, 1.0, 0.5, 0.5];
     let expected = [
         (0, chosen(4, 0.6)),
@@ -487,7 +491,7 @@ fn stand_finds_the_chosen_or_known_trace_that_covers_best() {
         (2, Standing::Known(Some(1), 0.5)),
         (3, Standing::Known(None, 0.7)),
     ];
-    assert_eq!(stand(&neighbours, 2, &qualities, &shared, &is_left), expected);
+    assert_eq!(stand(&neighbours, &qualities, &shared, &is_left), expected);
 }
 
 #[test]
@@ -508,7 +512,7 @@ fn candidate_is_covered_by_the_more_similar_of_memory_and_elsewhere() {
         let mut candidates = Candidates::beside(&mut memory);
         candidates.add((&words(text)).into(), SUCCESS).unwrap();
         candidates.set_covered(elsewhere);
-        assert!(!candidates.is_empty() && candidates.model().is_none());
+        assert!(candidates.model().is_none());
         let selection = select(&mut candidates, &options(0), &|_| true).unwrap();
         assert_eq!(selection.left, [(0, standing)], "{text} {elsewhere}");
     }

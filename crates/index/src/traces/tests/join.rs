@@ -6,10 +6,11 @@ use super::*;
 /// The neighbours from the similarities of a trace to all.
 fn expected(similarities: &[f64], index: usize, first: usize, count: usize) -> Neighbours {
     let ranked = |range: Range<usize>| {
+        let first = range.start;
         let mut found: Vec<_> = range
             .filter(|&other| other != index && similarities[other] > 0.0)
             .map(|index| Neighbour {
-                index,
+                index: index - first,
                 similarity: similarities[index],
             })
             .collect();
