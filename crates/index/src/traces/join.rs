@@ -33,7 +33,7 @@ use crate::{
     top::Top,
     vectors::{
         scaled::Scaled,
-        scan::{Collector, Found, Several},
+        scan::{Found, Several},
     },
 };
 

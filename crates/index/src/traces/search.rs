@@ -31,7 +31,7 @@ use crate::{
     vectors::{
         codes::CodedQuery,
         scaled::Scaled,
-        scan::{Collector, Found, Several},
+        scan::{Found, Several},
     },
 };
 

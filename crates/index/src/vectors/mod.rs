@@ -23,7 +23,7 @@ use knowledgepulse_trace::label::{self, Fingerprint, Label, MAX_LABEL_BYTES};
 use crate::{moment::Moment, shared::Shared, similarity::of_similarity};
 pub use scaled::Component;
 use scaled::Scaled;
-use scan::{Collector, Found, Largest, Scan, Several};
+use scan::{Found, Scan};
 
 /// A memory of vectors that several threads share.
 pub type SharedCache = Mutex<VectorCache>;
@@ -378,10 +378,8 @@ impl VectorCache {
         if self.scaled.inverse_norm == 0.0 {
             return Ok(0.0);
         }
-        let largest = self
-            .scan(Largest::default(), |scan, blocks| scan.over(blocks.runs(0)))?
-            .0;
-        Ok(largest.map_or(0.0, |found| found.similarity))
+        let largest = self.scan(1, |scan, blocks| scan.over(blocks.runs(0)))?;
+        Ok(largest.first().map_or(0.0, |found| found.similarity))
     }
 
     /// Returns the `count` vectors that are most similar to `query`, or all if there are fewer: the most similar first, of equal ones the older.
@@ -398,28 +396,15 @@ impl VectorCache {
         self.scale(query, "query")?;
         self.evict_expired(now);
         let count = count.min(self.blocks.len());
-        let out_of_memory = Error::OutOfMemory {
-            dimensions: self.options.dimensions,
-        };
         let mut neighbours = Vec::new();
-        if neighbours.try_reserve_exact(count).is_err() {
-            return Err(out_of_memory);
-        }
+        neighbours
+            .try_reserve_exact(count)
+            .map_err(|_| self.out_of_memory())?;
         if self.scaled.inverse_norm == 0.0 {
-            let found = |index| Found {
-                similarity: 0.0,
-                index,
-            };
-            neighbours.extend((0..count).map(|index| self.neighbour(found(index))));
-        } else if count == 1 {
-            let largest = self
-                .scan(Largest::default(), |scan, blocks| scan.over(blocks.runs(0)))?
-                .0;
-            neighbours.extend(largest.map(|found| self.neighbour(found)));
+            neighbours.extend((0..count).map(|index| self.neighbour(Found::unrelated(index))));
         } else {
-            let several = Several::new(count).ok_or(out_of_memory)?;
-            let several = self.scan(several, |scan, blocks| scan.over(blocks.runs(0)))?;
-            neighbours.extend(several.into_sorted().map(|found| self.neighbour(found)));
+            let found = self.scan(count, |scan, blocks| scan.over(blocks.runs(0)))?;
+            neighbours.extend(found.into_iter().map(|found| self.neighbour(found)));
         }
         Ok(neighbours)
     }
@@ -439,17 +424,13 @@ impl VectorCache {
         let joint = self.join(newer, now)?;
         let kept = self.blocks.len() - joint.skipped;
         let found = if self.scaled.inverse_norm == 0.0 {
-            let first = Found {
-                similarity: 0.0,
-                index: 0,
-            };
-            (kept + newer.blocks.len() > joint.skipped_newer).then_some(first)
+            (kept + newer.blocks.len() > joint.skipped_newer).then_some(Found::unrelated(0))
         } else {
-            let largest = self.scan(Largest::default(), |scan, blocks| {
+            let largest = self.scan(1, |scan, blocks| {
                 scan.over(blocks.runs(joint.skipped));
                 scan.over(newer.blocks.runs(joint.skipped_newer));
             })?;
-            largest.0
+            largest.first().copied()
         };
         let label = |index: usize| match index.checked_sub(kept) {
             None => self.blocks.get(joint.skipped + index)?.label.cloned(),
@@ -493,17 +474,22 @@ impl VectorCache {
         })
     }
 
-    /// Scans vectors for `wanted`: those that `over` selects.
-    fn scan<C: Collector>(&mut self, collector: C, over: impl FnOnce(&mut Scan<C>, &Blocks)) -> Result<C> {
+    /// Scans the vectors that `over` selects for the `count` most similar ones.
+    fn scan(&mut self, count: usize, over: impl FnOnce(&mut Scan, &Blocks)) -> Result<Vec<Found>> {
         let coded = if self.blocks.coded() {
             self.coded.set(&self.scaled)?;
             Some(&self.coded)
         } else {
             None
         };
-        let mut scan = Scan::new(&self.scaled, coded, collector);
+        let mut scan = Scan::new(&self.scaled, coded, count).ok_or_else(|| self.out_of_memory())?;
         over(&mut scan, &self.blocks);
-        Ok(scan.collector)
+        Ok(scan.collector.into_sorted().collect())
+    }
+
+    fn out_of_memory(&self) -> Error {
+        let dimensions = self.options.dimensions;
+        Error::OutOfMemory { dimensions }
     }
 
     fn neighbour(&self, found: Found) -> Neighbour {
@@ -538,7 +524,7 @@ impl VectorCache {
         let mut vector = Vec::new();
         vector
             .try_reserve_exact(dimensions)
-            .map_err(|_| Error::OutOfMemory { dimensions })?;
+            .map_err(|_| self.out_of_memory())?;
         let components = entry.components.iter().flat_map(|group| &group.0);
         vector.extend(components.take(dimensions));
         Ok(Some(Stored {

@@ -24,39 +24,11 @@ pub struct Found {
     pub similarity: f64,
 }
 
-/// Collects the results of a search.
-pub(crate) trait Collector {
-    /// Whether the vector with the largest bound in a batch is compared first, to rule out others. It may then be offered twice.
-    const PROMISING_FIRST: bool;
-
-    /// Returns whether a vector with a similarity of at most `bound` can be collected.
-    fn can_win(&self, bound: f64) -> bool;
-
-    /// Collects the vector, or ignores it.
-    fn offer(&mut self, found: Found);
-}
-
-/// Collects the most similar vector; of equally similar ones, the oldest.
-#[derive(Debug, Default)]
-pub(crate) struct Largest(pub(crate) Option<Found>);
-
-impl Collector for Largest {
-    const PROMISING_FIRST: bool = true;
-
-    #[inline]
-    fn can_win(&self, bound: f64) -> bool {
-        self.0.is_none_or(|best| bound >= best.similarity)
-    }
-
-    #[inline]
-    fn offer(&mut self, found: Found) {
-        let wins = |best: Found| {
-            found.similarity > best.similarity
-                || (found.similarity == best.similarity && found.index < best.index)
-        };
-        if self.0.is_none_or(wins) {
-            self.0 = Some(found);
-        }
+impl Found {
+    /// A vector beside the zero vector.
+    pub(crate) fn unrelated(index: usize) -> Self {
+        let similarity = 0.0;
+        Self { index, similarity }
     }
 }
 
@@ -70,6 +42,12 @@ impl Several {
         Top::new(count).map(Self)
     }
 
+    /// Returns whether a vector with a similarity of at most `bound` can be collected.
+    #[inline]
+    pub(crate) fn can_win(&self, bound: f64) -> bool {
+        self.0.least().is_none_or(|Rank(least)| bound >= least.similarity)
+    }
+
     /// Returns whether a vector at `index` with a similarity of at most `bound` can be collected, in any order of offers.
     #[inline]
     pub(crate) fn can_win_at(&self, index: usize, bound: f64) -> bool {
@@ -80,22 +58,15 @@ impl Several {
         self.0.least().is_none_or(|least| most > *least)
     }
 
+    /// Collects the vector, or ignores it.
+    #[inline]
+    pub(crate) fn offer(&mut self, found: Found) {
+        self.0.offer(Rank(found));
+    }
+
     /// The vectors, the most similar first.
     pub(crate) fn into_sorted(self) -> impl Iterator<Item = Found> {
         self.0.into_sorted().map(|Rank(found)| found)
-    }
-}
-
-impl Collector for Several {
-    // The best vector of a batch cannot rule out others, because several are collected.
-    const PROMISING_FIRST: bool = false;
-
-    fn can_win(&self, bound: f64) -> bool {
-        self.0.least().is_none_or(|Rank(least)| bound >= least.similarity)
-    }
-
-    fn offer(&mut self, found: Found) {
-        self.0.offer(Rank(found));
     }
 }
 
@@ -128,26 +99,30 @@ impl PartialEq for Rank {
 impl Eq for Rank {}
 
 /// A search for the vectors that are most similar to a query.
-pub(crate) struct Scan<'q, C> {
+pub(crate) struct Scan<'q> {
     query: &'q Scaled,
     coded: Option<&'q CodedQuery>,
     kernels: &'static Kernels,
     /// The number of vectors in earlier batches.
     before: usize,
     /// The vectors that were collected.
-    pub(crate) collector: C,
+    pub(crate) collector: Several,
+    /// Whether one vector is wanted. Then the one with the largest bound in a batch is compared first, because it rules out others.
+    is_for_one: bool,
 }
 
-impl<'q, C: Collector> Scan<'q, C> {
-    /// Makes a search for `query`, which must not be the zero vector. Codes save time and do not change the result.
-    pub(crate) fn new(query: &'q Scaled, coded: Option<&'q CodedQuery>, collector: C) -> Self {
-        Self {
+impl<'q> Scan<'q> {
+    /// Makes a search for the `count` vectors most similar to `query`, which must not be the zero vector. Codes save time and do not change
+    /// the result. `None` if there is not enough memory.
+    pub(crate) fn new(query: &'q Scaled, coded: Option<&'q CodedQuery>, count: usize) -> Option<Self> {
+        Some(Self {
             query,
             coded,
             kernels: simd::kernels(),
             before: 0,
-            collector,
-        }
+            collector: Several::new(count)?,
+            is_for_one: count == 1,
+        })
     }
 
     /// Searches every vector of `runs`.
@@ -188,7 +163,8 @@ impl<'q, C: Collector> Scan<'q, C> {
         if !self.collector.can_win(highest) {
             return true;
         }
-        if C::PROMISING_FIRST {
+        if self.is_for_one {
+            // It may be offered again, which changes nothing.
             self.compare_one(batch, most_promising);
             bounds[most_promising] = f64::NEG_INFINITY;
         }
@@ -222,11 +198,24 @@ impl<'q, C: Collector> Scan<'q, C> {
         let mut products = [0.0; BATCH];
         let products = &mut products[..inverse_norms.len()];
         self.kernels.dots(&self.query.components, components, products);
-        for (index, (product, inverse_norm)) in products.iter().zip(inverse_norms).enumerate() {
-            self.collector.offer(Found {
-                similarity: product * inverse_norm * self.query.inverse_norm,
-                index: self.before + start + index,
-            });
+        let rows = products.iter().zip(inverse_norms).enumerate();
+        let found = rows.map(|(index, (product, inverse_norm))| Found {
+            similarity: product * inverse_norm * self.query.inverse_norm,
+            index: self.before + start + index,
+        });
+        if self.is_for_one {
+            let larger = |best: Found, next: Found| {
+                if next.similarity > best.similarity {
+                    next
+                } else {
+                    best
+                }
+            };
+            if let Some(best) = found.reduce(larger) {
+                self.collector.offer(best);
+            }
+        } else {
+            found.for_each(|found| self.collector.offer(found));
         }
     }
 }
@@ -258,7 +247,7 @@ mod tests {
 
     #[test]
     fn only_bounds_that_reach_the_similarities_found_can_win() {
-        let mut largest = Largest::default();
+        let mut largest = Several::new(1).unwrap();
         let mut several = Several::new(2).unwrap();
         for (index, similarity) in [0.5, 0.7].into_iter().enumerate() {
             assert!(largest.can_win(-1.0) == (index == 0) && several.can_win(-1.0));
@@ -290,7 +279,7 @@ mod tests {
             scaled.set(&[1.0, 0.0], "query").unwrap();
             let mut coded = CodedQuery::default();
             coded.set(&scaled).unwrap();
-            let mut scan = Scan::new(&scaled, None, Largest::default());
+            let mut scan = Scan::new(&scaled, None, 1).unwrap();
             let batch = blocks.runs(0).next().unwrap();
             assert_eq!(
                 scan.compare_candidates(&batch, &coded),
@@ -298,7 +287,8 @@ mod tests {
                 "{duplicates}"
             );
             // The most promising one is compared first, and is the first of those.
-            assert_eq!(scan.collector.0.map(|found| found.index), Some(others));
+            let found = scan.collector.into_sorted().next();
+            assert_eq!(found.map(|found| found.index), Some(others));
         }
     }
 
@@ -335,19 +325,14 @@ mod tests {
             let mut coded = CodedQuery::default();
             coded.set(&scaled).unwrap();
 
-            let largest = |coded| {
-                let mut scan = Scan::new(&scaled, coded, Largest::default());
-                scan.over(blocks.runs(0));
-                scan.collector.0
-            };
             let several = |coded, count| {
-                let mut scan = Scan::new(&scaled, coded, Several::new(count).unwrap());
+                let mut scan = Scan::new(&scaled, coded, count).unwrap();
                 scan.over(blocks.runs(0));
                 scan.collector.into_sorted().collect::<Vec<_>>()
             };
-            let plain = largest(None);
-            let bits = |found: Option<Found>| found.map(|found| (found.index, found.similarity.to_bits()));
-            prop_assert_eq!(bits(largest(Some(&coded))), bits(plain));
+            let bits = |coded| several(coded, 1).pop().map(|found| (found.index, found.similarity.to_bits()));
+            prop_assert_eq!(bits(Some(&coded)), bits(None));
+            let plain = several(None, 1).pop();
             prop_assert_eq!(plain.is_some(), count > gone);
             // The best of all are the first of all in order.
             let mut all = several(None, count + 1);
