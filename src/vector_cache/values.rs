@@ -4,10 +4,9 @@ use napi_derive::napi;
 
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_index::{
-    memory::Novelty,
+    memory::{Nearest, Novelty},
     persist::{milliseconds, time_to_live},
     similarity::Similarity,
-    traces::SimilarTrace,
     vectors::{Entry, ModelIdentity, Neighbour, Options, Origin, VectorCache},
 };
 use knowledgepulse_trace::label::Label;
@@ -43,18 +42,19 @@ impl NativeStoredNeighbour {
     /// Returns the novelty of the nearest entry's trace.
     pub(crate) fn novelty(self) -> Novelty {
         let label = self.label.map(Label::from);
-        match (self.lexical, self.contained) {
-            (Some(lexical), Some(contained)) => Novelty::of_trace(Some(SimilarTrace {
-                index: 0,
-                similarity: Similarity {
+        let parts = self.lexical.zip(self.contained);
+        Novelty::of_nearest(Some(match parts {
+            Some((lexical, contained)) => {
+                let embedded = self.embedded;
+                let parts = Similarity {
                     lexical,
                     contained,
-                    embedded: self.embedded,
-                },
-                label,
-            })),
-            _ => Novelty::of_neighbour(Some((label, self.similarity))),
-        }
+                    embedded,
+                };
+                Nearest::trace(label, parts)
+            }
+            None => Nearest::vector(label, self.similarity),
+        }))
     }
 }
 

@@ -65,7 +65,7 @@ fn main() {
         let start = Instant::now();
         let mut scored = memory();
         for words in &traces {
-            scored.compare_and_add(words.into(), now).expect("room");
+            scored.compare_and_add_batch(&[words.into()], now).expect("room");
         }
         println!("{size} traces: scored in {:.1} s", start.elapsed().as_secs_f64());
     }

@@ -13,9 +13,7 @@ use crate::{
     method::Method,
     shared::{lock, lock_as_is},
     similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
-    traces::{
-        self, SharedTraces, SimilarTrace, TraceEntry, WordShare, draft::TraceDraft, explain::ExplainedWords,
-    },
+    traces::{SharedTraces, TraceEntry, WordShare, draft::TraceDraft, explain::ExplainedWords},
     vectors::{Entry, Options, Origin, SharedCache, VectorCache},
 };
 
@@ -232,7 +230,7 @@ impl Memory {
     /// traces also tells what each word says about the similarity.
     ///
     /// # Errors
-    /// The errors of [`VectorCache::compare_and_add`] and [`TraceMemory::compare_and_add`](traces::TraceMemory::compare_and_add).
+    /// The errors of [`VectorCache::compare_and_add`] and [`TraceMemory::add`](crate::traces::TraceMemory::add).
     pub fn compare_and_add(&self, trace: &Compared, now: Instant) -> Result<(Novelty, Vec<WordShare>)> {
         fault::point("novelty");
         match self {
@@ -254,8 +252,8 @@ impl Memory {
                     cache.compare(draft, entry, now)?
                 };
                 let nearest = nearest.into_iter().next().flatten();
-                let nearest = nearest.map(|found| (found.label, found.similarity));
-                Ok((Novelty::of_neighbour(nearest), Vec::new()))
+                let nearest = nearest.map(|found| Nearest::vector(found.label, found.similarity));
+                Ok((Novelty::of_nearest(nearest), Vec::new()))
             }
             Self::Traces {
                 memory,
@@ -281,7 +279,8 @@ impl Memory {
                     }
                     None => lock(memory).compare_and_explain(entry, explained, remember, now)?,
                 };
-                Ok((Novelty::of_trace(nearest), shares))
+                let nearest = nearest.map(|found| Nearest::trace(found.label, found.similarity));
+                Ok((Novelty::of_nearest(nearest), shares))
             }
         }
     }
@@ -309,46 +308,41 @@ impl Novelty {
         ..Self::NEUTRAL
     };
 
-    /// The novelty of an embedding by what it is nearest to, in a memory here or elsewhere: a label and a similarity, or `None` if
-    /// there is nothing in it.
+    /// Returns the novelty by the remembered trace that is nearest, in a memory here or elsewhere; `None` if there is nothing in it.
     #[must_use]
-    pub fn of_neighbour(neighbour: Option<(Option<Label>, f64)>) -> Self {
-        let Some((label, similarity)) = neighbour else {
+    pub fn of_nearest(nearest: Option<Nearest>) -> Self {
+        let Some(nearest) = nearest else {
             return Self::EMPTY;
         };
         Self {
-            value: of_similarity(Some(similarity)),
+            value: of_similarity(Some(nearest.similarity)),
             basis: Basis::Memory,
-            nearest: Some(Nearest {
-                label,
-                similarity,
-                parts: None,
-                words: None,
-            }),
+            nearest: Some(nearest),
             reading: None,
         }
     }
+}
 
-    /// The novelty of a trace by the remembered one that is most similar.
+impl Nearest {
+    /// Returns an entry of a memory of vectors, with its cosine.
     #[must_use]
-    pub fn of_trace(nearest: Option<SimilarTrace>) -> Self {
-        let value = traces::novelty(nearest.as_ref());
-        let Some(SimilarTrace {
-            similarity, label, ..
-        }) = nearest
-        else {
-            return Self::EMPTY;
-        };
+    pub fn vector(label: Option<Label>, similarity: f64) -> Self {
         Self {
-            value,
-            basis: Basis::Memory,
-            nearest: Some(Nearest {
-                label,
-                similarity: similarity.value(),
-                parts: Some(similarity),
-                words: None,
-            }),
-            reading: None,
+            label,
+            similarity,
+            parts: None,
+            words: None,
+        }
+    }
+
+    /// Returns a trace of a memory of traces.
+    #[must_use]
+    pub fn trace(label: Option<Label>, parts: Similarity) -> Self {
+        Self {
+            label,
+            similarity: parts.value(),
+            parts: Some(parts),
+            words: None,
         }
     }
 }
@@ -586,8 +580,11 @@ mod tests {
         let memory = memory();
         compare(&direction(0, 1.0), &memory, "a", true);
         let here = compare(&direction(0, 1.0), &memory, "b", false);
-        assert_eq!(Novelty::of_neighbour(Some((Some("a".into()), 1.0))), here);
-        let empty = Novelty::of_neighbour(None);
+        assert_eq!(
+            Novelty::of_nearest(Some(Nearest::vector(Some("a".into()), 1.0))),
+            here
+        );
+        let empty = Novelty::of_nearest(None);
         assert_eq!((empty.value, empty.basis), (0.5, Basis::EmptyMemory));
     }
 

@@ -44,23 +44,20 @@ impl Similarity {
     /// The similarity as one number, 0 to 1: novelty is 1 minus the largest.
     #[must_use]
     pub fn value(&self) -> f64 {
-        combine(self.lexical, self.embedded).max(power(self.contained))
+        combine(self.lexical, self.contained, self.embedded)
     }
 }
 
-/// What L and E make together.
+/// Returns L, C and E, or upper bounds of them, as one number.
 #[must_use]
-pub fn combine(lexical: f64, embedded: Option<f64>) -> f64 {
-    match embedded {
+pub fn combine(lexical: f64, contained: f64, embedded: Option<f64>) -> f64 {
+    let words_and_digest = match embedded {
         Some(embedded) => LEXICAL_SHARE * lexical + EMBEDDED_SHARE * embedded,
         None => lexical,
-    }
-}
-
-/// C⁴: near 0 unless nearly all of a trace is contained in the other.
-#[must_use]
-pub fn power(contained: f64) -> f64 {
-    (contained * contained) * (contained * contained)
+    };
+    // C⁴ is near 0 unless nearly all of a trace is contained in the other.
+    let squared = contained * contained;
+    words_and_digest.max(squared * squared)
 }
 
 /// The weight of a word that `traces` of `memory` remembered traces contain. It is above 0, because `traces` is at

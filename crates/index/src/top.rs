@@ -2,6 +2,8 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
+use crate::room::WithRoom;
+
 /// Keeps the largest `count` values that it is offered.
 #[derive(Debug)]
 pub(crate) struct Top<T> {
@@ -13,11 +15,9 @@ pub(crate) struct Top<T> {
 impl<T: Ord> Top<T> {
     /// `None` if there is not enough memory for `count` values.
     pub(crate) fn new(count: usize) -> Option<Self> {
-        let mut values = Vec::new();
-        values.try_reserve_exact(count).ok()?;
         Some(Self {
             count,
-            values: values.into(),
+            values: Vec::with_room(count)?.into(),
         })
     }
 

@@ -7,6 +7,7 @@ use twox_hash::XxHash3_128;
 use knowledgepulse_error::{Call, Error};
 
 use super::{CHECKSUM_BYTES, Unreadable, damaged};
+use crate::room::WithRoom;
 
 /// The bytes that are written at a time.
 pub(super) const BUFFER_BYTES: usize = 1024 * 1024;
@@ -58,10 +59,7 @@ impl<R: Read> HashedInput<R> {
 }
 
 pub(super) fn zeros<T: bytemuck::Pod>(count: usize) -> std::result::Result<Vec<T>, Unreadable> {
-    let mut values = Vec::new();
-    values
-        .try_reserve_exact(count)
-        .map_err(|_| Error::OutOfMemory { dimensions: count })?;
+    let mut values = Vec::with_room(count).ok_or(Error::OutOfMemory { dimensions: count })?;
     values.resize(count, T::zeroed());
     Ok(values)
 }

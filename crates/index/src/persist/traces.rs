@@ -243,7 +243,7 @@ mod tests {
                     label: None,
                     model: None,
                 };
-                memory.compare_and_add(entry, now).unwrap();
+                memory.compare_and_add_batch(&[entry], now).unwrap();
             }
             assert_eq!(found(&mut loaded, "train"), found(&mut memory, "train"));
         }

@@ -44,6 +44,17 @@ pub const PLANE: i32 = 128;
 #[repr(C, align(64))]
 pub struct Floats(pub [f32; GROUP]);
 
+impl Floats {
+    /// Returns the groups of a vector, padded with zeros.
+    pub(crate) fn groups(vector: &[f32]) -> impl Iterator<Item = Self> {
+        vector.chunks(GROUP).map(|chunk| {
+            let mut group = Self([0.0; GROUP]);
+            group.0[..chunk.len()].copy_from_slice(chunk);
+            group
+        })
+    }
+}
+
 /// A group of components in eight bits each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(64))]

@@ -23,13 +23,13 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_trace::words::{MOST_WORDS, TermWeight};
 
 use super::{
-    TraceMemory, bound,
-    terms::{DocumentWord, Posting},
+    TraceMemory,
+    terms::{DocumentWord, Known, PartialSums, add_up},
 };
 use crate::{
     method::Method,
     simd,
-    similarity::Sums,
+    similarity::{Sums, combine},
     top::Top,
     vectors::{
         scaled::Scaled,
@@ -48,9 +48,6 @@ const SQUARE_LEFT_OUT: f32 = 0.5;
 
 /// Covers the rounding of sums of at most 512 positive terms in single precision, in parts of the sum.
 const SLACK: f32 = 1e-4;
-
-/// The traces whose sums are added up together. They fit into the second-level cache.
-const BLOCK: usize = if cfg!(test) { 16 } else { 8192 };
 
 /// The traces whose bounds are computed together.
 const BATCH: usize = 64;
@@ -100,13 +97,6 @@ struct Join<'m> {
     numbers: Vec<u16>,
     /// The number of words that each level leaves out.
     words_left_out: [u16; LEVELS],
-}
-
-/// The sums of a trace.
-#[derive(Debug, Clone, Copy, Default)]
-struct PartialSums {
-    product: f32,
-    contained: f32,
 }
 
 /// A candidate for the nearest traces.
@@ -337,12 +327,12 @@ impl<'m> Join<'m> {
                 *common = share;
             }
             words.push(RowWord {
-                number,
+                needed: number,
                 share,
                 postings: term.postings(),
             });
         }
-        words.sort_unstable_by_key(|word| word.number);
+        words.sort_unstable_by_key(|word| word.needed);
         scratch.sums.clear();
         scratch.sums.resize(memory.held.len(), PartialSums::default());
         let mut row = Row {
@@ -392,35 +382,8 @@ impl<'m> Join<'m> {
     }
 }
 
-/// Adds up the postings of words.
-fn add_up(words: &mut [RowWord<'_>], sums: &mut [PartialSums], first: u32) {
-    for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
-        #[allow(clippy::cast_possible_truncation)] // Slots fit.
-        let start = first + (block * BLOCK) as u32;
-        for RowWord { postings, share, .. } in &mut *words {
-            let mut added = 0;
-            for posting in *postings {
-                let Some(sums) = sums.get_mut((posting.slot - start) as usize) else {
-                    break;
-                };
-                sums.product += share.product * posting.count.single();
-                sums.contained += share.contained;
-                added += 1;
-            }
-            *postings = &postings[added..];
-        }
-    }
-}
-
-/// A word of a row.
-struct RowWord<'j> {
-    /// Its number as a common word, or [`RARE`].
-    number: u16,
-    /// Its share of L and C for each trace that has it.
-    share: PartialSums,
-    /// The postings that are not added up yet.
-    postings: &'j [Posting],
-}
+/// A word of a row: its number as a common word, or [`RARE`], and its postings.
+type RowWord<'j> = Known<'j, u16>;
 
 /// A row of the join.
 struct Row<'j> {
@@ -447,7 +410,7 @@ impl Row<'_> {
             .find(|&level| lengths[level][self.index] <= most)
             .unwrap_or(0);
         let end = self.join.words_left_out[self.level];
-        let left = self.words.partition_point(|word| word.number < end);
+        let left = self.words.partition_point(|word| word.needed < end);
         add_up(
             &mut self.words[left..],
             &mut scratch.sums,
@@ -459,7 +422,7 @@ impl Row<'_> {
 
     /// The similarity that L, C and E make, in single precision.
     fn value(lexical: f32, contained: f32, embedded: Option<f64>) -> f32 {
-        bound(lexical.into(), contained.into(), embedded) as f32
+        combine(lexical.into(), contained.into(), embedded) as f32
     }
 
     /// Finds the `count` nearest traces of a range.
@@ -648,18 +611,14 @@ impl Row<'_> {
             }
         }
         let (lexical, contained) = self.sums.compare(&self.join.sums[index], &shared);
-        bound(lexical, contained, scratch.embedded.get(index).copied())
+        combine(lexical, contained, scratch.embedded.get(index).copied())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        similarity::{Similarity, combine, power},
-        traces::TraceEntry,
-        vectors::Options,
-    };
+    use crate::{similarity::Similarity, traces::TraceEntry, vectors::Options};
     use knowledgepulse_trace::{fixtures::with_texts, words::Words};
     use std::time::Instant;
 
@@ -756,8 +715,8 @@ mod tests {
                         } = similarities[index];
                         // With all words added.
                         if most == 0.0 {
-                            let larger = lexical.max(power(contained));
-                            let closest = larger.max(combine(larger, embedded));
+                            let larger = combine(lexical, contained, None);
+                            let closest = larger.max(combine(larger, 0.0, embedded));
                             assert!(
                                 bound <= closest * (1.0 + 6.0 * f64::from(SLACK)),
                                 "{number} {index} {bound}"

@@ -30,7 +30,7 @@ use crate::{
     method::Method,
     moment::Moment,
     persist::HeldTraces,
-    similarity::{NEUTRAL_NOVELTY, Similarity, Sums, combine, power},
+    similarity::{Similarity, Sums, of_similarity},
     vectors::{ModelIdentity, Options, Origin, blocks::Blocks, require_short, scaled::Scaled},
 };
 use projection::{Projection, Sample};
@@ -93,10 +93,10 @@ pub struct SimilarTrace {
     pub label: Option<Label>,
 }
 
-/// Returns the novelty of a trace by the most similar remembered trace: 0 for a duplicate to 1; [`NEUTRAL_NOVELTY`] for an empty memory.
+/// Returns the novelty of a trace by the most similar remembered trace: 0 for a duplicate to 1; 0.5 for an empty memory.
 #[must_use]
 pub fn novelty(nearest: Option<&SimilarTrace>) -> f64 {
-    nearest.map_or(NEUTRAL_NOVELTY, |nearest| 1.0 - nearest.similarity.value())
+    of_similarity(nearest.map(|nearest| nearest.similarity.value()))
 }
 
 /// The parts of a similarity that a word contributes.
@@ -321,14 +321,6 @@ impl TraceMemory {
         Ok((nearest, shares))
     }
 
-    /// Compares a trace, then adds it.
-    ///
-    /// # Errors
-    /// The errors of [`TraceMemory::add`]. After an error the memory is as it was.
-    pub fn compare_and_add(&mut self, entry: TraceEntry, now: Instant) -> Result<Option<SimilarTrace>> {
-        Ok(self.compare_and_add_batch(&[entry], now)?.pop().flatten())
-    }
-
     /// Compares and adds traces one after another, all or none; each is compared with those before it too.
     ///
     /// # Errors
@@ -388,24 +380,20 @@ impl TraceMemory {
         if self.held.len() == self.options.max_elements {
             self.forget_oldest();
         }
-        let words: Vec<_> = entry
-            .words
-            .iter()
-            .map(|word| (self.terms.place(word.hash), word.count))
-            .collect();
-        self.remember(entry.label.cloned(), Moment::at(now), &words);
+        let words = entry.words.iter().map(|word| DocumentWord {
+            term: self.terms.place(word.hash),
+            count: word.count,
+        });
+        let words = words.collect();
+        self.remember(entry.label.cloned(), Moment::at(now), words);
         Ok(())
     }
 
     /// Adds a trace whose words have places already, with the embedding that was scaled last.
-    fn remember(&mut self, label: Option<Label>, added: Moment, words: &[(u32, TermWeight)]) {
+    fn remember(&mut self, label: Option<Label>, added: Moment, words: Box<[DocumentWord]>) {
         let slot = self.next_slot();
         let first = self.first_slot();
         let added = self.held.back().map_or(added, |latest| latest.added.max(added));
-        let words: Box<[DocumentWord]> = words
-            .iter()
-            .map(|&(term, count)| DocumentWord { term, count })
-            .collect();
         let held = Arc::new(Document { label, added, words });
         if let Some(transaction) = &mut self.transaction {
             transaction.will_add(self.departed + self.held.len() as u64);
@@ -688,11 +676,6 @@ impl TraceMemory {
         };
         return_freed_memory();
     }
-}
-
-/// Returns the upper bound of a similarity from bounds of its parts; see [`Similarity::value`].
-fn bound(lexical: f64, contained: f64, embedded: Option<f64>) -> f64 {
-    combine(lexical, embedded).max(power(contained))
 }
 
 /// Returns the bytes of a trace's words, with the overhead of the allocator and of an `Arc`.

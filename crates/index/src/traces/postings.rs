@@ -20,6 +20,7 @@ use super::{
     statistics::{PackedTrace, Statistics},
     terms::Hashed,
 };
+use crate::top::Top;
 
 /// The words to look up for some traces.
 #[derive(Debug, Clone, Default)]
@@ -93,17 +94,25 @@ impl CandidateQuery {
             for &(word, weight) in query {
                 weights[word as usize] = weight;
             }
-            let mut best = Best::new(count);
+            // Of equal sums the smaller position is larger. The bits of sums from 0 on have their order.
+            let mut best = Top::new(count).ok_or(Error::OutOfMemory { dimensions: count })?;
             for stretch in blocks.chunk_by(|one, other| one.first == other.first) {
                 add_up(stretch, &weights, &mut sums);
-                best.offer_all(&sums, stretch[0].first, positions);
+                for (position, &sum) in (stretch[0].first..).zip(&sums) {
+                    if sum > 0.0 && positions.contains(&position) {
+                        best.offer((sum.to_bits(), Reverse(position)));
+                    }
+                }
             }
             for &(word, _) in query {
                 weights[word as usize] = 0.0;
             }
-            best.into_positions()
+            Ok(best
+                .into_sorted()
+                .map(|(_, Reverse(position))| position)
+                .collect())
         });
-        Ok(candidates.collect())
+        candidates.collect()
     }
 
     fn blocks<'b>(&self, mut postings: &'b [u8], size: u64) -> Result<Vec<Block<'b>>> {
@@ -156,52 +165,5 @@ fn add_up(blocks: &[Block], weights: &[f32], sums: &mut Vec<f32>) {
             }
             sums[distance] += weight * f32::from(u16::from_be_bytes([parts, more]));
         }
-    }
-}
-
-/// The positions with the largest sums, of equal sums the smaller position.
-struct Best {
-    count: usize,
-    /// The best ones and some more, sorted from time to time.
-    found: Vec<(f32, Reverse<u64>)>,
-    /// Sums that are not larger cannot be among the best.
-    threshold: f32,
-}
-
-impl Best {
-    fn new(count: usize) -> Self {
-        Self {
-            count,
-            found: Vec::new(),
-            threshold: 0.0,
-        }
-    }
-
-    fn offer_all(&mut self, sums: &[f32], first: u64, positions: &Range<u64>) {
-        for (distance, &sum) in (0..).zip(sums) {
-            let position = first.saturating_add(distance);
-            if sum > self.threshold && positions.contains(&position) {
-                self.found.push((sum, Reverse(position)));
-                if self.found.len() >= 4 * self.count.max(16) {
-                    self.keep();
-                }
-            }
-        }
-    }
-
-    fn keep(&mut self) {
-        self.found
-            .sort_unstable_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
-        self.found.truncate(self.count);
-        // Positions come in ascending order, so that a later one with the same sum comes after these.
-        self.threshold = self.found.last().map_or(f32::INFINITY, |&(sum, _)| sum);
-    }
-
-    fn into_positions(mut self) -> Vec<u64> {
-        self.keep();
-        self.found
-            .into_iter()
-            .map(|(_, Reverse(position))| position)
-            .collect()
     }
 }

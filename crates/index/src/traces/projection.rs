@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use twox_hash::XxHash3_64;
 
 use crate::{
-    simd::{self, Floats, GROUP},
+    simd::{self, Floats},
     vectors::{blocks::Blocks, scaled::Scaled},
 };
 
@@ -144,12 +144,15 @@ impl Projection {
         if rows.len() >= FEWEST {
             (mean, direction) = mean_and_direction(rows, dimensions);
         }
-        self.set(grouped(&mean), grouped(&direction));
+        #[allow(clippy::cast_possible_truncation)] // Rounding to single precision is the intent.
+        let [mean, direction] =
+            [mean, direction].map(|vector| vector.into_iter().map(|x| x as f32).collect::<Vec<_>>());
+        self.set(&mean, &direction);
     }
 
-    fn set(&mut self, mean: Vec<Floats>, direction: Vec<Floats>) {
-        self.mean = mean;
-        self.direction = direction;
+    fn set(&mut self, mean: &[f32], direction: &[f32]) {
+        self.mean = Floats::groups(mean).collect();
+        self.direction = Floats::groups(direction).collect();
         self.mean_squared = dot(&self.mean, &self.mean);
         self.direction_squared = dot(&self.direction, &self.direction);
         self.mean_along = dot(&self.mean, &self.direction);
@@ -160,7 +163,7 @@ impl Projection {
         let dimensions = vectors.first().map_or(0, |vector| vector.len());
         let mut rows: Vec<_> = vectors
             .iter()
-            .map(|vector| (Sample::hash(&padded(vector)), *vector))
+            .map(|vector| (Sample::hash(&Floats::groups(vector).collect::<Vec<_>>()), *vector))
             .collect();
         rows.sort_by_key(|&(hash, _)| hash);
         rows.truncate(SAMPLE);
@@ -173,7 +176,7 @@ impl Projection {
     /// The P with this mean and this direction, as [`Projection::parts`] gives them.
     pub(super) fn from_parts(mean: &[f32], direction: &[f32]) -> Self {
         let mut projection = Self::default();
-        projection.set(padded(mean), padded(direction));
+        projection.set(mean, direction);
         projection
     }
 
@@ -278,28 +281,6 @@ impl Projected {
     pub(super) fn compare(&self, vector: &[Floats], length: f64) -> f64 {
         self.cosine(dot(&self.components, vector), length)
     }
-}
-
-fn padded(vector: &[f32]) -> Vec<Floats> {
-    let groups = vector.chunks(GROUP).map(|chunk| {
-        let mut group = Floats([0.0; GROUP]);
-        group.0[..chunk.len()].copy_from_slice(chunk);
-        group
-    });
-    groups.collect()
-}
-
-fn grouped(vector: &[f64]) -> Vec<Floats> {
-    let groups = vector.chunks(GROUP).map(|chunk| {
-        let mut group = Floats([0.0; GROUP]);
-        for (component, &value) in group.0.iter_mut().zip(chunk) {
-            #[allow(clippy::cast_possible_truncation)] // Rounding to single precision is the intent.
-            let value = value as f32;
-            *component = value;
-        }
-        group
-    });
-    groups.collect()
 }
 
 /// The mean of `rows`, and the direction in which they differ most, of length 1; zero if they do not differ.

@@ -19,15 +19,15 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_trace::words::Words;
 
 use super::{
-    Document, TraceMemory, bound,
+    Document, TraceMemory,
     projection::Projected,
     rate::NormBound,
-    terms::{DocumentWord, Posting, Terms},
+    terms::{DocumentWord, Known, PartialSums, Terms, add_up},
 };
 use crate::{
     method::Method,
     simd,
-    similarity::{Similarity, Sums},
+    similarity::{Similarity, Sums, combine},
     vectors::{
         codes::CodedQuery,
         scaled::Scaled,
@@ -48,9 +48,6 @@ const COMPARISON_COST: usize = 4;
 
 /// Covers the rounding of sums of at most 512 terms in single precision.
 const SLACK: f64 = 1e-4;
-
-/// The traces whose sums are added up together. They fit into the second-level cache.
-const BLOCK: usize = if cfg!(test) { 16 } else { 8192 };
 
 /// The embeddings that are bounded together.
 const BATCH: usize = 64;
@@ -119,7 +116,7 @@ impl Query {
 /// The buffers of a search, reused by later calls.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
-    sums: Vec<PostingSums>,
+    sums: Vec<PartialSums>,
     /// Upper bounds of L and C for each trace.
     bounds: Vec<Bound>,
     coded: CodedQuery,
@@ -128,17 +125,8 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn bytes(&self) -> usize {
-        self.sums.capacity() * size_of::<PostingSums>() + self.bounds.capacity() * size_of::<Bound>()
+        self.sums.capacity() * size_of::<PartialSums>() + self.bounds.capacity() * size_of::<Bound>()
     }
-}
-
-/// The sums of a trace over the postings so far.
-#[derive(Debug, Clone, Copy, Default)]
-struct PostingSums {
-    /// `Σ x c_d`.
-    product: f32,
-    /// The part of C.
-    contained: f32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -157,14 +145,12 @@ impl Bound {
     /// Returns the upper bound of the similarity.
     #[inline]
     fn value(self, embedded: Option<f64>) -> f64 {
-        bound(self.lexical.into(), self.contained.into(), embedded)
+        combine(self.lexical.into(), self.contained.into(), embedded)
     }
 }
 
-/// A word of the query that is remembered.
-struct Known<'t> {
-    /// The postings still to be added up.
-    postings: &'t [Posting],
+/// The numbers of a word of the query, in double precision.
+struct Factors {
     /// `x`.
     factor: f64,
     /// Its part of C.
@@ -173,7 +159,7 @@ struct Known<'t> {
 
 /// The words of a query whose postings are not added up yet, the most common first.
 struct Remaining<'t> {
-    words: Vec<Known<'t>>,
+    words: Vec<Known<'t, Factors>>,
     /// C without postings.
     contained: f64,
 }
@@ -186,10 +172,19 @@ impl<'t> Remaining<'t> {
             .words
             .iter()
             .filter_map(|word| {
+                let (factor, weight) = (
+                    word.count * word.weight * word.weight / length,
+                    word.weight / total,
+                );
+                #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
+                let share = PartialSums {
+                    product: factor as f32,
+                    contained: weight as f32,
+                };
                 Some(Known {
+                    needed: Factors { factor, weight },
+                    share,
                     postings: terms.get(word.term?).postings(),
-                    factor: word.count * word.weight * word.weight / length,
-                    weight: word.weight / total,
                 })
             })
             .collect();
@@ -204,50 +199,26 @@ impl<'t> Remaining<'t> {
     fn adding_at_most(&self, most: f64) -> usize {
         let mut squares = 0.0;
         let exceeding = self.words.iter().position(|word| {
-            squares += word.factor * word.factor;
+            squares += word.needed.factor * word.needed.factor;
             squares > most * most
         });
         exceeding.unwrap_or(self.words.len())
-    }
-
-    /// Adds up the postings of all words but the first `left` ones.
-    fn add_up(&mut self, left: usize, sums: &mut [PostingSums], first: u32) {
-        let mut words = self.words.split_off(left);
-        for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
-            let start = block * BLOCK;
-            #[allow(clippy::cast_possible_truncation)] // Slots fit.
-            let start_slot = first + start as u32;
-            for word in &mut words {
-                #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
-                let (factor, weight) = (word.factor as f32, word.weight as f32);
-                // A linear scan, because a binary search would jump about in memory that is not cached.
-                let mut added = 0;
-                for posting in word.postings {
-                    let Some(sums) = sums.get_mut((posting.slot - start_slot) as usize) else {
-                        break;
-                    };
-                    sums.product += factor * posting.count.single();
-                    sums.contained += weight;
-                    added += 1;
-                }
-                word.postings = &word.postings[added..];
-            }
-        }
     }
 
     /// Lowers the bounds of traces that could win, and collects the highest ones.
     fn tighten(
         &self,
         query: &Query,
-        sums: &[PostingSums],
+        sums: &[PartialSums],
         ratings: &VecDeque<NormBound>,
         could_win: impl Fn(Bound) -> bool,
         bounds: &mut [Bound],
         promising: &mut Several,
     ) {
-        let squares: f64 = self.words.iter().map(|word| word.factor * word.factor).sum();
+        let factors = self.words.iter().map(|word| &word.needed);
+        let squares: f64 = factors.clone().map(|word| word.factor * word.factor).sum();
         let left_out = squares.sqrt();
-        let weight_left_out = self.contained + self.words.iter().map(|word| word.weight).sum::<f64>();
+        let weight_left_out = self.contained + factors.map(|word| word.weight).sum::<f64>();
         for (index, ((bound, sums), rating)) in bounds.iter_mut().zip(sums).zip(ratings).enumerate() {
             if !could_win(*bound) {
                 continue;
@@ -354,14 +325,14 @@ impl Comparison<'_> {
         let memory = self.memory;
         let Scratch { sums, bounds, .. } = scratch;
         sums.clear();
-        sums.resize(memory.held.len(), PostingSums::default());
+        sums.resize(memory.held.len(), PartialSums::default());
         bounds.clear();
         bounds.resize(memory.held.len(), Bound::MOST);
         let mut remaining = Remaining::new(self.query, &memory.terms);
         let mut most_left_out = LEFT_OUT;
         let mut left = remaining.adding_at_most(most_left_out);
         loop {
-            remaining.add_up(left, sums, memory.first_slot());
+            add_up(&mut remaining.words.split_off(left), sums, memory.first_slot());
             let could_win = |bound: Bound| threshold.can_win(bound.value(None));
             let mut promising = memory.several(PROMISING)?;
             remaining.tighten(
@@ -487,9 +458,9 @@ mod tests {
     #[test]
     fn the_most_common_words_are_left_out_up_to_a_length() {
         let known = |factor| Known {
+            needed: Factors { factor, weight: 0.0 },
+            share: PartialSums::default(),
             postings: &[],
-            factor,
-            weight: 0.0,
         };
         let remaining = Remaining {
             words: [3.0, 4.0, 12.0].map(known).into(),
@@ -504,11 +475,11 @@ mod tests {
     fn bounds_with_all_postings_are_next_to_the_similarity() {
         let memory = memory();
         let query = Query::new(&query(), &memory.terms, memory.held.len());
-        let mut sums = vec![PostingSums::default(); memory.held.len()];
+        let mut sums = vec![PartialSums::default(); memory.held.len()];
         let mut bounds = vec![Bound::MOST; memory.held.len()];
         let mut promising = Several::new(1).unwrap();
         let mut remaining = Remaining::new(&query, &memory.terms);
-        remaining.add_up(0, &mut sums, memory.first_slot());
+        add_up(&mut remaining.words.split_off(0), &mut sums, memory.first_slot());
         remaining.tighten(
             &query,
             &sums,

@@ -69,6 +69,48 @@ impl Term {
     }
 }
 
+/// The traces whose sums are added up together. They fit into the second-level cache.
+const BLOCK: usize = if cfg!(test) { 16 } else { 8192 };
+
+/// The sums of a trace over words that it shares with a query, or the part of one word.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PartialSums {
+    /// Of L: `Σ x c_d`; the part of a word is `x`.
+    pub(super) product: f32,
+    /// Of C.
+    pub(super) contained: f32,
+}
+
+/// A word of a query that is remembered, with what the search needs beside its postings.
+pub(super) struct Known<'t, N> {
+    pub(super) needed: N,
+    /// Its part of the sums of a trace that has it.
+    pub(super) share: PartialSums,
+    /// The postings still to be added up.
+    pub(super) postings: &'t [Posting],
+}
+
+/// Adds up the postings of words. `first` is the slot of the oldest trace.
+pub(super) fn add_up<N>(words: &mut [Known<'_, N>], sums: &mut [PartialSums], first: u32) {
+    for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
+        #[allow(clippy::cast_possible_truncation)] // Slots fit.
+        let start = first + (block * BLOCK) as u32;
+        for Known { postings, share, .. } in &mut *words {
+            // A linear scan, because a binary search would jump about in memory that is not cached.
+            let mut added = 0;
+            for posting in *postings {
+                let Some(sums) = sums.get_mut((posting.slot - start) as usize) else {
+                    break;
+                };
+                sums.product += share.product * posting.count.single();
+                sums.contained += share.contained;
+                added += 1;
+            }
+            *postings = &postings[added..];
+        }
+    }
+}
+
 /// Every word that is remembered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {

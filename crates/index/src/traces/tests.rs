@@ -335,7 +335,7 @@ proptest! {
                 plain.add(trace.entry(), now).unwrap();
             }
             for trace in traces.iter().chain(&junk) {
-                other.compare_and_add(trace.entry(), now).unwrap();
+                other.compare_and_add_batch(&[trace.entry()], now).unwrap();
             }
             for trace in traces.iter().cycle().skip(rotation).take(traces.len()) {
                 other.add(trace.entry(), now).unwrap();
@@ -583,8 +583,10 @@ fn empty_memory_gives_novelty_one_half() {
         let mut memory = memory(method, 10, None);
         let sketch = Sketch::of("a b", &["c"]);
         assert_eq!(novelty_of(&mut memory, &sketch), 0.5);
-        let first = memory.compare_and_add(sketch.entry(), Instant::now()).unwrap();
-        assert_eq!(first, None);
+        let first = memory
+            .compare_and_add_batch(&[sketch.entry()], Instant::now())
+            .unwrap();
+        assert_eq!(first, [None]);
         assert_eq!(novelty_of(&mut memory, &sketch), 0.0);
         memory.clear();
         assert_eq!(memory.first_slot(), 0);

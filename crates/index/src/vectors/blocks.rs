@@ -6,15 +6,21 @@ use std::{collections::VecDeque, iter, ops::Range, sync::Arc};
 use knowledgepulse_error::{Error, Result};
 use knowledgepulse_trace::label::Label;
 
+#[cfg(not(target_family = "wasm"))]
+use super::mapped::Mapped;
 use super::{
     codes::{self, CodeInfo},
-    mapped::Mapped,
     scaled::Scaled,
 };
 use crate::{
     moment::Moment,
+    room::WithRoom,
     simd::{Codes, Floats, GROUP, MAX_CODE_GROUPS},
 };
+
+/// WebAssembly has no pages of their own.
+#[cfg(target_family = "wasm")]
+type Mapped<T> = Vec<T>;
 
 /// Bytes of components in a block, unless one vector is larger.
 const BLOCK_BYTES: usize = 256 * 1024;
@@ -433,24 +439,17 @@ impl Block {
     /// An empty block for `capacity` vectors; `None` if there is not enough memory.
     fn allocate(shape: Shape, capacity: usize) -> Option<Self> {
         let groups = capacity.checked_mul(shape.groups)?;
-        let coded = shape.coded();
-        let mut block = Self {
+        let (coded, coded_groups) = if shape.coded() { (capacity, groups) } else { (0, 0) };
+        Some(Self {
             shape,
             capacity,
-            components: Mapped::allocate(groups)?,
-            inverse_norms: Vec::new(),
-            codes: Mapped::allocate(if coded { groups } else { 0 })?,
-            infos: Vec::new(),
-            added: Vec::new(),
-            labels: Vec::new(),
-        };
-        block.inverse_norms.try_reserve_exact(capacity).ok()?;
-        if coded {
-            block.infos.try_reserve_exact(capacity).ok()?;
-        }
-        block.added.try_reserve_exact(capacity).ok()?;
-        block.labels.try_reserve_exact(capacity).ok()?;
-        Some(block)
+            components: Mapped::with_room(groups)?,
+            inverse_norms: Vec::with_room(capacity)?,
+            codes: Mapped::with_room(coded_groups)?,
+            infos: Vec::with_room(coded)?,
+            added: Vec::with_room(capacity)?,
+            labels: Vec::with_room(capacity)?,
+        })
     }
 
     /// An empty block that is to be added after `vectors` others.
@@ -478,11 +477,7 @@ impl Block {
     /// vectors of the block.
     pub(crate) fn extend_components(&mut self, vectors: &[f32]) {
         for vector in vectors.chunks_exact(self.shape.dimensions) {
-            self.components.extend(vector.chunks(GROUP).map(|chunk| {
-                let mut group = Floats([0.0; GROUP]);
-                group.0[..chunk.len()].copy_from_slice(chunk);
-                group
-            }));
+            self.components.extend(Floats::groups(vector));
         }
     }
 

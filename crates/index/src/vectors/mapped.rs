@@ -18,8 +18,8 @@ pub(crate) struct Mapped<T> {
 }
 
 impl<T: Pod> Mapped<T> {
-    /// An empty vector with room for `capacity` values; `None` if there is not enough memory.
-    pub(crate) fn allocate(capacity: usize) -> Option<Self> {
+    /// Returns an empty vector with room for `capacity` values; `None` if there is not enough memory.
+    pub(crate) fn with_room(capacity: usize) -> Option<Self> {
         const {
             assert!(mem::align_of::<T>() <= 4096, "pages are aligned to no more");
             assert!(

@@ -2,7 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod codes;
-#[cfg_attr(target_family = "wasm", path = "heaped.rs")]
+#[cfg(not(target_family = "wasm"))]
 mod mapped;
 pub(crate) mod scaled;
 pub(crate) mod scan;
@@ -20,7 +20,7 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_os::return_freed_memory;
 use knowledgepulse_trace::label::{self, Fingerprint, Label, MAX_LABEL_BYTES};
 
-use crate::{moment::Moment, shared::Shared, similarity::of_similarity};
+use crate::{moment::Moment, room::WithRoom, shared::Shared, similarity::of_similarity};
 pub use scaled::Component;
 use scaled::Scaled;
 use scan::{Found, Scan};
@@ -396,10 +396,7 @@ impl VectorCache {
         self.scale(query, "query")?;
         self.evict_expired(now);
         let count = count.min(self.blocks.len());
-        let mut neighbours = Vec::new();
-        neighbours
-            .try_reserve_exact(count)
-            .map_err(|_| self.out_of_memory())?;
+        let mut neighbours = Vec::with_room(count).ok_or_else(|| self.out_of_memory())?;
         if self.scaled.inverse_norm == 0.0 {
             neighbours.extend((0..count).map(|index| self.neighbour(Found::unrelated(index))));
         } else {
@@ -521,10 +518,7 @@ impl VectorCache {
             return Ok(None);
         };
         let dimensions = self.options.dimensions;
-        let mut vector = Vec::new();
-        vector
-            .try_reserve_exact(dimensions)
-            .map_err(|_| self.out_of_memory())?;
+        let mut vector = Vec::with_room(dimensions).ok_or_else(|| self.out_of_memory())?;
         let components = entry.components.iter().flat_map(|group| &group.0);
         vector.extend(components.take(dimensions));
         Ok(Some(Stored {
