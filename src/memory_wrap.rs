@@ -11,7 +11,7 @@ use napi::{
     bindgen_prelude::{AsyncTask, Object, ToNapiValue, TypeName},
 };
 
-use knowledgepulse_error::{self as error, Call};
+use knowledgepulse_error as error;
 use knowledgepulse_index::{
     persist::{LoadOptions, time_to_live},
     shared::{Shared, lock, lock_as_is},
@@ -26,18 +26,9 @@ use crate::{
 };
 
 /// A memory that an object of JavaScript wraps, and the class of the object.
-pub trait WrappedMemory: Shared + Sized + Send + 'static {
+pub trait WrappedMemory: Shared + Sized + 'static {
     /// The class.
     type Native: From<MemoryWrap<Self>> + ToNapiValue + TypeName + 'static;
-
-    /// Returns the bounds of the memory.
-    fn bounds(&self) -> Options;
-
-    /// Returns how many bytes it takes.
-    fn bytes(&self) -> usize;
-
-    /// Reads a file, unless the call is cancelled.
-    fn read(path: &Path, options: LoadOptions, call: &Call) -> error::Result<Self>;
 }
 
 /// The memory of an object, with what the object needs beside it.
@@ -54,7 +45,7 @@ pub struct MemoryWrap<M> {
 impl<M: WrappedMemory> MemoryWrap<M> {
     /// Wraps a memory that other objects may wrap too.
     pub(super) fn of(memory: Arc<Mutex<M>>, external: Option<Arc<ExternalMemory>>) -> Self {
-        let bounds = lock_as_is(&memory).bounds();
+        let bounds = *lock_as_is(&memory).options();
         Self {
             memory,
             bounds,
@@ -123,7 +114,7 @@ pub(super) fn load<M: WrappedMemory>(
         time_to_live: ttl_ms.map(time_to_live),
     };
     background::run_then(
-        move || M::read(Path::new(&path), options, &call),
+        move || M::load(Path::new(&path), options, &call),
         |env, memory| {
             let bytes = memory.bytes();
             let wrap = MemoryWrap::own(memory);

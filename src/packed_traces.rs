@@ -13,6 +13,7 @@ use napi_derive::napi;
 use knowledgepulse_error as error;
 use knowledgepulse_index::{
     method::Method,
+    shared::Shared,
     similarity::Similarity,
     traces::{
         SimilarTrace, TraceEntry, TraceMemory,

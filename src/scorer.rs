@@ -17,7 +17,7 @@ use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
     method::Method,
-    shared::lock,
+    shared::{Shared, lock},
     traces::statistics::PackedTrace,
     vectors::{self as cache, Origin, SharedCache},
 };

@@ -1,7 +1,6 @@
 //! The trace memory for JavaScript.
 
 use std::{
-    path::Path,
     sync::{Arc, Mutex, Weak},
     time::{Instant, SystemTime},
 };
@@ -14,14 +13,13 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_error::{self as error, Call, Error};
+use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_index::{
     memory::Memory,
     method::Method,
-    persist::LoadOptions,
-    shared::{lock, lock_as_is},
+    shared::{Shared, lock, lock_as_is},
     traces::{SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
-    vectors::{ModelIdentity, Options, Origin},
+    vectors::{ModelIdentity, Origin},
 };
 use knowledgepulse_trace::{digest, label::Label, words::Words};
 
@@ -84,18 +82,6 @@ impl ObjectFinalize for NativeTraceMemory {
 
 impl WrappedMemory for TraceMemory {
     type Native = NativeTraceMemory;
-
-    fn bounds(&self) -> Options {
-        *self.options()
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes()
-    }
-
-    fn read(path: &Path, options: LoadOptions, call: &Call) -> error::Result<Self> {
-        Self::load_unless_cancelled(path, options, call)
-    }
 }
 
 impl From<MemoryWrap<TraceMemory>> for NativeTraceMemory {
@@ -464,7 +450,7 @@ impl NativeTraceMemory {
     #[napi(catch_unwind)]
     pub fn snapshot(&self) -> NativeSnapshot {
         let snapshot = lock(&self.wrap.memory).snapshot(Instant::now(), SystemTime::now());
-        NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
+        NativeSnapshot::of(move |path, call| snapshot.save(path, call))
     }
 
     /// Loads the memory in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was

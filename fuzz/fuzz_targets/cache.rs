@@ -23,6 +23,7 @@ use std::{
 };
 
 use knowledgepulse_index::{
+    shared::Shared,
     simd::{self, Floats, GROUP, Kernels},
     vectors::{Options, VectorCache},
 };

@@ -20,6 +20,7 @@
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use knowledgepulse_index::{
+    shared::Shared,
     persist::{LoadOptions, Unreadable},
     vectors::VectorCache,
 };

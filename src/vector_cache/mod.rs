@@ -5,7 +5,7 @@ mod files;
 mod queue;
 mod values;
 
-use std::{path::Path, sync::Arc, time::SystemTime};
+use std::{sync::Arc, time::SystemTime};
 
 use napi::{
     Env,
@@ -13,10 +13,8 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_error::{self as error, Call};
 use knowledgepulse_index::{
-    persist::LoadOptions,
-    shared::lock,
+    shared::{Shared, lock},
     vectors::{Nearest, Options, SharedCache, VectorCache},
 };
 use knowledgepulse_trace::label::Label;
@@ -50,18 +48,6 @@ impl ObjectFinalize for NativeVectorCache {
 
 impl WrappedMemory for VectorCache {
     type Native = NativeVectorCache;
-
-    fn bounds(&self) -> Options {
-        *self.options()
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes()
-    }
-
-    fn read(path: &Path, options: LoadOptions, call: &Call) -> error::Result<Self> {
-        Self::load_unless_cancelled(path, options, call)
-    }
 }
 
 impl From<MemoryWrap<VectorCache>> for NativeVectorCache {
@@ -316,7 +302,7 @@ impl NativeVectorCache {
     pub fn snapshot(&self) -> NativeSnapshot {
         let (mut cache, now) = self.0.lock();
         let snapshot = cache.snapshot(now, SystemTime::now());
-        NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
+        NativeSnapshot::of(move |path, call| snapshot.save(path, call))
     }
 
     /// Loads the cache in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was cancelled.

@@ -6,6 +6,7 @@ use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_index::{
     memory::{Nearest, Novelty},
     persist::{milliseconds, time_to_live},
+    shared::Shared,
     similarity::Similarity,
     vectors::{Entry, ModelIdentity, Neighbour, Options, Origin, VectorCache},
 };

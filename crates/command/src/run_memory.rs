@@ -1,19 +1,20 @@
 //! The memory of a run: a new one, or that of a file.
 
 use std::{
+    collections::HashMap,
     path::Path,
-    sync::{Arc, Mutex},
+    sync::MutexGuard,
     time::{Instant, SystemTime},
 };
 
-use knowledgepulse_error::Error;
+use knowledgepulse_error::{Call, Error};
 use knowledgepulse_index::{
     memory::Memory,
     method::Method,
     persist::LoadOptions,
-    shared::lock,
-    traces::{SharedTraces, TraceEntry, TraceMemory},
-    vectors::{Options, Origin, SharedCache, VectorCache},
+    shared::{Shared, lock},
+    traces::{TraceEntry, TraceMemory},
+    vectors::{Options, Origin, VectorCache},
 };
 use knowledgepulse_score::{engine::Status, select::Candidates};
 use knowledgepulse_trace::label::Fingerprint;
@@ -26,10 +27,7 @@ const OTHER_METHOD: &str = "use another file, or --novelty for the method that i
 
 /// The memory of a run: its traces are compared with it and added to it.
 #[derive(Clone)]
-pub(crate) enum RunMemory {
-    Vectors(Arc<SharedCache>),
-    Traces(Arc<SharedTraces>, Method),
-}
+pub(crate) struct RunMemory(Memory);
 
 impl RunMemory {
     /// Returns a new memory of at most this many traces, or as many as is usual.
@@ -39,10 +37,10 @@ impl RunMemory {
             max_elements: most.unwrap_or(usual.max_elements),
             ..usual
         };
-        match method {
-            Method::Prefix => Self::Vectors(Arc::new(Mutex::new(VectorCache::new(options)))),
-            method => Self::Traces(Arc::new(Mutex::new(TraceMemory::new(method, options))), method),
-        }
+        Self(match method {
+            Method::Prefix => VectorCache::new(options).into(),
+            method => TraceMemory::new(method, options).into(),
+        })
     }
 
     /// Reads the memory in a file, with the bound that is asked for; `None` if there is no file.
@@ -56,15 +54,10 @@ impl RunMemory {
             max_elements: most,
             ..LoadOptions::default()
         };
-        let path = Path::new(file);
+        let (path, call) = (Path::new(file), Call::default());
         let loaded = match method {
-            Method::Prefix => {
-                VectorCache::load(path, options).map(|cache| Self::Vectors(Arc::new(Mutex::new(cache))))
-            }
-            _ => TraceMemory::load(path, options).map(|memory| {
-                let method = memory.method();
-                Self::Traces(Arc::new(Mutex::new(memory)), method)
-            }),
+            Method::Prefix => VectorCache::load(path, options, &call).map(Memory::from),
+            _ => TraceMemory::load(path, options, &call).map(Memory::from),
         };
         let loaded = match loaded {
             Err(Error::MemoryNotFound { .. }) => return Ok(None),
@@ -83,6 +76,7 @@ impl RunMemory {
                 "{file}: the memory compares with novelty '{held}', not with '{method}': {OTHER_METHOD}"
             )));
         }
+        let loaded = Self(loaded);
         loaded.check(file, status)?;
         Ok(Some(loaded))
     }
@@ -92,13 +86,9 @@ impl RunMemory {
         let embedder = status.failure.is_none().then(|| status.identity());
         let origin = Origin {
             model: embedder.filter(|embedder| !embedder.model.is_empty()),
-            method: Some(self.method().name().into()),
+            method: Some(self.0.method().name().into()),
         };
-        let now = Instant::now();
-        let checked = match self {
-            Self::Vectors(cache) => lock(cache).check_origin(&origin, now),
-            Self::Traces(memory, _) => lock(memory).check_origin(&origin, now),
-        };
+        let checked = lock(self.0.held()).check_origin(&origin, Instant::now());
         checked.map_err(|error| {
             let message = error.to_string();
             Failure::file(match error {
@@ -114,86 +104,57 @@ impl RunMemory {
         })
     }
 
-    fn method(&self) -> Method {
-        match self {
-            Self::Vectors(_) => Method::Prefix,
-            Self::Traces(_, method) => *method,
-        }
-    }
-
     /// Returns it for a scorer.
     pub(crate) fn share(&self) -> Memory {
-        match self {
-            Self::Vectors(cache) => Memory::of_vectors(Arc::clone(cache)),
-            Self::Traces(memory, method) => Memory::of_traces(Arc::clone(memory), *method),
+        self.0.clone()
+    }
+
+    /// Locks a memory of traces; `None` of vectors.
+    fn traces(&self) -> Option<MutexGuard<'_, TraceMemory>> {
+        match &self.0 {
+            Memory::Vectors { .. } => None,
+            Memory::Traces { memory, .. } => Some(lock(memory)),
         }
     }
 
     /// Returns a copy of a memory of traces; `None` of vectors.
     pub(crate) fn copy(&self) -> Option<Self> {
-        let Self::Traces(memory, method) = self else {
-            return None;
-        };
-        let copy = lock(memory).clone();
-        Some(Self::Traces(Arc::new(Mutex::new(copy)), *method))
+        Some(Self(self.traces()?.clone().into()))
     }
 
     /// Returns a set to choose beside a memory of traces; `None` of vectors.
     pub(crate) fn candidates(&self) -> Option<Candidates> {
-        match self {
-            Self::Vectors(_) => None,
-            Self::Traces(memory, _) => Some(Candidates::beside(&mut lock(memory))),
-        }
+        Some(Candidates::beside(&mut *self.traces()?))
     }
 
     /// Remembers a trace, in a memory of traces.
     pub(crate) fn add(&self, entry: TraceEntry) -> Result<()> {
-        let Self::Traces(memory, _) = self else {
-            return Ok(());
-        };
-        let added = lock(memory).add(entry, Instant::now());
-        added.map_err(|error| Failure::file(error.to_string()))
+        let added = self.traces().map(|mut memory| memory.add(entry, Instant::now()));
+        added
+            .transpose()
+            .map_err(|error| Failure::file(error.to_string()))?;
+        Ok(())
     }
 
     /// Returns how many traces it holds.
     pub(crate) fn len(&self) -> usize {
-        let now = Instant::now();
-        match self {
-            Self::Vectors(cache) => lock(cache).len(now),
-            Self::Traces(memory, _) => lock(memory).len(now),
-        }
+        lock(self.0.held()).len(Instant::now())
     }
 
     /// Returns how many traces it holds at most.
     pub(crate) fn most(&self) -> usize {
-        match self {
-            Self::Vectors(cache) => lock(cache).options().max_elements,
-            Self::Traces(memory, _) => lock(memory).options().max_elements,
-        }
+        lock(self.0.held()).options().max_elements
     }
 
     /// Returns the novelties that the traces were scored with, by their fingerprints.
-    pub(crate) fn novelties(&self) -> std::collections::HashMap<Fingerprint, f64> {
-        let now = Instant::now();
-        match self {
-            Self::Vectors(cache) => lock(cache).novelties(now),
-            Self::Traces(memory, _) => lock(memory).novelties(now),
-        }
+    pub(crate) fn novelties(&self) -> HashMap<Fingerprint, f64> {
+        lock(self.0.held()).novelties(Instant::now())
     }
 
     /// Writes it to a file.
     pub(crate) fn save(&self, file: &str) -> Result<()> {
-        let (now, clock, path) = (Instant::now(), SystemTime::now(), Path::new(file));
-        let saved = match self {
-            Self::Vectors(cache) => {
-                let snapshot = lock(cache).snapshot(now, clock);
-                snapshot.save(path)
-            }
-            Self::Traces(memory, _) => {
-                let snapshot = lock(memory).snapshot(now, clock);
-                snapshot.save(path)
-            }
-        };
+        let snapshot = lock(self.0.held()).snapshot(Instant::now(), SystemTime::now());
+        let saved = snapshot.save(Path::new(file), &Call::default());
         saved.map_err(|error| Failure::file(error.to_string()))
     }
 }

@@ -8,6 +8,7 @@ use std::{hint::black_box, time::Instant};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use knowledgepulse_index::{
     method::Method,
+    shared::Shared,
     traces::{TraceEntry, TraceMemory},
     vectors::Options,
 };

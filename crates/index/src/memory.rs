@@ -11,9 +11,9 @@ use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
     method::Method,
-    shared::{lock, lock_as_is},
+    shared::{Shared, lock, lock_as_is},
     similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
-    traces::{SharedTraces, TraceEntry, WordShare, draft::TraceDraft, explain::ExplainedWords},
+    traces::{SharedTraces, TraceEntry, TraceMemory, WordShare, draft::TraceDraft, explain::ExplainedWords},
     vectors::{Entry, Options, Origin, SharedCache, VectorCache},
 };
 
@@ -140,6 +140,19 @@ pub enum Memory {
     },
 }
 
+impl From<VectorCache> for Memory {
+    fn from(cache: VectorCache) -> Self {
+        Self::of_vectors(Arc::new(Mutex::new(cache)))
+    }
+}
+
+impl From<TraceMemory> for Memory {
+    fn from(memory: TraceMemory) -> Self {
+        let method = memory.method();
+        Self::of_traces(Arc::new(Mutex::new(memory)), method)
+    }
+}
+
 impl Memory {
     /// The memory `cache`, without a draft.
     #[must_use]
@@ -154,6 +167,15 @@ impl Memory {
             memory,
             method,
             draft: None,
+        }
+    }
+
+    /// Returns the memory itself, without the draft of vectors.
+    #[must_use]
+    pub fn held(&self) -> &Mutex<dyn Shared> {
+        match self {
+            Self::Vectors { cache, .. } => &**cache,
+            Self::Traces { memory, .. } => &**memory,
         }
     }
 
@@ -350,7 +372,6 @@ impl Nearest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traces::TraceMemory;
     use std::collections::HashMap;
 
     use knowledgepulse_embed::DIMENSIONS;
@@ -374,10 +395,7 @@ mod tests {
     }
 
     fn size(memory: &Memory) -> usize {
-        match memory {
-            Memory::Vectors { cache, .. } => lock(cache).len(Instant::now()),
-            Memory::Traces { memory, .. } => lock(memory).len(Instant::now()),
-        }
+        lock(memory.held()).len(Instant::now())
     }
 
     fn direction(axis: usize, sign: f32) -> Box<Embedding> {

@@ -1,21 +1,124 @@
-//! Memories that several threads share.
+//! What memories of vectors and of traces have in common, which several threads share.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::HashMap,
+    io::Read,
+    ops::Range,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Instant, SystemTime},
+};
 
-/// A memory that several threads share.
-pub trait Shared {
+use knowledgepulse_error::{Call, Result};
+use knowledgepulse_trace::label::{self, Fingerprint};
+
+use crate::{
+    persist::{self, Contents, LoadOptions, Snapshot, Unreadable},
+    vectors::{Options, Origin},
+};
+
+/// A memory of entries: vectors or traces.
+pub trait Shared: Send {
     /// Rolls back uncommitted changes of a batch, and changes that a panic has left incomplete.
     fn settle(&mut self) {}
+
+    /// Returns the bounds of the memory.
+    fn options(&self) -> &Options;
+
+    /// Returns the bytes of all entries, expired ones included, without labels.
+    fn bytes(&self) -> usize;
+
+    /// Frees the memory of expired entries, which are ignored in any case.
+    fn evict_expired(&mut self, now: Instant);
+
+    /// Removes every entry, and the model.
+    fn clear(&mut self);
+
+    /// Returns the sequence numbers of the living entries, oldest first. Entries are numbered as they are added.
+    fn sequence(&mut self, now: Instant) -> Range<u64>;
+
+    /// Returns the number of living entries.
+    fn len(&mut self, now: Instant) -> usize {
+        let living = self.sequence(now);
+        usize::try_from(living.end - living.start).unwrap_or(usize::MAX)
+    }
+
+    /// Returns whether no entry lives.
+    fn is_empty(&mut self, now: Instant) -> bool {
+        self.len(now) == 0
+    }
+
+    /// Checks that entries of this origin can be compared with those here.
+    ///
+    /// # Errors
+    /// `Error::MemoryOtherModel` if the entries here come from another one;
+    /// `Error::MemoryOtherMethod`, of a trace memory also if it is empty.
+    fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()>;
+
+    /// Returns the living entries.
+    fn contents(&mut self, now: Instant) -> Contents;
+
+    /// Returns the novelties of the scored traces, by fingerprint.
+    fn novelties(&mut self, now: Instant) -> HashMap<Fingerprint, f64> {
+        label::novelties(self.contents(now).labels())
+    }
+
+    /// Takes a snapshot at `now`, by the wall clock `clock`. It shares the entries, and copies eight bytes for each trace and each word.
+    fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {
+        Snapshot::of(self.contents(now), now, clock)
+    }
+
+    /// Returns a memory of these contents, which are those of a file of this [version](Self::version).
+    fn restore(contents: Contents) -> Self
+    where
+        Self: Sized;
+
+    /// Returns the version of its files.
+    fn version() -> &'static str
+    where
+        Self: Sized;
+
+    /// Reads the memory in the `length` bytes of `input`, at `now`, by the wall clock `clock`.
+    ///
+    /// # Errors
+    /// [`Unreadable`], which [`Shared::load`] converts to an error with the path.
+    fn read(
+        input: impl Read + Send,
+        length: u64,
+        options: LoadOptions,
+        now: Instant,
+        clock: SystemTime,
+    ) -> std::result::Result<Self, Unreadable>
+    where
+        Self: Sized,
+    {
+        persist::read(input, length, Self::version(), options, now, clock).map(Self::restore)
+    }
+
+    /// Loads the memory in the file at `path`, aged by the wall clock, for a call that can be cancelled until the file is read. Memory is
+    /// bounded by the file's length and its number of entries.
+    ///
+    /// # Errors
+    /// `Error::Aborted`, `Error::MemoryNotFound`,
+    /// `Error::MemoryDamaged`,
+    /// `Error::MemoryOtherKind`, `Error::MemoryIo`,
+    /// `Error::OutOfMemory`.
+    fn load(path: &Path, options: LoadOptions, call: &Call) -> Result<Self>
+    where
+        Self: Sized,
+    {
+        persist::load(path, Self::version(), options, call).map(Self::restore)
+    }
 }
 
 /// Locks a shared memory and [settles](Shared::settle) it. Ignores poisoning by a panic.
-pub fn lock<M: Shared>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
+pub fn lock<M: Shared + ?Sized>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
     let mut memory = lock_as_is(memory);
     memory.settle();
     memory
 }
 
 /// Locks a shared memory without [settling](Shared::settle) it, with uncommitted changes.
-pub fn lock_as_is<M>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
+pub fn lock_as_is<M: ?Sized>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

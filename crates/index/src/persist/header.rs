@@ -12,10 +12,10 @@ use crate::vectors::{ModelIdentity, Options, Origin};
 pub(super) const FORMAT: &str = "knowledgepulse-vector-cache";
 
 /// The version of a vector cache.
-pub(super) const VECTORS: &str = "4";
+pub(crate) const VECTORS: &str = "4";
 
 /// The version of a trace memory.
-pub(super) const TRACES: &str = "5";
+pub(crate) const TRACES: &str = "5";
 
 /// The length of the header, which precedes it.
 pub(super) const LENGTH_BYTES: usize = 8;
@@ -59,6 +59,29 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
+    /// Reads the sizes of a file with this header; `None` if it lacks a tensor.
+    fn of(header: &Metadata, has_words: bool) -> Option<Self> {
+        let shape = |name| header.info(name).map(|info| &info.shape[..]);
+        let one = |name| match shape(name)? {
+            &[size] => Some(size),
+            _ => None,
+        };
+        let &[entries, dimensions] = shape("vectors")? else {
+            return None;
+        };
+        let words = if has_words {
+            Some((one("words")?, one("terms")?))
+        } else {
+            None
+        };
+        Some(Self {
+            entries,
+            dimensions,
+            label_bytes: one("labels")?,
+            words,
+        })
+    }
+
     /// Returns the tensors of the file, in order. `None` if their size overflows.
     pub(super) fn tensors(self) -> Option<Vec<(String, TensorInfo)>> {
         let Self {
@@ -98,11 +121,11 @@ pub(super) struct About {
 
 /// Reads the header of a file of `length` bytes, of this version. A number that contradicts the length is an error, so that no memory is
 /// allocated for data that the file cannot hold.
-fn read_header(
+pub(super) fn read(
     input: &mut HashedInput<impl Read>,
     length: u64,
     version: &str,
-) -> std::result::Result<(Metadata, About), Unreadable> {
+) -> std::result::Result<(Sizes, About), Unreadable> {
     let shortest = (LENGTH_BYTES + CHECKSUM_BYTES) as u64;
     if length < shortest {
         return Err(damaged(format!("it has only {length} bytes")));
@@ -125,7 +148,15 @@ fn read_header(
             "it has {length} bytes, not the {expected} of its header"
         )));
     }
-    Ok((header, about))
+    let kind = if version == TRACES {
+        "trace memory"
+    } else {
+        "cache"
+    };
+    let sizes = Sizes::of(&header, version == TRACES);
+    let sizes = sizes.ok_or_else(|| damaged(format!("it lacks the tensors of a {kind}")))?;
+    require_tensors(&header, &sizes.tensors().unwrap_or_default())?;
+    Ok((sizes, about))
 }
 
 impl About {
@@ -197,48 +228,4 @@ pub(super) fn require_tensors(
         return Err(damaged(OTHER_TENSORS));
     }
     Ok(())
-}
-
-/// The header of a file.
-pub(super) struct Contents {
-    pub(super) sizes: Sizes,
-    pub(super) about: About,
-}
-
-impl Contents {
-    /// Reads the header of a file of `length` bytes, of this version.
-    pub(super) fn read(
-        input: &mut HashedInput<impl Read>,
-        length: u64,
-        version: &str,
-    ) -> std::result::Result<Self, Unreadable> {
-        let (header, about) = read_header(input, length, version)?;
-        let shape = |name| header.info(name).map(|info| &info.shape[..]);
-        let one = |name| match shape(name)? {
-            &[size] => Some(size),
-            _ => None,
-        };
-        let read_sizes = || {
-            let &[entries, dimensions] = shape("vectors")? else {
-                return None;
-            };
-            Some(Sizes {
-                entries,
-                dimensions,
-                label_bytes: one("labels")?,
-                words: match version {
-                    TRACES => Some((one("words")?, one("terms")?)),
-                    _ => None,
-                },
-            })
-        };
-        let kind = if version == TRACES {
-            "trace memory"
-        } else {
-            "cache"
-        };
-        let sizes = read_sizes().ok_or_else(|| damaged(format!("it lacks the tensors of a {kind}")))?;
-        require_tensors(&header, &sizes.tensors().unwrap_or_default())?;
-        Ok(Self { sizes, about })
-    }
 }

@@ -1,52 +1,61 @@
-//! The cache as a file, in the safetensors format.
+//! A memory of vectors or of traces as a file, in the safetensors format. Its entries are vectors or traces.
 //!
-//! | tensor       | type and shape              | what                                                                |
-//! | ------------ | --------------------------- | ------------------------------------------------------------------- |
-//! | `added`      | I64, vectors                | when each vector was added: microseconds since 1970, by the wall clock |
-//! | `label_ends` | U64, vectors                | where its label ends in `labels`; it begins where the one before ends |
-//! | `novelties`  | F64, vectors                | the novelty that its trace was scored with; NaN if that is not known |
-//! | `vectors`    | F32, vectors by dimensions  | oldest first                                                        |
-//! | `labelled`   | BOOL, vectors               | whether it has a label                                              |
-//! | `fingerprints` | U8, vectors by 16         | the fingerprint of its trace; zeros where the novelty is not known  |
-//! | `labels`     | U8, bytes                   | the labels one after another, in UTF-8                              |
-//! | `checksum`   | U8, 16                      | the XXH3-128 of all bytes before it, the highest byte first         |
+//! | tensor         | type and shape            | what                                                                     |
+//! | -------------- | ------------------------- | ------------------------------------------------------------------------ |
+//! | `added`        | I64, entries              | when each entry was added: microseconds since 1970, by the wall clock    |
+//! | `label_ends`   | U64, entries              | where its label ends in `labels`; it begins where the one before ends    |
+//! | `term_ends`    | U64, traces               | where its words end in `terms` and `counts`, likewise                    |
+//! | `novelties`    | F64, entries              | the novelty that its trace was scored with; NaN if that is not known     |
+//! | `words`        | U64, words                | the XXH3-64 of each word                                                 |
+//! | `terms`        | U32, words of all traces  | for each word of each trace, its place in `words`; in the order of hashes |
+//! | `vectors`      | F32, entries by dimensions | oldest first; no dimensions if words alone are compared                 |
+//! | `counts`       | U16, words of all traces  | c(t), as [`TermWeight::code`] gives it                                   |
+//! | `labelled`     | BOOL, entries             | whether it has a label                                                   |
+//! | `fingerprints` | U8, entries by 16         | the fingerprint of its trace; zeros where the novelty is not known       |
+//! | `labels`       | U8, bytes                 | the labels one after another, in UTF-8                                   |
+//! | `checksum`     | U8, 16                    | the XXH3-128 of all bytes before it, the highest byte first              |
 //!
 //! They lie in this order, the checksum at the very end, so that a file is written and read in one pass. The
-//! metadata of the header are strings: `format` and `version`, `max_elements`, `ttl_ms` unless vectors live for ever,
+//! metadata of the header are strings: `format` and `version`, `max_elements`, `ttl_ms` unless entries live for ever,
 //! `saved_at` (as `added`), and as far as they are known, of the model `model`, `dtype` and `model_sha256`, and the
-//! `method` by which traces became vectors. This is version 4; version 5 holds a [trace
-//! memory](traces). No other version is read.
+//! `method` by which traces became vectors or are compared. This is version 4 for vectors, without `term_ends`, `words`, `terms` and
+//! `counts`, and version 5 for traces. No other version is read.
 
 mod header;
 mod snapshot;
 mod streams;
-pub mod traces;
 
 use std::{
     fs::{self, File},
     io::{self, Read},
     ops::Range,
     path::Path,
-    sync::mpsc,
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use knowledgepulse_error::{Call, Error, Result, fault};
-use knowledgepulse_trace::label::{Fingerprint, Label, Scored};
+use knowledgepulse_trace::{
+    label::{Fingerprint, Label, Scored},
+    words::{MOST_WORDS, TermWeight},
+};
 
 use crate::{
+    method::Method,
     moment::Moment,
+    traces::{Document, terms::DocumentWord},
     vectors::{
-        VectorCache,
-        blocks::{Block, Shape},
+        Options, Origin,
+        blocks::{Block, Blocks, Shape},
         require_short,
+        scaled::Scaled,
     },
 };
-use header::{Contents, LARGEST_NUMBER, OTHER_TENSORS, VECTORS};
+use header::{LARGEST_NUMBER, OTHER_TENSORS, Sizes};
 use streams::{HashedInput, UnlessCancelled, zeros};
 
-pub(crate) use snapshot::HeldTraces;
+pub(crate) use header::{TRACES, VECTORS};
 pub use snapshot::Snapshot;
 
 const CHECKSUM_BYTES: usize = 16;
@@ -68,121 +77,201 @@ pub struct LoadOptions {
     pub time_to_live: Option<Option<Duration>>,
 }
 
-impl VectorCache {
-    /// Loads the cache in the file at `path`, aged by the wall clock. Memory is bounded by the file's length and its number of vectors.
-    ///
-    /// # Errors
-    /// [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::MemoryIo`], [`Error::OutOfMemory`].
-    pub fn load(path: &Path, options: LoadOptions) -> Result<Self> {
-        Self::load_unless_cancelled(path, options, &Call::default())
-    }
-
-    /// Does [`VectorCache::load`] for a call that can be cancelled until the file is read.
-    ///
-    /// # Errors
-    /// [`Error::Aborted`] and those of [`VectorCache::load`].
-    pub fn load_unless_cancelled(path: &Path, options: LoadOptions, call: &Call) -> Result<Self> {
-        read_file(path, call, |file, length| {
-            Self::read(file, length, options, Instant::now(), SystemTime::now())
-        })
-    }
-
-    /// Reads the cache in the `length` bytes of `input`, at `now`, by the wall clock `clock`.
-    ///
-    /// # Errors
-    /// [`Unreadable`], which [`VectorCache::load`] converts to an [`Error`] with the path.
-    pub fn read(
-        input: impl Read + Send,
-        length: u64,
-        options: LoadOptions,
-        now: Instant,
-        clock: SystemTime,
-    ) -> std::result::Result<Self, Unreadable> {
-        let mut input = HashedInput::new(input);
-        fault::point("load");
-        let Contents { sizes, about } = Contents::read(&mut input, length, VECTORS)?;
-        if !(1..=LARGEST_NUMBER).contains(&sizes.dimensions) {
-            return Err(damaged(OTHER_TENSORS));
-        }
-        let mut cache = Self::new(about.options(options, sizes.dimensions));
-        let skipped = sizes.entries.saturating_sub(cache.options.max_elements);
-        let added: Vec<i64> = input.read_values(sizes.entries)?;
-        let ends: Vec<u64> = input.read_values(sizes.entries)?;
-        let novelties: Vec<f64> = input.read_values(sizes.entries)?;
-        require_ascending("label_ends", &ends)?;
-        let added = moments(&added, now, clock);
-        cache.read_vectors(&mut input, added, skipped)?;
-        let labels = Labels::read(&mut input, ends, novelties, sizes.label_bytes)?;
-        for (index, label) in labels.iter().enumerate() {
-            let label = label?;
-            if let Some(kept) = index.checked_sub(skipped) {
-                cache.blocks.set_label(kept, label);
-            }
-        }
-        input.require_checksum()?;
-        cache.origin = about.origin;
-        Ok(cache)
-    }
-
-    /// Reads the rows of `vectors` but for the first `skipped`. A second thread reads ahead, so that neither the file nor
-    /// the codes wait for the other.
-    fn read_vectors(
-        &mut self,
-        input: &mut HashedInput<impl Read + Send>,
-        added: impl ExactSizeIterator<Item = Moment>,
-        skipped: usize,
-    ) -> std::result::Result<(), Unreadable> {
-        let shape = self.blocks.shape();
-        let total = added.len();
-        let mut added = added.enumerate().skip(skipped);
-        let mut keep = |mut block: Block| -> std::result::Result<(), Unreadable> {
-            while block.is_unfinished()
-                && let Some((index, added)) = added.next()
-            {
-                let finished = block.finish_next(&mut self.scaled, added);
-                finished.map_err(|error| unreadable_vector(index, error))?;
-            }
-            Ok(self.blocks.push_block(block)?)
-        };
-        if cfg!(target_family = "wasm") {
-            // There is no second thread.
-            let mut kept = Ok(());
-            let mut keep_or_stop = |block: std::result::Result<_, _>| {
-                kept = block.and_then(&mut keep);
-                kept.is_ok()
-            };
-            read_blocks(input, shape, skipped..total, &mut keep_or_stop)?;
-            return kept;
-        }
-        thread::scope(|scope| {
-            let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
-            let read_ahead = move || {
-                fault::point("load ahead");
-                // Sending fails after an error of the receiver; then nothing more is read.
-                let mut send = |block| sender.send(block).is_ok();
-                if let Err(failure) = read_blocks(input, shape, skipped..total, &mut send) {
-                    send(Err(failure));
-                }
-            };
-            thread::Builder::new()
-                .name("knowledgepulse-load".into())
-                .spawn_scoped(scope, read_ahead)
-                .map_err(Unreadable::Io)?;
-            receiver.into_iter().try_for_each(|block| keep(block?))
-        })
-    }
+/// The entries of a memory, which shares them.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    pub(crate) options: Options,
+    pub(crate) origin: Origin,
+    pub(crate) vectors: Blocks,
+    /// The traces; `None` of a vector cache.
+    pub(crate) traces: Option<HeldTraces>,
 }
 
-/// Opens the file at `path` and reads it by `read`, which gets its size in bytes. The call can be cancelled until the end.
+/// The traces of a memory without their embeddings.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldTraces {
+    pub(crate) method: Method,
+    pub(crate) documents: Vec<Arc<Document>>,
+    /// The hash of each place of a word.
+    pub(crate) hashes: Vec<u64>,
+}
+
+/// Reads the contents of the `length` bytes of `input`, a file of this version, at `now`, by the wall clock `clock`.
+pub(crate) fn read(
+    input: impl Read + Send,
+    length: u64,
+    version: &str,
+    options: LoadOptions,
+    now: Instant,
+    clock: SystemTime,
+) -> std::result::Result<Contents, Unreadable> {
+    let mut input = HashedInput::new(input);
+    fault::point("load");
+    let (sizes, about) = header::read(&mut input, length, version)?;
+    let Sizes {
+        entries,
+        dimensions,
+        words,
+        ..
+    } = sizes;
+    let method = match words {
+        None if (1..=LARGEST_NUMBER).contains(&dimensions) => None,
+        None => return Err(damaged(OTHER_TENSORS)),
+        Some(_) => {
+            let method = about.origin.method.as_deref().and_then(Method::of_traces);
+            let method =
+                method.ok_or_else(|| damaged("it does not say by which method its traces are compared"))?;
+            if dimensions > LARGEST_NUMBER || (method == Method::Full) != (dimensions > 0) {
+                return Err(damaged("its vectors do not fit its method"));
+            }
+            Some(method)
+        }
+    };
+    let options = about.options(options, dimensions.max(1));
+    let skipped = entries.saturating_sub(options.max_elements);
+    let (words, terms) = words.unwrap_or_default();
+    let added: Vec<i64> = input.read_values(entries)?;
+    let label_ends: Vec<u64> = input.read_values(entries)?;
+    let term_ends: Vec<u64> = input.read_values(method.map_or(0, |_| entries))?;
+    let novelties: Vec<f64> = input.read_values(entries)?;
+    require_ascending("label_ends", &label_ends)?;
+    require_ascending("term_ends", &term_ends)?;
+    if term_ends.last().copied().unwrap_or(0) != terms as u64 {
+        return Err(damaged("its traces do not have all of its words"));
+    }
+    let hashes: Vec<u64> = input.read_values(words)?;
+    let terms: Vec<u32> = input.read_values(terms)?;
+    let mut vectors = Blocks::new(options.dimensions);
+    if dimensions > 0 {
+        read_vectors(&mut input, &mut vectors, moments(&added, now, clock), skipped)?;
+    }
+    let counts: Vec<u16> = input.read_values(terms.len())?;
+    let labels = Labels::read(&mut input, label_ends, novelties, sizes.label_bytes)?;
+    let labels: Vec<_> = labels.iter().collect::<std::result::Result<_, _>>()?;
+    input.require_checksum()?;
+    let traces = match method {
+        None => {
+            for (kept, label) in labels.into_iter().skip(skipped).enumerate() {
+                vectors.set_label(kept, label);
+            }
+            None
+        }
+        Some(method) => {
+            let added = moments(&added, now, clock);
+            let words = words_of_traces(&hashes, &terms, &counts, &term_ends);
+            let documents = labels
+                .into_iter()
+                .zip(added)
+                .zip(words)
+                .map(|((label, added), words)| {
+                    let words = words?;
+                    Ok(Arc::new(Document { label, added, words }))
+                });
+            let mut documents: Vec<_> = documents.collect::<std::result::Result<_, Unreadable>>()?;
+            documents.drain(..skipped);
+            Some(HeldTraces {
+                method,
+                documents,
+                hashes,
+            })
+        }
+    };
+    Ok(Contents {
+        options,
+        origin: about.origin,
+        vectors,
+        traces,
+    })
+}
+
+/// Returns the words of each trace.
+fn words_of_traces(
+    hashes: &[u64],
+    terms: &[u32],
+    counts: &[u16],
+    ends: &[u64],
+) -> impl Iterator<Item = std::result::Result<Box<[DocumentWord]>, Unreadable>> {
+    let hash = |term: &u32| hashes.get(*term as usize);
+    let mut start = 0;
+    ends.iter().enumerate().map(move |(index, &end)| {
+        let end = usize::try_from(end).unwrap_or(usize::MAX);
+        let own = start..end;
+        start = end;
+        let terms = &terms[own.clone()];
+        let are_words = terms.len() <= MOST_WORDS
+            && terms.iter().all(|term| hash(term).is_some())
+            && terms.windows(2).all(|pair| hash(&pair[0]) < hash(&pair[1]));
+        if !are_words {
+            return Err(damaged(format!(
+                "the words of trace {index} are not those of a trace"
+            )));
+        }
+        let words = terms.iter().zip(&counts[own]);
+        Ok(words
+            .map(|(&term, &count)| DocumentWord {
+                term,
+                count: TermWeight::from_code(count),
+            })
+            .collect())
+    })
+}
+
+/// Reads the rows of `vectors` but for the first `skipped`. A second thread reads ahead, so that neither the file nor
+/// the codes wait for the other.
+fn read_vectors(
+    input: &mut HashedInput<impl Read + Send>,
+    vectors: &mut Blocks,
+    added: impl ExactSizeIterator<Item = Moment>,
+    skipped: usize,
+) -> std::result::Result<(), Unreadable> {
+    let shape = vectors.shape();
+    let total = added.len();
+    let mut added = added.enumerate().skip(skipped);
+    let mut scaled = Scaled::default();
+    let mut keep = |mut block: Block| -> std::result::Result<(), Unreadable> {
+        while block.is_unfinished()
+            && let Some((index, added)) = added.next()
+        {
+            block
+                .finish_next(&mut scaled, added)
+                .map_err(|error| unreadable_vector(index, error))?;
+        }
+        Ok(vectors.push_block(block)?)
+    };
+    if cfg!(target_family = "wasm") {
+        // There is no second thread.
+        let mut kept = Ok(());
+        let mut keep_or_stop = |block: std::result::Result<_, _>| {
+            kept = block.and_then(&mut keep);
+            kept.is_ok()
+        };
+        read_blocks(input, shape, skipped..total, &mut keep_or_stop)?;
+        return kept;
+    }
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
+        let read_ahead = move || {
+            fault::point("load ahead");
+            // Sending fails after an error of the receiver; then nothing more is read.
+            let mut send = |block| sender.send(block).is_ok();
+            if let Err(failure) = read_blocks(input, shape, skipped..total, &mut send) {
+                send(Err(failure));
+            }
+        };
+        thread::Builder::new()
+            .name("knowledgepulse-load".into())
+            .spawn_scoped(scope, read_ahead)
+            .map_err(Unreadable::Io)?;
+        receiver.into_iter().try_for_each(|block| keep(block?))
+    })
+}
+
+/// Reads the contents of the file at `path`, of this version, aged by the wall clock. The call can be cancelled until the end.
 ///
 /// # Errors
 /// [`Error::Aborted`], [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::MemoryIo`],
 /// [`Error::OutOfMemory`].
-fn read_file<T>(
-    path: &Path,
-    call: &Call,
-    read: impl FnOnce(UnlessCancelled<File>, u64) -> std::result::Result<T, Unreadable>,
-) -> Result<T> {
+pub(crate) fn load(path: &Path, version: &str, options: LoadOptions, call: &Call) -> Result<Contents> {
     let failed = |source: io::Error| {
         let path = path.into();
         if source.kind() == io::ErrorKind::NotFound {
@@ -195,7 +284,9 @@ fn read_file<T>(
     require_regular(&fs::metadata(path).map_err(failed)?).map_err(failed)?;
     let file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
-    read(UnlessCancelled { file, call }, length).map_err(|failure| match failure {
+    let input = UnlessCancelled { file, call };
+    let contents = read(input, length, version, options, Instant::now(), SystemTime::now());
+    contents.map_err(|failure| match failure {
         _ if call.is_cancelled() => Error::Aborted,
         Unreadable::Damaged(reason) => Error::MemoryDamaged {
             path: path.into(),

@@ -7,7 +7,7 @@ use std::{
     num::NonZeroUsize,
     path::{self, Path, PathBuf},
     sync::{
-        Arc, LazyLock, Mutex, PoisonError,
+        LazyLock, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -22,6 +22,7 @@ use knowledgepulse_os::temporary::{Persisted, TemporaryFile};
 use knowledgepulse_trace::label::{Fingerprint, Label};
 
 use super::{
+    Contents, HeldTraces,
     header::{FORMAT, LENGTH_BYTES, Sizes, TRACES, VECTORS},
     microseconds, milliseconds, require_regular,
     streams::{HashedOutput, UnlessCancelled},
@@ -30,30 +31,18 @@ use crate::{
     method::Method,
     moment::Moment,
     simd::GROUP,
-    traces::{Document, TraceMemory, terms::DocumentWord},
-    vectors::{Options, Origin, VectorCache, blocks::Blocks},
+    traces::{Document, terms::DocumentWord},
+    vectors::{Options, Origin},
 };
 
 /// A snapshot of a memory of vectors or of traces. It shares their contents, and does not change with the memory.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    options: Options,
-    origin: Origin,
-    vectors: Blocks,
-    /// The traces; `None` of a vector cache.
-    traces: Option<HeldTraces>,
+    contents: Contents,
     taken: Moment,
     clock: SystemTime,
     /// Its number among all snapshots of this process.
     number: u64,
-}
-
-/// The traces of a memory without their embeddings.
-#[derive(Debug, Clone)]
-pub(crate) struct HeldTraces {
-    pub(crate) documents: Vec<Arc<Document>>,
-    /// The hash of each place of a word.
-    pub(crate) hashes: Vec<u64>,
 }
 
 /// The beginning of the names of temporary files.
@@ -70,41 +59,10 @@ static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
 /// The files whose number is kept, the latest ones, because a process may save to any number of paths.
 const MOST_FILES_IN_ORDER: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
-impl VectorCache {
-    /// Takes a snapshot at `now`, by the wall clock `clock`. Takes next to no time and memory.
-    pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {
-        self.evict_expired(now);
-        let (vectors, origin) = (self.blocks.clone(), self.origin.clone());
-        Snapshot::of(self.options, origin, vectors, None, now, clock)
-    }
-}
-
-impl TraceMemory {
-    /// Takes a snapshot at `now`, by the wall clock `clock`. It shares the traces, and copies eight bytes for each trace and each word.
-    pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {
-        let (traces, vectors) = self.state(now);
-        let origin = Origin {
-            model: self.model().cloned(),
-            method: Some(self.method().name().into()),
-        };
-        Snapshot::of(*self.options(), origin, vectors, Some(traces), now, clock)
-    }
-}
-
 impl Snapshot {
-    fn of(
-        options: Options,
-        origin: Origin,
-        vectors: Blocks,
-        traces: Option<HeldTraces>,
-        now: Instant,
-        clock: SystemTime,
-    ) -> Self {
+    pub(crate) fn of(contents: Contents, now: Instant, clock: SystemTime) -> Self {
         Self {
-            options,
-            origin,
-            vectors,
-            traces,
+            contents,
             taken: Moment::at(now),
             clock,
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -112,20 +70,22 @@ impl Snapshot {
     }
 
     /// Writes the snapshot to `path`, which is replaced in one step, so there is always a complete file. Symbolic links are followed, and
-    /// permissions are kept. A later snapshot that this process has saved there stays.
+    /// permissions are kept. A later snapshot that this process has saved there stays. The call can be cancelled until the file is replaced.
     ///
     /// # Errors
-    /// [`Error::MemoryIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        self.save_unless_cancelled(path, &Call::default())
-    }
-
-    /// Does [`Snapshot::save`] for a call that can be cancelled until the file is replaced.
-    ///
-    /// # Errors
-    /// [`Error::Aborted`] and those of [`Snapshot::save`]; what was at `path` is as it was.
-    pub fn save_unless_cancelled(&self, path: &Path, call: &Call) -> Result<()> {
-        replace_file(path, self.number, call, |output| self.write(output))
+    /// [`Error::Aborted`], [`Error::MemoryIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that
+    /// it has replaced.
+    pub fn save(&self, path: &Path, call: &Call) -> Result<()> {
+        replace(path, self.number, call, |output| self.write(output)).map_err(|source| {
+            if call.is_cancelled() {
+                return Error::Aborted;
+            }
+            Error::MemoryIo {
+                path: path.into(),
+                action: "written",
+                source,
+            }
+        })
     }
 
     /// Writes the snapshot in the format of the module.
@@ -138,52 +98,87 @@ impl Snapshot {
         output.write(&(header.len() as u64).to_le_bytes())?;
         output.write(&header)?;
         fault::point("save");
+        let contents = &self.contents;
         let clock = microseconds(self.clock);
-        for (_, added) in self.entries() {
+        for (_, added) in contents.entries() {
             let age = added.age(self.taken).as_micros();
             let added = clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
             output.write(&added.to_le_bytes())?;
         }
         write_ends(
             &mut output,
-            self.labels().map(|label| label.map_or(0, |label| label.len())),
+            contents
+                .labels()
+                .map(|label| label.map_or(0, |label| label.len())),
         )?;
-        if self.traces.is_some() {
-            write_ends(&mut output, self.documents().map(|document| document.words.len()))?;
+        if contents.traces.is_some() {
+            write_ends(
+                &mut output,
+                contents.documents().map(|document| document.words.len()),
+            )?;
         }
-        let scored = || self.labels().map(|label| label.and_then(Label::scored));
+        let scored = || contents.labels().map(|label| label.and_then(Label::scored));
         for scored in scored() {
             let novelty = scored.map_or(f64::NAN, |scored| scored.novelty);
             output.write(&novelty.to_le_bytes())?;
         }
-        for hash in self.traces.iter().flat_map(|traces| &traces.hashes) {
+        for hash in contents.traces.iter().flat_map(|traces| &traces.hashes) {
             output.write(&hash.to_le_bytes())?;
         }
-        for word in self.words() {
+        for word in contents.words() {
             output.write(&{ word.term }.to_le_bytes())?;
         }
-        for entry in self.vectors.entries() {
-            let mut left = self.options.dimensions;
+        for entry in contents.vectors.entries() {
+            let mut left = contents.options.dimensions;
             for group in entry.components {
                 output.write(bytemuck::cast_slice(&group.0[..left.min(GROUP)]))?;
                 left = left.saturating_sub(GROUP);
             }
         }
-        for word in self.words() {
+        for word in contents.words() {
             output.write(&{ word.count }.code().to_le_bytes())?;
         }
-        for label in self.labels() {
+        for label in contents.labels() {
             output.write(&[u8::from(label.is_some())])?;
         }
         for scored in scored() {
             output.write(&scored.map_or(Fingerprint::default(), |scored| scored.fingerprint))?;
         }
-        for label in self.labels().flatten() {
+        for label in contents.labels().flatten() {
             output.write(label.as_bytes())?;
         }
         output.finish()
     }
 
+    fn header(&self) -> std::result::Result<Vec<u8>, String> {
+        let contents = &self.contents;
+        let (version, entries, words, dimensions) = match &contents.traces {
+            None => (VECTORS, contents.vectors.len(), None, contents.options.dimensions),
+            Some(HeldTraces {
+                method,
+                documents,
+                hashes,
+            }) => {
+                let words = (hashes.len(), contents.words().count());
+                let dimensions = match method {
+                    Method::Lexical => 0,
+                    _ => contents.options.dimensions,
+                };
+                (TRACES, documents.len(), Some(words), dimensions)
+            }
+        };
+        let sizes = Sizes {
+            entries,
+            dimensions,
+            label_bytes: contents.labels().flatten().map(|label| label.len()).sum(),
+            words,
+        };
+        let tensors = sizes.tensors().ok_or(TOO_MANY_BYTES)?;
+        header(version, tensors, &contents.options, self.clock, &contents.origin)
+    }
+}
+
+impl Contents {
     fn documents(&self) -> impl Iterator<Item = &Document> {
         let traces = self.traces.iter().flat_map(|traces| &traces.documents);
         traces.map(|document| &**document)
@@ -204,31 +199,8 @@ impl Snapshot {
         }
     }
 
-    fn labels(&self) -> impl Iterator<Item = Option<&Label>> {
+    pub(crate) fn labels(&self) -> impl Iterator<Item = Option<&Label>> {
         self.entries().map(|(label, _)| label)
-    }
-
-    fn header(&self) -> std::result::Result<Vec<u8>, String> {
-        let (version, entries) = match &self.traces {
-            None => (VECTORS, self.vectors.len()),
-            Some(traces) => (TRACES, traces.documents.len()),
-        };
-        let is_lexical = self.origin.method.as_deref() == Some(Method::Lexical.name());
-        let sizes = Sizes {
-            entries,
-            dimensions: if self.traces.is_some() && is_lexical {
-                0
-            } else {
-                self.options.dimensions
-            },
-            label_bytes: self.labels().flatten().map(|label| label.len()).sum(),
-            words: self
-                .traces
-                .as_ref()
-                .map(|traces| (traces.hashes.len(), self.words().count())),
-        };
-        let tensors = sizes.tensors().ok_or(TOO_MANY_BYTES)?;
-        header(version, tensors, &self.options, self.clock, &self.origin)
     }
 }
 
@@ -243,27 +215,6 @@ fn write_ends(output: &mut HashedOutput<impl Write>, lengths: impl Iterator<Item
 }
 
 /// Writes a file by `write`, which then replaces the one at `path`, unless that has a later snapshot.
-///
-/// # Errors
-/// [`Error::Aborted`], [`Error::MemoryIo`]; what was at `path` is as it was.
-fn replace_file(
-    path: &Path,
-    number: u64,
-    call: &Call,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<()> {
-    replace(path, number, call, write).map_err(|source| {
-        if call.is_cancelled() {
-            return Error::Aborted;
-        }
-        Error::MemoryIo {
-            path: path.into(),
-            action: "written",
-            source,
-        }
-    })
-}
-
 fn replace(
     path: &Path,
     number: u64,

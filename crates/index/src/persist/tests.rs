@@ -13,7 +13,12 @@ use knowledgepulse_trace::label::MAX_LABEL_BYTES;
 
 use super::header::{FORMAT, LENGTH_BYTES, in_order, require_tensors};
 use super::*;
-use crate::vectors::{ModelIdentity, Options, Origin, scaled::Scaled};
+use crate::{
+    shared::Shared,
+    vectors::{ModelIdentity, Options, Origin, VectorCache, scaled::Scaled},
+};
+
+mod traces;
 
 /// The wall clock of the tests.
 fn clock(ms: u64) -> SystemTime {
@@ -41,6 +46,10 @@ fn read(
     clock: SystemTime,
 ) -> std::result::Result<VectorCache, Unreadable> {
     VectorCache::read(bytes, bytes.len() as u64, options, now, clock)
+}
+
+fn load(path: &Path) -> Result<VectorCache> {
+    VectorCache::load(path, LoadOptions::default(), &Call::default())
 }
 
 fn reason(result: std::result::Result<VectorCache, Unreadable>) -> String {
@@ -521,18 +530,21 @@ fn a_file_is_replaced_and_loaded() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.safetensors");
     let now = Instant::now();
-    let missing = VectorCache::load(&path, LoadOptions::default()).unwrap_err();
+    let missing = load(&path).unwrap_err();
     assert_eq!(missing.code(), "ERR_MEMORY_NOT_FOUND");
     let mut cache = example(now);
     for _ in 0..2 {
-        cache.snapshot(now, SystemTime::now()).save(&path).unwrap();
-        let mut copy = VectorCache::load(&path, LoadOptions::default()).unwrap();
+        cache
+            .snapshot(now, SystemTime::now())
+            .save(&path, &Call::default())
+            .unwrap();
+        let mut copy = load(&path).unwrap();
         assert_eq!(copy.len(Instant::now()), cache.len(now));
         assert_eq!(copy.origin, cache.origin);
         cache.add(&[1.0, 1.0], None, now).unwrap();
     }
     fs::write(&path, "vectors").unwrap();
-    let error = VectorCache::load(&path, LoadOptions::default()).unwrap_err();
+    let error = load(&path).unwrap_err();
     assert_eq!(error.code(), "ERR_MEMORY_DAMAGED");
     assert!(
         error.to_string().starts_with(&path.display().to_string()),
@@ -553,9 +565,9 @@ fn save_and_load_refuse_paths_of_no_file() {
     let snapshot = example(now).snapshot(now, SystemTime::now());
     let nowhere = directory.path().join("missing").join("file");
     for path in [directory.path(), &nowhere, Path::new("")] {
-        let error = snapshot.save(path).unwrap_err();
+        let error = snapshot.save(path, &Call::default()).unwrap_err();
         assert_eq!(error.code(), "ERR_MEMORY_IO");
-        let error = VectorCache::load(path, LoadOptions::default()).unwrap_err();
+        let error = load(path).unwrap_err();
         assert!(["ERR_MEMORY_IO", "ERR_MEMORY_NOT_FOUND"].contains(&error.code()));
     }
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
@@ -565,9 +577,12 @@ fn save_and_load_refuse_paths_of_no_file() {
         // Not a device of the system: a wrong save by root would replace that for all programs.
         let socket = directory.path().join("socket");
         let _listener = UnixListener::bind(&socket).unwrap();
-        assert_eq!(snapshot.save(&socket).unwrap_err().code(), "ERR_MEMORY_IO");
+        assert_eq!(
+            snapshot.save(&socket, &Call::default()).unwrap_err().code(),
+            "ERR_MEMORY_IO"
+        );
         assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
-        let error = VectorCache::load(&socket, LoadOptions::default()).unwrap_err();
+        let error = load(&socket).unwrap_err();
         assert_eq!(error.code(), "ERR_MEMORY_IO");
     }
 }
@@ -586,20 +601,26 @@ fn links_and_permissions_stay() {
     let now = Instant::now();
     let snapshot = example(now).snapshot(now, SystemTime::now());
     for _ in 0..2 {
-        snapshot.save(&place("link to link")).unwrap();
+        snapshot.save(&place("link to link"), &Call::default()).unwrap();
         assert!(fs::symlink_metadata(place("link")).unwrap().is_symlink());
         assert!(fs::symlink_metadata(place("folder/file")).unwrap().is_file());
-        assert!(VectorCache::load(&place("link"), LoadOptions::default()).is_ok());
+        assert!(load(&place("link")).is_ok());
         fs::set_permissions(place("folder/file"), fs::Permissions::from_mode(0o640)).unwrap();
     }
-    snapshot.save(&place("folder/file")).unwrap();
+    snapshot.save(&place("folder/file"), &Call::default()).unwrap();
     let mode = |name| fs::metadata(place(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("folder/file"), 0o640);
     // A new file is like any that this process makes.
     File::create(place("other")).unwrap();
-    snapshot.save(&place("new")).unwrap();
+    snapshot.save(&place("new"), &Call::default()).unwrap();
     assert_eq!(mode("new"), mode("other"));
-    assert_eq!(snapshot.save(&place("loop")).unwrap_err().code(), "ERR_MEMORY_IO");
+    assert_eq!(
+        snapshot
+            .save(&place("loop"), &Call::default())
+            .unwrap_err()
+            .code(),
+        "ERR_MEMORY_IO"
+    );
 }
 
 #[cfg_attr(miri, ignore = "about the file system")]
@@ -620,7 +641,7 @@ fn save_removes_files_of_killed_processes() {
     alive.try_lock().unwrap();
     let now = Instant::now();
     let snapshot = example(now).snapshot(now, SystemTime::now());
-    snapshot.save(&place("file")).unwrap();
+    snapshot.save(&place("file"), &Call::default()).unwrap();
     let mut names: Vec<_> = fs::read_dir(&directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
@@ -645,7 +666,7 @@ fn concurrent_saves_and_loads_succeed() {
     let done = AtomicBool::new(false);
     let save = || {
         let snapshot = cache.lock().unwrap().snapshot(Instant::now(), SystemTime::now());
-        snapshot.save(&path).unwrap();
+        snapshot.save(&path, &Call::default()).unwrap();
     };
     save();
     std::thread::scope(|scope| {
@@ -661,7 +682,7 @@ fn concurrent_saves_and_loads_succeed() {
             done.store(true, Ordering::Relaxed);
         });
         while !done.load(Ordering::Relaxed) {
-            let loaded = VectorCache::load(&path, LoadOptions::default()).unwrap();
+            let loaded = load(&path).unwrap();
             let numbers: Vec<f32> = contents(&loaded, Instant::now())
                 .iter()
                 .map(|(bits, label, _)| {
@@ -705,22 +726,25 @@ fn the_latest_snapshot_stays() {
         cache.snapshot(now, clock(0))
     };
     let (first, second, third) = (snapshot(), snapshot(), snapshot());
-    let size = || VectorCache::load(&path, LoadOptions::default()).unwrap().len(now);
-    first.save(&path).unwrap();
+    let size = || load(&path).unwrap().len(now);
+    first.save(&path, &Call::default()).unwrap();
     assert_eq!(size(), 1);
-    third.save(&path).unwrap();
+    third.save(&path, &Call::default()).unwrap();
     // The same file by another path.
     second
-        .save(&directory.path().join(".").join("memory.safetensors"))
+        .save(
+            &directory.path().join(".").join("memory.safetensors"),
+            &Call::default(),
+        )
         .unwrap();
     assert_eq!(size(), 3);
-    third.save(&path).unwrap();
+    third.save(&path, &Call::default()).unwrap();
     assert_eq!(size(), 3);
     #[cfg(unix)]
     {
         let link = directory.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        second.save(&link).unwrap();
+        second.save(&link, &Call::default()).unwrap();
         assert_eq!(size(), 3);
     }
     // The temporary file is removed although it was not needed.
@@ -734,11 +758,14 @@ fn a_cancelled_load_ends() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.safetensors");
     let now = Instant::now();
-    example(now).snapshot(now, clock(0)).save(&path).unwrap();
+    example(now)
+        .snapshot(now, clock(0))
+        .save(&path, &Call::default())
+        .unwrap();
     let call = Call::default();
-    assert!(VectorCache::load_unless_cancelled(&path, LoadOptions::default(), &call).is_ok());
+    assert!(VectorCache::load(&path, LoadOptions::default(), &call).is_ok());
     assert!(call.cancel());
-    let loaded = VectorCache::load_unless_cancelled(&path, LoadOptions::default(), &call);
+    let loaded = VectorCache::load(&path, LoadOptions::default(), &call);
     assert_eq!(loaded.unwrap_err().code(), "ERR_ABORTED");
 }
 
@@ -751,13 +778,13 @@ fn a_cancelled_save_leaves_the_file_as_it_was() {
     let snapshot = VectorCache::default().snapshot(now, SystemTime::now());
     let call = Call::default();
     assert!(call.cancel());
-    let error = snapshot.save_unless_cancelled(&path, &call).unwrap_err();
+    let error = snapshot.save(&path, &call).unwrap_err();
     assert_eq!(error.code(), "ERR_ABORTED");
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 
     let call = Call::default();
-    snapshot.save_unless_cancelled(&path, &call).unwrap();
+    snapshot.save(&path, &call).unwrap();
     assert!(!call.cancel());
     assert_ne!(fs::read(&path).unwrap(), b"old");
 }

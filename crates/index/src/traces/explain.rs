@@ -65,7 +65,7 @@ mod tests {
     use knowledgepulse_trace::{Trace, fixtures::with_texts, words::Words};
 
     use super::*;
-    use crate::{method::Method, traces::TraceMemory, vectors::Options};
+    use crate::{method::Method, shared::Shared, traces::TraceMemory, vectors::Options};
     use std::time::Instant;
 
     fn explained(remembered: &[&str], trace: &Trace) -> (f64, f64, ExplainedWords) {

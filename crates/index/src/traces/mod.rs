@@ -22,14 +22,15 @@ use std::{
 use knowledgepulse_error::{Error, Result, fault};
 use knowledgepulse_os::return_freed_memory;
 use knowledgepulse_trace::{
-    label::{self, Fingerprint, Label},
-    words::{TermWeight, Word, Words},
+    label::Label,
+    words::{Word, Words},
 };
 
 use crate::{
     method::Method,
     moment::Moment,
-    persist::HeldTraces,
+    persist::{Contents, HeldTraces, TRACES},
+    shared::Shared,
     similarity::{Similarity, Sums, of_similarity},
     vectors::{ModelIdentity, Options, Origin, blocks::Blocks, require_short, scaled::Scaled},
 };
@@ -117,7 +118,7 @@ pub struct WordShare {
 /// A trace in the memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTrace {
-    /// Its sequence number: see [`TraceMemory::sequence`].
+    /// Its sequence number: see [`Shared::sequence`].
     pub sequence: u64,
     /// Its words.
     pub words: Words,
@@ -212,32 +213,15 @@ impl TraceMemory {
         self.method
     }
 
-    /// Returns the bounds of the memory.
-    #[must_use]
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
     /// Returns the model of the embeddings, if known.
     #[must_use]
     pub fn model(&self) -> Option<&ModelIdentity> {
         self.model.as_ref()
     }
 
-    /// Checks that traces of this method and model can be compared with those here.
-    ///
-    /// # Errors
-    /// [`Error::MemoryOtherMethod`], whatever is remembered; [`Error::MemoryOtherModel`] if traces are.
-    pub fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
-        let own = Origin {
-            model: if self.is_empty(now) {
-                None
-            } else {
-                self.model.clone()
-            },
-            method: Some(self.method.name().into()),
-        };
-        own.require_comparable(origin)
+    fn origin_of(&self, model: Option<ModelIdentity>) -> Origin {
+        let method = Some(self.method.name().into());
+        Origin { model, method }
     }
 
     /// Validates a trace before anything changes.
@@ -531,62 +515,6 @@ impl TraceMemory {
         query.words.iter().map(share).collect()
     }
 
-    /// Returns the contents of a snapshot: the traces and the embeddings.
-    pub(crate) fn state(&mut self, now: Instant) -> (HeldTraces, Blocks) {
-        self.evict_expired(now);
-        let traces = HeldTraces {
-            documents: self.held.iter().cloned().collect(),
-            hashes: self.terms.hashes(),
-        };
-        (traces, self.vectors.clone())
-    }
-
-    /// Restores the embedding of the next trace.
-    pub(crate) fn restore_vector(&mut self, vector: &[f32]) -> Result<()> {
-        self.scale(Some(vector))?;
-        self.vectors.reserve(1)?;
-        let hash = Sample::hash(&self.scaled.components);
-        self.sample.insert(hash, self.vectors.sequence().end);
-        // The time is that of the trace.
-        self.vectors
-            .push_back(&self.scaled, None, Moment::at(Instant::now()));
-        Ok(())
-    }
-
-    /// Gives words their places, in this order, in an empty memory.
-    pub(crate) fn restore_words(&mut self, hashes: &[u64]) {
-        self.terms = Terms::with_places(hashes);
-    }
-
-    /// Restores a trace, oldest first.
-    pub(crate) fn restore(
-        &mut self,
-        label: Option<Label>,
-        added: Moment,
-        words: impl Iterator<Item = (u32, TermWeight)>,
-    ) {
-        let slot = self.next_slot();
-        let words: Box<[DocumentWord]> = words.map(|(term, count)| DocumentWord { term, count }).collect();
-        for &DocumentWord { term, count } in &words {
-            self.terms.add_trace(term, Posting { slot, count });
-        }
-        self.held_bytes += held_bytes(&words);
-        self.held.push_back(Arc::new(Document { label, added, words }));
-    }
-
-    /// Rates all traces together, which costs far less than one by one.
-    pub(crate) fn finish_restoring(&mut self, model: Option<ModelIdentity>) {
-        self.model = model;
-        self.terms.finish_restoring();
-        self.ratings = self.held.iter().map(|held| self.rating(held)).collect();
-    }
-
-    /// Returns the sequence numbers of the living traces, oldest first. Traces are numbered as they are added.
-    pub fn sequence(&mut self, now: Instant) -> Range<u64> {
-        self.evict_expired(now);
-        self.departed..self.sequence_end()
-    }
-
     /// Returns the oldest living trace whose number is in `sequence`.
     pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Option<StoredTrace> {
         let living = self.sequence(now);
@@ -613,26 +541,23 @@ impl TraceMemory {
         })
     }
 
-    /// Returns the novelties of the remembered traces, by fingerprint.
-    pub fn novelties(&mut self, now: Instant) -> HashMap<Fingerprint, f64> {
-        self.evict_expired(now);
-        label::novelties(self.held.iter().map(|held| held.label.as_ref()))
+    /// Whether the age of a trace has reached the time to live.
+    fn is_expired(&self, held: &Document, now: Moment) -> bool {
+        let time_to_live = self.options.time_to_live;
+        time_to_live.is_some_and(|time_to_live| held.added.age(now) >= time_to_live)
+    }
+}
+
+impl Shared for TraceMemory {
+    fn settle(&mut self) {
+        self.roll_back();
     }
 
-    /// Returns the number of living traces.
-    pub fn len(&mut self, now: Instant) -> usize {
-        self.evict_expired(now);
-        self.held.len()
+    fn options(&self) -> &Options {
+        &self.options
     }
 
-    /// Whether no trace lives.
-    pub fn is_empty(&mut self, now: Instant) -> bool {
-        self.len(now) == 0
-    }
-
-    /// Returns the bytes of all traces, expired ones included, without labels.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         let ratings = self.held.len() * (size_of::<NormBound>() + size_of::<Arc<Document>>());
         let vectors = if self.method == Method::Full {
             self.vectors.bytes() + self.sample.bytes() + self.projection.bytes()
@@ -642,8 +567,7 @@ impl TraceMemory {
         self.held_bytes + ratings + self.terms.bytes() + self.scratch.bytes() + vectors
     }
 
-    /// Evicts expired traces, which are ignored in any case.
-    pub fn evict_expired(&mut self, now: Instant) {
+    fn evict_expired(&mut self, now: Instant) {
         let now = Moment::at(now);
         let has_expired = |memory: &Self| {
             let oldest = memory.held.front();
@@ -659,14 +583,7 @@ impl TraceMemory {
         }
     }
 
-    /// Whether the age of a trace has reached the time to live.
-    fn is_expired(&self, held: &Document, now: Moment) -> bool {
-        let time_to_live = self.options.time_to_live;
-        time_to_live.is_some_and(|time_to_live| held.added.age(now) >= time_to_live)
-    }
-
-    /// Removes every trace, and the model.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         let departed = self.sequence_end();
         *self = Self {
             departed,
@@ -675,6 +592,63 @@ impl TraceMemory {
             ..Self::new(self.method, self.options)
         };
         return_freed_memory();
+    }
+
+    fn sequence(&mut self, now: Instant) -> Range<u64> {
+        self.evict_expired(now);
+        self.departed..self.sequence_end()
+    }
+
+    fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
+        let is_empty = self.is_empty(now);
+        let model = self.model.clone().filter(|_| !is_empty);
+        self.origin_of(model).require_comparable(origin)
+    }
+
+    fn contents(&mut self, now: Instant) -> Contents {
+        self.evict_expired(now);
+        Contents {
+            options: self.options,
+            origin: self.origin_of(self.model.clone()),
+            vectors: self.vectors.clone(),
+            traces: Some(HeldTraces {
+                method: self.method,
+                documents: self.held.iter().cloned().collect(),
+                hashes: self.terms.hashes(),
+            }),
+        }
+    }
+
+    fn restore(contents: Contents) -> Self {
+        // A file of this version has them.
+        let Some(traces) = contents.traces else {
+            return Self::new(Method::Lexical, contents.options);
+        };
+        let mut memory = Self {
+            model: contents.origin.model,
+            terms: Terms::with_places(&traces.hashes),
+            vectors: contents.vectors,
+            ..Self::new(traces.method, contents.options)
+        };
+        for (sequence, entry) in (0..).zip(memory.vectors.entries()) {
+            memory.sample.insert(Sample::hash(entry.components), sequence);
+        }
+        for document in traces.documents {
+            let slot = memory.next_slot();
+            for &DocumentWord { term, count } in &document.words {
+                memory.terms.add_trace(term, Posting { slot, count });
+            }
+            memory.held_bytes += held_bytes(&document.words);
+            memory.held.push_back(document);
+        }
+        // Rates all traces together, which costs far less than one by one.
+        memory.terms.finish_restoring();
+        memory.ratings = memory.held.iter().map(|held| memory.rating(held)).collect();
+        memory
+    }
+
+    fn version() -> &'static str {
+        TRACES
     }
 }
 

@@ -62,12 +62,6 @@ impl Transaction {
     }
 }
 
-impl Shared for TraceMemory {
-    fn settle(&mut self) {
-        self.roll_back();
-    }
-}
-
 impl TraceMemory {
     /// Begins a transaction and returns its number. No other may be open.
     pub(super) fn begin(&mut self) -> u64 {

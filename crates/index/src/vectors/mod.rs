@@ -8,7 +8,6 @@ pub(crate) mod scaled;
 pub(crate) mod scan;
 
 use std::{
-    collections::HashMap,
     ops::Range,
     sync::Mutex,
     time::{Duration, Instant},
@@ -18,9 +17,15 @@ use blocks::Blocks;
 use codes::CodedQuery;
 use knowledgepulse_error::{Error, Result};
 use knowledgepulse_os::return_freed_memory;
-use knowledgepulse_trace::label::{self, Fingerprint, Label, MAX_LABEL_BYTES};
+use knowledgepulse_trace::label::{Label, MAX_LABEL_BYTES};
 
-use crate::{moment::Moment, room::WithRoom, shared::Shared, similarity::of_similarity};
+use crate::{
+    moment::Moment,
+    persist::{Contents, VECTORS},
+    room::WithRoom,
+    shared::Shared,
+    similarity::of_similarity,
+};
 pub use scaled::Component;
 use scaled::Scaled;
 use scan::{Found, Scan};
@@ -29,7 +34,71 @@ use scan::{Found, Scan};
 pub type SharedCache = Mutex<VectorCache>;
 
 /// Its drafts are separate, and no panic leaves it half changed in a way that matters.
-impl Shared for VectorCache {}
+impl Shared for VectorCache {
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn bytes(&self) -> usize {
+        self.blocks.bytes()
+    }
+
+    fn evict_expired(&mut self, now: Instant) {
+        let Some(time_to_live) = self.options.time_to_live else {
+            return;
+        };
+        let now = Moment::at(now);
+        // Vectors are in order of age, so the expired ones are the first.
+        while let Some(added) = self.blocks.front_added() {
+            if added.age(now) < time_to_live {
+                break;
+            }
+            self.blocks.pop_front();
+        }
+    }
+
+    fn clear(&mut self) {
+        let was_large = self.blocks.is_large();
+        self.blocks.clear();
+        self.origin = Origin::default();
+        if was_large {
+            return_freed_memory();
+        }
+    }
+
+    fn sequence(&mut self, now: Instant) -> Range<u64> {
+        self.evict_expired(now);
+        self.blocks.sequence()
+    }
+
+    fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
+        if self.is_empty(now) {
+            return Ok(());
+        }
+        self.origin.require_comparable(origin)
+    }
+
+    fn contents(&mut self, now: Instant) -> Contents {
+        self.evict_expired(now);
+        Contents {
+            options: self.options,
+            origin: self.origin.clone(),
+            vectors: self.blocks.clone(),
+            traces: None,
+        }
+    }
+
+    fn restore(contents: Contents) -> Self {
+        let mut cache = Self::new(contents.options);
+        cache.blocks = contents.vectors;
+        cache.origin = contents.origin;
+        cache
+    }
+
+    fn version() -> &'static str {
+        VECTORS
+    }
+}
 
 /// Bounds of a cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -141,7 +210,7 @@ pub type Nearest = Vec<Option<Neighbour>>;
 /// A vector in the cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
-    /// Its sequence number: see [`VectorCache::sequence`].
+    /// Its sequence number: see [`Shared::sequence`].
     pub sequence: u64,
     /// The components in single precision. If the largest is not within 2^-40 and 2^40, they are multiplied by a power of two.
     pub vector: Vec<f32>,
@@ -186,12 +255,6 @@ impl VectorCache {
         }
     }
 
-    /// Returns the bounds of the cache.
-    #[must_use]
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
     /// Returns the model of the vectors, if known.
     #[must_use]
     pub fn model(&self) -> Option<&ModelIdentity> {
@@ -207,7 +270,7 @@ impl VectorCache {
     /// Records `origin` for this and all later vectors. A recorded part stays, except that an empty cache accepts any origin.
     ///
     /// # Errors
-    /// The errors of [`VectorCache::check_origin`].
+    /// The errors of [`Shared::check_origin`].
     pub fn bind_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
         self.check_origin(origin, now)?;
         if self.is_empty(now) {
@@ -221,17 +284,6 @@ impl VectorCache {
             self.origin.method.clone_from(&origin.method);
         }
         Ok(())
-    }
-
-    /// Checks that vectors of `origin` can be compared with those here.
-    ///
-    /// # Errors
-    /// [`Error::MemoryOtherModel`] or [`Error::MemoryOtherMethod`] if these come from another one.
-    pub fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
-        if self.is_empty(now) {
-            return Ok(());
-        }
-        self.origin.require_comparable(origin)
     }
 
     /// Adds a copy of `vector`, and evicts the oldest one if the cache is full.
@@ -280,7 +332,7 @@ impl VectorCache {
     /// Returns the nearest neighbours of an entry's vectors, here and in `draft`, whose vectors count as newer. Only evicts expired vectors.
     ///
     /// # Errors
-    /// The errors of [`VectorCache::check_origin`] and [`VectorCache::nearest_with`].
+    /// The errors of [`Shared::check_origin`] and [`VectorCache::nearest_with`].
     pub fn compare(&mut self, mut draft: Option<&mut Self>, entry: Entry, now: Instant) -> Result<Nearest> {
         self.check_origin(entry.origin, now)?;
         let nearest = entry.vectors.iter().map(|vector| match &mut draft {
@@ -349,7 +401,7 @@ impl VectorCache {
     /// time before that of the newest vector here counts as equal to it. `newer` is empty afterwards.
     ///
     /// # Errors
-    /// [`Error::Dimensions`] if the two hold vectors of different lengths, the errors of [`VectorCache::check_origin`] if of
+    /// [`Error::Dimensions`] if the two hold vectors of different lengths, the errors of [`Shared::check_origin`] if of
     /// different origins, [`Error::OutOfMemory`]. After an error both are as they were.
     pub fn append(&mut self, newer: &mut Self, now: Instant) -> Result<()> {
         let joint = self.join(newer, now)?;
@@ -500,12 +552,6 @@ impl VectorCache {
         }
     }
 
-    /// Returns the sequence numbers of the living vectors, oldest first. Vectors are numbered as they are added.
-    pub fn sequence(&mut self, now: Instant) -> Range<u64> {
-        self.evict_expired(now);
-        self.blocks.sequence()
-    }
-
     /// Returns the oldest living vector whose number is in `sequence`.
     ///
     /// # Errors
@@ -526,54 +572,6 @@ impl VectorCache {
             vector,
             label: entry.label.cloned(),
         }))
-    }
-
-    /// Returns the novelties of the scored traces in the cache, by fingerprint.
-    pub fn novelties(&mut self, now: Instant) -> HashMap<Fingerprint, f64> {
-        self.evict_expired(now);
-        label::novelties(self.blocks.entries().map(|entry| entry.label))
-    }
-
-    /// Returns the number of living vectors.
-    pub fn len(&mut self, now: Instant) -> usize {
-        self.evict_expired(now);
-        self.blocks.len()
-    }
-
-    /// Returns the bytes of all vectors, expired ones included, without labels.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.blocks.bytes()
-    }
-
-    /// Whether no vector lives.
-    pub fn is_empty(&mut self, now: Instant) -> bool {
-        self.len(now) == 0
-    }
-
-    /// Frees the memory of expired vectors, which are ignored in any case.
-    pub fn evict_expired(&mut self, now: Instant) {
-        let Some(time_to_live) = self.options.time_to_live else {
-            return;
-        };
-        let now = Moment::at(now);
-        // Vectors are in order of age, so the expired ones are the first.
-        while let Some(added) = self.blocks.front_added() {
-            if added.age(now) < time_to_live {
-                break;
-            }
-            self.blocks.pop_front();
-        }
-    }
-
-    /// Removes every vector, and the origin.
-    pub fn clear(&mut self) {
-        let was_large = self.blocks.is_large();
-        self.blocks.clear();
-        self.origin = Origin::default();
-        if was_large {
-            return_freed_memory();
-        }
     }
 
     fn scale<T: Component>(&mut self, vector: &[T], name: &'static str) -> Result<()> {

@@ -22,6 +22,7 @@ use knowledgepulse_error::Result;
 pub use knowledgepulse_index::traces::join::Neighbour;
 use knowledgepulse_index::{
     method::Method,
+    shared::Shared,
     traces::{StoredTrace, TraceEntry, TraceMemory, join::Neighbours},
     vectors::{ModelIdentity, Options as Bounds},
 };
