@@ -16,6 +16,7 @@ use crate::{
     file::{Identity, check_room},
     model::{self, IN_MEMORY},
     runtime::stop_at_exit,
+    unsupported,
 };
 
 /// The address space of the engine without weights, in bytes: stacks of its threads, and intermediate results of 512 tokens.
@@ -64,7 +65,7 @@ impl OpenFile {
         if Identity::of(&metadata) == self.identity {
             return Ok(());
         }
-        Err(damaged(&self.path, "it has changed since it was loaded".into()))
+        Err(damaged(&self.path, "it has changed since it was loaded"))
     }
 }
 
@@ -119,13 +120,9 @@ fn load(source: Source, path: &Path, threads: usize) -> Result<Model> {
     }
     let model = Model::load(source, threads).map_err(|error| refused(path, error))?;
     if model.shape().hidden != DIMENSIONS {
-        return Err(Error::ModelUnsupported {
-            path: path.to_owned(),
-            reason: format!(
-                "its embeddings have {} dimensions instead of {DIMENSIONS}",
-                model.shape().hidden
-            ),
-        });
+        let hidden = model.shape().hidden;
+        let reason = format!("its embeddings have {hidden} dimensions instead of {DIMENSIONS}");
+        return Err(unsupported(path, reason));
     }
     stop_at_exit();
     Ok(model)
@@ -136,10 +133,7 @@ fn refused(path: &Path, error: encoder::Error) -> Error {
     match error {
         encoder::Error::Read(error) => model::unread(path, &error),
         encoder::Error::Damaged(reason) => damaged(path, reason),
-        encoder::Error::Unsupported(reason) => Error::ModelUnsupported {
-            path: path.to_owned(),
-            reason,
-        },
+        encoder::Error::Unsupported(reason) => unsupported(path, reason),
         encoder::Error::Memory(bytes) => Error::NoRoomForModel {
             path: path.to_owned(),
             megabytes: bytes as u64 / 1_000_000,

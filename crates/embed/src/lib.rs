@@ -261,10 +261,17 @@ fn encoder_failed(error: encoder::Error) -> Error {
     }
 }
 
-fn damaged(path: &Path, reason: String) -> Error {
+fn damaged(path: &Path, reason: impl ToString) -> Error {
     Error::ModelDamaged {
         path: path.to_owned(),
-        reason,
+        reason: reason.to_string(),
+    }
+}
+
+fn unsupported(path: &Path, reason: impl Into<String>) -> Error {
+    Error::ModelUnsupported {
+        path: path.to_owned(),
+        reason: reason.into(),
     }
 }
 

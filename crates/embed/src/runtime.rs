@@ -3,9 +3,9 @@
 use std::{
     ffi::CStr,
     fs::File,
-    io::{self, Read, Seek, SeekFrom},
+    io,
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
 use libloading::{Library, Symbol};
@@ -15,16 +15,10 @@ use ort::{
     environment::Environment,
     logging::LogLevel,
     session::{NoSelectedOutputs, RunOptions, Session, builder::SessionBuilder},
-    value::{DynValue, Tensor},
 };
 
 use knowledgepulse_error::{Error, Result, fault};
 use knowledgepulse_os::obstacle::Obstacle;
-
-use crate::{
-    file::Identity,
-    model::outline::{LARGEST_GRAPH, Outline, Table},
-};
 
 /// The oldest accepted ONNX Runtime; older ones abort when the process exits on macOS.
 pub const MINIMUM_VERSION: &str = "1.24.1";
@@ -44,57 +38,51 @@ pub struct Runtime {
 static RUNTIME: OnceCell<Runtime> = OnceCell::new();
 
 /// Counts the users of ONNX Runtime, so that the process does not exit under them.
-static USERS: Users = Users {
-    state: Mutex::new(UsersState {
-        users: 0,
-        finished: 0,
-        stopped: false,
-    }),
-    changed: Condvar::new(),
-};
+static USERS: Mutex<Users> = Mutex::new(Users {
+    active: 0,
+    finished: 0,
+    stopped: false,
+});
+
+static CHANGED: Condvar = Condvar::new();
 
 struct Users {
-    state: Mutex<UsersState>,
-    changed: Condvar,
-}
-
-struct UsersState {
     /// Threads that load ONNX Runtime or run it.
-    users: usize,
+    active: usize,
     /// The number of finished uses.
     finished: u64,
     /// Set once the process is about to exit; then no new use begins.
     stopped: bool,
 }
 
-impl Users {
-    /// Becomes a user until the guard is dropped. Does not return once the process is about to exit.
-    fn begin(&'static self) -> UserGuard {
-        let mut state = self.lock();
-        while state.stopped {
-            state = self.wait_for_change(state);
-        }
-        state.users += 1;
-        UserGuard
-    }
+fn users() -> MutexGuard<'static, Users> {
+    USERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    fn lock(&self) -> MutexGuard<'_, UsersState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Waits for as long as `condition` holds.
+fn wait_while(
+    users: MutexGuard<'static, Users>,
+    condition: impl FnMut(&mut Users) -> bool,
+) -> MutexGuard<'static, Users> {
+    CHANGED
+        .wait_while(users, condition)
+        .unwrap_or_else(PoisonError::into_inner)
+}
 
-    fn wait_for_change<'s>(&self, state: MutexGuard<'s, UsersState>) -> MutexGuard<'s, UsersState> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
+/// Becomes a user until the guard is dropped. Does not return once the process is about to exit.
+fn begin_use() -> UserGuard {
+    wait_while(users(), |users| users.stopped).active += 1;
+    UserGuard
 }
 
 struct UserGuard;
 
 impl Drop for UserGuard {
     fn drop(&mut self) {
-        let mut state = USERS.lock();
-        state.users -= 1;
-        state.finished += 1;
-        USERS.changed.notify_all();
+        let mut users = users();
+        users.active -= 1;
+        users.finished += 1;
+        CHANGED.notify_all();
     }
 }
 
@@ -105,12 +93,8 @@ impl Runtime {
     /// [`Error::RuntimeNotFound`], [`Error::RuntimeUnreadable`], [`Error::RuntimeUnusable`] or [`Error::RuntimeTooOld`].
     pub fn load(path: &Path) -> Result<&'static Self> {
         RUNTIME.get_or_try_init(|| {
-            let _in_use = USERS.begin();
+            let _in_use = begin_use();
             fault::point("runtime");
-            let unusable = |reason: String| Error::RuntimeUnusable {
-                path: path.to_owned(),
-                reason,
-            };
             inspect(path)?;
             // Exit handlers run in reverse order. This is registered twice: for an exit while the library is loaded, and for a later one, before
             // the destructors that the library registers in between.
@@ -118,15 +102,15 @@ impl Runtime {
             let version = open(path)?;
             stop_at_exit();
             let environment = ort::init_from(path)
-                .map_err(|error| unusable(error.to_string()))?
+                .map_err(|error| unusable(path, error))?
                 .with_name("knowledgepulse")
                 .with_telemetry(false)
                 // Failures are returned as errors, not printed on the user's terminal.
                 .with_logger(std::sync::Arc::new(|_, _, _, _, _| {}))
                 .build()
-                .map_err(|error| unusable(error.to_string()))?;
+                .map_err(|error| unusable(path, error))?;
             environment.set_log_level(LogLevel::Fatal);
-            let run_options = RunOptions::new().map_err(|error| unusable(error.to_string()))?;
+            let run_options = RunOptions::new().map_err(|error| unusable(path, error))?;
             Ok(Self {
                 path: path.to_owned(),
                 version,
@@ -136,181 +120,62 @@ impl Runtime {
         })
     }
 
-    /// Makes a session of `network` that computes on `threads` threads. They spin between the operations of a run, which makes short texts a
-    /// fifth faster, but stop when it ends. Memory patterns are off: they take 20 MB and save no time.
+    /// Makes a session that computes on `threads` threads, which `commit` builds. They spin between the operations of a run, which makes short
+    /// texts a fifth faster, but stop when it ends. Memory patterns are off: they take 20 MB and save no time.
     ///
     /// # Errors
-    /// ONNX Runtime's own message, or that the file has changed since `network` was opened.
-    pub fn session(&self, network: &Network, threads: usize) -> std::result::Result<Session, String> {
-        let _in_use = USERS.begin();
-        network.check_unchanged()?;
-        let session = || {
-            let builder = Session::builder(&self.environment)?
-                .with_intra_threads(threads)?
-                .with_inter_threads(1)?
-                .with_intra_op_spinning(true)?
-                .with_config_entry("session.force_spinning_stop", "1")?
-                .with_inter_op_spinning(false)?
-                .with_memory_pattern(false)?;
-            network.commit(builder)
-        };
-        session().map_err(|error: ort::Error| error.to_string())
+    /// ONNX Runtime's own message.
+    pub fn session(
+        &self,
+        threads: usize,
+        commit: impl FnOnce(SessionBuilder) -> ort::Result<Session>,
+    ) -> ort::Result<Session> {
+        let _in_use = begin_use();
+        let builder = Session::builder(&self.environment)?
+            .with_intra_threads(threads)?
+            .with_inter_threads(1)?
+            .with_intra_op_spinning(true)?
+            .with_config_entry("session.force_spinning_stop", "1")?
+            .with_inter_op_spinning(false)?
+            .with_memory_pattern(false)?;
+        commit(builder)
     }
 
     /// Runs `work` with the options that let the process stop it before it exits.
     pub fn run<T>(&self, work: impl FnOnce(&RunOptions<NoSelectedOutputs>) -> T) -> T {
-        let _in_use = USERS.begin();
+        let _in_use = begin_use();
         work(&self.run_options)
     }
 }
 
-/// A network in a file. Its sessions share the weights in other files, except copied ones.
-pub struct Network {
-    path: PathBuf,
-    /// The file, and the files with its weights.
-    files: Vec<(PathBuf, Identity)>,
-    tables: Vec<(String, Arc<DynValue>)>,
-}
-
-impl Network {
-    /// Opens the ONNX file in `path`. ONNX Runtime checks its contents.
-    ///
-    /// # Errors
-    /// If there is no such file, or one that holds its weights is missing or too short.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        // ONNX Runtime refuses weights behind a symbolic link out of the folder.
-        let path = if cfg!(unix) {
-            path.canonicalize()?
-        } else {
-            path.to_owned()
-        };
-        let identified = |path: PathBuf| -> io::Result<_> {
-            let identity = Identity::of(&std::fs::metadata(&path)?);
-            Ok((path, identity))
-        };
-        let mut files = vec![identified(path.clone())?];
-        let mut tables = Vec::new();
-        if std::fs::metadata(&path)?.len() <= LARGEST_GRAPH
-            && let Ok(outline) = Outline::read(&std::fs::read(&path)?)
-        {
-            for name in &outline.files {
-                files.push(identified(path.with_file_name(name))?);
-            }
-            for table in &outline.tables {
-                let values = read_table(&path.with_file_name(&table.file), table)?;
-                tables.push((table.name.clone(), Arc::new(values)));
-            }
-        }
-        Ok(Self { path, files, tables })
+fn unusable(path: &Path, reason: impl ToString) -> Error {
+    Error::RuntimeUnusable {
+        path: path.to_owned(),
+        reason: reason.to_string(),
     }
-
-    /// The file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns the sizes of the file and of its weights' files.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        let lengths = self.files.iter().map(|(_, identity)| identity.length);
-        lengths.fold(0, u64::saturating_add)
-    }
-
-    /// Fails if a file was changed, which would make a wrong session or crash ONNX Runtime.
-    fn check_unchanged(&self) -> std::result::Result<(), String> {
-        for (path, identity) in &self.files {
-            match std::fs::metadata(path) {
-                Ok(metadata) if Identity::of(&metadata) == *identity => {}
-                Ok(_) => return Err(format!("{} has changed since it was loaded", path.display())),
-                Err(error) => return Err(format!("{}: {error}", path.display())),
-            }
-        }
-        Ok(())
-    }
-
-    fn commit(&self, mut builder: SessionBuilder) -> ort::Result<Session> {
-        for (name, table) in &self.tables {
-            builder = builder.with_initializer(name, Arc::clone(table))?;
-        }
-        builder.commit_from_file(&self.path)
-    }
-}
-
-/// Reads the values of `table` from `path`.
-///
-/// # Errors
-/// If the file is too short for them, or they are of a kind that no table of ours has.
-fn read_table(path: &Path, table: &Table) -> io::Result<DynValue> {
-    const FLOAT: i32 = 1;
-    const INT8: i32 = 3;
-    let unknown = || {
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("{} is of an unknown kind", table.name),
-        )
-    };
-    let values = table.shape.iter().try_fold(1_usize, |product, &length| {
-        product.checked_mul(usize::try_from(length).ok()?)
-    });
-    let values = values.ok_or_else(unknown)?;
-    let mut file = File::open(path)?;
-    let end = table.offset.checked_add(table.length);
-    if end.is_none_or(|end| end > file.metadata().map_or(0, |metadata| metadata.len())) {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    file.seek(SeekFrom::Start(table.offset))?;
-    let shape = table.shape.as_slice();
-    let no_room = || io::Error::from(io::ErrorKind::OutOfMemory);
-    let made = match table.data_type {
-        FLOAT if Some(table.length) == (values as u64).checked_mul(4) => {
-            let mut floats: Vec<f32> = zeros(values).ok_or_else(no_room)?;
-            file.read_exact(bytemuck::cast_slice_mut(&mut floats))?;
-            Tensor::from_array((shape, floats)).map(Tensor::into_dyn)
-        }
-        INT8 if table.length == values as u64 => {
-            let mut bytes: Vec<i8> = zeros(values).ok_or_else(no_room)?;
-            file.read_exact(bytemuck::cast_slice_mut(&mut bytes))?;
-            Tensor::from_array((shape, bytes)).map(Tensor::into_dyn)
-        }
-        _ => return Err(unknown()),
-    };
-    made.map_err(io::Error::other)
-}
-
-/// Returns `None` if there is not enough memory; `vec!` would end the process.
-fn zeros<T: Clone + Default>(length: usize) -> Option<Vec<T>> {
-    let mut values = Vec::new();
-    values.try_reserve_exact(length).ok()?;
-    values.resize(length, T::default());
-    Some(values)
 }
 
 /// Refuses files that are no library for this platform, and truncated ones, which would crash the system's loader.
 fn inspect(path: &Path) -> Result<()> {
-    let unusable = |reason: String| Error::RuntimeUnusable {
-        path: path.to_owned(),
-        reason,
-    };
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) => return Err(unopened(path, &error)),
     };
     let metadata = file.metadata().map_err(|error| unopened(path, &error))?;
     if metadata.is_dir() {
-        return Err(unusable(DIRECTORY.into()));
+        return Err(unusable(path, DIRECTORY));
     }
     let length = metadata.len();
     if length == 0 {
-        return Err(unusable("it is empty".into()));
+        return Err(unusable(path, "it is empty"));
     }
     let data = ReadCache::new(file);
-    let not_a_library = |_| unusable("it is no shared library of this platform".into());
+    let not_a_library = |_| unusable(path, "it is no shared library of this platform");
     let kind = FileKind::parse(&data).map_err(not_a_library)?;
     if matches!(kind, FileKind::MachOFat32 | FileKind::MachOFat64) {
         return Ok(()); // Holds libraries for several architectures; the loader picks one.
     }
-    let truncated = || unusable(format!("it is truncated: {length} bytes are not all of it"));
+    let truncated = || unusable(path, format!("it is truncated: {length} bytes are not all of it"));
     let library = object::File::parse(&data).map_err(|_| truncated())?;
     let expected = match std::env::consts::ARCH {
         "x86_64" => Architecture::X86_64,
@@ -318,10 +183,13 @@ fn inspect(path: &Path) -> Result<()> {
         _ => library.architecture(),
     };
     if library.architecture() != expected {
-        return Err(unusable(format!(
-            "it is for {:?}, this process is {expected:?}",
-            library.architecture()
-        )));
+        return Err(unusable(
+            path,
+            format!(
+                "it is for {:?}, this process is {expected:?}",
+                library.architecture()
+            ),
+        ));
     }
     let whole = library.segments().all(|segment| {
         let (offset, size) = segment.file_range();
@@ -346,10 +214,7 @@ fn unopened(path: &Path, error: &io::Error) -> Error {
         Obstacle::Dangling(target) => {
             absent(format!("is a link to {}, which does not exist", target.display()))
         }
-        Obstacle::Directory => Error::RuntimeUnusable {
-            path: path.to_owned(),
-            reason: DIRECTORY.into(),
-        },
+        Obstacle::Directory => unusable(path, DIRECTORY),
         Obstacle::Unreadable(reason) => Error::RuntimeUnreadable {
             path: path.to_owned(),
             reason,
@@ -359,20 +224,16 @@ fn unopened(path: &Path, error: &io::Error) -> Error {
 
 /// Opens the library and returns its version, if supported. `ort` checks only the API level, and cannot be set up again after a failure.
 fn open(path: &Path) -> Result<String> {
-    let unusable = |reason: String| Error::RuntimeUnusable {
-        path: path.to_owned(),
-        reason,
-    };
     // SAFETY: loading a library runs its initialisers. The path is one that the user's installation or
     // environment names, and `inspect` has seen a whole library for this platform there.
-    let library = unsafe { Library::new(path) }.map_err(|error| unusable(error.to_string()))?;
+    let library = unsafe { Library::new(path) }.map_err(|error| unusable(path, error))?;
     // SAFETY: this is the C signature of the entry point of every ONNX Runtime.
     let entry: Symbol<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase> =
         unsafe { library.get(b"OrtGetApiBase\0") }
-            .map_err(|_| unusable("it is no ONNX Runtime: it has no OrtGetApiBase".into()))?;
+            .map_err(|_| unusable(path, "it is no ONNX Runtime: it has no OrtGetApiBase"))?;
     // SAFETY: the entry point takes nothing and returns a static table or null.
     let base = unsafe { entry().as_ref() };
-    let base = base.ok_or_else(|| unusable("it has no API table".into()))?;
+    let base = base.ok_or_else(|| unusable(path, "it has no API table"))?;
     // SAFETY: the function is part of the table, and returns a static string that ends with NUL.
     let version = unsafe { CStr::from_ptr((base.GetVersionString)()) };
     let version = version.to_string_lossy().into_owned();
@@ -399,33 +260,28 @@ fn version_numbers(version: &str) -> Vec<u32> {
 /// Stops the embedder before the process exits: waits until ONNX Runtime has finished loading or cancelled its run, and prevents further
 /// runs. Otherwise the library's destructors would run under the inference thread. The built-in engine has no destructors.
 pub fn stop() {
-    let mut state = USERS.lock();
-    state.stopped = true;
+    let mut users = users();
+    users.stopped = true;
     if let Some(runtime) = RUNTIME.get() {
         // If this fails, waits for the run: tens of milliseconds.
         let _ = runtime.run_options.terminate();
     }
-    while state.users > 0 {
-        state = USERS.wait_for_change(state);
-    }
+    drop(wait_while(users, |users| users.active > 0));
 }
 
 /// Does not return once the process is about to exit, because nothing takes a reply.
 pub fn hold_at_exit() {
-    let mut state = USERS.lock();
-    while state.stopped {
-        state = USERS.wait_for_change(state);
-    }
+    drop(wait_while(users(), |users| users.stopped));
 }
 
 /// Waits until ONNX Runtime has finished loading or one run.
 pub fn wait() {
-    let mut state = USERS.lock();
-    let finished = state.finished;
+    let users = users();
+    let finished = users.finished;
     // Does not wait for uses that begin meanwhile.
-    while state.users > 0 && state.finished == finished {
-        state = USERS.wait_for_change(state);
-    }
+    drop(wait_while(users, |users| {
+        users.active > 0 && users.finished == finished
+    }));
 }
 
 /// Registers [`stop`] as an exit handler.

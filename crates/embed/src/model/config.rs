@@ -7,9 +7,10 @@ use knowledgepulse_encoder::{HEAD_WIDTH, LAYER_NORM_EPSILON, Shape};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::Result;
 
-use super::{DIMENSIONS, damaged, parse, read, read_optional};
+use super::{DIMENSIONS, parse, parse_optional, read};
+use crate::{damaged, unsupported};
 
 const CONFIG: &str = "config.json";
 
@@ -46,7 +47,7 @@ impl Config {
                 "its embeddings have {} dimensions instead of {DIMENSIONS}",
                 config.hidden_size
             );
-            return Err(Error::ModelUnsupported { path, reason });
+            return Err(unsupported(&path, reason));
         }
         require_mean(directory)?;
         require_nothing_more(directory)?;
@@ -75,13 +76,13 @@ impl Config {
         } else {
             "with a model.onnx of it"
         };
-        Err(Error::ModelUnsupported {
-            path: directory.join(CONFIG),
-            reason: format!(
+        Err(unsupported(
+            &directory.join(CONFIG),
+            format!(
                 "`{field}` is {found}, and the engine builtin computes {expected}; choose the engine onnxruntime \
                  (`engine: 'onnxruntime'`, `--engine onnxruntime`), {graph}"
             ),
-        })
+        ))
     }
 
     /// Fails if the weights have other sizes than the config says.
@@ -118,10 +119,7 @@ fn unlike<'f, const COUNT: usize>(
 /// Fails unless the pooling is the mean of the tokens' vectors, which both engines compute and which is the default.
 fn require_mean(directory: &Path) -> Result<()> {
     let path = directory.join(POOLING);
-    let Some(bytes) = read_optional(&path)? else {
-        return Ok(());
-    };
-    let pooling: Map<String, Value> = parse(&path, &bytes)?;
+    let pooling: Map<String, Value> = parse_optional(&path)?.unwrap_or_default();
     let is_other = |(field, value): &(&String, &Value)| match field.as_str() {
         "pooling_mode_mean_tokens" => **value != json!(true),
         "pooling_mode" => **value != json!("mean"),
@@ -129,35 +127,30 @@ fn require_mean(directory: &Path) -> Result<()> {
     };
     match pooling.iter().find(is_other) {
         None => Ok(()),
-        Some((field, value)) => Err(Error::ModelUnsupported {
-            path,
-            reason: format!(
-                "`{field}` is {value}, and both engines compute the mean of the tokens; {OTHER_MODEL}"
-            ),
-        }),
+        Some((field, value)) => Err(unsupported(
+            &path,
+            format!("`{field}` is {value}, and both engines compute the mean of the tokens; {OTHER_MODEL}"),
+        )),
     }
 }
 
 /// Fails if a step after the pooling changes the direction of an embedding.
 fn require_nothing_more(directory: &Path) -> Result<()> {
     let path = directory.join(MODULES);
-    let Some(bytes) = read_optional(&path)? else {
-        return Ok(());
-    };
-    let modules: Vec<Module> = parse(&path, &bytes)?;
+    let modules: Vec<Module> = parse_optional(&path)?.unwrap_or_default();
     let is_computed = |module: &Module| {
         let name = module.r#type.rsplit('.').next().unwrap_or_default();
         ["Transformer", "Pooling", "Normalize"].contains(&name)
     };
     match modules.into_iter().find(|module| !is_computed(module)) {
         None => Ok(()),
-        Some(module) => Err(Error::ModelUnsupported {
-            path,
-            reason: format!(
+        Some(module) => Err(unsupported(
+            &path,
+            format!(
                 "it has the module {}, which neither engine computes; {OTHER_MODEL}",
                 module.r#type
             ),
-        }),
+        )),
     }
 }
 

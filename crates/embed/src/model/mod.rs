@@ -14,13 +14,13 @@ use std::{
 };
 
 use knowledgepulse_encoder::Shape;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 use knowledgepulse_error::{Error, Result, fault};
 use knowledgepulse_os::obstacle::Obstacle;
 
-use crate::MOST_TOKENS;
+use crate::{MOST_TOKENS, damaged, unsupported};
 use config::Config;
 
 /// The length of an embedding of every model that can be used.
@@ -83,9 +83,7 @@ impl ModelFiles {
         if !directory.is_dir() {
             return Err(absent(directory));
         }
-        let manifest = read_optional(&directory.join("manifest.json"))?
-            .map(|bytes| parse::<Manifest>(&directory.join("manifest.json"), &bytes))
-            .transpose()?;
+        let manifest: Option<Manifest> = parse_optional(&directory.join("manifest.json"))?;
         let weights = find_file(directory, &[WEIGHTS])?;
         let graph = find_file(directory, &GRAPHS)?;
         if weights.is_none() && graph.is_none() {
@@ -114,10 +112,8 @@ impl ModelFiles {
         let tokenizer_config: TokenizerConfig =
             parse(&tokenizer_config_path, &read(&tokenizer_config_path)?)?;
         if tokenizer_config.do_lower_case == Some(false) {
-            return Err(Error::ModelUnsupported {
-                path: tokenizer_config_path,
-                reason: "`do_lower_case` is false, and texts are lower-cased whatever the engine; use an uncased model".into(),
-            });
+            let reason = "`do_lower_case` is false, and texts are lower-cased whatever the engine; use an uncased model";
+            return Err(unsupported(&tokenizer_config_path, reason));
         }
         let limit = tokenizer_config.model_max_length.unwrap_or(f64::INFINITY);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates, as it should.
@@ -213,13 +209,6 @@ impl ModelFiles {
     }
 }
 
-fn damaged(path: &Path, reason: impl ToString) -> Error {
-    Error::ModelDamaged {
-        path: path.to_owned(),
-        reason: reason.to_string(),
-    }
-}
-
 const MISSING: &str = "it is missing";
 
 /// Returns the error for an unreadable file of a model.
@@ -281,15 +270,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|error| unread(path, &error))
 }
 
-fn read_optional(path: &Path) -> Result<Option<Vec<u8>>> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(unread(path, &error)),
-    }
-}
-
-fn parse<'b, T: Deserialize<'b>>(path: &Path, json: &'b [u8]) -> Result<T> {
+fn parse<T: DeserializeOwned>(path: &Path, json: &[u8]) -> Result<T> {
     serde_json::from_slice(json).map_err(|error| {
         if json.starts_with(POINTER) {
             damaged(path, POINTER_REASON)
@@ -297,6 +278,15 @@ fn parse<'b, T: Deserialize<'b>>(path: &Path, json: &'b [u8]) -> Result<T> {
             damaged(path, error)
         }
     })
+}
+
+/// Reads a JSON file; `None` if there is none.
+fn parse_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    match std::fs::read(path) {
+        Ok(bytes) => parse(path, &bytes).map(Some),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(unread(path, &error)),
+    }
 }
 
 /// The beginning of a Git LFS pointer, which replaces a file that was not fetched.

@@ -15,7 +15,6 @@ use knowledgepulse_embed::{
     builtin::Weights,
     file::check_room,
     model::{IN_MEMORY, ModelFiles, sha256},
-    runtime::Runtime,
 };
 use knowledgepulse_error::{Error, Result, guarded};
 use knowledgepulse_index::vectors::ModelIdentity;
@@ -23,9 +22,7 @@ use knowledgepulse_index::vectors::ModelIdentity;
 use super::Shared;
 
 #[cfg(not(target_family = "wasm"))]
-use knowledgepulse_embed::onnxruntime::Graph;
-#[cfg(target_family = "wasm")]
-use knowledgepulse_embed::runtime::Graph;
+use knowledgepulse_embed::{onnxruntime::Graph, runtime::Runtime};
 
 /// The configuration of the embedder.
 #[derive(Debug, Clone, Default)]
@@ -265,10 +262,7 @@ fn load_from_directory(options: &Options, status: &mut Status) -> Result<(Embedd
                         status.dtype.get_or_insert_with(|| "fp32".to_owned());
                         let library = library(options, &path)?;
                         status.runtime_path = Some(library.clone());
-                        let runtime = Runtime::load(library)?;
-                        status.runtime_path = Some(runtime.path.clone());
-                        status.runtime_version = Some(runtime.version.clone());
-                        Ok(Box::new(Graph::open(runtime, &path)?))
+                        open_graph(library, &path, status)
                     }
                 }
             };
@@ -334,6 +328,21 @@ fn choose(options: &Options, files: &ModelFiles) -> Result<(EngineKind, PathBuf)
             .or(onnxruntime)
             .ok_or_else(|| lacks("model.safetensors", "builtin", "onnxruntime")),
     }
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn open_graph(library: &Path, path: &Path, status: &mut Status) -> Result<Box<dyn Network>> {
+    let runtime = Runtime::load(library)?;
+    status.runtime_path = Some(runtime.path.clone());
+    status.runtime_version = Some(runtime.version.clone());
+    Ok(Box::new(Graph::open(runtime, path)?))
+}
+
+#[cfg(target_family = "wasm")]
+fn open_graph(_: &Path, _: &Path, _: &mut Status) -> Result<Box<dyn Network>> {
+    Err(Error::RuntimeNotFound(
+        "WebAssembly cannot load one; use a model with a model.safetensors, which needs none".into(),
+    ))
 }
 
 /// The ONNX Runtime library, for the graph in `path`.
