@@ -18,62 +18,36 @@ use knowledgepulse_index::{
     vectors::{ModelIdentity, Origin},
 };
 use knowledgepulse_trace::{
-    Trace, digest,
+    digest,
     words::{SpelledWords, Words},
 };
 
 use crate::Source;
 
-/// A call: its text to embed, its trace to read, and the step after both.
+/// A call: what it reads of a trace, and the step after that.
 pub(super) struct Job {
     order: Option<Order>,
-    needed: Option<Needed>,
     settle: Settle,
 }
 
 /// The step after embedding and finding words; the embedding is `None` without an embedder.
 type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>, Result<SpelledWords>) + Send>;
 
-/// Words that are needed.
-enum Needed {
-    /// Those of a trace, and whether they are spelled.
-    Of(Arc<Trace>, bool),
-    /// They were found already.
-    Found(Arc<SpelledWords>),
-}
-
-impl Needed {
-    fn by(request: &Request) -> Option<Self> {
-        match request.summary.source.as_ref()? {
-            Source::Prefix(_) => None,
-            Source::Lexical(trace) | Source::Full(trace) => {
-                Some(Self::Of(Arc::clone(trace), request.explained))
-            }
-            Source::Words(words) => Some(Self::Found(Arc::clone(words))),
-        }
-    }
-
-    fn find(&self) -> Result<SpelledWords> {
-        match self {
-            Self::Of(trace, is_spelled) => guarded(|| Ok(SpelledWords::found(trace, *is_spelled))),
-            Self::Found(words) => Ok(SpelledWords::clone(words)),
-        }
-    }
-}
-
 /// The step in the order of the calls: compares, remembers, replies.
 pub(super) type Settlement = Box<dyn FnOnce(&Shared) + Send>;
 
-/// A text to be embedded.
+/// A trace or a text, of which words are found and a text is embedded.
 struct Order {
     source: Source,
     /// Whether the trace lacks some of its text.
     incomplete: bool,
+    /// Whether its words are spelled.
+    explained: bool,
     call: Option<Arc<Call>>,
 }
 
 impl Order {
-    /// Takes the text to embed out of a request; `None` if there is none.
+    /// Takes the text to embed out of a request; `None` if nothing is compared.
     fn of(request: &mut Request) -> Option<Self> {
         let source = match &mut request.summary.source {
             Some(Source::Prefix(_)) => request.summary.source.take(),
@@ -82,8 +56,19 @@ impl Order {
         Some(Self {
             source: source?,
             incomplete: request.summary.incomplete,
+            explained: request.explained,
             call: request.call.clone(),
         })
+    }
+
+    fn words(&self) -> Result<SpelledWords> {
+        match &self.source {
+            Source::Prefix(_) => Ok(SpelledWords::default()),
+            Source::Lexical(trace) | Source::Full(trace) => {
+                guarded(|| Ok(SpelledWords::found(trace, self.explained)))
+            }
+            Source::Words(words) => Ok(SpelledWords::clone(words)),
+        }
     }
 }
 
@@ -99,15 +84,14 @@ impl Job {
     fn without_order(settle: impl FnOnce(&Shared) + Send + 'static) -> Self {
         Self {
             order: None,
-            needed: None,
             settle: Box::new(|shared, _, _| settle(shared)),
         }
     }
 
     fn words(&self) -> Result<SpelledWords> {
-        self.needed
+        self.order
             .as_ref()
-            .map_or_else(|| Ok(SpelledWords::default()), Needed::find)
+            .map_or_else(|| Ok(SpelledWords::default()), Order::words)
     }
 
     /// Finds the words and returns the step without an embedder.
@@ -195,7 +179,6 @@ pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Pre
 pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -> Job {
     Job {
         order: Order::of(&mut request),
-        needed: Needed::by(&request),
         settle: Box::new(move |shared, embedded, words| {
             reply(guarded(|| score_embedded(shared, &request, embedded, words)));
         }),
@@ -206,7 +189,6 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -
 pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Comparable>>>) -> Job {
     Job {
         order: Order::of(&mut request),
-        needed: Needed::by(&request),
         settle: Box::new(move |shared, embedded, words| {
             let comparable = embedded.and_then(|text| Ok(comparable(&request, text, words?)));
             reply(match comparable {
@@ -249,11 +231,11 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
     let order = Order {
         source: Source::Prefix(text),
         incomplete: false,
+        explained: false,
         call,
     };
     Job {
         order: Some(order),
-        needed: None,
         settle: Box::new(|shared, embedded, _| {
             reply(match embedded {
                 Ok(Some(embedded)) => Ok(embedded.embedding),

@@ -259,12 +259,10 @@ impl Engine {
     /// Through `reply` only: [`Error::Aborted`], or the errors of [`Memory::commit`].
     pub fn commit(&self, memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) {
         // Without an embedder the draft is empty, and nothing waits.
-        if !memory.has_draft() || self.needs_no_thread(&memory) {
-            return reply(job::commit_unless_cancelled(&memory, &call));
-        }
-        match self.inlet_for(&memory) {
-            Ok(inlet) => inlet.push(job::commit(memory, call, reply)),
-            Err(_) => reply(job::commit_unless_cancelled(&memory, &call)),
+        let waits = memory.has_draft() && !self.needs_no_thread(&memory);
+        match waits.then(|| self.inlet_for(&memory)) {
+            Some(Ok(inlet)) => inlet.push(job::commit(memory, call, reply)),
+            _ => reply(job::commit_unless_cancelled(&memory, &call)),
         }
     }
 
