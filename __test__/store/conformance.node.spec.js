@@ -4,6 +4,7 @@
 
 const { LocalStore, TraceMemory, VectorCache } = require('../..');
 const { noveltyStoreConformance } = require('../../conformance.js');
+const { OracleStore } = require('../oracle/store.js');
 const { describeWithPostgres, useServer } = require('../support/store.js');
 
 describe('LocalStore', () => {
@@ -22,6 +23,51 @@ describe.each(['lexical', 'full'])('LocalStore of a TraceMemory for %s', (novelt
     createStore: (limits) => new LocalStore(new TraceMemory({ novelty, maxElements: 2000, ...limits })),
     openAgain: (store) => store,
     limits: { maxElements: true, ttlMs: true },
+  });
+});
+
+describe.each(['prefix', 'lexical', 'full'])('LocalStore compares by %s as a plain loop does', (novelty) => {
+  const PARTS = novelty === 'prefix' ? ['similarity'] : ['similarity', 'lexical', 'contained', 'embedded'];
+  const numbersOf = (comparisons) =>
+    comparisons.flat().flatMap((neighbour) => PARTS.map((part) => neighbour?.[part] ?? -1));
+  let compared = 0;
+
+  class Compared extends LocalStore {
+    #oracle;
+
+    constructor(memory) {
+      super(memory);
+      this.#oracle = new OracleStore(novelty, memory.maxElements);
+    }
+    async compareAndAdd(entry) {
+      return (await this.compareAndAddBatch([entry]))[0];
+    }
+    async compareAndAddBatch(entries) {
+      const found = await super.compareAndAddBatch(entries);
+      const expected = entries.map((entry) => this.#oracle.compareAndAdd(entry));
+      const numbers = numbersOf(expected);
+      for (const [at, number] of numbersOf(found).entries())
+        expect(Math.abs(number - numbers[at])).toBeLessThan(1e-6);
+      compared += entries.length;
+      return found;
+    }
+  }
+
+  const createStore = (limits) => {
+    const settings = { maxElements: 1000, ...limits };
+    return new Compared(
+      novelty === 'prefix' ? new VectorCache(settings) : new TraceMemory({ novelty, ...settings }),
+    );
+  };
+  const names = ['is compared with those', 'a batch is one', 'many entries', 'the oldest are displaced'];
+  const tests = noveltyStoreConformance({ novelty, createStore, limits: { maxElements: true } });
+  const chosen = tests.filter(({ name }) => names.some((part) => name.includes(part)));
+
+  test.each(chosen)('$name', ({ run }) => run());
+
+  test('all of them', () => {
+    expect(chosen).toHaveLength(4);
+    expect(compared).toBeGreaterThan(200);
   });
 });
 

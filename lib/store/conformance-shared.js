@@ -1,13 +1,15 @@
 'use strict';
 
-// Conformance tests for stores of vectors and of traces. Nothing here loads the addon.
+// Conformance tests for stores of vectors and of traces. A `LocalStore`, which compares exactly, is the reference.
 
 const assert = require('node:assert/strict');
 const { randomUUID } = require('node:crypto');
 const { setTimeout: sleep } = require('node:timers/promises');
 
+const { LocalStore } = require('./local.js');
+
 /**
- * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
+ * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, TraceMemory, VectorCache } from '../../index.js'
  * @import { ConformanceLimits, ConformanceOptions } from '../../conformance.js'
  */
 
@@ -23,19 +25,18 @@ const { setTimeout: sleep } = require('node:timers/promises');
 /**
  * The kind of a store's entries.
  *
- * @template {NoveltyStore} Store
  * @typedef {object} Kind
  * @property {(id: string | null, seed: number) => NoveltyEntry} entryOf an entry, the same for the same seed, and unlike
  * those of other seeds
  * @property {(id: string | null, seed: number) => NoveltyEntry} similarOf an entry that resembles those of some other seeds
  * @property {(id: string | null, seed: number) => NoveltyEntry} severalOf the same, of several vectors if the store takes them
- * @property {(maxElements?: number) => Reference} reference
- * @property {{ count: number, batch: number, every: number, tolerance: number }} many more entries than a store compares one by one; every
- * how many are compared with the reference; and the tolerance of similarities of an inexact store, in nine of ten cases
+ * @property {(maxElements?: number) => VectorCache | TraceMemory} memory what a reference is made of
+ * @property {{ count: number, batch: number, tolerance: number }} many more entries than a store compares one by one, and the tolerance of
+ * similarities of an inexact store, in nine of ten cases
  * @property {string} method of the entries; `other` is another method
  * @property {string} other
  * @property {(whole: NoveltyEntry) => unknown[]} malformed returns malformed variants of an entry
- * @property {(store: Store, entry: NoveltyEntry, count: number, call?: { signal?: AbortSignal }) => Promise<StoredNeighbour[]>} nearest
+ * @property {(store: NoveltyStore, entry: NoveltyEntry, count: number, call?: { signal?: AbortSignal }) => Promise<StoredNeighbour[]>} nearest
  */
 
 const MODEL = { model: 'conformance', dtype: 'fp32' };
@@ -43,7 +44,7 @@ const MODEL = { model: 'conformance', dtype: 'fp32' };
 /** Up to this many traces, every store must be exact. */
 const FEW = 40;
 
-/** The tolerance of similarities and their parts against double precision. */
+/** The tolerance of similarities and their parts. */
 const TOLERANCE = 1e-6;
 
 /**
@@ -52,21 +53,24 @@ const TOLERANCE = 1e-6;
  * @template {NoveltyStore} Store
  * @param {AddTest<Store>} add
  * @param {ConformanceOptions<Store>} options
- * @param {Kind<Store>} kind
+ * @param {Kind} kind
  */
 function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false, isExact = true }, kind) {
-  const { entryOf, similarOf, severalOf, reference: makeReference, nearest, method, other, malformed } = kind;
+  const { entryOf, similarOf, severalOf, nearest, method, other, malformed } = kind;
+  const makeReference = (/** @type {number} */ maxElements = 1000) =>
+    new LocalStore(kind.memory(maxElements));
 
   /**
    * Compares and adds entries, in two batches and some calls, and expects what a reference says.
    *
    * @param {Store} store
-   * @param {Reference} reference
+   * @param {NoveltyStore} reference
    * @param {NoveltyEntry[]} entries
    * @param {[first: number, second: number]} parts where the first batch ends, and the second begins
    */
   const assertAdded = async (store, reference, entries, [first, second]) => {
-    const expected = entries.map((entry) => reference.compareAndAdd(entry));
+    const expected = [];
+    for (const entry of entries) expected.push(await reference.compareAndAdd(entry));
     const comparisons = await store.compareAndAddBatch(entries.slice(0, first));
     for (const entry of entries.slice(first, second)) comparisons.push(await store.compareAndAdd(entry));
     comparisons.push(...(await store.compareAndAddBatch(entries.slice(second))));
@@ -74,7 +78,7 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false, isExa
       assert.equal(comparison.length, expected[index].length);
       for (const [nth, found] of comparison.entries()) assertNeighbour(found, expected[index][nth]);
     }
-    assert.equal(await store.size(), reference.size);
+    assert.equal(await store.size(), await reference.size());
   };
 
   /**
@@ -104,7 +108,7 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false, isExa
     await assertAdded(store, reference, entries, [0, 6]);
     const [same] = await nearest(store, entryOf(null, 3), 1);
     assert.equal(same.label, 'entry 3');
-    assertNeighbour(same, reference.nearest(entryOf(null, 3), 1)[0]);
+    assertNeighbour(same, (await nearest(reference, entryOf(null, 3), 1))[0]);
     assertNear(same.similarity, 1);
   });
 
@@ -113,8 +117,8 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false, isExa
     await assertAdded(store, makeReference(), entries, [25, 28]);
   });
 
-  add('many entries are compared as a plain loop does', async (store) => {
-    const { count, batch, every, tolerance } = kind.many;
+  add('many entries are compared as the reference does', async (store) => {
+    const { count, batch, tolerance } = kind.many;
     const reference = makeReference();
     let misses = 0;
     for (let from = 0; from < count; from += batch) {
@@ -123,16 +127,12 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false, isExa
       );
       const comparisons = await store.compareAndAddBatch(entries);
       for (const [index, entry] of entries.entries()) {
-        if (index % every === every - 1) {
-          const [[found], [expected = null]] = [comparisons[index], reference.nearest(entry, 1)];
-          if (isExact) assertNeighbour(found, expected);
-          else if (Math.abs((found?.similarity ?? 0) - (expected?.similarity ?? 0)) > tolerance) misses++;
-        }
-        reference.add(entry);
+        const [[found], [expected]] = [comparisons[index], await reference.compareAndAdd(entry)];
+        if (isExact) assertNeighbour(found, expected);
+        else if (Math.abs((found?.similarity ?? 0) - (expected?.similarity ?? 0)) > tolerance) misses++;
       }
     }
-    const most = count / every / 10;
-    assert.ok(misses <= most, `${misses} of ${most * 10} similarities were off by more than ${tolerance}`);
+    assert.ok(misses <= count / 10, `${misses} of ${count} similarities were off by more than ${tolerance}`);
     for (const seed of [0, 100, count - 1]) {
       const found = await nearest(store, similarOf(null, seed), 10);
       assert.equal(found[0].label, `entry ${seed}`);
@@ -146,7 +146,7 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false, isExa
     const reference = makeReference();
     const entries = Array.from({ length: 12 }, (_, seed) => similarOf(`entry ${seed}`, seed));
     await assertAdded(store, reference, entries, [12, 12]);
-    const wanted = reference.nearest(similarOf(null, 20), 12);
+    const wanted = await nearest(reference, similarOf(null, 20), 12);
     for (const count of [0, 1, 5, 50]) {
       const found = await nearest(store, similarOf(null, 20), count);
       assert.equal(found.length, Math.min(count, 12));
@@ -344,61 +344,6 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false, isExa
   }
 }
 
-/** @typedef {Record<string, any> & { label: string | null }} Stored an entry's vector, or the entry */
-
-/** A reference memory in double precision. */
-class Reference {
-  /** @type {Stored[]} */
-  #stored = [];
-  #maxElements;
-  #storedOf;
-  #compare;
-
-  /**
-   * @param {(entry: NoveltyEntry) => Stored[]} storedOf
-   * @param {(query: Stored, all: readonly Stored[]) => StoredNeighbour[]} compare
-   * @param {number} [maxElements]
-   */
-  constructor(storedOf, compare, maxElements = Number.POSITIVE_INFINITY) {
-    this.#storedOf = storedOf;
-    this.#compare = compare;
-    this.#maxElements = maxElements;
-  }
-
-  get size() {
-    return this.#stored.length;
-  }
-
-  /**
-   * @param {NoveltyEntry} entry
-   * @returns {NoveltyComparison}
-   */
-  compareAndAdd(entry) {
-    const comparison = this.#storedOf(entry).map((query) => this.#rank(query)[0] ?? null);
-    this.add(entry);
-    return comparison;
-  }
-
-  /** @param {NoveltyEntry} entry */
-  add(entry) {
-    this.#stored.push(...this.#storedOf(entry));
-    this.#stored.splice(0, Math.max(0, this.#stored.length - this.#maxElements));
-  }
-
-  /**
-   * @param {NoveltyEntry} entry
-   * @param {number} count
-   */
-  nearest(entry, count) {
-    return this.#rank(this.#storedOf(entry)[0]).slice(0, count);
-  }
-
-  /** @param {Stored} query */
-  #rank(query) {
-    return this.#compare(query, this.#stored).sort((a, b) => b.similarity - a.similarity);
-  }
-}
-
 /**
  * Expects the right neighbour, and its parts if it has them. Labels are compared only without a tie.
  *
@@ -441,14 +386,4 @@ function assertSame(found, expected) {
   }
 }
 
-/**
- * @param {readonly number[] | Float32Array} a
- * @param {readonly number[] | Float32Array} b
- */
-function dot(a, b) {
-  let sum = 0;
-  for (let at = 0; at < a.length; at++) sum += a[at] * b[at];
-  return sum;
-}
-
-module.exports = { MODEL, Reference, TOLERANCE, addSharedTests, assertNear, dot };
+module.exports = { MODEL, TOLERANCE, addSharedTests, assertNear };

@@ -1,12 +1,13 @@
 'use strict';
 
-// Conformance tests for novelty stores. Nothing here loads the addon.
+// Conformance tests for novelty stores.
 
 const assert = require('node:assert/strict');
 
 const { requireOptions } = require('../calls/options.js');
 const { DIMENSIONS } = require('../embedding.js');
-const { MODEL, Reference, TOLERANCE, addSharedTests, assertNear, dot } = require('./conformance-shared.js');
+const { VectorCache } = require('../vector-cache.js');
+const { MODEL, TOLERANCE, addSharedTests, assertNear } = require('./conformance-shared.js');
 const { addTraceTests } = require('./conformance-traces.js');
 
 const OPTIONS = [
@@ -70,8 +71,8 @@ function noveltyStoreConformance(options) {
         ...entryOf(id),
         vectors: Array.from({ length: 1 + (seed % 3) }, (_, nth) => clusteredVector(seed * 3 + nth)),
       }),
-      reference: (maxElements) => new Reference(storedOf, compare, maxElements),
-      many: { count: 640, batch: 64, every: 1, tolerance: TOLERANCE },
+      memory: (maxElements) => new VectorCache({ maxElements }),
+      many: { count: 640, batch: 64, tolerance: TOLERANCE },
       nearest: (store, { vectors: [vector], model, method }, count, call) =>
         store.nearest(vector, count, /** @type {VectorModel} */ (model), { ...call, method }),
       ...{ method: 'prefix', other: 'full', malformed },
@@ -131,19 +132,6 @@ function noveltyStoreConformance(options) {
 }
 
 /**
- * @param {NoveltyEntry} entry
- * @returns {import('./conformance-shared.js').Stored[]}
- */
-const storedOf = ({ id, vectors }) => vectors.map((vector) => ({ label: id, vector }));
-
-/**
- * @param {import('./conformance-shared.js').Stored} query
- * @param {readonly import('./conformance-shared.js').Stored[]} stored
- */
-const compare = ({ vector }, stored) =>
-  stored.map(({ label, vector: other }) => ({ label, similarity: dot(vector, other) }));
-
-/**
  * @param {StoredNeighbour | null | undefined} neighbour
  * @param {string} label
  * @param {number} similarity
@@ -193,6 +181,14 @@ function clusteredVector(seed) {
 function unit(vector) {
   const length = Math.sqrt(dot(vector, vector));
   return vector.map((component) => component / length);
+}
+
+/**
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ */
+function dot(a, b) {
+  return a.reduce((sum, component, at) => sum + component * b[at], 0);
 }
 
 /** @param {NoveltyEntry} whole */
