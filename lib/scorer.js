@@ -22,7 +22,6 @@ const native = require('./loader.js').addon;
 const { isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { requireReceiver } = require('./calls/receiver.js');
 const { StoreWithFallback } = require('./store/fallback.js');
-const { explainByStore } = require('./store/scoring.js');
 const { TraceMemory, isTraceMemory, nativeOfTraces } = require('./trace-memory.js');
 const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
@@ -30,7 +29,7 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
  * @import { BatchProgress, NoveltyMethod, NoveltyStore, ScoreBreakdown, ScorerOptions } from '../index.js'
  * @import { Scorer as PublicScorer, TraceMemory as PublicMemory, VectorCache as PublicCache } from '../index.js'
  * @import { OptionReader } from './calls/options.js'
- * @import { NativeBatch, NativeCall, NativeProfile, NativeScorer } from './binding.js'
+ * @import { EmbeddedTrace, NativeBatch, NativeBreakdown, NativeCall, NativeProfile, NativeScorer } from './binding.js'
  */
 
 /**
@@ -41,7 +40,11 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
  * @property {((progress: BatchProgress) => void) | undefined} onProgress
  */
 
-/** @typedef {import('./store/scoring.js').Found} Found */
+/**
+ * A breakdown of the addon, whose `noveltyBasis` can name the store.
+ *
+ * @typedef {Omit<NativeBreakdown, 'noveltyBasis'> & { noveltyBasis: ScoreBreakdown['noveltyBasis'] }} Found
+ */
 
 /** @typedef {PublicCache | PublicMemory} OwnMemory a memory in this process */
 
@@ -103,13 +106,7 @@ class Scorer {
     const store = this.#store;
     return this.#settle(signal, (call) => {
       if (store === undefined) return this.#native.evaluate(trace, call);
-      return explainByStore(
-        store,
-        fromAddon(() => this.#native.embed(trace, call)),
-        true,
-        call,
-        signal,
-      ).then(scoreOf);
+      return explainByStore(store, this.#native, trace, { call, signal }).then(scoreOf);
     });
   }
 
@@ -122,13 +119,7 @@ class Scorer {
       if (store === undefined || novelty !== undefined) {
         return this.#native.explain(trace, remember, call, novelty);
       }
-      return explainByStore(
-        store,
-        fromAddon(() => this.#native.embed(trace, call)),
-        remember,
-        call,
-        signal,
-      );
+      return explainByStore(store, this.#native, trace, { remember, call, signal });
     };
     return toBreakdown(await this.#settle(signal, ask));
   }
@@ -210,7 +201,13 @@ class Scorer {
         try {
           const call = this.#store && new native.NativeCall();
           const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-          inFlight.push(handled(this.#evaluateOfBatch(batch, trace, call, signal)));
+          const reply =
+            this.#store === undefined
+              ? fromAddon(() => batch.evaluate(trace))
+              : explainByStore(this.#store, batch, trace, { call, signal }).then(scoreOf);
+          // Its rejection is handled later.
+          if (typeof reply !== 'number') reply.catch(() => {});
+          inFlight.push(reply);
           if (call !== undefined) calls.push(call);
         } catch (error) {
           failure = errorOfElement(error, index, 'trace');
@@ -230,24 +227,6 @@ class Scorer {
     if (draftCall !== undefined) await fromAddon(() => batch.commit());
     if (failure !== undefined) throw failure;
     return scores;
-  }
-
-  /**
-   * @param {NativeBatch} batch
-   * @param {unknown} trace
-   * @param {NativeCall | undefined} call for a store
-   * @param {AbortSignal | undefined} signal
-   * @returns {number | Promise<number>}
-   */
-  #evaluateOfBatch(batch, trace, call, signal) {
-    if (this.#store === undefined) return fromAddon(() => batch.evaluate(trace));
-    return explainByStore(
-      this.#store,
-      fromAddon(() => batch.embed(trace, call)),
-      true,
-      call,
-      signal,
-    ).then(scoreOf);
   }
 
   /**
@@ -315,14 +294,51 @@ const MAX_IN_FLIGHT = 64;
 /** The number of traces after which other work gets a turn, even if no trace waits. */
 const BREATH = 256;
 
+/** @type {Record<NativeBreakdown['noveltyBasis'], ScoreBreakdown['noveltyBasis']>} */
+const STORE_BASES = {
+  cache: 'store',
+  'empty-cache': 'empty-store',
+  'no-embedder': 'no-embedder',
+  given: 'given',
+};
+
 /**
- * Marks a promise whose rejection is handled later.
+ * Scores a trace by a store: the addon embeds, the store compares, and the addon scores. Throws for an invalid trace. Embeddings resolve in the
+ * order of the calls, so the store is asked in that order.
  *
- * @param {number | Promise<number>} reply
+ * @param {InstanceType<typeof StoreWithFallback>} store
+ * @param {NativeScorer | NativeBatch} embedder
+ * @param {unknown} trace
+ * @param {{ remember?: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
+ * @returns {Promise<Found>}
  */
-function handled(reply) {
-  if (typeof reply !== 'number') reply.catch(() => {});
-  return reply;
+function explainByStore(store, embedder, trace, { remember = true, call, signal }) {
+  return fromAddon(() => embedder.embed(trace, call)).then(async (embedded) => {
+    const entry = entryOf(embedded);
+    if (entry === null) return embedded.score(null);
+    const { comparison, isLocal } = await store.ask(entry, remember, call, signal);
+    const [nearest] = comparison;
+    // The addon reads all fields; a neighbour by a vector has no parts.
+    const neighbour = nearest && { lexical: null, contained: null, embedded: null, ...nearest };
+    const breakdown = fromAddon(() => embedded.score(neighbour));
+    return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[breakdown.noveltyBasis] };
+  });
+}
+
+/**
+ * Returns an entry for a store; null if there is nothing to compare. Copies, so that the arrays and the object are of the caller's realm.
+ *
+ * @param {EmbeddedTrace} embedded
+ */
+function entryOf({ id, vector, words, model, method }) {
+  if (vector === null && words === null) return null;
+  return {
+    id,
+    vectors: vector === null ? [] : [new Float32Array(vector)],
+    ...(words === null ? {} : { words: new Uint8Array(words) }),
+    model: model && { model: model.model, dtype: model.dtype },
+    method: method ?? undefined,
+  };
 }
 
 /**

@@ -23,15 +23,18 @@ const MOST_ENTRIES = 64;
 /** The most vectors or traces that wait for a failing store, 15 to 60 MB; then the oldest are dropped. */
 const MOST_MISSED = 10_000;
 
-/** The pause after a failure of the store in milliseconds: the first number, doubled at each failure up to the second. */
-const PATIENCE = [1_000, 30_000];
+/** The pause after the first failure of the store in milliseconds, doubled at each further failure up to the second number. */
+const FIRST_PAUSE = 1_000;
+const LONGEST_PAUSE = 30_000;
+
+const longer = (/** @type {number} */ pause) => Math.min(pause * 2, LONGEST_PAUSE);
 
 /** After this many refusals in a row, the store is taken to be failing, and paused. */
 const MOST_REFUSALS = 3;
 
 /**
  * @typedef {object} Question
- * @property {import('../../index.js').NoveltyEntry} entry
+ * @property {NoveltyEntry} entry
  * @property {boolean} remember
  * @property {{ complete(): boolean } | undefined} call
  * @property {AbortSignal | undefined} signal of a query that adds nothing
@@ -39,14 +42,14 @@ const MOST_REFUSALS = 3;
  * @property {(reason: unknown) => void} reject
  */
 
-/** @typedef {{ comparison: import('../../index.js').NoveltyComparison, isLocal: boolean }} Answer */
+/** @typedef {{ comparison: NoveltyComparison, isLocal: boolean }} Answer */
 
 /**
  * The entries of one call to the store. A repeated call has the same id and entries, so that the store adds them once.
  *
  * @typedef {object} Batch
  * @property {string} call
- * @property {import('../../index.js').NoveltyEntry[]} entries
+ * @property {NoveltyEntry[]} entries
  * @property {number} age the number of the batch, in the order of the failures
  * @property {boolean} isSent
  * @property {number | undefined} failedAfter the number of answered calls at this one's last failure
@@ -64,7 +67,7 @@ class StoreWithFallback {
   #answered = 0;
   /** The time of the next attempt, in milliseconds of a monotonic clock; 0 while the store works. */
   #retryAt = 0;
-  #patience = new Patience();
+  #pause = FIRST_PAUSE;
   /** The number of refusals since the last answer of the store. */
   #refusals = 0;
   /** @type {Batch[]} the batches that the store has missed or not answered, in the order of sending */
@@ -79,7 +82,7 @@ class StoreWithFallback {
   #isDropping = false;
   /** The earliest time of the next sending. It is not `#retryAt`, because a failing batch must not stop new questions. */
   #resendAt = 0;
-  #resendPatience = new Patience();
+  #resendPause = FIRST_PAUSE;
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
   /**
@@ -199,7 +202,7 @@ class StoreWithFallback {
   }
 
   /**
-   * @param {import('../../index.js').NoveltyEntry[]} entries
+   * @param {NoveltyEntry[]} entries
    * @returns {Promise<Answer[]>}
    */
   async #compareAndAdd(entries) {
@@ -322,14 +325,15 @@ class StoreWithFallback {
     this.#refusals = 0;
     if (this.#retryAt === 0) return;
     this.#retryAt = 0;
-    this.#patience = new Patience();
+    this.#pause = FIRST_PAUSE;
     this.#resendAt = 0;
   }
 
   /** @param {unknown} error */
   #leaveAlone(error) {
     const isFirst = this.#retryAt === 0;
-    this.#retryAt = performance.now() + this.#patience.next();
+    this.#retryAt = performance.now() + this.#pause;
+    this.#pause = longer(this.#pause);
     if (!isFirst) return;
     warn(
       "The novelty store does not work, so traces are compared with this process's own memory until it does",
@@ -414,7 +418,7 @@ class StoreWithFallback {
   /** @param {Batch} batch that the store now has */
   #markStored(batch) {
     this.#missedVectors -= sizeOf(batch);
-    this.#resendPatience = new Patience();
+    this.#resendPause = FIRST_PAUSE;
     this.#markWorking();
   }
 
@@ -427,7 +431,8 @@ class StoreWithFallback {
   #sendLater(batch, error) {
     batch.failedAfter = this.#answered;
     this.#missed.push(batch);
-    this.#resendAt = performance.now() + this.#resendPatience.next();
+    this.#resendAt = performance.now() + this.#resendPause;
+    this.#resendPause = longer(this.#resendPause);
     for (const { reject } of this.#flushes.splice(0)) reject(typed(error));
   }
 
@@ -461,17 +466,6 @@ class StoreWithFallback {
         this.#dropped = 0;
       }
     }
-  }
-}
-
-/** The pause after each failure: see {@link PATIENCE}. */
-class Patience {
-  #next = PATIENCE[0];
-
-  next() {
-    const patience = this.#next;
-    this.#next = Math.min(patience * 2, PATIENCE[1]);
-    return patience;
   }
 }
 
