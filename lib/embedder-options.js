@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const { createRequire } = require('node:module');
 const path = require('node:path');
 
+const { attempt } = require('./calls/errors.js');
 const { inRange, invalidOption, oneOf, readOptions } = require('./calls/options.js');
 const addonDirectory = require('./loader.js').directory;
 const { describe } = require('./calls/reading.js');
@@ -175,11 +176,7 @@ function installedModel(dtype) {
  * @returns {string}
  */
 function storedDtype(directory, named) {
-  try {
-    return JSON.parse(fs.readFileSync(path.join(directory, 'manifest.json'), 'utf8')).dtype;
-  } catch {
-    return named;
-  }
+  return attempt(() => readJson(directory, 'manifest.json').dtype, named);
 }
 
 /** @param {Dtype} dtype */
@@ -252,12 +249,15 @@ const NEIGHBOURS_LIBRARY = /^(libonnxruntime\.so\.1|libonnxruntime\.[\d.]+\.dyli
  * @param {string} library
  */
 function carriesRuntime(directory, library) {
-  try {
-    const { files } = JSON.parse(fs.readFileSync(path.join(directory, 'package.json'), 'utf8'));
-    return files.includes(library);
-  } catch {
-    return true;
-  }
+  return attempt(() => readJson(directory, 'package.json').files.includes(library), true);
+}
+
+/**
+ * @param {string} directory
+ * @param {string} name
+ */
+function readJson(directory, name) {
+  return JSON.parse(fs.readFileSync(path.join(directory, name), 'utf8'));
 }
 
 module.exports = { readEmbedderOptions, resolveOptions };

@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { codedError } = require('./calls/errors.js');
+const { attempt, codedError } = require('./calls/errors.js');
 const { systemLibc } = require('./installation/libc.js');
 const { obstacleTo, unresolvedPackage } = require('./installation/obstacle.js');
 
@@ -93,12 +93,12 @@ function load() {
   const override = process.env[OVERRIDE];
   if (override && override !== WEBASSEMBLY) {
     const file = path.resolve(override);
-    return attempt([{ name: OVERRIDE, isLibrary: true, file: () => file, load: () => requireFile(file) }]);
+    return firstOf([{ name: OVERRIDE, isLibrary: true, file: () => file, load: () => requireFile(file) }]);
   }
   const platforms = override ? undefined : PLATFORMS[`${process.platform}-${process.arch}`];
   // A WebContainer claims to be Linux, but loads no library.
   const hasLibrary = platforms !== undefined && !('webcontainer' in process.versions);
-  return attempt((hasLibrary ? platforms : [WEBASSEMBLY]).flatMap(candidates));
+  return firstOf((hasLibrary ? platforms : [WEBASSEMBLY]).flatMap(candidates));
 }
 
 /**
@@ -129,20 +129,18 @@ function candidates(platform) {
  * @param {string} file
  */
 function packageFile(name, file) {
-  try {
-    return require.resolve(name);
-  } catch {
-    const directory = unresolvedPackage(name);
-    return directory === undefined ? null : path.join(directory, file);
-  }
+  const resolved = attempt(() => require.resolve(name), undefined);
+  if (resolved !== undefined) return resolved;
+  const directory = unresolvedPackage(name);
+  return directory === undefined ? null : path.join(directory, file);
 }
 
 /** @param {Candidate[]} candidates */
-function attempt(candidates) {
+function firstOf(candidates) {
   /** @type {LoadFailure[]} */
   const failures = [];
   for (const candidate of candidates) {
-    const file = fileOf(candidate);
+    const file = attempt(candidate.file, null);
     const fault = file === null ? undefined : faultOf(file, candidate.isLibrary);
     const { addon, error } = fault === undefined ? candidate.load() : { error: new Error(fault.reason) };
     if (addon !== undefined) return { addon, file, directory: file && path.dirname(file) };
@@ -150,15 +148,6 @@ function attempt(candidates) {
     failures.push({ name, isLibrary, error, ...(fault ?? refusal(file, error, isLibrary)) });
   }
   throw loadError(failures);
-}
-
-/** @param {Candidate} candidate */
-function fileOf(candidate) {
-  try {
-    return candidate.file();
-  } catch {
-    return null;
-  }
 }
 
 /**

@@ -2,7 +2,7 @@
 
 // Calls that an `AbortSignal` cancels. The package reads a follower: a signal of the platform that aborts with the caller's.
 
-const { codedError } = require('./errors.js');
+const { attempt, codedError } = require('./errors.js');
 
 /** @import { AbortSignalLike } from '../../index.js' */
 
@@ -75,7 +75,7 @@ class Follower {
   #abort() {
     if (this.#controller.signal.aborted) return;
     // Signals of older libraries have no reason; it becomes an `AbortError`.
-    this.#controller.abort(reasonOf(this.#source));
+    this.#controller.abort(attempt(() => this.#source.reason, undefined));
     for (const callback of this.#callbacks) callback();
   }
 }
@@ -95,22 +95,7 @@ function follow(signal) {
 }
 
 /** @param {AbortSignalLike} signal */
-function isAborted(signal) {
-  try {
-    return signal.aborted === true;
-  } catch {
-    return false;
-  }
-}
-
-/** @param {AbortSignalLike} signal */
-function reasonOf(signal) {
-  try {
-    return signal.reason;
-  } catch {
-    return undefined;
-  }
-}
+const isAborted = (signal) => attempt(() => signal.aborted === true, false);
 
 /**
  * Calls `callback` when a signal aborts; the returned function stops that. Throws `ERR_INVALID_OPTION` if listening to the caller's

@@ -10,6 +10,22 @@
 
 /** @typedef {typeof Error | typeof RangeError | typeof TypeError} ErrorClass */
 
+/**
+ * Returns what `read` returns, or `otherwise` if it throws, as getters, proxies and the file system may.
+ *
+ * @template T
+ * @template [Otherwise=T]
+ * @param {() => T} read
+ * @param {Otherwise} otherwise
+ */
+function attempt(read, otherwise) {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+}
+
 /** @type {Record<string, ErrorClass>} */
 const classes = { Error, RangeError, TypeError };
 
@@ -79,12 +95,8 @@ function fromAddon(ask) {
  * @param {unknown} error
  */
 function codeOf(error) {
-  try {
-    const { code } = /** @type {{ code?: unknown }} */ (error ?? {});
-    return typeof code === 'string' ? code : undefined;
-  } catch {
-    return undefined;
-  }
+  const code = attempt(() => /** @type {{ code?: unknown } | null | undefined} */ (error)?.code, undefined);
+  return typeof code === 'string' ? code : undefined;
 }
 
 /** @type {Record<string, string>} lists, by the names of their elements */
@@ -106,4 +118,4 @@ function errorOfElement(thrown, index, name) {
   return codedError(/** @type {ErrorClass} */ (error.constructor), error.code, message, error.cause);
 }
 
-module.exports = { codeOf, codedError, errorOfElement, errorsOf, fromAddon, localError };
+module.exports = { attempt, codeOf, codedError, errorOfElement, errorsOf, fromAddon, localError };

@@ -103,11 +103,7 @@ class Writer {
   #jsonOf(value) {
     const toJson = this.#read(value, 'toJSON');
     if (typeof toJson !== 'function') return value;
-    try {
-      return toJson.call(value, String(this.#path.at(-1)));
-    } catch (cause) {
-      throw this.#unreadable('toJSON', cause);
-    }
+    return this.#guarded(() => toJson.call(value, String(this.#path.at(-1))), 'toJSON');
   }
 
   /** @param {object} value */
@@ -163,7 +159,7 @@ class Writer {
     }
     /** @type {Record<string, unknown>} */
     const node = Object.create(null);
-    const names = this.#namesOf(value);
+    const names = this.#guarded(() => Object.keys(value));
     this.#countValues(names.length);
     for (const name of names) node[name] = this.#property(value, name);
     return node;
@@ -189,34 +185,26 @@ class Writer {
     }
   }
 
-  /** @param {object} value */
-  #namesOf(value) {
-    try {
-      return Object.keys(value);
-    } catch (cause) {
-      throw this.#unreadable(undefined, cause);
-    }
-  }
-
   /**
    * @param {object} value
    * @param {string | number} key
    */
   #read(value, key) {
-    try {
-      return /** @type {Record<PropertyKey, unknown>} */ (value)[key];
-    } catch (cause) {
-      throw this.#unreadable(key, cause);
-    }
+    return this.#guarded(() => /** @type {Record<PropertyKey, unknown>} */ (value)[key], key);
   }
 
   /**
-   * @param {string | number | undefined} key
-   * @param {unknown} cause
+   * @template T
+   * @param {() => T} run code of the caller
+   * @param {string | number} [key]
    */
-  #unreadable(key, cause) {
-    const path = pathOf(key === undefined ? this.#path : [...this.#path, key]);
-    return codedError(TypeError, 'ERR_INVALID_TRACE', `${path} could not be read: it threw`, cause);
+  #guarded(run, key) {
+    try {
+      return run();
+    } catch (cause) {
+      const path = pathOf(key === undefined ? this.#path : [...this.#path, key]);
+      throw codedError(TypeError, 'ERR_INVALID_TRACE', `${path} could not be read: it threw`, cause);
+    }
   }
 
   /**

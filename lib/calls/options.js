@@ -3,7 +3,7 @@
 // Reads the options of a call, each once; unknown ones are refused.
 
 const { follow } = require('./cancel.js');
-const { errorsOf } = require('./errors.js');
+const { attempt, errorsOf } = require('./errors.js');
 const { describe, isArray, namesOf, readFrom } = require('./reading.js');
 
 const invalidOption = errorsOf('ERR_INVALID_OPTION');
@@ -128,12 +128,10 @@ function oneOf(choices) {
  * @returns {value is AbortSignalLike}
  */
 function isAbortSignal(value) {
-  try {
+  return attempt(() => {
     const { aborted, addEventListener } = /** @type {AbortSignalLike} */ (value);
     return typeof aborted === 'boolean' && typeof addEventListener === 'function';
-  } catch {
-    return false;
-  }
+  }, false);
 }
 
 /**

@@ -4,10 +4,26 @@
 
 /** @import { Code } from './errors.js' */
 
-const { codedError } = require('./errors.js');
+const { attempt, codedError } = require('./errors.js');
 
 /**
- * Reads a property. An error of a getter or proxy becomes the cause of a typed error.
+ * Returns what code of the caller returns, such as a getter or a proxy. Its error becomes the cause of a typed error.
+ *
+ * @template T
+ * @param {() => T} run
+ * @param {string} path of what is read, in messages
+ * @param {Code} code of the error
+ */
+function guarded(run, path, code) {
+  try {
+    return run();
+  } catch (cause) {
+    throw codedError(TypeError, code, `${path} could not be read: it threw`, cause);
+  }
+}
+
+/**
+ * Reads a property, with the errors of {@link guarded}.
  *
  * @param {object} object
  * @param {PropertyKey} key
@@ -16,26 +32,18 @@ const { codedError } = require('./errors.js');
  * @returns {unknown}
  */
 function readFrom(object, key, path, code) {
-  try {
-    return /** @type {Record<PropertyKey, unknown>} */ (object)[key];
-  } catch (cause) {
-    throw codedError(TypeError, code, `${path} could not be read: it threw`, cause);
-  }
+  return guarded(() => /** @type {Record<PropertyKey, unknown>} */ (object)[key], path, code);
 }
 
 /**
- * `Object.keys`, with the errors of {@link readFrom}.
+ * `Object.keys`, with the errors of {@link guarded}.
  *
  * @param {object} object
  * @param {string} path
  * @param {Code} code
  */
 function namesOf(object, path, code) {
-  try {
-    return Object.keys(object);
-  } catch (cause) {
-    throw codedError(TypeError, code, `${path} could not be read: it threw`, cause);
-  }
+  return guarded(() => Object.keys(object), path, code);
 }
 
 /**
@@ -45,11 +53,7 @@ function namesOf(object, path, code) {
  * @returns {value is readonly unknown[]}
  */
 function isArray(value) {
-  try {
-    return Array.isArray(value);
-  } catch {
-    return false;
-  }
+  return attempt(() => Array.isArray(value), false);
 }
 
 /**

@@ -5,6 +5,8 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
+const { attempt } = require('../calls/errors.js');
+
 /**
  * A problem with a file: `missing`; `unreadable`, for lack of a permission or because a disk fails; or `damaged`.
  *
@@ -42,7 +44,7 @@ function obstacleTo(file) {
         kind: 'unreadable',
         reason: `${file} cannot be read: ${/** @type {Error} */ (error).message}`,
       };
-    const target = linkTarget(file);
+    const target = attempt(() => fs.readlinkSync(file), undefined);
     const reason = target === undefined ? 'does not exist' : `is a link to ${target}, which does not exist`;
     return { kind: 'missing', reason: `${file} ${reason}` };
   }
@@ -52,15 +54,6 @@ function obstacleTo(file) {
 function isAbsence(error) {
   const { code } = /** @type {NodeJS.ErrnoException} */ (error);
   return code === 'ENOENT' || code === 'ENOTDIR';
-}
-
-/** @param {string} file */
-function linkTarget(file) {
-  try {
-    return fs.readlinkSync(file);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

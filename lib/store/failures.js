@@ -2,7 +2,7 @@
 
 // Classifies the errors of a store, and reports them.
 
-const { codeOf, codedError } = require('../calls/errors.js');
+const { attempt, codeOf, codedError } = require('../calls/errors.js');
 
 /** Codes of failures of the store itself, after which the call is repeated. */
 const PASSING = [
@@ -39,11 +39,9 @@ function isStored(error) {
 
 /** @param {unknown} error */
 function messageOf(error) {
-  try {
-    return String(/** @type {{ message?: unknown } | null | undefined} */ (error)?.message ?? error);
-  } catch {
-    return 'its error cannot be read';
-  }
+  const read = () =>
+    String(/** @type {{ message?: unknown } | null | undefined} */ (error)?.message ?? error);
+  return attempt(read, 'its error cannot be read');
 }
 
 /**

@@ -5,7 +5,7 @@
 const { randomUUID } = require('node:crypto');
 
 const { cancellable } = require('../../calls/cancel.js');
-const { codedError } = require('../../calls/errors.js');
+const { attempt, codedError } = require('../../calls/errors.js');
 const {
   inRange,
   invalidOption,
@@ -395,13 +395,11 @@ function readPool(value, path) {
  * @returns {value is PgPool}
  */
 function isPool(value) {
-  try {
+  return attempt(() => {
     const { connect, query, totalCount } = /** @type {Record<string, unknown>} */ (value);
     const isConnection = typeof query === 'function' && totalCount === undefined;
     return typeof value === 'object' && typeof connect === 'function' && !isConnection;
-  } catch {
-    return false;
-  }
+  }, false);
 }
 
 /** @type {OptionReader<number>} */
