@@ -6,7 +6,7 @@ const os = require('node:os');
 
 const { EXIT } = require('./errors.js');
 
-/** @import { NativeCommand, NativeQuestion } from '../binding.js' */
+/** @import { NativeCommand } from '../binding.js' */
 
 /** @type {NodeJS.Signals[]} */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -29,36 +29,19 @@ async function runProcess() {
   }
   const command = new loaded.addon.NativeCommand(process.argv.slice(2), os.hostname());
   showWarnings(command);
-  const code = await answerAll(command);
-  leaveSignals();
-  process.exit(code);
-}
-
-/**
- * @param {NativeCommand} command
- * @returns {Promise<number>}
- */
-async function answerAll(command) {
-  const { Host } = require('./host.js');
-  const host = new Host();
+  const { answerOf, failureOf } = require('./host.js');
   for (;;) {
-    const question = await command.question();
-    if (question.kind === 'end') return JSON.parse(question.about);
-    void answer(command, host, question);
-  }
-}
-
-/**
- * @param {NativeCommand} command
- * @param {InstanceType<typeof import('./host.js').Host>} host
- * @param {NativeQuestion} question
- */
-async function answer(command, host, { number, kind, about }) {
-  try {
-    command.answer(number, JSON.stringify((await host.answer(kind, JSON.parse(about))) ?? null));
-  } catch (thrown) {
-    const { exitCode, message } = host.failureOf(thrown);
-    command.fail(number, exitCode, message);
+    const { number, kind, about } = await command.question();
+    if (kind === 'end') {
+      leaveSignals();
+      process.exit(JSON.parse(about));
+    }
+    answerOf(kind, JSON.parse(about))
+      .then((answer) => command.answer(number, JSON.stringify(answer ?? null)))
+      .catch((thrown) => {
+        const { exitCode, message } = failureOf(thrown);
+        command.fail(number, exitCode, message);
+      });
   }
 }
 
