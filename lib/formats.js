@@ -179,10 +179,15 @@ function chunksOf(input) {
  * @returns {AsyncGenerator<Uint8Array>}
  */
 async function* bytesOf(chunks) {
-  const encoder = new StringEncoder();
+  // A surrogate pair may span two chunks of text.
+  let half = '';
   for await (const chunk of chunks) {
-    if (typeof chunk === 'string') yield encoder.encode(chunk);
-    else if (chunk instanceof Uint8Array) yield chunk;
+    if (typeof chunk === 'string') {
+      const text = half + chunk;
+      const end = text.length - (/[\ud800-\udbff]/.test(text.slice(-1)) ? 1 : 0);
+      half = text.slice(end);
+      yield Buffer.from(text.slice(0, end));
+    } else if (chunk instanceof Uint8Array) yield chunk;
     else throw invalidInput('a stream must be of bytes or text');
   }
 }
@@ -203,19 +208,5 @@ const PATH =
 
 /** @param {any} input */
 const isFileUrl = (input) => input?.protocol === 'file:' && typeof input.href === 'string';
-
-/** Encodes text chunk by chunk; a surrogate pair may span two chunks. */
-class StringEncoder {
-  #left = '';
-
-  /** @param {string} chunk */
-  encode(chunk) {
-    const text = this.#left + chunk;
-    const last = text.charCodeAt(text.length - 1);
-    const isHalf = last >= 0xd800 && last < 0xdc00;
-    this.#left = isHalf ? text.slice(-1) : '';
-    return Buffer.from(isHalf ? text.slice(0, -1) : text);
-  }
-}
 
 module.exports = { FORMAT_NAMES, toTraces };

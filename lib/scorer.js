@@ -3,6 +3,7 @@
 const { setImmediate } = require('node:timers/promises');
 const { isMap } = require('node:util').types;
 
+const { localCopy } = require('./calls/addon.js');
 const { cancellable } = require('./calls/cancel.js');
 const {
   inRange,
@@ -12,7 +13,6 @@ const {
   readCallOptions,
   readOptions,
   requireObject,
-  requireOptions,
 } = require('./calls/options.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
@@ -342,30 +342,18 @@ function entryOf({ id, vector, words, model, method }) {
 }
 
 /**
- * Copies a breakdown into objects of the caller's realm.
+ * Returns a breakdown of the addon as callers get it.
  *
  * @param {Found} found
  * @returns {ScoreBreakdown}
  */
 function toBreakdown(found) {
-  const { nearest } = found;
   return {
-    ...found,
+    ...localCopy(found),
     dimensions: byDimension(found.dimensions),
     weights: byDimension(found.weights),
     contributions: byDimension(found.contributions),
-    overrides: Array.from(found.overrides, (override) => ({ ...override })),
-    nearest: nearest && {
-      ...nearest,
-      sharedWords: toWords(nearest.sharedWords),
-      newWords: toWords(nearest.newWords),
-    },
   };
-}
-
-/** @param {import('./binding.js').NativeExplainedWord[] | null} words */
-function toWords(words) {
-  return words && Array.from(words, (word) => ({ ...word }));
 }
 
 /** @param {number[]} numbers */
@@ -451,7 +439,12 @@ function requireFitting(fallback, novelty, isOwn) {
   throw codedError(Error, 'ERR_MEMORY_OTHER_METHOD', message);
 }
 
-const WEIGHT_NAMES = /** @type {const} */ (['complexity', 'novelty', 'toolDiversity', 'outcome']);
+const WEIGHTS = {
+  complexity: ofType('number'),
+  novelty: ofType('number'),
+  toolDiversity: ofType('number'),
+  outcome: ofType('number'),
+};
 
 /**
  * Reads profiles of weights for the addon, which checks their sums.
@@ -464,20 +457,10 @@ function readProfiles(weights, path) {
   const names = namesOf(named, path, 'ERR_INVALID_OPTION');
   return names.map((name) => {
     const place = `${path}[${JSON.stringify(name)}]`;
-    const given = requireOptions(
-      readFrom(named, name, place, 'ERR_INVALID_OPTION'),
-      [...WEIGHT_NAMES],
-      place,
-    );
-    const profile = { name, complexity: 0, novelty: 0, toolDiversity: 0, outcome: 0 };
-    for (const dimension of WEIGHT_NAMES) {
-      const value = readFrom(given, dimension, `${place}.${dimension}`, 'ERR_INVALID_OPTION');
-      if (typeof value !== 'number') {
-        throw invalidOption(TypeError, `${place}.${dimension} must be a number`);
-      }
-      profile[dimension] = value;
-    }
-    return profile;
+    const given = readOptions(readFrom(named, name, place, 'ERR_INVALID_OPTION'), WEIGHTS, place);
+    const missing = Object.keys(WEIGHTS).find((dimension) => !(dimension in given));
+    if (missing !== undefined) throw invalidOption(TypeError, `${place}.${missing} must be a number`);
+    return { name, .../** @type {Required<typeof given>} */ (given) };
   });
 }
 

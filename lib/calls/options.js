@@ -83,7 +83,7 @@ function readSignal(value, path) {
 /**
  * The types of options by `typeof`. The only function is `onProgress`.
  *
- * @typedef {{ boolean: boolean, function: (progress: BatchProgress) => void, string: string }} OptionTypes
+ * @typedef {{ boolean: boolean, function: (progress: BatchProgress) => void, number: number, string: string }} OptionTypes
  */
 
 /**

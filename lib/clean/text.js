@@ -2,13 +2,13 @@
 
 // Cleaning a text.
 
-const { callAddon } = require('../calls/addon.js');
+const { callAddon, localCopy } = require('../calls/addon.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { describe } = require('../calls/reading.js');
 const native = require('../loader.js').addon;
 const { readCallSettings, readSettings, refuseMore } = require('./options.js');
 
-/** @import { CleanedText, Redaction } from '../../index.js' */
+/** @import { CleanedText } from '../../index.js' */
 
 /** @typedef {import('./options.js').Settings} Settings */
 /** @typedef {import('../binding.js').NativeCall} NativeCall */
@@ -51,19 +51,7 @@ async function onAnotherThread(clean, given, { identifiers, strict, signal }) {
  * @returns {CleanedText}
  */
 function resultOf(text, found) {
-  return found === null
-    ? { cleaned: text, redactions: [] }
-    : { cleaned: found.cleaned, redactions: copyOf(found.redactions) };
-}
-
-/**
- * Copies, so that the objects are of the caller's realm.
- *
- * @param {Redaction[]} redactions
- * @returns {Redaction[]}
- */
-function copyOf(redactions) {
-  return Array.from(redactions, ({ type, count }) => ({ type, count }));
+  return found === null ? { cleaned: text, redactions: [] } : localCopy(found);
 }
 
 /** @param {unknown} text */
@@ -72,4 +60,4 @@ function requireText(text) {
   throw codedError(TypeError, 'ERR_INVALID_TEXT', `text must be a string, got ${describe(text)}`);
 }
 
-module.exports = { cleanPii, cleanPiiAsync, copyOf, onAnotherThread };
+module.exports = { cleanPii, cleanPiiAsync, onAnotherThread };

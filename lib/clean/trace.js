@@ -2,10 +2,11 @@
 
 // Cleans a trace: serialised on the event loop, cleaned on another thread.
 
+const { localCopy } = require('../calls/addon.js');
 const { readNodes, writeNodes } = require('../calls/nodes.js');
 const native = require('../loader.js').addon;
 const { readCallSettings, refuseMore } = require('./options.js');
-const { copyOf, onAnotherThread } = require('./text.js');
+const { onAnotherThread } = require('./text.js');
 
 /** @import { CleanedTrace } from '../../index.js' */
 
@@ -17,7 +18,7 @@ async function cleanTrace(trace, options) {
   const written = writeNodes(trace);
   const { nodes, redactions } = await onAnotherThread(native.cleanTrace, written, settings);
   const copy = /** @type {CleanedTrace['trace']} */ (readNodes(nodes));
-  return { trace: copy, redactions: copyOf(redactions) };
+  return { trace: copy, redactions: localCopy(redactions) };
 }
 
 module.exports = { cleanTrace };
