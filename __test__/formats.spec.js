@@ -473,6 +473,16 @@ test('toTraces reads bytes and chunks of any kind, and refuses a promise', async
   });
 });
 
+test('toTraces joins the halves of a character that two chunks of text share', async () => {
+  const text = '{"messages":[{"role":"user","content":"𝒳 and 😀"}]}';
+  const [{ task }] = await tracesOf(
+    (async function* () {
+      yield* text.split('');
+    })(),
+  );
+  expect(task.objective).toBe('𝒳 and 😀');
+});
+
 test('toTraces closes a stream when its caller ends the loop', async () => {
   const text = '{"messages":[{"role":"user","content":"Hello"}]}';
   for (const chunk of [`${text}\n`, `[${text},`]) {
