@@ -76,79 +76,144 @@ function patienceFor(remaining) {
  * @typedef {(entries: NoveltyEntry[], adding: Adding) => Promise<NoveltyComparison[]>} Add
  */
 
-/**
- * The table of a store, for the classes of this folder alone.
- *
- * @typedef {object} Table
- * @property {import('./schema.js').StoreNames} names
- * @property {() => number} deadline of a call that begins now, by `performance.now()`
- * @property {(name: keyof import('./schema.js').StoreNames, values: unknown[], times: CallTimes) => Promise<any[][]>} call
- * @property {(text: string, values: unknown[], times: CallTimes) => Promise<any[][]>} run
- */
+/** The table of a store, for the classes of this folder: runs statements within the time limits. */
+class Table {
+  #parameters;
+  isClosed = false;
+
+  /**
+   * @param {Settings} settings whose limits are those that the table must have
+   * @param {Record<string, import('./schema.js').Parameters>} parameters of the functions
+   */
+  constructor(settings, parameters) {
+    this.settings = settings;
+    this.#parameters = parameters;
+    this.names = schema.namesOf(settings);
+    ignoreIdleErrors(settings.pool);
+  }
+
+  /** The deadline of a call that begins now, by `performance.now()`. */
+  get deadline() {
+    return performance.now() + this.settings.timeoutMs;
+  }
+
+  refuseClosed() {
+    if (this.isClosed) throw codedError(Error, 'ERR_STORE_UNAVAILABLE', 'the store is closed');
+  }
+
+  /**
+   * Calls a function of the table. Every function begins with the expected version and limits; one that adds ends with the milliseconds that
+   * the server has.
+   *
+   * @param {keyof import('./schema.js').StoreNames} name
+   * @param {unknown[]} values of the parameters between
+   * @param {CallTimes} [times]
+   */
+  call(name, values, times) {
+    const { maxElements, ttlMs } = this.settings.limits;
+    const parameters = this.#parameters[name];
+    const text = schema.called(this.names[name], parameters);
+    const adds = 'patience_ms' in parameters ? patienceFor : undefined;
+    return this.run(text, [SCHEMA_VERSION, maxElements, ttlMs, ...values], times, adds);
+  }
+
+  /**
+   * Runs an idempotent statement. Repeats it after conflicts while time remains, and once after a lost connection, such as an idle one
+   * after a restart of the server.
+   *
+   * @param {string} text
+   * @param {unknown[]} values
+   * @param {CallTimes} [times]
+   * @param {(remaining: number) => number} [patienceFor] makes the last value from the remaining milliseconds
+   * @returns {Promise<any[][]>} rows of texts and nulls
+   */
+  async run(text, values, { signal, deadline = this.deadline } = {}, patienceFor) {
+    // For a statement, not for a call: a late cancellation must not stop the next statement.
+    const statement = { text, values, patienceFor, tag: `knowledgepulse ${randomUUID()}` };
+    // `runStatement` handles aborts; this only checks between attempts.
+    return cancellable(
+      () => this.#attempt(statement, signal, deadline),
+      signal,
+      () => false,
+    );
+  }
+
+  /**
+   * @param {import('./statement.js').Statement} statement
+   * @param {AbortSignal | undefined} signal
+   * @param {number} deadline
+   */
+  async #attempt(statement, signal, deadline) {
+    this.refuseClosed();
+    let lost = 0;
+    for (let conflicts = 0; ; ) {
+      try {
+        return await runStatement(this.settings.pool, statement, { deadline, signal });
+      } catch (failure) {
+        if (!(failure instanceof StatementFailure)) throw failure;
+        if (isConflict(failure)) {
+          conflicts++;
+          signal?.throwIfAborted();
+        } else if (isLost(failure)) {
+          lost++;
+          // The server may still run the statement.
+          const stopping = stopStatement(this.settings.pool, statement.tag, deadline);
+          if (lost > 1) throw storeError(failure);
+          await stopping;
+          // The first attempt may have succeeded, so the call must not be reported as cancelled.
+          if (signal?.aborted) throw storeError(failure);
+        } else throw storeError(failure);
+        const pause = Math.random() * Math.min(100, 5 * 2 ** conflicts);
+        if (performance.now() + pause >= deadline) throw storeError(failure);
+        await new Promise((resolve) => setTimeout(resolve, pause));
+      }
+    }
+  }
+}
 
 /** @type {(value: unknown) => boolean} returns whether a value is a store whose constructor has run */
 let isStore;
 
-/** @type {(store: PostgresStore) => Table} */
-let tableOf;
-
 /** A novelty store in a PostgreSQL table that any number of processes share. */
 class PostgresStore {
-  #pool;
-  #settings;
-  #parameters;
-  #names;
+  #table;
   #kind;
   #add;
-  /** The expected limits of the table; null for any. */
-  #limits;
   /** @type {NodeJS.Timeout | null} */
   #sweeper = null;
-  #closed = false;
   #hasWarned = false;
 
   static {
-    isStore = (value) => typeof value === 'object' && value !== null && #settings in value;
-    tableOf = (store) => ({
-      names: store.#names,
-      deadline: () => store.#deadline,
-      call: (...args) => store.#call(...args),
-      run: (...args) => store.#run(...args),
-    });
+    isStore = (value) => typeof value === 'object' && value !== null && #table in value;
   }
 
   /**
    * Makes a store without connecting.
    *
-   * @param {Settings} settings
-   * @param {Record<string, import('./schema.js').Parameters>} parameters of the functions
+   * @param {Table} table
    * @param {Kind} kind of its entries
    * @param {Add} add
    */
-  constructor(settings, parameters, kind, add) {
-    this.#settings = settings;
-    this.#parameters = parameters;
+  constructor(table, kind, add) {
+    this.#table = table;
     this.#kind = kind;
     this.#add = add;
-    this.#pool = settings.pool;
-    this.#limits = settings.limits;
-    this.#names = schema.namesOf(settings);
-    ignoreIdleErrors(this.#pool);
   }
 
   /** @type {import('../../inspect.js').Inspect} */
   [custom](depth, options) {
     // Without the pool, which may contain a password.
-    const { novelty, schema: named, table, index, timeoutMs } = this.#settings;
+    const { novelty, schema: named, table, index, limits, timeoutMs } = this.#table.settings;
     const kind = novelty === 'prefix' ? { index } : { novelty };
-    const shown = { schema: named, table, ...kind, ...this.#limits, timeoutMs, closed: this.#closed };
+    const shown = { schema: named, table, ...kind, ...limits, timeoutMs, closed: this.#table.isClosed };
     return inspectAs(this.constructor.name, shown, depth, options);
   }
 
   /** @type {Public['migrate']} */
   async migrate() {
-    this.#refuseClosed();
-    await migrate(this.#pool, this.#settings).catch((failure) => {
+    this.#table.refuseClosed();
+    const { settings } = this.#table;
+    await migrate(settings.pool, settings).catch((failure) => {
       throw storeError(failure, MIGRATION_MESSAGES);
     });
   }
@@ -175,7 +240,7 @@ class PostgresStore {
   /** @type {Public['size']} */
   async size(options) {
     const { signal } = readCallOptions(options);
-    const [[size]] = await this.#call('size', [], { signal });
+    const [[size]] = await this.#table.call('size', [], { signal });
     return Number(size);
   }
 
@@ -183,7 +248,7 @@ class PostgresStore {
   async sweep(options) {
     const { signal } = readCallOptions(options);
     for (let total = 0; ; ) {
-      const [[deleted]] = await this.#call('sweep', [SWEEP_ROWS], { signal });
+      const [[deleted]] = await this.#table.call('sweep', [SWEEP_ROWS], { signal });
       // Null: another process is sweeping.
       total += Number(deleted);
       if (Number(deleted) < SWEEP_ROWS) return total;
@@ -195,104 +260,28 @@ class PostgresStore {
     const { signal } = readCallOptions(options);
     const { maxElements = null, ttlMs = null } = readOptions(limits, LIMITS, 'limits');
     const values = [SCHEMA_VERSION, maxElements, ttlMs];
-    const rows = await this.#run(schema.setLimits(this.#names), values, { signal });
+    const rows = await this.#table.run(schema.setLimits(this.#table.names), values, { signal });
     if (rows.length === 0) throw schemaError('the table is of another version; call migrate()');
     const [[newElements, newTtl]] = rows;
     // A store with expected limits now expects these.
-    if (maxElements !== null || this.#limits.maxElements !== null)
-      this.#limits.maxElements = Number(newElements);
-    if (ttlMs !== null || this.#limits.ttlMs !== null) this.#limits.ttlMs = Number(newTtl);
+    const expected = this.#table.settings.limits;
+    if (maxElements !== null || expected.maxElements !== null) expected.maxElements = Number(newElements);
+    if (ttlMs !== null || expected.ttlMs !== null) expected.ttlMs = Number(newTtl);
     return { maxElements: Number(newElements), ttlMs: Number(newTtl) };
   }
 
   /** @type {Public['close']} */
   close() {
-    this.#closed = true;
+    this.#table.isClosed = true;
     clearTimeout(this.#sweeper ?? undefined);
     this.#sweeper = null;
   }
 
-  get #deadline() {
-    return performance.now() + this.#settings.timeoutMs;
-  }
-
-  #refuseClosed() {
-    if (this.#closed) throw codedError(Error, 'ERR_STORE_UNAVAILABLE', 'the store is closed');
-  }
-
-  /**
-   * Calls a function of the table. Every function begins with the expected version and limits; one that adds ends with the milliseconds that
-   * the server has.
-   *
-   * @param {keyof import('./schema.js').StoreNames} name
-   * @param {unknown[]} values of the parameters between
-   * @param {CallTimes} [times]
-   */
-  #call(name, values, times) {
-    const { maxElements, ttlMs } = this.#limits;
-    const parameters = this.#parameters[name];
-    const text = schema.called(this.#names[name], parameters);
-    const adds = 'patience_ms' in parameters ? patienceFor : undefined;
-    return this.#run(text, [SCHEMA_VERSION, maxElements, ttlMs, ...values], times, adds);
-  }
-
-  /**
-   * Runs an idempotent statement. Repeats it after conflicts while time remains, and once after a lost connection, such as an idle one
-   * after a restart of the server.
-   *
-   * @param {string} text
-   * @param {unknown[]} values
-   * @param {CallTimes} [times]
-   * @param {(remaining: number) => number} [patienceFor] makes the last value from the remaining milliseconds
-   * @returns {Promise<any[][]>} rows of texts and nulls
-   */
-  async #run(text, values, { signal, deadline = this.#deadline } = {}, patienceFor) {
-    // For a statement, not for a call: a late cancellation must not stop the next statement.
-    const statement = { text, values, patienceFor, tag: `knowledgepulse ${randomUUID()}` };
-    // `runStatement` handles aborts; this only checks between attempts.
-    return cancellable(
-      () => this.#attempt(statement, signal, deadline),
-      signal,
-      () => false,
-    );
-  }
-
-  /**
-   * @param {import('./statement.js').Statement} statement
-   * @param {AbortSignal | undefined} signal
-   * @param {number} deadline
-   */
-  async #attempt(statement, signal, deadline) {
-    this.#refuseClosed();
-    let lost = 0;
-    for (let conflicts = 0; ; ) {
-      try {
-        return await runStatement(this.#pool, statement, { deadline, signal });
-      } catch (failure) {
-        if (!(failure instanceof StatementFailure)) throw failure;
-        if (isConflict(failure)) {
-          conflicts++;
-          signal?.throwIfAborted();
-        } else if (isLost(failure)) {
-          lost++;
-          // The server may still run the statement.
-          const stopping = stopStatement(this.#pool, statement.tag, deadline);
-          if (lost > 1) throw storeError(failure);
-          await stopping;
-          // The first attempt may have succeeded, so the call must not be reported as cancelled.
-          if (signal?.aborted) throw storeError(failure);
-        } else throw storeError(failure);
-        const pause = Math.random() * Math.min(100, 5 * 2 ** conflicts);
-        if (performance.now() + pause >= deadline) throw storeError(failure);
-        await new Promise((resolve) => setTimeout(resolve, pause));
-      }
-    }
-  }
-
   /** Sweeps at random intervals while vectors are added, so that processes that start together do not sweep together. */
   #scheduleSweep() {
-    const { sweepIntervalMs } = this.#settings;
-    if (this.#sweeper !== null || this.#closed || sweepIntervalMs === Number.POSITIVE_INFINITY) return;
+    const { sweepIntervalMs } = this.#table.settings;
+    if (this.#sweeper !== null || this.#table.isClosed || sweepIntervalMs === Number.POSITIVE_INFINITY)
+      return;
     const delay = Math.min(sweepIntervalMs * (0.5 + Math.random()), MAX_TIMER_MS);
     this.#sweeper = setTimeout(async () => {
       try {
@@ -314,7 +303,7 @@ class PostgresStore {
   #warn(error) {
     const { code, message } = /** @type {import('../../calls/errors.js').CodedError} */ (error);
     const passes = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_TIMEOUT'].includes(code);
-    if (passes || this.#closed || this.#hasWarned) return;
+    if (passes || this.#table.isClosed || this.#hasWarned) return;
     this.#hasWarned = true;
     process.emitWarning(`Old vectors of the store could not be deleted: ${message}`, {
       type: 'KnowledgePulseWarning',
@@ -431,4 +420,4 @@ function nameOf(maxBytes) {
   };
 }
 
-module.exports = { MAX_SQL_INTEGER, PostgresStore, isStore, readShared, storable, tableOf };
+module.exports = { MAX_SQL_INTEGER, PostgresStore, Table, isStore, readShared, storable };

@@ -1,6 +1,6 @@
 'use strict';
 
-// The tables and functions of a store of traces, as SQL. A change to them raises `SCHEMA_VERSION`. traces.js calls them.
+// The tables and functions of a store of traces, as SQL. A change to them raises `SCHEMA_VERSION`. trace-store.js calls them.
 
 const {
   ATTRIBUTES,

@@ -8,7 +8,7 @@ const { DIMENSIONS } = require('../../embedding.js');
 const { originOf, readMethod, readModel, readVector } = require('../entry.js');
 const { PARAMETERS } = require('./functions.js');
 const schema = require('./schema.js');
-const { MAX_SQL_INTEGER, PostgresStore, isStore, readShared, storable, tableOf } = require('./store.js');
+const { MAX_SQL_INTEGER, PostgresStore, Table, isStore, readShared, storable } = require('./store.js');
 
 /**
  * @import { NoveltyEntry, NoveltyStore, VectorModel } from '../../../index.js'
@@ -43,11 +43,10 @@ class PostgresVectorStore extends PostgresStore {
   constructor(options) {
     const { given, settings } = readShared(options, OPTIONS);
     const { index = 'exact', efSearch = 100 } = given;
-    super({ ...settings, novelty: 'prefix', index }, PARAMETERS, KIND, (entries, adding) =>
-      this.#compareAndAdd(entries, adding),
-    );
+    const table = new Table({ ...settings, novelty: 'prefix', index }, PARAMETERS);
+    super(table, KIND, (entries, adding) => this.#compareAndAdd(entries, adding));
+    this.#table = table;
     this.#efSearch = index === 'hnsw' ? efSearch : null;
-    this.#table = tableOf(this);
   }
 
   /** @returns {'prefix'} */
