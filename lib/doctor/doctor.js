@@ -3,6 +3,7 @@
 // Checks an installation and gives remedies. Loading happens in another process, because a damaged library can end it.
 
 const { fork } = require('node:child_process');
+const { once } = require('node:events');
 const os = require('node:os');
 const path = require('node:path');
 
@@ -134,31 +135,20 @@ async function diagnose() {
  * Runs the examination in a process of its own, and adds its findings to `report`.
  *
  * @param {Report} report
- * @returns {Promise<void>}
  */
-function examine(report) {
-  return new Promise((resolve) => {
-    const fail = (/** @type {string} */ code, /** @type {string} */ message) =>
-      report.problems.push({ code, message });
-    const failToStart = (/** @type {Error} */ { message }) =>
-      fail('ERR_NO_PROCESS', `no process to examine it in: ${message}`);
-    /** @type {import('node:child_process').ChildProcess} */
-    let child;
-    try {
-      // Its output is no part of the report, except the last line of a crash.
-      child = fork(path.join(__dirname, 'examination.js'), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
-    } catch (error) {
-      failToStart(/** @type {Error} */ (error));
-      return resolve();
-    }
-    let stage = 'starting';
-    let finished = false;
-    let lastWords = '';
-    const timer = setTimeout(() => {
-      finished = true;
-      fail('ERR_TIMEOUT', `${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`);
-      child.kill('SIGKILL');
-    }, TIME_LIMIT_MS);
+async function examine(report) {
+  const fail = (/** @type {string} */ code, /** @type {string} */ message) =>
+    report.problems.push({ code, message });
+  let stage = 'starting';
+  let finished = false;
+  let lastWords = '';
+  let timer;
+  try {
+    // Its output is no part of the report, except the last line of a crash.
+    const child = fork(path.join(__dirname, 'examination.js'), {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    timer = setTimeout(() => child.kill('SIGKILL'), TIME_LIMIT_MS);
     child.on('message', (message) => {
       const { problem, warning, stage: next, finished: isEnd, ...parts } = /** @type {Finding} */ (message);
       if (problem !== undefined) report.problems.push(problem);
@@ -173,24 +163,17 @@ function examine(report) {
     child.stderr?.on('data', (chunk) => {
       lastWords = (lastWords + chunk).slice(-2000);
     });
-    child.on('error', (error) => {
-      finished = true;
-      failToStart(error);
-      end();
-    });
-    child.on('close', (code, signal) => {
-      if (!finished) {
-        const how = signal === null ? `with code ${code}` : `by ${signal}`;
-        const words = lastWords.trim();
-        fail('ERR_CRASHED', `${stage} ended the process ${how}${words && `: ${words}`}`);
-      }
-      end();
-    });
-    function end() {
-      clearTimeout(timer);
-      resolve();
-    }
-  });
+    const [code, signal] = await once(child, 'close');
+    if (finished) return;
+    const how = signal === null ? `with code ${code}` : `by ${signal}`;
+    const words = lastWords.trim();
+    if (child.killed) fail('ERR_TIMEOUT', `${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`);
+    else fail('ERR_CRASHED', `${stage} ended the process ${how}${words && `: ${words}`}`);
+  } catch (error) {
+    fail('ERR_NO_PROCESS', `no process to examine it in: ${/** @type {Error} */ (error).message}`);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** @param {Problem} problem */
