@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { root } from '../scripts/platform.mjs';
-import { digits, quantity } from './measure.mjs';
+import { alignedTable, digits, quantity } from './measure.mjs';
 
 /** @typedef {import('./measure.mjs').Row} Row */
 
@@ -70,16 +70,9 @@ function table(machines) {
     ['what', ...numbers],
     ...names.map((name) => [name, ...machines.map((machine) => cell(machine, name))]),
   ];
-  const widths = lines[0].map((_, column) => Math.max(...lines.map((cells) => cells[column].length)));
-  const aligned = lines.map((cells) => cells.map((text, column) => text.padEnd(widths[column])));
-  aligned.splice(
-    1,
-    0,
-    widths.map((width) => '-'.repeat(width)),
-  );
   const legend = machines.map(
     ({ machine, versions, date, quick }, index) =>
       `${index + 1}. ${machine}; ${versions}; ${date}${quick ? ', a quick run' : ''}`,
   );
-  return `${legend.join('\n')}\n\n${aligned.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}`;
+  return `${legend.join('\n')}\n\n${alignedTable(lines)}`;
 }

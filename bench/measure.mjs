@@ -187,21 +187,29 @@ export function digits(value) {
  * @param {Row[]} rows
  */
 export function markdownTable(rows) {
-  const lines = [HEADINGS, ...rows.map(cellsOf)];
+  return alignedTable([HEADINGS, ...rows.map(cellsOf)], IS_NUMBER);
+}
+
+/**
+ * Returns lines of cells, the headings first, as an aligned table in Markdown.
+ *
+ * @param {string[][]} lines
+ * @param {boolean[]} [isNumber] which columns are aligned to the right
+ */
+export function alignedTable(lines, isNumber = []) {
   // The reason of an unavailable row runs over the columns.
-  const widths = HEADINGS.map((_, column) =>
+  const widths = lines[0].map((_, column) =>
     Math.max(
-      ...lines.filter((cells) => cells.length > 2 || column === 0).map((cells) => cells[column].length),
+      ...lines
+        .filter((cells) => cells.length === lines[0].length || column === 0)
+        .map((cells) => cells[column].length),
       2,
     ),
   );
-  const aligned = (/** @type {string} */ cell, /** @type {number} */ column) =>
-    IS_NUMBER[column] ? cell.padStart(widths[column]) : cell.padEnd(widths[column]);
-  const text = lines.map((cells) => HEADINGS.map((_, column) => aligned(cells[column] ?? '', column)));
-  text.splice(
-    1,
-    0,
-    widths.map((width, column) => (IS_NUMBER[column] ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width))),
-  );
-  return text.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  const rule = widths.map((width, at) => (isNumber[at] ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
+  const aligned = (/** @type {string[]} */ cells) =>
+    widths.map((width, at) => (cells[at] ?? '')[isNumber[at] ? 'padStart' : 'padEnd'](width));
+  return [aligned(lines[0]), rule, ...lines.slice(1).map(aligned)]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
 }

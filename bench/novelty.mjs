@@ -5,18 +5,17 @@
 // same task. AUC: how often a run of a task that is not remembered is newer than one of a remembered task, over 40 random halves of the
 // tasks. With users apart, whole users are remembered or not.
 
-import fs from 'node:fs';
 import path from 'node:path';
 
-import { readTraces, sharedTraces } from '../__test__/support/paths.js';
 import { runScript, setup } from '../scripts/setup.mjs';
+import { labelledSets, readLabelled } from './labelled.mjs';
 import { mean, median } from './measure.mjs';
 import { generator } from './random.mjs';
 import { INSTALL, synonyms } from './wordnet.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
-/** @typedef {{ trace: ReasoningTrace, task: number, user?: string, digest: Float32Array, prefix: Float32Array }} Run */
+/** @typedef {{ trace: ReasoningTrace, task: string, user?: string, digest: Float32Array, prefix: Float32Array }} Run */
 
 /** @typedef {{ novelty: number, nearest: Run }} Judgement */
 
@@ -26,18 +25,13 @@ const SPLITS = 40;
 
 const PREFIX = 2_600;
 
-const SETS = ['tau-airline', 'hotpot'];
-
 /** @type {WeakMap<ReasoningTrace, Map<string, number>>} */
 const frequencies = new WeakMap();
 
 await runScript(main);
 
 async function main() {
-  const directory = path.dirname(sharedTraces);
-  const sets = SETS.filter((name) => fs.existsSync(path.join(directory, `${name}.labels.jsonl`)));
-  if (sets.length === 0)
-    throw new Error('there are no labelled traces: KNOWLEDGEPULSE_TRACES names a file beside them');
+  const sets = labelledSets();
   await setup();
   const { Embedder, TraceMemory, VectorCache } = await import('../index.js');
   const embedder = new Embedder();
@@ -57,9 +51,12 @@ async function main() {
     full: (memory, queries) => compareWith('full', memory, queries),
   };
 
-  for (const name of sets) {
-    const runs = await readRuns(path.join(directory, name));
-    console.log(`\n${name}: ${runs.length} runs of ${new Set(runs.map(({ task }) => task)).size} tasks\n`);
+  for (const file of sets) {
+    const runs = [];
+    for (const { trace, task, user } of readLabelled(file)) runs.push(await embed(trace, task, user));
+    console.log(
+      `\n${path.basename(file)}: ${runs.length} runs of ${new Set(runs.map(({ task }) => task)).size} tasks\n`,
+    );
     await printAccuracy(runs);
     await printEdits(runs);
   }
@@ -81,28 +78,8 @@ async function main() {
   }
 
   /**
-   * Returns the runs of a set, with their texts to embed.
-   *
-   * @param {string} file without its ending
-   * @returns {Promise<Run[]>}
-   */
-  async function readRuns(file) {
-    /** @type {Array<{ id: string, task: number, user?: string }>} */
-    const labels = JSON.parse(
-      `[${fs.readFileSync(`${file}.labels.jsonl`, 'utf8').trim().split('\n').join(',')}]`,
-    );
-    const byId = new Map(labels.map((label) => [label.id, label]));
-    const runs = [];
-    for (const trace of readTraces(`${file}.jsonl`)) {
-      const { task, user } = byId.get(trace.id ?? '') ?? { task: -1 };
-      runs.push(await embed(trace, task, user));
-    }
-    return runs;
-  }
-
-  /**
    * @param {ReasoningTrace} trace
-   * @param {number} task
+   * @param {string} task
    * @param {string} [user]
    * @returns {Promise<Run>}
    */
@@ -150,7 +127,7 @@ async function main() {
    * Remembers random halves of the groups.
    *
    * @param {Method} method
-   * @param {Map<number, Run>} first
+   * @param {Map<string, Run>} first
    * @param {Run[]} queries
    * @param {(run: Run) => unknown} groupOf
    */
@@ -248,7 +225,7 @@ async function main() {
     /** @param {ReasoningTrace[]} traces */
     async function embedAll(traces) {
       const embedded = [];
-      for (const trace of traces) embedded.push(await embed(trace, -1));
+      for (const trace of traces) embedded.push(await embed(trace, ''));
       return embedded;
     }
   }
@@ -358,7 +335,7 @@ function frequenciesOf(trace) {
 
 /** @param {Run[]} runs */
 function firstRuns(runs) {
-  /** @type {Map<number, Run>} */
+  /** @type {Map<string, Run>} */
   const first = new Map();
   for (const run of runs) if (!first.has(run.task)) first.set(run.task, run);
   return first;

@@ -17,7 +17,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { root } from '../scripts/platform.mjs';
+import { bun, root } from '../scripts/platform.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { record } from './machines.mjs';
 import { markdownTable } from './measure.mjs';
@@ -110,10 +110,9 @@ function findKernel() {
 
 /** Returns the Bun of the development dependencies, if there is one for this platform. */
 function findBun() {
-  const program = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
   try {
-    execFileSync(program, ['--version'], { stdio: 'ignore' });
-    return program;
+    execFileSync(bun, ['--version'], { stdio: 'ignore' });
+    return bun;
   } catch {
     return undefined;
   }

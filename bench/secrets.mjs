@@ -6,24 +6,14 @@
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { isLeft, plantedSecrets } from '../__test__/support/secret-kinds.js';
 import { cleanPii } from '../index.js';
+import { root, temporaryDirectory } from '../scripts/platform.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const { values: options } = parseArgs({
   options: { seed: { type: 'string', default: '2' }, misses: { type: 'boolean', default: false } },
 });
@@ -135,20 +125,15 @@ function inFolder(
   /** @type {Sample[]} */ texts,
   /** @type {(folder: string) => Array<[file: string, secret: string]>} */ look,
 ) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'secrets-'));
-  try {
-    mkdirSync(path.join(folder, 'texts'));
-    texts.forEach(({ text }, at) => {
-      writeFileSync(path.join(folder, 'texts', `${at}.txt`), text);
-    });
-    /** @type {string[][]} */
-    const found = texts.map(() => []);
-    for (const [file, secret] of look(path.join(folder, 'texts')))
-      found[Number.parseInt(path.basename(file), 10)].push(secret);
-    return found;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = path.join(temporaryDirectory('secrets'), 'texts');
+  mkdirSync(folder);
+  texts.forEach(({ text }, at) => {
+    writeFileSync(path.join(folder, `${at}.txt`), text);
+  });
+  /** @type {string[][]} */
+  const found = texts.map(() => []);
+  for (const [file, secret] of look(folder)) found[Number.parseInt(path.basename(file), 10)].push(secret);
+  return found;
 }
 
 /** @type {(program: string) => Finder} */

@@ -4,11 +4,10 @@
 // Each repetition has the runs of four fifths of the tasks, in a random order. "Solved" is the number of different tasks
 // with a successful run among the K. Outcomes are known, or a quarter of them is wrong, or all are hidden.
 
-import fs from 'node:fs';
 import path from 'node:path';
 
-import { readTraces, sharedTraces } from '../__test__/support/paths.js';
 import { runScript, setup } from '../scripts/setup.mjs';
+import { labelledSets, readLabelled } from './labelled.mjs';
 import { mean } from './measure.mjs';
 import { generator } from './random.mjs';
 import { semhash } from './semhash.mjs';
@@ -23,17 +22,10 @@ const REPETITIONS = 40;
 
 const SIZES = [10, 25, 50];
 
-const SETS = ['tau-airline', 'hotpot'];
-
 await runScript(main);
 
 async function main() {
-  const [, , ...named] = process.argv;
-  const directory = path.dirname(sharedTraces);
-  const files = named.length > 0 ? named : SETS.map((name) => path.join(directory, name));
-  const sets = files.filter((file) => fs.existsSync(`${file}.labels.jsonl`));
-  if (sets.length === 0)
-    throw new Error('there are no labelled traces: KNOWLEDGEPULSE_TRACES names a file beside them');
+  const sets = labelledSets(process.argv.slice(2));
   await setup();
   /** @type {Map<ReasoningTrace, Float32Array>} */
   const digests = new Map();
@@ -68,7 +60,7 @@ async function main() {
   } else console.log('without semhash: KNOWLEDGEPULSE_SEMHASH names no Python that has it');
 
   for (const file of sets) {
-    const runs = readRuns(file);
+    const runs = readLabelled(file);
     if (python) {
       const found = await new Embedder().embedBatch(runs.map(({ trace }) => TraceMemory.digest(trace)));
       for (const [index, { trace }] of runs.entries()) digests.set(trace, found[index]);
@@ -152,19 +144,6 @@ function qdit(shown, similarity) {
     for (const i of cover.keys()) cover[i] = Math.max(cover[i], similarity[i][best]);
   }
   return order;
-}
-
-/**
- * @param {string} file without its ending
- * @returns {Run[]}
- */
-function readRuns(file) {
-  const labels = fs.readFileSync(`${file}.labels.jsonl`, 'utf8').trim().split('\n');
-  const byId = new Map(labels.map((line) => JSON.parse(line)).map((label) => [label.id, label]));
-  return readTraces(`${file}.jsonl`).map((trace) => {
-    const { task, success } = byId.get(trace.id);
-    return { trace, task: String(task), success };
-  });
 }
 
 /**

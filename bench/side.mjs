@@ -105,15 +105,15 @@ export async function withSides(sides, use) {
  * @param {Side[]} sides
  * @param {number} rounds
  * @param {(side: Side, round: number) => Promise<number[]>} turn the samples of one turn
- * @returns {Promise<Map<Side, number[][]>>} the rounds of each side
+ * @returns {Promise<Record<string, number[][]>>} the rounds of each side, by its name
  */
 export async function interleave(sides, rounds, turn) {
-  /** @type {Map<Side, number[][]>} */
-  const samples = new Map(sides.map((side) => [side, []]));
+  /** @type {Record<string, number[][]>} */
+  const samples = Object.fromEntries(sides.map(({ name }) => [name, []]));
   for (let round = 0; round <= rounds; round++) {
     for (const side of sides) {
       const turnSamples = await turn(side, round);
-      if (round > 0) samples.get(side)?.push(turnSamples);
+      if (round > 0) samples[side.name].push(turnSamples);
     }
   }
   return samples;

@@ -6,13 +6,12 @@
 
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { parseTriple } from '@napi-rs/cli';
 
 import { checkGlibc, FLOOR } from './check-glibc.mjs';
-import { addonName, platformDirectory, readManifest, root, venvBin, venvPython } from './platform.mjs';
-import { buildAddon, run, runScript } from './setup.mjs';
+import { addonName, isProgram, platformDirectory, readManifest, root, venvBin } from './platform.mjs';
+import { buildAddon, pipInstall, runScript } from './setup.mjs';
 import { carriesRuntime, runtimeFiles, stageRuntime } from './stage-runtime.mjs';
 
 /** @param {string} platform */
@@ -56,8 +55,7 @@ export function targetOf(platform) {
 export function compilerEnvironment(platform) {
   const env = { ...process.env, ...withoutFolders(targetOf(platform)) };
   if (!platform.startsWith('linux-')) return env;
-  const zig = path.join(root, 'scripts', 'zig.txt');
-  run(venvPython, ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--requirement', zig]);
+  pipInstall('scripts/zig.txt');
   return { ...env, PATH: `${venvBin}${path.delimiter}${process.env.PATH}` };
 }
 
@@ -89,7 +87,7 @@ export function cargoHome() {
   return path.resolve(process.env.CARGO_HOME || path.join(homedir(), '.cargo'));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (isProgram(import.meta)) {
   await runScript(() => {
     const [platform] = process.argv.slice(2);
     if (!platform) throw new Error('usage: node scripts/build-platform.mjs PLATFORM');

@@ -2,13 +2,14 @@
 // the figures, which crates/command/src/report fills.
 
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 
 import { build } from 'esbuild';
 
-import { readManifest, root } from './platform.mjs';
+import { notices } from './notices.mjs';
+import { root } from './platform.mjs';
 
 /** @param {string} name */
 const source = (name) => path.join(root, 'report', name);
@@ -34,25 +35,14 @@ async function bundle(entry) {
 }
 
 /**
- * Returns the licences of the packages that code was taken from, each text once.
+ * Returns the licences of the packages that code was taken from, for a comment.
  *
  * @param {import('esbuild').Metafile} metafile
  */
 function licencesOf({ outputs }) {
   const [{ inputs }] = Object.values(outputs);
-  const used = Object.entries(inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0);
-  const folders = used.map(([file]) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]);
-  const titlesByText = new Map();
-  for (const folder of [...new Set(folders)].filter((name) => name !== undefined).sort()) {
-    const directory = path.join(root, folder);
-    const { name, version, license } = readManifest(directory);
-    const file = readdirSync(directory).find((entry) => /^licen[cs]e/i.test(entry));
-    if (!file) throw new Error(`${name} (${license}) has no text of its licence`);
-    const text = readFileSync(path.join(directory, file), 'utf8').replace(/\r\n/g, '\n').trim();
-    titlesByText.set(text, [...(titlesByText.get(text) ?? []), `${name} ${version} (${license})`]);
-  }
-  const sections = [...titlesByText].map(([text, titles]) => `${titles.join('\n')}\n\n${text}`);
-  const all = ['What is inlined into this page, and its licences.', ...sections].join('\n\n\n');
+  const used = Object.keys(inputs).filter((file) => inputs[file].bytesInOutput > 0);
+  const all = notices('this page', used);
   if (all.includes('--')) throw new Error('a licence would end the comment that it stands in');
   return all;
 }

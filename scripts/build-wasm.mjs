@@ -17,12 +17,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
 
 import { notices } from './notices.mjs';
-import { root, venvPython } from './platform.mjs';
+import { isProgram, root, venvPython } from './platform.mjs';
 import { debianCompiler, installDebianPackages, installZig } from './platforms/tools.mjs';
 import { run } from './setup.mjs';
 
@@ -232,6 +231,6 @@ export async function buildWasm({ addon = true } = {}) {
   await bundle();
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (isProgram(import.meta)) {
   await buildWasm({ addon: !process.argv.includes('--javascript') });
 }

@@ -4,8 +4,8 @@
 
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
+import { isProgram } from './platform.mjs';
 import { runScript } from './setup.mjs';
 
 /**
@@ -50,7 +50,7 @@ function isNewer(version, other) {
   return version.localeCompare(other, 'en', { numeric: true }) > 0;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (isProgram(import.meta)) {
   await runScript(() => {
     for (const file of process.argv.slice(2)) {
       const needs = Object.entries(checkGlibc(file)).map((entry) => entry.join('_'));

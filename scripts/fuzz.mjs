@@ -10,7 +10,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
-import { root } from './platform.mjs';
+import { hostTriple, root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
 
 const fuzz = path.join(root, 'fuzz');
@@ -77,7 +77,7 @@ await runScript(async () => {
     throw new Error(`usage: npm run fuzz:core -- smoke | TARGET [SECONDS]\ntargets: ${targets.join(', ')}`);
   }
   await setup();
-  const host = execFileSync('rustc', ['--print', 'host-tuple'], { encoding: 'utf8' }).trim();
+  const host = hostTriple();
   build(host);
   if (name !== 'smoke') {
     run(host, name, path.join(fuzz, 'found', name), [`-max_total_time=${seconds}`]);

@@ -6,13 +6,12 @@
 //
 // Names after `npm run test:memory --` choose among them.
 
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import os from 'node:os';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { addonName, root } from './platform.mjs';
-import { runScript, setup } from './setup.mjs';
+import { addonName, hostTriple, root, temporaryDirectory } from './platform.mjs';
+import { run, runScript, setup } from './setup.mjs';
 
 /**
  * The tests of each crate that an interpreter can run: they load no library, wait for no library's thread, and do not try
@@ -36,7 +35,7 @@ const tools = {
         : 'needs `rustup toolchain install nightly --component miri,rust-src`',
     run: () => {
       for (const [crate, modules] of Object.entries(PLAIN_MODULES)) {
-        run('cargo', ['+nightly', 'miri', 'test', '--locked', '-p', crate, '--lib', '--', ...modules], {
+        runWith('cargo', ['+nightly', 'miri', 'test', '--locked', '-p', crate, '--lib', '--', ...modules], {
           // Files and clocks are the tests' own business. The cache relies on exact powers of two.
           MIRIFLAGS: '-Zmiri-disable-isolation -Zmiri-no-extra-rounding-error',
           PROPTEST_CASES: '4',
@@ -50,9 +49,9 @@ const tools = {
         ? null
         : 'is set up for Linux here; `npm run fuzz:core` uses it on macOS too',
     run: () =>
-      run(
+      runWith(
         'cargo',
-        ['test', '--locked', '--workspace', '--lib', '--target', host(), '--target-dir', 'target/asan'],
+        ['test', '--locked', '--workspace', '--lib', '--target', hostTriple(), '--target-dir', 'target/asan'],
         {
           // The compiler brings the sanitizer, but its flag is not stable yet.
           RUSTC_BOOTSTRAP: '1',
@@ -99,28 +98,24 @@ const SYSTEM = /vgpreload|ld-linux|ld-musl|lib(c|m|pthread|stdc\+\+|gcc_s)\.so/;
  * ONNX Runtime and the model stay until the process ends, on purpose.
  */
 function runValgrind() {
-  const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-valgrind-'));
-  try {
-    const options = [
-      ...['--quiet', '--error-limit=no', '--num-callers=40'],
-      ...['--xml=yes', `--xml-file=${path.join(directory, '%p.xml')}`],
-      `--suppressions=${path.join(root, 'scripts', 'valgrind.supp')}`,
-    ];
-    // Valgrind does not follow code that changes while it runs.
-    run('valgrind', [...options, process.execPath, '--jitless', '-e', SCRIPT], {
-      // It runs one thread at a time, so waiting threads would only burn time.
-      KNOWLEDGEPULSE_THREADS: '1',
-    });
-    const reports = readdirSync(directory).map((name) => readFileSync(path.join(directory, name), 'utf8'));
-    const errors = reports
-      .flatMap((report) => report.match(/<error>[\s\S]*?<\/error>/g) ?? [])
-      .filter((error) => !error.includes('<kind>Leak_'));
-    const ours = errors.filter(isOurs);
-    console.log(`${errors.length} findings, ${ours.length} of the addon`);
-    if (ours.length > 0) throw new Error(ours.join('\n'));
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  const directory = temporaryDirectory('valgrind');
+  const options = [
+    ...['--quiet', '--error-limit=no', '--num-callers=40'],
+    ...['--xml=yes', `--xml-file=${path.join(directory, '%p.xml')}`],
+    `--suppressions=${path.join(root, 'scripts', 'valgrind.supp')}`,
+  ];
+  // Valgrind does not follow code that changes while it runs.
+  runWith('valgrind', [...options, process.execPath, '--jitless', '-e', SCRIPT], {
+    // It runs one thread at a time, so waiting threads would only burn time.
+    KNOWLEDGEPULSE_THREADS: '1',
+  });
+  const reports = readdirSync(directory).map((name) => readFileSync(path.join(directory, name), 'utf8'));
+  const errors = reports
+    .flatMap((report) => report.match(/<error>[\s\S]*?<\/error>/g) ?? [])
+    .filter((error) => !error.includes('<kind>Leak_'));
+  const ours = errors.filter(isOurs);
+  console.log(`${errors.length} findings, ${ours.length} of the addon`);
+  if (ours.length > 0) throw new Error(ours.join('\n'));
 }
 
 /**
@@ -132,10 +127,6 @@ function isOurs(error) {
   const [stack] = error.match(/<stack>[\s\S]*?<\/stack>/) ?? [''];
   const objects = [...stack.matchAll(/<obj>(.*?)<\/obj>/g)].map(([, object]) => object);
   return objects.find((object) => !SYSTEM.test(path.basename(object)))?.endsWith(addonName()) ?? false;
-}
-
-function host() {
-  return execFileSync('rustc', ['--print', 'host-tuple'], { encoding: 'utf8' }).trim();
 }
 
 /**
@@ -151,9 +142,7 @@ function succeeds(command, args) {
  * @param {string[]} args
  * @param {NodeJS.ProcessEnv} [env]
  */
-function run(command, args, env = {}) {
-  execFileSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
-}
+const runWith = (command, args, env) => run(command, args, { env: { ...process.env, ...env } });
 
 await runScript(async () => {
   const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(tools);

@@ -5,20 +5,10 @@
 //
 // The last line that it prints is a JSON object: the tarballs by the names of the packages.
 
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-import { hostPlatform, readManifest, root } from './platform.mjs';
+import { hostPlatform, isProgram, readManifest, root, temporaryDirectory } from './platform.mjs';
 import { npm, runScript, setupSteps } from './setup.mjs';
 
 const main = readManifest();
@@ -92,17 +82,13 @@ export function pack(outputDirectory, names = hostPackages()) {
 function packMain(outputDirectory) {
   // Bundled here, so that no tarball can lack it or have an old one.
   setupSteps(['report']);
-  const staging = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-pack-'));
-  try {
-    for (const { path: file } of npmPack(root, ['--dry-run']).files) {
-      mkdirSync(path.join(staging, path.dirname(file)), { recursive: true });
-      copyFileSync(path.join(root, file), path.join(staging, file));
-    }
-    writeFileSync(path.join(staging, 'package.json'), `${JSON.stringify(publishedManifest(), null, 2)}\n`);
-    return packDirectory(staging, outputDirectory);
-  } finally {
-    rmSync(staging, { recursive: true });
+  const staging = temporaryDirectory('pack');
+  for (const { path: file } of npmPack(root, ['--dry-run']).files) {
+    mkdirSync(path.join(staging, path.dirname(file)), { recursive: true });
+    copyFileSync(path.join(root, file), path.join(staging, file));
   }
+  writeFileSync(path.join(staging, 'package.json'), `${JSON.stringify(publishedManifest(), null, 2)}\n`);
+  return packDirectory(staging, outputDirectory);
 }
 
 /**
@@ -131,7 +117,7 @@ function npmPack(directory, options) {
   return JSON.parse(output)[0];
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (isProgram(import.meta)) {
   await runScript(() => {
     const [outputDirectory, ...names] = process.argv.slice(2);
     if (!outputDirectory) throw new Error('usage: node scripts/pack.mjs OUTPUT_DIRECTORY [NAME...]');

@@ -3,13 +3,12 @@
 //
 //   node scripts/picture-report.mjs
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { readManifest, root } from './platform.mjs';
+import { readManifest, root, temporaryDirectory } from './platform.mjs';
 import { runScript } from './setup.mjs';
 
 const require = createRequire(import.meta.url);
@@ -86,10 +85,9 @@ async function makeReport() {
 await runScript(async () => {
   const chromium = findChromium();
   if (!chromium) throw new Error('there is no Chromium; install one, or name it by CHROME_BIN');
-  const directory = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-picture-'));
   const browser = await launchChromium(chromium);
   try {
-    const file = path.join(directory, 'report.html');
+    const file = path.join(temporaryDirectory('picture'), 'report.html');
     writeFileSync(file, await makeReport());
     const page = await browser.newPage({ viewport: { width: WIDTH, height: 1000 }, colorScheme: 'light' });
     await page.goto(pathToFileURL(file).href);
@@ -107,6 +105,5 @@ await runScript(async () => {
     });
   } finally {
     await browser.close();
-    rmSync(directory, { recursive: true });
   }
 });

@@ -1,6 +1,8 @@
 // The name and contents of this machine's platform package.
 
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -44,6 +46,11 @@ export function hostPlatform() {
   return `${process.platform}-${process.arch}${suffix}`;
 }
 
+/** Returns this machine's target of the Rust compiler. */
+export function hostTriple() {
+  return execFileSync('rustc', ['--print', 'host-tuple'], { encoding: 'utf8' }).trim();
+}
+
 export function platformDirectory(platform = hostPlatform()) {
   return path.join(root, 'npm', platform);
 }
@@ -51,6 +58,32 @@ export function platformDirectory(platform = hostPlatform()) {
 export function addonName(platform = hostPlatform()) {
   return `knowledgepulse.${platform}.node`;
 }
+
+/**
+ * Returns whether a module is the program of this process.
+ *
+ * @param {ImportMeta} module
+ */
+export const isProgram = ({ url }) => process.argv[1] === fileURLToPath(url);
+
+/**
+ * Makes a temporary directory, which is removed when the process ends.
+ *
+ * @param {string} name
+ */
+export function temporaryDirectory(name) {
+  if (temporary.length === 0) {
+    process.once('exit', () => {
+      for (const directory of temporary) rmSync(directory, { recursive: true, force: true });
+    });
+  }
+  const directory = mkdtempSync(path.join(tmpdir(), `knowledgepulse-${name}-`));
+  temporary.push(directory);
+  return directory;
+}
+
+/** @type {string[]} */
+const temporary = [];
 
 /** @returns {Manifest} */
 export function readManifest(directory = root) {

@@ -7,10 +7,9 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import postgres from '../__test__/support/postgres.js';
-import { root, venvPython } from './platform.mjs';
+import { isProgram, root, venvPython } from './platform.mjs';
 import { prepare, run, runScript, setupSteps } from './setup.mjs';
 
 const requirements = 'scripts/postgres.txt';
@@ -62,7 +61,7 @@ async function serve() {
   await server.remove();
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (isProgram(import.meta)) {
   await runScript(async () => {
     setupPostgres();
     if (process.argv.includes('--start')) await serve();

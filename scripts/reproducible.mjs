@@ -5,12 +5,11 @@
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 
 import { cargoHome } from './build-platform.mjs';
-import { addonName, hostPlatform, root } from './platform.mjs';
+import { addonName, hostPlatform, root, temporaryDirectory } from './platform.mjs';
 import { runScript, setupSteps } from './setup.mjs';
 
 /** The folders differ in length too. */
@@ -19,15 +18,11 @@ const FOLDERS = ['first', 'a second, longer one'];
 /** @param {string} platform */
 function check(platform) {
   setupSteps(['dependencies', 'python tools']);
-  const directory = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-reproducible-'));
-  try {
-    const sums = FOLDERS.map((name) => build(platform, path.join(directory, name.replaceAll(/\W+/g, '-'))));
-    if (sums[0] !== sums[1])
-      throw new Error(`${addonName(platform)} depends on the folder: ${sums.join(' and ')}`);
-    console.log(`${addonName(platform)}: SHA-256 ${sums[0]}, twice`);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  const directory = temporaryDirectory('reproducible');
+  const sums = FOLDERS.map((name) => build(platform, path.join(directory, name.replaceAll(/\W+/g, '-'))));
+  if (sums[0] !== sums[1])
+    throw new Error(`${addonName(platform)} depends on the folder: ${sums.join(' and ')}`);
+  console.log(`${addonName(platform)}: SHA-256 ${sums[0]}, twice`);
 }
 
 /**

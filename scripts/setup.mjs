@@ -19,7 +19,7 @@ import {
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { addonName, hostPlatform, platformDirectory, root, venvPython } from './platform.mjs';
+import { addonName, hostPlatform, isProgram, platformDirectory, root, venvPython } from './platform.mjs';
 import { hasRuntime, isStaged, runtimeDirectory, stageRuntime } from './stage-runtime.mjs';
 
 const platform = hostPlatform();
@@ -87,7 +87,7 @@ const steps = [
     name: 'report',
     needs: ['dependencies'],
     doing: 'bundling the page of report/ into dist/report.html.gz, which the addon carries',
-    inputs: ['report', 'scripts/build-report.mjs', 'package-lock.json'],
+    inputs: ['report', 'scripts/build-report.mjs', 'scripts/notices.mjs', 'package-lock.json'],
     stamp: 'dist/.knowledgepulse-report',
     done: () => existsSync(path.join(root, 'dist', 'report.html.gz')),
     run: () => run(process.execPath, ['scripts/build-report.mjs']),
@@ -225,10 +225,18 @@ function installDependencies() {
 function installPythonTools() {
   const python = findPython();
   run(python, ['-m', 'venv', '--clear', 'model/.venv']);
+  pipInstall('model/requirements.txt', 'scripts/readers.txt');
+}
+
+/**
+ * Installs the packages of files of requirements into model/.venv.
+ *
+ * @param {string[]} files
+ */
+export function pipInstall(...files) {
   run(venvPython, [
-    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
-    ...['--require-hashes', '--no-deps'],
-    ...['--requirement', 'model/requirements.txt', '--requirement', 'scripts/readers.txt'],
+    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--require-hashes', '--no-deps'],
+    ...files.flatMap((file) => ['--requirement', file]),
   ]);
 }
 
@@ -302,7 +310,7 @@ export async function runScript(main) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (isProgram(import.meta)) {
   const names = process.argv.slice(2);
   await runScript(() => (names.length > 0 ? setupSteps(names) : setup()));
 }

@@ -18,13 +18,12 @@ import { stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
 
 import { buildWasm, bundleWithPackage } from './build-wasm.mjs';
 import { notices } from './notices.mjs';
-import { root } from './platform.mjs';
+import { isProgram, root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
 import { renderDocs } from './site-docs.mjs';
 
@@ -138,7 +137,7 @@ export async function serveSite() {
   };
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (isProgram(import.meta)) {
   await runScript(async () => {
     await buildSite({ page: !process.argv.includes('--docs') });
     console.log(`built ${path.relative(root, site)}`);

@@ -4,11 +4,10 @@
 //   node scripts/smoke-test.mjs TARBALL_DIRECTORY
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { hostPlatform, readManifest } from './platform.mjs';
+import { hostPlatform, readManifest, temporaryDirectory } from './platform.mjs';
 import { npm, runScript } from './setup.mjs';
 
 const PROGRAM = `
@@ -36,18 +35,14 @@ function smokeTest(tarballs) {
   const { version } = readManifest();
   const names = ['native', `native-${platform}`, 'all-minilm-l6-v2'];
   const files = names.map((name) => path.resolve(tarballs, `knowledgepulse-${name}-${version}.tgz`));
-  const project = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-smoke-'));
-  try {
-    writeFileSync(path.join(project, 'package.json'), '{ "private": true }');
-    writeFileSync(path.join(project, 'program.mjs'), PROGRAM);
-    npm(['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', ...files], { cwd: project });
-    const output = execFileSync(process.execPath, ['program.mjs'], { cwd: project, encoding: 'utf8' });
-    check(JSON.parse(output));
-    checkCommand(project);
-    console.log(`${platform}: installed and scored with Node.js ${process.versions.node}`);
-  } finally {
-    rmSync(project, { recursive: true });
-  }
+  const project = temporaryDirectory('smoke');
+  writeFileSync(path.join(project, 'package.json'), '{ "private": true }');
+  writeFileSync(path.join(project, 'program.mjs'), PROGRAM);
+  npm(['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', ...files], { cwd: project });
+  const output = execFileSync(process.execPath, ['program.mjs'], { cwd: project, encoding: 'utf8' });
+  check(JSON.parse(output));
+  checkCommand(project);
+  console.log(`${platform}: installed and scored with Node.js ${process.versions.node}`);
 }
 
 /** @param {{ first: number, second: number, status: import('../index.js').EmbedderStatus }} output */

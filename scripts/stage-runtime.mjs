@@ -11,19 +11,23 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-import { hostPlatform, platformDirectory, root, venvBin, venvPython } from './platform.mjs';
+import {
+  hostPlatform,
+  isProgram,
+  platformDirectory,
+  root,
+  temporaryDirectory,
+  venvBin,
+  venvPython,
+} from './platform.mjs';
 
 /** @typedef {{ wheel: string, source: string, file: string, isCarried: boolean }} Library */
 
@@ -128,12 +132,7 @@ export function isStaged(platform) {
 export function stageRuntime(platform) {
   const library = LIBRARIES[platform];
   if (!library) throw new Error(`onnxruntime has no library for ${platform}`);
-  const temporary = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-runtime-'));
-  try {
-    return stage(platform, library, unpackWheel(library.wheel, temporary));
-  } finally {
-    rmSync(temporary, { recursive: true });
-  }
+  return stage(platform, library, unpackWheel(library.wheel, temporaryDirectory('runtime')));
 }
 
 /**
@@ -208,7 +207,7 @@ function rename(platform, library, name) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (isProgram(import.meta)) {
   const platform = process.argv[2] ?? hostPlatform();
   const { file, bytes } = stageRuntime(platform);
   console.log(`staged ${file} (ONNX Runtime ${version}, ${(bytes / 1e6).toFixed(1)} MB) for ${platform}`);

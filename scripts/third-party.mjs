@@ -2,9 +2,10 @@
 // program of the wheels. It travels in the platform packages and the wheels.
 
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
+import { inSections, textsIn } from './notices.mjs';
 import { readManifest, root } from './platform.mjs';
 
 /**
@@ -99,14 +100,13 @@ function linkedOn(target) {
  */
 function textsOf(crate) {
   const directory = path.dirname(crate.manifest_path);
-  const files = readdirSync(directory).filter((name) => /^(licen[cs]e|copying|unlicense|notice)/i.test(name));
-  const ofMit = files.filter((name) => /mit/i.test(name));
-  const isChoice = /\bor\b|\//i.test(crate.license);
-  const chosen =
-    isChoice && ofMit.length > 0 ? [...ofMit, ...files.filter((name) => /^notice/i.test(name))] : files;
-  return chosen
-    .sort()
-    .map((name) => readFileSync(path.join(directory, name), 'utf8').replace(/\r\n/g, '\n').trim());
+  return textsIn(directory, /^(licen[cs]e|copying|unlicense|notice)/i, (files) => {
+    const ofMit = files.filter((name) => /mit/i.test(name));
+    const isChoice = /\bor\b|\//i.test(crate.license);
+    return isChoice && ofMit.length > 0
+      ? [...ofMit, ...files.filter((name) => /^notice/i.test(name))]
+      : files;
+  });
 }
 
 /**
@@ -119,20 +119,20 @@ function textFor({ name, license, authors }) {
   return `Copyright (c) ${authors.join(', ')}\n\n${MIT}`;
 }
 
+/** @returns {import('./notices.mjs').Notice[]} */
 function notices() {
-  const byText = new Map();
-  for (const crate of linkedCrates()) {
-    const title = `${crate.name} ${crate.version} (${crate.license})`;
+  const ofCrates = linkedCrates().map((crate) => {
     const texts = textsOf(crate);
-    if (texts.length === 0) texts.push(textFor(crate));
-    const text = texts.join('\n\n');
-    byText.set(text, [...(byText.get(text) ?? []), title]);
-  }
-  byText.set(readFileSync(path.join(root, 'crates/clean/rules/LICENSE'), 'utf8').trim(), [
-    'The rules of Betterleaks for the keys of providers (MIT)',
-  ]);
-  const sections = [...byText].map(([text, titles]) => `${titles.join('\n')}\n\n${text}\n`);
-  return [HEADER, ...sections].join(`\n${'─'.repeat(80)}\n\n`);
+    return {
+      title: `${crate.name} ${crate.version} (${crate.license})`,
+      text: texts.length === 0 ? textFor(crate) : texts.join('\n\n'),
+    };
+  });
+  const ofRules = {
+    title: 'The rules of Betterleaks for the keys of providers (MIT)',
+    text: readFileSync(path.join(root, 'crates/clean/rules/LICENSE'), 'utf8').trim(),
+  };
+  return [...ofCrates, ofRules];
 }
 
-writeFileSync(path.join(root, 'npm', 'THIRD-PARTY-LICENSES'), notices());
+writeFileSync(path.join(root, 'npm', 'THIRD-PARTY-LICENSES'), inSections(HEADER, notices()));

@@ -4,12 +4,11 @@
 
 import { copyFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { compilerEnvironment, isGlibc, targetOf } from './build-platform.mjs';
 import { FLOOR } from './check-glibc.mjs';
-import { hostPlatform, root, venvBin, venvPython } from './platform.mjs';
-import { INT8_MODEL, run, runScript, setupSteps } from './setup.mjs';
+import { hostPlatform, isProgram, root, venvBin, venvPython } from './platform.mjs';
+import { INT8_MODEL, pipInstall, run, runScript, setupSteps } from './setup.mjs';
 
 /** The name by which {@link buildWheels} takes the model for one of the platforms. */
 const MODEL = 'model';
@@ -26,9 +25,7 @@ const EPOCH = '315532800';
  */
 export function buildWheels(directory, names = [hostPlatform(), MODEL]) {
   setupSteps(['python tools', 'report', ...(names.includes(MODEL) ? ['model', INT8_MODEL] : [])]);
-  const requirements = path.join('scripts', 'wheels.txt');
-  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
-  run(venvPython, [...pip, '--no-deps', '--require-hashes', '--requirement', requirements]);
+  pipInstall('scripts/wheels.txt');
   for (const name of names) (name === MODEL ? buildModel : buildProgram)(path.resolve(directory), name);
 }
 
@@ -58,7 +55,7 @@ function buildProgram(directory, platform) {
   });
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (isProgram(import.meta)) {
   await runScript(() => {
     const [directory, ...names] = process.argv.slice(2);
     if (!directory) throw new Error('usage: node scripts/wheels.mjs OUTPUT_DIRECTORY [PLATFORM...] [model]');

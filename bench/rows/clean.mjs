@@ -96,7 +96,7 @@ async function strict(bench) {
 async function measureStrict(side, name, bench) {
   const work = { kind: STRICT_KINDS[name], length: 1_000_000, milliseconds: 1, batches: 1 };
   const samples = await interleave([side], bench.rounds(20, 3), () => side.ask('time', work));
-  return bounded({ name, unit: 'ms', ours: summarize(samples.get(side) ?? []), target: below(50, ' ms') });
+  return bounded({ name, unit: 'ms', ours: summarize(samples[side.name]), target: below(50, ' ms') });
 }
 
 /** @param {import('../run.mjs').Bench} bench */
@@ -134,7 +134,7 @@ async function measure(ours, theirs, { name, kind, length, unit, target, isAlone
       return milliseconds.map((/** @type {number} */ each) => each * PER_MS[unit]);
     },
   );
-  const own = samples.get(ours) ?? [];
+  const own = samples[ours.name];
   if (isAlone) return bounded({ name, unit, ours: summarize(own), target });
-  return comparison({ name, unit, ours: own, against: AGAINST, theirs: samples.get(theirs) ?? [], target });
+  return comparison({ name, unit, ours: own, against: AGAINST, theirs: samples[theirs.name], target });
 }

@@ -110,7 +110,6 @@ async function measureKind(sides, bench, { name, kind, perTurn, rounds, targets 
     const { milliseconds } = await side.ask('score', { traces: traces(round) });
     return milliseconds;
   });
-  const theirs = samples.get(sideNamed(sides, ORACLE)) ?? [];
   const limits = targets(bench);
   const isBusy = name.endsWith(BUSY);
   return DTYPES.flatMap((dtype) => {
@@ -119,9 +118,9 @@ async function measureKind(sides, bench, { name, kind, perTurn, rounds, targets 
       comparison({
         name: `${name}, ${side}`,
         unit: 'ms',
-        ours: samples.get(sideNamed(sides, side)) ?? [],
+        ours: samples[side],
         against: isBusy ? `${ORACLE} beside it` : ORACLE,
-        theirs,
+        theirs: samples[ORACLE],
         target,
       });
     const builtin = limits ? [row(dtype, limits[dtype])] : [];
@@ -136,7 +135,7 @@ async function measureKind(sides, bench, { name, kind, perTurn, rounds, targets 
 async function measureBatch(sides, bench) {
   bench.say(BATCH);
   if (missing('q8') !== undefined) return unavailable(BATCH, missing('q8'));
-  const both = ['q8', onOnnxRuntime('q8')].map((name) => sideNamed(sides, name));
+  const both = ['q8', onOnnxRuntime('q8')].flatMap((name) => sides.filter((side) => side.name === name));
   const samples = await interleave(both, bench.rounds(30, 6), async (side, round) => {
     const traces = Array.from({ length: PASSAGES }, (_, index) => ({ kind: 'passage', index, run: round }));
     return [(await side.ask('scoreAll', { traces })).milliseconds];
@@ -144,22 +143,11 @@ async function measureBatch(sides, bench) {
   return comparison({
     name: BATCH,
     unit: 'ms',
-    ours: samples.get(both[0]) ?? [],
+    ours: samples.q8,
     against: 'ONNX Runtime',
-    theirs: samples.get(both[1]) ?? [],
+    theirs: samples[onOnnxRuntime('q8')],
     target: atMost(bench.wide ? 0.6 : 0.8, 'x'),
   });
-}
-
-/**
- * @param {Side[]} sides
- * @param {string} name
- * @returns {Side}
- */
-function sideNamed(sides, name) {
-  const side = sides.find((each) => each.name === name);
-  if (side === undefined) throw new Error(`no side is called ${name}`);
-  return side;
 }
 
 /** Starts a process for each core that never rests, and returns the function that ends them. */

@@ -1,11 +1,10 @@
 // A cache to a file and back, against the same bytes written and read as they are.
 
-import { mkdtempSync, rmSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 
 import { VectorCache } from '../../index.js';
+import { temporaryDirectory } from '../../scripts/platform.mjs';
 import { atMost, comparison } from '../measure.mjs';
 import { DIMENSIONS } from '../workload.mjs';
 
@@ -27,22 +26,10 @@ export async function files(bench) {
   const names = { save: rowName('save', count), load: rowName('load', count) };
   if (!Object.values(names).some((name) => bench.wants(`${name} ${AGAINST}`))) return [];
   bench.say(`${names.save}, and load them`);
-  const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-bench-'));
-  try {
-    const samples = await measure(directory, fill(count), bench.rounds(5, 3));
-    return WORK.map((what) =>
-      comparison({
-        name: names[what],
-        unit: 'ms',
-        ours: samples[what].ours,
-        against: AGAINST,
-        theirs: samples[what].theirs,
-        target: TARGETS[what],
-      }),
-    );
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  const samples = await measure(temporaryDirectory('bench'), fill(count), bench.rounds(5, 3));
+  return WORK.map((what) =>
+    comparison({ name: names[what], unit: 'ms', ...samples[what], against: AGAINST, target: TARGETS[what] }),
+  );
 }
 
 /** @param {number} count */

@@ -1,7 +1,7 @@
 // The memory and the idle load of a process after a hundred traces.
 
-import { atMost, below, bounded, comparison, summarize, unavailable } from '../measure.mjs';
-import { assertScores, DTYPES, forDtypes, load, missing, ORACLE, withScorers } from './scorers.mjs';
+import { atMost, below, bounded, comparison, summarize } from '../measure.mjs';
+import { assertScores, forDtypes, load, ORACLE, rowsFor, withScorers } from './scorers.mjs';
 
 const MEMORY = forDtypes((dtype) => `memory after 100 traces, ${dtype}`);
 const IDLE = forDtypes((dtype) => `idle CPU after 100 traces, ${dtype}`);
@@ -72,14 +72,4 @@ export async function footprint(bench) {
       target: below(0.1, ' %'),
     });
   }
-}
-
-/**
- * @param {Record<Dtype, string>} names
- * @param {(dtype: Dtype) => import('../measure.mjs').Row} row
- */
-function rowsFor(names, row) {
-  return DTYPES.map((dtype) =>
-    missing(dtype) === undefined ? row(dtype) : unavailable(names[dtype], missing(dtype)),
-  );
 }

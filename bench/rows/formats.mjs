@@ -11,14 +11,13 @@
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createReadStream, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createReadStream, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
 import { toTraces } from '../../formats.js';
-import { root } from '../../scripts/platform.mjs';
+import { root, temporaryDirectory } from '../../scripts/platform.mjs';
 import { atMost, comparison } from '../measure.mjs';
 import { makeTrace } from '../workload.mjs';
 
@@ -223,57 +222,53 @@ export async function formats(bench) {
     .map((name) => ({ name, row: `${RECORDED.row} ${name.replace('.jsonl', '')}` }))
     .filter(({ row }) => bench.wants(`${row} ${RECORDED.against}`));
   if (wanted.length + recordings.length === 0) return [];
-  const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-bench-'));
+  const directory = temporaryDirectory('bench');
   const rows = [];
-  try {
-    for (const { name, row } of recordings) {
-      bench.say(row);
-      const [start, ours, theirs] = await writeRecorded(directory, name);
+  for (const { name, row } of recordings) {
+    bench.say(row);
+    const [start, ours, theirs] = await writeRecorded(directory, name);
+    /** @type {{ ours: number[][], theirs: number[][] }} */
+    const samples = { ours: [], theirs: [] };
+    for (let round = 0; round < bench.rounds(7, 3); round++) {
+      const before = await processorTimeOf(start);
+      samples.ours.push([(await processorTimeOf(ours)) - before]);
+      samples.theirs.push([(await processorTimeOf(theirs)) - before]);
+    }
+    const inMilliseconds = (/** @type {number[][]} */ rounds) => rounds.map(([time]) => [time / 1000]);
+    rows.push(
+      comparison({
+        name: row,
+        unit: 'ms',
+        ours: inMilliseconds(samples.ours),
+        against: RECORDED.against,
+        theirs: inMilliseconds(samples.theirs),
+        target: TARGET,
+      }),
+    );
+  }
+  for (const format of wanted) {
+    const count = bench.rounds(10_000, 2_000);
+    const { file, traces, examples } = await write(directory, format, count);
+    for (const { row: name, kind, against } of rowsOf(format)) {
+      bench.say(name);
+      const isCommand = kind !== READER;
+      const [ours, theirs] =
+        kind === FILES
+          ? [split(file, 'sessionId'), split(traces, 'id')].map((names) => names.slice(0, MOST_FILES))
+          : [[file], [traces]];
+      const scored = kind === FILES ? ours.length : count;
       /** @type {{ ours: number[][], theirs: number[][] }} */
       const samples = { ours: [], theirs: [] };
-      for (let round = 0; round < bench.rounds(7, 3); round++) {
-        const before = await processorTimeOf(start);
-        samples.ours.push([(await processorTimeOf(ours)) - before]);
-        samples.theirs.push([(await processorTimeOf(theirs)) - before]);
+      // Compiling takes as long as the first thousands of traces.
+      for (let round = 0; !isCommand && round < 2; round++) await byReader(file, count);
+      for (let round = 0; round < bench.rounds(7, 5); round++) {
+        samples.ours.push([isCommand ? await byCommand(ours, scored) : await byReader(file, count)]);
+        samples.theirs.push([
+          isCommand ? await byCommand(theirs, scored) : await byParser(file, examples, count),
+        ]);
       }
-      const inMilliseconds = (/** @type {number[][]} */ rounds) => rounds.map(([time]) => [time / 1000]);
-      rows.push(
-        comparison({
-          name: row,
-          unit: 'ms',
-          ours: inMilliseconds(samples.ours),
-          against: RECORDED.against,
-          theirs: inMilliseconds(samples.theirs),
-          target: TARGET,
-        }),
-      );
+      rows.push(comparison({ name, unit: 'µs', ...samples, against, target: TARGET }));
     }
-    for (const format of wanted) {
-      const count = bench.rounds(10_000, 2_000);
-      const { file, traces, examples } = await write(directory, format, count);
-      for (const { row: name, kind, against } of rowsOf(format)) {
-        bench.say(name);
-        const isCommand = kind !== READER;
-        const [ours, theirs] =
-          kind === FILES
-            ? [split(file, 'sessionId'), split(traces, 'id')].map((names) => names.slice(0, MOST_FILES))
-            : [[file], [traces]];
-        const scored = kind === FILES ? ours.length : count;
-        /** @type {{ ours: number[][], theirs: number[][] }} */
-        const samples = { ours: [], theirs: [] };
-        // Compiling takes as long as the first thousands of traces.
-        for (let round = 0; !isCommand && round < 2; round++) await byReader(file, count);
-        for (let round = 0; round < bench.rounds(7, 5); round++) {
-          samples.ours.push([isCommand ? await byCommand(ours, scored) : await byReader(file, count)]);
-          samples.theirs.push([
-            isCommand ? await byCommand(theirs, scored) : await byParser(file, examples, count),
-          ]);
-        }
-        rows.push(comparison({ name, unit: 'µs', ...samples, against, target: TARGET }));
-      }
-    }
-  } finally {
-    rmSync(directory, { recursive: true });
   }
   return rows;
 }

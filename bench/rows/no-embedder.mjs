@@ -1,10 +1,7 @@
 // One evaluation where nothing embeds: reading the trace, and arithmetic.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-
 import { scoreOf } from '../../__test__/oracle/score.js';
+import { temporaryDirectory } from '../../scripts/platform.mjs';
 import { below, bounded, summarize } from '../measure.mjs';
 import { interleave, Side, withSides } from '../side.mjs';
 import { makeTrace } from '../workload.mjs';
@@ -23,13 +20,13 @@ export async function noEmbedder(bench) {
   const wanted = traces.filter(({ name }) => bench.wants(name));
   if (wanted.length === 0) return [];
   bench.say('no embedder');
-  return withoutModel((modelDirectory) => {
-    const side = new Side('no embedder', 'ours.mjs', { env: { KNOWLEDGEPULSE_MODEL_DIR: modelDirectory } });
-    return withSides([side], async () => {
-      const rows = [];
-      for (const each of wanted) rows.push(await measure(side, each, bench));
-      return rows;
-    });
+  // An empty directory where the model should be.
+  const env = { KNOWLEDGEPULSE_MODEL_DIR: temporaryDirectory('bench') };
+  const side = new Side('no embedder', 'ours.mjs', { env });
+  return withSides([side], async () => {
+    const rows = [];
+    for (const each of wanted) rows.push(await measure(side, each, bench));
+    return rows;
   });
 }
 
@@ -47,20 +44,5 @@ async function measure(side, { name, trace, target }, bench) {
     const milliseconds = await side.ask('repeat', { trace, calls: 500, batches: 10 });
     return milliseconds.map((/** @type {number} */ each) => each * 1000);
   });
-  return bounded({ name, unit: 'µs', ours: summarize(samples.get(side) ?? []), target });
-}
-
-/**
- * Runs `use` with an empty directory where the model should be.
- *
- * @template T
- * @param {(modelDirectory: string) => Promise<T>} use
- */
-async function withoutModel(use) {
-  const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-bench-'));
-  try {
-    return await use(directory);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  return bounded({ name, unit: 'µs', ours: summarize(samples[side.name]), target });
 }

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 
 import { modelDirectory, ONNXRUNTIME } from '../../__test__/support/paths.js';
+import { unavailable } from '../measure.mjs';
 import { Side, withSides } from '../side.mjs';
 
 export const ORACLE = 'transformers.js';
@@ -29,6 +30,16 @@ const isBuilt = (dtype) => existsSync(path.join(MODELS[dtype], 'manifest.json'))
 /** @param {Dtype} dtype */
 export function missing(dtype) {
   return isBuilt(dtype) ? undefined : `no model in npm/${path.basename(MODELS[dtype])}`;
+}
+
+/**
+ * Returns a row for each dtype, or the reason why it could not be measured.
+ *
+ * @param {Record<Dtype, string>} names
+ * @param {(dtype: Dtype) => import('../measure.mjs').Row} row
+ */
+export function rowsFor(names, row) {
+  return DTYPES.map((dtype) => (isBuilt(dtype) ? row(dtype) : unavailable(names[dtype], missing(dtype))));
 }
 
 /** @type {import('../workload.mjs').Description} */

@@ -2,7 +2,7 @@
 
 import { atLeast, atMost, bounded, comparison, quantile, unavailable } from '../measure.mjs';
 import { interleave } from '../side.mjs';
-import { assertAgreement, DTYPES, forDtypes, load, missing, ORACLE, withScorers } from './scorers.mjs';
+import { assertAgreement, forDtypes, load, missing, ORACLE, rowsFor, withScorers } from './scorers.mjs';
 
 const named = (/** @type {string} */ name) => forDtypes((dtype) => `${name}, ${dtype}`);
 
@@ -25,13 +25,6 @@ const ALL = named('real traces at once, each');
 /** @returns {Description} a trace padded to a number of megabytes; 0 leaves it as it is */
 const grownBy = (/** @type {number} */ megabytes, /** @type {string} */ run) =>
   megabytes === 0 ? { kind: 'long', run } : { kind: 'grown', megabytes, run };
-
-/**
- * @param {Side[]} sides
- * @param {Map<Side, number[][]>} rounds
- */
-const oracleOf = (sides, rounds) =>
-  sides.flatMap((side) => (side.name === ORACLE ? (rounds.get(side) ?? []) : []));
 
 /** @typedef {(sides: Side[], bench: Bench) => Promise<Row[]>} Measure */
 
@@ -81,34 +74,17 @@ export async function scoring(bench) {
 }
 
 /**
- * Returns a row for each dtype: the result that `compare` returns for its rounds, or the reason why it could not be
- * measured.
- *
  * @param {Record<Dtype, string>} names
- * @param {Side[]} sides
- * @param {(dtype: Dtype, side: Side) => Row} compare
- */
-function rowsFor(names, sides, compare) {
-  return DTYPES.map((dtype) => {
-    const side = sides.find(({ name }) => name === dtype);
-    return side ? compare(dtype, side) : unavailable(names[dtype], missing(dtype));
-  });
-}
-
-/**
- * @param {Record<Dtype, string>} names
- * @param {Side[]} sides
- * @param {Map<Side, number[][]>} rounds
+ * @param {Record<string, number[][]>} rounds
  * @param {{ unit: string, targets: Record<Dtype, Target>, better?: 'higher' | 'lower' }} options
  */
-function comparisons(names, sides, rounds, { unit, targets, better }) {
-  const theirs = oracleOf(sides, rounds);
-  return rowsFor(names, sides, (dtype, side) =>
+function comparisons(names, rounds, { unit, targets, better }) {
+  return rowsFor(names, (dtype) =>
     comparison({
       name: names[dtype],
-      ours: rounds.get(side) ?? [],
+      ours: rounds[dtype],
       against: ORACLE,
-      theirs,
+      theirs: rounds[ORACLE],
       unit,
       better,
       target: targets[dtype],
@@ -148,7 +124,7 @@ async function latencies(sides, rounds, perTurn, kind) {
 function measureLatencies(names, kind, perTurn, counts, { wide, narrow }) {
   return async (sides, bench) => {
     const samples = await latencies(sides, bench.rounds(...counts), perTurn, kind);
-    return comparisons(names, sides, samples, { unit: 'ms', targets: bench.wide ? wide : narrow });
+    return comparisons(names, samples, { unit: 'ms', targets: bench.wide ? wide : narrow });
   };
 }
 
@@ -168,15 +144,14 @@ async function measureStalls(sides, { rounds }) {
       target: atMost(15, ' ms'),
     },
   ];
-  const oracle = oracleOf(sides, samples).flat();
   return statistics.flatMap(({ names, of, target }) =>
-    rowsFor(names, sides, (dtype, side) =>
+    rowsFor(names, (dtype) =>
       bounded({
         name: names[dtype],
         unit: 'ms',
-        ours: { median: of(samples.get(side)?.flat() ?? []) },
+        ours: { median: of(samples[dtype].flat()) },
         against: ORACLE,
-        theirs: { median: of(oracle) },
+        theirs: { median: of(samples[ORACLE].flat()) },
         target,
       }),
     ),
@@ -234,15 +209,15 @@ async function measureRepeated(sides, { rounds }) {
     const { milliseconds } = await side.ask('score', { traces: twice(round) });
     return milliseconds;
   });
-  const pick = (/** @type {Side} */ side, /** @type {number} */ call) =>
-    (samples.get(side) ?? []).map((milliseconds) => [milliseconds[call]]);
-  return rowsFor(REPEATED, sides, (dtype, side) =>
+  const pick = (/** @type {Dtype} */ dtype, /** @type {number} */ call) =>
+    samples[dtype].map((milliseconds) => [milliseconds[call]]);
+  return rowsFor(REPEATED, (dtype) =>
     comparison({
       name: REPEATED[dtype],
       unit: 'ms',
-      ours: pick(side, 1),
+      ours: pick(dtype, 1),
       against: 'its first score',
-      theirs: pick(side, 0),
+      theirs: pick(dtype, 0),
       target: atMost(0.03, 'x'),
     }),
   );
@@ -263,5 +238,5 @@ async function measureAll(sides, { rounds, quick, wide }) {
   const targets = wide
     ? { fp32: atLeast(1.5, 'x'), q8: atLeast(3.5, 'x') }
     : { fp32: atLeast(1.25, 'x'), q8: atLeast(2, 'x') };
-  return comparisons(ALL, sides, samples, { unit: 'ms', better: 'higher', targets });
+  return comparisons(ALL, samples, { unit: 'ms', better: 'higher', targets });
 }

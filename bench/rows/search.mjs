@@ -76,8 +76,6 @@ async function measure(size, sides, bench) {
     const milliseconds = await side.ask('time', { milliseconds: batchMs });
     return milliseconds.map((/** @type {number} */ each) => each * perMs);
   });
-  const roundsOf = (/** @type {string} */ name) =>
-    sides.flatMap((side) => (side.name === name ? (samples.get(side) ?? []) : []));
   return rivals.map((rival) => {
     const name = rowName(size);
     const reason = whyNot(rival, bench);
@@ -86,9 +84,9 @@ async function measure(size, sides, bench) {
       name,
       unit,
       better: 'higher',
-      ours: roundsOf(OURS),
+      ours: samples[OURS],
       against: rival.name,
-      theirs: roundsOf(rival.name),
+      theirs: samples[rival.name],
       target: count === 1000 ? rival.target : undefined,
     });
   });

@@ -1,7 +1,7 @@
 // From import to the first score, in fresh processes.
 
-import { atMost, comparison, unavailable } from '../measure.mjs';
-import { DTYPES, forDtypes, load, missing, ORACLE, withScorers } from './scorers.mjs';
+import { atMost, comparison } from '../measure.mjs';
+import { forDtypes, load, ORACLE, rowsFor, withScorers } from './scorers.mjs';
 
 const NAMES = forDtypes((dtype) => `import to first score, ${dtype}`);
 const TARGETS = { fp32: atMost(0.3, 'x'), q8: atMost(0.12, 'x') };
@@ -23,16 +23,14 @@ export async function startUp(bench) {
       }
     });
   }
-  return DTYPES.map((dtype) =>
-    missing(dtype) !== undefined
-      ? unavailable(NAMES[dtype], missing(dtype))
-      : comparison({
-          name: NAMES[dtype],
-          unit: 'ms',
-          ours: samples[dtype],
-          against: ORACLE,
-          theirs: samples[ORACLE],
-          target: TARGETS[dtype],
-        }),
+  return rowsFor(NAMES, (dtype) =>
+    comparison({
+      name: NAMES[dtype],
+      unit: 'ms',
+      ours: samples[dtype],
+      against: ORACLE,
+      theirs: samples[ORACLE],
+      target: TARGETS[dtype],
+    }),
   );
 }

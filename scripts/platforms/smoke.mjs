@@ -5,7 +5,6 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -13,7 +12,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 
-import { hostPlatform, root } from '../platform.mjs';
+import { hostPlatform, root, temporaryDirectory } from '../platform.mjs';
 import { run } from '../setup.mjs';
 import { runtimePath } from '../stage-runtime.mjs';
 import { attempt, logFile, workshop } from './tools.mjs';
@@ -259,13 +258,7 @@ function hostScores(env) {
  * @param {Record<string, string>} env
  */
 function hostResult(name, env) {
-  mkdirSync(workshop, { recursive: true });
-  const cwd = mkdtempSync(path.join(workshop, 'host-'));
-  try {
-    return runProgram(HOST, cwd, logFile('host-smoke'), name, env, []).result;
-  } finally {
-    rmSync(cwd, { recursive: true });
-  }
+  return runProgram(HOST, temporaryDirectory('host'), logFile('host-smoke'), name, env, []).result;
 }
 
 /** @type {string[] | undefined} */

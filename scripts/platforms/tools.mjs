@@ -14,8 +14,8 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 
-import { root, venvBin, venvPython } from '../platform.mjs';
-import { npm, run } from '../setup.mjs';
+import { root, venvBin } from '../platform.mjs';
+import { npm, pipInstall, run } from '../setup.mjs';
 
 /** Everything that these tests make is in here, and can be removed. */
 export const workshop = path.join(root, 'target', 'platforms');
@@ -109,10 +109,7 @@ export function debianCompiler({ sources = false } = {}) {
 
 /** Installs zig and cargo-zigbuild, with which the release links too; returns the directory of their programs. */
 export function installZig() {
-  run(venvPython, [
-    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
-    ...['--require-hashes', '--requirement', 'scripts/zig.txt'],
-  ]);
+  pipInstall('scripts/zig.txt');
   return venvBin;
 }
 

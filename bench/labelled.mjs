@@ -1,0 +1,33 @@
+// The labelled runs of agents, which are not part of the repository.
+
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { readTraces, sharedTraces } from '../__test__/support/paths.js';
+
+const SETS = ['tau-airline', 'hotpot'];
+
+/**
+ * Returns the sets that there are, as paths without an ending.
+ *
+ * @param {string[]} [named] paths of other sets
+ */
+export function labelledSets(named = []) {
+  const all = named.length > 0 ? named : SETS.map((name) => path.join(path.dirname(sharedTraces), name));
+  const sets = all.filter((file) => fs.existsSync(`${file}.labels.jsonl`));
+  if (sets.length > 0) return sets;
+  throw new Error('there are no labelled traces: KNOWLEDGEPULSE_TRACES names a file beside them');
+}
+
+/**
+ * @param {string} file without its ending
+ * @returns {Array<{ trace: import('../index.js').ReasoningTrace, task: string, user?: string, success: boolean }>}
+ */
+export function readLabelled(file) {
+  const labels = fs.readFileSync(`${file}.labels.jsonl`, 'utf8').trim().split('\n');
+  const byId = new Map(labels.map((line) => JSON.parse(line)).map((label) => [label.id, label]));
+  return readTraces(`${file}.jsonl`).map((trace) => {
+    const { task, user, success } = byId.get(trace.id);
+    return { trace, task: String(task), user, success };
+  });
+}
