@@ -28,25 +28,24 @@ const WEBASSEMBLY = 'wasm32';
 /** The environment variable with the addon to load: a file, or `wasm32`. */
 const OVERRIDE = 'KNOWLEDGEPULSE_NATIVE_ADDON';
 
-/** @typedef {{ addon?: typeof import('./binding.js'), error?: unknown }} Attempt */
-
 /**
- * A candidate to load. Only a library can be built for another system.
+ * A candidate to load: a package of a platform, or a file. Only a library can be built for another system.
  *
  * @typedef {object} Candidate
  * @property {string} name
- * @property {boolean} [isLibrary]
+ * @property {boolean} isLibrary
  * @property {() => string | null} file
- * @property {() => Attempt} load
+ * @property {string} [platform] the platform of a package
  */
 
 /**
  * Bundlers and `bun build --compile` follow literal names only, and accept a missing package only within `try`.
  *
- * @param {string} platform
- * @returns {Attempt}
+ * @param {string | null} file
+ * @param {string} [platform]
+ * @returns {{ addon?: typeof import('./binding.js'), error?: unknown }}
  */
-function requirePackage(platform) {
+function load(file, platform) {
   try {
     switch (platform) {
       case 'darwin-arm64':
@@ -67,20 +66,9 @@ function requirePackage(platform) {
         return { addon: require('@knowledgepulse/native-win32-arm64-msvc') };
       case 'win32-x64-msvc':
         return { addon: require('@knowledgepulse/native-win32-x64-msvc') };
+      default:
+        return { addon: require(String(file)) };
     }
-  } catch (error) {
-    return { error };
-  }
-  return { error: new Error(`there is no package for ${platform}`) };
-}
-
-/**
- * @param {string} file
- * @returns {Attempt}
- */
-function requireFile(file) {
-  try {
-    return { addon: require(file) };
   } catch (error) {
     return { error };
   }
@@ -89,11 +77,10 @@ function requireFile(file) {
 /**
  * Returns the addon, its file and its directory, which are null in a compiled program.
  */
-function load() {
+function find() {
   const override = process.env[OVERRIDE];
   if (override && override !== WEBASSEMBLY) {
-    const file = path.resolve(override);
-    return firstOf([{ name: OVERRIDE, isLibrary: true, file: () => file, load: () => requireFile(file) }]);
+    return firstOf([{ name: OVERRIDE, isLibrary: true, file: () => path.resolve(override) }]);
   }
   const platforms = override ? undefined : PLATFORMS[`${process.platform}-${process.arch}`];
   // A WebContainer claims to be Linux, but loads no library.
@@ -109,17 +96,12 @@ function candidates(platform) {
   const isLibrary = platform !== WEBASSEMBLY;
   const file = isLibrary ? `knowledgepulse.${platform}.node` : 'node.cjs';
   const name = `@knowledgepulse/native-${platform}`;
-  const installed = {
-    name,
-    isLibrary,
-    file: () => packageFile(name, file),
-    load: () => requirePackage(platform),
-  };
+  const installed = { name, isLibrary, platform, file: () => packageFile(name, file) };
   // A checkout builds the addon here; published packages lack this directory.
   const directory = path.join(__dirname, '..', 'npm', platform);
   if (!fs.existsSync(directory)) return [installed];
   const built = path.join(directory, file);
-  return [installed, { name: directory, isLibrary, file: () => built, load: () => requireFile(built) }];
+  return [installed, { name: directory, isLibrary, file: () => built }];
 }
 
 /**
@@ -142,9 +124,9 @@ function firstOf(candidates) {
   for (const candidate of candidates) {
     const file = attempt(candidate.file, null);
     const fault = file === null ? undefined : faultOf(file, candidate.isLibrary);
-    const { addon, error } = fault === undefined ? candidate.load() : { error: new Error(fault.reason) };
+    const { name, isLibrary, platform } = candidate;
+    const { addon, error } = fault === undefined ? load(file, platform) : { error: new Error(fault.reason) };
     if (addon !== undefined) return { addon, file, directory: file && path.dirname(file) };
-    const { name, isLibrary } = candidate;
     failures.push({ name, isLibrary, error, ...(fault ?? refusal(file, error, isLibrary)) });
   }
   throw loadError(failures);
@@ -283,4 +265,4 @@ function loadError(failures) {
   return Object.assign(error, { attempts: failures, summary, remedy });
 }
 
-module.exports = load();
+module.exports = find();

@@ -159,25 +159,12 @@ class Scorer {
    * @param {Batch} options
    * @param {NativeCall | undefined} call
    */
-  async #evaluateBatch(options, call) {
+  async #evaluateBatch({ traces, length, signal, onProgress }, call) {
+    const store = this.#store;
     // A batch that can be aborted adds to a draft, so that an abort leaves the memory unchanged. A store has no draft, because its entries
     // cannot be taken back.
-    const draftCall = this.#store === undefined ? call : undefined;
+    const draftCall = store === undefined ? call : undefined;
     const batch = this.#native.batch(draftCall);
-    try {
-      await batch.begin();
-      return await this.#evaluateInFlight(options, batch, draftCall);
-    } finally {
-      batch.close();
-    }
-  }
-
-  /**
-   * @param {Batch} options
-   * @param {NativeBatch} batch
-   * @param {NativeCall | undefined} draftCall the call of the draft, if there is one
-   */
-  async #evaluateInFlight({ traces, length, signal, onProgress }, batch, draftCall) {
     /** @type {number[]} */
     const scores = [];
     /** @type {Array<number | Promise<number>>} */
@@ -194,21 +181,22 @@ class Scorer {
       onProgress?.({ done: scores.length, total: length });
     };
     try {
+      await batch.begin();
       for (let index = 0; index < length && failure === undefined; index++) {
         if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
         if (index % BREATH === BREATH - 1) await setImmediate();
         signal?.throwIfAborted();
         try {
-          const call = this.#store && new native.NativeCall();
+          const own = store && new native.NativeCall();
           const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
           const reply =
-            this.#store === undefined
+            store === undefined
               ? fromAddon(() => batch.evaluate(trace))
-              : explainByStore(this.#store, batch, trace, { call, signal }).then(scoreOf);
+              : explainByStore(store, batch, trace, { call: own, signal }).then(scoreOf);
           // Its rejection is handled later.
           if (typeof reply !== 'number') reply.catch(() => {});
           inFlight.push(reply);
-          if (call !== undefined) calls.push(call);
+          if (own !== undefined) calls.push(own);
         } catch (error) {
           failure = errorOfElement(error, index, 'trace');
         }
@@ -219,12 +207,14 @@ class Scorer {
       if (draftCall === undefined) batch.close();
       // Traces before a failure stay scored and remembered, as in single calls.
       while (inFlight.length > 0) await takeFirst();
+      if (draftCall !== undefined) await fromAddon(() => batch.commit());
     } catch (error) {
-      for (const call of calls) call.cancel();
+      for (const own of calls) own.cancel();
       draftCall?.cancel();
       throw error;
+    } finally {
+      batch.close();
     }
-    if (draftCall !== undefined) await fromAddon(() => batch.commit());
     if (failure !== undefined) throw failure;
     return scores;
   }
