@@ -3,6 +3,11 @@
 // Samples come in rounds: `[[1.2, 1.3], [1.1, 1.4], …]`, one array for each turn that a side had. A row is plain
 // data, so that it can be written as JSON.
 
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { root } from '../scripts/platform.mjs';
+
 /** @typedef {{ median: number, p95?: number, samples?: number }} Figures */
 
 /** @typedef {{ text: string, verdict(value: number): string }} Target */
@@ -137,6 +142,19 @@ export const unavailable = (name, reason) => ({ name, unavailable: reason });
  */
 function judged(target, value) {
   return target === undefined ? {} : { target: target.text, verdict: target.verdict(value) };
+}
+
+/**
+ * Writes the results of a benchmark to a file, or into bench/results/.
+ *
+ * @param {object} results
+ * @param {string} name
+ * @param {string} [file]
+ */
+export function writeResults(results, name, file = path.join(root, 'bench', 'results', `${name}.json`)) {
+  mkdirSync(path.dirname(path.resolve(file)), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+  console.log(`written to ${path.relative(process.cwd(), file)}`);
 }
 
 const HEADINGS = ['what', 'ours', 'p95', 'against', 'theirs', 'p95', 'ratio', 'target', ''];

@@ -11,7 +11,7 @@
 // must agree.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
@@ -20,7 +20,7 @@ import { parseArgs } from 'node:util';
 import { bun, root } from '../scripts/platform.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { record } from './machines.mjs';
-import { markdownTable } from './measure.mjs';
+import { markdownTable, writeResults } from './measure.mjs';
 
 /** @typedef {ReturnType<typeof makeBench>} Bench */
 
@@ -56,7 +56,9 @@ async function main() {
   const { enginesLine } = await import('./rows/engines.mjs');
   const line = enginesLine(rows);
   if (line) console.log(`\n${report.machine}; ${line}`);
-  write(options.json ?? defaultFile(options), { ...report, rows: shown });
+  // Named after the machine, so that a later run of the same kind replaces it.
+  const parts = [process.platform, process.arch, options.quick && 'quick', options.only && 'part'];
+  writeResults({ ...report, rows: shown }, parts.filter(Boolean).join('-'), options.json);
   if (options.record) record(report, shown);
 }
 
@@ -157,24 +159,4 @@ function summary(rows) {
     rows.filter((row) => row.verdict?.startsWith(verdict)).length;
   const absent = rows.filter((row) => row.unavailable !== undefined).length;
   return `targets: ${count('ok')} ok, ${count('missed')} missed${absent ? `; ${absent} rows not available` : ''}`;
-}
-
-/**
- * Named after the machine, so that a later run of the same kind replaces it.
- *
- * @param {{ only: string, quick: boolean }} options
- */
-function defaultFile({ quick, only }) {
-  const parts = [process.platform, process.arch, quick && 'quick', only && 'part'];
-  return path.join(root, 'bench', 'results', `${parts.filter(Boolean).join('-')}.json`);
-}
-
-/**
- * @param {string} file
- * @param {object} results
- */
-function write(file, results) {
-  mkdirSync(path.dirname(path.resolve(file)), { recursive: true });
-  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
-  console.log(`written to ${path.relative(process.cwd(), file)}`);
 }

@@ -37,9 +37,14 @@ async function main() {
   /** @type {Record<string, Method>} */
   const methods = {
     random: async (runs, _, random) => shuffled([...runs.keys()], random),
-    'random successes': async (runs, shown, random) =>
-      successesFirst(shuffled([...runs.keys()], random), shown),
-    '--top, lexical': async (_, shown) => descending(await scoresOf(shown)),
+    'random successes': async (runs, shown, random) => {
+      const isSuccess = (/** @type {number} */ index) => Number(shown[index].metadata.success);
+      return shuffled([...runs.keys()], random).sort((one, other) => isSuccess(other) - isSuccess(one));
+    },
+    '--top, lexical': async (_, shown) => {
+      const scores = await scoresOf(shown);
+      return [...shown.keys()].sort((one, other) => scores[other] - scores[one]);
+    },
     QDIT: async (_, shown) => qdit(shown, await similarities(shown)),
     'select, lexical': (_, shown) => chosen(shown, 'lexical'),
     'select, window 50': (_, shown) => chosen(shown, 'lexical', 50),
@@ -164,20 +169,6 @@ function show({ trace, success }, outcomes, random) {
     metadata: { ...trace.metadata, success: told, ...imported },
     outcome: { ...trace.outcome, confidence: isHidden ? 0.5 : told ? 0.9 : 0.4 },
   };
-}
-
-/**
- * @param {number[]} order
- * @param {ReasoningTrace[]} shown
- */
-function successesFirst(order, shown) {
-  const isSuccess = (/** @type {number} */ index) => Number(shown[index].metadata.success);
-  return [...order].sort((one, other) => isSuccess(other) - isSuccess(one));
-}
-
-/** @param {number[]} scores */
-function descending(scores) {
-  return [...scores.keys()].sort((one, other) => scores[other] - scores[one]);
 }
 
 /**

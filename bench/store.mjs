@@ -11,16 +11,17 @@
 // The server runs on this machine beside the clients, with the settings of a newly made one but for shared_buffers and
 // maintenance_work_mem, and its commits wait for the disk.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
+import { readTraces, sharedTraces } from '../__test__/support/paths.js';
 import postgres from '../__test__/support/postgres.js';
 import { root } from '../scripts/platform.mjs';
 import { setupPostgres } from '../scripts/postgres.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { mean } from './measure.mjs';
+import { mean, writeResults } from './measure.mjs';
 import { generator } from './random.mjs';
 import { measureTraces, printTraces } from './store-traces.mjs';
 import { MODEL, measureStore, printTimes, rounded, TABLE, timed, withServer } from './stores.mjs';
@@ -66,7 +67,7 @@ async function main() {
   /** @type {unknown[]} */
   let rows;
   if (makeVector === undefined) {
-    const sources = await realTraces();
+    const sources = realTraces();
     const found = [];
     for (const size of sizes) {
       const method = /** @type {'lexical' | 'full'} */ (novelty);
@@ -82,17 +83,11 @@ async function main() {
     rows = found;
   }
   const name = isOfTraces ? `store-${novelty}` : 'store';
-  const file =
-    values.json ?? path.join(root, 'bench', 'results', `${name}-${process.platform}-${process.arch}.json`);
-  mkdirSync(path.dirname(path.resolve(file)), { recursive: true });
-  writeFileSync(file, `${JSON.stringify({ machine, rows }, null, 2)}\n`);
-  console.log(`written to ${path.relative(process.cwd(), file)}`);
+  writeResults({ machine, rows }, `${name}-${process.platform}-${process.arch}`, values.json);
 }
 
 /** Real traces, grouped by source; the examples if there are no others. */
-async function realTraces() {
-  const { readTraces, sharedTraces } = await import('../__test__/support/paths.js');
-  const { existsSync } = await import('node:fs');
+function realTraces() {
   const files = existsSync(sharedTraces)
     ? ['tau-airline.jsonl', 'hotpot.jsonl'].map((name) => path.join(path.dirname(sharedTraces), name))
     : [path.join(root, 'examples', 'traces.jsonl')];
@@ -105,8 +100,6 @@ async function realTraces() {
  */
 async function vectorMaker() {
   const { Embedder } = await import('../index.js');
-  const { readTraces, sharedTraces } = await import('../__test__/support/paths.js');
-  const { existsSync } = await import('node:fs');
   const files = [
     path.join(root, 'examples', 'traces.jsonl'),
     ...(existsSync(sharedTraces) ? [sharedTraces] : []),

@@ -16,10 +16,11 @@ import { npm, runScript } from './setup.mjs';
  */
 function publish(directory, dryRun) {
   const { version } = readManifest();
-  const tarballs = [...packages().keys()].map((name) => ({
-    name,
-    file: tarballOf(directory, name, version),
-  }));
+  const tarballs = [...packages().keys()].map((name) => {
+    // As `npm pack` names it.
+    const file = `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
+    return { name, file: path.resolve(directory, file) };
+  });
   const missing = tarballs.filter(({ file }) => !existsSync(file));
   if (missing.length > 0) throw new Error(`no tarballs of ${missing.map(({ name }) => name).join(', ')}`);
   // A prerelease must not become the default of `npm install`.
@@ -32,17 +33,6 @@ function publish(directory, dryRun) {
     const options = dryRun ? ['--dry-run'] : ['--provenance'];
     npm(['publish', file, '--access', 'public', '--tag', tag, ...options]);
   }
-}
-
-/**
- * As `npm pack` names it.
- *
- * @param {string} directory
- * @param {string} name
- * @param {string} version
- */
-function tarballOf(directory, name, version) {
-  return path.resolve(directory, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`);
 }
 
 /** @param {string} specifier */

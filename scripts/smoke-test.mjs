@@ -40,17 +40,12 @@ function smokeTest(tarballs) {
   writeFileSync(path.join(project, 'program.mjs'), PROGRAM);
   npm(['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', ...files], { cwd: project });
   const output = execFileSync(process.execPath, ['program.mjs'], { cwd: project, encoding: 'utf8' });
-  check(JSON.parse(output));
+  /** @type {{ first: number, second: number, status: import('../index.js').EmbedderStatus }} */
+  const { first, second, status } = JSON.parse(output);
+  const right = Math.abs(first - FIRST_SCORE) < 1e-5 && Math.abs(second - SECOND_SCORE) < 1e-5;
+  if (!status.available || !right) throw new Error(`wrong: ${output}`);
   checkCommand(project);
   console.log(`${platform}: installed and scored with Node.js ${process.versions.node}`);
-}
-
-/** @param {{ first: number, second: number, status: import('../index.js').EmbedderStatus }} output */
-function check({ first, second, status }) {
-  const right = Math.abs(first - FIRST_SCORE) < 1e-5 && Math.abs(second - SECOND_SCORE) < 1e-5;
-  if (!status.available || !right) {
-    throw new Error(`wrong: ${JSON.stringify({ first, second, status })}`);
-  }
 }
 
 /**

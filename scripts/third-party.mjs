@@ -98,36 +98,27 @@ function linkedOn(target) {
  *
  * @param {Crate} crate
  */
-function textsOf(crate) {
-  const directory = path.dirname(crate.manifest_path);
-  return textsIn(directory, /^(licen[cs]e|copying|unlicense|notice)/i, (files) => {
+function textsOf({ name, license, authors, manifest_path }) {
+  const directory = path.dirname(manifest_path);
+  const texts = textsIn(directory, /^(licen[cs]e|copying|unlicense|notice)/i, (files) => {
     const ofMit = files.filter((name) => /mit/i.test(name));
-    const isChoice = /\bor\b|\//i.test(crate.license);
+    const isChoice = /\bor\b|\//i.test(license);
     return isChoice && ofMit.length > 0
       ? [...ofMit, ...files.filter((name) => /^notice/i.test(name))]
       : files;
   });
-}
-
-/**
- * Some crates name their licence but carry no copy of it.
- *
- * @param {Crate} crate
- */
-function textFor({ name, license, authors }) {
+  if (texts.length > 0) return texts;
+  // Some crates name their licence but carry no copy of it.
   if (!/\bMIT\b/.test(license)) throw new Error(`${name} (${license}) has no text of its licence`);
-  return `Copyright (c) ${authors.join(', ')}\n\n${MIT}`;
+  return [`Copyright (c) ${authors.join(', ')}\n\n${MIT}`];
 }
 
 /** @returns {import('./notices.mjs').Notice[]} */
 function notices() {
-  const ofCrates = linkedCrates().map((crate) => {
-    const texts = textsOf(crate);
-    return {
-      title: `${crate.name} ${crate.version} (${crate.license})`,
-      text: texts.length === 0 ? textFor(crate) : texts.join('\n\n'),
-    };
-  });
+  const ofCrates = linkedCrates().map((crate) => ({
+    title: `${crate.name} ${crate.version} (${crate.license})`,
+    text: textsOf(crate).join('\n\n'),
+  }));
   const ofRules = {
     title: 'The rules of Betterleaks for the keys of providers (MIT)',
     text: readFileSync(path.join(root, 'crates/clean/rules/LICENSE'), 'utf8').trim(),

@@ -37,7 +37,7 @@ const groups = [
       narrow: { fp32: atMost(0.85, 'x'), q8: atMost(0.55, 'x') },
     }),
   },
-  { names: { ...STALL_P99, ...prefixed('longest', STALL_LONGEST) }, measure: measureStalls },
+  { names: [STALL_P99, STALL_LONGEST].flatMap(Object.values), measure: measureStalls },
   {
     names: SHORT,
     measure: measureLatencies(SHORT, 'short', 8, [60, 10], {
@@ -49,14 +49,6 @@ const groups = [
   { names: REPEATED, measure: measureRepeated },
   { names: ALL, measure: measureAll },
 ];
-
-/**
- * @param {string} prefix
- * @param {Record<string, string>} names
- */
-function prefixed(prefix, names) {
-  return Object.fromEntries(Object.entries(names).map(([key, name]) => [`${prefix} ${key}`, name]));
-}
 
 /** @param {Bench} bench */
 export async function scoring(bench) {

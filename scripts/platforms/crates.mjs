@@ -90,7 +90,7 @@ function countTests(log) {
  * @param {{ cargo: string, target?: string, env?: Record<string, string> }} [build] this machine's by default
  */
 function embed(precision, short, log, { cargo, target, env } = { cargo: 'cargo' }) {
-  const model = precision === 'int8' ? int8Weights() : officialWeights();
+  const model = precision === 'int8' ? INT8_WEIGHTS : officialWeights();
   mkdirSync(workshop, { recursive: true });
   const ids = path.join(workshop, short ? 'short.ids' : 'all.ids');
   writeFileSync(ids, tokens(short ? MOST_TOKENS_EMULATED : Infinity));
@@ -112,10 +112,8 @@ function tokens(most) {
   return texts.map(({ tokens }) => `${tokens.join(' ')}\n`).join('');
 }
 
-/** Returns the int8 weights of the model package, which the set-up builds. */
-function int8Weights() {
-  return path.join(root, 'npm', 'all-minilm-l6-v2-q8', 'model.safetensors');
-}
+/** The int8 weights of the model package, which the set-up builds. */
+const INT8_WEIGHTS = path.join(root, 'npm', 'all-minilm-l6-v2-q8', 'model.safetensors');
 
 /** Returns the official `model.safetensors`, in the model package or in the Python package that it is made from. */
 function officialWeights() {
