@@ -1,6 +1,7 @@
 // The parent's end of a side: a child process that does one thing at a time, when it is told to.
 
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -20,10 +21,7 @@ function neutralEnvironment() {
 export class Side {
   #process;
   #exited;
-  /** @type {{ resolve: (result: unknown) => void, reject: (error: Error) => void } | null} */
-  #pending = null;
-  /** @type {string | null} */
-  #ended = null;
+  #answers;
 
   /**
    * @param {string} name the name in the table
@@ -39,25 +37,9 @@ export class Side {
     });
     // A side that died is told by its exit; the broken pipe that follows says nothing more.
     this.#process.stdin.on('error', () => {});
-    this.#exited = new Promise((resolve) => {
-      const end = (/** @type {string} */ reason) => {
-        this.#ended = reason;
-        this.#settle({ error: reason });
-        resolve(undefined);
-      };
-      this.#process.on('error', (error) => end(error.message));
-      this.#process.on('exit', (code, signal) => end(`it ended with ${signal ?? `code ${code}`}`));
-    });
-    createInterface({ input: this.#process.stdout }).on('line', (line) => this.#settle(JSON.parse(line)));
-  }
-
-  /** @param {{ result?: unknown, error?: string }} reply */
-  #settle({ result, error }) {
-    if (this.#pending === null) return;
-    const { resolve, reject } = this.#pending;
-    this.#pending = null;
-    if (error === undefined) resolve(result);
-    else reject(new Error(`${this.name}: ${error}`));
+    this.#exited = once(this.#process, 'exit');
+    this.#exited.catch(() => {});
+    this.#answers = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
   }
 
   /**
@@ -68,11 +50,14 @@ export class Side {
    * @returns {Promise<any>} the operation's result, in JSON
    */
   async ask(operation, input = {}) {
-    const result = await new Promise((resolve, reject) => {
-      this.#pending = { resolve, reject };
-      if (this.#ended !== null) this.#settle({ error: this.#ended });
-      this.#process.stdin.write(`${JSON.stringify({ operation, ...input })}\n`);
-    });
+    this.#process.stdin.write(`${JSON.stringify({ operation, ...input })}\n`);
+    const { value, done } = await this.#answers.next();
+    if (done) {
+      const [code, signal] = await this.#exited;
+      throw new Error(`${this.name}: it ended with ${signal ?? `code ${code}`}`);
+    }
+    const { result, error } = JSON.parse(value);
+    if (error !== undefined) throw new Error(`${this.name}: ${error}`);
     await sleep(PAUSE_MS);
     return result;
   }

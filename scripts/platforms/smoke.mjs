@@ -78,27 +78,10 @@ export function smokeChecks(platform, getRunner, { kernels = () => [''] } = {}) 
   const log = logFile(`${platform}-smoke`);
   /**
    * @param {string} name
-   * @param {Record<string, string>} [env]
-   * @param {string[]} [args]
-   */
-  const runCase = (name, env = {}, args = []) => {
-    const runner = getRunner();
-    return runProgram(runner, runner.project, log, name, env, args);
-  };
-  /**
-   * @param {string} name
    * @param {number} [exitCode]
    * @param {string[]} [args]
    */
-  const resultOf = (name, exitCode = 0, args = []) => {
-    const { status, result } = runCase(name, QUICK, args);
-    if (result === undefined || status !== exitCode) {
-      throw new Error(
-        `${name} ended with ${status} instead of ${exitCode}: ${JSON.stringify(result)}; see ${log}`,
-      );
-    }
-    return result;
-  };
+  const resultOf = (name, exitCode, args) => runCase(getRunner(), log, name, { env: QUICK, args, exitCode });
   return [
     ...['builtin', 'onnxruntime'].flatMap((engine) =>
       ['fp32', 'q8'].map((dtype) => ({
@@ -107,10 +90,8 @@ export function smokeChecks(platform, getRunner, { kernels = () => [''] } = {}) 
           const env = { KNOWLEDGEPULSE_ENGINE: engine, KNOWLEDGEPULSE_DTYPE: dtype };
           const reference = dtype === 'q8' ? env : { ...env, KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
           const compared = (engine === 'builtin' ? kernels() : ['']).map((kernel) => {
-            const { result, status } = runCase('scores', { ...env, KNOWLEDGEPULSE_KERNEL: kernel });
-            if (result === undefined || status !== 0) {
-              throw new Error(`ended with ${status}: ${JSON.stringify(result)}; see ${log}`);
-            }
+            const own = { ...env, KNOWLEDGEPULSE_KERNEL: kernel };
+            const result = runCase(getRunner(), log, 'scores', { env: own });
             const { available, engine: used, kernel: usedKernel } = result.status;
             if (!available || used !== engine || (kernel && usedKernel !== kernel)) {
               throw new Error(`${kernel || engine} is not used: ${JSON.stringify(result.status)}`);
@@ -177,17 +158,14 @@ export function aloneCheck(platform, getRunner) {
       const runner = getRunner();
       const log = logFile(`${platform}-smoke`);
       mkdirSync(path.join(runner.project, 'alone'), { recursive: true });
-      const args = [path.join('alone', 'memory.safetensors')];
-      const { status, result } = runProgram(runner, runner.project, log, 'alone', {}, args);
+      const result = runCase(runner, log, 'alone', { args: [path.join('alone', 'memory.safetensors')] });
       const expected = {
         locked: { load: 'ERR_MEMORY_IO', save: 'ERR_MEMORY_IO' },
         size: 1,
         sizeAfter: 2,
         files: ['memory.safetensors'],
       };
-      if (status !== 0 || JSON.stringify(result) !== JSON.stringify(expected)) {
-        throw new Error(`ended with ${status}: ${JSON.stringify(result)}; see ${log}`);
-      }
+      if (JSON.stringify(result) !== JSON.stringify(expected)) throw new Error(JSON.stringify(result));
     },
   };
 }
@@ -204,14 +182,14 @@ const LONG = path.join(...['a', 'b', 'c', 'd'].map((letter) => letter.repeat(80)
 let runs = 0;
 
 /**
- * @param {Runner} runner
- * @param {string} cwd
+ * Runs a case of smoke.cjs, and returns its result. Throws if there is none, or if it ends with another exit code.
+ *
+ * @param {Runner & { project: string }} runner
  * @param {string} log
  * @param {string} name
- * @param {Record<string, string>} env
- * @param {string[]} args
+ * @param {{ env?: Record<string, string>, args?: string[], exitCode?: number }} [options]
  */
-function runProgram(runner, cwd, log, name, env, args) {
+function runCase({ project: cwd, ...runner }, log, name, { env, args = [], exitCode = 0 } = {}) {
   const file = `result-${runs++}.json`;
   rmSync(path.join(cwd, file), { force: true });
   const { status } = attempt(runner.command, [...runner.args, smokeIn(cwd), name, file, ...args], {
@@ -220,7 +198,10 @@ function runProgram(runner, cwd, log, name, env, args) {
     log,
     minutes: 15,
   });
-  return { status, result: readResult(path.join(cwd, file)) };
+  const result = readResult(path.join(cwd, file));
+  if (result !== undefined && status === exitCode) return result;
+  const found = `${name} ended with ${status} instead of ${exitCode}: ${JSON.stringify(result)}`;
+  throw new Error(`${found}; see ${log}`);
 }
 
 /** Relative, because Windows has other absolute paths. @param {string} cwd */
@@ -247,7 +228,7 @@ function hostScores(env) {
   const key = JSON.stringify(env);
   if (!references.has(key)) {
     const result = hostResult('scores', env);
-    if (!result?.status?.available) throw new Error(`this machine does not score: ${JSON.stringify(result)}`);
+    if (!result.status.available) throw new Error(`this machine does not score: ${JSON.stringify(result)}`);
     references.set(key, result);
   }
   return references.get(key);
@@ -258,7 +239,7 @@ function hostScores(env) {
  * @param {Record<string, string>} env
  */
 function hostResult(name, env) {
-  return runProgram(HOST, temporaryDirectory('host'), logFile('host-smoke'), name, env, []).result;
+  return runCase({ ...HOST, project: temporaryDirectory('host') }, logFile('host-smoke'), name, { env });
 }
 
 /** @type {string[] | undefined} */
@@ -267,7 +248,7 @@ let kernelsHere;
 /** Returns the kernels of the built-in engine that this machine's processor has. */
 export function hostKernels() {
   kernelsHere ??= KERNELS.filter(
-    (kernel) => hostResult('status', { ...QUICK, KNOWLEDGEPULSE_KERNEL: kernel })?.available,
+    (kernel) => hostResult('status', { ...QUICK, KNOWLEDGEPULSE_KERNEL: kernel }).available,
   );
   if (!kernelsHere.includes('portable')) throw new Error('this machine does not score');
   return kernelsHere;
@@ -344,29 +325,18 @@ async function checkLock(runner, log) {
     const ended = new Promise((resolve) => holder.once('exit', resolve));
     try {
       await appearance(path.join(runner.project, 'held.json'));
-      const during = lockIn(runner, log, end);
+      const during = runCase(runner, log, 'lock', { args: [`${end}.memory`] });
       if (during.held || !/^kp-score \d+ on a test\n$/.test(during.text))
         throw new Error(`while it is held: ${JSON.stringify(during)}`);
       writeFileSync(path.join(runner.project, end), '');
       await ended;
-      const after = lockIn(runner, log, end);
+      const after = runCase(runner, log, 'lock', { args: [`${end}.memory`] });
       if (!after.held || after.remains)
         throw new Error(`after its process has ended: ${JSON.stringify(after)}`);
     } finally {
       holder.kill('SIGKILL');
     }
   }
-}
-
-/**
- * @param {Runner & { project: string }} runner
- * @param {string} log
- * @param {string} name
- */
-function lockIn(runner, log, name) {
-  const { status, result } = runProgram(runner, runner.project, log, 'lock', {}, [`${name}.memory`]);
-  if (status !== 0) throw new Error(`lock ended with ${status}: ${JSON.stringify(result)}; see ${log}`);
-  return result;
 }
 
 /** @param {string} file */
