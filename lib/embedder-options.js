@@ -159,24 +159,14 @@ function installedModel(dtype) {
   for (const candidate of dtypes) {
     const directory = packageDirectory(candidate) ?? checkoutDirectory(candidate);
     if (directory === undefined) continue;
-    if (dtype === undefined || dtype === storedDtype(directory, candidate)) return directory;
+    // By its manifest, because `overrides` can install one model under the other's name; else by its name, and the addon reports the problem.
+    const stored = attempt(() => readJson(directory, 'manifest.json').dtype, candidate);
+    if (dtype === undefined || dtype === stored) return directory;
   }
   return dtypes
     .filter((candidate) => dtype === undefined || dtype === candidate)
     .map((candidate) => unresolvedPackage(`@knowledgepulse/${MODEL_PACKAGES[candidate]}`))
     .find((directory) => directory !== undefined);
-}
-
-/**
- * Returns the dtype of the model in `directory`: by its manifest, because `overrides` can install one model under the other's name;
- * else by its name, and the addon reports the problem.
- *
- * @param {string} directory
- * @param {Dtype} named
- * @returns {string}
- */
-function storedDtype(directory, named) {
-  return attempt(() => readJson(directory, 'manifest.json').dtype, named);
 }
 
 /** @param {Dtype} dtype */
@@ -207,7 +197,9 @@ function checkoutDirectory(dtype) {
 function packagedRuntime() {
   const library = LIBRARY_NAMES[process.platform];
   if (addonDirectory === null || library === undefined) return undefined;
-  return carriesRuntime(addonDirectory, library) ? path.join(addonDirectory, library) : undefined;
+  // Without a manifest, assumes that it lists the library.
+  const isCarried = attempt(() => readJson(addonDirectory, 'package.json').files.includes(library), true);
+  return isCarried ? path.join(addonDirectory, library) : undefined;
 }
 
 /**
@@ -241,16 +233,6 @@ function neighboursRuntime() {
 
 /** The file names of ONNX Runtime in the package `onnxruntime-node`. */
 const NEIGHBOURS_LIBRARY = /^(libonnxruntime\.so\.1|libonnxruntime\.[\d.]+\.dylib|onnxruntime\.dll)$/;
-
-/**
- * Returns whether the manifest of the addon's package lists the library. Without a manifest, assumes that it does.
- *
- * @param {string} directory
- * @param {string} library
- */
-function carriesRuntime(directory, library) {
-  return attempt(() => readJson(directory, 'package.json').files.includes(library), true);
-}
 
 /**
  * @param {string} directory

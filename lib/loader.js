@@ -209,18 +209,10 @@ function refusal(file, thrown, isLibrary) {
   }
   if (!isLibrary) return { kind: 'refused', reason };
   const { libc } = systemLibc();
-  const madeFor = libcOf(file);
+  // Only glibc has symbol versions, which contain its name.
+  const madeFor = fs.readFileSync(file).includes('GLIBC_2.') ? 'glibc' : 'musl';
   if (libc === null || madeFor === libc) return { kind: 'refused', reason };
   return { kind: 'foreign', reason: `${file} is for ${madeFor}, and this system has ${libc}: ${reason}` };
-}
-
-/**
- * Returns the C library of an addon for Linux. Only glibc has symbol versions, which contain its name.
- *
- * @param {string} file
- */
-function libcOf(file) {
-  return fs.readFileSync(file).includes('GLIBC_2.') ? 'glibc' : 'musl';
 }
 
 /**

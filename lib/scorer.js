@@ -82,7 +82,8 @@ class Scorer {
     const compares = given.embedder !== null || novelty === 'lexical';
     if (!isOwn && compares) this.#store = new StoreWithFallback(memory, fallback?.memory);
     // An empty memory tells the addon the method of a store.
-    const own = isOwn ? memory : (fallback?.memory ?? emptyMemory(novelty));
+    const empty = () => (novelty === 'prefix' ? new VectorCache() : new TraceMemory({ novelty }));
+    const own = isOwn ? memory : (fallback?.memory ?? empty());
     this.#memory = memory;
     this.#embeds = compares && novelty !== 'lexical';
     const [cache, traces] = compares ? [nativeOf(own), nativeOfTraces(own)] : [];
@@ -403,11 +404,6 @@ function readOwnMemory(memory, path) {
     throw invalidOption(RangeError, message);
   }
   return { memory: known, novelty };
-}
-
-/** @param {NoveltyMethod} novelty */
-function emptyMemory(novelty) {
-  return novelty === 'prefix' ? new VectorCache() : new TraceMemory({ novelty });
 }
 
 /**

@@ -99,18 +99,16 @@ function spread(domains, measures, threshold, width) {
         pointer({
           y: 'domain',
           x: 'median',
-          title: (/** @type {ReturnType<typeof rowsOf>[number]} */ row) =>
-            `${cut(nameOf(domains[row.domain]), 40)}: ${row.measure}\n${spreadInWords(row)}`,
+          title: (/** @type {ReturnType<typeof rowsOf>[number]} */ { domain, measure, ...summary }) => {
+            const { p10, p25, median, p75, p90 } = summary;
+            const spread = `half within ${decimal(p25)}–${decimal(p75)}\n80% within ${decimal(p10)}–${decimal(p90)}`;
+            return `${cut(nameOf(domains[domain]), 40)}: ${measure}\nmedian ${decimal(median)}\n${spread}`;
+          },
           ...facet,
         }),
       ),
     ],
   });
-}
-
-/** @param {import('./data.js').Summary} summary */
-function spreadInWords({ p10, p25, median, p75, p90 }) {
-  return `median ${decimal(median)}\nhalf within ${decimal(p25)}–${decimal(p75)}\n80% within ${decimal(p10)}–${decimal(p90)}`;
 }
 
 /**

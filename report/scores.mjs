@@ -9,17 +9,6 @@ import { count, decimal, integer, percent, plain, short } from './format.mjs';
 /** @typedef {{ from: number, to: number, count: number }} Bar */
 
 /**
- * Returns the width of a bar in hundredths: the fewer the traces, the wider.
- *
- * @param {number} scored
- * @param {number} width
- */
-function stepFor(scored, width) {
-  if (scored < 2000) return 5;
-  return width < 600 || scored < 20_000 ? 2 : 1;
-}
-
-/**
  * Returns the bins, several as one; the last bar includes the value 1.
  *
  * @param {Report['scoreBins']} scoreBins
@@ -74,7 +63,9 @@ function sidesOf(bars, bar, { bins, filled }) {
  */
 function histogram(report, threshold, width) {
   const bar = threshold.value;
-  const bars = barsOf(report.scoreBins, stepFor(report.count, width));
+  // In hundredths: the fewer the traces, the wider the bars.
+  const step = report.count < 2000 ? 5 : width < 600 || report.count < 20_000 ? 2 : 1;
+  const bars = barsOf(report.scoreBins, step);
   const { dropped, kept } = sidesOf(bars, bar, report.scoreBins);
   const sides = { x1: 'from', x2: 'to', y1: 'low', y2: 'high', insetLeft: 0.5, insetRight: 0.5 };
   const highest = Math.max(1, ...bars.map((b) => b.count));

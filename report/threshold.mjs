@@ -3,17 +3,6 @@
 /** @typedef {ReturnType<typeof makeThreshold>} Threshold */
 
 /**
- * A count at a threshold is exact where a bin begins there, as at every step of the slider.
- *
- * @param {import('./data.js').Report['scoreBins']} scoreBins
- * @param {number} threshold
- */
-function keptOf({ bins, filled }, threshold) {
-  const first = Math.round(threshold * bins);
-  return filled.reduce((sum, [bin, count]) => (bin >= first ? sum + count : sum), 0);
-}
-
-/**
  * The threshold of a report, 0 to 1; it begins where the command had it.
  *
  * @param {import('./data.js').Report} report
@@ -44,12 +33,15 @@ export function makeThreshold(report) {
       listener();
     },
     /**
-     * Returns how many traces of the report, or of one of its domains, are kept.
+     * Returns how many traces of the report, or of one of its domains, are kept. That is exact where a bin begins at the threshold, as
+     * at every step of the slider.
      *
      * @param {Pick<import('./data.js').Report, 'kept' | 'scoreBins'>} counted
      */
-    kept(counted) {
-      return value === report.threshold ? counted.kept : keptOf(counted.scoreBins, value);
+    kept({ kept, scoreBins: { bins, filled } }) {
+      if (value === report.threshold) return kept;
+      const first = Math.round(value * bins);
+      return filled.reduce((sum, [bin, count]) => (bin >= first ? sum + count : sum), 0);
     },
   };
 }

@@ -36,15 +36,13 @@ function readNodes(written) {
   for (const node of nodes) {
     for (const key of Object.keys(node)) {
       const child = node[key];
-      if (Array.isArray(child)) node[key] = typeof child[0] === 'number' ? nodes[child[0]] : numberOf(child);
+      if (!Array.isArray(child)) continue;
+      const [reference] = child;
+      if (typeof reference === 'number') node[key] = nodes[reference];
+      else node[key] = reference === undefined ? undefined : Number(reference);
     }
   }
   return nodes[0];
-}
-
-/** @param {string[]} special */
-function numberOf([number]) {
-  return number === undefined ? undefined : Number(number);
 }
 
 class Writer {

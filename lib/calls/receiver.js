@@ -20,24 +20,16 @@ function requireReceiver(Class, isOwn) {
       /** @type {(this: unknown, ...args: unknown[]) => unknown} */
       [name](...args) {
         if (isOwn(this)) return method.apply(this, args);
-        const error = invalidThis(Class.name, name);
+        const message =
+          `${name} must be called on a ${Class.name}, as in object.${name}(…): ` +
+          `instead of the method alone, pass (...args) => object.${name}(...args)`;
+        const error = codedError(TypeError, 'ERR_INVALID_THIS', message);
         if (isAsync) return Promise.reject(error);
         throw error;
       },
     };
     Object.defineProperty(Class.prototype, name, { ...descriptor, value });
   }
-}
-
-/**
- * @param {string} type
- * @param {string} method
- */
-function invalidThis(type, method) {
-  const message =
-    `${method} must be called on a ${type}, as in object.${method}(…): ` +
-    `instead of the method alone, pass (...args) => object.${method}(...args)`;
-  return codedError(TypeError, 'ERR_INVALID_THIS', message);
 }
 
 module.exports = { requireReceiver };

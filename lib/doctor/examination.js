@@ -9,7 +9,7 @@ const path = require('node:path');
 
 const { version } = require('../../package.json');
 
-/** @import { Finding, ModelFile } from './doctor.js' */
+/** @import { Finding } from './doctor.js' */
 
 /**
  * @typedef {Error & { code?: string, summary?: string, remedy?: string,
@@ -39,10 +39,6 @@ function tell(finding) {
  */
 function fail(code, message, more) {
   return tell({ problem: { code, message, ...more } });
-}
-
-async function main() {
-  if (await examineAddon()) await examineEmbedder();
 }
 
 async function examineAddon() {
@@ -107,14 +103,19 @@ async function examineEmbedder() {
 }
 
 /**
- * Compares the checksums of a model's files with its manifest. Loading compares sizes only, because reading 90 MB twice would take
- * longer than the rest.
+ * Compares the checksums of a model's files with its manifest, if there is one; the embedder reports a malformed one. Loading compares sizes
+ * only, because reading 90 MB twice would take longer than the rest.
  *
  * @param {string} directory
  */
 async function examineFiles(directory) {
   await tell({ stage: 'reading the files of the model' });
-  const files = filesInManifest(directory).map(({ name, expectedSha256 }) => {
+  const manifest = path.join(directory, 'manifest.json');
+  /** @type {{ files: Record<string, { sha256: string }> }} */
+  const { files: listed } = fs.existsSync(manifest)
+    ? JSON.parse(fs.readFileSync(manifest, 'utf8'))
+    : { files: {} };
+  const files = Object.entries(listed).map(([name, { sha256: expectedSha256 }]) => {
     const sha256 = createHash('sha256')
       .update(fs.readFileSync(path.join(directory, name)))
       .digest('hex');
@@ -132,20 +133,6 @@ async function examineFiles(directory) {
   return damaged.length === 0;
 }
 
-/**
- * Returns the files in a model's manifest; none without a manifest. The embedder reports a malformed one.
- *
- * @param {string} directory
- * @returns {Array<Omit<ModelFile, 'sha256'>>}
- */
-function filesInManifest(directory) {
-  const manifest = path.join(directory, 'manifest.json');
-  if (!fs.existsSync(manifest)) return [];
-  /** @type {{ files: Record<string, { sha256: string }> }} */
-  const { files } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
-  return Object.entries(files).map(([name, { sha256 }]) => ({ name, expectedSha256: sha256 }));
-}
-
 /** @param {number} milliseconds */
 function rounded(milliseconds) {
   return Math.round(milliseconds * 10) / 10;
@@ -155,7 +142,8 @@ process.on('warning', (/** @type {Error & { code?: string }} */ { name, code, me
   if (name === 'KnowledgePulseWarning') tell({ warning: { code, message } });
 });
 
-main()
+examineAddon()
+  .then((isLoaded) => (isLoaded ? examineEmbedder() : undefined))
   .catch((error) => fail(error.code ?? 'ERR_INTERNAL', error.stack))
   .then(() => tell({ finished: true }))
   .then(() => process.disconnect());

@@ -120,7 +120,7 @@ function readEntries(entries, kind) {
   });
   const { model: expected, method: expectedMethod } = originOf(read);
   for (const [index, { model, method }] of read.entries()) {
-    if (!isSameModel(model, expected)) {
+    if (model?.model !== expected?.model || model?.dtype !== expected?.dtype) {
       const message = `entries[${index}] is of another model than entries[0]: of ${nameOf(model)}, not of ${nameOf(expected)}`;
       throw codedError(Error, 'ERR_STORE_OTHER_MODEL', message);
     }
@@ -205,14 +205,6 @@ function requireName(value, path, code) {
     throw codedError(RangeError, code, `${path} must be of at most ${MAX_NAME_BYTES} bytes`);
   }
   return value;
-}
-
-/**
- * @param {VectorModel | null} one
- * @param {VectorModel | null} other
- */
-function isSameModel(one, other) {
-  return one?.model === other?.model && one?.dtype === other?.dtype;
 }
 
 /** @param {VectorModel | null} identity */

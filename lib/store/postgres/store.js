@@ -371,24 +371,19 @@ function readShared(options, readers) {
   return { given, settings: { pool, table, schema: named, limits, timeoutMs, sweepIntervalMs } };
 }
 
-/** @type {OptionReader<PgPool>} */
-function readPool(value, path) {
-  if (isPool(value)) return value;
-  throw invalidOption(TypeError, `${path} must be a Pool of the package pg`);
-}
-
 /**
- * Returns whether a value is a pool: it has `connect`, and is not itself a connection.
+ * Reads a pool: it has `connect`, and is not itself a connection.
  *
- * @param {unknown} value
- * @returns {value is PgPool}
+ * @type {OptionReader<PgPool>}
  */
-function isPool(value) {
-  return attempt(() => {
+function readPool(value, path) {
+  const isPool = attempt(() => {
     const { connect, query, totalCount } = /** @type {Record<string, unknown>} */ (value);
     const isConnection = typeof query === 'function' && totalCount === undefined;
     return typeof value === 'object' && typeof connect === 'function' && !isConnection;
   }, false);
+  if (isPool) return /** @type {PgPool} */ (value);
+  throw invalidOption(TypeError, `${path} must be a Pool of the package pg`);
 }
 
 /** @type {OptionReader<number>} */

@@ -141,7 +141,7 @@ class PostgresTraceStore extends PostgresStore {
           call,
           view.seen,
           byteas(entries.map(({ words }) => words)),
-          byteas(entries.map(embeddingOf)),
+          byteas(entries.map(({ vectors: [vector] }) => vector && vectorBytes(vector))),
           entries.map(({ id }) => id),
           ...[found, hashes, weights, draws].map(literal),
         ],
@@ -402,11 +402,6 @@ function byteas(all) {
 /** @param {Pick<readonly (number | bigint)[], 'join'> | Pick<BigInt64Array, 'join'>} numbers */
 function literal(numbers) {
   return `{${numbers.join()}}`;
-}
-
-/** @param {NoveltyEntry} entry */
-function embeddingOf({ vectors: [vector] }) {
-  return vector && vectorBytes(vector);
 }
 
 /**
