@@ -8,8 +8,10 @@ const { Embedder, LocalStore, Scorer, VectorCache } = require('..');
 const { stopClock } = require('./support/clock.js');
 const { revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { rejectionOf, thrownBy } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
+const { warningsWhile } = require('./support/warnings.js');
 
 const scratch = scratchDirectory('store-memory');
 
@@ -42,6 +44,13 @@ class WatchedStore extends LocalStore {
 }
 
 const down = () => Object.assign(new Error('the server does not answer'), { code: 'ERR_STORE_UNAVAILABLE' });
+
+/** Expects that a call rejects because of what the store answers. */
+async function expectRefused(call) {
+  const error = await rejectionOf(call);
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error.code).toBe('ERR_STORE');
+}
 
 test('Scorer with a store gives the scores and explanations of a cache', async () => {
   const store = new WatchedStore();
@@ -92,32 +101,22 @@ describe('a store that fails', () => {
     expect(store.memory.size).toBe(1);
   });
 
-  test('rejects the calls that need it, and only these', async () => {
-    const store = new WatchedStore();
-    const scorer = new Scorer({ memory: store });
-    const failure = down();
-    store.failure = failure;
-    const call = (promise) => promise.catch((reason) => reason);
-    expect(await call(scorer.evaluateValue(makeTrace()))).toBe(failure);
-    expect(await call(scorer.explain(makeTrace(), { remember: false }))).toBe(failure);
-    expect(await call(scorer.evaluateValues(distinct(3)))).toBe(failure);
-    store.failure = undefined;
-    expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
-    expect(store.memory.size).toBe(1);
-  });
-
   test.each([
+    ['with a code', down()],
     ['plain', { name: 'TypeError', message: 'no connection' }],
     ['with a code of napi', Object.assign(new Error('of a library'), { code: 'GenericFailure' })],
     ['unreadable', revoked({})],
-  ])('rejects with its error, also one that is %s', async (_, failure) => {
+  ])('rejects the calls that need it, and only these, with its error: %s', async (_, failure) => {
     const store = new WatchedStore();
     const scorer = new Scorer({ memory: store });
     store.failure = failure;
     const call = (promise) => promise.catch((reason) => Object.is(reason, failure));
     expect(await call(scorer.evaluateValue(makeTrace()))).toBe(true);
-    expect(await call(scorer.evaluateValues(distinct(3)))).toBe(true);
     expect(await call(scorer.explain(makeTrace(), { remember: false }))).toBe(true);
+    expect(await call(scorer.evaluateValues(distinct(3)))).toBe(true);
+    store.failure = undefined;
+    expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+    expect(store.memory.size).toBe(1);
   });
 
   test.each([
@@ -131,19 +130,12 @@ describe('a store that fails', () => {
     store.compareAndAddBatch = async () => {
       throw failure;
     };
-    const warnings = [];
-    const { emitWarning } = process;
-    process.emitWarning = (...warning) => warnings.push(warning);
-    try {
-      const { noveltyBasis } = await new Scorer({ memory: store, fallback: new VectorCache() }).explain(
-        makeTrace(),
-      );
-      expect(noveltyBasis).toBe('empty-cache');
-    } finally {
-      process.emitWarning = emitWarning;
-    }
+    const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
+    const warnings = await warningsWhile(async () => {
+      expect((await scorer.explain(makeTrace())).noveltyBasis).toBe('empty-cache');
+    });
     expect(warnings).toEqual([
-      [expect.stringContaining(told), { type: 'KnowledgePulseWarning', code: 'ERR_STORE' }],
+      { message: expect.stringContaining(told), type: 'KnowledgePulseWarning', code: 'ERR_STORE' },
     ]);
   });
 
@@ -177,11 +169,8 @@ describe('a store that fails', () => {
     const store = new WatchedStore();
     const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
     const expected = new Scorer();
-    const warnings = [];
-    const { emitWarning } = process;
-    process.emitWarning = (message, { type, code }) => warnings.push({ message, type, code });
     const clock = stopClock();
-    try {
+    const warnings = await warningsWhile(async () => {
       const traces = distinct(12, 'outage');
       for (const [index, trace] of traces.entries()) {
         store.failure = index >= 4 && index < 8 ? down() : undefined;
@@ -197,13 +186,9 @@ describe('a store that fails', () => {
       expect((await scorer.explain(traces[0])).noveltyBasis).toBe('store');
       await expected.evaluateValue(traces[0]);
       expect(contents(store.memory)).toEqual(contents(expected.memory));
-    } finally {
-      clock.restore();
-      process.emitWarning = emitWarning;
-    }
-    expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatchObject({ type: 'KnowledgePulseWarning', code: 'ERR_STORE_UNAVAILABLE' });
-    expect(warnings[0].message).toContain('the server does not answer');
+    }).finally(clock.restore);
+    const message = expect.stringContaining('the server does not answer');
+    expect(warnings).toEqual([{ message, type: 'KnowledgePulseWarning', code: 'ERR_STORE_UNAVAILABLE' }]);
   });
 
   test.each([
@@ -220,9 +205,7 @@ describe('a store that fails', () => {
   ])('answers %s: that is refused', async (_, answer) => {
     const store = new LocalStore();
     store.compareAndAddBatch = async () => answer();
-    const error = await new Scorer({ memory: store }).evaluateValue(makeTrace()).catch((reason) => reason);
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error.code).toBe('ERR_STORE');
+    await expectRefused(new Scorer({ memory: store }).evaluateValue(makeTrace()));
   });
 });
 
@@ -234,11 +217,7 @@ test.each([
 ])('a store that looks and finds %s is refused', async (_, answer) => {
   const store = new LocalStore();
   store.nearest = async () => answer;
-  const error = await new Scorer({ memory: store })
-    .explain(makeTrace(), { remember: false })
-    .catch((reason) => reason);
-  expect(error).toBeInstanceOf(TypeError);
-  expect(error.code).toBe('ERR_STORE');
+  await expectRefused(new Scorer({ memory: store }).explain(makeTrace(), { remember: false }));
 });
 
 test('an answer is read once', async () => {
@@ -353,11 +332,5 @@ test.each([
   ['a store as a fallback', storeAsFallback, 'options.fallback must be a VectorCache or a TraceMemory'],
   ['a fallback for a memory of this process', cacheWithFallback, needless],
 ])('%s is refused', (_, options, message) => {
-  let error;
-  try {
-    new Scorer(options);
-  } catch (thrown) {
-    error = thrown;
-  }
-  expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message });
+  expect(thrownBy(() => new Scorer(options))).toMatchObject({ code: 'ERR_INVALID_OPTION', message });
 });
