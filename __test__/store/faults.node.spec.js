@@ -2,18 +2,18 @@
 
 // What goes wrong with a database: each failure has its code, nothing is half stored, and the next call works.
 
-const { spawnSync } = require('node:child_process');
-const fs = require('node:fs');
-const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { VectorCache, Scorer, embedderStatus } = require('../..');
 const { StoreWithFallback } = require('../../lib/store/fallback.js');
 const { makeTrace } = require('../support/make-trace.js');
+const { warningsWhile } = require('../support/warnings.js');
 const {
   MODEL,
+  changeQueries,
   describeWithPostgres,
   entry,
+  lostConnection,
   randomVector,
   rejection,
   useServer,
@@ -48,16 +48,6 @@ describeWithPostgres('faults', () => {
       await client.query('ROLLBACK');
       client.release();
     };
-  }
-
-  /** Has the pool hand out connections whose `query` is what `change` makes of it. */
-  function changeQueries(database, change) {
-    const connect = database.connect.bind(database);
-    database.connect = (callback) =>
-      connect((error, client, release) => {
-        if (client) client.query = change(Object.getPrototypeOf(client).query.bind(client));
-        callback(error, client, release);
-      });
   }
 
   /**
@@ -122,8 +112,6 @@ describeWithPostgres('faults', () => {
     const busy = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%${table}_add%' AND state = 'active' AND pid <> pg_backend_pid()`;
     while ((await observer.query(busy)).rows.length > 0) await sleep(10);
   }
-
-  const lostConnection = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
 
   /** Loses the next connection; `when` is given what sends the statement, and settles when it is to be lost. */
   function loseNext(database, when) {
@@ -389,16 +377,12 @@ describeWithPostgres('faults', () => {
       if (isDown) throw lostConnection();
       return result;
     });
-    const { emitWarning } = process;
-    process.emitWarning = () => {};
     const memory = new StoreWithFallback(made, new VectorCache(), 'local');
     const ask = (id, ...seeds) => memory.ask(entry(id, ...seeds.map(randomVector)), true);
-    try {
+    await warningsWhile(async () => {
       const answers = await Promise.all([ask('second', 2, 3), ask('third', 2)]);
       expect(answers.map(({ isLocal }) => isLocal)).toEqual([true, true]);
-    } finally {
-      process.emitWarning = emitWarning;
-    }
+    });
     expect((await rejection(memory.flush())).code).toBe('ERR_STORE_UNAVAILABLE');
     isDown = false;
     await memory.flush();
@@ -556,51 +540,6 @@ describeWithPostgres('faults', () => {
     expect(rows.map(({ position }) => Number(position))).toEqual([0, 1]);
   });
 
-  const canMount =
-    process.platform === 'linux' &&
-    process.getuid() === 0 &&
-    spawnSync('unshare', ['-m', 'true']).status === 0;
-  (canMount ? test : test.skip)('a disk that is full (needs root, for a small one)', async () => {
-    const disk = path.join(context.server.directory, 'disk');
-    fs.mkdirSync(disk);
-    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=0777', 'tmpfs', disk]);
-    if (mounted.status !== 0) {
-      console.warn(`skipped: no file system can be mounted: ${mounted.stderr}`);
-      return;
-    }
-    const database = pool();
-    try {
-      const { uid, gid } = fs.statSync(path.join(context.server.directory, 'data'));
-      fs.chownSync(disk, uid, gid);
-      await database.query(`CREATE TABLESPACE small LOCATION '${disk}'`);
-      const made = await migrated({
-        pool: pool({ options: '-c default_tablespace=small' }),
-        table: 'full_disk',
-      });
-      let acknowledged = 0;
-      let error;
-      while (error === undefined) {
-        const batch = Array.from({ length: 50 }, (_, index) =>
-          entry(`${acknowledged + index}`, randomVector(acknowledged + index)),
-        );
-        try {
-          await made.compareAndAddBatch(batch);
-          acknowledged += 50;
-        } catch (thrown) {
-          error = thrown;
-        }
-      }
-      expect(error.code).toBe('ERR_STORE_FULL');
-      expect(acknowledged).toBeGreaterThan(500);
-      expect(await made.size()).toBe(acknowledged);
-      expect((await made.nearest(randomVector(0), 1, MODEL))[0].label).toBe('0');
-      await database.query('DROP TABLE full_disk, full_disk_meta');
-      await database.query('DROP TABLESPACE small');
-    } finally {
-      spawnSync('umount', ['-l', disk]);
-    }
-  });
-
   test('sweeps happen by themselves, and a failure of them is told once', async () => {
     const { made, database } = await stored({ table: 'swept', maxElements: 3, sweepIntervalMs: 5 });
     const count = async () => Number((await database.query('SELECT count(*) FROM swept')).rows[0].count);
@@ -610,10 +549,7 @@ describeWithPostgres('faults', () => {
       await sleep(5);
     }
     expect(await made.size()).toBe(3);
-    const warnings = [];
-    const { emitWarning } = process;
-    process.emitWarning = (...[, { code }]) => warnings.push(code);
-    try {
+    const warnings = await warningsWhile(async (warnings) => {
       await database.query('ALTER FUNCTION swept_sweep RENAME TO gone');
       while (warnings.length === 0) {
         await made.compareAndAdd(entry('x', randomVector(1)));
@@ -623,10 +559,8 @@ describeWithPostgres('faults', () => {
         await made.compareAndAdd(entry('x', randomVector(1)));
         await sleep(10);
       }
-    } finally {
-      process.emitWarning = emitWarning;
-    }
-    expect(warnings).toEqual(['ERR_STORE_SCHEMA']);
+    });
+    expect(warnings.map(({ code }) => code)).toEqual(['ERR_STORE_SCHEMA']);
   });
 
   test('a closed store refuses, and its pool still works', async () => {

@@ -5,11 +5,11 @@
 
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { LocalStore, Scorer, TraceMemory } = require('../..');
 const { makeTrace } = require('../support/make-trace.js');
 const {
   MODEL,
   describeWithPostgres,
+  entriesOf,
   entry,
   randomVector,
   rejection,
@@ -99,21 +99,10 @@ END
 $plant$;
 RESET ROLE;`;
 
-/** What a scorer gives a store of traces. */
-async function entriesOf(count) {
-  const captured = [];
-  const capturing = new LocalStore(new TraceMemory());
-  capturing.compareAndAddBatch = async (entries) => {
-    captured.push(...entries);
-    return entries.map(() => [null]);
-  };
-  const traces = Array.from({ length: count }, (_, seed) => ({
-    ...makeTrace({ objective: `task${seed % 7} of user${seed}` }),
-    id: `${seed}`,
-  }));
-  await new Scorer({ memory: capturing }).evaluateValues(traces);
-  return captured;
-}
+const traces = Array.from({ length: 90 }, (_, seed) => ({
+  ...makeTrace({ objective: `task${seed % 7} of user${seed}` }),
+  id: `${seed}`,
+}));
 
 describeWithPostgres('objects that another role has planted in the schema of a store', () => {
   const context = useServer();
@@ -172,7 +161,7 @@ describeWithPostgres('objects that another role has planted in the schema of a s
       const entries =
         novelty === 'prefix'
           ? Array.from({ length: 90 }, (_, seed) => entry(`${seed}`, randomVector(seed)))
-          : (await entriesOf(90)).map((each, seed) =>
+          : (await entriesOf(traces)).map((each, seed) =>
               novelty === 'lexical'
                 ? each
                 : { ...each, method: novelty, model: MODEL, vectors: [randomVector(seed)] },

@@ -6,7 +6,17 @@ const { randomUUID } = require('node:crypto');
 
 const { LocalStore, Scorer, TraceMemory } = require('../..');
 const { makeTrace } = require('../support/make-trace.js');
-const { MODEL, clusteredVector, describeWithPostgres, rejection, useServer } = require('../support/store.js');
+const { warningsWhile } = require('../support/warnings.js');
+const {
+  MODEL,
+  changeQueries,
+  clusteredVector,
+  describeWithPostgres,
+  entriesOf,
+  lostConnection,
+  rejection,
+  useServer,
+} = require('../support/store.js');
 
 /** Words of a small world: some in most traces, some in those of a kind, some in one. */
 function traceOf(seed) {
@@ -20,17 +30,7 @@ function traceOf(seed) {
   };
 }
 
-/** What a scorer gives a store of these traces. */
-async function entriesOf(seeds) {
-  const captured = [];
-  const capturing = new LocalStore(new TraceMemory());
-  capturing.compareAndAddBatch = async (entries) => {
-    captured.push(...entries);
-    return entries.map(() => [null]);
-  };
-  await new Scorer({ memory: capturing }).evaluateValues(seeds.map(traceOf));
-  return captured;
-}
+const range = (count, from = 0) => Array.from({ length: count }, (_, index) => traceOf(from + index));
 
 describeWithPostgres('PostgresVectorStore of traces', () => {
   const { migrated, pool, store } = useServer();
@@ -50,7 +50,7 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
     const plain = new Scorer({ memory: new TraceMemory() });
     const differences = [];
     for (let from = 0; from < 400; from += 40) {
-      const traces = Array.from({ length: 40 }, (_, index) => traceOf(from + index));
+      const traces = range(40, from);
       const expected = await Promise.all(traces.map((trace) => plain.explain(trace)));
       const found = await Promise.all(traces.map((trace) => scorer.explain(trace)));
       for (const [index, { dimensions, nearest, noveltyBasis }] of found.entries()) {
@@ -76,7 +76,7 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
   });
 
   test('more traces with embeddings than P is made of', async () => {
-    const captured = await entriesOf(Array.from({ length: 320 }, (_, seed) => seed));
+    const captured = await entriesOf(range(320));
     const entries = captured.map((entry, seed) => ({
       ...{ ...entry, method: 'full', model: MODEL },
       vectors: [clusteredVector(seed)],
@@ -119,23 +119,15 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
   test('a repeated call gets the first answer, despite additions in between', async () => {
     const table = 'again';
     const others = await migrated({ novelty: 'lexical', table, maxElements: 80 });
-    const entries = await entriesOf(Array.from({ length: 102 }, (_, seed) => seed));
+    const entries = await entriesOf(range(102));
     for (const from of [0, 50]) await others.compareAndAddBatch(entries.slice(from, from + 50));
     const late = pool();
-    const connect = late.connect.bind(late);
     let meanwhile = () => others.compareAndAdd({ ...entries[100], id: 'meanwhile' });
-    late.connect = (callback) =>
-      connect((error, client, release) => {
-        const query = client && Object.getPrototypeOf(client).query.bind(client);
-        if (client) {
-          client.query = async (config) => {
-            // When it has looked, and is about to add.
-            if (/_add"?\(/.test(config.text)) await meanwhile?.();
-            return query(config);
-          };
-        }
-        callback(error, client, release);
-      });
+    changeQueries(late, (query) => async (config) => {
+      // When it has looked, and is about to add.
+      if (/_add"?\(/.test(config.text)) await meanwhile?.();
+      return query(config);
+    });
     const mine = store({ novelty: 'lexical', table, pool: late });
     const call = randomUUID();
     const batch = [entries[100], entries[101]];
@@ -157,57 +149,42 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
   test('a call with a lost answer is stored once, even if a part is evicted before flush', async () => {
     const table = 'lost_and_swept';
     const others = await migrated({ novelty: 'lexical', table });
-    const filling = new Scorer({ memory: others });
-    await filling.evaluateValues(Array.from({ length: 80 }, (_, seed) => traceOf(seed)));
+    await new Scorer({ memory: others }).evaluateValues(range(80));
     const unreliable = pool();
-    const connect = unreliable.connect.bind(unreliable);
     let lost;
     let isDown = false;
-    unreliable.connect = (callback) =>
-      connect((error, client, release) => {
-        const query = client && Object.getPrototypeOf(client).query.bind(client);
-        if (client) {
-          client.query = async (config) => {
-            if (isDown) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
-            const answer = await query(config);
-            const labels = config.values?.find(
-              (value) => Array.isArray(value) && `${value[1]}`.startsWith('kp:trace'),
-            );
-            if (lost === undefined && labels !== undefined) {
-              // The addition is committed, and its answer is lost.
-              lost = labels;
-              isDown = true;
-              throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
-            }
-            return answer;
-          };
-        }
-        callback(error, client, release);
-      });
+    changeQueries(unreliable, (query) => async (config) => {
+      if (isDown) throw lostConnection();
+      const answer = await query(config);
+      const labels = config.values?.find(
+        (value) => Array.isArray(value) && `${value[1]}`.startsWith('kp:trace'),
+      );
+      if (lost !== undefined || labels === undefined) return answer;
+      // The addition is committed, and its answer is lost.
+      lost = labels;
+      isDown = true;
+      throw lostConnection();
+    });
     const mine = store({ novelty: 'lexical', table, pool: unreliable });
     const scorer = new Scorer({ memory: mine, fallback: new TraceMemory() });
-    const { emitWarning } = process;
-    process.emitWarning = () => {};
-    try {
-      await scorer.evaluateValues(Array.from({ length: 8 }, (_, index) => traceOf(100 + index)));
+    await warningsWhile(async () => {
+      await scorer.evaluateValues(range(8, 100));
       expect(lost.length).toBeGreaterThan(1);
       await pool().query(`DELETE FROM ${table} WHERE label = $1`, [lost[0]]);
       isDown = false;
       await scorer.flush();
-    } finally {
-      process.emitWarning = emitWarning;
-    }
+    });
     const { rows } = await pool().query(
       `SELECT label FROM ${table} WHERE position >= 80 ORDER BY position, label`,
     );
-    const expected = Array.from({ length: 8 }, (_, index) => `kp:trace:${100 + index}`);
+    const expected = range(8, 100).map(({ id }) => id);
     expect(rows.map(({ label }) => label).sort()).toEqual(expected.filter((label) => label !== lost[0]));
   });
 
   test('a call whose bytes do not fit into a string rejects, and leaves the only connection of the pool free', async () => {
     const database = pool({ max: 1 });
     const made = await migrated({ novelty: 'lexical', table: 'unwritable', pool: database });
-    const [entry] = await entriesOf([1]);
+    const [entry] = await entriesOf([traceOf(1)]);
     const { toString: textOf } = Buffer.prototype;
     // As with more than half a gigabyte of words.
     Buffer.prototype.toString = function (encoding, ...range) {

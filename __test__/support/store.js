@@ -2,6 +2,7 @@
 
 // A PostgreSQL server for the tests of a file, and stores on it.
 
+const { LocalStore, Scorer, TraceMemory } = require('../..');
 const { PostgresTraceStore, PostgresVectorStore } = require('../../postgres.js');
 const { startPostgres, unavailable } = require('./postgres.js');
 const { rejectionOf } = require('./refusals.js');
@@ -57,13 +58,40 @@ function useServer(options) {
   return context;
 }
 
+/** Has the pool hand out connections whose `query` is what `change` makes of it. */
+function changeQueries(database, change) {
+  const connect = database.connect.bind(database);
+  database.connect = (callback) =>
+    connect((error, client, release) => {
+      if (client) client.query = change(Object.getPrototypeOf(client).query.bind(client));
+      callback(error, client, release);
+    });
+}
+
+const lostConnection = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+
+/** What a scorer gives a store of these traces. */
+async function entriesOf(traces) {
+  const captured = [];
+  const capturing = new LocalStore(new TraceMemory());
+  capturing.compareAndAddBatch = async (entries) => {
+    captured.push(...entries);
+    return entries.map(() => [null]);
+  };
+  await new Scorer({ memory: capturing }).evaluateValues(traces);
+  return captured;
+}
+
 const entry = (id, ...vectors) => ({ id, vectors, model: MODEL });
 
 module.exports = {
   MODEL,
+  changeQueries,
   clusteredVector,
   describeWithPostgres,
+  entriesOf,
   entry,
+  lostConnection,
   randomVector,
   rejection: rejectionOf,
   useServer,
