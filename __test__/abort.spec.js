@@ -3,7 +3,6 @@
 // Calls that are aborted: they reject with the signal's reason, and the memory is as if they had never been made.
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const vm = require('node:vm');
 
@@ -11,6 +10,9 @@ const { Embedder, Scorer, VectorCache } = require('..');
 const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
+const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('abort');
 
 const distinct = (count, salt) =>
   Array.from({ length: count }, (_, index) =>
@@ -48,6 +50,9 @@ const caught = (promise) =>
     () => 'resolved',
     (reason) => reason,
   );
+
+const expectEmpty = async (scorer) =>
+  expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
 
 /** A call of each function that takes a signal and a trace or a text. */
 const CALLS = {
@@ -329,14 +334,14 @@ describe('signals of other libraries', () => {
       expect(error).toBeInstanceOf(DOMException);
       expect(error.name).toBe('AbortError');
     }
-    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+    await expectEmpty(scorer);
   });
 
   test('one that calls back at once is heard', async () => {
     const scorer = new Scorer();
     const signal = makeSignal({ reason: 'at once', addEventListener: (_, listener) => listener() });
     expect(await caught(scorer.evaluateValue(makeTrace(), { signal }))).toBe('at once');
-    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+    await expectEmpty(scorer);
   });
 
   test('one that cannot be listened to cancels the call', async () => {
@@ -347,17 +352,13 @@ describe('signals of other libraries', () => {
         throw cause;
       },
     });
+    const message = 'options.signal could not be listened to: it threw';
     for (const call of Object.values(CALLS)) {
       // A second time too.
-      for (const error of [await caught(call({ signal }, scorer)), await caught(call({ signal }, scorer))]) {
-        expect(error).toMatchObject({
-          code: 'ERR_INVALID_OPTION',
-          message: 'options.signal could not be listened to: it threw',
-          cause,
-        });
-      }
+      for (const error of [await caught(call({ signal }, scorer)), await caught(call({ signal }, scorer))])
+        expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message, cause });
     }
-    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+    await expectEmpty(scorer);
   });
 });
 
@@ -366,7 +367,7 @@ test.each(['evaluateValue', 'explain'])('%s: a trace that aborts while it is rea
   const controller = new AbortController();
   const trace = abortingTrace(controller, 'while reading');
   expect(await caught(scorer[method](trace, { signal: controller.signal }))).toBe('while reading');
-  expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+  await expectEmpty(scorer);
 });
 
 test('one signal serves a thousand calls, without a warning', async () => {
@@ -398,10 +399,8 @@ describe('without an embedder too', () => {
   });
 
   test('a batch is, however far it was', async () => {
-    for (const [count, stop] of [
-      ...[10, 64, 1000].map((count) => [count, 1]),
-      ...[10, 937, 1000].map((stop) => [1000, stop]),
-    ]) {
+    const stops = [10, 937, 1000].map((stop) => [1000, stop]);
+    for (const [count, stop] of [[10, 1], [64, 1], [1000, 1], ...stops]) {
       const { told, ...options } = abortedAfter(stop);
       const batch = new Scorer({ embedder: null }).evaluateValues(Array(count).fill(makeTrace()), options);
       expect(await caught(batch)).toBe('enough');
@@ -410,7 +409,7 @@ describe('without an embedder too', () => {
   });
 
   test('and where none is installed', async () => {
-    const env = { KNOWLEDGEPULSE_MODEL_DIR: path.join(os.tmpdir(), 'knowledgepulse-nowhere') };
+    const env = { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') };
     const { result } = await runForResult(
       `
       process.removeAllListeners('warning');
@@ -475,28 +474,22 @@ test('a load that is aborted while the embedder is asked for its model', async (
 });
 
 test('an aborted save leaves the file unchanged', async () => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-abort-'));
-  try {
-    const file = path.join(directory, 'memory');
-    const cache = new VectorCache({ maxElements: 20_000 });
-    cache.add(Float32Array.from({ length: 384 }, () => 1));
-    await cache.save(file);
-    const before = fs.readFileSync(file);
-    for (let index = 0; index < 20_000; index++) cache.add(new Float32Array(384).fill(index + 1));
-    const controller = new AbortController();
-    const { signal } = controller;
-    const save = caught(cache.save(file, { signal }));
-    const load = caught(VectorCache.load(file, { signal }));
-    controller.abort('enough');
-    expect(await save).toBe('enough');
-    expect(await load).toBe('enough');
-    expect(await caught(cache.save(file, { signal }))).toBe('enough');
-    // The thread that writes hears of it a little later.
-    while (fs.readdirSync(directory).length > 1) await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(fs.readFileSync(file).equals(before)).toBe(true);
-    await cache.save(file, { signal: new AbortController().signal });
-    expect((await VectorCache.load(file)).size).toBe(20_000);
-  } finally {
-    fs.rmSync(directory, { recursive: true });
-  }
+  const file = cacheFileIn(scratch);
+  const cache = new VectorCache({ maxElements: 20_000 });
+  cache.add(new Float32Array(384).fill(1));
+  await cache.save(file);
+  const before = fs.readFileSync(file);
+  for (let index = 0; index < 20_000; index++) cache.add(new Float32Array(384).fill(index + 1));
+  const controller = new AbortController();
+  const { signal } = controller;
+  const calls = [cache.save(file, { signal }), VectorCache.load(file, { signal })].map(caught);
+  controller.abort('enough');
+  calls.push(caught(cache.save(file, { signal })));
+  expect(await Promise.all(calls)).toEqual(Array(3).fill('enough'));
+  // The thread that writes hears of it a little later.
+  const directory = path.dirname(file);
+  while (fs.readdirSync(directory).length > 1) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(fs.readFileSync(file).equals(before)).toBe(true);
+  await cache.save(file, { signal: new AbortController().signal });
+  expect((await VectorCache.load(file)).size).toBe(20_000);
 });

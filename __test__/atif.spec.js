@@ -4,15 +4,24 @@
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 
 const fc = require('fast-check');
 
 const { Scorer } = require('..');
-const { readTraces, root, sharedTraces } = require('./support/paths.js');
+const { readTraces, sharedTraces } = require('./support/paths.js');
+const { python, testWithPackages } = require('./support/python.js');
 const { folder, read, tracesOf } = require('./support/reading-traces.js');
+const { scratchDirectory } = require('./support/scratch.js');
 const { anyTurns, some } = require('./support/turns.js');
+
+const directory = scratchDirectory('atif');
+function write(name, value) {
+  const file = path.join(directory, name);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value));
+  return file;
+}
 
 const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
 const trajectory = JSON.parse(fs.readFileSync(trajectoryFile, 'utf8'));
@@ -44,14 +53,9 @@ describe('atif', () => {
     [{ verifier_result: { rewards: { tests: 0 } } }, false, 0],
     [{ verifier_result: null, exception_info: { exception_type: 'AgentTimeoutError' } }, false, 0.5],
   ])('takes the outcome from result.json: %j', async (result, success, confidence) => {
-    const directory = fs.mkdtempSync(path.join(require('node:os').tmpdir(), 'formats-'));
-    try {
-      fs.writeFileSync(path.join(directory, 'result.json'), JSON.stringify(result));
-      const [trace] = await tracesOf(trajectory, { file: path.join(directory, 'agent', 'trajectory.json') });
-      expect(trace).toMatchObject({ metadata: { success }, outcome: { confidence } });
-    } finally {
-      fs.rmSync(directory, { recursive: true });
-    }
+    const file = write('trial/result.json', result);
+    const [trace] = await tracesOf(trajectory, { file: path.join(file, '..', 'agent', 'trajectory.json') });
+    expect(trace).toMatchObject({ metadata: { success }, outcome: { confidence } });
   });
 
   describe('with sub-agents in files of their own', () => {
@@ -73,17 +77,6 @@ describe('atif', () => {
       ...rest,
     });
     const to = (...paths) => paths.map((trajectory_path) => ({ trajectory_path, session_id: 'run' }));
-    let directory;
-    beforeAll(() => {
-      directory = fs.mkdtempSync(path.join(os.tmpdir(), 'formats-'));
-    });
-    afterAll(() => fs.rmSync(directory, { recursive: true }));
-    const write = (name, value) => {
-      const file = path.join(directory, name);
-      fs.mkdirSync(path.dirname(file), { recursive: true });
-      fs.writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value));
-      return file;
-    };
     const idsOf = (results) =>
       results.map(({ trace, error }) => error?.message ?? trace.metadata.imported.trajectory_id);
 
@@ -155,24 +148,8 @@ describe('atif', () => {
     }
   });
 
-  const python = path.join(
-    root,
-    'model',
-    '.venv',
-    process.platform === 'win32' ? 'Scripts' : 'bin',
-    'python',
-  );
   const program = path.join(folder, 'make-atif.py');
-  const hasModels = (() => {
-    try {
-      execFileSync(python, ['-c', 'import atif'], { stdio: 'pipe' });
-      return true;
-    } catch {
-      return false;
-    }
-  })();
-  if (!hasModels) console.warn('skipped: the Python package atif of scripts/readers.txt is not installed');
-  const testModels = hasModels ? test : test.skip;
+  const testModels = testWithPackages('atif');
 
   testModels('is what the models of the format make, and what they validate', () => {
     expect(JSON.parse(execFileSync(python, [program, 'make'], { encoding: 'utf8' }))).toEqual(trajectory);
@@ -214,7 +191,7 @@ describe('atif', () => {
     expect(await explained(again)).toEqual([main, review]);
   });
 
-  const describeShared = hasModels && fs.existsSync(sharedTraces) ? describe : describe.skip;
+  const describeShared = testModels === test && fs.existsSync(sharedTraces) ? describe : describe.skip;
   if (!fs.existsSync(sharedTraces)) console.warn(`skipped: there are no traces in ${sharedTraces}`);
   describeShared('of real traces, and back', () => {
     let pairs;

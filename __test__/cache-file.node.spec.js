@@ -14,6 +14,7 @@ const { LARGE } = require('./support/large-cache.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
 const { permissions } = require('./support/permissions.js');
+const { python, testWithPackages } = require('./support/python.js');
 const { run, runForResult } = require('./support/run-script.js');
 const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
 
@@ -141,19 +142,8 @@ describe('a full disk', () => {
 );
 
 describe('Python', () => {
-  const scripts = process.platform === 'win32' ? 'Scripts' : 'bin';
-  const python = path.join(root, 'model', '.venv', scripts, 'python');
   const program = path.join(__dirname, 'support', 'cache-file.py');
-  const hasPackages = (() => {
-    try {
-      execFileSync(python, ['-c', 'import numpy, safetensors, xxhash'], { stdio: 'pipe' });
-      return true;
-    } catch {
-      return false;
-    }
-  })();
-  if (!hasPackages) console.warn('skipped: the Python packages of scripts/readers.txt are not installed');
-  const testPython = hasPackages ? test : test.skip;
+  const testPython = testWithPackages('numpy', 'safetensors', 'xxhash');
 
   testPython('reads what was saved', async () => {
     const file = newFile();
@@ -212,16 +202,16 @@ describe('Python', () => {
     for (const trace of traces) await scorer.evaluateValue(trace);
     const file = newFile();
     await scorer.memory.save(file);
-    const computed = traces.map((trace) =>
-      execFileSync(python, [program, 'fingerprint'], {
-        input: JSON.stringify(trace),
-        encoding: 'utf8',
-      }).trim(),
-    );
+    const computed = traces.map((trace) => {
+      const input = JSON.stringify(trace);
+      return execFileSync(python, [program, 'fingerprint'], { input, encoding: 'utf8' }).trim();
+    });
     const { fingerprints, novelties } = JSON.parse(execFileSync(python, [program, 'read', file]));
     expect(fingerprints).toEqual(computed);
     expect(novelties).toEqual([0.5, expect.any(Number)]);
   });
+
+  const BOUNDS = { format: 'knowledgepulse-vector-cache', version: '4', max_elements: '2' };
 
   /** Has Python write a file. */
   function write(file, contents) {
@@ -231,10 +221,7 @@ describe('Python', () => {
   testPython('writes what is loaded', async () => {
     const file = newFile();
     write(file, {
-      metadata: {
-        ...{ format: 'knowledgepulse-vector-cache', version: '4', max_elements: '2', note: 'by hand' },
-        method: 'full',
-      },
+      metadata: { ...BOUNDS, note: 'by hand', method: 'full' },
       vectors: [
         [1, 2, 3],
         [4, 5, 6],
@@ -246,16 +233,11 @@ describe('Python', () => {
       added: ['2020-01-01', '2021-01-01', '2022-01-01T12:00:00.000001'],
     });
     const loaded = await VectorCache.load(file);
-    expect(loaded).toMatchObject({
-      maxElements: 2,
-      dimensions: 3,
-      ttlMs: Number.POSITIVE_INFINITY,
-    });
+    expect(loaded).toMatchObject({ maxElements: 2, dimensions: 3, ttlMs: 1 / 0, method: 'full' });
     expect([...loaded]).toEqual([
       { vector: Float32Array.of(4, 5, 6), label: undefined, index: 0 },
       { vector: Float32Array.of(7, 8, 9.5), label: 'c', index: 1 },
     ]);
-    expect(loaded.method).toBe('full');
     expect((await VectorCache.load(file, { ttlMs: 1000 })).size).toBe(0);
   });
 
@@ -274,8 +256,7 @@ describe('Python', () => {
     const results = {};
     for (const [name, identity] of Object.entries(identities)) {
       const file = newFile();
-      const bounds = { format: 'knowledgepulse-vector-cache', version: '4', max_elements: '2' };
-      write(file, { ...entries, metadata: { ...bounds, ...identity } });
+      write(file, { ...entries, metadata: { ...BOUNDS, ...identity } });
       const load = `kp.VectorCache.load(${JSON.stringify(file)})`;
       const script = `console.log(JSON.stringify(await ${load}.then(({ model }) => model, ({ code }) => code)))`;
       results[name] = (await runForResult(script, { env })).result;

@@ -13,27 +13,19 @@ const { rejectionOf } = require('./support/refusals.js');
 const { cleanPii, cleanPiiAsync, cleanTrace } = kp;
 
 describe('cleanPii', () => {
-  test('leaves lone surrogates', () => {
-    const text = '\ud800a@b.cc\udc00\ud83d';
-    expect(cleanPii(text).cleaned).toBe('\ud800[REDACTED:email]\udc00\ud83d');
-    expect(cleanPii(text, 'private').cleaned).toBe(text);
-  });
-
-  test('types are counted in the order in which they were found', () => {
-    const text = `a@b.cc /home/bob token=abc xoxp-1 kp_0123456789abcdef x@y.zz`;
-    expect(cleanPii(text).redactions).toEqual([
-      { type: 'api_key', count: 2 },
-      { type: 'password', count: 1 },
-      { type: 'email', count: 2 },
-      { type: 'filepath', count: 1 },
-    ]);
-  });
-
   test('gives what the SDK gives', () => {
     const property = fc.property(hostileText, level, (text, each) => {
       expect(cleanPii(text, each)).toEqual(oracle.cleanPii(text, each));
     });
-    fc.assert(property, { numRuns: 2000 });
+    // Lone surrogates around what is found, and every type in another order than that in which they are counted.
+    const examples = [
+      '\ud800a@b.cc\udc00\ud83d',
+      'a@b.cc /home/bob token=abc xoxp-1 kp_0123456789abcdef x@y.zz',
+    ];
+    fc.assert(property, {
+      numRuns: 2000,
+      examples: examples.flatMap((text) => [undefined, 'private'].map((each) => [text, each])),
+    });
   });
 
   test('takes what it has cleaned, and leaves its markers', () => {
@@ -271,12 +263,7 @@ describe('cleanTrace', () => {
       RangeError,
       /^trace is nested deeper than 256 levels, at trace(\.deep){256}$/,
     ],
-    [
-      'too many values',
-      { steps: claiming([1], 2 ** 32) },
-      RangeError,
-      'trace has more than 10,000,000 values',
-    ],
+    ['too many values', { a: claiming([1], 2 ** 32) }, RangeError, 'trace has more than 10,000,000 values'],
     ['a function', { a: () => {} }, TypeError, `trace.a ${json} function`],
     ['a bigint', { a: [1n] }, TypeError, `trace.a[0] ${json} bigint`],
     ['a symbol', { 'a b': Symbol('s') }, TypeError, `trace["a b"] ${json} symbol`],
@@ -296,9 +283,8 @@ describe('cleanTrace', () => {
   ])('refuses %s', async (_, trace, Class, message) => {
     const error = await rejectionOf(cleanTrace(trace));
     expect(error).toBeInstanceOf(Class);
-    expect(error.code).toBe('ERR_INVALID_TRACE');
-    if (typeof message === 'string') expect(error.message).toBe(message);
-    else expect(error.message).toMatch(message);
+    const text = typeof message === 'string' ? message : expect.stringMatching(message);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: text });
   });
 });
 

@@ -4,11 +4,11 @@
 // that the script's own exit code comes out, and that nothing of ours is on the terminal.
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 
 const { testTimeout } = require('../jest.config.js');
 const { run } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
 
 /** Crashes at exit are races; once proves little. `npm run test:exits` does it thirty times. */
 const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_TEST_REPETITIONS || 3);
@@ -23,11 +23,7 @@ const PRELUDE = `'use strict';
 const { inWorker, long, makeTrace, native, within } = require(${JSON.stringify(require.resolve('./support/exit-script.js'))});
 `;
 
-let directory;
-beforeAll(() => {
-  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-exits-'));
-});
-afterAll(() => fs.rmSync(directory, { recursive: true }));
+const directory = scratchDirectory('exits');
 
 let scripts = 0;
 function writeScript(body) {

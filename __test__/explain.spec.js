@@ -80,54 +80,38 @@ test('the parts make up the score, and the score is that of evaluateValue', asyn
 
 test('every part at once', async () => {
   const scorer = new Scorer();
-  const steps = Array.from({ length: 3 }, () => ({
-    type: 'error_recovery',
-    content: 'again',
-    tool: { name: 'sh' },
-  }));
+  const steps = Array(3).fill({ type: 'error_recovery', content: 'again', tool: { name: 'sh' } });
   const trace = makeTrace({ objective: 'recover', steps, domain: 'astronomy' });
   const first = await scorer.explain(trace);
   expectExact(first, trace);
   expect(first.overrides.map(({ rule }) => rule)).toEqual(['recovery-bonus', 'single-tool-penalty']);
-  expect(first).toMatchObject({
-    profile: 'default',
-    noveltyBasis: 'empty-cache',
-    nearest: null,
-    truncated: false,
-  });
   // [CLS] recover again again again [SEP]
-  expect(first.tokens).toBe(6);
+  const told = { tokens: 6, truncated: false };
+  expect(first).toMatchObject({ profile: 'default', noveltyBasis: 'empty-cache', nearest: null, ...told });
   const second = await scorer.explain({ ...trace, id: 'second' });
   expectExact(second, trace);
   expect(second.noveltyBasis).toBe('cache');
   expect(second.dimensions.novelty).toBeCloseTo(0, 6);
   expect(second.nearest).toEqual({
-    label: trace.id,
-    similarity: 1 - second.dimensions.novelty,
-    lexical: null,
-    contained: null,
-    embedded: null,
-    sharedWords: null,
-    newWords: null,
+    ...{ label: trace.id, similarity: 1 - second.dimensions.novelty },
+    ...{ lexical: null, contained: null, embedded: null, sharedWords: null, newWords: null },
   });
 });
 
+/** With these, the score of a trace of these steps is its novelty. */
+const weights = { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } };
+const steps = [{ type: 'thought' }, { type: 'observation' }];
+
 test('opposites can need the clamp', async () => {
-  const scorer = new Scorer({
-    weights: { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } },
-  });
-  const steps = [{ type: 'thought' }, { type: 'observation' }];
+  const scorer = new Scorer({ weights });
   const trace = makeTrace({ steps, objective: 'opposite' });
   await scorer.explain(trace);
   const [{ vector }] = scorer.memory;
   scorer.memory.clear();
-  scorer.memory.add(
-    vector.map((component) => -component),
-    'mirror',
-  );
+  const mirror = vector.map((component) => -component);
+  scorer.memory.add(mirror, 'mirror');
   const breakdown = await scorer.explain(trace);
-  expect(breakdown.nearest).toMatchObject({ label: 'mirror' });
-  expect(breakdown.nearest.similarity).toBeCloseTo(-1, 5);
+  expect(breakdown.nearest).toMatchObject({ label: 'mirror', similarity: expect.closeTo(-1, 5) });
   expect(breakdown.overrides).toEqual([{ rule: 'clamp', before: breakdown.composite, after: 1 }]);
   expect(breakdown.composite).toBeCloseTo(2, 5);
   expect(breakdown.dimensions.novelty).toBeCloseTo(2, 5);
@@ -137,12 +121,7 @@ test('opposites can need the clamp', async () => {
 test('so can a similarity that rounding has taken beyond 1', async () => {
   const store = new LocalStore();
   store.compareAndAddBatch = async () => [[{ label: 'duplicate', similarity: 1.0005 }]];
-  const scorer = new Scorer({
-    memory: store,
-    weights: { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } },
-  });
-  const steps = [{ type: 'thought' }, { type: 'observation' }];
-  const breakdown = await scorer.explain(makeTrace({ steps }));
+  const breakdown = await new Scorer({ memory: store, weights }).explain(makeTrace({ steps }));
   expect(breakdown.dimensions.novelty).toBeCloseTo(-0.0005, 10);
   expect(breakdown.nearest).toMatchObject({ label: 'duplicate', similarity: 1.0005 });
   expect(breakdown.overrides).toEqual([{ rule: 'clamp', before: breakdown.composite, after: 0 }]);
@@ -192,12 +171,11 @@ describe('explain with a novelty', () => {
   test('comes in its turn, and rejects an invalid trace', async () => {
     const scorer = new Scorer();
     const order = [];
-    const calls = [
-      scorer.explain(makeTrace()).then(() => order.push('first')),
-      scorer.explain(makeTrace(), { novelty: 1 }).then(() => order.push('second')),
-    ];
+    const calls = [{}, { novelty: 1 }].map((options, call) =>
+      scorer.explain(makeTrace(), options).then(() => order.push(call)),
+    );
     await Promise.all(calls);
-    expect(order).toEqual(['first', 'second']);
+    expect(order).toEqual([0, 1]);
     await expect(scorer.explain({}, { novelty: 1 })).rejects.toMatchObject({ code: 'ERR_INVALID_TRACE' });
   });
 
@@ -246,18 +224,13 @@ test('without an embedder', async () => {
   expect(result).toEqual(breakdown);
 });
 
-test('the function explains with the memory of the process', async () => {
+test('the function explains with the memory of the process, in objects and arrays of the realm that asks', async () => {
   defaultScorer.memory.clear();
   const trace = makeTrace({ objective: 'of the process' });
   await evaluateValue(trace);
-  expect(await explain(trace)).toMatchObject({ noveltyBasis: 'cache', nearest: { label: trace.id } });
+  const breakdown = await explain(trace);
+  expect(breakdown).toMatchObject({ noveltyBasis: 'cache', nearest: { label: trace.id } });
   expect(defaultScorer.memory.size).toBe(2);
-});
-
-test('objects and arrays are of the realm that asks', async () => {
-  const scorer = new Scorer();
-  await scorer.evaluateValue(makeTrace());
-  const breakdown = await scorer.explain(makeTrace());
   expect(breakdown).toBeInstanceOf(Object);
   expect(breakdown.overrides).toBeInstanceOf(Array);
   expect(breakdown.nearest).toBeInstanceOf(Object);

@@ -5,7 +5,6 @@
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 
 const { scoreOf } = require('./oracle/score.js');
@@ -13,6 +12,9 @@ const { buildFaultAddon } = require('./support/fault-addon.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { root, runtimeLibrary: runtime } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
+const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('faults');
 
 let addon;
 beforeAll(() => {
@@ -33,18 +35,17 @@ const THREE_CALLS = `
   console.log(JSON.stringify({ results, warnings, status, size: kp._getLocalCache().size }));
 `;
 
-async function threeCalls(fault, engine = 'builtin') {
-  const { result } = await runForResult(THREE_CALLS, {
-    env: {
-      KNOWLEDGEPULSE_ENGINE: engine,
-      KNOWLEDGEPULSE_NATIVE_ADDON: addon,
-      KNOWLEDGEPULSE_ONNXRUNTIME: runtime,
-      KNOWLEDGEPULSE_DTYPE: 'q8',
-      KNOWLEDGEPULSE_FAULT: fault,
-    },
-  });
-  return result;
+/** What a script prints where the stage of `fault` panics. */
+async function resultWith(fault, body, env = {}) {
+  const faulty = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_FAULT: fault, ...env };
+  return (await runForResult(body, { env: faulty })).result;
 }
+
+const Q8 = { KNOWLEDGEPULSE_DTYPE: 'q8' };
+const ONNXRUNTIME = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime', KNOWLEDGEPULSE_ONNXRUNTIME: runtime };
+
+const threeCalls = (fault, engine = 'builtin') =>
+  resultWith(fault, THREE_CALLS, { ...Q8, ...ONNXRUNTIME, KNOWLEDGEPULSE_ENGINE: engine });
 
 const NEUTRAL = scoreOf(makeTrace(), 0.5);
 
@@ -56,15 +57,12 @@ describe('a panic in a stage', () => {
   });
 
   test('embedding: neutral novelty, one warning', async () => {
-    const stage = 'embedding';
-    const { results, warnings, size, status } = await threeCalls(`${stage}:2`);
+    const { results, warnings, size, status } = await threeCalls('embedding:2');
     expect(results[0]).toBe(healthy.results[0]);
     expect(results[1]).toBeCloseTo(NEUTRAL, 12);
     expect(results[2]).toBeGreaterThan(0);
     expect(size).toBe(2);
-    expect(warnings).toHaveLength(1);
-    expect(warnings[0].code).toBe('ERR_INTERNAL');
-    expect(warnings[0].message).toContain(`\`${stage}\``);
+    expect(warnings).toEqual([{ code: 'ERR_INTERNAL', message: expect.stringContaining('`embedding`') }]);
     expect(status.available).toBe(true);
   });
 
@@ -72,8 +70,8 @@ describe('a panic in a stage', () => {
   test.each(['trace', 'novelty'])('%s: that call rejects', async (stage) => {
     const { results, warnings, status } = await threeCalls(`${stage}:2`);
     expect(results[0]).toBe(healthy.results[0]);
-    expect(results[1]).toMatchObject({ name: 'Error', code: 'ERR_INTERNAL' });
-    expect(results[1].message).toContain(`\`${stage}\``);
+    const message = expect.stringContaining(`\`${stage}\``);
+    expect(results[1]).toEqual({ name: 'Error', code: 'ERR_INTERNAL', message });
     expect(results[2]).toBeGreaterThan(0);
     expect(warnings).toEqual([]);
     expect(status.available).toBe(true);
@@ -110,31 +108,18 @@ describe('a panic in a stage', () => {
     `;
     const cleaned = 'mail [REDACTED:email]';
     for (const time of [1, 2]) {
-      const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_FAULT: `clean:${time}` };
-      const { result } = await runForResult(body, { env });
-      const fault = { name: 'Error', code: 'ERR_INTERNAL', message: expect.stringContaining('`clean`') };
-      expect(result).toEqual(Array.from({ length: 4 }, (_, index) => (index + 1 === time ? fault : cleaned)));
+      const expected = Array(4).fill(cleaned);
+      const message = expect.stringContaining('`clean`');
+      expected[time - 1] = { name: 'Error', code: 'ERR_INTERNAL', message };
+      expect(await resultWith(`clean:${time}`, body)).toEqual(expected);
     }
   });
 
-  test('lane, of a batch: the batch is scored all the same', async () => {
-    const body = `
-      const traces = Array.from({ length: 30 }, (_, i) => makeTrace({ objective: \`task \${i}\` }));
-      console.log(JSON.stringify(await kp.evaluateValues(traces)));
-    `;
-    const env = {
-      KNOWLEDGEPULSE_ENGINE: 'onnxruntime',
-      KNOWLEDGEPULSE_NATIVE_ADDON: addon,
-      KNOWLEDGEPULSE_ONNXRUNTIME: runtime,
-    };
-    const { result: expected } = await runForResult(body, { env });
-    for (const time of [2, 3]) {
-      const { result } = await runForResult(body, { env: { ...env, KNOWLEDGEPULSE_FAULT: `lane:${time}` } });
-      expect(result).toEqual(expected);
-    }
-  });
-
-  test('embedding, of a shared pass: the batch is scored all the same', async () => {
+  test.each([
+    ['lane', ['lane:2', 'lane:3'], ONNXRUNTIME],
+    // The first pass is that of the first trace, which was there before the others.
+    ['embedding, of a shared pass', ['embedding:2'], Q8],
+  ])('%s, of a batch: the batch is scored all the same', async (_, faults, env) => {
     const body = `
       const traces = Array.from({ length: 30 }, (_, i) => makeTrace({ objective: \`task \${i}\` }));
       const warnings = [];
@@ -143,21 +128,17 @@ describe('a panic in a stage', () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       console.log(JSON.stringify({ scores, warnings }));
     `;
-    const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_DTYPE: 'q8' };
-    const { result: expected } = await runForResult(body, { env });
-    // The first pass is that of the first trace, which was there before the others.
-    const { result } = await runForResult(body, { env: { ...env, KNOWLEDGEPULSE_FAULT: 'embedding:2' } });
-    expect(result).toEqual(expected);
+    const expected = await resultWith('', body, env);
     expect(expected.warnings).toEqual([]);
+    for (const fault of faults) expect(await resultWith(fault, body, env)).toEqual(expected);
   });
 
   test.each(['save', 'load', 'load ahead'])(
     '%s: that call rejects, and the next one works',
     async (stage) => {
-      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-faults-'));
-      try {
-        const body = `
-        const file = ${JSON.stringify(path.join(directory, 'memory'))};
+      const file = cacheFileIn(scratch);
+      const body = `
+        const file = ${JSON.stringify(file)};
         const cache = new kp.VectorCache({ dimensions: 2 });
         cache.add([1, 2]);
         const codes = [];
@@ -168,16 +149,11 @@ describe('a panic in a stage', () => {
         }
         console.log(JSON.stringify(codes));
       `;
-        const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_FAULT: `${stage}:2` };
-        const { result } = await runForResult(body, { env });
-        // The second save fails, or the second load.
-        const expected = [null, 1, null, 1, null, 1];
-        expected[stage === 'save' ? 2 : 3] = 'ERR_INTERNAL';
-        expect(result).toEqual(expected);
-        expect(fs.readdirSync(directory)).toEqual(['memory']);
-      } finally {
-        fs.rmSync(directory, { recursive: true });
-      }
+      // The second save fails, or the second load.
+      const expected = [null, 1, null, 1, null, 1];
+      expected[stage === 'save' ? 2 : 3] = 'ERR_INTERNAL';
+      expect(await resultWith(`${stage}:2`, body)).toEqual(expected);
+      expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
     },
   );
 
@@ -202,19 +178,15 @@ describe('a panic in a stage', () => {
       for (const name of names) expected.push(await again.nearest(traceOf(name), 9));
       console.log(JSON.stringify({ codes, before, labels, isSame: JSON.stringify(found) === JSON.stringify(expected) }));
     `;
-    const read = async (time) => {
-      const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_FAULT: `postings:${time}` };
-      return (await runForResult(body, { env })).result;
-    };
     const fault = 'ERR_INTERNAL';
-    expect(await read(3)).toEqual({
+    expect(await resultWith('postings:3', body)).toEqual({
       codes: [null, null, fault, null, null, null],
       before: ['one', 'two', 'four', 'five'],
       labels: ['four', 'five', 'six', 'seven'],
       isSame: true,
     });
     for (const time of [6, 7])
-      expect(await read(time)).toEqual({
+      expect(await resultWith(`postings:${time}`, body)).toEqual({
         codes: [null, null, null, null, null, fault],
         before: ['two', 'three', 'four', 'five'],
         labels: ['two', 'three', 'four', 'five'],
@@ -223,10 +195,9 @@ describe('a panic in a stage', () => {
   });
 
   test('the published addon has no such faults', async () => {
-    const { result } = await runForResult(THREE_CALLS, {
-      env: { KNOWLEDGEPULSE_DTYPE: 'q8', KNOWLEDGEPULSE_FAULT: 'embedding:2' },
-    });
-    expect(result.results).toEqual(healthy.results);
+    const env = { ...Q8, KNOWLEDGEPULSE_NATIVE_ADDON: undefined };
+    const { results } = await resultWith('embedding:2', THREE_CALLS, env);
+    expect(results).toEqual(healthy.results);
   });
 });
 

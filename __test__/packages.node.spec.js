@@ -40,6 +40,8 @@ const MODEL_FILES =
   'manifest.json model.safetensors model.onnx tokenizer.json tokenizer_config.json config.json'.split(' ');
 const WEBASSEMBLY = 'wasm32';
 const DOCUMENTS = ['LICENSE', 'README.md'];
+const NAMES = Object.keys(PLATFORMS);
+const PACKAGES = [...NAMES, ...MODELS, WEBASSEMBLY];
 
 const read = (file) => fs.readFileSync(path.join(root, file), 'utf8');
 const readManifest = (directory) => JSON.parse(read(path.join(directory, 'package.json')));
@@ -63,41 +65,33 @@ describe('manifests', () => {
   test('there is one for each package, and no other', () => {
     const folders = fs.readdirSync(path.join(root, 'npm'), { withFileTypes: true });
     const names = folders.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-    expect(names.sort()).toEqual([...Object.keys(PLATFORMS), ...MODELS, WEBASSEMBLY].sort());
+    expect(names.sort()).toEqual([...PACKAGES].sort());
   });
 
-  test.each([...Object.keys(PLATFORMS), ...MODELS, WEBASSEMBLY])(
-    '%s is in step with the main package',
-    (name) => {
-      const directory = `npm/${name}`;
-      const { version, engines, repository } = readManifest(directory);
-      expect({ version, engines, repository }).toEqual({
-        version: main.version,
-        engines: main.engines,
-        repository: { ...main.repository, directory },
-      });
-      expect(read(`${directory}/LICENSE`)).toBe(read('LICENSE'));
-      expect(read(`${directory}/README.md`)).toContain(`# ${readManifest(directory).name}\n`);
-    },
-  );
+  test.each(PACKAGES)('%s is in step with the main package', (name) => {
+    const directory = `npm/${name}`;
+    const { version, engines, repository } = readManifest(directory);
+    expect({ version, engines, repository }).toEqual({
+      version: main.version,
+      engines: main.engines,
+      repository: { ...main.repository, directory },
+    });
+    expect(read(`${directory}/LICENSE`)).toBe(read('LICENSE'));
+    expect(read(`${directory}/README.md`)).toContain(`# ${readManifest(directory).name}\n`);
+  });
 
   test.each(Object.entries(PLATFORMS))(
     '%s is for that platform and holds what it needs',
     (name, platform) => {
-      const manifest = readManifest(`npm/${name}`);
-      expect(manifest).toEqual({
+      const addon = `knowledgepulse.${name}.node`;
+      expect(readManifest(`npm/${name}`)).toEqual({
         name: `@knowledgepulse/native-${name}`,
         version: main.version,
         description: expect.any(String),
         license: platform.library ? 'Apache-2.0 AND MIT' : 'Apache-2.0',
         repository: expect.any(Object),
-        main: `knowledgepulse.${name}.node`,
-        files: [
-          `knowledgepulse.${name}.node`,
-          'THIRD-PARTY-LICENSES',
-          ...runtimeFiles(platform),
-          ...DOCUMENTS,
-        ],
+        main: addon,
+        files: [addon, 'THIRD-PARTY-LICENSES', ...runtimeFiles(platform), ...DOCUMENTS],
         os: [platform.os],
         cpu: [platform.cpu],
         ...(platform.libc && { libc: [platform.libc] }),
@@ -134,8 +128,7 @@ describe('manifests', () => {
   });
 
   test('no package has an install script or a dependency that has one', () => {
-    const names = [...Object.keys(PLATFORMS), ...MODELS, WEBASSEMBLY];
-    for (const directory of ['.', ...names.map((name) => `npm/${name}`)]) {
+    for (const directory of ['.', ...PACKAGES.map((name) => `npm/${name}`)]) {
       const { scripts = {}, dependencies = {} } = readManifest(directory);
       expect(Object.keys(scripts).filter((name) => /^(pre|post)?(install|prepare|pack)$/.test(name))).toEqual(
         [],
@@ -151,17 +144,12 @@ describe('manifests', () => {
 
   test('the published main package asks for all of them, in its own version', async () => {
     const manifest = await evaluate('pack.mjs', 'script.publishedManifest()');
-    const names = Object.keys(PLATFORMS).map((name) => `native-${name}`);
-    const dependencies = [...names, 'all-minilm-l6-v2'].map((name) => [
-      `@knowledgepulse/${name}`,
-      main.version,
-    ]);
-    expect(manifest.optionalDependencies).toEqual(Object.fromEntries(dependencies));
-    const asked = ['all-minilm-l6-v2-q8', 'native-wasm32'].map((name) => [
-      `@knowledgepulse/${name}`,
-      main.version,
-    ]);
-    expect(manifest.peerDependencies).toEqual({ ...main.peerDependencies, ...Object.fromEntries(asked) });
+    const asked = (names) =>
+      Object.fromEntries(names.map((name) => [`@knowledgepulse/${name}`, main.version]));
+    const names = NAMES.map((name) => `native-${name}`);
+    expect(manifest.optionalDependencies).toEqual(asked([...names, 'all-minilm-l6-v2']));
+    const peers = asked(['all-minilm-l6-v2-q8', 'native-wasm32']);
+    expect(manifest.peerDependencies).toEqual({ ...main.peerDependencies, ...peers });
     const optional = Object.keys(manifest.peerDependencies).map((name) => [name, { optional: true }]);
     expect(manifest.peerDependenciesMeta).toEqual(Object.fromEntries(optional));
     expect(manifest).not.toHaveProperty('devDependencies');
@@ -170,19 +158,13 @@ describe('manifests', () => {
     expect(main).not.toHaveProperty('optionalDependencies');
   });
 
-  test('the runtime is staged where the manifests say', async () => {
-    const names = Object.keys(PLATFORMS);
-    const staged = await evaluate('stage-runtime.mjs', `${JSON.stringify(names)}.map(script.runtimeFiles)`);
-    expect(staged).toEqual(Object.values(PLATFORMS).map(runtimeFiles));
-  });
-
-  test('no platform’s runtime is staged over that of another', async () => {
-    const names = Object.keys(PLATFORMS);
-    const folders = await evaluate(
+  test('the runtime is staged where the manifests say, and not over that of another platform', async () => {
+    const staged = await evaluate(
       'stage-runtime.mjs',
-      `${JSON.stringify(names)}.map(script.runtimeDirectory)`,
+      `${JSON.stringify(NAMES)}.map((name) => [script.runtimeFiles(name), script.runtimeDirectory(name)])`,
     );
-    expect(new Set(folders).size).toBe(names.length);
+    expect(staged.map(([files]) => files)).toEqual(Object.values(PLATFORMS).map(runtimeFiles));
+    expect(new Set(staged.map(([, folder]) => folder)).size).toBe(NAMES.length);
   });
 
   test('the loader tries the packages of the platform it runs on', async () => {
@@ -207,9 +189,7 @@ describe('manifests', () => {
       { env: { KNOWLEDGEPULSE_NATIVE_ADDON: undefined } },
     );
     for (const host of hosts) {
-      const names = Object.keys(PLATFORMS).filter(
-        (name) => `${PLATFORMS[name].os} ${PLATFORMS[name].cpu}` === host,
-      );
+      const names = NAMES.filter((name) => `${PLATFORMS[name].os} ${PLATFORMS[name].cpu}` === host);
       const tried = result[host].filter(({ name }) => name.startsWith('@'));
       expect(tried.map(({ name }) => name).sort()).toEqual(
         (names.length > 0 ? names : [WEBASSEMBLY]).map((name) => `@knowledgepulse/native-${name}`).sort(),
@@ -219,14 +199,19 @@ describe('manifests', () => {
   });
 });
 
-test('the example of the README prints the output in the README', async () => {
-  const { script, printed } = readmeExample();
+/** Runs an example where the package is installed. */
+async function runExample(script) {
   const directory = fs.mkdtempSync(path.join(scratch, 'example-'));
   linkPackages(directory, { [main.name]: root });
   const file = path.join(directory, 'example.mjs');
   fs.writeFileSync(file, script);
   const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);
-  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: printed, stderr: '' });
+  return { code, stdout, stderr };
+}
+
+test('the example of the README prints the output in the README', async () => {
+  const { script, printed } = readmeExample();
+  expect(await runExample(script)).toEqual({ code: 0, stdout: printed, stderr: '' });
 });
 
 test('the other examples of the pages run after it', async () => {
@@ -241,13 +226,8 @@ test('the other examples of the pages run after it', async () => {
     const imported = script.replace(/^import (\{.*?\}) from ('.*?');$/gm, 'const $1 = await import($2);');
     return `{\n${imported}\n}\n`;
   });
-  const directory = fs.mkdtempSync(path.join(scratch, 'examples-'));
-  linkPackages(directory, { [main.name]: root });
-  const file = path.join(directory, 'examples.mjs');
-  fs.writeFileSync(file, `${first}\nconst traces = [trace, trace];\n${scoped.join('')}console.log('all');`);
-  const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(/all\n$/);
+  const script = `${first}\nconst traces = [trace, trace];\n${scoped.join('')}console.log('all');`;
+  expect(await runExample(script)).toEqual({ code: 0, stdout: expect.stringMatching(/all\n$/), stderr: '' });
 });
 
 describe('tarballs', () => {

@@ -3,12 +3,11 @@
 // Life in a process: its threads, and how the package is imported. How it ends is the matter of exits.spec.js.
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 
 const { root, runtimeLibrary } = require('./support/paths.js');
 const { run, runForResult, runScript } = require('./support/run-script.js');
-const { linkPackages } = require('./support/scratch.js');
+const { linkPackages, scratchDirectory } = require('./support/scratch.js');
 
 test('worker threads share the memory of the process', async () => {
   const { result } = await runForResult(`
@@ -81,22 +80,19 @@ describe('imports', () => {
       ' ',
     );
 
+  const directory = scratchDirectory('import');
+  linkPackages(directory, { '@knowledgepulse/native': root });
+
   test('require gives the exports', () => {
     expect(Object.keys(require('..')).sort()).toEqual(names);
   });
 
   /** Runs an ES module in a project that has the package installed. */
   async function runModule(source) {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-import-'));
-    try {
-      linkPackages(directory, { '@knowledgepulse/native': root });
-      const file = path.join(directory, 'script.mjs');
-      fs.writeFileSync(file, source);
-      const { code, stdout, stderr } = await run(process.execPath, [file]);
-      return { code, stdout, stderr };
-    } finally {
-      fs.rmSync(directory, { recursive: true });
-    }
+    const file = path.join(directory, 'script.mjs');
+    fs.writeFileSync(file, source);
+    const { code, stdout, stderr } = await run(process.execPath, [file]);
+    return { code, stdout, stderr };
   }
 
   test('an ES module can name them', async () => {

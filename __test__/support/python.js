@@ -1,0 +1,27 @@
+'use strict';
+
+const { execFileSync } = require('node:child_process');
+const path = require('node:path');
+
+const { root } = require('./paths.js');
+
+/** The Python that the set-up makes for the model and the tests of readers. */
+const python = path.join(
+  ...[root, 'model', '.venv'],
+  ...(process.platform === 'win32' ? ['Scripts', 'python'] : ['bin', 'python']),
+);
+
+/** As `test`, skipped where Python does not have these packages of scripts/readers.txt. */
+function testWithPackages(...packages) {
+  try {
+    execFileSync(python, ['-c', `import ${packages.join(', ')}`], { stdio: 'pipe' });
+    return test;
+  } catch {
+    console.warn(
+      `skipped: the Python packages ${packages.join(', ')} of scripts/readers.txt are not installed`,
+    );
+    return test.skip;
+  }
+}
+
+module.exports = { python, testWithPackages };
