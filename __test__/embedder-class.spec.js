@@ -2,14 +2,12 @@
 
 // Texts to embeddings, by themselves.
 
-const { Embedder } = require('..');
+const { Embedder, _getLocalCache } = require('..');
 const { OracleEmbedder } = require('./oracle/embedder.js');
 const { claiming, lengths, revoked, throwingProxy } = require('./support/hostile.js');
 const { modelDirectory } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
-
-const norm = (vector) => Math.hypot(...vector);
 
 describe('Embedder', () => {
   const embedder = new Embedder();
@@ -17,17 +15,12 @@ describe('Embedder', () => {
   test('embeds as the SDK does', async () => {
     const oracle = new OracleEmbedder(modelDirectory);
     try {
-      for (const text of [
-        'This is an example sentence',
-        '',
-        'naïve [MASK] 你好',
-        'word '.repeat(600),
-        '\ud800 lone',
-      ]) {
+      const others = ['', 'naïve [MASK] 你好', 'word '.repeat(600), '\ud800 lone'];
+      for (const text of ['This is an example sentence', ...others]) {
         const [ours, theirs] = [await embedder.embed(text), await oracle.embed(text)];
         expect(ours).toBeInstanceOf(Float32Array);
         expect(ours).toHaveLength(embedder.dimensions);
-        expect(norm(ours)).toBeCloseTo(1, 5);
+        expect(Math.hypot(...ours)).toBeCloseTo(1, 6);
         for (const [index, component] of ours.entries()) {
           expect(Math.abs(component - theirs[index])).toBeLessThan(1e-5);
         }
@@ -35,24 +28,24 @@ describe('Embedder', () => {
     } finally {
       await oracle.close();
     }
+    // As published with the model.
+    expect((await embedder.embed('This is an example sentence'))[0]).toBeCloseTo(0.0676569, 6);
   });
 
   test('has no memory: each call gives an array of its own', async () => {
+    const { size } = _getLocalCache();
     const [first, second] = [await embedder.embed('twice'), await embedder.embed('twice')];
     expect(first).toEqual(second);
     first.fill(0);
     expect(await embedder.embed('twice')).toEqual(second);
+    expect(_getLocalCache().size).toBe(size);
   });
 
   test('a batch is one text after another, to the bit', async () => {
-    const texts = Array.from(
-      { length: 150 },
-      (_, index) => `text ${index} ${'and more '.repeat(index % 20)}`,
-    );
+    const texts = Array.from({ length: 150 }, (_, at) => `text ${at} ${'and more '.repeat(at % 20)}`);
     const progress = [];
-    const batch = await embedder.embedBatch(texts, {
-      onProgress: ({ done, total }) => progress.push([done, total]),
-    });
+    const onProgress = ({ done, total }) => progress.push([done, total]);
+    const batch = await embedder.embedBatch(texts, { onProgress });
     expect(batch).toHaveLength(150);
     for (const index of [0, 1, 63, 64, 149]) expect(batch[index]).toEqual(await embedder.embed(texts[index]));
     expect(progress).toEqual(texts.map((_, index) => [index + 1, 150]));

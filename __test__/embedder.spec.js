@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const { createRequire } = require('node:module');
 const path = require('node:path');
 
-const { _getLocalCache, embedderStatus } = require('..');
+const { embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
@@ -332,32 +332,6 @@ describe.each(['builtin', 'onnxruntime'])('a file that is harmed under a loaded 
       expect(stderr).toContain('has changed since it was loaded');
     },
   );
-});
-
-describe('the embedding of a text', () => {
-  test('is the published one, of length one, and is not remembered', async () => {
-    const { embed } = require('../lib/embedder.js');
-    const { size } = _getLocalCache();
-    const embedding = await embed('This is an example sentence');
-    expect(embedding).toBeInstanceOf(Float32Array);
-    expect(embedding).toHaveLength(384);
-    expect(Math.hypot(...embedding)).toBeCloseTo(1, 6);
-    expect(embedding[0]).toBeCloseTo(0.0676569, 6);
-    expect(_getLocalCache().size).toBe(size);
-  });
-
-  test('rejects with the code of the failure where there is no embedder', async () => {
-    const { result } = await runForResult(
-      `
-      const { embed } = require(${JSON.stringify(path.join(root, 'lib', 'embedder.js'))});
-      const thrown = await embed('text').catch((error) => error);
-      console.log(JSON.stringify({ code: thrown.code, isError: thrown instanceof Error, message: thrown.message }));
-    `,
-      { env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') } },
-    );
-    expect(result).toMatchObject({ code: 'ERR_MODEL_NOT_FOUND', isError: true });
-    expect(result.message).toContain('nowhere');
-  });
 });
 
 describe('a model that an engine does not compute', () => {
