@@ -41,10 +41,14 @@ test('the sources have codes', () => {
   expect(codes).toEqual(expect.arrayContaining(['ERR_INVALID_TRACE', 'ERR_STORE', 'ERR_CRASHED']));
 });
 
-test('docs/errors.md has the codes of the sources, and no other', () => {
-  expect(codesOfFile('docs/errors.md', '`')).toEqual(codes);
+test.each([
+  ['docs/errors.md', '`'],
+  ['index.d.ts', `'`],
+])('%s has the codes of the sources, and no other', (file, quotes) => {
+  expect(codesOfFile(file, quotes)).toEqual(codes);
 });
 
-test('ErrorCode in index.d.ts has the codes of the sources, and no other', () => {
-  expect(codesOfFile('index.d.ts', `'`)).toEqual(codes);
+test.each(['index.d.ts', 'postgres.d.ts'])('the comments of %s name none but those', (file) => {
+  const named = fs.readFileSync(path.join(root, file), 'utf8').match(/\bERR_[A-Z_]+[A-Z]\b/g);
+  expect(codes).toEqual(expect.arrayContaining(named));
 });

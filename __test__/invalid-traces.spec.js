@@ -387,9 +387,6 @@ const ACCEPTED = [
       ...[`the unknown domain ${JSON.stringify(domain)}`, () => makeTrace({ domain }), { domain: 'default' }],
     ],
   ),
-  ...['finance', 'code', 'medical', 'customer_service'].map((domain) => [
-    ...[`the domain ${domain}`, () => makeTrace({ domain }), { domain }],
-  ]),
   ...[null, undefined, ''].map((content) => [
     `content: ${content}`,
     () => withField('steps.0.content', content),

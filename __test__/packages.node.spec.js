@@ -345,14 +345,6 @@ describe('documentation', () => {
     expect([...reached].sort()).toEqual([...pages].sort());
   });
 
-  test('docs/errors.md has the codes of the declarations', () => {
-    const declared = ['index.d.ts', 'postgres.d.ts'].flatMap((file) =>
-      read(file).match(/\bERR_[A-Z_]+[A-Z]\b/g),
-    );
-    const told = read('docs/errors.md').match(/\bERR_[A-Z_]+[A-Z]\b/g);
-    expect([...new Set(declared)].filter((code) => !told.includes(code))).toEqual([]);
-  });
-
   test('every option that docs/command-line.md names is in --help', () => {
     const help = read('__test__/support/kp-score-help.txt').match(/(?<= )--[a-z][a-z-]*/g);
     const named = read('docs/command-line.md').match(/(?<=`)--[a-z][a-z-]*/g);

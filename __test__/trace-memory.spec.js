@@ -106,12 +106,9 @@ describe('the measure', () => {
       const compare = (trace, vector) => memory.compare(trace, { vector });
       expect(await compare(trace, [1, 0])).toEqual({ novelty: 0.5, nearest: null });
       await memory.add(trace, { vector: [1, 0] });
-      for (const vector of [
-        [1, 0],
-        [0, 1],
-      ]) {
-        expect((await compare(trace, vector)).novelty).toBe(0);
-        expect((await compare(changed, vector)).novelty).toBe(0);
+      for (const same of [trace, changed]) {
+        expect((await compare(same, [1, 0])).novelty).toBe(0);
+        expect((await compare(same, [0, 1])).novelty).toBe(0);
       }
       expect((await compare(other, [0, 1])).novelty).toBe(1);
     }
@@ -119,11 +116,11 @@ describe('the measure', () => {
 
   test('bounds the memory of a trace', async () => {
     const memory = new TraceMemory();
-    const word = traceOf('o', ['a'.repeat(10_000_000)]);
-    const words = traceOf('o', [Array.from({ length: 200_000 }, (_, index) => `word${index}`).join(' ')]);
-    for (const trace of [word, words]) await memory.add(trace);
-    expect((await memory.compare(word)).novelty).toBe(0);
-    expect((await memory.compare(words)).novelty).toBe(0);
+    const words = Array.from({ length: 200_000 }, (_, index) => `word${index}`).join(' ');
+    for (const content of ['a'.repeat(10_000_000), words]) {
+      await memory.add(traceOf('o', [content]));
+      expect((await memory.compare(traceOf('o', [content]))).novelty).toBe(0);
+    }
     for (const { words } of memory) expect(words.size).toBeLessThanOrEqual(480);
   });
 });
@@ -184,23 +181,20 @@ describe('a trace memory', () => {
   test('refuses incomparable traces', async () => {
     const memory = new TraceMemory({ novelty: 'full', dimensions: 2 });
     const trace = traceOf('o', []);
-    expect(await rejectionOf(memory.add(trace))).toMatchObject({
-      name: 'TypeError',
-      code: 'ERR_INVALID_VECTOR',
-    });
-    for (const vector of [[1], [1, Number.NaN], new Float32Array(3)])
-      expect(await rejectionOf(memory.add(trace, { vector }))).toMatchObject({ code: 'ERR_INVALID_VECTOR' });
-    expect(await rejectionOf(memory.add({ ...trace, steps: [{}] }, { vector: [1, 2] }))).toMatchObject({
-      code: 'ERR_INVALID_TRACE',
-      message: expect.stringContaining('trace.steps[0].type'),
-    });
+    const vector = [1, 2];
+    const wrong = { ...trace, steps: [{}] };
+    const type = expect.stringContaining('trace.steps[0].type');
+    for (const [call, error] of [
+      [() => memory.add(trace), { name: 'TypeError', code: 'ERR_INVALID_VECTOR' }],
+      [() => memory.add(trace, { vector: [1] }), { code: 'ERR_INVALID_VECTOR' }],
+      [() => memory.add(trace, { vector: [1, Number.NaN] }), { code: 'ERR_INVALID_VECTOR' }],
+      [() => memory.add(trace, { vector: new Float32Array(3) }), { code: 'ERR_INVALID_VECTOR' }],
+      [() => memory.add(wrong, { vector }), { code: 'ERR_INVALID_TRACE', message: type }],
+      [() => memory.nearest(trace, -1, { vector }), { code: 'ERR_INVALID_OPTION' }],
+    ])
+      expect(await rejectionOf(call())).toMatchObject(error);
     const reason = new Error('never mind');
-    expect(await rejectionOf(memory.add(trace, { vector: [1, 2], signal: AbortSignal.abort(reason) }))).toBe(
-      reason,
-    );
-    expect(await rejectionOf(memory.nearest(trace, -1, { vector: [1, 2] }))).toMatchObject({
-      code: 'ERR_INVALID_OPTION',
-    });
+    expect(await rejectionOf(memory.add(trace, { vector, signal: AbortSignal.abort(reason) }))).toBe(reason);
     expect(memory.size).toBe(0);
     expect(() => new TraceMemory({ novelty: 'prefix' })).toThrow(
       expect.objectContaining({ code: 'ERR_INVALID_OPTION' }),
@@ -216,12 +210,7 @@ describe('a trace memory', () => {
     for (const [index, trace] of traces.entries()) await memory.add(trace, { vector: [1, index, 2] });
     await memory.save(file);
     const loaded = await TraceMemory.load(file);
-    expect(loaded).toMatchObject({
-      size: 3,
-      maxElements: 7,
-      novelty: 'full',
-      ttlMs: Number.POSITIVE_INFINITY,
-    });
+    expect(loaded).toMatchObject({ size: 3, maxElements: 7, novelty: 'full', ttlMs: 1 / 0 });
     expect([...loaded]).toEqual([...memory]);
     const query = traceOf('flight to Boston tomorrow', []);
     expect(await loaded.nearest(query, 3, { vector: [1, 1, 1] })).toEqual(

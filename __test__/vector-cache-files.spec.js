@@ -18,16 +18,11 @@ const scratch = scratchDirectory('files');
 
 const newFile = () => cacheFileIn(scratch);
 
-const boundsOf = ({ maxElements, dimensions, ttlMs, model, size }) => ({
-  maxElements,
-  dimensions,
-  ttlMs,
-  model,
-  size,
-});
+const boundsOf = (cache) => [cache.maxElements, cache.dimensions, cache.ttlMs, cache.model, cache.size];
 
 describe('load', () => {
   test('restores the saved state', async () => {
+    const component = fc.float({ noNaN: true, noDefaultInfinity: true });
     const cases = fc.integer({ min: 1, max: 70 }).chain((dimensions) =>
       fc.record({
         dimensions: fc.constant(dimensions),
@@ -35,10 +30,7 @@ describe('load', () => {
         ttlMs: fc.constantFrom(undefined, 60_000, 3_600_000.5),
         entries: fc.array(
           fc.record({
-            vector: fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), {
-              minLength: dimensions,
-              maxLength: dimensions,
-            }),
+            vector: fc.array(component, { minLength: dimensions, maxLength: dimensions }),
             label: fc.option(fc.string({ unit: 'grapheme', maxLength: 20 }), { nil: undefined }),
           }),
           { maxLength: 20 },
@@ -157,13 +149,18 @@ describe('a file of another model', () => {
   });
 });
 
+/** Expects an `Error` with a code that names the file. */
+async function expectNamed(promise, code, file) {
+  const error = await rejectionOf(promise);
+  expect(error).toBeInstanceOf(Error);
+  expect(error).toMatchObject({ code, message: expect.stringContaining(file) });
+}
+
 describe('load refuses', () => {
-  test('a missing file', async () => {
+  test('a missing file, and a directory', async () => {
     const file = newFile();
-    const error = await rejectionOf(VectorCache.load(file));
-    expect(error).toBeInstanceOf(Error);
-    expect(error.code).toBe('ERR_MEMORY_NOT_FOUND');
-    expect(error.message).toContain(file);
+    await expectNamed(VectorCache.load(file), 'ERR_MEMORY_NOT_FOUND', file);
+    await expectNamed(VectorCache.load(scratch), 'ERR_MEMORY_IO', scratch);
   });
 
   test('a truncated or changed file', async () => {
@@ -176,10 +173,7 @@ describe('load refuses', () => {
     changed[whole.length >> 1] ^= 4;
     for (const contents of [Buffer.alloc(0), whole.subarray(0, -1), changed]) {
       fs.writeFileSync(file, contents);
-      const error = await rejectionOf(VectorCache.load(file));
-      expect(error).toBeInstanceOf(Error);
-      expect(error.code).toBe('ERR_MEMORY_DAMAGED');
-      expect(error.message).toContain(file);
+      await expectNamed(VectorCache.load(file), 'ERR_MEMORY_DAMAGED', file);
     }
     // What is damaged can be replaced.
     await cache.save(file);
@@ -223,21 +217,13 @@ describe('load refuses', () => {
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
   });
-
-  test('a directory', async () => {
-    expect((await rejectionOf(VectorCache.load(scratch))).code).toBe('ERR_MEMORY_IO');
-  });
 });
 
 describe('save', () => {
   test('says why it cannot write', async () => {
     const cache = new VectorCache();
-    for (const file of [scratch, path.join(scratch, 'missing', 'file')]) {
-      const error = await rejectionOf(cache.save(file));
-      expect(error).toBeInstanceOf(Error);
-      expect(error.code).toBe('ERR_MEMORY_IO');
-      expect(error.message).toContain(file);
-    }
+    for (const file of [scratch, path.join(scratch, 'missing', 'file')])
+      await expectNamed(cache.save(file), 'ERR_MEMORY_IO', file);
     // One that failed is not in the way of the next.
     const file = newFile();
     const directory = path.dirname(file);
@@ -261,11 +247,8 @@ describe('save', () => {
 
   test('does not keep a process that ends from ending', async () => {
     const file = newFile();
-    const { code, stderr } = await run(process.execPath, [
-      '-e',
-      `${LARGE}; cache.save(file); process.exit(3)`,
-      file,
-    ]);
+    const script = `${LARGE}; cache.save(file); process.exit(3)`;
+    const { code, stderr } = await run(process.execPath, ['-e', script, file]);
     expect({ code, stderr }).toEqual({ code: 3, stderr: '' });
     if (fs.existsSync(file)) expect((await VectorCache.load(file)).size).toBe(2000);
   });

@@ -22,18 +22,6 @@ test('VectorCache has the surface of the SDK, and more', () => {
 });
 
 describe('nearest', () => {
-  const LABELLED = [
-    [[1, 0], 'east'],
-    [[0, 1], 'north'],
-    [[-1, 0], undefined],
-    [[2, 0], ''],
-  ];
-  const labelled = () => {
-    const cache = new VectorCache({ dimensions: 2 });
-    for (const [vector, label] of LABELLED) cache.add(vector, label);
-    return cache;
-  };
-
   test('tells the most similar first, and of equals the oldest', () => {
     const all = [
       { label: 'east', similarity: 1, index: 0 },
@@ -41,7 +29,8 @@ describe('nearest', () => {
       { label: 'north', similarity: 0, index: 1 },
       { label: undefined, similarity: -1, index: 2 },
     ];
-    const cache = labelled();
+    const cache = new VectorCache({ dimensions: 2 });
+    cache.addBatch([axis(0, 2), axis(1, 2), [-1, 0], [2, 0]], ['east', 'north', undefined, '']);
     expect(cache.nearest([5, 0])).toEqual(all.slice(0, 1));
     expect(cache.nearest([5, 0], undefined)).toEqual(all.slice(0, 1));
     for (let k = 0; k <= 5; k++) expect(cache.nearest([5, 0], k)).toEqual(all.slice(0, k));
@@ -59,8 +48,6 @@ describe('nearest', () => {
   });
 });
 
-describe('addBatch', () => {});
-
 describe('iteration', () => {
   const filled = (options) => {
     const cache = new VectorCache({ dimensions: 1, ...options });
@@ -69,14 +56,11 @@ describe('iteration', () => {
   };
 
   test('goes from the oldest to the newest', () => {
-    const [first, ...others] = filled({ maxElements: 4 });
-    expect(first).toEqual({ vector: Float32Array.of(7), label: '6', index: 0 });
-    expect(first.vector).toBeInstanceOf(Float32Array);
-    expect(others.map(({ vector, label, index }) => [vector[0], label, index])).toEqual([
-      [8, '7', 1],
-      [9, '8', 2],
-      [10, '9', 3],
-    ]);
+    const entries = [...filled({ maxElements: 4 })];
+    expect(entries[0].vector).toBeInstanceOf(Float32Array);
+    expect(entries).toEqual(
+      [7, 8, 9, 10].map((value, index) => ({ vector: Float32Array.of(value), label: `${value - 1}`, index })),
+    );
   });
 
   test('gives copies', () => {
@@ -87,13 +71,8 @@ describe('iteration', () => {
 
   test('gives vectors that can be added again without a change, also where it is another scale', () => {
     const cache = new VectorCache({ dimensions: 2 });
-    const vectors = [
-      [1e300, -1e300],
-      [1e-300, 0],
-      [0.1, 1 / 3],
-      [0, 0],
-      [2 ** -40, 2 ** 40],
-    ];
+    const tiny = axis(0, 2).map((component) => component * 1e-300);
+    const vectors = [[1e300, -1e300], tiny, [0.1, 1 / 3], [0, 0], [2 ** -40, 2 ** 40]];
     cache.addBatch(vectors);
     const first = [...cache].map(({ vector }) => vector);
     cache.clear();
@@ -162,13 +141,13 @@ test('VectorCache leaves out expired vectors, and counts others', async () => {
 });
 
 test('_getLocalCache returns one live cache', () => {
-  _getLocalCache().clear();
-  _getLocalCache().add(axis(0, 384));
-  expect(_getLocalCache()).toBe(_getLocalCache());
-  expect(_getLocalCache()).toBeInstanceOf(VectorCache);
-  expect(_getLocalCache().size).toBe(1);
-  _getLocalCache().clear();
-  expect(_getLocalCache().size).toBe(0);
+  const cache = _getLocalCache();
+  expect(cache).toBeInstanceOf(VectorCache);
+  cache.clear();
+  cache.add(axis(0, 384));
+  expect(_getLocalCache()).toBe(cache);
+  expect(cache.size).toBe(1);
+  cache.clear();
 });
 
 const component = fc.oneof(

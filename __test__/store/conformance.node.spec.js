@@ -7,20 +7,15 @@ const { noveltyStoreConformance } = require('../../conformance.js');
 const { OracleStore } = require('../oracle/store.js');
 const { describeWithPostgres, useServer } = require('../support/store.js');
 
-describe('LocalStore', () => {
+describe.each([
+  ['prefix', VectorCache],
+  ['lexical', TraceMemory],
+  ['full', TraceMemory],
+])('LocalStore for %s', (novelty, Memory) => {
+  const own = novelty === 'prefix' ? {} : { novelty };
   noveltyStoreConformance({
-    test,
-    createStore: (limits) => new LocalStore(new VectorCache({ maxElements: 2000, ...limits })),
-    openAgain: (store) => store,
-    limits: { maxElements: true, ttlMs: true },
-  });
-});
-
-describe.each(['lexical', 'full'])('LocalStore of a TraceMemory for %s', (novelty) => {
-  noveltyStoreConformance({
-    test,
-    novelty,
-    createStore: (limits) => new LocalStore(new TraceMemory({ novelty, maxElements: 2000, ...limits })),
+    ...{ test, ...own },
+    createStore: (limits) => new LocalStore(new Memory({ ...own, maxElements: 2000, ...limits })),
     openAgain: (store) => store,
     limits: { maxElements: true, ttlMs: true },
   });
@@ -110,6 +105,14 @@ describe('the tests find a store that', () => {
     }
   }
 
+  /** A store that adds what `change` makes of the entries of a batch. */
+  const changing = (change) =>
+    class extends Faulty {
+      compareAndAddBatch(entries, options) {
+        return super.compareAndAddBatch(change(entries), options);
+      }
+    };
+
   /** The nearest of each vector of entries, which are not added. */
   const compared = (store, entries) => {
     const nearest = async (vector, model) => (await store.nearest(vector, 1, model))[0] ?? null;
@@ -118,6 +121,7 @@ describe('the tests find a store that', () => {
     );
   };
   const any = { model: 'any', dtype: 'any' };
+  const ofAny = (entries) => entries.map((entry) => ({ ...entry, model: any }));
 
   const faults = {
     'adds before it compares': class extends Faulty {
@@ -141,11 +145,7 @@ describe('the tests find a store that', () => {
         return comparison;
       }
     },
-    'takes any model': class extends Faulty {
-      compareAndAddBatch(entries, options) {
-        const changed = entries.map((entry) => ({ ...entry, model: any }));
-        return super.compareAndAddBatch(changed, options);
-      }
+    'takes any model': class extends changing(ofAny) {
       nearest(vector, count, _model, options) {
         return super.nearest(vector, count, any, options);
       }
@@ -160,10 +160,8 @@ describe('the tests find a store that', () => {
     'takes two models at once while it is empty': class extends Faulty {
       async compareAndAddBatch(entries, options) {
         if ((await this.size()) > 0) return super.compareAndAddBatch(entries, options);
-        return super.compareAndAddBatch(
-          entries.map((entry) => ({ ...entry, model: entries[0].model })),
-          options,
-        );
+        const alike = entries.map((entry) => ({ ...entry, model: entries[0].model }));
+        return super.compareAndAddBatch(alike, options);
       }
     },
     'stores what is before an id that it refuses': class extends Faulty {
@@ -173,14 +171,7 @@ describe('the tests find a store that', () => {
         return super.compareAndAddBatch(entries, options);
       }
     },
-    'forgets labels': class extends Faulty {
-      async compareAndAddBatch(entries, options) {
-        return super.compareAndAddBatch(
-          entries.map((entry) => ({ ...entry, id: null })),
-          options,
-        );
-      }
-    },
+    'forgets labels': changing((entries) => entries.map((entry) => ({ ...entry, id: null }))),
     'pays no heed to signals': class extends Faulty {
       async compareAndAddBatch(entries) {
         return super.compareAndAddBatch(entries);
