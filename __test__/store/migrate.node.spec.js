@@ -14,6 +14,7 @@ const {
   MODEL,
   describeWithPostgres,
   entry,
+  expectRejection,
   randomVector,
   rejection,
   useServer,
@@ -158,10 +159,7 @@ describeWithPostgres('migrate', () => {
   });
 
   test('without migrate, a call says that it is missing', async () => {
-    const error = await rejection(store().size());
-    expect(error).toBeInstanceOf(Error);
-    expect(error.code).toBe('ERR_STORE_SCHEMA');
-    expect(error.message).toContain('call migrate()');
+    const error = await expectRejection(store().size(), 'ERR_STORE_SCHEMA', 'call migrate()');
     expect(error.cause.code).toBe('42883');
   });
 
@@ -187,9 +185,7 @@ describeWithPostgres('migrate', () => {
     await database.query(
       "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'invalid_hnsw'::regclass",
     );
-    const error = await rejection(made.migrate());
-    expect(error.code).toBe('ERR_STORE_SCHEMA');
-    expect(error.message).toContain('invalid_hnsw');
+    await expectRejection(made.migrate(), 'ERR_STORE_SCHEMA', 'invalid_hnsw');
     // Whoever does not use it is not concerned.
     await store({ table: 'invalid' }).migrate();
     await database.query('DROP INDEX invalid_hnsw');
@@ -205,9 +201,7 @@ describeWithPostgres('migrate', () => {
     const table = `namesake_${what.length}`;
     await migrated({ table });
     await pool().query(statement.replace('$', `${table}_hnsw`).replace('@', table));
-    const error = await rejection(store({ table, index: 'hnsw' }).migrate());
-    expect(error.code).toBe('ERR_STORE_SCHEMA');
-    expect(error.message).toContain(`${table}_hnsw`);
+    await expectRejection(store({ table, index: 'hnsw' }).migrate(), 'ERR_STORE_SCHEMA', `${table}_hnsw`);
   });
 
   test('a store that is closed makes nothing', async () => {
@@ -220,11 +214,11 @@ describeWithPostgres('migrate', () => {
 
   test.each(['LATIN1', 'SQL_ASCII'])('a database in %s is refused', async (encoding) => {
     await pool().query(`CREATE DATABASE in_${encoding} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`);
-    const error = await rejection(
+    await expectRejection(
       store({ pool: pool({ database: `in_${encoding.toLowerCase()}` }) }).migrate(),
+      'ERR_STORE_SCHEMA',
+      encoding,
     );
-    expect(error.code).toBe('ERR_STORE_SCHEMA');
-    expect(error.message).toContain(encoding);
   });
 
   test.each([0, 1, 1.5, 1e14, 2e14, 2.2e14, 3e15, 1e300, Number.POSITIVE_INFINITY])(
@@ -349,8 +343,7 @@ describeWithPostgres('migrate', () => {
       const all =
         "SELECT relname, relkind, relnatts FROM pg_class WHERE relname LIKE 'theirs%' ORDER BY relname";
       const { rows: before } = await pool().query(all);
-      const error = await rejection(store({ table }).migrate());
-      expect(error.code).toBe('ERR_STORE_SCHEMA');
+      const error = await expectRejection(store({ table }).migrate(), 'ERR_STORE_SCHEMA');
       for (const each of [part, 'name another table']) expect(error.message).toContain(each);
       expect(error.message).not.toContain('call migrate()');
       expect((await pool().query(all)).rows).toEqual(before);
@@ -359,9 +352,7 @@ describeWithPostgres('migrate', () => {
     test('change to a table of ours is no reason to call migrate again', async () => {
       const made = await migrated({ table: 'altered' });
       await pool().query('ALTER TABLE altered_meta RENAME max_elements TO bound');
-      const error = await rejection(made.migrate());
-      expect(error.code).toBe('ERR_STORE_SCHEMA');
-      expect(error.message).toContain('max_elements');
+      const error = await expectRejection(made.migrate(), 'ERR_STORE_SCHEMA', 'max_elements');
       expect(error.message).not.toContain('call migrate()');
     });
   });
@@ -408,8 +399,7 @@ describeWithPostgres('migrate', () => {
       ]) {
         expect((await rejection(agents.query(statement))).code).toBe('42501');
       }
-      const error = await rejection(restricted.sweep());
-      expect(error.code).toBe('ERR_STORE');
+      const error = await expectRejection(restricted.sweep(), 'ERR_STORE');
       expect(error.cause.code).toBe('42501');
       await admin.query('GRANT DELETE ON fleet.knowledgepulse_novelty TO agent');
       expect(await restricted.sweep()).toBe(0);
@@ -419,8 +409,10 @@ describeWithPostgres('migrate', () => {
       const admin = pool();
       await admin.query('CREATE ROLE newcomer LOGIN');
       await admin.query('CREATE DATABASE bare');
-      const error = await rejection(store({ pool: pool({ user: 'newcomer', database: 'bare' }) }).migrate());
-      expect(error.code).toBe('ERR_STORE');
+      const error = await expectRejection(
+        store({ pool: pool({ user: 'newcomer', database: 'bare' }) }).migrate(),
+        'ERR_STORE',
+      );
       expect(error.message).toMatch(/permission denied/);
     });
 

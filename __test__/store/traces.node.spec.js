@@ -13,6 +13,7 @@ const {
   clusteredVector,
   describeWithPostgres,
   entriesOf,
+  expectRejection,
   lostConnection,
   rejection,
   useServer,
@@ -110,9 +111,11 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
     ]) {
       const table = `kind_${made}`;
       await migrated({ novelty: made, table });
-      const error = await rejection(store({ novelty: other, table }).migrate());
-      expect(error.code).toBe('ERR_STORE_OTHER_METHOD');
-      expect(error.message).toContain(`the tables of ${table} are of novelty '${made}', not of '${other}'`);
+      await expectRejection(
+        store({ novelty: other, table }).migrate(),
+        'ERR_STORE_OTHER_METHOD',
+        `the tables of ${table} are of novelty '${made}', not of '${other}'`,
+      );
     }
   });
 
@@ -141,9 +144,11 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
     const [[again]] = await mine.compareAndAddBatch(batch, { call });
     expect(again).toMatchObject({ label: 'meanwhile', contained: 1 });
     await pool().query(`DELETE FROM ${table} WHERE position = 100`);
-    const error = await rejection(mine.compareAndAddBatch(batch, { call }));
-    expect(error.code).toBe('ERR_STORE_ALREADY_STORED');
-    expect(error.message).toContain('all that it was compared with is deleted by now');
+    await expectRejection(
+      mine.compareAndAddBatch(batch, { call }),
+      'ERR_STORE_ALREADY_STORED',
+      'all that it was compared with is deleted by now',
+    );
   });
 
   test('a call with a lost answer is stored once, even if a part is evicted before flush', async () => {
@@ -244,8 +249,6 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
     const scorer = new Scorer({ memory: damaged });
     await scorer.evaluateValue(traceOf(1));
     await pool().query("UPDATE damaged SET words = '\\x00'");
-    const error = await rejection(scorer.evaluateValue(traceOf(2)));
-    expect(error.code).toBe('ERR_STORE');
-    expect(error.message).toContain('the table of the store is damaged');
+    await expectRejection(scorer.evaluateValue(traceOf(2)), 'ERR_STORE', 'the table of the store is damaged');
   });
 });

@@ -82,6 +82,15 @@ async function entriesOf(traces) {
   return captured;
 }
 
+/** Expects that a call rejects with an `Error` of a code, whose message has these parts, and returns it. */
+async function expectRejection(call, code, ...parts) {
+  const error = await rejectionOf(call);
+  expect(error).toBeInstanceOf(Error);
+  expect(error.code).toBe(code);
+  for (const part of parts) expect(error.message).toContain(part);
+  return error;
+}
+
 const entry = (id, ...vectors) => ({ id, vectors, model: MODEL });
 
 module.exports = {
@@ -91,6 +100,7 @@ module.exports = {
   describeWithPostgres,
   entriesOf,
   entry,
+  expectRejection,
   lostConnection,
   randomVector,
   rejection: rejectionOf,
