@@ -207,10 +207,7 @@ test('toTraces of a changed record yields traces that can be scored, or an error
   const formats = fc.constantFrom(undefined, ...FORMAT_NAMES.filter((name) => name !== 'trace'));
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.tuple(fc.constantFrom(...records), fc.nat(150), anything), {
-        minLength: 1,
-        maxLength: 4,
-      }),
+      fc.array(fc.tuple(fc.constantFrom(...records), fc.nat(150), anything), { minLength: 1, maxLength: 4 }),
       formats,
       async (changes, format) => {
         const values = changes.map(([record, left, by]) => replaced(JSON.parse(record), { left }, by));

@@ -95,10 +95,7 @@ describe('an entry that the store refuses for good', () => {
     await ask(memory, 'a', 'bad', 'b');
     await ask(memory, 'c');
     store.fail = refusing('ERR_STORE');
-    expect(await errorOf(memory.flush())).toMatchObject({
-      code: 'ERR_STORE',
-      message: 'the id is refused',
-    });
+    expect(await errorOf(memory.flush())).toMatchObject({ code: 'ERR_STORE', message: 'the id is refused' });
     expect(labels(store)).toEqual(['a', 'b', 'c']);
     await memory.flush();
     expect(store.calls.filter(({ ids }) => ids.includes('bad'))).toHaveLength(3);

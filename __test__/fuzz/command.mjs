@@ -43,11 +43,7 @@ const FROM_EVERY = 6;
 const CUT_EVERY = 4;
 
 const { values: given } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '500' },
-    seed: { type: 'string' },
-    path: { type: 'string' },
-  },
+  options: { runs: { type: 'string', default: '500' }, seed: { type: 'string' }, path: { type: 'string' } },
 });
 const seed = given.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given.seed);
 const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-fuzz-'));
@@ -279,11 +275,7 @@ const run = fc.record({
 console.log(`seed ${seed}, ${given.runs} runs`);
 let template;
 try {
-  await fc.assert(fc.asyncProperty(run, check), {
-    numRuns: Number(given.runs),
-    path: given.path,
-    seed,
-  });
+  await fc.assert(fc.asyncProperty(run, check), { numRuns: Number(given.runs), path: given.path, seed });
   console.log(
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count}`)
@@ -421,10 +413,7 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
       if (!files.every(isUnchanged)) fail('a result that is not complete has replaced a file');
     }
     const isKept = ({ score }) => !splits || score >= threshold;
-    const expected = {
-      out: scored.filter(isKept),
-      dropped: scored.filter((found) => !isKept(found)),
-    };
+    const expected = { out: scored.filter(isKept), dropped: scored.filter((found) => !isKept(found)) };
     for (const name of ['out', 'dropped']) {
       const file = of(name);
       if (file && idsOf(file).join() !== expected[name].map(({ id }) => id).join()) fail(`${name} is wrong`);

@@ -304,11 +304,7 @@ function report() {
 
 function growth() {
   const settled = memory.filter(([calls]) => calls >= target * WARM_UP);
-  return {
-    first: settled[0][1],
-    last: settled.at(-1)[1],
-    perTenThousand: slope(settled) * 10_000,
-  };
+  return { first: settled[0][1], last: settled.at(-1)[1], perTenThousand: slope(settled) * 10_000 };
 }
 
 function grows() {

@@ -67,10 +67,9 @@ const imitations = {
     },
   }),
 };
-const imitation = fc.constantFrom(...Object.keys(imitations)).map((name) => ({
-  name: `a signal ${name}`,
-  make: () => ({ signal: imitations[name](), made() {} }),
-}));
+const imitation = fc
+  .constantFrom(...Object.keys(imitations))
+  .map((name) => ({ name: `a signal ${name}`, make: () => ({ signal: imitations[name](), made() {} }) }));
 
 const notASignal = value.map(({ name, make }) => ({
   name: `as a signal ${name}`,
@@ -180,10 +179,9 @@ const weights = fc.oneof(
 /** A memory by its number. */
 const numbered = (name, max, choose) => ({
   weight: 6,
-  arbitrary: fc.nat({ max }).map((index) => ({
-    name: `${name} ${index}`,
-    make: (...lists) => choose(index, ...lists),
-  })),
+  arbitrary: fc
+    .nat({ max })
+    .map((index) => ({ name: `${name} ${index}`, make: (...lists) => choose(index, ...lists) })),
 });
 
 /** The options of a new scorer; `make` takes the caches and the memories of traces that there are. */

@@ -104,9 +104,7 @@ const brokenLibraries = (library) => [
 
 const cases = [
   ...[...DAMAGES, ...(LIBRARY === undefined ? [] : brokenLibraries(LIBRARY))].map(
-    ([name, damage, expected]) => ({
-      ...{ name, damage, ...expected },
-    }),
+    ([name, damage, expected]) => ({ ...{ name, damage, ...expected } }),
   ),
   { name: 'HOME is unset', env: { HOME: undefined, USERPROFILE: undefined } },
   { name: 'the file system is read-only', readOnly: true },

@@ -69,11 +69,7 @@ export const packageManagers = [
     }),
   },
   yarn('Yarn', 'node-modules'),
-  {
-    ...yarn("Yarn's Plug'n'Play", 'pnp'),
-    only: 'Node',
-    node: (command) => [...command, YARN, 'node'],
-  },
+  { ...yarn("Yarn's Plug'n'Play", 'pnp'), only: 'Node', node: (command) => [...command, YARN, 'node'] },
   {
     name: 'Deno',
     only: 'Deno',

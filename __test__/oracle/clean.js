@@ -28,11 +28,7 @@ const KINDS = [
       /\b((?:password|passwd|secret|token|api_key|apikey|api_secret|access_token|auth_token)\s*[=:]\s*)(?!\[REDACTED)(?:'[^'"]*'|"[^'"]*"|[^\s'"`,;)}[\]]{2,})/gi,
     replacement: '$1[REDACTED:password]',
   },
-  {
-    type: 'email',
-    expression: /[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}/g,
-    isIdentifier: true,
-  },
+  { type: 'email', expression: /[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}/g, isIdentifier: true },
   {
     type: 'phone',
     expression: /(?:\+?1[-.\s]?)?\(?\d{3}\)?[-.\s]?\s?\d{3}[-.\s]\d{4}\b/g,

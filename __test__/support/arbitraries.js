@@ -17,9 +17,7 @@ const text = fc
       { arbitrary: fc.constantFrom(...words), weight: 4 },
       fc.string({ unit: 'grapheme', maxLength: 12 }),
     ),
-    {
-      maxLength: 25,
-    },
+    { maxLength: 25 },
   )
   .map((parts) => parts.join(' '));
 
@@ -33,9 +31,7 @@ const step = fc.record(
     content: fc.option(text, { nil: undefined }),
     tool: fc.option(
       fc.record({ name: fc.oneof(fc.constantFrom('search', 'read_file', 'sql'), fc.string()) }),
-      {
-        nil: undefined,
-      },
+      { nil: undefined },
     ),
     latency_ms: fc.nat(),
   },

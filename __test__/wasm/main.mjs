@@ -215,11 +215,7 @@ const server = createServer(async (request, response) => {
   try {
     const body =
       pathname === '/' ? '<!doctype html><title>test</title>' : await readFile(path.join(root, pathname));
-    const types = {
-      '.js': 'text/javascript',
-      '.mjs': 'text/javascript',
-      '.wasm': 'application/wasm',
-    };
+    const types = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
     const type = /** @type {Record<string, string>} */ (types)[path.extname(pathname)] ?? 'text/html';
     response.writeHead(200, { 'content-type': type }).end(body);
   } catch {
