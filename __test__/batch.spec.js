@@ -68,9 +68,6 @@ describe('evaluateValues', () => {
     expect(await evaluateValue(makeTrace())).toBeGreaterThan(0);
   });
 
-  const unreadable = (thrown, key) => throwingProxy([makeTrace()], thrown, key);
-  const imitation = { code: 'ERR_INVALID_TRACE' };
-
   test.each([
     ['nothing', undefined, ' must be an array'],
     ['a trace', makeTrace(), ' must be an array'],
@@ -83,27 +80,14 @@ describe('evaluateValues', () => {
     ...lengths.map(([length, Class, expected]) => [
       ...['a wrong length', claiming([makeTrace()], length), `.length must be ${expected}`, Class],
     ]),
-    [
-      'a length that throws',
-      unreadable('thrown', 'length'),
-      '.length could not be read: it threw',
-      TypeError,
-      'thrown',
-    ],
-    [
-      'what throws an imitation',
-      unreadable(imitation, '0'),
-      '[0] could not be read: it threw',
-      TypeError,
-      imitation,
-    ],
-    [
-      'what throws a hostile object',
-      unreadable(hostile, '0'),
-      '[0] could not be read: it threw',
-      TypeError,
-      hostile,
-    ],
+    ...[
+      ['a length that throws', 'length', 'thrown'],
+      ['what throws an imitation', '0', { code: 'ERR_INVALID_TRACE' }],
+      ['what throws a hostile object', '0', hostile],
+    ].map(([name, key, thrown]) => [
+      ...[name, throwingProxy([makeTrace()], thrown, key)],
+      ...[`${key === '0' ? '[0]' : '.length'} could not be read: it threw`, TypeError, thrown],
+    ]),
   ])('evaluateValues refuses %s', async (...row) => {
     const [, traces, message, Class = TypeError, cause] = row;
     _getLocalCache().clear();
@@ -115,8 +99,7 @@ describe('evaluateValues', () => {
 
   test('without an embedder a large batch leaves turns to others', async () => {
     const { result } = await runForResult(
-      `
-      const traces = Array(20_000).fill(makeTrace());
+      `const traces = Array(20_000).fill(makeTrace());
       await kp.embedderStatus();
       let turns = 0;
       const timer = setInterval(() => { turns++; }, 1);

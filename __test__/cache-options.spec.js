@@ -14,10 +14,8 @@ const INVALID = 'ERR_INVALID_OPTION';
 
 describe('new VectorCache refuses', () => {
   const refuse = (options, [Class, message, isCause]) => {
-    expectError(
-      thrownBy(() => new VectorCache(options)),
-      [Class, INVALID, message, isCause],
-    );
+    const error = thrownBy(() => new VectorCache(options));
+    expectError(error, [Class, INVALID, message, isCause]);
   };
 
   test.each([...NOT_OBJECTS, ['an array', [1000, 384], 'array']])('%s as options', (_, options, found) => {
@@ -48,11 +46,7 @@ describe('new VectorCache refuses', () => {
   test.each([
     ['a proxy that throws', throwingProxy({}, hostile), /^options\.\w+ could not be read/, same(hostile)],
     ['a revoked proxy', revoked({}), /^options could not be read/, (cause) => cause.name === 'TypeError'],
-    [
-      'an unknown option',
-      { maxelements: 3 },
-      /^options\.maxelements is not an option of this call; its options are max/,
-    ],
+    ['an unknown option', { maxelements: 3 }, /^options\.maxelements is not an option of this call; its/],
   ])('%s', (...row) => {
     const [, options, message, isCause] = row;
     refuse(options, [TypeError, message, isCause]);
@@ -60,14 +54,9 @@ describe('new VectorCache refuses', () => {
 });
 
 describe('new VectorCache accepts', () => {
-  class Options {
-    get maxElements() {
-      return 2;
-    }
-    get dimensions() {
-      return 3;
-    }
-  }
+  class Options {}
+  Object.defineProperty(Options.prototype, 'maxElements', { get: () => 2 });
+  Object.defineProperty(Options.prototype, 'dimensions', { get: () => 3 });
   const TWO = { maxElements: 2, dimensions: 3 };
 
   test.each([
@@ -127,10 +116,8 @@ test.each(['add', 'maxCosineSimilarity', 'nearest'])('%s of a cache of huge dime
   const length = Number.MAX_SAFE_INTEGER;
   const cache = new VectorCache({ dimensions: length, maxElements: 1 });
   for (const vector of [[1, 2, 3], new Float32Array(3), new Uint8Array(3), { length: 3 }]) {
-    expectError(
-      thrownBy(() => cache[method](vector)),
-      [RangeError, 'ERR_INVALID_VECTOR', `Expected ${length} dimensions, got 3`],
-    );
+    const error = thrownBy(() => cache[method](vector));
+    expectError(error, [RangeError, 'ERR_INVALID_VECTOR', `Expected ${length} dimensions, got 3`]);
   }
   const error = thrownBy(() => cache[method]({ length, 0: 1 }));
   expect(error).toMatchObject({ name: 'RangeError', code: 'ERR_OUT_OF_MEMORY' });
@@ -139,6 +126,15 @@ test.each(['add', 'maxCosineSimilarity', 'nearest'])('%s of a cache of huge dime
 });
 
 describe('labels', () => {
+  /** Expects that the last of these labels is refused, alone and in a batch. */
+  function refuseLabels(cache, labels, Class, message) {
+    const alone = thrownBy(() => cache.add([1], labels.at(-1)));
+    expectError(alone, [Class, 'ERR_INVALID_LABEL', `label ${message}`]);
+    const vectors = labels.map(() => [1]);
+    const batch = thrownBy(() => cache.addBatch(vectors, labels));
+    expectError(batch, [Class, 'ERR_INVALID_LABEL', `labels[${labels.length - 1}] ${message}`]);
+  }
+
   test.each([
     ...[...NOT_NUMBERS].filter(([, , found]) => found !== 'string'),
     ['a number', 7, '7'],
@@ -146,15 +142,7 @@ describe('labels', () => {
     ['an object whose toString throws', hostile, 'object'],
   ])('that are %s are refused', (_, label, found) => {
     const cache = new VectorCache({ dimensions: 1 });
-    const wrong = `must be a string, got ${found}`;
-    expectError(
-      thrownBy(() => cache.add([1], label)),
-      [TypeError, 'ERR_INVALID_LABEL', `label ${wrong}`],
-    );
-    expectError(
-      thrownBy(() => cache.addBatch([[1], [1]], ['a', label])),
-      [TypeError, 'ERR_INVALID_LABEL', `labels[1] ${wrong}`],
-    );
+    refuseLabels(cache, ['a', label], TypeError, `must be a string, got ${found}`);
     expect(cache.size).toBe(0);
   });
 
@@ -167,15 +155,8 @@ describe('labels', () => {
     const cache = new VectorCache({ dimensions: 1 });
     cache.add([1], longest);
     expect(cache.nearest([1])[0].label).toBe(longest.replaceAll('\ud800', '\ufffd'));
-    const long = 'must be at most 1024 bytes of UTF-8, got 1025';
-    expectError(
-      thrownBy(() => cache.add([1], longest + more)),
-      [RangeError, 'ERR_INVALID_LABEL', `label ${long}`],
-    );
-    expectError(
-      thrownBy(() => cache.addBatch([[1]], [longest + more])),
-      [RangeError, 'ERR_INVALID_LABEL', `labels[0] ${long}`],
-    );
+    const message = 'must be at most 1024 bytes of UTF-8, got 1025';
+    refuseLabels(cache, [longest + more], RangeError, message);
     expect(cache.size).toBe(1);
   });
 
@@ -186,10 +167,8 @@ describe('labels', () => {
   ])('%p are refused with %d vectors', (labels, count) => {
     const cache = new VectorCache({ dimensions: 1 });
     const message = `labels must be as many as vectors: expected ${count}, got ${labels.length}`;
-    expectError(
-      thrownBy(() => cache.addBatch(Array(count).fill([1]), labels)),
-      [RangeError, 'ERR_INVALID_LABEL', message],
-    );
+    const error = thrownBy(() => cache.addBatch(Array(count).fill([1]), labels));
+    expectError(error, [RangeError, 'ERR_INVALID_LABEL', message]);
   });
 });
 
@@ -197,11 +176,8 @@ test.each([
   ...NOT_NUMBERS.map(([, k, found]) => [k, TypeError, `a number, got ${found}`]),
   ...NOT_WHOLE.map((k) => [k, RangeError, `${WHOLE}, got ${k}`]),
 ])('nearest refuses as k what is wrong: %#', (k, Class, expected) => {
-  const cache = new VectorCache({ dimensions: 1 });
-  expectError(
-    thrownBy(() => cache.nearest([1], k)),
-    [Class, INVALID, `k must be ${expected}`],
-  );
+  const error = thrownBy(() => new VectorCache({ dimensions: 1 }).nearest([1], k));
+  expectError(error, [Class, INVALID, `k must be ${expected}`]);
 });
 
 describe('save and load refuse', () => {
@@ -241,7 +217,7 @@ describe('save and load refuse', () => {
       'ttlMs: NaN',
       { ttlMs: Number.NaN },
       RangeError,
-      'options.ttlMs must be a number of at least 0, got NaN',
+      /^options\.ttlMs must be a number of at least 0, got NaN$/,
     ],
     ['a getter that throws', throwing, TypeError, /^options\.model could/, same(hostile)],
   ])('%s as options', async (...row) => {

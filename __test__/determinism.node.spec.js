@@ -19,6 +19,8 @@ const inSequence = `
   for (const trace of traces) scores.push(await kp.evaluateValue(trace));
 `;
 
+const inBatch = 'const scores = await kp.evaluateValues(traces);';
+
 /** Other work that goes on all the while: its embeddings, its caches, its worker thread. */
 const NEIGHBOURS = `
   const { Worker } = require('node:worker_threads');
@@ -31,31 +33,25 @@ const NEIGHBOURS = `
   }, 1);
 `;
 
+/** The scripts by what they do, with a number of threads if it matters. */
 const ways = {
-  again: { body: inSequence },
-  'on one thread': { body: inSequence, env: { KNOWLEDGEPULSE_THREADS: '1' } },
-  'on two': { body: inSequence, env: { KNOWLEDGEPULSE_THREADS: '2' } },
-  'on five': { body: inSequence, env: { KNOWLEDGEPULSE_THREADS: '5' } },
-  'in a batch': { body: 'const scores = await kp.evaluateValues(traces);' },
-  'in a batch on five threads': {
-    body: 'const scores = await kp.evaluateValues(traces);',
-    env: { KNOWLEDGEPULSE_THREADS: '5' },
-  },
-  'all in flight': {
-    body: 'const scores = await Promise.all(traces.map((trace) => kp.evaluateValue(trace)));',
-  },
-  'beside busy neighbours': {
-    body: `${NEIGHBOURS} ${inSequence} clearInterval(timer); await busy.terminate();`,
-  },
+  again: [inSequence],
+  'on one thread': [inSequence, '1'],
+  'on two': [inSequence, '2'],
+  'on five': [inSequence, '5'],
+  'in a batch': [inBatch],
+  'in a batch on five threads': [inBatch, '5'],
+  'all in flight': ['const scores = await Promise.all(traces.map((trace) => kp.evaluateValue(trace)));'],
+  'beside busy neighbours': [`${NEIGHBOURS} ${inSequence} clearInterval(timer); await busy.terminate();`],
 };
 
 describe.each(['fp32', 'q8'])('%s', (dtype) => {
-  const score = async ({ body, env = {} }) => {
+  const score = async ([body, threads]) => {
     const { result } = await runForResult(
       `${READ} ${body}
        const { available, dtype } = await kp.embedderStatus();
        console.log(JSON.stringify({ available, dtype, scores }));`,
-      { env: { KNOWLEDGEPULSE_DTYPE: dtype, ...env } },
+      { env: { KNOWLEDGEPULSE_DTYPE: dtype, KNOWLEDGEPULSE_THREADS: threads } },
     );
     expect(result).toMatchObject({ available: true, dtype });
     return result.scores;
@@ -63,7 +59,7 @@ describe.each(['fp32', 'q8'])('%s', (dtype) => {
 
   let expected;
   beforeAll(async () => {
-    expected = await score({ body: inSequence });
+    expected = await score([inSequence]);
     expect(new Set(expected).size).toBeGreaterThan(12);
   });
 

@@ -6,7 +6,7 @@ const vm = require('node:vm');
 
 const { VectorCache } = require('..');
 const { cosineSimilarity } = require('./oracle/score.js');
-const { hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
+const { claiming, hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { expectError, same, thrownBy } = require('./support/refusals.js');
 const { NOT_NUMBERS, NOT_OBJECTS, NOT_WHOLE, THROWN } = require('./support/wrong-values.js');
 
@@ -120,13 +120,10 @@ const MALFORMED = [
   ]),
   ...[
     ...THROWN.flatMap(([name, thrown]) => [
-      [
-        `a length that throws ${name}`,
-        () => throwingGetter(arrayLike(), 'length', thrown),
-        '.length',
-        same(thrown),
-      ],
-      [`a component that throws ${name}`, () => throwingGetter([...GOOD], '5', thrown), '[5]', same(thrown)],
+      ...[
+        ['length', () => throwingGetter(arrayLike(), 'length', thrown), '.length'],
+        ['component', () => throwingGetter([...GOOD], '5', thrown), '[5]'],
+      ].map(([what, ...row]) => [`a ${what} that throws ${name}`, ...row, same(thrown)]),
     ]),
     ['a proxy that throws', () => throwingProxy([...GOOD], hostile), '.length', same(hostile)],
     ['a revoked proxy of an array', () => revoked(GOOD), '.length', isTypeError],
@@ -154,10 +151,8 @@ describe.each(METHODS)('%s', (_method, parameter, call) => {
     // The SDK's text names no vector, so one of a list is put before it.
     const isUnnamed = parameter.endsWith(']') && pattern.startsWith('Expected');
     const message = (isUnnamed ? `$: ${pattern}` : pattern).replace('$', parameter);
-    expectError(
-      thrownBy(() => call(cache, make())),
-      [Class, 'ERR_INVALID_VECTOR', message, isCause],
-    );
+    const error = thrownBy(() => call(cache, make()));
+    expectError(error, [Class, 'ERR_INVALID_VECTOR', message, isCause]);
     // Nothing is displaced from the full cache.
     expect(cache.size).toBe(1);
     expect(cache.maxCosineSimilarity(PROBE)).toBeCloseTo(1, 6);
@@ -188,23 +183,15 @@ const LISTS = [
 ];
 
 describe.each([
-  ['addBatch', 'vectors', 'ERR_INVALID_VECTOR', (cache, list) => cache.addBatch(list)],
-  [
-    'maxCosineSimilarities',
-    'queries',
-    'ERR_INVALID_VECTOR',
-    (cache, list) => cache.maxCosineSimilarities(list),
-  ],
-  ['addBatch', 'labels', 'ERR_INVALID_LABEL', (cache, list) => cache.addBatch([GOOD], list)],
-])('%s', (_method, parameter, code, call) => {
+  ['addBatch', 'vectors', 'ERR_INVALID_VECTOR', (list) => [list]],
+  ['maxCosineSimilarities', 'queries', 'ERR_INVALID_VECTOR', (list) => [list]],
+  ['addBatch', 'labels', 'ERR_INVALID_LABEL', (list) => [[GOOD], list]],
+])('%s', (method, parameter, code, argumentsOf) => {
   test.each(LISTS)(`refuses ${parameter} that are %s`, (...row) => {
     const [, list, Class, pattern, isCause] = row;
     const cache = new VectorCache();
-    const message = pattern.replace('$', parameter);
-    expectError(
-      thrownBy(() => call(cache, list)),
-      [Class, code, message, isCause],
-    );
+    const error = thrownBy(() => cache[method](...argumentsOf(list)));
+    expectError(error, [Class, code, pattern.replace('$', parameter), isCause]);
     expect(cache.size).toBe(0);
   });
 });
@@ -267,10 +254,7 @@ const ROWS = [
   ['the arguments of a call', () => toArguments(...GOOD)],
   ['components from getters', fromGetters],
   ['a proxy of an array', () => new Proxy([...GOOD], {})],
-  [
-    'a proxy of a Float32Array',
-    () => new Proxy(Float32Array.from(GOOD), { get: (target, key) => target[key] }),
-  ],
+  ['a proxy of a Float32Array', () => claiming(Float32Array.from(GOOD), DIMENSIONS)],
   ...TYPES.map((Type) => [`a ${Type.name}`, () => Type.from(SCALED)]),
   ...[Floats, Doubles].map((Type) => [`a subclass, ${Type.name}`, () => Type.from(GOOD)]),
   ...[Float32Array, Float64Array, Int8Array, Floats].map((Type) => [
@@ -282,14 +266,8 @@ const ROWS = [
   ['a part of a Float64Array', () => new Float64Array([9, ...GOOD, 9]).subarray(1, 385)],
   ['a subclass of its own making', () => new Labelled(new ArrayBuffer(DIMENSIONS * 4), 'a')],
   ['the same in shared memory', () => new Labelled(new SharedArrayBuffer(DIMENSIONS * 4), 'a')],
-  [
-    'a Float32Array whose buffer throws',
-    () => throwingGetter(Float32Array.from(GOOD), 'buffer', new Error()),
-  ],
-  [
-    'a shared array with a slice of its own',
-    () => Object.assign(shared(Float32Array, SCALED), { slice: () => [] }),
-  ],
+  ['a Float32Array whose buffer throws', () => throwingGetter(Float32Array.from(GOOD), 'buffer', hostile)],
+  ['its own slice, shared', () => Object.assign(shared(Float32Array, SCALED), { slice: () => [] })],
   ['a Float32Array that follows its buffer', growing],
   ['1e300 in a Float64Array', () => Float64Array.from(GOOD, (component) => component * 1e300), 1e-300],
   ['1e-300 in an array', () => GOOD.map((component) => component * 1e-300), 1e300],
@@ -322,10 +300,8 @@ test.each(ROWS)('every method of VectorCache accepts %s', (...row) => {
   asked.add(PROBE);
   const found = asked.maxCosineSimilarity(vector);
   expect(found).toBeCloseTo(similarity, 6);
-  expect([asked.maxCosineSimilarities([vector]), asked.nearest(vector)[0].similarity]).toEqual([
-    [found],
-    found,
-  ]);
+  expect(asked.maxCosineSimilarities([vector])).toEqual([found]);
+  expect(asked.nearest(vector)[0].similarity).toBe(found);
   expect(asked.size).toBe(1);
 });
 
@@ -396,6 +372,5 @@ test('add copies a buffer that is transferred afterwards', () => {
   const vector = new Float32Array([1, 0]);
   cache.add(vector);
   structuredClone(vector.buffer, { transfer: [vector.buffer] });
-  expect(vector).toHaveLength(0);
-  expect(cache.maxCosineSimilarity([1, 0])).toBe(1);
+  expect([vector.length, cache.maxCosineSimilarity([1, 0])]).toEqual([0, 1]);
 });
