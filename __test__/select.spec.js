@@ -128,9 +128,7 @@ describe('select', () => {
       ],
       { count: '50%' },
     );
-    expect(chosen.map(({ id, rank }) => [id, rank])).toEqual(
-      expect.arrayContaining([['b', expect.any(Number)]]),
-    );
+    expect(chosen.map(({ rank }) => rank)).toEqual([1, 2]);
     const flight = chosen.find(({ id }) => id === 'b');
     expect(flight).toMatchObject({
       ...{ index: 1, reason: 'coverage', standsFor: 1, similar: [{ index: 0, id: 'a' }] },
@@ -201,10 +199,10 @@ describe('select', () => {
     await select(traces, { count: 10, onProgress });
     expect(onProgress).toHaveBeenLastCalledWith({ done: 300, total: 300 });
     const stop = new Error('stop');
-    const throwing = () => {
+    onProgress.mockImplementation(() => {
       throw stop;
-    };
-    await expect(select(traces, { count: 10, onProgress: throwing })).rejects.toBe(stop);
+    });
+    await expect(select(traces, { count: 10, onProgress })).rejects.toBe(stop);
   });
 
   test('rejects with the reason of a signal', async () => {
@@ -216,24 +214,22 @@ describe('select', () => {
     await expect(select(traces, { count: 10, signal: AbortSignal.abort('before') })).rejects.toBe('before');
   });
 
+  const full = new TraceMemory({ novelty: 'full' });
   test.each([
-    [undefined, 'ERR_INVALID_OPTION', 'options.count'],
-    [{}, 'ERR_INVALID_OPTION', 'options.count must be a number or a percentage'],
-    [{ count: '10' }, 'ERR_INVALID_OPTION', 'got "10"'],
-    [{ count: '101%' }, 'ERR_INVALID_OPTION', 'from 0 to 100'],
-    [{ count: 1.5 }, 'ERR_INVALID_OPTION', 'a safe integer'],
-    [{ count: 1, novelty: 'prefix' }, 'ERR_INVALID_OPTION', "'lexical' or 'full'"],
-    [{ count: 1, known: [] }, 'ERR_INVALID_OPTION', 'options.known must be a TraceMemory, got array'],
-    [
-      { count: 1, known: new TraceMemory({ novelty: 'full' }) },
-      'ERR_INVALID_OPTION',
-      "select with novelty 'full'",
-    ],
-    [{ count: 1, quota: { successes: 1 } }, 'ERR_INVALID_OPTION', 'options.quota.successes'],
-    [{ count: 1, top: 1 }, 'ERR_INVALID_OPTION', 'options.top'],
-  ])('refuses the options %j', async (options, code, message) => {
+    [undefined, 'options.count'],
+    [{}, 'options.count must be a number or a percentage'],
+    [{ count: '10' }, 'got "10"'],
+    [{ count: '101%' }, 'from 0 to 100'],
+    [{ count: 1.5 }, 'a safe integer'],
+    [{ count: 1, novelty: 'prefix' }, "'lexical' or 'full'"],
+    [{ count: 1, known: [] }, 'options.known must be a TraceMemory, got array'],
+    [{ count: 1, known: full }, "select with novelty 'full'"],
+    [{ count: 1, quota: { successes: 1 } }, 'options.quota.successes'],
+    [{ count: 1, top: 1 }, 'options.top'],
+  ])('refuses the options %j', async (options, message) => {
     const call = select([], /** @type {any} */ (options));
-    await expect(call).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+    const error = { code: 'ERR_INVALID_OPTION', message: expect.stringContaining(message) };
+    await expect(call).rejects.toMatchObject(error);
   });
 
   describe('with a window', () => {
@@ -293,12 +289,13 @@ describe('select', () => {
   });
 
   test('names the trace that is invalid', async () => {
-    const call = select([traceOf('fine'), /** @type {any} */ ({})], { count: 1 });
-    const error = { code: 'ERR_INVALID_TRACE', message: expect.stringMatching(/^traces\[1\]\.task/) };
-    await expect(call).rejects.toMatchObject(error);
-    await expect(select(/** @type {any} */ ({}), { count: 1 })).rejects.toMatchObject({
-      code: 'ERR_INVALID_TRACE',
-    });
+    for (const [traces, message] of /** @type {any} */ ([
+      [[traceOf('fine'), {}], /^traces\[1\]\.task/],
+      [{}, /^traces must be an array/],
+    ])) {
+      const error = { code: 'ERR_INVALID_TRACE', message: expect.stringMatching(message) };
+      await expect(select(traces, { count: 1 })).rejects.toMatchObject(error);
+    }
   });
 
   test('chooses nothing of nothing', async () => {
