@@ -35,6 +35,9 @@ const loadError = (...names) => ({ loadError: [...names, ...LOAD_HELP] });
 /** @param {string} code @param {RegExp} reason */
 const neutral = (code, reason, warns = true) => ({ neutral: { code, reason, warns } });
 
+/** @param {RegExp} reason */
+const damaged = (reason) => neutral('ERR_MODEL_DAMAGED', reason);
+
 const POINTER = 'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 9\n';
 const WEIGHTS = 'model.safetensors';
 const reinstall = /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/;
@@ -64,21 +67,9 @@ const DAMAGES = [
     [FP32],
     neutral('ERR_MODEL_NOT_FOUND', /install @knowledgepulse\/all-minilm-l6-v2/, false),
   ],
-  [
-    'the model is truncated',
-    [FP32, WEIGHTS, half],
-    neutral('ERR_MODEL_DAMAGED', /model\.safetensors .*bytes instead of/),
-  ],
-  [
-    'the tokenizer has a wrong checksum',
-    [FP32, 'tokenizer.json', flipped],
-    neutral('ERR_MODEL_DAMAGED', /SHA-256/),
-  ],
-  [
-    'the model is a Git LFS pointer',
-    [FP32, WEIGHTS, () => POINTER],
-    neutral('ERR_MODEL_DAMAGED', /Git LFS pointer/),
-  ],
+  ['the model is truncated', [FP32, WEIGHTS, half], damaged(/model\.safetensors .*bytes instead of/)],
+  ['the tokenizer has a wrong checksum', [FP32, 'tokenizer.json', flipped], damaged(/SHA-256/)],
+  ['the model is a Git LFS pointer', [FP32, WEIGHTS, () => POINTER], damaged(/Git LFS pointer/)],
   ['the manifest of the model is missing', [FP32, 'manifest.json'], {}],
 ];
 

@@ -57,16 +57,7 @@ export async function map(traces: ReasoningTrace[]): Promise<number> {
   // Wrappers see the options.
   const again: Parameters<typeof evaluateValue> = [trace, options];
   const twice: (trace: ReasoningTrace) => Promise<number> = evaluateValue;
-  return (
-    one +
-    more.length +
-    explained.score +
-    scores.length +
-    breakdowns.length +
-    batches.length +
-    again.length +
-    twice.length
-  );
+  return [one, more, explained, scores, breakdowns, batches, again, twice].length;
 }
 
 /** What is only read may be frozen. */
@@ -111,14 +102,7 @@ export async function useFrozen(trace: ReasoningTrace): Promise<number> {
   const { novelty } = await memory.compareAndAdd(frozen, { signal } as const);
   const near = [...(await memory.nearest(frozen)), (await memory.compare(frozen)).nearest];
   const digest = TraceMemory.digest(frozen);
-  return (
-    scores.length +
-    (await evaluateValues(traces)).length +
-    (method?.length ?? 0) +
-    novelty +
-    near.length +
-    digest.length
-  );
+  return [scores, await evaluateValues(traces), method, novelty, near, digest].length;
 }
 
 /** What a scorer remembers in depends on how it compares. */
