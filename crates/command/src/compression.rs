@@ -296,6 +296,34 @@ mod tests {
     }
 
     #[test]
+    fn a_header_may_have_an_extra_field_a_name_and_a_comment() {
+        let mut member = gzip(b"a\n");
+        member[FLAGS_AT] = EXTRA | NAME | COMMENT;
+        let fields = *b"\x03\0abcname.jsonl\0a comment\0";
+        member.splice(HEADER_LENGTH..HEADER_LENGTH, fields);
+        assert_eq!(read(&member), (b"a\n".to_vec(), None));
+    }
+
+    #[test]
+    fn faults_are_told_and_what_is_no_gzip_is_text() {
+        let whole = gzip(b"a\n");
+        let mut wrong = whole.clone();
+        wrong[whole.len() - 5] ^= 1;
+        let after = |bytes: &[u8]| [&whole, bytes].concat();
+        for (input, text, error) in [
+            (whole[..whole.len() - 3].to_vec(), &b"a\n"[..], Some("cut off")),
+            (after(&whole[..5]), b"a\n", Some("cut off")),
+            (after(&whole[..10]), b"a\n", Some("cut off")),
+            (wrong, b"a\n", Some("damaged: their checksum is wrong")),
+            (after(b"garbage"), b"a\ngarbage", None),
+            (after(b"\x1f\x8b\xff\xfe"), b"a\n\x1f\x8b\xff\xfe", None),
+        ] {
+            let error = error.map(|error| format!("its compressed contents are {error}"));
+            assert_eq!(read(&input), (text.to_vec(), error));
+        }
+    }
+
+    #[test]
     fn a_frame_of_zstd_is_decompressed() {
         let text = lines(30_000);
         let frame = ruzstd::encoding::compress_to_vec(&text[..], ruzstd::encoding::CompressionLevel::Fastest);

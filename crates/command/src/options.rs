@@ -662,3 +662,79 @@ fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(
 pub fn name_of(source: &str) -> &str {
     if source == STDIN { "stdin" } else { source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Exit;
+
+    /// Arguments, and why they make no sense.
+    const WRONG: &str = "
+--jsn | Unknown option '--jsn'
+--out | Option '--out <value>' argument missing
+--out= | --out must not be empty
+--explain=yes | Option '--explain' does not take an argument
+--format xml | --format must be table, json, jsonl or csv, got 'xml'
+--threshold 1.5 | --threshold must be a number from 0 to 1, got '1.5'
+--threshold high | --threshold must be a number from 0 to 1, got 'high'
+--threshold=-0.1 | --threshold must be a number from 0 to 1, got '-0.1'
+--threshold -0.1 | --threshold needs a value; one that begins with a hyphen is written --threshold=VALUE
+--confidence 2 | --confidence must be a number from 0 to 1, got '2'
+--fail-under 2 | --fail-under must be a number from 0 to 1, got '2'
+--threads 0 | --threads must be a whole number from 1 to 1024, got '0'
+--memory-size 0.5 | --memory-size must be a whole number of at least 1, got '0.5'
+--from xml | --from must be trace, atif, swe-agent, gemini-cli, pi, openhands, inspect, langsmith, langfuse, phoenix, langchain, sharegpt, openai-chat, claude-code, codex or otel, got 'xml'
+--from otel --map m | --from and --map exclude each other: a map is for formats that --from does not name
+--success 1 | --success must be yes or no, got '1'
+--from trace --success yes | --success is for other formats, and --from trace reads none
+--top 0 | --top must be a whole number of at least 1, or a percentage up to 100%, got '0'
+--top 101% | --top must be a whole number of at least 1, or a percentage up to 100%, got '101%'
+--top 1 --threshold 0.5 | --threshold and --top exclude each other
+--dtype fp16 | --dtype must be fp32 or q8, got 'fp16'
+--novelty some | --novelty must be prefix, lexical or full, got 'some'
+--novelty lexical --dtype q8 | --dtype and --novelty lexical exclude each other
+--novelty prefix --no-embedder | --novelty and --no-embedder exclude each other
+--novelty full --no-embedder | --novelty and --no-embedder exclude each other
+--no-embedder --memory x | --memory and --no-embedder exclude each other
+--dropped x | --dropped needs --threshold, --top or --select
+--quiet --verbose | --quiet and --verbose exclude each other
+- - | standard input can be read only once
+--out - | --out must be a file; for results on standard output there is --format
+--out x --report ./x | --out and --report must not be the same file
+--weights x --out x | --out and --weights must not be the same file
+--clean=public | --clean must be aggregated, federated or private, got 'public'
+--known skip | --known needs --memory
+--known skip --store postgres://h/d | --known needs --memory: a store does not know the contents of earlier traces
+--known once --memory m | --known must be skip, score or again, got 'once'
+--forget --memory m | --forget needs --memory and --memory-size
+--forget --memory-size 5 | --forget needs --memory and --memory-size
+--select 2 --top 2 | --top and --select exclude each other
+--select 0 | --select must be a whole number of at least 1, or a percentage up to 100%, got '0'
+--labels x | --labels needs --select
+--window 9 | --window needs --select
+--quota failures=1 | --quota needs --select
+--select 2 --window 9 --memory x | --window and --memory exclude each other
+--select 2 --window 9 --novelty full | --window compares words alone: --novelty lexical
+--select 2 --quota half | --quota must be failures=N or failures=N%, got 'half'
+--select 2 --success-at 1 | --success-at needs --labels
+--select 2 --novelty prefix | --select compares words: --novelty lexical or --novelty full
+--select 2 --no-embedder | --select compares words, and --no-embedder compares nothing: --novelty lexical needs no model
+--compare --out x | --compare and --out exclude each other
+--compare --format csv | --compare prints --format table or json
+";
+
+    #[test]
+    fn wrong_usage_is_told_with_the_way_out() {
+        for (arguments, reason) in WRONG.lines().filter_map(|line| line.split_once(" | ")) {
+            // With a source, standard input is not asked for.
+            let arguments: Vec<_> = ["file"]
+                .into_iter()
+                .chain(arguments.split(' '))
+                .map(String::from)
+                .collect();
+            let failure = read_options(&arguments).unwrap_err();
+            assert_eq!(failure.message, format!("{reason}; see kp-score --help"));
+            assert_eq!(failure.exit, Exit::Usage);
+        }
+    }
+}
