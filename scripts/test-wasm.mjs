@@ -1,19 +1,19 @@
 // `npm run test:wasm`: builds the package for WebAssembly, and runs with it the specs of the public interface that need no system
-// of their own, and a comparison with the native addon on Node.js and in Chromium.
+// of their own, the transcripts of `kp-score`, and a comparison with the native addon on Node.js and in Chromium.
 //
 //   npm run test:wasm -- --built     with what was built before
 
+import path from 'node:path';
+
 import { buildWasm } from './build-wasm.mjs';
+import { root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
 import { onNode, runSuites } from './suites.mjs';
 
-/** Specs about results, inputs and memories of the addon, and about the command. */
+/** Specs about results, inputs and memories of the addon, and about sets that the command chooses. */
 const SPECS = [
   'abort',
   'clean',
-  'cli-input.node',
-  'cli-memory.node',
-  'cli-results.node',
   'cli-select.node',
   'explain',
   'invalid-traces',
@@ -40,5 +40,11 @@ await runScript(async () => {
   const specs = onNode(SPECS, 'the specs in WebAssembly');
   const args = [...specs.args, '--testNamePattern', `^(?!.*(${DIFFERENT.join('|')})).*$`];
   const env = { KNOWLEDGEPULSE_NATIVE_ADDON: 'wasm32' };
-  await runSuites([comparison, { ...specs, args, env }]);
+  const transcripts = {
+    name: 'the transcripts of kp-score in WebAssembly',
+    command: 'cargo',
+    args: ['test', '--locked', '--quiet', '--package', 'knowledgepulse-command', '--test', 'transcripts'],
+    env: { ...env, KNOWLEDGEPULSE_COMMAND: path.join(root, 'bin', 'kp-score.js') },
+  };
+  await runSuites([comparison, { ...specs, args, env }, transcripts]);
 });
