@@ -1,29 +1,25 @@
 'use strict';
 
-// The files that `kp-score` writes: what is in them, that they are whole or not there, and what is left when it is interrupted.
+// The files that `kp-score` writes: that they are whole or not there, by links, pipes and standard input too, and what is left when it
+// is interrupted. What is in them is in crates/command/tests/transcripts/output.md.
 
 const { execFileSync, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { gunzipSync } = require('node:zlib');
 
-const { cleanTrace, Scorer } = require('..');
 const {
   command,
   examples,
   expectRun,
   jsonLines,
   kpScore,
-  linesOf,
   readLines,
-  results,
   start,
   tracesOf,
 } = require('./support/kp-score.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { readTraces } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
@@ -46,159 +42,19 @@ function write(directory, name, contents) {
 const scored = tracesOf(0.1, 0.95, 0.5, 0.99);
 const input = jsonLines(scored);
 
-async function explained(traces) {
-  const scorer = new Scorer({ embedder: null });
-  const breakdowns = [];
-  for (const trace of traces) breakdowns.push(await scorer.explain(trace));
-  return breakdowns;
-}
-
-const withoutScore = (line) => line.replace(/"quality_score": ?[\d.e-]+/, '');
-
 describe('--out', () => {
-  test('has the traces with their scores, and every other byte as it was', async () => {
-    const out = path.join(emptyDirectory(), 'out.jsonl');
-    const found = await results([NO_EMBEDDER, examples]);
-    const { code } = await kpScore([NO_EMBEDDER, '--out', out, examples]);
-    expect(code).toBe(0);
-    const [before, after] = [readLines(examples), readLines(out)];
-    expect(after.map(withoutScore)).toEqual(before.map(withoutScore));
-    expect(after.map((line) => JSON.parse(line).metadata.quality_score)).toEqual(
-      found.map(({ score }) => score),
+  test('that is the input is left as it was if something is written to it meanwhile', async () => {
+    const file = write(emptyDirectory(), 'traces.jsonl', input);
+    const running = start([NO_EMBEDDER, '--format', 'jsonl', '--out', file, file, '-']);
+    await once(running.child.stdout, 'readable');
+    fs.appendFileSync(file, input);
+    running.child.stdin.end();
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(3);
+    expect(stderr).toMatch(
+      /left as it was.* lines that were written to it meanwhile; write to another file$/m,
     );
-  });
-
-  test('--explain adds the breakdown', async () => {
-    const out = path.join(emptyDirectory(), 'out.jsonl');
-    await kpScore([NO_EMBEDDER, '--explain', '--out', out], { input });
-    const breakdowns = await explained(scored);
-    expect(readLines(out).map((line) => JSON.parse(line))).toEqual(
-      scored.map((trace, at) => ({
-        ...trace,
-        metadata: { ...trace.metadata, quality_score: breakdowns[at].score, score_breakdown: breakdowns[at] },
-      })),
-    );
-    // What is said of one score is not left beside another.
-    const again = path.join(emptyDirectory(), 'again.jsonl');
-    const plain = path.join(emptyDirectory(), 'plain.jsonl');
-    await kpScore([NO_EMBEDDER, '--out', again, out]);
-    await kpScore([NO_EMBEDDER, '--out', plain], { input });
-    expect(fs.readFileSync(again, 'utf8')).toBe(fs.readFileSync(plain, 'utf8'));
-  });
-
-  test('is JSON Lines whatever the input is, and without what is bad', async () => {
-    const out = path.join(emptyDirectory(), 'out.jsonl');
-    const array = JSON.stringify([...scored, 42], null, 2).replaceAll('\n', '\r\n');
-    const { code } = await kpScore([NO_EMBEDDER, '--out', out], { input: array });
-    expect(code).toBe(1);
-    expect(readLines(out).map((line) => JSON.parse(line).id)).toEqual(scored.map(({ id }) => id));
-  });
-
-  test.each(['out.jsonl.gz', 'OUT.GZ'])('is compressed if its name says so: %s', async (name) => {
-    const out = path.join(emptyDirectory(), name);
-    await kpScore([NO_EMBEDDER, '--out', out], { input });
-    expect(linesOf(gunzipSync(fs.readFileSync(out)).toString())).toHaveLength(scored.length);
-  });
-
-  test('--threshold splits kept and dropped', async () => {
-    const directory = emptyDirectory();
-    const [out, dropped] = ['out', 'dropped'].map((name) => path.join(directory, name));
-    const threshold = (await explained(scored))[1].score;
-    const args = ['--threshold', String(threshold), '--out', out, '--dropped', dropped];
-    const { code, stdout } = await kpScore([NO_EMBEDDER, ...args], { input });
-    expect(code).toBe(0);
-    const scores = (file) => readLines(file).map((line) => JSON.parse(line).metadata.quality_score);
-    const all = (await explained(scored)).map(({ score }) => score);
-    // What scores exactly as much is kept.
-    expect(scores(out)).toEqual(all.filter((score) => score >= threshold));
-    expect(scores(out)).toContain(threshold);
-    expect(scores(dropped)).toEqual(all.filter((score) => score < threshold));
-    expect(stdout).toContain(
-      `${scores(out).length} of at least ${threshold}, ${scores(dropped).length} below`,
-    );
-  });
-
-  test('may be the input', async () => {
-    const directory = emptyDirectory();
-    const file = write(directory, 'traces.jsonl', input);
-    const { code } = await kpScore([NO_EMBEDDER, '--out', file, file]);
-    expect(code).toBe(0);
-    expect(readLines(file).map(withoutScore)).toEqual(linesOf(input).map(withoutScore));
-    expect(JSON.parse(readLines(file)[1]).metadata.quality_score).toBeGreaterThan(0);
-    expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
-  });
-
-  test('is left as it was where it is the input and would lose lines', async () => {
-    const directory = emptyDirectory();
-    const contents = `${input}nonsense\n`;
-    const file = write(directory, 'traces.jsonl', contents);
-    fs.symlinkSync(directory, path.join(scratch, 'link'), 'junction');
-    await expectRun([NO_EMBEDDER, '--out', path.join(scratch, 'link', 'traces.jsonl'), file], {
-      code: 3,
-      stderr: /left as it was.* the bad lines; write to another file$/m,
-    });
-    expect(fs.readFileSync(file, 'utf8')).toBe(contents);
-    expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
-  });
-
-  describe('that is the input', () => {
-    const threshold = ['--threshold', '0.99'];
-
-    test.each([
-      ['it', 'traces.jsonl', () => {}],
-      // Windows lets not everybody make one.
-      ...(isWindows ? [] : [['a symbolic link to it', 'link', (file, link) => fs.symlinkSync(file, link)]]),
-      ['a hard link to it', 'link', (file, link) => fs.linkSync(file, link)],
-    ])('needs --dropped with --threshold: %s', async (_, name, link) => {
-      const directory = emptyDirectory();
-      const file = write(directory, 'traces.jsonl', input);
-      const out = path.join(directory, name);
-      link(file, out);
-      const refused = await kpScore([NO_EMBEDDER, ...threshold, '--out', out, file]);
-      expect(refused.code).toBe(2);
-      expect(refused.stderr).toMatch(/--out is read too, and would lose the traces.*--dropped/);
-      expect(fs.readFileSync(file, 'utf8')).toBe(input);
-      const dropped = path.join(directory, 'dropped');
-      const { code } = await kpScore([NO_EMBEDDER, ...threshold, '--dropped', dropped, '--out', out, file]);
-      expect(code).toBe(0);
-      expect(readLines(out).length + readLines(dropped).length).toBe(scored.length);
-    });
-
-    test('must not be read twice', async () => {
-      const directory = emptyDirectory();
-      const file = write(directory, 'traces.jsonl', input);
-      fs.linkSync(file, path.join(directory, 'link'));
-      await expectRun([NO_EMBEDDER, '--out', file, file, path.join(directory, 'link')], {
-        code: 2,
-        stderr: '--out is read more than once',
-      });
-      expect(fs.readFileSync(file, 'utf8')).toBe(input);
-    });
-
-    test('is left as it was if something is written to it meanwhile', async () => {
-      const file = write(emptyDirectory(), 'traces.jsonl', input);
-      const running = start([NO_EMBEDDER, '--format', 'jsonl', '--out', file, file, '-']);
-      await once(running.child.stdout, 'readable');
-      fs.appendFileSync(file, input);
-      running.child.stdin.end();
-      const { code, stderr } = await running.ended;
-      expect(code).toBe(3);
-      expect(stderr).toMatch(
-        /left as it was.* lines that were written to it meanwhile; write to another file$/m,
-      );
-      expect(fs.readFileSync(file, 'utf8')).toBe(input + input);
-    });
-
-    test.each(['dropped', 'report', 'memory'])('--%s must not be, by a hard link either', async (name) => {
-      const directory = emptyDirectory();
-      const file = write(directory, 'traces.jsonl', input);
-      fs.linkSync(file, path.join(directory, 'link'));
-      await expectRun([...['--threshold', '0.5', `--${name}`, path.join(directory, 'link')], file], {
-        code: 2,
-        stderr: `--${name} must not be a file of traces: ${file}`,
-      });
-      expect(fs.readFileSync(file, 'utf8')).toBe(input);
-    });
+    expect(fs.readFileSync(file, 'utf8')).toBe(input + input);
   });
 
   test('must not be another output, be it by a link to what is not there yet', async () => {
@@ -244,19 +100,14 @@ describe('--out', () => {
       expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
     });
 
-    test('must not lose what --threshold leaves out', async () => {
+    test.each([
+      ['--out', 'would lose the traces that --threshold leaves out: stdin'],
+      ['--dropped', '--dropped must not be a file of traces: stdin'],
+      ['--report', '--report must not be a file of traces: stdin'],
+    ])('%s with --threshold may not', async (option, message) => {
       const file = write(emptyDirectory(), 'traces.jsonl', input);
-      const { code, stderr } = await readingFrom(file, ['--threshold', '0.99', '--out', file]);
-      expect(code).toBe(2);
-      expect(stderr).toContain('would lose the traces that --threshold leaves out: stdin');
-      expect(fs.readFileSync(file, 'utf8')).toBe(input);
-    });
-
-    test.each(['dropped', 'report'])('--%s may not', async (name) => {
-      const file = write(emptyDirectory(), 'traces.jsonl', input);
-      const { code, stderr } = await readingFrom(file, ['--threshold', '0.5', `--${name}`, file]);
-      expect(code).toBe(2);
-      expect(stderr).toContain(`--${name} must not be a file of traces: stdin`);
+      const { code, stderr } = await readingFrom(file, ['--threshold', '0.99', option, file]);
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
       expect(fs.readFileSync(file, 'utf8')).toBe(input);
     });
   });
@@ -272,6 +123,10 @@ describe('--out', () => {
     const file = write(directory, 'file', 'old');
     fs.chmodSync(file, 0o640);
     fs.symlinkSync('file', path.join(directory, 'link'));
+    await expectRun([NO_EMBEDDER, '--threshold', '0.9', '--out', path.join(directory, 'link'), file], {
+      code: 2,
+      stderr: '--out is read too, and would lose the traces',
+    });
     expect(await kpScore([NO_EMBEDDER, '--out', path.join(directory, 'link')], { input })).toMatchObject({
       code: 0,
     });
@@ -289,6 +144,13 @@ describe('--out', () => {
     expect(fs.readlinkSync(link)).toBe('dangling');
     expect(fs.readlinkSync(path.join(directory, 'dangling'))).toBe('folder/new');
     expect(readLines(path.join(directory, 'folder', 'new'))).toHaveLength(scored.length);
+    // The results of a run that could not read everything lie beside the file that the links lead to.
+    const partial = path.join(fs.realpathSync(directory), 'folder', 'new.partial');
+    await expectRun([NO_EMBEDDER, '--out', link, examples, path.join(directory, 'none')], {
+      code: 3,
+      stderr: `what was scored is in ${partial}, and ${link} is as it was`,
+    });
+    expect(readLines(partial)).toHaveLength(readLines(examples).length);
   });
 
   (isWindows ? test.skip : test)('/dev/stdout is written to, what it is redirected to stays', async () => {
@@ -360,44 +222,6 @@ describe('a file that cannot be written', () => {
   });
 });
 
-test('no file is replaced where nothing could be scored', async () => {
-  const directory = emptyDirectory();
-  const [out, report] = ['out', 'report'].map((name) => write(directory, name, 'old'));
-  const memory = path.join(directory, 'memory');
-  const none = path.join(directory, 'none.jsonl');
-  const files = ['--out', out, '--report', report, '--memory', memory];
-  await expectRun([...files, none], { code: 3, stderr: [`cannot read ${none}`, 'no file was written'] });
-  const { child, ended } = start([...files, '--format', 'csv']);
-  await once(child.stdout, 'readable');
-  child.kill('SIGINT');
-  expect((await ended).code).toBe(isWindows ? null : 130);
-  expect(fs.readdirSync(directory).sort()).toEqual(['out', 'report']);
-  for (const file of [out, report]) expect(fs.readFileSync(file, 'utf8')).toBe('old');
-});
-
-test.each([
-  ['an empty input', ''],
-  ['nothing but bad lines', 'nonsense\n{"id":\n'],
-])('%s replaces no file, and makes none', async (_, contents) => {
-  const directory = emptyDirectory();
-  const outputs = ['out', 'dropped', 'report'].map((name) => write(directory, name, 'old'));
-  const traces = write(directory, 'traces', contents);
-  const args = ['--threshold', '0.5', ...outputs.flatMap((file) => [`--${path.basename(file)}`, file])];
-  const { code, stdout, stderr } = await kpScore([NO_EMBEDDER, ...args, traces]);
-  expect(code).toBe(3);
-  expect(stderr).toMatch(/^kp-score: nothing was scored, so no file was written$/m);
-  expect(stdout).not.toContain('written ');
-  for (const file of outputs) expect(fs.readFileSync(file, 'utf8')).toBe('old');
-  for (const file of outputs) fs.rmSync(file);
-  expect((await kpScore([NO_EMBEDDER, ...args, traces])).code).toBe(3);
-  expect(fs.readdirSync(directory)).toEqual(['traces']);
-  // Without a file that was asked for, all is as it should be.
-  const memory = path.join(directory, 'memory');
-  const alone = await kpScore(['--format', 'jsonl', '--memory', memory, traces]);
-  expect(alone).toMatchObject({ code: contents === '' ? 0 : 1, stdout: '' });
-  expect(fs.readdirSync(directory)).toEqual(['traces']);
-});
-
 test('hostile files cost no trace, and no file that was there', async () => {
   const program = path.join(__dirname, 'fuzz', 'command.mjs');
   const { code, stdout, stderr } = await run(process.execPath, [program, '--runs', '15']);
@@ -409,230 +233,57 @@ test('hostile files cost no trace, and no file that was there', async () => {
   });
 });
 
-describe('--clean', () => {
-  const EMAIL = 'eve@example.com';
-  const PASSWORD = 'Hunter2Hunter2';
-  const KEY = `sk-proj-${'aB3'.repeat(16)}`;
-  const telling = (at, objective = `${'x'.repeat(230)} ${EMAIL} asks`) => ({
-    ...makeTrace({
-      objective,
-      steps: [
-        { step_id: 0, type: 'thought', content: `password=${PASSWORD}` },
-        {
-          step_id: 1,
-          type: 'tool_call',
-          content: 'log in',
-          tool: { name: 'f' },
-          input: { [EMAIL]: [`token: ${PASSWORD}`] },
-        },
-      ],
-    }),
-    id: `t${at}`,
-  });
-  /** Lines that are bad, of which messages could quote what is to be replaced, whole or in part. */
-  const bad = [
-    `{"a":"${EMAIL}" ${PASSWORD}}`,
-    `${PASSWORD}`,
-    `{"messages":[{"role":"${PASSWORD} ${EMAIL}","content":"x"}]}`,
-    JSON.stringify({ ...telling(9), deep: { [EMAIL]: JSON.parse(`${'['.repeat(300)}${']'.repeat(300)}`) } }),
-    JSON.stringify({ ...telling(9), steps: EMAIL }),
-  ].map((line) => `${line}\n`);
+const EMAIL = 'eve@example.com';
 
-  test('writes and shows no text that is not cleaned, and the scores of what was recorded', async () => {
+(fs.existsSync('/proc/self/fd') ? test : test.skip)(
+  '--clean cleans before traces wait for their rank',
+  async () => {
     const directory = emptyDirectory();
-    const [out, dropped, report] = ['out', 'dropped', 'report.html'].map((name) =>
-      path.join(directory, name),
-    );
-    const given = jsonLines([telling(1), telling(2, `ask ${EMAIL}`), telling(3)]) + bad.join('');
-    const files = ['--out', out, '--dropped', dropped, '--report', report];
-    const args = ['--format', 'json', '--verbose', '--explain', '--top', '1', ...files];
-    const { code, stdout, stderr } = await kpScore([NO_EMBEDDER, '--clean', ...args, '-'], { input: given });
-    const written = [out, dropped, report].map((file) => fs.readFileSync(file, 'utf8'));
-    // Not all of a page in the message.
-    const leaks = [...written, stdout, stderr].map((text) => /eve@|Hunter2/.exec(text)?.[0]);
-    expect(leaks).toEqual(Array(5).fill(undefined));
-    expect({ code, lines: stderr.match(/^stdin:\d+: .*/gm) }).toEqual({
-      code: 1,
-      lines: [
-        'stdin:4: not JSON: no comma or bracket after a field at byte 23',
-        'stdin:5: not JSON: no value at byte 0',
-        'stdin:6: not openai-chat: messages[0]: a message has a role that is not known',
-        expect.stringMatching(
-          /^stdin:7: trace is nested deeper than 256 levels, at trace\.deep\["\[REDACTED:email\]"\]\[0\]/,
-        ),
-        'stdin:8: trace.steps must be an array, got string',
-      ],
-    });
-    const { results, summary } = JSON.parse(stdout);
-    const recorded = await explained([telling(1), telling(2, `ask ${EMAIL}`), telling(3)]);
-    expect(results.map(({ score }) => score)).toEqual([recorded[0].score]);
-    const cleaned = await Promise.all(
-      [telling(1), telling(2, `ask ${EMAIL}`), telling(3)].map((trace) => cleanTrace(trace)),
-    );
-    const traces = [...readLines(out), ...readLines(dropped)].map((line) => JSON.parse(line));
-    expect(traces).toEqual(
-      cleaned.map(({ trace }, at) => ({
-        ...trace,
-        metadata: { ...trace.metadata, quality_score: recorded[at].score, score_breakdown: recorded[at] },
-      })),
-    );
-    expect(summary.cleaned).toEqual({
-      level: 'aggregated',
-      strict: false,
-      redactions: { password: 6, email: 6 },
-    });
-    expect(written[2]).toMatch(/"redactions":\{"email":6,"password":6\}/);
-  });
-
-  test('tells no words of the traces as they were recorded', async () => {
-    const directory = emptyDirectory();
-    const [out, report] = ['out', 'report.html'].map((name) => path.join(directory, name));
-    const given = jsonLines([telling(1, 'hello'), telling(2, `ask ${EMAIL}`)]);
-    const args = ['--novelty', 'lexical', '--format', 'json', '--explain', '--out', out, '--report', report];
-    const run = async (...more) => {
-      const { code, stdout } = await kpScore([...args, ...more, '-'], { input: given });
-      const files = [out, report].map((file) => fs.readFileSync(file, 'utf8'));
-      return { code, nearest: JSON.parse(stdout).results[1].breakdown.nearest, texts: [...files, stdout] };
+    const telling = (at) => ({ ...makeTrace({ objective: `Write to ${EMAIL}, please` }), id: `t${at}` });
+    const many = jsonLines(Array.from({ length: 2000 }, (_, at) => telling(at)));
+    const env = { TMPDIR: directory, TEMP: directory, TMP: directory };
+    const args = [NO_EMBEDDER, '--clean', '--top', '1', '--out', path.join(directory, 'out')];
+    const child = spawn(process.execPath, [command, ...args], { env: { ...process.env, ...env } });
+    const ended = once(child, 'close');
+    child.stdin.write(many);
+    // The file has no name: nothing is left of it however the process ends.
+    const opened = `/proc/${child.pid}/fd`;
+    const waiting = () => {
+      const files = fs.readdirSync(opened).map((name) => path.join(opened, name));
+      const file = files.find((file) => fs.readlinkSync(file).startsWith(`${directory}/`));
+      return file === undefined ? '' : fs.readFileSync(file, 'latin1');
     };
-    const [name] = EMAIL.split('@');
-    const recorded = await run();
-    expect(recorded.nearest.newWords.map(({ word }) => word)).toContain(name);
-    const { code, nearest, texts } = await run('--clean');
-    expect(code).toBe(0);
-    expect(nearest).toEqual({ ...recorded.nearest, sharedWords: null, newWords: null });
-    for (const text of texts) expect(text).not.toContain(`"${name}"`);
-  });
+    while (waiting() === '') await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(waiting()).toContain('[REDACTED:email]');
+    expect(waiting()).not.toContain(EMAIL);
+    child.stdin.end();
+    expect(await ended).toEqual([0, null]);
+  },
+);
 
-  (fs.existsSync('/proc/self/fd') ? test : test.skip)(
-    'cleans before traces wait for their rank',
-    async () => {
-      const directory = emptyDirectory();
-      const many = jsonLines(Array.from({ length: 1000 }, (_, at) => telling(at)));
-      const env = { TMPDIR: directory, TEMP: directory, TMP: directory };
-      const args = [NO_EMBEDDER, '--clean', '--top', '1', '--out', path.join(directory, 'out')];
-      const child = spawn(process.execPath, [command, ...args], { env: { ...process.env, ...env } });
-      const ended = once(child, 'close');
-      child.stdin.write(many);
-      // The file has no name: nothing is left of it however the process ends.
-      const opened = `/proc/${child.pid}/fd`;
-      const waiting = () => {
-        const files = fs.readdirSync(opened).map((name) => path.join(opened, name));
-        const file = files.find((file) => fs.readlinkSync(file).startsWith(`${directory}/`));
-        return file === undefined ? '' : fs.readFileSync(file, 'latin1');
-      };
-      while (waiting() === '') await new Promise((resolve) => setTimeout(resolve, 10));
-      expect(waiting()).toContain('[REDACTED:email]');
-      expect(waiting()).not.toContain(EMAIL);
-      child.stdin.end();
-      expect(await ended).toEqual([0, null]);
-    },
-  );
-
-  test.each([
-    [['--clean', 'private'], { level: 'private', strict: false }],
-    [['--clean=federated'], { level: 'federated', strict: false }],
-    [['--clean'], { level: 'aggregated', strict: false }],
-    [['--clean-strict'], { level: 'aggregated', strict: true }],
-    [['--clean', 'private', '--clean-strict'], { level: 'private', strict: true }],
-    [[], null],
-  ])('%j asks for %j, and what follows is a file', async (args, clean) => {
-    const file = write(emptyDirectory(), 'in', jsonLines([telling(1)]));
-    const { code, stdout } = await kpScore([NO_EMBEDDER, '--format', 'json', ...args, file]);
-    expect(code).toBe(0);
-    const { summary } = JSON.parse(stdout);
-    expect(summary.cleaned && { level: summary.cleaned.level, strict: summary.cleaned.strict }).toEqual(
-      clean,
-    );
-  });
-
-  test('is at the level and as strict as it was asked for', async () => {
-    const directory = emptyDirectory();
-    const out = path.join(directory, 'out');
-    const given = write(directory, 'in', jsonLines([telling(1, `${EMAIL} has ${KEY}`)]));
-    const { stdout } = await kpScore([
-      NO_EMBEDDER,
-      '--clean',
-      'private',
-      '--clean-strict',
-      '--out',
-      out,
-      given,
-    ]);
-    const [line] = readLines(out);
-    expect([EMAIL, KEY].filter((secret) => line.includes(secret))).toEqual([EMAIL]);
-    expect(stdout).toContain('  cleaned   api_key 1, password 2 (private, strict)\n');
-  });
-
-  test('of an unknown level makes no sense', async () => {
-    await expectRun(['in', '--clean=public'], {
-      code: 2,
-      stderr: "--clean must be aggregated, federated or private, got 'public'",
-    });
-  });
-
-  test('does not replace its input, which it would lose', async () => {
-    const file = write(emptyDirectory(), 'in', jsonLines([telling(1)]));
-    const { code, stderr } = await kpScore([NO_EMBEDDER, '--clean', '--out', file, file]);
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining(
-        `--out is read too, and would lose the texts that --clean replaces: ${file}`,
-      ),
-    });
-  });
-});
-
-test('kp-score --report writes a page with the traces', async () => {
+test('kp-score --report writes a page with the traces, cleaned', async () => {
   const report = path.join(emptyDirectory(), 'report.html');
-  await expectRun(
-    [NO_EMBEDDER, '--report', report],
-    { code: 1, stdout: `written   ${report}\n` },
-    {
-      input: `${input}nonsense\n`,
-    },
-  );
+  const expected = { code: 1, stdout: `written   ${report}\n` };
+  const given = `${input}${jsonLines([makeTrace({ objective: `Ask ${EMAIL}` })])}nonsense\n`;
+  await expectRun([NO_EMBEDDER, '--clean', '--report', report], expected, { input: given });
   const page = fs.readFileSync(report, 'utf8');
   expect(page).toMatch(/^<!doctype html>/i);
-  expect(page).toContain(scored[3].id);
-  expect(page).toContain('not JSON');
+  for (const part of [scored[3].id, 'not JSON', '"redactions":{"email":1}']) expect(page).toContain(part);
+  expect(page).not.toContain(EMAIL);
 });
 
 describe('--memory', () => {
-  const run = async (memory, ...args) => {
-    const { code, stdout, stderr } = await kpScore([
-      '--format',
-      'json',
-      '--explain',
-      '--memory',
-      memory,
-      ...args,
-    ]);
-    expect({ code, stderr: stderr.match(/^kp-score.*/m) }).toEqual({ code: 0, stderr: null });
-    return JSON.parse(stdout);
-  };
-
-  test.each(['prefix', 'lexical', 'full'])(
-    'with --novelty %s, what one run has scored is not new to the next',
-    async (novelty) => {
-      const memory = path.join(emptyDirectory(), 'memory');
-      const count = readTraces(examples).length;
-      const first = await run(memory, '--novelty', novelty, examples);
-      expect(first.summary.memory).toEqual({ file: memory, before: 0, after: count, forgotten: 0 });
-      expect(first.results[0].breakdown.noveltyBasis).toBe('empty-cache');
-      const second = await run(memory, '--novelty', novelty, '--known', 'again', examples);
-      expect(second.summary.memory).toEqual({ file: memory, before: count, after: 2 * count, forgotten: 0 });
-      expect(second.results[0].breakdown.nearest.label).toBe(second.results[0].id);
-      for (const { breakdown } of second.results)
-        expect(breakdown.dimensions.novelty).toBeLessThan(novelty === 'prefix' ? 1e-6 : Number.MIN_VALUE);
-    },
-  );
+  const save = async (memory, ...args) =>
+    expectRun(['--quiet', '--out', path.join(scratch, 'out'), '--memory', memory, ...args, examples], {
+      code: 0,
+    });
 
   test('of another novelty method is refused, and left as it was', async () => {
     const directory = emptyDirectory();
     const out = path.join(directory, 'out');
     const fileOf = (novelty) => path.join(directory, novelty);
     const novelties = ['prefix', 'lexical', 'full'];
-    await Promise.all(novelties.map((novelty) => run(fileOf(novelty), '--novelty', novelty, examples)));
+    await Promise.all(novelties.map((novelty) => save(fileOf(novelty), '--novelty', novelty)));
     const pairs = novelties.flatMap((held) =>
       novelties.filter((other) => other !== held).map((other) => [held, other]),
     );
@@ -658,7 +309,7 @@ describe('--memory', () => {
     const directory = emptyDirectory();
     const memory = path.join(directory, 'memory');
     const out = write(directory, 'out', 'old');
-    await run(memory, examples);
+    await save(memory);
     const before = fs.readFileSync(memory);
     const { code, stderr } = await kpScore(['--memory', memory, '--dtype', 'q8', '--out', out, examples]);
     expect(code).toBe(3);
@@ -670,22 +321,6 @@ describe('--memory', () => {
     expect(fs.readFileSync(memory).equals(before)).toBe(true);
     expect(fs.readFileSync(out, 'utf8')).toBe('old');
     expect(fs.readdirSync(directory).sort()).toEqual(['memory', 'out']);
-  });
-
-  test.each([
-    ['in no directory', 'none/memory', 'ENOENT'],
-    ['in a file', 'file/memory', ''],
-  ])('%s is refused before anything is scored', async (_, name, reason) => {
-    const directory = emptyDirectory();
-    const out = write(directory, 'out', 'old');
-    write(directory, 'file', '');
-    const memory = path.join(directory, name);
-    const args = ['--format', 'jsonl', '--memory', memory, '--out', out];
-    const { code, stdout, stderr } = await kpScore(args, { input });
-    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-    for (const part of [memory, reason]) expect(stderr).toContain(part);
-    expect(fs.readFileSync(out, 'utf8')).toBe('old');
-    expect(fs.readdirSync(directory).sort()).toEqual(['file', 'out']);
   });
 
   describe('of another run that goes on', () => {
@@ -723,26 +358,6 @@ describe('--memory', () => {
       expect((await kpScore(['--memory', memory], { input })).code).toBe(0);
       expect(fs.readdirSync(directory)).toEqual(['memory']);
     });
-
-    test('no other file is taken for its lock', async () => {
-      const directory = emptyDirectory();
-      const lock = write(directory, 'memory.lock', 'precious');
-      await expectRun(
-        ['--memory', path.join(directory, 'memory')],
-        { code: 3, stderr: `cannot lock ${path.join(directory, 'memory')} by ${lock}` },
-        { input },
-      );
-      expect(fs.readFileSync(lock, 'utf8')).toBe('precious');
-      expect(fs.readdirSync(directory)).toEqual(['memory.lock']);
-    });
-  });
-
-  test('is not saved where the traces could not be written', async () => {
-    const directory = emptyDirectory();
-    const file = write(directory, 'traces.jsonl', `${input}nonsense\n`);
-    const memory = path.join(directory, 'memory');
-    expect((await kpScore(['--memory', memory, '--out', file, file])).code).toBe(3);
-    expect(fs.existsSync(memory)).toBe(false);
   });
 });
 
@@ -784,6 +399,18 @@ async function until({ child, output }, condition) {
       expect(fs.readdirSync(directory).sort()).toEqual(['out', 'out.partial', 'report', 'report.partial']);
     },
   );
+
+  test('before anything was scored, it leaves all files as they were', async () => {
+    const directory = emptyDirectory();
+    const [out, report] = ['out', 'report'].map((name) => write(directory, name, 'old'));
+    const memory = path.join(directory, 'memory');
+    const { child, ended } = start(['--out', out, '--report', report, '--memory', memory, '--format', 'csv']);
+    await once(child.stdout, 'readable');
+    child.kill('SIGINT');
+    expect((await ended).code).toBe(130);
+    expect(fs.readdirSync(directory).sort()).toEqual(['out', 'report']);
+    for (const file of [out, report]) expect(fs.readFileSync(file, 'utf8')).toBe('old');
+  });
 
   test('in another format, of which no more is read', async () => {
     const out = path.join(emptyDirectory(), 'out');
