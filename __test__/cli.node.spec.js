@@ -210,6 +210,14 @@ describe('inputs', () => {
     );
   });
 
+  test('of clean may come from standard input', async () => {
+    expect(await kpScore(['clean', '--quiet'], { input: 'DB_PASSWORD=hunter22' })).toMatchObject({
+      code: 0,
+      stdout: 'DB_PASSWORD=[REDACTED:password]',
+      stderr: '',
+    });
+  });
+
   test.each([
     ['is an object that is no text', true, '{"toString":1,"valueOf":1,"length":1e9}'],
     ['is nested 900 deep', true, '['.repeat(900) + ']'.repeat(900)],
