@@ -292,14 +292,15 @@ impl Memory {
                     label: trace.label,
                     model: trace.embedding.and_then(|(_, origin)| origin.model.as_ref()),
                 };
-                let Compared {
-                    explained, remember, ..
-                } = *trace;
                 let (nearest, shares) = match draft {
-                    Some(draft) => {
-                        lock_as_is(draft).compare_and_explain(memory, entry, explained, remember, now)?
-                    }
-                    None => lock(memory).compare_and_explain(entry, explained, remember, now)?,
+                    Some(draft) => lock_as_is(draft).compare_and_explain(
+                        memory,
+                        entry,
+                        trace.explained,
+                        trace.remember,
+                        now,
+                    )?,
+                    None => lock(memory).compare_and_explain(entry, trace.explained, trace.remember, now)?,
                 };
                 let nearest = nearest.map(|found| Nearest::trace(found.label, found.similarity));
                 Ok((Novelty::of_nearest(nearest), shares))

@@ -1,7 +1,6 @@
 //! Snapshots of a memory, and writing them to a file.
 
 use std::{
-    collections::HashMap,
     fs,
     io::{self, Write},
     num::NonZeroUsize,
@@ -15,7 +14,7 @@ use std::{
 };
 
 use lru::LruCache;
-use safetensors::tensor::{Metadata, TensorInfo};
+use safetensors::tensor::Metadata;
 
 use knowledgepulse_error::{Call, Error, Result, fault};
 use knowledgepulse_os::temporary::{Persisted, TemporaryFile};
@@ -32,7 +31,6 @@ use crate::{
     moment::Moment,
     simd::GROUP,
     traces::{Document, terms::DocumentWord},
-    vectors::{Options, Origin},
 };
 
 /// A snapshot of a memory of vectors or of traces. It shares their contents, and does not change with the memory.
@@ -150,6 +148,7 @@ impl Snapshot {
         output.finish()
     }
 
+    /// Returns the header of a file.
     fn header(&self) -> std::result::Result<Vec<u8>, String> {
         let contents = &self.contents;
         let (version, entries, words, dimensions) = match &contents.traces {
@@ -174,7 +173,30 @@ impl Snapshot {
             words,
         };
         let tensors = sizes.tensors().ok_or(TOO_MANY_BYTES)?;
-        header(version, tensors, &contents.options, self.clock, &contents.origin)
+        let (options, origin) = (&contents.options, &contents.origin);
+        let model = origin.model.as_ref();
+        let metadata = [
+            ("format", Some(FORMAT.into())),
+            ("version", Some(version.into())),
+            ("max_elements", Some(options.max_elements.to_string())),
+            ("saved_at", Some(microseconds(self.clock).to_string())),
+            (
+                "ttl_ms",
+                options.time_to_live.map(|time| milliseconds(time).to_string()),
+            ),
+            ("model", model.map(|model| model.model.clone())),
+            ("dtype", model.map(|model| model.dtype.clone())),
+            ("model_sha256", model.and_then(|model| model.sha256.clone())),
+            ("method", origin.method.clone()),
+        ];
+        let metadata = metadata
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        let header = Metadata::new(Some(metadata.collect()), tensors).map_err(|error| error.to_string())?;
+        let mut header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
+        // Aligns the tensors.
+        header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
+        Ok(header)
     }
 }
 
@@ -290,43 +312,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// system can delete open files, as NTFS can.
 fn is_open(error: &io::Error) -> bool {
     cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied
-}
-
-/// Returns the header of a file, padded with spaces to align the tensors.
-fn header(
-    version: &str,
-    tensors: Vec<(String, TensorInfo)>,
-    options: &Options,
-    clock: SystemTime,
-    origin: &Origin,
-) -> std::result::Result<Vec<u8>, String> {
-    let mut metadata = HashMap::from([
-        ("format", FORMAT.into()),
-        ("version", version.into()),
-        ("max_elements", options.max_elements.to_string()),
-        ("saved_at", microseconds(clock).to_string()),
-    ]);
-    if let Some(time_to_live) = options.time_to_live {
-        metadata.insert("ttl_ms", milliseconds(time_to_live).to_string());
-    }
-    if let Some(model) = &origin.model {
-        metadata.insert("model", model.model.clone());
-        metadata.insert("dtype", model.dtype.clone());
-        if let Some(sha256) = &model.sha256 {
-            metadata.insert("model_sha256", sha256.clone());
-        }
-    }
-    if let Some(method) = &origin.method {
-        metadata.insert("method", method.clone());
-    }
-    let metadata = metadata
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect();
-    let header = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
-    let mut header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
-    header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
-    Ok(header)
 }
 
 /// Returns the target of a symbolic link, existing or not, or else `path`.

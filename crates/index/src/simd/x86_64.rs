@@ -2,6 +2,8 @@
 
 use std::arch::x86_64::*;
 
+use bytemuck::cast_ref;
+
 use super::{CodePlanes, Codes, Floats, Kernel, Kernels, SPAN, join_planes};
 
 pub(super) const AVX512: Kernels = Kernels {
@@ -61,9 +63,9 @@ mod avx512 {
             let (mut high, mut low) = (_mm512_setzero_si512(), _mm512_setzero_si512());
             for (query, row) in query.iter().zip(row) {
                 prefetch(row);
-                let codes = load_codes(&row.0);
-                high = _mm512_dpbusd_epi32(high, codes, load_plane(&query.high));
-                low = _mm512_dpbusd_epi32(low, codes, load_plane(&query.low));
+                let codes = load_bytes(&row.0);
+                high = _mm512_dpbusd_epi32(high, codes, load_bytes(cast_ref(&query.high)));
+                low = _mm512_dpbusd_epi32(low, codes, load_bytes(cast_ref(&query.low)));
             }
             *product = join_planes(_mm512_reduce_add_epi32(high), _mm512_reduce_add_epi32(low));
         }
@@ -78,16 +80,9 @@ mod avx512 {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn load_codes(codes: &[u8; 64]) -> __m512i {
+    fn load_bytes(bytes: &[u8; 64]) -> __m512i {
         // SAFETY: the reference covers the 64 bytes.
-        unsafe { _mm512_loadu_si512(codes.as_ptr().cast()) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn load_plane(plane: &[i8; 64]) -> __m512i {
-        // SAFETY: the reference covers the 64 bytes.
-        unsafe { _mm512_loadu_si512(plane.as_ptr().cast()) }
+        unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
     }
 }
 
@@ -136,9 +131,9 @@ mod avx2 {
                 let low_parts = query.low.as_chunks::<16>().0;
                 let codes = row.0.as_chunks::<16>().0;
                 for part in 0..4 {
-                    let codes = _mm256_cvtepu8_epi16(load_codes(&codes[part]));
-                    let high_part = _mm256_cvtepi8_epi16(load_plane(&high_parts[part]));
-                    let low_part = _mm256_cvtepi8_epi16(load_plane(&low_parts[part]));
+                    let codes = _mm256_cvtepu8_epi16(load_bytes(&codes[part]));
+                    let high_part = _mm256_cvtepi8_epi16(load_bytes(cast_ref(&high_parts[part])));
+                    let low_part = _mm256_cvtepi8_epi16(load_bytes(cast_ref(&low_parts[part])));
                     high = _mm256_add_epi32(high, _mm256_madd_epi16(codes, high_part));
                     low = _mm256_add_epi32(low, _mm256_madd_epi16(codes, low_part));
                 }
@@ -164,15 +159,8 @@ mod avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn load_codes(codes: &[u8; 16]) -> __m128i {
+    fn load_bytes(bytes: &[u8; 16]) -> __m128i {
         // SAFETY: the reference covers the 16 bytes.
-        unsafe { _mm_loadu_si128(codes.as_ptr().cast()) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn load_plane(plane: &[i8; 16]) -> __m128i {
-        // SAFETY: the reference covers the 16 bytes.
-        unsafe { _mm_loadu_si128(plane.as_ptr().cast()) }
+        unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
     }
 }

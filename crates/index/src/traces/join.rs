@@ -162,6 +162,16 @@ struct Scratch {
     words: RowWords,
 }
 
+/// Returns the number of threads to use: `given`, or one for each core if that is 0.
+#[must_use]
+pub fn threads_of(given: usize) -> usize {
+    match given {
+        _ if cfg!(target_family = "wasm") => 1,
+        0 => thread::available_parallelism().map_or(1, NonZero::get),
+        given => given,
+    }
+}
+
 impl TraceMemory {
     /// Finds the neighbours of all traces from index `first` on: the `count` nearest of these, and the nearest trace before `first`. `threads`
     /// is the number of threads; 0 means one for each core. `progress` gets the number of finished traces, and ends the join by returning
@@ -200,12 +210,7 @@ impl TraceMemory {
                 }
             }
         };
-        let threads = match threads {
-            _ if cfg!(target_family = "wasm") => 1,
-            0 => thread::available_parallelism().map_or(1, NonZero::get),
-            given => given,
-        };
-        let helpers = threads.min(rows.div_ceil(ROWS)).saturating_sub(1);
+        let helpers = threads_of(threads).min(rows.div_ceil(ROWS)).saturating_sub(1);
         let parts = thread::scope(|scope| {
             // If the system starts no more threads, the others do the work.
             let helpers: Vec<_> = (0..helpers)

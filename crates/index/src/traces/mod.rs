@@ -38,7 +38,7 @@ use projection::{Projection, Sample};
 use rate::NormBound;
 use search::{Query, Scratch};
 use terms::{DocumentWord, Posting, Terms};
-use transaction::Transaction;
+use transaction::{Change, Transaction};
 
 /// A memory of traces that several threads share.
 pub type SharedTraces = Mutex<TraceMemory>;
@@ -379,9 +379,7 @@ impl TraceMemory {
         let first = self.first_slot();
         let added = self.held.back().map_or(added, |latest| latest.added.max(added));
         let held = Arc::new(Document { label, added, words });
-        if let Some(transaction) = &mut self.transaction {
-            transaction.will_add(self.departed + self.held.len() as u64);
-        }
+        self.log(Change::Added(self.sequence_end()));
         self.held_bytes += held_bytes(&held.words);
         self.held.push_back(Arc::clone(&held));
         // Computed once all its words have postings.
@@ -416,9 +414,7 @@ impl TraceMemory {
         let Some(oldest) = self.held.front().cloned() else {
             return;
         };
-        if let Some(transaction) = &mut self.transaction {
-            transaction.will_forget(self.departed, Arc::clone(&oldest));
-        }
+        self.log(Change::Forgotten(self.departed, Arc::clone(&oldest)));
         self.held.pop_front();
         self.ratings.pop_front();
         self.held_bytes -= held_bytes(&oldest.words);
@@ -434,9 +430,7 @@ impl TraceMemory {
             self.sample
                 .remove(Sample::hash(entry.components), self.vectors.sequence().start);
             let emptied = self.vectors.take_front();
-            if let Some(transaction) = &mut self.transaction {
-                transaction.keep(emptied);
-            }
+            self.keep(emptied);
         }
     }
 

@@ -26,7 +26,6 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_trace::words::{TermWeight, Word, Words};
 
 use super::{
-    Method,
     projection::{Projected, Projection, Sample},
     terms::Hashed,
 };
@@ -559,15 +558,8 @@ impl Statistics {
     #[must_use]
     pub fn query<'t>(&'t self, trace: &'t WeighedTrace<'t>) -> TraceQuery<'t> {
         TraceQuery {
-            method: if self.dimensions > 0 {
-                Method::Full
-            } else {
-                Method::Lexical
-            },
             trace,
-            projected: (self.dimensions > 0)
-                .then(|| self.projection.project(&trace.vector))
-                .flatten(),
+            projected: (self.dimensions > 0).then(|| self.projection.project(&trace.vector)),
         }
     }
 }
@@ -586,9 +578,9 @@ pub struct WeighedTrace<'t> {
 /// A trace that is compared with others.
 #[derive(Debug)]
 pub struct TraceQuery<'t> {
-    method: Method,
     trace: &'t WeighedTrace<'t>,
-    projected: Option<Projected>,
+    /// `None` where words alone are compared; `Some(None)` if the projection has no direction.
+    projected: Option<Option<Projected>>,
 }
 
 impl TraceQuery<'_> {
@@ -604,11 +596,9 @@ impl TraceQuery<'_> {
             }
         }
         let (lexical, contained) = self.trace.sums.compare(&other.sums, &shared);
-        let embedded = (self.method == Method::Full).then(|| {
-            self.projected.as_ref().map_or(0.0, |projected| {
-                projected.compare(&other.vector.components, other.length)
-            })
-        });
+        let cosine = |projected: &Projected| projected.compare(&other.vector.components, other.length);
+        let projected = self.projected.as_ref();
+        let embedded = projected.map(|projected| projected.as_ref().map_or(0.0, cosine));
         Similarity {
             lexical,
             contained,

@@ -35,27 +35,12 @@ pub(super) struct Transaction {
 
 /// A change, with the sequence number of its trace.
 #[derive(Debug, Clone)]
-enum Change {
+pub(super) enum Change {
     Added(u64),
     Forgotten(u64, Arc<Document>),
 }
 
 impl Transaction {
-    /// Logs the addition of the trace with this sequence number.
-    pub(super) fn will_add(&mut self, sequence: u64) {
-        self.changes.push(Change::Added(sequence));
-    }
-
-    /// Logs the eviction of the oldest trace, with this sequence number.
-    pub(super) fn will_forget(&mut self, sequence: u64, oldest: Arc<Document>) {
-        self.changes.push(Change::Forgotten(sequence, oldest));
-    }
-
-    /// Keeps a block of embeddings that was emptied.
-    pub(super) fn keep(&mut self, emptied: Option<Placed>) {
-        self.emptied.extend(emptied);
-    }
-
     /// Returns the sequence number of the oldest trace that it can restore.
     pub(super) fn departed(&self) -> u64 {
         self.before.start
@@ -75,6 +60,20 @@ impl TraceMemory {
             emptied: Vec::new(),
         });
         self.transactions
+    }
+
+    /// Logs a change in the open transaction, if there is one, before it is made.
+    pub(super) fn log(&mut self, change: Change) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.changes.push(change);
+        }
+    }
+
+    /// Keeps a block of embeddings that the open transaction has emptied, if there is one.
+    pub(super) fn keep(&mut self, emptied: Option<Placed>) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.emptied.extend(emptied);
+        }
     }
 
     /// Returns whether the transaction with this number is open.

@@ -420,7 +420,7 @@ impl Blocks {
                 codes: &block.codes,
                 infos: &block.infos,
             };
-            run.after(range.start)
+            run.slice(range)
         })
     }
 }
@@ -543,42 +543,23 @@ impl<'b> Run<'b> {
         self.inverse_norms.len()
     }
 
-    /// Splits the run into the first `count` vectors and the others.
-    fn split_at(self, count: usize) -> (Self, Self) {
-        fn split<T>(values: &[T], total: usize, count: usize) -> (&[T], &[T]) {
-            values.split_at(values.len().checked_div(total).unwrap_or(0) * count)
+    fn slice(self, range: Range<usize>) -> Self {
+        fn part<'b, T>(values: &'b [T], vectors: usize, range: &Range<usize>) -> &'b [T] {
+            let each = values.len().checked_div(vectors).unwrap_or(0);
+            &values[each * range.start..each * range.end]
         }
-        let total = self.len();
-        let (components, more_components) = split(self.components, total, count);
-        let (inverse_norms, more_inverse_norms) = split(self.inverse_norms, total, count);
-        let (codes, more_codes) = split(self.codes, total, count);
-        let (infos, more_infos) = split(self.infos, total, count);
-        let first = Self {
-            components,
-            inverse_norms,
-            codes,
-            infos,
-        };
-        let others = Self {
-            components: more_components,
-            inverse_norms: more_inverse_norms,
-            codes: more_codes,
-            infos: more_infos,
-        };
-        (first, others)
-    }
-
-    fn after(self, count: usize) -> Self {
-        self.split_at(count).1
+        let vectors = self.len();
+        Self {
+            components: part(self.components, vectors, &range),
+            inverse_norms: &self.inverse_norms[range.clone()],
+            codes: part(self.codes, vectors, &range),
+            infos: part(self.infos, vectors, &range),
+        }
     }
 
     /// The run in pieces of at most `size` vectors.
     pub(crate) fn batches(self, size: usize) -> impl Iterator<Item = Self> {
-        let mut rest = self;
-        iter::from_fn(move || {
-            let (batch, others) = rest.split_at(size.min(rest.len()));
-            rest = others;
-            (batch.len() > 0).then_some(batch)
-        })
+        let starts = (0..self.len()).step_by(size);
+        starts.map(move |start| self.slice(start..self.len().min(start + size)))
     }
 }

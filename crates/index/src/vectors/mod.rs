@@ -271,7 +271,7 @@ impl VectorCache {
     ///
     /// # Errors
     /// The errors of [`Shared::check_origin`].
-    pub fn bind_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
+    fn bind_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
         self.check_origin(origin, now)?;
         if self.is_empty(now) {
             self.origin = origin.clone();

@@ -18,7 +18,7 @@ mod worker;
 
 use std::{
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -166,9 +166,10 @@ impl Inlet {
 struct Shared {
     /// Set once loading has ended.
     status: OnceLock<Status>,
-    /// The first failure to report to the user; taken when reported.
-    warning: Mutex<Option<Failure>>,
-    warned: AtomicBool,
+    /// The first failure to report to the user.
+    warning: OnceLock<Failure>,
+    /// Whether it was reported.
+    has_warned: AtomicBool,
 }
 
 impl Shared {
@@ -179,9 +180,7 @@ impl Shared {
 
     /// Keeps the first failure of the process for [`Engine::take_warning`].
     fn warn(&self, failure: Failure) {
-        if !self.warned.swap(true, Ordering::Relaxed) {
-            *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
-        }
+        let _ = self.warning.set(failure);
     }
 }
 
@@ -310,15 +309,9 @@ impl Engine {
     /// Takes the failure of an embedder that is present but broken, once per process.
     #[must_use]
     pub fn take_warning(&self) -> Option<Failure> {
-        // Checks the flag first, because this runs after every call.
-        if !self.shared.warned.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.shared
-            .warning
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        let failure = self.shared.warning.get()?;
+        let has_warned = self.shared.has_warned.swap(true, Ordering::Relaxed);
+        (!has_warned).then(|| failure.clone())
     }
 
     /// Returns whether the embedder is known to be missing or broken.
@@ -408,6 +401,7 @@ mod tests {
 
     use super::*;
     use crate::{Scorer, weights::Profiles};
+    use std::sync::Mutex;
 
     fn request() -> Request {
         request_with(Memory::of_vectors(Arc::default()))

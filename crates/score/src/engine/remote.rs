@@ -205,12 +205,8 @@ impl Local {
     pub fn load(options: &Options) -> (Option<Self>, Status, Option<Failure>) {
         let shared = Shared::default();
         let local = load(options, &shared).map(|(loaded, lane)| Self { loaded, lane });
-        let warning = shared
-            .warning
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
         let status = shared.status.into_inner().unwrap_or_default();
-        (local, status, warning)
+        (local, status, shared.warning.into_inner())
     }
 
     /// Embeds the first 512 tokens of a text.

@@ -471,12 +471,7 @@ fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
         } else {
             matches!(reply, Ok(None))
         });
-        let found = shared
-            .warning
-            .lock()
-            .unwrap()
-            .as_ref()
-            .map(|failure| failure.code);
+        let found = shared.warning.get().map(|failure| failure.code);
         assert_eq!(found, warning);
         assert_eq!(embedded.load(Ordering::Relaxed), usize::from(!cancel));
     }

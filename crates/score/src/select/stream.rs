@@ -10,7 +10,6 @@ use std::{
     cmp::Ordering,
     collections::{BTreeMap, HashMap},
     mem,
-    num::NonZero,
     sync::Arc,
     thread,
     time::Instant,
@@ -19,7 +18,7 @@ use std::{
 use knowledgepulse_error::Result;
 use knowledgepulse_index::{
     method::Method,
-    traces::{TraceEntry, TraceMemory},
+    traces::{TraceEntry, TraceMemory, join::threads_of},
 };
 use knowledgepulse_trace::{label::Label, words::Words};
 
@@ -124,14 +123,9 @@ impl Sample {
         }
         let neighbours = candidates.memory.join(0, NEIGHBOURS, threads, progress)?;
         let (rule, unknown, _, weights) = judge(&neighbours, &candidates);
-        let threads = match threads {
-            _ if cfg!(target_family = "wasm") => 1,
-            0 => thread::available_parallelism().map_or(1, NonZero::get),
-            given => given,
-        };
         let size = self.traces.len();
         Ok(Sieve {
-            memories: vec![candidates.memory; threads],
+            memories: vec![candidates.memory; threads_of(threads)],
             lengths: candidates.lengths,
             mean: mean_of(&candidates.outcomes),
             weights,
