@@ -11,7 +11,7 @@ use std::{
     sync::{LazyLock, atomic::AtomicBool},
 };
 
-use knowledgepulse_embed::{model::ModelFiles, read_tokenizer};
+use knowledgepulse_embed::{model::ModelFiles, parse_tokenizer};
 use knowledgepulse_error::Result;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
@@ -49,7 +49,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn use_model(directory: &Path) -> Result<()> {
     let files = ModelFiles::find(directory)?;
     assert!((2..=512).contains(&files.max_length));
-    let tokenizer = read_tokenizer(&files)?;
+    let tokenizer = parse_tokenizer(&files.read_tokenizer()?, files.max_length)?;
     let tokens = tokenizer.encode(TEXT);
     assert!(tokens.ids.len() <= files.max_length);
     files.weights_sha256(&AtomicBool::new(true))?;

@@ -31,8 +31,6 @@ use lru::LruCache;
 
 use knowledgepulse_error::{Error, Result, fault};
 
-use crate::model::ModelFiles;
-
 /// An embedding: 384 numbers whose squares add up to one.
 pub type Embedding = [f32; DIMENSIONS];
 
@@ -230,14 +228,6 @@ pub fn side_by_side<T: Send, U>(
         };
         (other, here)
     })
-}
-
-/// The tokenizer of a model.
-///
-/// # Errors
-/// The errors of [`ModelFiles::read_tokenizer`], or [`Error::Tokenizer`].
-pub fn read_tokenizer(files: &ModelFiles) -> Result<Tokenizer> {
-    parse_tokenizer(&files.read_tokenizer()?, files.max_length)
 }
 
 /// Reads a tokenizer from the text of a `tokenizer.json`. It cuts texts to `max_length` tokens.

@@ -58,8 +58,6 @@ pub struct ModelFiles {
     pub weights: Option<PathBuf>,
     /// The ONNX graph, which ONNX Runtime reads; `None` without the file.
     pub graph: Option<PathBuf>,
-    /// `tokenizer.json`.
-    pub tokenizer: PathBuf,
     /// The type of the weights, `fp32` or `q8`, if the manifest has it.
     pub dtype: Option<String>,
     /// The number of tokens after which a text is cut, special tokens included.
@@ -124,7 +122,6 @@ impl ModelFiles {
             return Err(damaged(&tokenizer_config_path, "model_max_length is below 2"));
         }
         Ok(Self {
-            tokenizer: directory.join("tokenizer.json"),
             directory: directory.to_owned(),
             weights,
             graph,
@@ -162,14 +159,15 @@ impl ModelFiles {
     /// # Errors
     /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if the file is missing or differs from the manifest.
     pub fn read_tokenizer(&self) -> Result<Vec<u8>> {
-        refuse_pointer(&self.tokenizer)?;
-        let bytes = read(&self.tokenizer)?;
+        let path = self.directory.join("tokenizer.json");
+        refuse_pointer(&path)?;
+        let bytes = read(&path)?;
         let files = self.manifest.as_ref().map(|manifest| &manifest.files);
         if let Some(record) = files.and_then(|files| files.get("tokenizer.json")) {
             let found = sha256(&bytes);
             if found != record.sha256 {
                 let reason = format!("its SHA-256 is {found} instead of {}", record.sha256);
-                return Err(damaged(&self.tokenizer, reason));
+                return Err(damaged(&path, reason));
             }
         }
         Ok(bytes)

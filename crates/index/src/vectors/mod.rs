@@ -268,9 +268,6 @@ impl VectorCache {
     }
 
     /// Records `origin` for this and all later vectors. A recorded part stays, except that an empty cache accepts any origin.
-    ///
-    /// # Errors
-    /// The errors of [`Shared::check_origin`].
     fn bind_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
         self.check_origin(origin, now)?;
         if self.is_empty(now) {
@@ -311,7 +308,7 @@ impl VectorCache {
     /// Adds copies of all vectors of an entry, and evicts the oldest ones if the cache is full.
     ///
     /// # Errors
-    /// The errors of [`VectorCache::add`] and [`VectorCache::bind_origin`]. After an error the cache is as it was.
+    /// The errors of [`VectorCache::add`] and [`Shared::check_origin`]. After an error the cache is as it was.
     fn add_all(&mut self, entry: Entry, now: Instant) -> Result<()> {
         for vector in entry.vectors {
             self.scale(vector, "vector")?;

@@ -266,7 +266,8 @@ fn load_from_directory(options: &Options, status: &mut Status) -> Result<(Embedd
                     }
                 }
             };
-            Embedder::load(open, || embed::read_tokenizer(&files), threads)
+            let tokenizer = || embed::parse_tokenizer(&files.read_tokenizer()?, files.max_length);
+            Embedder::load(open, tokenizer, threads)
         },
     )?;
     status.model = Some(name_of(files.name(), &sha256));
