@@ -120,7 +120,6 @@ export interface Imported {
   /** Other details of the format: ids, the model, metrics. */
   [detail: string]: unknown;
 }
-/** The line on which it begins, from 1, or the number of a sample in an archive; null if the input is no text. */
 /** A trace that was converted from another format. */
 export interface ImportedTrace extends ReasoningTrace {
   metadata: KnowledgeUnitMeta & { imported: Imported };
@@ -128,7 +127,7 @@ export interface ImportedTrace extends ReasoningTrace {
 
 /** A trace that was read. */
 export interface ReadTrace {
-  /** The line on which it begins, from 1; null if the input is no text. */
+  /** The line on which it begins, from 1, or the number of a sample in an archive; null if the input is no text. */
   line: number | null;
   /** The position in the array that it is an element of, from 0; otherwise null. */
   index: number | null;

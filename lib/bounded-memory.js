@@ -4,10 +4,11 @@
 
 const path = require('node:path');
 
-const { callAddon } = require('./calls/addon.js');
+const { callAddon, localCopy } = require('./calls/addon.js');
 const { cancellable } = require('./calls/cancel.js');
 const { inRange, invalidOption, oneOf, readCallOptions } = require('./calls/options.js');
 const { embedderStatus } = require('./embedder.js');
+const { DIMENSIONS } = require('./embedding.js');
 const { codeOf, codedError, fromAddon, localError } = require('./calls/errors.js');
 const { describe } = require('./calls/reading.js');
 
@@ -20,6 +21,9 @@ const COUNT = { from: 0, whole: true };
 
 /** A time to live in milliseconds; infinity means for ever. */
 const DURATION = { from: 0 };
+
+/** The bounds of a new memory. */
+const DEFAULTS = { maxElements: 1000, dimensions: DIMENSIONS, ttlMs: Number.POSITIVE_INFINITY };
 
 const OPTIONS = {
   maxElements: inRange(COUNT),
@@ -101,8 +105,7 @@ class BoundedMemory {
 
   /** @returns {{ model: string, dtype: string } | null} */
   get model() {
-    const identity = this.#native().model;
-    return identity === null ? null : { model: identity.model, dtype: identity.dtype };
+    return localCopy(this.#native().model);
   }
 
   /** @type {Public['evictExpired']} */
@@ -155,4 +158,4 @@ function readPath(file) {
   return path.resolve(file);
 }
 
-module.exports = { BoundedMemory, COUNT, OPTIONS, elements, loadMemory };
+module.exports = { BoundedMemory, COUNT, DEFAULTS, OPTIONS, elements, loadMemory };

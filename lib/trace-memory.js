@@ -2,8 +2,7 @@
 
 const { callAddon } = require('./calls/addon.js');
 const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
-const { BoundedMemory, COUNT, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
-const { DIMENSIONS } = require('./embedding.js');
+const { BoundedMemory, COUNT, DEFAULTS, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
@@ -15,8 +14,6 @@ const { toFloatArray } = require('./vector-cache.js');
  * @import { TraceMemory as Public } from '../index.js'
  * @import { NativeSimilarTrace, NativeTraceMemory } from './binding.js'
  */
-
-const DEFAULT_MAX_ELEMENTS = 1000;
 
 const MEMORY_OPTIONS = { novelty: oneOf(['lexical', 'full']), ...OPTIONS };
 
@@ -58,13 +55,8 @@ class TraceMemory extends BoundedMemory {
   /** @param {TraceMemoryOptions} [options] */
   constructor(options = {}) {
     super(() => this.#native);
-    const {
-      novelty = 'lexical',
-      maxElements = DEFAULT_MAX_ELEMENTS,
-      dimensions = DIMENSIONS,
-      ttlMs = Number.POSITIVE_INFINITY,
-    } = readOptions(options, MEMORY_OPTIONS);
-    this.#native = new native.NativeTraceMemory(novelty, { maxElements, dimensions, ttlMs });
+    const { novelty = 'lexical', ...bounds } = readOptions(options, MEMORY_OPTIONS);
+    this.#native = new native.NativeTraceMemory(novelty, { ...DEFAULTS, ...bounds });
   }
 
   /** @type {typeof Public['load']} */

@@ -3,8 +3,7 @@
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
 const { readOptions, requireNumber } = require('./calls/options.js');
-const { BoundedMemory, COUNT, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
-const { DIMENSIONS } = require('./embedding.js');
+const { BoundedMemory, COUNT, DEFAULTS, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { codedError, errorOfElement, errorsOf, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
@@ -18,8 +17,6 @@ const { requireReceiver } = require('./calls/receiver.js');
  */
 
 const invalidVector = errorsOf('ERR_INVALID_VECTOR');
-
-const DEFAULT_MAX_ELEMENTS = 1000;
 
 /** @type {(handle: NativeVectorCache) => VectorCache} wraps a native cache in a `VectorCache` */
 let adoptNative;
@@ -55,13 +52,9 @@ class VectorCache extends BoundedMemory {
   /** @param {VectorCacheOptions} [options] */
   constructor(options = {}) {
     super(() => this.#native);
-    const {
-      maxElements = DEFAULT_MAX_ELEMENTS,
-      dimensions = DIMENSIONS,
-      ttlMs = Number.POSITIVE_INFINITY,
-    } = readOptions(options, OPTIONS);
-    this.#dimensions = dimensions;
-    this.#native = new native.NativeVectorCache({ maxElements, dimensions, ttlMs });
+    const bounds = { ...DEFAULTS, ...readOptions(options, OPTIONS) };
+    this.#dimensions = bounds.dimensions;
+    this.#native = new native.NativeVectorCache(bounds);
   }
 
   /** @type {typeof Public['load']} */

@@ -1,12 +1,16 @@
 'use strict';
 
-// The process of `kp-score`. The command runs in the addon; this adds signals, model packages and stores.
+// The process of `kp-score`. The command runs in the addon; this adds signals, and answers the questions that need JavaScript.
 
 const os = require('node:os');
 
-const { EXIT } = require('./errors.js');
+const { CommandError, EXIT } = require('./errors.js');
 
-/** @import { NativeCommand } from '../binding.js' */
+/**
+ * @import { EmbedderOptions } from '../../index.js'
+ * @import { NativeCommand, NativeQuestion } from '../binding.js'
+ * @import { SystemError } from './errors.js'
+ */
 
 /** @type {NodeJS.Signals[]} */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -29,7 +33,6 @@ async function runProcess() {
   }
   const command = new loaded.addon.NativeCommand(process.argv.slice(2), os.hostname());
   showWarnings(command);
-  const { answerOf, failureOf } = require('./host.js');
   for (;;) {
     const { number, kind, about } = await command.question();
     if (kind === 'end') {
@@ -43,6 +46,55 @@ async function runProcess() {
         command.fail(number, exitCode, message);
       });
   }
+}
+
+/** @type {Awaited<ReturnType<typeof import('./store.js').openStore>>} what `connect` has opened */
+let store;
+
+/**
+ * @param {NativeQuestion['kind']} kind
+ * @param {any} about
+ * @returns {Promise<unknown>}
+ */
+async function answerOf(kind, about) {
+  switch (kind) {
+    case 'configure':
+      return configure(about);
+    case 'connect':
+      // Loaded late, because most runs have no store.
+      store = await require('./store.js').openStore(about);
+      return;
+    case 'explain':
+      return store.explain(JSON.parse(about.trace), about.remember);
+    case 'size':
+      return store.size();
+    case 'close':
+      return store.close();
+  }
+  throw new Error(`the command has asked for ${kind}`);
+}
+
+/**
+ * Classifies a failure: an error of the store ends the run, an invalid trace does not.
+ *
+ * @param {unknown} thrown
+ * @returns {{ exitCode: number, message: string }}
+ */
+function failureOf(thrown) {
+  if (thrown instanceof CommandError) return thrown;
+  const { code = '', message, stack } = /** @type {SystemError} */ (thrown);
+  if (code === 'ERR_INVALID_TRACE') return { exitCode: EXIT.badLines, message };
+  // Messages of the package need no addition.
+  const isOurs = code.startsWith('ERR_');
+  return { exitCode: EXIT.file, message: isOurs ? message : `this is a bug, please report it: ${stack}` };
+}
+
+/** @param {Record<keyof EmbedderOptions, any>} choices null where nothing was chosen */
+function configure(choices) {
+  const { configureEmbedder, ensureConfigured } = require('../embedder.js');
+  const chosen = Object.entries(choices).filter(([, choice]) => choice !== null);
+  configureEmbedder(Object.fromEntries(chosen));
+  ensureConfigured();
 }
 
 /** @param {NativeCommand} command */

@@ -51,27 +51,17 @@ function write(text) {
   });
 }
 
-/**
- * @param {string[]} args
- * @returns {Promise<number>}
- */
-async function main(args) {
+async function runProcess() {
   let values;
   try {
-    ({ values } = parseArgs({ args, options: OPTIONS }));
+    ({ values } = parseArgs({ args: process.argv.slice(3), options: OPTIONS }));
   } catch (error) {
     console.error(`${NAME}: ${/** @type {Error} */ (error).message}\n\n${USAGE}`);
-    return 2;
+    process.exitCode = 2;
+    return;
   }
-  if (values.help) {
-    console.log(USAGE);
-    return 0;
-  }
-  return examine(values);
-}
-
-async function runProcess() {
-  process.exitCode = await main(process.argv.slice(3));
+  if (values.help) console.log(USAGE);
+  else process.exitCode = await examine(values);
 }
 
 module.exports = { runProcess };

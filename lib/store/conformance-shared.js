@@ -386,4 +386,14 @@ function assertSame(found, expected) {
   }
 }
 
-module.exports = { MODEL, TOLERANCE, addSharedTests, assertNear };
+/**
+ * Returns a number from 0 to 1 that looks random, the same for the same numbers.
+ *
+ * @param {number} seed
+ * @param {number} nth
+ */
+function randomNumber(seed, nth) {
+  return Math.abs(Math.sin(seed * 12.9898 + nth * 78.233) * 43758.5453) % 1;
+}
+
+module.exports = { MODEL, TOLERANCE, addSharedTests, assertNear, randomNumber };

@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 
 const { TraceMemory } = require('../trace-memory.js');
-const { MODEL, addSharedTests, assertNear } = require('./conformance-shared.js');
+const { MODEL, addSharedTests, assertNear, randomNumber } = require('./conformance-shared.js');
 
 /**
  * @import { NoveltyEntry, NoveltyStore } from '../../index.js'
@@ -101,8 +101,7 @@ function addTraceTests(add, options, vectorOf) {
  * @param {number} seed
  */
 function wordsOf(seed) {
-  const random = (/** @type {number} */ nth) =>
-    Math.abs(Math.sin(seed * 12.9898 + nth * 78.233) * 43758.5453) % 1;
+  const random = (/** @type {number} */ nth) => randomNumber(seed, nth);
   /** @type {Map<bigint, Word>} */
   const words = new Map();
   const add = (/** @type {number} */ number, /** @type {number} */ nth) => {

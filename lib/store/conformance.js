@@ -7,7 +7,7 @@ const assert = require('node:assert/strict');
 const { requireOptions } = require('../calls/options.js');
 const { DIMENSIONS } = require('../embedding.js');
 const { VectorCache } = require('../vector-cache.js');
-const { MODEL, TOLERANCE, addSharedTests, assertNear } = require('./conformance-shared.js');
+const { MODEL, TOLERANCE, addSharedTests, assertNear, randomNumber } = require('./conformance-shared.js');
 const { addTraceTests } = require('./conformance-traces.js');
 
 const OPTIONS = [
@@ -160,8 +160,7 @@ const vectors = new Map();
 function vectorOf(seed) {
   let vector = vectors.get(seed);
   if (vector === undefined) {
-    const random = generator(seed);
-    vector = unit(Float32Array.from({ length: DIMENSIONS }, () => random() - 0.5));
+    vector = unit(Float32Array.from({ length: DIMENSIONS }, (_, at) => randomNumber(seed, at) - 0.5));
     vectors.set(seed, vector);
   }
   return vector;
@@ -195,21 +194,6 @@ function dot(a, b) {
 function malformed(whole) {
   const { vectors: _, ...without } = whole;
   return [null, 7, without, { ...whole, id: 7 }, { ...whole, model: null }];
-}
-
-/**
- * Generates numbers from 0 to 1 by Marsaglia's xorshift.
- *
- * @param {number} seed
- */
-function generator(seed) {
-  let state = (seed + 1) * 0x9e3779b1;
-  return () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) / 2 ** 32;
-  };
 }
 
 module.exports = { noveltyStoreConformance };
