@@ -5,6 +5,7 @@
 //   node scripts/postgres.mjs --start    also starts a server, and tells how to connect; ends it at Ctrl-C
 
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -54,10 +55,7 @@ async function serve() {
   const server = await postgres.startPostgres({ durable: true });
   const { host, port, user, database } = server.connection();
   console.log(`listening: postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`);
-  await new Promise((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
-  });
+  await Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)));
   await server.remove();
 }
 

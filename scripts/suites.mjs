@@ -1,6 +1,7 @@
 // The suites of tests: how the specs run on Node.js and on Bun, and how suites run beside each other.
 
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 
@@ -83,9 +84,8 @@ export async function runSuites(suites, { sideBySide = 1 } = {}) {
 /**
  * @param {Suite} suite
  * @param {boolean} isBuffered its output comes in one piece, so that it does not mix with that of others
- * @returns {Promise<boolean>}
  */
-function succeeds({ name, command, args, env }, isBuffered) {
+async function succeeds({ name, command, args, env }, isBuffered) {
   console.log(isBuffered ? `${name} …` : `\n── ${name}`);
   const start = Date.now();
   /** @type {Buffer[]} */
@@ -94,15 +94,11 @@ function succeeds({ name, command, args, env }, isBuffered) {
   const stdio = isBuffered ? ['ignore', 'pipe', 'pipe'] : 'inherit';
   const child = spawn(command, args, { cwd: root, stdio, env: { ...process.env, ...env } });
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => output.push(chunk));
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      if (isBuffered) {
-        const how = code === 0 ? '' : ` failed with ${signal ?? `code ${code}`}`;
-        console.log(`\n── ${name}${how} (${Math.round((Date.now() - start) / 1000)} s)`);
-        process.stdout.write(Buffer.concat(output));
-      }
-      resolve(code === 0);
-    });
-  });
+  const [code, signal] = await once(child, 'close');
+  if (isBuffered) {
+    const how = code === 0 ? '' : ` failed with ${signal ?? `code ${code}`}`;
+    console.log(`\n── ${name}${how} (${Math.round((Date.now() - start) / 1000)} s)`);
+    process.stdout.write(Buffer.concat(output));
+  }
+  return code === 0;
 }

@@ -4,6 +4,7 @@
 // under Wine standard output is no pipe that Node.js can write to. It loads the package from the project it is copied
 // into, or what KNOWLEDGEPULSE_PACKAGE names.
 
+const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
@@ -124,10 +125,8 @@ const cases = {
       kp.evaluateValue(workerData.trace).then((score) => parentPort.postMessage(score));
     `;
     const worker = new Worker(code, { eval: true, workerData: { main, trace: trace(TEXTS[0]) } });
-    const score = await new Promise((resolve, reject) =>
-      worker.once('message', resolve).once('error', reject),
-    );
-    const exitCode = await new Promise((resolve) => worker.once('exit', resolve));
+    const [score] = await once(worker, 'message');
+    const [exitCode] = await once(worker, 'exit');
     report({ score, exitCode });
   },
 
