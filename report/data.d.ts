@@ -41,11 +41,15 @@ export interface Report {
   domains: Domain[];
   /** The profiles in the order of their first use: the first 40, and `(others)`. */
   profiles: Profile[];
-  rules: Partial<Record<Override['rule'], number>>;
-  bases: Partial<Record<Basis, number>>;
+  rules: Partial<Record<ScoreBreakdown['overrides'][number]['rule'], number>>;
+  /** The bases of novelty; a memory in the process and one in a store count alike. */
+  bases: Partial<Record<'memory' | 'empty-memory' | 'no-embedder' | 'given', number>>;
   novelty: Sequence;
   /** Where the first 50 inputs begin, in the order of scoring. */
-  starts: Start[];
+  starts: Array<{
+    source: string /** How many traces were scored before its first one. */;
+    position: number;
+  }>;
   duplicates: Duplicates;
   /** The set that was chosen; `null` if none was. */
   selection: ChosenSet | null;
@@ -53,7 +57,11 @@ export interface Report {
   best: Trace[];
   /** The 10 traces with the lowest scores, the lowest first, without the best traces. */
   worst: Trace[];
-  errors: Errors;
+  /** Records that could not be scored: the first 100. */
+  errors: {
+    count: number;
+    first: Array<Pick<ListedTrace, 'source' | 'line' | 'element'> & { message: string }>;
+  };
 }
 
 /** The cleaning level and the replacements. */
@@ -94,22 +102,12 @@ export interface Profile {
   count: number;
 }
 
-/** The basis of novelty; a memory in the process and one in a store count alike. */
-export type Basis = 'memory' | 'empty-memory' | 'no-embedder' | 'given';
-
 /** A long sequence of values in buckets of equal width. */
 export interface Sequence {
   /** How many values a bucket takes; the last one may have fewer. */
   width: number;
   /** The buckets in order, 2000 at most, with values to four decimals. */
   buckets: Array<[mean: number, min: number, max: number, count: number]>;
-}
-
-/** Where an input begins. */
-export interface Start {
-  source: string;
-  /** How many traces were scored before its first one. */
-  position: number;
 }
 
 /** Traces that resemble an earlier one. */
@@ -205,16 +203,3 @@ export type Breakdown = Omit<ScoreBreakdown, 'profile'> & {
   /** The name of the profile; `null` if nothing of it can be seen. */
   profile: string | null;
 };
-
-/** A rule that changed a score. */
-export type Override = ScoreBreakdown['overrides'][number];
-
-/** Records that could not be scored. */
-export interface Errors {
-  count: number;
-  /** The first 100. */
-  first: BadRecord[];
-}
-
-/** A record that could not be scored, and why. */
-export type BadRecord = Pick<ListedTrace, 'source' | 'line' | 'element'> & { message: string };
