@@ -41,10 +41,12 @@ class Follower {
     // Set before listening, because some signals call back at once.
     this.#callbacks.add(callback);
     try {
-      this.#listen();
-    } catch (error) {
+      if (!this.#isListening) this.#source.addEventListener('abort', this.#listener, { once: true });
+      this.#isListening = true;
+    } catch (cause) {
       this.#callbacks.delete(callback);
-      throw error;
+      const message = 'options.signal could not be listened to: it threw';
+      throw codedError(TypeError, 'ERR_INVALID_OPTION', message, cause);
     }
     if (isAborted(this.#source)) this.#abort();
   }
@@ -59,17 +61,6 @@ class Follower {
       this.#source.removeEventListener('abort', this.#listener);
       this.#isListening = false;
     } catch {}
-  }
-
-  #listen() {
-    if (this.#isListening) return;
-    try {
-      this.#source.addEventListener('abort', this.#listener, { once: true });
-    } catch (cause) {
-      const message = 'options.signal could not be listened to: it threw';
-      throw codedError(TypeError, 'ERR_INVALID_OPTION', message, cause);
-    }
-    this.#isListening = true;
   }
 
   #abort() {

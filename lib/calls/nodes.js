@@ -89,19 +89,16 @@ class Writer {
     if (known === null) throw this.#invalid('must not contain itself');
     if (known !== undefined) return known;
     this.#written.set(value, null);
-    const json = this.#jsonOf(value);
+    const toJson = this.#read(value, 'toJSON');
+    const json =
+      typeof toJson === 'function'
+        ? this.#guarded(() => toJson.call(value, String(this.#path.at(-1))), 'toJSON')
+        : value;
     const written = json === value ? this.#node(value) : this.#nested(() => this.#child(json));
     // `toJSON` can return null, which would mean an object that is being written.
     if (written === null) this.#written.delete(value);
     else this.#written.set(value, written);
     return written;
-  }
-
-  /** @param {object} value */
-  #jsonOf(value) {
-    const toJson = this.#read(value, 'toJSON');
-    if (typeof toJson !== 'function') return value;
-    return this.#guarded(() => toJson.call(value, String(this.#path.at(-1))), 'toJSON');
   }
 
   /** @param {object} value */

@@ -227,7 +227,12 @@ class StoreWithFallback {
         batch.failedAfter = this.#answered;
         return this.#answerLocally(local, batch, { keep: true });
       }
-      if (entries.length > 1) return this.#compareAndAddEach(entries);
+      if (entries.length > 1) {
+        // One by one, to find the refused ones.
+        const answers = [];
+        for (const entry of entries) answers.push(...(await this.#compareAndAdd([entry])));
+        return answers;
+      }
       this.#tellRefusal(error);
       return this.#answerLocally(local, batch, { keep: false });
     }
@@ -263,18 +268,6 @@ class StoreWithFallback {
       // The fallback refuses the entries: it has vectors of another model, or memory is short. The store's answer is still valid.
       return comparisons;
     }
-  }
-
-  /**
-   * Sends entries one by one, to find the refused ones.
-   *
-   * @param {NoveltyEntry[]} entries
-   */
-  async #compareAndAddEach(entries) {
-    /** @type {Answer[]} */
-    const answers = [];
-    for (const entry of entries) answers.push(...(await this.#compareAndAdd([entry])));
-    return answers;
   }
 
   /**
@@ -408,8 +401,13 @@ class StoreWithFallback {
       // An error without a code may be the batch's fault: assumed after several failures between which the store answered others.
       if (batch.failedAfter !== undefined && batch.failedAfter < this.#answered) batch.doubts++;
       const isRefused = isRefusal(error) || (!isPassing(error) && batch.doubts >= MOST_REFUSALS);
-      if (isRefused) this.#takeApart(batch, error);
-      else this.#sendLater(batch, error);
+      if (isRefused) return this.#takeApart(batch, error);
+      batch.failedAfter = this.#answered;
+      // To the end of the queue, so that it does not keep the others from being sent.
+      this.#missed.push(batch);
+      this.#resendAt = performance.now() + this.#resendPause;
+      this.#resendPause = longer(this.#resendPause);
+      for (const { reject } of this.#flushes.splice(0)) reject(typed(error));
       return;
     }
     this.#markStored(batch);
@@ -420,20 +418,6 @@ class StoreWithFallback {
     this.#missedVectors -= sizeOf(batch);
     this.#resendPause = FIRST_PAUSE;
     this.#markWorking();
-  }
-
-  /**
-   * Moves a failed batch to the end of the queue, so that it does not keep the others from being sent.
-   *
-   * @param {Batch} batch
-   * @param {unknown} error
-   */
-  #sendLater(batch, error) {
-    batch.failedAfter = this.#answered;
-    this.#missed.push(batch);
-    this.#resendAt = performance.now() + this.#resendPause;
-    this.#resendPause = longer(this.#resendPause);
-    for (const { reject } of this.#flushes.splice(0)) reject(typed(error));
   }
 
   /**

@@ -5,7 +5,7 @@
 const { randomUUID } = require('node:crypto');
 
 const { cancellable } = require('../../calls/cancel.js');
-const { attempt, codedError } = require('../../calls/errors.js');
+const { attempt, codeOf, codedError } = require('../../calls/errors.js');
 const {
   inRange,
   invalidOption,
@@ -17,6 +17,7 @@ const {
 const { isArray } = require('../../calls/reading.js');
 const { custom, inspectAs } = require('../../inspect.js');
 const { readEntries, readEntry } = require('../entry.js');
+const { warn } = require('../failures.js');
 const { migrate } = require('./migration.js');
 const schema = require('./schema.js');
 const {
@@ -287,28 +288,16 @@ class PostgresStore {
       try {
         await this.sweep();
       } catch (error) {
-        this.#warn(error);
+        const passes = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_TIMEOUT'].includes(codeOf(error) ?? '');
+        if (passes || this.#table.isClosed || this.#hasWarned) return;
+        // Once: without sweeps results stay correct, but the table grows.
+        this.#hasWarned = true;
+        warn('Old vectors of the store could not be deleted', error);
       } finally {
         this.#sweeper = null;
       }
     }, delay);
     this.#sweeper.unref();
-  }
-
-  /**
-   * Warns once that sweeps fail, unless the failure is temporary. Without sweeps results stay correct, but the table grows.
-   *
-   * @param {unknown} error
-   */
-  #warn(error) {
-    const { code, message } = /** @type {import('../../calls/errors.js').CodedError} */ (error);
-    const passes = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_TIMEOUT'].includes(code);
-    if (passes || this.#table.isClosed || this.#hasWarned) return;
-    this.#hasWarned = true;
-    process.emitWarning(`Old vectors of the store could not be deleted: ${message}`, {
-      type: 'KnowledgePulseWarning',
-      code,
-    });
   }
 }
 
