@@ -22,7 +22,7 @@ const {
   tracesOf,
 } = require('./support/kp-score.js');
 const { addon } = require('./support/addon.js');
-const { modelDirectory, readTraces } = require('./support/paths.js');
+const { modelDirectory, readTraces, root } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyPackage, scratchDirectory, writerIn } = require('./support/scratch.js');
 
@@ -298,8 +298,8 @@ test('the summary is on standard error, on standard output where there is nothin
 });
 
 describe('exit codes', () => {
-  test('0, help: as documented', async () => {
-    const help = fs.readFileSync(path.join(__dirname, 'support', 'kp-score-help.txt'), 'utf8');
+  test('0, help: the text of the crate', async () => {
+    const help = fs.readFileSync(path.join(root, 'crates', 'command', 'src', 'usage.txt'), 'utf8');
     for (const option of ['--help', '-h']) {
       expect(await kpScore([option])).toEqual({ code: 0, signal: null, stdout: help, stderr: '' });
     }

@@ -346,7 +346,7 @@ describe('documentation', () => {
   });
 
   test('every option that docs/command-line.md names is in --help', () => {
-    const help = read('__test__/support/kp-score-help.txt').match(/(?<= )--[a-z][a-z-]*/g);
+    const help = read('crates/command/src/usage.txt').match(/(?<= )--[a-z][a-z-]*/g);
     const named = read('docs/command-line.md').match(/(?<=`)--[a-z][a-z-]*/g);
     expect(named.filter((option) => !help.includes(option))).toEqual([]);
   });
