@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 use crate::{
     names::{is_marked, is_secret, is_secret_name},
-    ranges::{Ranges, expression, find_letter, skip},
+    ranges::{Ranges, expression, find_letter, skip, skip_back},
     text::{is_white_space, is_word, starts_with},
     values::{STOP_WORDS, is_generated, is_keyword, is_mixed, is_placeholder, is_small_number},
 };
@@ -27,9 +27,9 @@ type Options = &'static [(&'static str, Form)];
 
 /// Commands, a word that has to be among their arguments, and the options that take a secret. Options whose name says so, as `--password`, are
 /// found with any command.
-const COMMANDS: &[(&[&str], &str, Options)] = &[
+const COMMANDS: &[(&str, &str, Options)] = &[
     (
-        &["curl"],
+        "curl",
         "",
         &[
             ("-u", Form::User(b':')),
@@ -41,69 +41,45 @@ const COMMANDS: &[(&[&str], &str, Options)] = &[
         ],
     ),
     (
-        &["http", "https", "xh"],
+        "http https xh",
         "",
         &[("-a", Form::User(b':')), ("--auth", Form::User(b':'))],
     ),
     (
-        &[
-            "mysql",
-            "mysqldump",
-            "mysqladmin",
-            "mysqlimport",
-            "mysqlcheck",
-            "mariadb",
-            "mariadb-dump",
-            "mariadb-admin",
-        ],
+        "mysql mysqldump mysqladmin mysqlimport mysqlcheck mariadb mariadb-dump mariadb-admin",
         "",
         &[("-p", Form::Same)],
     ),
-    (&["sshpass"], "", &[("-p", Form::Next), ("-p", Form::Same)]),
-    (&["redis-cli"], "", &[("-a", Form::Next)]),
+    ("sshpass", "", &[("-p", Form::Next), ("-p", Form::Same)]),
+    ("redis-cli", "", &[("-a", Form::Next)]),
     (
-        &["docker", "podman", "buildah", "skopeo", "helm", "oc", "az", "cf"],
+        "docker podman buildah skopeo helm oc az cf",
         "login",
         &[("-p", Form::Next)],
     ),
     (
-        &[
-            "mongo",
-            "mongosh",
-            "mongodump",
-            "mongorestore",
-            "mongoexport",
-            "mongoimport",
-        ],
+        "mongo mongosh mongodump mongorestore mongoexport mongoimport",
         "",
         &[("-p", Form::Next), ("-p", Form::Same)],
     ),
     (
-        &[
-            "ldapsearch",
-            "ldapadd",
-            "ldapmodify",
-            "ldapdelete",
-            "ldapwhoami",
-            "ldappasswd",
-        ],
+        "ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd",
         "",
         &[("-w", Form::Next)],
     ),
-    (&["sqlcmd", "bcp"], "", &[("-P", Form::Next)]),
-    (&["zip", "unzip"], "", &[("-P", Form::Next)]),
-    (&["7z", "7za", "7zz", "rar", "unrar"], "", &[("-p", Form::Same)]),
-    (&["smbclient", "rpcclient"], "", &[("-U", Form::User(b'%'))]),
-    (&["plink", "pscp", "psftp"], "", &[("-pw", Form::Next)]),
-    (&["psexec", "PsExec"], "", &[("-p", Form::Next)]),
+    ("sqlcmd bcp zip unzip", "", &[("-P", Form::Next)]),
+    ("7z 7za 7zz rar unrar", "", &[("-p", Form::Same)]),
+    ("smbclient rpcclient", "", &[("-U", Form::User(b'%'))]),
+    ("plink pscp psftp", "", &[("-pw", Form::Next)]),
+    ("psexec PsExec", "", &[("-p", Form::Next)]),
 ];
 
 /// Secrets in options that only their command gives a meaning.
 pub(super) fn options_of_commands(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        let names: Vec<&str> = COMMANDS
+        let names: Vec<_> = COMMANDS
             .iter()
-            .flat_map(|(names, _, _)| names.iter().copied())
+            .map(|(names, ..)| names.replace(' ', "|"))
             .collect();
         expression(&format!(r"\b(?:{})(?:\.exe)?[ \t]", names.join("|")))
     });
@@ -111,13 +87,12 @@ pub(super) fn options_of_commands(letters: &[u8]) -> Ranges {
     let mut from = 0;
     while let Some(found) = EXPRESSION.find_at(letters, from) {
         let name_end = found.end() - 1;
-        let name = letters[found.start()..name_end]
-            .strip_suffix(b".exe")
-            .unwrap_or(&letters[found.start()..name_end]);
+        let name = &letters[found.start()..name_end];
+        let name = name.strip_suffix(b".exe").unwrap_or(name);
         from = found.end();
         let Some((_, word, options)) = COMMANDS
             .iter()
-            .find(|(names, _, _)| names.iter().any(|each| each.as_bytes() == name))
+            .find(|(names, ..)| names.split(' ').any(|each| each.as_bytes() == name))
         else {
             continue;
         };
@@ -188,12 +163,7 @@ fn secret_of(letters: &[u8], word: Range<usize>, form: Form) -> Option<Range<usi
 fn without_quotes(letters: &[u8], word: Range<usize>) -> Range<usize> {
     let is_quote = |letter: u8| matches!(letter, b'"' | b'\'' | b'\\');
     let start = skip(&letters[..word.end], word.start, is_quote);
-    let ending = letters[start..word.end]
-        .iter()
-        .rev()
-        .take_while(|letter| is_quote(**letter))
-        .count();
-    start..word.end - ending
+    start..skip_back(letters, start..word.end, is_quote)
 }
 
 /// The words of a command, with their quotes, to its end.
@@ -287,18 +257,11 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
 
 /// `ENV DB_PASSWORD hunter2`, `setx DB_PASSWORD hunter2`, `aws configure set aws_secret_access_key …`
 pub(super) fn set_variable(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let trimmed = letters[found.clone()]
-        .iter()
-        .rev()
-        .take_while(|letter| is_white_space(**letter))
-        .count();
-    let name_end = found.end - trimmed;
-    let length = letters[..name_end]
-        .iter()
-        .rev()
-        .take_while(|letter| is_word(**letter) || matches!(letter, b'-' | b'.'))
-        .count();
-    value_of_word(letters, name_end - length..name_end, found.end)
+    let name_end = skip_back(letters, found.clone(), is_white_space);
+    let name = skip_back(letters, 0..name_end, |letter| {
+        is_word(letter) || matches!(letter, b'-' | b'.')
+    });
+    value_of_word(letters, name..name_end, found.end)
 }
 
 const MOST_SECRET_LETTERS: usize = 4096;
@@ -321,23 +284,18 @@ fn argument(letters: &[u8], start: usize) -> Range<usize> {
     let opening = skip(letters, start, |letter| letter == b'\\');
     if let Some(quote @ (b'"' | b'\'' | b'`')) = letters.get(opening).copied() {
         let inner = opening + 1;
-        let end = inner
-            + letters[inner..]
-                .iter()
-                .take_while(|letter| **letter != quote && !matches!(letter, b'\n' | b'\r'))
-                .count();
+        let end = skip(letters, inner, |letter| {
+            letter != quote && !matches!(letter, b'\n' | b'\r')
+        });
         let slashes = (opening - start).min(end - inner);
         return inner..end - slashes;
     }
     let end = skip(letters, start, |letter| {
         !is_white_space(letter) && !matches!(letter, b'"' | b'\'' | b'`' | b'|' | b';' | b'\\')
     });
-    let closing = letters[start..end]
-        .iter()
-        .rev()
-        .take_while(|letter| matches!(letter, b')' | b']' | b'}' | b','))
-        .count();
-    start..end - closing
+    start..skip_back(letters, start..end, |letter| {
+        matches!(letter, b')' | b']' | b'}' | b',')
+    })
 }
 
 fn is_argument(value: &[u8]) -> bool {
@@ -388,12 +346,7 @@ pub(super) fn machine_password(letters: &[u8], found: Range<usize>) -> Option<Ra
 
 /// Returns the last field of a line of `.pgpass`.
 pub(super) fn password_of_line(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let length = letters[found.clone()]
-        .iter()
-        .rev()
-        .take_while(|letter| **letter != b':')
-        .count();
-    let value = found.end - length..found.end;
+    let value = skip_back(letters, found.clone(), |letter| letter != b':')..found.end;
     let text = &letters[value.clone()];
     (!is_placeholder(text) && !is_keyword(text)).then_some(value)
 }

@@ -151,23 +151,25 @@ impl Cleaner {
         self.forget_within(text, &ranges);
         let markers: Vec<String> = ranges
             .iter()
-            .map(|range| self.found(text, range, before, name))
+            .map(|range| {
+                let units = &text.units()[range.clone()];
+                let marker = self.found(name, text.original(range.start), units);
+                format!("{before}{marker}")
+            })
             .collect();
         text.replace(&ranges, &markers);
     }
 
     /// Records a finding, and returns its marker.
-    fn found(&mut self, text: &Text, range: &Range<usize>, before: &str, name: &str) -> String {
-        let units = &text.units()[range.clone()];
-        let (marker, excerpt) = (self.marker(name, units), excerpt_of(units));
+    fn found(&mut self, name: &str, start: usize, units: &[u16]) -> String {
         self.findings.push(Finding {
             name: name.to_owned(),
-            start: text.original(range.start),
+            start,
             pointer: Vec::new(),
             path: String::new(),
-            excerpt,
+            excerpt: excerpt_of(units),
         });
-        format!("{before}{marker}")
+        self.marker(name, units)
     }
 
     /// Removes the findings that stand within these ranges: a match that is replaced together with the text around it is one finding.
@@ -200,14 +202,7 @@ impl Cleaner {
             return None;
         }
         let units: Vec<u16> = value.encode_utf16().collect();
-        self.findings.push(Finding {
-            name: name.to_owned(),
-            start: 0,
-            pointer: Vec::new(),
-            path: String::new(),
-            excerpt: excerpt_of(&units),
-        });
-        Some(self.marker(name, &units))
+        Some(self.found(name, 0, &units))
     }
 
     /// Says of all findings that have no place yet where they are.

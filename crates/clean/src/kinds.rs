@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 
 use crate::{
     commands, keys, names, numbers, paths, providers,
-    ranges::{Ranges, expression, skip},
+    ranges::{Ranges, expression, skip, skip_back},
     text::{is_white_space, is_word},
     values::is_placeholder,
     words::Words,
@@ -324,13 +324,10 @@ fn passwords(letters: &[u8]) -> Ranges {
     while let Some(index) = memchr2(b'=', b':', letters.get(from..).unwrap_or_default()) {
         let separator = from + index;
         from = separator + 1;
-        let before = letters[..separator].iter().rev();
-        let blanks = before.take_while(|letter| is_white_space(**letter));
-        let end = separator - blanks.count();
-        let name = letters[..end].iter().rev().take(MOST_NAME_LETTERS);
-        let length = name.take_while(|letter| is_word(**letter)).count();
+        let end = skip_back(letters, 0..separator, is_white_space);
+        let name = skip_back(letters, end.saturating_sub(MOST_NAME_LETTERS)..end, is_word);
         // A value can be a name as well, but belongs to the match before.
-        if end - length < least || !NAMES.has(&letters[end - length..end]) {
+        if name < least || !NAMES.has(&letters[name..end]) {
             continue;
         }
         let start = skip(letters, from, is_white_space);

@@ -10,7 +10,7 @@ use std::{array, ops::Range, sync::LazyLock};
 use memchr::memrchr2;
 
 use crate::{
-    ranges::{Ranges, find, skip},
+    ranges::{Ranges, find, skip, skip_back},
     text::{is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_mixed,
@@ -134,14 +134,9 @@ impl Name {
 
     /// Removes a number or a qualifier from the end, if there is one.
     fn cut_qualifier(&mut self) -> bool {
-        let digits = self
-            .letters()
-            .iter()
-            .rev()
-            .take_while(|letter| letter.is_ascii_digit())
-            .count();
-        self.length -= digits;
-        if digits > 0 {
+        let end = skip_back(self.letters(), 0..self.length, |letter| letter.is_ascii_digit());
+        if end < self.length {
+            self.length = end;
             return true;
         }
         let start = self.is_start[..self.length]
@@ -316,6 +311,13 @@ fn is_label(value: &[u8]) -> bool {
             .any(|word| names_secret(word) || word.eq_ignore_ascii_case(b"key"))
 }
 
+/// Returns whether a value is of words, as names are.
+fn is_of_words(value: &[u8]) -> bool {
+    value
+        .iter()
+        .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'-' | b'.'))
+}
+
 fn is_camel(value: &[u8]) -> bool {
     value
         .windows(2)
@@ -395,10 +397,7 @@ impl<'l> Assignment<'l> {
             },
             _ => {}
         }
-        let least = end.saturating_sub(MOST_BLANKS);
-        while end > least && is_white_space(letters[end - 1]) {
-            end -= 1;
-        }
+        end = skip_back(letters, end.saturating_sub(MOST_BLANKS)..end, is_white_space);
         let is_element_of = before(end) == Some(b']') && sign == b'=';
         if is_element_of {
             end -= 1;
@@ -491,11 +490,7 @@ impl<'l> Assignment<'l> {
         let inner = opening.end..closing_quote(letters, opening.clone());
         let value = &letters[inner.clone()];
         let is_short = value.len() <= MOST_VALUE_LETTERS;
-        if self.separator == b','
-            && value
-                .iter()
-                .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'-' | b'.'))
-        {
+        if self.separator == b',' && is_of_words(value) {
             return if is_short { self.start } else { inner.end };
         }
         // The text between two strings of a program: `"token: " + token + "."`.
@@ -637,10 +632,7 @@ impl<'l> Assignment<'l> {
             let opening = opening_at(letters, end)?;
             let value =
                 &letters[opening.end..closing_quote(&letters[..most.max(opening.end)], opening.clone())];
-            let is_string = !value
-                .iter()
-                .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'-' | b'.'));
-            if is_string {
+            if !is_of_words(value) {
                 return Some(opening);
             }
         } else if self.is_environment && self.separator == b'=' {
@@ -714,13 +706,12 @@ impl<'l> Assignment<'l> {
         const MOST_WORDS: usize = 24;
         let letters = self.letters;
         let is_call = &letters[self.name.end..start] == b": ";
-        let before = letters[..self.name.start].iter().rev();
-        let indent = before
-            .take(MOST_BLANKS)
-            .take_while(|letter| matches!(letter, b' ' | b'\t' | b'-' | b'+'))
-            .count();
-        let begins_line =
-            self.name.start == indent || matches!(letters[self.name.start - indent - 1], b'\n' | b'\r');
+        let name = self.name.start;
+        let line = skip_back(letters, name.saturating_sub(MOST_BLANKS)..name, |letter| {
+            matches!(letter, b' ' | b'\t' | b'-' | b'+')
+        });
+        let indent = name - line;
+        let begins_line = line == 0 || matches!(letters[line - 1], b'\n' | b'\r');
         if !is_call
             || !begins_line
             || indent == MOST_BLANKS
@@ -817,13 +808,10 @@ impl<'l> Assignment<'l> {
             let beginning = range.start..range.end.min(range.start + MOST_PARAMETER_LETTERS);
             let has_parameters = first.ends_with(b",")
                 || first.contains(&b'=') && letters[beginning].windows(2).any(|pair| pair == b", ");
-            let one = range.start
-                + letters[range.clone()]
-                    .iter()
-                    .take_while(|letter| !is_white_space(**letter))
-                    .count();
             let end = if is_scheme && !has_parameters {
-                one
+                skip(&letters[..range.end], range.start, |letter| {
+                    !is_white_space(letter)
+                })
             } else {
                 range.end
             };
@@ -885,11 +873,9 @@ impl<'l> Assignment<'l> {
 
 /// Returns the name that ends at `end`.
 fn name_before(letters: &[u8], end: usize) -> Range<usize> {
-    let before = letters[..end].iter().rev().take(MOST_NAME_LETTERS);
-    let length = before
-        .take_while(|letter| is_word(**letter) || matches!(letter, b'-' | b'.'))
-        .count();
-    end - length..end
+    skip_back(letters, end.saturating_sub(MOST_NAME_LETTERS)..end, |letter| {
+        is_word(letter) || matches!(letter, b'-' | b'.')
+    })..end
 }
 
 /// Names of two words: `API key: …`, `secret key = …`.
@@ -919,13 +905,10 @@ fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     }
     let name = name_before(letters, end);
     let sort = sort_of(&letters[name.clone()])?;
-    let mut index = name.start;
-    let least = index.saturating_sub(MOST_BLANKS);
-    while index > least
-        && (is_white_space(letters[index - 1]) || matches!(letters[index - 1], b'"' | b'\'' | b'\\'))
-    {
-        index -= 1;
-    }
+    let least = name.start.saturating_sub(MOST_BLANKS);
+    let index = skip_back(letters, least..name.start, |letter| {
+        is_white_space(letter) || matches!(letter, b'"' | b'\'' | b'\\')
+    });
     let is_value = matches!(letters.get(index.checked_sub(1)?), Some(b':' | b'='));
     is_value.then_some(match sort {
         Sort::Authorization | Sort::Cookie => Sort::Secret,
@@ -938,14 +921,10 @@ fn is_argument(letters: &[u8], start: usize) -> bool {
     const FUNCTIONS: &[&str] = &[
         "set", "put", "get", "env", "add", "append", "define", "header", "with",
     ];
-    let quote = letters[..start]
-        .iter()
-        .rev()
-        .take(MOST_BLANKS)
-        .take_while(|letter| matches!(letter, b'"' | b'\'' | b'\\' | b' '))
-        .count();
-    let end = start - quote;
-    if quote == 0 || end == 0 || letters[end - 1] != b'(' {
+    let end = skip_back(letters, start.saturating_sub(MOST_BLANKS)..start, |letter| {
+        matches!(letter, b'"' | b'\'' | b'\\' | b' ')
+    });
+    if end == start || end == 0 || letters[end - 1] != b'(' {
         return false;
     }
     let function = name_before(letters, end - 1);

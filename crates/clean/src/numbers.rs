@@ -3,7 +3,7 @@
 use std::{net::Ipv6Addr, ops::Range, str};
 
 use crate::{
-    ranges::{Ranges, find, find_letter, skip, stands_alone},
+    ranges::{Ranges, find, find_letter, skip, skip_back, stands_alone},
     text::is_word,
     words::Words,
 };
@@ -39,7 +39,7 @@ fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
         return true;
     }
     let unit = rest.strip_prefix(b" ").unwrap_or_default();
-    let unit = &unit[..unit.iter().take_while(|letter| is_word(**letter)).count().min(16)];
+    let unit = &unit[..skip(unit, 0, is_word).min(16)];
     if UNITS.has(unit) {
         return true;
     }
@@ -146,8 +146,7 @@ pub(super) fn ipv6_addresses(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut from = 0;
     while let Some(colon) = find_letter(letters, from, b':') {
-        let before = letters[from..colon].iter().rev();
-        let start = colon - before.take_while(|letter| of_address(**letter)).count();
+        let start = skip_back(letters, from..colon, of_address);
         let run_end = skip(letters, colon, of_address);
         from = run_end;
         let mut range = start..run_end;
@@ -383,7 +382,7 @@ pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option
         return None;
     }
     let text = &letters[found.start + 1..end];
-    let code = text.iter().take_while(|letter| letter.is_ascii_digit()).count();
+    let code = skip(text, 0, |letter| letter.is_ascii_digit());
     let known = (1..=3).contains(&code) && CALLING_CODES[code - 1].has(&text[..code.min(2)]);
     let groups = || {
         text[code..]

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, find_letter, skip},
+    ranges::{Ranges, expression, find_letter, skip, skip_back},
     text::{LATIN, is_word},
 };
 
@@ -27,15 +27,11 @@ pub(super) fn other_emails(letters: &[u8]) -> Ranges {
 fn email_at(letters: &[u8], least: usize, at: usize) -> Option<Range<usize>> {
     let is_plain =
         |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'_' | b'%' | b'+' | b'-');
-    let before = letters[least..at].iter().rev().take(MOST_LOCAL_LETTERS);
-    let length = before
-        .take_while(|letter| is_plain(**letter) || matches!(**letter, b'\'' | b'&' | LATIN))
-        .count();
-    let mut start = at - length;
-    start += letters[start..at]
-        .iter()
-        .take_while(|letter| matches!(letter, b'\'' | b'&'))
-        .count();
+    let least = least.max(at.saturating_sub(MOST_LOCAL_LETTERS));
+    let mut start = skip_back(letters, least..at, |letter| {
+        is_plain(letter) || matches!(letter, b'\'' | b'&' | LATIN)
+    });
+    start = skip(&letters[..at], start, |letter| matches!(letter, b'\'' | b'&'));
     // The text before an apostrophe can be the prefix of a string: f'bob@example.com'.
     if let Some(apostrophe) = letters[start..at].iter().position(|letter| *letter == b'\'') {
         let prefix = &letters[start..start + apostrophe];
@@ -56,15 +52,10 @@ fn email_at(letters: &[u8], least: usize, at: usize) -> Option<Range<usize>> {
     // Two letters or more after the last point.
     let domain = &letters[at + 1..end];
     let point = domain.iter().rposition(|letter| *letter == b'.')?;
-    let top = domain[point + 1..]
-        .iter()
-        .take_while(|letter| letter.is_ascii_alphabetic() || **letter == LATIN)
-        .count();
-    end = if top >= 2 {
-        at + 1 + point + 1 + top
-    } else {
-        at + 1 + point
-    };
+    let top = skip(domain, point + 1, |letter| {
+        letter.is_ascii_alphabetic() || letter == LATIN
+    });
+    end = at + 1 + if top > point + 2 { top } else { point };
     let domain = &letters[at + 1..end];
     let is_other = !letters[start..at].iter().copied().all(is_plain) || domain.contains(&LATIN);
     (start < at && is_other && domain.contains(&b'.')).then_some(start..end)

@@ -26,6 +26,12 @@ pub(super) fn skip(letters: &[u8], from: usize, is_skipped: impl Fn(u8) -> bool)
     from + rest.take_while(|letter| is_skipped(**letter)).count()
 }
 
+/// Returns where the letters at the end of a range begin that are all to be skipped.
+pub(super) fn skip_back(letters: &[u8], within: Range<usize>, is_skipped: impl Fn(u8) -> bool) -> usize {
+    let before = letters[within.clone()].iter().rev();
+    within.end - before.take_while(|letter| is_skipped(**letter)).count()
+}
+
 /// Returns the first place from `from` on whose letter is wanted.
 pub(super) fn find(letters: &[u8], from: usize, is_wanted: impl Fn(u8) -> bool) -> Option<usize> {
     let rest = letters.get(from..)?;

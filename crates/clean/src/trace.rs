@@ -130,7 +130,6 @@ fn clean_kept(
         secrets: 0,
         redactions: Redactions::default(),
         custom,
-        places: Vec::new(),
     };
     cleaner.node(0, kept)?;
     if cleaner.secrets > 0 {
@@ -193,11 +192,8 @@ fn referred(child: &Value) -> Option<usize> {
     }
 }
 
-/// A part of the path of a value.
-enum Key<'n> {
-    Field(&'n Text),
-    Index(usize),
-}
+/// A part of the path of a value: its place among its siblings, and its name; `None` of an element.
+type Key<'n> = (usize, Option<&'n Text>);
 
 struct Cleaner<'n> {
     nodes: &'n [Value],
@@ -220,9 +216,8 @@ struct Cleaner<'n> {
     /// How many values were replaced because of the name that they stand under.
     secrets: usize,
     redactions: Redactions,
-    /// A cleaner with settings of its user, and the path of child indexes to the current value.
+    /// A cleaner with settings of its user.
     custom: Option<&'n mut Custom>,
-    places: Vec<usize>,
 }
 
 impl<'n> Cleaner<'n> {
@@ -256,7 +251,7 @@ impl<'n> Cleaner<'n> {
     fn array(&mut self, elements: &'n [Value], kept: Option<Fields>) -> Result<Vec<Value>> {
         self.count_values(elements.len())?;
         // A header and its value in a list of headers: `[['X-Api-Key', '…']]`. The second of two names is no value.
-        let is_element = self.options.strict && matches!(self.path.last(), Some(Key::Index(_)));
+        let is_element = self.options.strict && matches!(self.path.last(), Some((_, None)));
         let pair_name = match elements {
             [Value::String(name), Value::String(value)] if is_element && !is_name(value) => {
                 Some(name).filter(|name| self.names_secret(name))
@@ -267,7 +262,7 @@ impl<'n> Cleaner<'n> {
         for (index, element) in elements.iter().enumerate() {
             let name = pair_name.filter(|_| index == 1);
             let kept = kept.map(Kept::Fields);
-            copy.push(self.child(index, Key::Index(index), element, kept.as_ref(), name)?);
+            copy.push(self.child((index, None), element, kept.as_ref(), name)?);
         }
         Ok(copy)
     }
@@ -292,10 +287,10 @@ impl<'n> Cleaner<'n> {
             let secret_name = pair_name.unwrap_or(name);
             let is_secret = strict && kept.is_none() && self.hides(secret_name, value);
             let under = is_secret.then_some(secret_name);
-            let clean = self.child(place, Key::Field(name), value, kept, under)?;
-            self.enter(place, Key::Field(name));
+            let clean = self.child((place, Some(name)), value, kept, under)?;
+            self.path.push((place, Some(name)));
             let clean_name = self.text(name, "");
-            self.leave();
+            self.path.pop();
             is_renamed |= clean_name.is_some();
             copy.push((clean_name.unwrap_or_else(|| name.clone()), clean));
         }
@@ -332,7 +327,6 @@ impl<'n> Cleaner<'n> {
     /// Cleans a field or an element. `under` is the name of a secret or a cookie that it stands under from there on.
     fn child(
         &mut self,
-        place: usize,
         key: Key<'n>,
         value: &'n Value,
         kept: Option<&Kept>,
@@ -344,9 +338,9 @@ impl<'n> Cleaner<'n> {
             self.context = *self.contexts.entry((self.context, name)).or_insert(next);
             self.outer.push(name);
         }
-        self.enter(place, key);
+        self.path.push(key);
         let clean = self.value(value, kept)?;
-        self.leave();
+        self.path.pop();
         self.context = outer.0;
         self.outer.truncate(outer.1);
         Ok(clean)
@@ -400,21 +394,11 @@ impl<'n> Cleaner<'n> {
         }
     }
 
-    fn enter(&mut self, place: usize, key: Key<'n>) {
-        self.path.push(key);
-        self.places.push(place);
-    }
-
-    fn leave(&mut self) {
-        self.path.pop();
-        self.places.pop();
-    }
-
     /// Says where the newest findings are.
     fn place(&mut self) {
-        let path = || path_of(&self.path).split_off(ROOT.len());
         if let Some(custom) = &mut self.custom {
-            custom.place(&self.places, path);
+            let places: Vec<_> = self.path.iter().map(|(place, _)| *place).collect();
+            custom.place(&places, || path_of(&self.path).split_off(ROOT.len()));
         }
     }
 
@@ -503,9 +487,9 @@ fn path_of(path: &[Key]) -> String {
     for key in path {
         // Writing to a string does not fail.
         let _ = match key {
-            Key::Index(index) => write!(written, "[{index}]"),
-            Key::Field(name) if is_identifier(name) => write!(written, ".{name}"),
-            Key::Field(name) => {
+            (index, None) => write!(written, "[{index}]"),
+            (_, Some(name)) if is_identifier(name) => write!(written, ".{name}"),
+            (_, Some(name)) => {
                 let mut quoted = Vec::new();
                 write_string(name, &mut quoted);
                 write!(written, "[{}]", String::from_utf8_lossy(&quoted))

@@ -1,6 +1,7 @@
 //! The kind of a value, by itself: a placeholder, a piece of a program, or a secret.
 
 use crate::{
+    ranges::skip,
     text::{is_word, starts_with},
     words::Words,
 };
@@ -136,10 +137,10 @@ pub(super) fn is_basic_credentials(value: &[u8]) -> bool {
 pub(super) fn is_small_number(value: &[u8]) -> bool {
     const LEAST_DIGITS: usize = 4;
     // A range of versions.
-    let value = value
-        .strip_prefix(b"^")
-        .or(value.strip_prefix(b"~"))
-        .unwrap_or(value);
+    let value = match value {
+        [b'^' | b'~', rest @ ..] => rest,
+        value => value,
+    };
     let digits = value.iter().filter(|letter| letter.is_ascii_digit()).count();
     let of_number =
         |letter: &u8| letter.is_ascii_digit() || matches!(letter, b'.' | b'-' | b'+' | b'%' | b'_');
@@ -172,17 +173,13 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
         return true;
     }
     // The reference of C, and the negation of a variable.
-    let value = value
-        .strip_prefix(b"&")
-        .or(value.strip_prefix(b"*"))
-        .or(value.strip_prefix(b"!"))
-        .unwrap_or(value);
-    let head = value
-        .iter()
-        .take_while(|letter| {
-            is_word(**letter) || matches!(letter, b'.' | b'$' | b':' | b'?' | b'!' | b'-' | b'>')
-        })
-        .count();
+    let value = match value {
+        [b'&' | b'*' | b'!', rest @ ..] => rest,
+        value => value,
+    };
+    let head = skip(value, 0, |letter| {
+        is_word(letter) || matches!(letter, b'.' | b'$' | b':' | b'?' | b'!' | b'-' | b'>')
+    });
     if !value
         .first()
         .is_some_and(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'$'))
@@ -196,22 +193,12 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
         return true;
     }
     // Properties of an object of the program.
-    let root = value
-        .iter()
-        .take_while(|letter| is_word(**letter) || **letter == b'$')
-        .count();
-    let follows = &value[root..];
-    let is_property = follows.starts_with(b".")
-        || follows.starts_with(b"->")
-        || follows.starts_with(b"?.")
-        || follows.starts_with(b"::")
-        || follows.starts_with(b"!.");
-    if follows.starts_with(b"::")
-        && follows
-            .get(2)
-            .is_some_and(|letter| letter.is_ascii_alphabetic() || *letter == b'<')
-    {
-        return true;
+    let root = skip(value, 0, |letter| is_word(letter) || letter == b'$');
+    match &value[root..] {
+        [b':', b':', b'a'..=b'z' | b'A'..=b'Z' | b'<', ..] => true,
+        [b'.', ..] | [b'-', b'>', ..] | [b'?' | b'!', b'.', ..] | [b':', b':', ..] => {
+            ROOTS.has(&value[..root]) || value[0] == b'$'
+        }
+        _ => false,
     }
-    is_property && (ROOTS.has(&value[..root]) || value[0] == b'$')
 }
