@@ -63,7 +63,7 @@ impl NativeCommand {
     pub fn new(arguments: Vec<String>, machine: String) -> Self {
         let command = Self {
             questions: Arc::default(),
-            messages: Messages::new(),
+            messages: Messages::default(),
             stop: Stop::default(),
             #[cfg(target_family = "wasm")]
             run: std::cell::Cell::default(),

@@ -26,11 +26,13 @@ mod terminal {
     #[derive(Debug, Clone)]
     pub(crate) struct Bar(ProgressBar);
 
-    impl Bar {
-        pub(crate) fn hidden() -> Self {
+    impl Default for Bar {
+        fn default() -> Self {
             Self(ProgressBar::hidden().with_finish(ProgressFinish::AndClear))
         }
+    }
 
+    impl Bar {
         /// Writes above the line.
         pub(crate) fn write(&self, text: &str) {
             self.0.suspend(|| super::write(text));
@@ -69,14 +71,10 @@ mod terminal {
 /// Without threads nothing could draw the line.
 #[cfg(target_family = "wasm")]
 mod terminal {
-    #[derive(Debug, Clone)]
+    #[derive(Debug, Clone, Default)]
     pub(crate) struct Bar;
 
     impl Bar {
-        pub(crate) fn hidden() -> Self {
-            Self
-        }
-
         pub(crate) fn write(&self, text: &str) {
             super::write(text);
         }

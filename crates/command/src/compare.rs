@@ -99,9 +99,7 @@ pub(crate) fn compare(options: &Options, messages: &Messages) -> Result<Exit> {
         Some(Format::Json) => json(&changes, same, means),
         _ => table(&changes, same, means),
     };
-    let mut stdout = StandardOutput::new();
-    stdout.write(text.as_bytes())?;
-    stdout.flush()?;
+    StandardOutput::print(text.as_bytes())?;
     Ok(check_mean(options, means.1, messages))
 }
 

@@ -1,6 +1,6 @@
 //! `--dry-run`: reads the inputs and tells which formats they have, and how many traces in them are valid.
 
-use std::{collections::BTreeMap, fmt::Write, ops::ControlFlow, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
 use knowledgepulse_formats::map::Map;
 use knowledgepulse_score::{Scorer, weights::Profiles};
@@ -77,15 +77,9 @@ pub(crate) fn dry_run(options: &Options, map: Option<Map>, messages: &Messages, 
             }
             _ => {}
         }
-        if stop.is_set() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        stop.flow()
     });
-    let mut stdout = StandardOutput::new();
-    stdout.write(table(&inputs).as_bytes())?;
-    stdout.flush()?;
+    StandardOutput::print(table(&inputs).as_bytes())?;
     Ok(match (stop.is_interrupted(), is_unread, bad) {
         (true, ..) => Exit::Interrupted,
         (_, true, _) => Exit::File,

@@ -60,6 +60,11 @@ impl Failure {
         }
     }
 
+    /// Returns the failure for a file that cannot be read.
+    pub fn read(name: &str, error: &io::Error) -> Self {
+        Self::file(format!("cannot read {name}: {}", reason_of(error)))
+    }
+
     /// Returns the failure for an output that cannot be written.
     pub fn write(name: &str, error: &io::Error) -> Self {
         Self::file(format!(

@@ -1,11 +1,9 @@
 //! Known traces, which need no new score: traces in the memory when it was loaded, and traces of this run.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 
 use knowledgepulse_trace::label::Fingerprint;
+use lru::LruCache;
 
 use crate::run_memory::RunMemory;
 
@@ -25,27 +23,24 @@ pub(crate) struct KnownNovelties {
     /// Those that the memory held when it was loaded.
     pub held: Arc<HashMap<Fingerprint, f64>>,
     /// Traces of this run, as many as the memory keeps; `None` while a trace is being scored.
-    new: HashMap<Fingerprint, Option<f64>>,
-    order: VecDeque<Fingerprint>,
-    most: usize,
+    new: LruCache<Fingerprint, Option<f64>>,
 }
 
 impl KnownNovelties {
     pub(crate) fn of(memory: &RunMemory) -> Self {
+        let mut new = LruCache::unbounded();
+        // Without a bound it takes no memory before it is filled.
+        new.resize(NonZeroUsize::new(memory.most()).unwrap_or(NonZeroUsize::MIN));
         Self {
             held: Arc::new(memory.novelties()),
-            new: HashMap::new(),
-            order: VecDeque::new(),
-            most: memory.most(),
+            new,
         }
     }
 
     pub(crate) fn find(&self, fingerprint: Fingerprint) -> Lookup {
-        if let Some(&novelty) = self.held.get(&fingerprint) {
-            return Lookup::Scored(novelty);
-        }
-        match self.new.get(&fingerprint) {
-            Some(Some(novelty)) => Lookup::Scored(*novelty),
+        let held = self.held.get(&fingerprint).map(|novelty| Some(*novelty));
+        match held.or_else(|| self.new.peek(&fingerprint).copied()) {
+            Some(Some(novelty)) => Lookup::Scored(novelty),
             Some(None) => Lookup::Waiting,
             None => Lookup::New,
         }
@@ -53,26 +48,15 @@ impl KnownNovelties {
 
     /// Notes a trace that is being scored.
     pub(crate) fn begin(&mut self, fingerprint: Fingerprint) {
-        if self.new.insert(fingerprint, None).is_none() {
-            self.order.push_back(fingerprint);
-        }
-        if self.order.len() > self.most
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.new.remove(&oldest);
-        }
+        self.new.put(fingerprint, None);
     }
 
     /// Notes the novelty of a trace that was being scored; `None` if it has no score.
     pub(crate) fn finish(&mut self, fingerprint: Fingerprint, novelty: Option<f64>) {
-        let Some(known) = self.new.get_mut(&fingerprint) else {
-            return;
-        };
-        if novelty.is_some() {
+        if novelty.is_none() {
+            self.new.pop(&fingerprint);
+        } else if let Some(known) = self.new.peek_mut(&fingerprint) {
             *known = novelty;
-        } else {
-            self.new.remove(&fingerprint);
-            self.order.retain(|other| *other != fingerprint);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use knowledgepulse_formats::records::Records;
 use knowledgepulse_json::{Text, Value};
 
-use crate::error::{Failure, Result, reason_of};
+use crate::error::{Failure, Result};
 
 /// A verifier's verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,8 +66,7 @@ type FileRecords = Vec<(u64, std::result::Result<Value, Wrong>)>;
 /// # Errors
 /// If the file cannot be read.
 pub(crate) fn read_records(file: &str) -> Result<FileRecords> {
-    let bytes = fs::read(file)
-        .map_err(|error| Failure::file(format!("cannot read {file}: {}", reason_of(&error))))?;
+    let bytes = fs::read(file).map_err(|error| Failure::read(file, &error))?;
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     Ok(if matches!(first, Some(b'{' | b'[') | None) {
         json_records(&bytes)

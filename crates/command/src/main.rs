@@ -114,7 +114,7 @@ fn threads_of(text: &str) -> Option<usize> {
 const DOCTOR: &str = "doctor needs Node.js: npx @knowledgepulse/native doctor; --verbose tells the model and the engine of a run";
 
 fn main() -> ExitCode {
-    let messages = Messages::new();
+    let messages = Messages::default();
     let stop = Stop::default();
     let (told, interrupted) = (messages.clone(), stop.clone());
     let handled = ctrlc::set_handler(move || {

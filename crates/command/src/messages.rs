@@ -27,7 +27,7 @@ const MOST_UNITS: usize = 500;
 
 /// Writes messages and draws the progress bar, from any thread. Clones share the bar. Drops text that cannot be written: the
 /// reader may have closed standard error.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Messages {
     is_quiet: Arc<AtomicBool>,
     counts: Arc<Counts>,
@@ -35,22 +35,7 @@ pub struct Messages {
     bar: Bar,
 }
 
-impl Default for Messages {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Messages {
-    /// Returns messages without a bar.
-    pub fn new() -> Self {
-        Self {
-            is_quiet: Arc::default(),
-            counts: Arc::default(),
-            bar: Bar::hidden(),
-        }
-    }
-
     /// Leaves out everything but failures, or does so no longer.
     pub fn set_quiet(&self, is_quiet: bool) {
         self.is_quiet.store(is_quiet, Relaxed);
@@ -271,7 +256,7 @@ mod tests {
 
     #[test]
     fn on_all_done_takes_all_text_as_done() {
-        let messages = Messages::new();
+        let messages = Messages::default();
         messages.set_quiet(true);
         messages.on_read(7);
         messages.on_text(70);

@@ -68,6 +68,14 @@ impl OutputFile {
         Ok(Self { traces, ..opened })
     }
 
+    /// Gives a file these contents.
+    pub(crate) fn replace(name: &str, bytes: &[u8]) -> Result<()> {
+        let mut output = Self::open(name, None)?;
+        output.write(bytes)?;
+        output.finish()?;
+        output.publish(true)
+    }
+
     fn try_open(name: &str) -> io::Result<Self> {
         let existing = match fs::metadata(name) {
             Ok(metadata) => Some(metadata),
@@ -146,28 +154,24 @@ impl OutputFile {
         replacement.map(|replacement| format!("{}.partial", replacement.shown))
     }
 
-    /// Puts it in its place; after [`OutputFile::finish`].
-    pub(crate) fn publish(&mut self) -> Result<()> {
-        match self.replacement.take() {
-            None => Ok(()),
-            Some(Replacement { temporary, path, .. }) => temporary
-                .persist(&path)
-                .map_err(|error| Failure::write(&self.name, &error)),
-        }
-    }
-
-    /// Puts it beside its place, as [`OutputFile::partial`]; after [`OutputFile::finish`].
-    pub(crate) fn publish_partial(&mut self) -> Result<()> {
-        match self.replacement.take() {
-            None => Ok(()),
-            Some(Replacement {
-                temporary,
-                path,
-                shown,
-            }) => temporary
-                .persist(&with_suffix(&path, ".partial"))
-                .map_err(|error| Failure::write(&format!("{shown}.partial"), &error)),
-        }
+    /// Puts it in its place, or else beside it, as [`OutputFile::partial`]; after [`OutputFile::finish`].
+    pub(crate) fn publish(&mut self, is_in_place: bool) -> Result<()> {
+        let Some(replacement) = self.replacement.take() else {
+            return Ok(());
+        };
+        let Replacement {
+            temporary,
+            path,
+            shown,
+        } = replacement;
+        let (path, name) = if is_in_place {
+            (path, self.name.clone())
+        } else {
+            (with_suffix(&path, ".partial"), format!("{shown}.partial"))
+        };
+        temporary
+            .persist(&path)
+            .map_err(|error| Failure::write(&name, &error))
     }
 }
 
@@ -204,6 +208,13 @@ impl StandardOutput {
             writer: BufWriter::with_capacity(BUFFER_SIZE, Waiting(io::stdout())),
             is_closed: false,
         }
+    }
+
+    /// Writes all that a command has to say.
+    pub(crate) fn print(text: &[u8]) -> Result<()> {
+        let mut stdout = Self::new();
+        stdout.write(text)?;
+        stdout.flush().map(drop)
     }
 
     /// Writes text; returns whether there is a reader. Where it has gone away, what is written is lost.

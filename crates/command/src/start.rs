@@ -1,9 +1,12 @@
 //! The command as a whole: arguments in, exit code out.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
-    mpsc::SyncSender,
+use std::{
+    ops::ControlFlow,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::SyncSender,
+    },
 };
 
 use knowledgepulse_error::guarded;
@@ -62,6 +65,15 @@ impl Stop {
         self.0.is_set.load(Ordering::SeqCst)
     }
 
+    /// Returns whether to go on.
+    pub(crate) fn flow(&self) -> ControlFlow<()> {
+        if self.is_set() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
     pub(crate) fn is_interrupted(&self) -> bool {
         self.0.is_interrupted.load(Ordering::SeqCst)
     }
@@ -92,10 +104,10 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
             None => print(USAGE.trim_end()),
         };
     }
-    match read_options(arguments) {
-        Ok(Request::Help) => print(USAGE.trim_end()),
-        Ok(Request::Version) => print(host.version()),
-        Ok(Request::Run(mut options)) => {
+    match read_options(arguments)? {
+        Request::Help => print(USAGE.trim_end()),
+        Request::Version => print(host.version()),
+        Request::Run(mut options) => {
             messages.set_quiet(options.quiet);
             if options.compare {
                 return compare(&options, messages);
@@ -103,13 +115,10 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
             expand(&mut options, messages)?;
             run(*options, host, messages, stop.clone())
         }
-        Err(failure) => Err(failure),
     }
 }
 
 fn print(text: &str) -> Result<Exit> {
-    let mut stdout = StandardOutput::new();
-    stdout.write(format!("{text}\n").as_bytes())?;
-    stdout.flush()?;
+    StandardOutput::print(format!("{text}\n").as_bytes())?;
     Ok(Exit::Ok)
 }

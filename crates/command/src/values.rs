@@ -45,11 +45,6 @@ pub fn list<V: IntoValue>(values: impl IntoIterator<Item = V>) -> Value {
     values.into_iter().map(V::into_value).collect::<Vec<_>>().into()
 }
 
-/// Returns the value, or `null` without one.
-pub(crate) fn optional(value: Option<impl IntoValue>) -> Value {
-    value.into_value()
-}
-
 /// Returns the JSON object with these fields.
 #[macro_export]
 macro_rules! json_object {

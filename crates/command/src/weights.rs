@@ -7,7 +7,7 @@ use knowledgepulse_formats::map::Map;
 use knowledgepulse_json::{Text, Value, parse, trim};
 use knowledgepulse_score::{dimensions::ByDimension, weights::Profiles};
 
-use crate::error::{Failure, Result, reason_of};
+use crate::error::{Failure, Result};
 
 /// Weights by domain, and the domains that a file names.
 #[derive(Debug, Default)]
@@ -37,8 +37,7 @@ pub fn read_map(file: &str) -> Result<Map> {
 }
 
 fn read_json(file: &str) -> Result<Value> {
-    let bytes = fs::read(file)
-        .map_err(|error| Failure::file(format!("cannot read {file}: {}", reason_of(&error))))?;
+    let bytes = fs::read(file).map_err(|error| Failure::read(file, &error))?;
     let text = String::from_utf8_lossy(&bytes);
     parse(trim(&text).as_bytes()).map_err(|error| Failure::file(format!("{file} is not JSON: {error}")))
 }

@@ -12,7 +12,7 @@ use knowledgepulse_json::{Value, parse_str};
 
 use crate::{
     compression::{Input, read_text},
-    error::{Exit, Failure, Result, reason_of},
+    error::{Exit, Failure, Result},
     host::Host,
     messages::Messages,
     options::{STDIN, name_of},
@@ -61,10 +61,7 @@ pub(crate) fn run(
         write(&options, &source, clean.as_deref().unwrap_or(&text))?;
     }
     if let Some(file) = &options.findings {
-        let mut output = OutputFile::open(file, None)?;
-        output.write(findings::report(file, &found, host.version()).as_bytes())?;
-        output.finish()?;
-        output.publish()?;
+        OutputFile::replace(file, findings::report(file, &found, host.version()).as_bytes())?;
     }
     messages.note(summary(&options, &found));
     let fails = |found: &Found| options.fail_on.contains(&found.finding.name);
@@ -93,8 +90,7 @@ fn summary(options: &Options, found: &[Found]) -> String {
 
 /// Reads a text, decompressed.
 fn read(source: &str) -> Result<String> {
-    let failed =
-        |error: &io::Error| Failure::file(format!("cannot read {}: {}", name_of(source), reason_of(error)));
+    let failed = |error| Failure::read(name_of(source), &error);
     let input: Box<dyn Read> = if source == STDIN {
         Box::new(Waiting(io::stdin()))
     } else if Path::new(source).is_dir() {
@@ -102,14 +98,14 @@ fn read(source: &str) -> Result<String> {
             "{source} is a directory: name the files in it"
         )));
     } else {
-        Box::new(File::open(source).map_err(|error| failed(&error))?)
+        Box::new(File::open(source).map_err(failed)?)
     };
     let mut bytes = Vec::new();
     let mut take = |text: &[u8]| {
         bytes.extend_from_slice(text);
         ControlFlow::Continue(())
     };
-    read_text(&mut Input::new(input), &mut take).map_err(|error| failed(&error))?;
+    read_text(&mut Input::new(input), &mut take).map_err(failed)?;
     String::from_utf8(bytes).map_err(|_| {
         Failure::file(format!(
             "{} is not UTF-8 text; iconv makes it so",
@@ -120,17 +116,8 @@ fn read(source: &str) -> Result<String> {
 
 fn write(options: &Options, source: &str, text: &str) -> Result<()> {
     match options.output_of(source).map_err(Failure::usage)? {
-        Some(file) => {
-            let mut output = OutputFile::open(&file, None)?;
-            output.write(text.as_bytes())?;
-            output.finish()?;
-            output.publish()
-        }
-        None => {
-            let mut stdout = StandardOutput::new();
-            stdout.write(text.as_bytes())?;
-            stdout.flush().map(|_| ())
-        }
+        Some(file) => OutputFile::replace(&file, text.as_bytes()),
+        None => StandardOutput::print(text.as_bytes()),
     }
 }
 

@@ -6,7 +6,7 @@ use knowledgepulse_clean::{Cleaner, InvalidExpression, Options as Wanted};
 use lexopt::Arg;
 
 use crate::{
-    error::{Failure, Result, reason_of},
+    error::{Failure, Result},
     file_identity::is_same_file,
     options::{LEVELS, STDIN, text},
 };
@@ -123,8 +123,7 @@ fn types_of(named: &[String], own: &[String]) -> std::result::Result<Vec<String>
 
 /// Returns the lines of a file that say something, with their numbers.
 fn lines_of(file: &str) -> Result<Vec<(usize, String)>> {
-    let text = fs::read_to_string(file)
-        .map_err(|error| Failure::file(format!("cannot read {file}: {}", reason_of(&error))))?;
+    let text = fs::read_to_string(file).map_err(|error| Failure::read(file, &error))?;
     let lines = text.lines().map(str::trim).enumerate();
     let says = |(_, line): &(usize, &str)| !line.is_empty() && !line.starts_with('#');
     Ok(lines

@@ -257,10 +257,8 @@ impl Run<'_> {
                 } else {
                     partial.clone()
                 };
-                if is_in_place {
-                    file.publish()?;
-                } else if partial.is_some() {
-                    file.publish_partial()?;
+                if name.is_some() {
+                    file.publish(is_in_place)?;
                 }
                 let traces = file.traces;
                 written.extend(name.map(|file| Written { file, traces }));

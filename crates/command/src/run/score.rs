@@ -25,7 +25,7 @@ use crate::{
     reading::{Event, Reading},
     scored::{Judged, Place},
     splice::set_metadata,
-    values::optional,
+    values::IntoValue,
 };
 
 /// How many bad lines are named, unless all are asked for.
@@ -102,11 +102,7 @@ impl Run<'_> {
             }
             Event::End | Event::Interrupted => return Ok(ControlFlow::Break(())),
         }
-        Ok(if self.stop.is_set() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        })
+        Ok(self.stop.flow())
     }
 
     /// Returns the reading thread's next event, and finishes records until then. `None` if the run is to end.
@@ -237,7 +233,7 @@ impl Run<'_> {
         }
         match &mut self.ranking {
             Some(ranking) => {
-                let record = Value::from(vec![scored.to_value(), text.into(), optional(recorded)]);
+                let record = Value::from(vec![scored.to_value(), text.into(), recorded.into_value()]);
                 ranking.add(scored.breakdown.score, record.to_json().as_bytes())
             }
             None => {
