@@ -29,7 +29,7 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
  * @import { BatchProgress, NoveltyMethod, NoveltyStore, ScoreBreakdown, ScorerOptions } from '../index.js'
  * @import { Scorer as PublicScorer, TraceMemory as PublicMemory, VectorCache as PublicCache } from '../index.js'
  * @import { OptionReader } from './calls/options.js'
- * @import { EmbeddedTrace, NativeBatch, NativeBreakdown, NativeCall, NativeProfile, NativeScorer } from './binding.js'
+ * @import { EmbeddedTrace, NativeBatch, NativeCall, NativeProfile, NativeScorer } from './binding.js'
  */
 
 /**
@@ -38,12 +38,6 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
  * @property {number} length
  * @property {AbortSignal | undefined} signal
  * @property {((progress: BatchProgress) => void) | undefined} onProgress
- */
-
-/**
- * A breakdown of the addon, whose `noveltyBasis` can name the store.
- *
- * @typedef {Omit<NativeBreakdown, 'noveltyBasis'> & { noveltyBasis: ScoreBreakdown['noveltyBasis'] }} Found
  */
 
 /** @typedef {PublicCache | PublicMemory} OwnMemory a memory in this process */
@@ -115,14 +109,14 @@ class Scorer {
   async explain(trace, options) {
     const { signal, remember = true, novelty } = readCallOptions(options, EXPLAIN_OPTIONS);
     const store = this.#store;
-    /** @param {NativeCall | undefined} call @returns {Found | Promise<Found>} */
+    /** @param {NativeCall | undefined} call @returns {ScoreBreakdown | Promise<ScoreBreakdown>} */
     const ask = (call) => {
       if (store === undefined || novelty !== undefined) {
         return this.#native.explain(trace, remember, call, novelty);
       }
       return explainByStore(store, this.#native, trace, { remember, call, signal });
     };
-    return toBreakdown(await this.#settle(signal, ask));
+    return localCopy(await this.#settle(signal, ask));
   }
 
   /** @type {PublicScorer['flush']} */
@@ -277,7 +271,7 @@ class Scorer {
 
 const cancel = (/** @type {NativeCall | undefined} */ call) => call?.cancel() === true;
 
-const scoreOf = (/** @type {Found} */ { score }) => score;
+const scoreOf = (/** @type {ScoreBreakdown} */ { score }) => score;
 
 /** The number of traces of a batch in flight: enough for every lane, and bounded memory. */
 const MAX_IN_FLIGHT = 64;
@@ -285,13 +279,10 @@ const MAX_IN_FLIGHT = 64;
 /** The number of traces after which other work gets a turn, even if no trace waits. */
 const BREATH = 256;
 
-/** @type {Record<NativeBreakdown['noveltyBasis'], ScoreBreakdown['noveltyBasis']>} */
-const STORE_BASES = {
-  cache: 'store',
-  'empty-cache': 'empty-store',
-  'no-embedder': 'no-embedder',
-  given: 'given',
-};
+/** @typedef {ScoreBreakdown['noveltyBasis']} Basis */
+
+/** @type {Partial<Record<Basis, Basis>>} the bases of the addon that a store has in their place */
+const STORE_BASES = { cache: 'store', 'empty-cache': 'empty-store' };
 
 /**
  * Scores a trace by a store: the addon embeds, the store compares, and the addon scores. Throws for an invalid trace. Embeddings resolve in the
@@ -301,7 +292,7 @@ const STORE_BASES = {
  * @param {NativeScorer | NativeBatch} embedder
  * @param {unknown} trace
  * @param {{ remember?: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
- * @returns {Promise<Found>}
+ * @returns {Promise<ScoreBreakdown>}
  */
 function explainByStore(store, embedder, trace, { remember = true, call, signal }) {
   return fromAddon(() => embedder.embed(trace, call)).then(async (embedded) => {
@@ -312,7 +303,8 @@ function explainByStore(store, embedder, trace, { remember = true, call, signal 
     // The addon reads all fields; a neighbour by a vector has no parts.
     const neighbour = nearest && { lexical: null, contained: null, embedded: null, ...nearest };
     const breakdown = fromAddon(() => embedded.score(neighbour));
-    return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[breakdown.noveltyBasis] };
+    const { noveltyBasis } = breakdown;
+    return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[noveltyBasis] ?? noveltyBasis };
   });
 }
 
@@ -330,26 +322,6 @@ function entryOf({ id, vector, words, model, method }) {
     model: model && { model: model.model, dtype: model.dtype },
     method: method ?? undefined,
   };
-}
-
-/**
- * Returns a breakdown of the addon as callers get it.
- *
- * @param {Found} found
- * @returns {ScoreBreakdown}
- */
-function toBreakdown(found) {
-  return {
-    ...localCopy(found),
-    dimensions: byDimension(found.dimensions),
-    weights: byDimension(found.weights),
-    contributions: byDimension(found.contributions),
-  };
-}
-
-/** @param {number[]} numbers */
-function byDimension([complexity, novelty, toolDiversity, outcome]) {
-  return { complexity, novelty, toolDiversity, outcome };
 }
 
 /** @type {OptionReader<'default' | null>} */

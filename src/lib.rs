@@ -1,7 +1,6 @@
 //! The only place that knows Node-API: JavaScript values in, JavaScript values and errors out. No logic.
 
 mod background;
-mod breakdown;
 mod call;
 mod clean;
 mod command;

@@ -13,6 +13,7 @@ use napi::{
 };
 use napi_derive::napi;
 
+use knowledgepulse_command::breakdown::value_of;
 use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
@@ -30,10 +31,10 @@ use knowledgepulse_score::{
 use knowledgepulse_trace::{features::Features, label::Label};
 
 use crate::{
-    breakdown::NativeBreakdown,
     call::NativeCall,
     engine::{Components, ENGINE},
     error::{Result, throw},
+    json::Json,
     replies::{Replies, Ticket},
     trace,
     trace_memory::NativeTraceMemory,
@@ -133,7 +134,10 @@ impl NativeScorer {
 
     /// As `evaluate`, but tells how the score came about, and may leave the memory as it is. With a `novelty` nothing is compared or
     /// remembered.
-    #[napi(catch_unwind, ts_return_type = "NativeBreakdown | Promise<NativeBreakdown>")]
+    #[napi(
+        catch_unwind,
+        ts_return_type = "import('../index.js').ScoreBreakdown | Promise<import('../index.js').ScoreBreakdown>"
+    )]
     pub fn explain<'env>(
         &self,
         env: &'env Env,
@@ -141,7 +145,7 @@ impl NativeScorer {
         remember: bool,
         call: Option<&NativeCall>,
         novelty: Option<f64>,
-    ) -> Result<Either<NativeBreakdown, Object<'env>>> {
+    ) -> Result<Either<Json, Object<'env>>> {
         let part = Part::call(call);
         let request = match novelty {
             None => Request {
@@ -153,7 +157,8 @@ impl NativeScorer {
                 ..self.calls.request_to(None, env, trace, remember, &part)?
             },
         };
-        self.calls.score(env, request, &part, NativeBreakdown::from)
+        self.calls
+            .score(env, request, &part, |breakdown| Json(value_of(&breakdown)))
     }
 
     /// Embeds a trace for a memory that lies elsewhere. Throws for an invalid trace.
@@ -502,14 +507,14 @@ impl EmbeddedTrace {
     }
 
     /// Scores the trace by the nearest trace; null stands for an empty memory.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "import('../index.js').ScoreBreakdown")]
     pub fn score(
         &self,
         #[napi(
             ts_arg_type = "{ label: string | null, similarity: number, lexical?: number | null, contained?: number | null, embedded?: number | null } | null"
         )]
         neighbour: Option<NativeStoredNeighbour>,
-    ) -> NativeBreakdown {
+    ) -> Json {
         let novelty = self
             .comparable
             .as_ref()
@@ -517,6 +522,6 @@ impl EmbeddedTrace {
                 reading: Some(comparable.reading),
                 ..neighbour.map_or(Novelty::EMPTY, NativeStoredNeighbour::novelty)
             });
-        score::score(&self.features, &self.profile, novelty).into()
+        Json(value_of(&score::score(&self.features, &self.profile, novelty)))
     }
 }
