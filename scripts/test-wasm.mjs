@@ -3,6 +3,7 @@
 //
 //   npm run test:wasm -- --built     with what was built before
 
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 
 import { buildWasm } from './build-wasm.mjs';
@@ -29,6 +30,9 @@ const DIFFERENT = [
   'refuses steps: a (proxy of a )?revoked proxy',
 ];
 
+/** The transcripts of behaviour that differs in WebAssembly. */
+const DIFFERENT_TRANSCRIPTS = ['links.md'];
+
 await runScript(async () => {
   await setup();
   if (!process.argv.includes('--built')) await buildWasm();
@@ -40,10 +44,23 @@ await runScript(async () => {
   const specs = onNode(SPECS, 'the specs in WebAssembly');
   const args = [...specs.args, '--testNamePattern', `^(?!.*(${DIFFERENT.join('|')})).*$`];
   const env = { KNOWLEDGEPULSE_NATIVE_ADDON: 'wasm32' };
+  const topics = readdirSync(path.join(root, 'crates', 'command', 'tests', 'transcripts'))
+    .filter((name) => name.endsWith('.md') && !DIFFERENT_TRANSCRIPTS.includes(name))
+    .map((name) => `trycmd=${name}`);
   const transcripts = {
     name: 'the transcripts of kp-score in WebAssembly',
     command: 'cargo',
-    args: ['test', '--locked', '--quiet', '--package', 'knowledgepulse-command', '--test', 'transcripts'],
+    args: [
+      'test',
+      '--locked',
+      '--quiet',
+      '-p',
+      'knowledgepulse-command',
+      '--test',
+      'transcripts',
+      '--',
+      ...topics,
+    ],
     env: { ...env, KNOWLEDGEPULSE_COMMAND: path.join(root, 'bin', 'kp-score.js') },
   };
   await runSuites([comparison, { ...specs, args, env }, transcripts]);
