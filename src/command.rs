@@ -107,7 +107,9 @@ impl NativeCommand {
     #[napi(catch_unwind, ts_return_type = "Promise<NativeQuestion>")]
     pub fn question<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
         let (ticket, promise) = Replies::of(env)?.promise(env, &Rc::default())?;
-        self.questions.lock().wait(ticket);
+        let mut pending = self.questions.lock();
+        pending.waiting = Some(ticket);
+        pending.hand_over();
         Ok(promise)
     }
 
@@ -181,11 +183,6 @@ struct Pending {
 }
 
 impl Pending {
-    fn wait(&mut self, ticket: Ticket) {
-        self.waiting = Some(ticket);
-        self.hand_over();
-    }
-
     fn hand_over(&mut self) {
         if self.asked.is_empty() {
             return;

@@ -92,31 +92,24 @@ impl NativeTraceReader {
     /// Creates a reader of one input.
     #[napi(constructor, catch_unwind)]
     pub fn new(settings: NativeReadSettings) -> Result<Self> {
-        let NativeReadSettings {
-            format,
-            success,
-            confidence,
-            domain,
-            file,
-            map,
-        } = settings;
-        let format = format.map(|name| {
+        let format = settings.format.map(|name| {
             let format = FormatName::from_name(&name);
             format.ok_or_else(|| Error::from_reason(format!("{name} is no format")))
         });
         let settings = Settings {
             format: format.transpose()?,
-            map: map
+            map: settings
+                .map
                 .map(|json| read_map(&json, "map"))
                 .transpose()
                 .map_err(Error::from_reason)?,
             given: Arc::new(Given {
-                success,
-                confidence,
-                domain,
+                success: settings.success,
+                confidence: settings.confidence,
+                domain: settings.domain,
             }),
             context: Context {
-                file: file.map(Into::into),
+                file: settings.file.map(Into::into),
                 files: Files::default(),
             },
         };
