@@ -63,7 +63,8 @@ pub struct Redaction {
 }
 
 impl Redactions {
-    fn add(&mut self, name: &'static str, count: usize) {
+    /// Adds that a type was found so often.
+    pub fn add(&mut self, name: &'static str, count: usize) {
         match self.0.iter_mut().find(|redaction| redaction.name == name) {
             Some(redaction) => redaction.count += count,
             None => self.0.push(Redaction { name, count }),

@@ -112,7 +112,7 @@ pub(crate) fn read_text<R: Read>(input: &mut Input<R>, consume: &mut Consumer) -
             return Ok(());
         }
         tail.last.get_or_insert(b'\n');
-        skip_while(input, |byte| byte == 0)?;
+        skip_zeros(input)?;
     }
     let is_over = input.fill_buf()?.is_empty();
     if tail.last.is_some_and(|last| last != b'\n') && !is_over && tail.take(b"\n").is_break() {
@@ -188,8 +188,8 @@ fn skip_header(input: &mut dyn BufRead) -> io::Result<()> {
     }
     for text in [NAME, COMMENT] {
         if flags & text != 0 {
-            skip_while(input, |byte| byte != 0)?;
-            read_exactly(input, &mut [0])?;
+            // Where none ends it, the contents are cut off.
+            input.skip_until(0)?;
         }
     }
     if flags & HEADER_CHECKSUM != 0 {
@@ -219,19 +219,13 @@ fn read_exactly(input: &mut dyn BufRead, bytes: &mut [u8]) -> io::Result<()> {
     })
 }
 
-/// Skips bytes up to the first that is another, which stays.
-fn skip_while(input: &mut dyn BufRead, is_skipped: fn(u8) -> bool) -> io::Result<()> {
+fn skip_zeros(input: &mut dyn BufRead) -> io::Result<()> {
     loop {
-        let bytes = input.fill_buf()?;
-        let length = bytes.len();
-        match bytes.iter().position(|&byte| !is_skipped(byte)) {
-            Some(end) => {
-                input.consume(end);
-                return Ok(());
-            }
-            None if length == 0 => return Ok(()),
-            None => input.consume(length),
+        let zeros = input.fill_buf()?.iter().take_while(|byte| **byte == 0).count();
+        if zeros == 0 {
+            return Ok(());
         }
+        input.consume(zeros);
     }
 }
 

@@ -79,8 +79,8 @@ pub struct Counts {
     pub unknown_success: u64,
     /// Traces whose confidence nobody knew.
     pub unknown_confidence: u64,
-    /// How many texts of each type were replaced, in the order in which the types were first found.
-    pub redactions: Vec<(&'static str, u64)>,
+    /// The texts that were replaced.
+    pub redactions: Redactions,
 }
 
 impl Summary {
@@ -122,12 +122,7 @@ impl Summary {
     /// Adds the replacements in a trace.
     pub fn add_redactions(&mut self, redactions: &Redactions) {
         for &Redaction { name, count } in redactions.as_slice() {
-            let more = count as u64;
-            let known = &mut self.counts.redactions;
-            match known.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, count)) => *count += more,
-                None => known.push((name, more)),
-            }
+            self.counts.redactions.add(name, count);
         }
     }
 
@@ -344,8 +339,9 @@ impl Figures {
             let redactions = self
                 .counts
                 .redactions
+                .as_slice()
                 .iter()
-                .map(|&(name, count)| (name.into(), count.into_value()));
+                .map(|&Redaction { name, count }| (name.into(), count.into_value()));
             json_object! {
                 "level": level,
                 "strict": strict,

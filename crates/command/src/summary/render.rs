@@ -1,9 +1,8 @@
 //! The figures of a run as text for people.
 
+use knowledgepulse_clean::{Redaction, Redactions};
 use knowledgepulse_json::number as javascript_number;
-use knowledgepulse_score::engine::EngineKind;
-
-use knowledgepulse_score::select::Count;
+use knowledgepulse_score::{engine::EngineKind, select::Count};
 
 use super::{About, Coverage, Embedder, Figures};
 use crate::{
@@ -170,10 +169,11 @@ fn near_duplicate_words(count: u64) -> String {
     )
 }
 
-fn cleaned_words(Cleaning { level, strict }: Cleaning, redactions: &[(&str, u64)]) -> String {
+fn cleaned_words(Cleaning { level, strict }: Cleaning, redactions: &Redactions) -> String {
     let counts = redactions
+        .as_slice()
         .iter()
-        .map(|(name, count)| format!("{name} {}", grouped(*count)));
+        .map(|Redaction { name, count }| format!("{name} {}", grouped(*count as u64)));
     let mut found = counts.collect::<Vec<_>>().join(", ");
     if found.is_empty() {
         found = "nothing was found".into();
@@ -281,7 +281,7 @@ mod tests {
         figures.counts.near_duplicates = 1;
         figures.counts.unknown_success = 3;
         figures.counts.unknown_confidence = 4;
-        figures.counts.redactions = vec![("email", 2000)];
+        figures.counts.redactions.add("email", 2000);
         figures.domains = vec![domain("code", 1200, 990), domain("\n", 34, 10)];
         assert_eq!(
             render_summary(&figures, true, KnownTraces::Score),
