@@ -6,7 +6,7 @@ use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Sink, TextKind, TraceBuilder, fields_of},
     messages::add_message,
-    parts::{result_of, some_object, thinking},
+    parts::{result_of, saying, some_object, thinking},
     values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
 };
 
@@ -190,10 +190,7 @@ fn parts_of(part: &Value, attachments: &Object) -> Vec<Value> {
             let failed = error.map(|_| true);
             vec![part.clone(), result_of(fields.get("id"), Some(result), failed)]
         }
-        Some("text") => vec![object([
-            ("type", "text".into()),
-            ("text", whole(fields.get("text"), attachments)),
-        ])],
+        Some("text") => vec![saying(whole(fields.get("text"), attachments))],
         _ => vec![part.clone()],
     }
 }

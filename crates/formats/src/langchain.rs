@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     mapping::fields_of,
-    values::{is_given, list_of, object_of, str_of, string_of},
+    values::{fields_where, is_given, list_of, object_of, str_of, string_of},
 };
 
 /// Returns whether a record is of this format.
@@ -102,10 +102,7 @@ pub fn translated(message: &Object) -> Option<Value> {
     let own = own
         .into_iter()
         .filter_map(|(name, value)| Some((name.into(), value?)));
-    let others = fields
-        .iter()
-        .filter(|(name, value)| is_given(Some(value)) && !name.as_str().is_some_and(is_used));
-    let others = others.map(|(name, value)| (name.clone(), value.clone()));
+    let others = fields_where(fields, |name, value| is_given(Some(value)) && !is_used(name));
     Some(Value::Object(own.chain(others).collect()))
 }
 

@@ -13,7 +13,8 @@ use crate::{
     parts::translated,
     sharegpt, tagged,
     values::{
-        first_of, id_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of, string_of, truth_of,
+        fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of,
+        string_of, truth_of,
     },
 };
 
@@ -341,15 +342,10 @@ fn add_hosted_call<S: Sink>(sink: &mut S, item: &Object, kind: &str, id: Option<
             ..Call::new(None, item.get("name"), item.get("arguments"))
         }
     } else {
-        let fields = item
-            .iter()
-            .filter(|(name, _)| !name.as_str().is_some_and(is_no_argument));
         Call {
             id: id.clone(),
             name: kind.strip_suffix("_call").map(Text::from),
-            args: fields
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
+            args: fields_where(item, |name, _| !is_no_argument(name)),
             server: None,
         }
     });

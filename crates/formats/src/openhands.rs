@@ -8,8 +8,8 @@ use crate::{
     mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of},
     open_traces::CurrentTrace,
     values::{
-        first_of, id_of, input_of, is_given, is_truthy, joined, list_of, number_of, object_of, or, str_of,
-        string_of, truth_of,
+        fields_where, first_of, id_of, input_of, is_given, is_truthy, joined, list_of, number_of, object_of,
+        or, str_of, string_of, truth_of,
     },
 };
 
@@ -245,11 +245,9 @@ fn asked_of(tool_call: &Object) -> Option<Object> {
 
 /// Returns the arguments that the program has used.
 fn arguments_of(args: &Object) -> Object {
-    let is_argument = |(name, value): &(&Text, &Value)| {
-        is_truthy(Some(value)) && !name.as_str().is_some_and(is_no_argument)
-    };
-    let args = args.iter().filter(is_argument);
-    args.map(|(name, value)| (name.clone(), value.clone())).collect()
+    fields_where(args, |name, value| {
+        is_truthy(Some(value)) && !is_no_argument(name)
+    })
 }
 
 fn add_observation(builder: &mut TraceBuilder, event: &Object, observation: &Text) {

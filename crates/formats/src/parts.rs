@@ -26,7 +26,7 @@ pub fn translated(part: &Value) -> Option<Vec<Value>> {
 /// Returns the meaning of a block, which its only field names.
 fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
     if name == "json" {
-        return Some(vec![object([("type", "text".into()), ("text", text_of(value))])]);
+        return Some(vec![saying(text_of(value))]);
     }
     let fields = value.as_object()?;
     let get = |name| fields.get(name);
@@ -176,6 +176,11 @@ fn content_of(content: &Value) -> Value {
 
 fn text_of(value: &Value) -> Value {
     json_of(value).into_owned().into()
+}
+
+/// Returns a part with text.
+pub fn saying(text: Value) -> Value {
+    object([("type", "text".into()), ("text", text)])
 }
 
 /// Returns a part with reasoning.

@@ -1,11 +1,11 @@
 //! Conversations of data sets for fine-tuning, as ShareGPT wrote them first, and LLaMA-Factory, Axolotl and Hermes after it.
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Value};
 
 use crate::{
     messages::is_message,
     tagged,
-    values::{str_of, string_of},
+    values::{fields_where, str_of, string_of},
 };
 
 /// Returns whether a record is of this format.
@@ -65,13 +65,8 @@ pub fn translated(turn: &Object) -> Option<Value> {
     };
     message.insert("role", role);
     message.insert("content", content);
-    let is_other = |name: &Text| {
-        !matches!(
-            name.as_str(),
-            Some("from" | "value" | "weight" | "loss" | "train")
-        )
-    };
-    let others = turn.iter().filter(|(name, _)| is_other(name));
-    message.extend(others.map(|(name, value)| (name.clone(), value.clone())));
+    message.extend(fields_where(turn, |name, _| {
+        !matches!(name, "from" | "value" | "weight" | "loss" | "train")
+    }));
     Some(message.into())
 }

@@ -10,7 +10,7 @@ use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, regex},
     messages::add_message,
-    values::{is_given, list_of, number_of, object_of, string_of, trimmed},
+    values::{fields_where, is_given, list_of, number_of, object_of, string_of, trimmed},
 };
 
 #[rustfmt::skip]
@@ -132,9 +132,7 @@ fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
     builder.keep("instance_id", record.get("instance_id"));
     builder.keep("version", record.get("trajectory_format"));
     builder.keep("exit_status", exit_status);
-    let is_rest = |name: &Text| *name != "exit_status" && *name != "submission";
-    let rest = info.iter().filter(|(name, _)| is_rest(name));
-    let rest: Object = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
     if !rest.is_empty() {
         builder.details.insert("info", rest);
     }

@@ -1,10 +1,10 @@
 //! Reasoning, calls and results that open models write as tags in text, as the chat templates of Hermes, Qwen and DeepSeek and the
 //! prompts of OpenHands have them.
 
-use knowledgepulse_json::{Object, Value, object, parse_str};
+use knowledgepulse_json::{Object, Value, parse_str};
 
 use crate::{
-    parts::{call_of, result_of, thinking},
+    parts::{call_of, result_of, saying, thinking},
     values::{list_of, str_of},
 };
 
@@ -139,8 +139,7 @@ impl Parts {
     fn flush(&mut self) {
         let text = self.plain.trim();
         if !text.is_empty() {
-            self.list
-                .push(object([("type", "text".into()), ("text", text.into())]));
+            self.list.push(saying(text.into()));
         }
         self.plain.clear();
     }

@@ -34,6 +34,14 @@ pub fn list_of(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).unwrap_or_default()
 }
 
+/// Returns the fields of an object that are to be kept.
+pub fn fields_where(object: &Object, is_kept: impl Fn(&str, &Value) -> bool) -> Object {
+    let kept = object
+        .iter()
+        .filter(|(name, value)| is_kept(name.as_str().unwrap_or_default(), value));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 /// Returns a string with something in it.
 pub fn string_of(value: Option<&Value>) -> Option<&Text> {
     value.and_then(Value::as_text).filter(|text| !text.is_empty())
