@@ -96,14 +96,15 @@ pub(super) fn add_up<N>(words: &mut [Known<'_, N>], sums: &mut [PartialSums], fi
         #[allow(clippy::cast_possible_truncation)] // Slots fit.
         let start = first + (block * BLOCK) as u32;
         for Known { postings, share, .. } in &mut *words {
+            let PartialSums { product, contained } = *share;
             // A linear scan, because a binary search would jump about in memory that is not cached.
             let mut added = 0;
             for posting in *postings {
                 let Some(sums) = sums.get_mut((posting.slot - start) as usize) else {
                     break;
                 };
-                sums.product += share.product * posting.count.single();
-                sums.contained += share.contained;
+                sums.product += product * posting.count.single();
+                sums.contained += contained;
                 added += 1;
             }
             *postings = &postings[added..];
