@@ -5,11 +5,12 @@
 //   npm run fuzz:command -- --seed 7                the runs of that seed again
 //   npm run fuzz:command -- --seed 7 --path 12:0    the one that failed, as is printed then
 //
-// Every trace that is whole in the input is scored, once, whatever its format and the rest of the input are; nothing that existed is lost: a
-// file is as it was or has been replaced by all of the new contents, and a trace is in some file always, even if the process
-// is killed. What was scored of an input that cannot be read to its end lies beside the files. Nothing else is left beside the files. With --clean, no secret of the input is in anything that is written or said,
-// whole or in part; with --from, records of another format are bad, or become traces. Inputs that hold no `ReasoningTrace`s are
-// read on another thread where they come from a pipe; how many of those were scored is counted.
+// Each run must keep these promises:
+// - Every trace that is whole in the input is scored once, whatever its format and the rest of the input are.
+// - Nothing that existed is lost, even if the process is killed: a file is as it was or has all of the new contents, and each trace is in some file.
+// - The results of an input that cannot be read to its end lie beside the files, and nothing else does.
+// - With --clean, no secret of the input is in any output or message, whole or in part.
+// - With --from, records of another format are bad, or become traces.
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -53,7 +54,6 @@ const counts = {
   refused: 0,
   cleaned: 0,
   converted: 0,
-  onThread: 0,
   leftAsTheyWere: 0,
   partial: 0,
   killed: 0,
@@ -229,7 +229,7 @@ const piece = fc.oneof(
   { weight: 2, arbitrary: fc.record({ conversation }) },
   { weight: 3, arbitrary: fc.record({ bad }) },
 );
-/** A piece of a file without traces, which another thread may read. */
+/** A piece of a file without traces. */
 const foreignPiece = fc.oneof(fc.record({ conversation }), fc.record({ bad }));
 const many = { maxLength: 12, size: 'max' };
 
@@ -388,15 +388,6 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
     .map((line) => JSON.parse(line));
   counts.traces += scored.length;
   counts.converted += scored.filter(({ format }) => format !== 'trace').length;
-  if (
-    isPiped &&
-    !memory &&
-    clean === null &&
-    from !== 'trace' &&
-    !inputsBefore[0].includes('ReasoningTrace')
-  ) {
-    counts.onThread += scored.filter(({ source }) => source === 'stdin').length;
-  }
   const wellFormed = new Set(made.flatMap(({ made }) => made));
   const scoredIds = scored.map(({ id }) => id).filter((id) => wellFormed.has(id));
   const lost = good.filter((id) => !scoredIds.includes(id));
