@@ -55,6 +55,7 @@ export function crateChecks({ platform, target, cargo = 'cargo', env, emulated, 
   return [
     test('the encoder', [...ENCODER, '--lib', '--tests']),
     test('the core', ['--workspace', '--exclude', 'knowledgepulse-encoder', '--lib']),
+    test('kp-score', ['-p', 'knowledgepulse-command', '--test', 'transcripts']),
     ...['fp32', 'int8'].map((precision) => ({
       name: `an example that embeds in ${precision}`,
       run: () => {
@@ -75,10 +76,10 @@ export function crateChecks({ platform, target, cargo = 'cargo', env, emulated, 
 
 /** @param {string} log */
 function countTests(log) {
-  const results = [
-    ...readFileSync(log, 'utf8').matchAll(/^test result: ok\. (\d+) passed.*?(\d+) ignored/gm),
-  ];
-  const passed = results.reduce((sum, [, count]) => sum + Number(count), 0);
+  const text = readFileSync(log, 'utf8');
+  const results = [...text.matchAll(/^test result: ok\. (\d+) passed.*?(\d+) ignored/gm)];
+  const commands = [...text.matchAll(/^Testing .*:\d+ \.\.\. ok/gm)].length;
+  const passed = results.reduce((sum, [, count]) => sum + Number(count), commands);
   if (passed === 0) throw new Error(`no test was run; see ${log}`);
   return `${passed} tests`;
 }
