@@ -108,44 +108,22 @@ impl Value {
     }
 }
 
-impl From<bool> for Value {
-    fn from(is_true: bool) -> Self {
-        Self::Bool(is_true)
-    }
+macro_rules! from {
+    ($($type:ty => $variant:ident),* $(,)?) => {
+        $(impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$variant(value.into())
+            }
+        })*
+    };
 }
 
-impl From<f64> for Value {
-    fn from(number: f64) -> Self {
-        Self::Number(number)
-    }
-}
-
-impl From<Text> for Value {
-    fn from(text: Text) -> Self {
-        Self::String(text)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::String(text.into())
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::String(text.into())
-    }
-}
-
-impl From<Vec<Value>> for Value {
-    fn from(elements: Vec<Value>) -> Self {
-        Self::Array(elements)
-    }
-}
-
-impl From<Object> for Value {
-    fn from(object: Object) -> Self {
-        Self::Object(object)
-    }
+from! {
+    bool => Bool,
+    f64 => Number,
+    Text => String,
+    &str => String,
+    String => String,
+    Vec<Value> => Array,
+    Object => Object,
 }

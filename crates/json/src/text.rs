@@ -251,27 +251,9 @@ impl Default for Text {
     }
 }
 
-impl From<&str> for Text {
-    fn from(text: &str) -> Self {
+impl<T: Into<CompactString>> From<T> for Text {
+    fn from(text: T) -> Self {
         Self(Inner::Utf8(text.into()))
-    }
-}
-
-impl From<String> for Text {
-    fn from(text: String) -> Self {
-        Self(Inner::Utf8(text.into()))
-    }
-}
-
-impl From<Cow<'_, str>> for Text {
-    fn from(text: Cow<'_, str>) -> Self {
-        Self(Inner::Utf8(text.into()))
-    }
-}
-
-impl From<char> for Text {
-    fn from(character: char) -> Self {
-        (&*character.encode_utf8(&mut [0; 4])).into()
     }
 }
 
