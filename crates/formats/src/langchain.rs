@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     mapping::fields_of,
-    values::{fields_where, is_given, list_of, object_of, str_of, string_of},
+    values::{fields_where, is_given, list_of, str_of, string_of},
 };
 
 /// Returns whether a record is of this format.
@@ -141,29 +141,22 @@ fn content_of(content: Option<&Value>, more: &Object, has_calls: bool, calls: &H
 
 /// Returns a part in the terms of `messages`.
 fn part_of(part: &Value) -> Value {
-    let fields = object_of(Some(part));
-    let mut part = part.clone();
-    match str_of(fields.get("type")) {
+    let Some(mut part) = part.as_object().cloned() else {
+        return part.clone();
+    };
+    match str_of(part.get("type")) {
         Some("server_tool_call" | "invalid_tool_call" | "tool_call_chunk") => {
-            part = with(fields, [("type", "tool_call".into())]);
+            part.insert("type", "tool_call")
         }
         Some("server_tool_result") => {
-            let id = fields.get("tool_call_id").cloned().unwrap_or_default();
-            part = with(fields, [("type", "tool_result".into()), ("tool_use_id", id)]);
+            let id = part.get("tool_call_id").cloned().unwrap_or_default();
+            part.insert("type", "tool_result");
+            part.insert("tool_use_id", id);
         }
-        Some("non_standard") => return fields.get("value").cloned().unwrap_or_default(),
-        Some(_) => {}
+        Some("non_standard") => return part.get("value").cloned().unwrap_or_default(),
         // A summary of reasoning may have no type.
-        None if fields.contains("summary") => part = with(fields, [("type", "reasoning".into())]),
-        None => {}
+        None if part.contains("summary") => part.insert("type", "reasoning"),
+        _ => {}
     }
-    part
-}
-
-fn with<const FIELDS: usize>(object: &Object, fields: [(&str, Value); FIELDS]) -> Value {
-    let mut object = object.clone();
-    for (name, value) in fields {
-        object.insert(name, value);
-    }
-    object.into()
+    part.into()
 }

@@ -78,10 +78,8 @@ impl Role {
     ];
 
     fn named(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, role)| role)
+        let role = Self::ALL.into_iter().find(|(known, _)| *known == name);
+        role.map(|(_, role)| role)
     }
 }
 
@@ -97,12 +95,6 @@ struct Path {
     segments: Vec<Segment>,
     written: String,
 }
-
-/// The path of a value itself.
-static WHOLE: Path = Path {
-    segments: Vec::new(),
-    written: String::new(),
-};
 
 impl fmt::Display for Path {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,19 +143,14 @@ impl Path {
 
     /// Returns the values that are there, lists taken apart.
     fn list(&self, value: &Value) -> Vec<Value> {
-        let lists = self.find(value).into_iter().map(|value| match value {
-            Value::String(_) => match parsed(value.clone()) {
-                list @ Value::Array(_) => list,
-                _ => value,
-            },
-            value => value,
-        });
-        lists
-            .flat_map(|value| match value {
+        let elements = |value: Value| match value.as_text().map(Text::parse) {
+            Some(Ok(Value::Array(list))) => list,
+            _ => match value {
                 Value::Array(list) => list,
                 value => vec![value],
-            })
-            .collect()
+            },
+        };
+        self.find(value).into_iter().flat_map(elements).collect()
     }
 }
 
@@ -351,7 +338,8 @@ impl Map {
         if task.is_some() {
             builder.say_content(TextKind::User, task.as_ref());
         }
-        let path = self.path("messages").unwrap_or(&WHOLE);
+        let whole = Path::default();
+        let path = self.path("messages").unwrap_or(&whole);
         let messages = path.list(record);
         if messages.is_empty() && path.find(record).is_empty() {
             return Err(Wrong::new(format!("it has no messages at {path}")));

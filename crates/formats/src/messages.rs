@@ -160,21 +160,17 @@ fn add_fields<S: Sink>(
     };
     let content = tagged.as_ref().or(content);
     match role {
-        "system" | "developer" => {
-            sink.system(content);
-            return Ok(());
-        }
-        "user" | "human" => {
-            add_parts(sink, content, TextKind::User);
-            return Ok(());
-        }
-        "tool" | "function" => {
-            add_results(sink, message, content);
-            return Ok(());
-        }
-        "assistant" | "model" | "ai" => {}
+        "system" | "developer" => sink.system(content),
+        "user" | "human" => add_parts(sink, content, TextKind::User),
+        "tool" | "function" => add_results(sink, message, content),
+        "assistant" | "model" | "ai" => add_reply(sink, message, content, is_in_parts),
         _ => return Err(Wrong::new("a message has a role that is not known")),
     }
+    Ok(())
+}
+
+/// The message of a model.
+fn add_reply<S: Sink>(sink: &mut S, message: &Object, content: Option<&Value>, is_in_parts: bool) {
     if let Some(reasoning) = first_of(message, &["reasoning_content", "reasoning", "thinking"]) {
         sink.say_content(TextKind::Reasoning, Some(reasoning));
     }
@@ -202,7 +198,6 @@ fn add_fields<S: Sink>(
     if let Some(Value::Object(call)) = message.get("function_call") {
         add_chat_call(sink, None, call);
     }
-    Ok(())
 }
 
 /// The message of a tool. Several APIs have more than one result in it.

@@ -44,13 +44,13 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
                 failed,
             )]
         }
-        "reasoningContent" => vec![match get("reasoningText") {
-            Some(text @ Value::String(_)) => thinking(text),
-            Some(Value::Object(inner)) if matches!(inner.get("text"), Some(Value::String(_))) => {
-                thinking(inner.get("text").unwrap_or(&Value::Null))
-            }
-            _ => object([("type", "redacted_thinking".into())]),
-        }],
+        "reasoningContent" => {
+            let text = get("reasoningText");
+            vec![match text.and_then(|text| text.get("text")).or(text) {
+                Some(text @ Value::String(_)) => thinking(text),
+                _ => object([("type", "redacted_thinking".into())]),
+            }]
+        }
         "citationsContent" | "searchResult" => list_of(get("content")).to_vec(),
         "guardContent" => match get("text") {
             Some(text @ Value::Object(_)) => vec![text.clone()],

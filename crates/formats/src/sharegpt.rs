@@ -1,6 +1,6 @@
 //! Conversations of data sets for fine-tuning, as ShareGPT wrote them first, and LLaMA-Factory, Axolotl and Hermes after it.
 
-use knowledgepulse_json::{Object, Value};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     messages::is_message,
@@ -24,25 +24,25 @@ pub fn recognises(value: &Value) -> bool {
 pub fn is_turn(value: &Value) -> bool {
     value
         .as_object()
-        .is_some_and(|turn| turn.contains("value") && str_of(turn.get("from")).and_then(speaker).is_some())
+        .is_some_and(|turn| turn.contains("value") && str_of(turn.get("from")).and_then(role_of).is_some())
 }
 
-/// Who speaks in a turn.
-enum Speaker {
-    Role(&'static str),
-    Calls,
+/// Returns whether a turn by this speaker has calls in JSON.
+fn has_calls(from: &str) -> bool {
+    matches!(
+        from,
+        "function_call" | "function-call" | "tool_call" | "tool_calls"
+    )
 }
 
-fn speaker(from: &str) -> Option<Speaker> {
+fn role_of(from: &str) -> Option<&'static str> {
     Some(match from {
-        "human" | "user" => Speaker::Role("user"),
-        "gpt" | "chatgpt" | "assistant" | "model" | "bot" | "bing" | "bard" | "claude" => {
-            Speaker::Role("assistant")
-        }
-        "system" => Speaker::Role("system"),
+        "human" | "user" => "user",
+        "gpt" | "chatgpt" | "assistant" | "model" | "bot" | "bing" | "bard" | "claude" => "assistant",
+        "system" => "system",
         "tool" | "observation" | "function" | "function_response" | "tool_response" | "ipython"
-        | "environment" => Speaker::Role("tool"),
-        "function_call" | "function-call" | "tool_call" | "tool_calls" => Speaker::Calls,
+        | "environment" => "tool",
+        from if has_calls(from) => "assistant",
         _ => return None,
     })
 }
@@ -51,20 +51,12 @@ fn speaker(from: &str) -> Option<Speaker> {
 pub fn translated(turn: &Object) -> Option<Value> {
     let from = string_of(turn.get("from"))?;
     let value = turn.get("value")?;
+    let calls = value.as_str().filter(|_| from.as_str().is_some_and(has_calls));
+    let calls = calls.and_then(tagged::calls_in).map(Value::from);
+    let role = from.as_str().and_then(role_of);
     let mut message = Object::new();
-    let (role, content) = match from.as_str().and_then(speaker) {
-        Some(Speaker::Role(role)) => (role.into(), value.clone()),
-        Some(Speaker::Calls) => {
-            let calls = value.as_str().and_then(tagged::calls_in);
-            (
-                "assistant".into(),
-                calls.map_or_else(|| value.clone(), Value::from),
-            )
-        }
-        None => (from.clone(), value.clone()),
-    };
-    message.insert("role", role);
-    message.insert("content", content);
+    message.insert("role", role.map_or_else(|| from.clone(), Text::from));
+    message.insert("content", calls.unwrap_or_else(|| value.clone()));
     message.extend(fields_where(turn, |name, _| {
         !matches!(name, "from" | "value" | "weight" | "loss" | "train")
     }));
