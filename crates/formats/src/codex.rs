@@ -105,7 +105,7 @@ pub fn recognises(value: &Value) -> bool {
 /// Reads the rollouts of an input.
 #[derive(Default)]
 pub struct Reader {
-    current: CurrentTrace<TraceBuilder>,
+    current: CurrentTrace,
     session: Session,
 }
 
@@ -160,13 +160,11 @@ impl Reader {
     ) -> Result<(), Wrong> {
         let thread = string_of(event.get("thread_id")).filter(|_| kind == "thread.started");
         if thread.is_some() {
-            found.extend(self.current.take().map(Found::from));
+            self.current.end(found);
             self.session = Session::default();
         }
         self.session.is_printed = true;
-        let begin = || TraceBuilder::of_coding_agent(FormatName::Codex, entry);
-        let builder = self.current.add(entry.size, begin)?;
-        builder.size += entry.size;
+        let builder = self.current.add(entry, begin)?;
         if let Some(Value::Object(item)) = event.get("item") {
             add_printed(builder, item, kind == "item.completed", &mut self.session.begun);
             return Ok(());
@@ -202,12 +200,10 @@ impl FormatReader for Reader {
         let id = string_of(first_of(payload, &["id", "session_id"]));
         let is_copied = is_meta && id.is_some_and(|id| self.session.copied.contains(id));
         if is_meta && !is_copied {
-            found.extend(self.current.take().map(Found::from));
+            self.current.end(found);
             self.session = Session::new(payload, is_header(line));
         }
-        let begin = || TraceBuilder::of_coding_agent(FormatName::Codex, entry);
-        let builder = self.current.add(entry.size, begin)?;
-        builder.size += entry.size;
+        let builder = self.current.add(entry, begin)?;
         builder.at(line.get("timestamp"));
         let is_before = |number: f64| number < self.session.first;
         if !is_meta && number_of(line.get("ordinal")).is_some_and(is_before) {
@@ -232,8 +228,12 @@ impl FormatReader for Reader {
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.current.take().map(Found::from));
+        self.current.end(found);
     }
+}
+
+fn begin(entry: &Entry) -> TraceBuilder {
+    TraceBuilder::of_coding_agent(FormatName::Codex, entry)
 }
 
 fn add_meta(builder: &mut TraceBuilder, meta: &Object, id: Option<&Text>) {

@@ -1,7 +1,10 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
 //! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    mem,
+};
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -10,7 +13,7 @@ use crate::{
     mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     messages::add_said,
     open_traces::CurrentTrace,
-    values::{first_of, is_given, joined, list_of, object_of, or, str_of, string_of},
+    values::{elements_of, first_of, is_given, joined, list_of, object_of, or, str_of, string_of},
 };
 
 /// How messages begin that the program writes in the user's name.
@@ -69,9 +72,9 @@ pub fn recognises(value: &Value) -> bool {
     is_header(record) || checkpoint_of(record).is_some() || is_set_up(value) || is_reply
 }
 
-/// A session up to its end: later records may replace earlier ones.
+/// The messages of a session up to its end: later records may replace earlier ones.
+#[derive(Default)]
 struct Session {
-    builder: TraceBuilder,
     messages: Vec<Value>,
     /// Where the message with an id is.
     places: HashMap<Text, usize>,
@@ -89,15 +92,15 @@ impl Session {
         }
     }
 
-    fn set(&mut self, fields: &Object) {
+    fn set(&mut self, builder: &mut TraceBuilder, fields: &Object) {
         if let Some(id) = string_of(fields.get("sessionId")) {
-            self.builder.ids = vec![id.clone()];
-            self.builder.keep("session_id", fields.get("sessionId"));
+            builder.ids = vec![id.clone()];
+            builder.keep("session_id", fields.get("sessionId"));
         }
-        self.builder.at(fields.get("startTime"));
-        self.builder.keep("summary", fields.get("summary"));
+        builder.at(fields.get("startTime"));
+        builder.keep("summary", fields.get("summary"));
         if str_of(fields.get("kind")) == Some("subagent") {
-            self.builder.details.insert("is_subagent", true);
+            builder.details.insert("is_subagent", true);
         }
         if let Some(Value::Array(messages)) = fields.get("messages") {
             self.messages.clear();
@@ -107,24 +110,19 @@ impl Session {
     }
 
     /// Takes back the message with an id and all after it; without one that is known, all.
-    fn rewind(&mut self, id: Option<&Text>) {
+    fn rewind(&mut self, builder: &mut TraceBuilder, id: Option<&Text>) {
         let kept = id.and_then(|id| self.places.get(id)).copied().unwrap_or_default();
         for message in self.messages.drain(kept..) {
-            self.builder.leave_out("message that was taken back");
+            builder.leave_out("message that was taken back");
             if let Some(id) = string_of(message.get("id")) {
                 self.places.remove(id);
             }
         }
     }
 
-    fn finish(self) -> Result<TraceBuilder, Wrong> {
-        let Self {
-            mut builder,
-            messages,
-            ..
-        } = self;
+    fn finish(self, mut builder: TraceBuilder) -> Result<TraceBuilder, Wrong> {
         let mut answered = HashSet::new();
-        for message in &messages {
+        for message in &self.messages {
             add_message_of(&mut builder, object_of(Some(message)), &mut answered)?;
         }
         Ok(builder)
@@ -134,27 +132,9 @@ impl Session {
 /// Reads the sessions of an input.
 #[derive(Default)]
 pub struct Reader {
-    current: CurrentTrace<Session>,
+    current: CurrentTrace,
+    session: Session,
     is_open: bool,
-}
-
-impl Reader {
-    fn finish(&mut self, found: &mut Vec<Found>) {
-        found.extend(
-            self.current
-                .take()
-                .map(|session| Found::later(|| session.finish())),
-        );
-        self.is_open = false;
-    }
-}
-
-fn begin(entry: &Entry) -> Session {
-    Session {
-        builder: TraceBuilder::of_coding_agent(FormatName::GeminiCli, entry),
-        messages: Vec::new(),
-        places: HashMap::new(),
-    }
 }
 
 /// Returns whether a record is of the session before it, if there is one.
@@ -170,21 +150,22 @@ impl FormatReader for Reader {
         let record = object_of(Some(entry.value));
         let history = checkpoint_of(record);
         if is_header(record) || history.is_some() || is_set_up(entry.value) {
-            self.finish(found);
+            self.end(found);
         } else if !is_rest(entry.value) {
             return Err(Wrong::new("it is no record of a session"));
         }
-        let session = self.current.add(entry.size, || begin(entry))?;
-        session.builder.size += entry.size;
+        let begin = |entry: &Entry| TraceBuilder::of_coding_agent(FormatName::GeminiCli, entry);
+        let builder = self.current.add(entry, begin)?;
+        let session = &mut self.session;
         self.is_open = history.is_none();
         if let Some(history) = history {
             session.messages = history.to_vec();
         } else if is_header(record) {
-            session.set(record);
+            session.set(builder, record);
         } else if let Some(Value::Object(fields)) = record.get("$set") {
-            session.set(fields);
+            session.set(builder, fields);
         } else if record.contains("$rewindTo") {
-            session.rewind(string_of(record.get("$rewindTo")));
+            session.rewind(builder, string_of(record.get("$rewindTo")));
         } else {
             session.add(entry.value);
         }
@@ -196,7 +177,10 @@ impl FormatReader for Reader {
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        self.finish(found);
+        let session = mem::take(&mut self.session);
+        let builder = self.current.take();
+        found.extend(builder.map(|builder| Found::later(|| session.finish(builder))));
+        self.is_open = false;
     }
 }
 
@@ -211,7 +195,7 @@ fn add_message_of(
     let content = or(message.get("content"), message.get("parts"));
     let kind = first_of(message, &["type", "role"]);
     match str_of(kind) {
-        Some("user") => add_turn(builder, content, answered),
+        Some("user") => add_turn(builder, content, answered)?,
         Some("gemini") => {
             builder.is_conversation = true;
             for thought in list_of(message.get("thoughts")) {
@@ -222,23 +206,22 @@ fn add_message_of(
             for call in list_of(message.get("toolCalls")) {
                 add_call(builder, object_of(Some(call)), answered);
             }
-            Ok(())
         }
         Some("model") => {
             let first = list_of(content).first().and_then(text_of_part);
             if begins_with(first, &[SET_UP]) {
                 builder.leave_out("context of the program");
-                return Ok(());
+            } else {
+                builder.is_conversation = true;
+                add_said(builder, "model", content)?;
             }
-            builder.is_conversation = true;
-            add_said(builder, "model", content)
         }
         Some(kind @ ("info" | "warning" | "error")) => {
             builder.leave_out(joined(["message".into(), kind.into()], " "));
-            Ok(())
         }
-        _ => Err(Wrong::new("a message has a type that is not known")),
+        _ => return Err(Wrong::new("a message has a type that is not known")),
     }
+    Ok(())
 }
 
 /// Adds a turn of the user, which may hold results of tools.
@@ -247,7 +230,8 @@ fn add_turn(
     content: Option<&Value>,
     answered: &mut HashSet<Text>,
 ) -> Result<(), Wrong> {
-    let first = list_of(content).first().or(content).and_then(text_of_part);
+    let parts = elements_of(content);
+    let first = parts.first().and_then(text_of_part);
     if begins_with(first, &OF_PROGRAM) {
         builder.leave_out("context of the program");
         return Ok(());
@@ -257,8 +241,7 @@ fn add_turn(
         return Ok(());
     }
     let mut own = Vec::new();
-    let single = content.filter(|content| content.as_array().is_none());
-    for part in single.into_iter().chain(list_of(content)) {
+    for part in parts {
         match part.get("functionResponse").and_then(Value::as_object) {
             // The result of a call is repeated in the user's name.
             Some(result) if id_in(result).is_some_and(|id| answered.contains(id)) => {}
@@ -279,11 +262,7 @@ fn add_call(builder: &mut TraceBuilder, call: &Object, answered: &mut HashSet<Te
         ..Call::new(None, call.get("name"), call.get("args"))
     });
     let status = str_of(call.get("status"));
-    let result = call.get("result").filter(|result| is_given(Some(result)));
-    let parts = result.map_or(&[][..], |result| {
-        result.as_array().unwrap_or(std::slice::from_ref(result))
-    });
-    for part in parts {
+    for part in elements_of(call.get("result")) {
         if let Some(Value::Object(result)) = part.get("functionResponse") {
             answered.extend(id_in(result).cloned());
             add_result(builder, result, status);

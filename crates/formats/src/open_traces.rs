@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use knowledgepulse_json::Text;
 
-use crate::{DEFAULT_LIMIT, Wrong};
+use crate::{DEFAULT_LIMIT, Entry, Found, Wrong, mapping::TraceBuilder};
 
 /// How many traces are open at a time.
 const MOST_OPEN: usize = 1024;
@@ -35,23 +35,12 @@ struct Open<T> {
 }
 
 /// The open traces, by the key that their records have in common.
+#[derive(Default)]
 pub struct OpenTraces<T> {
     open: HashMap<Text, Open<T>>,
     clock: u64,
     bytes: u64,
     finished: HashSet<Text>,
-}
-
-/// No trace is open.
-impl<T> Default for OpenTraces<T> {
-    fn default() -> Self {
-        Self {
-            open: HashMap::new(),
-            clock: 0,
-            bytes: 0,
-            finished: HashSet::new(),
-        }
-    }
 }
 
 impl<T> OpenTraces<T> {
@@ -82,8 +71,8 @@ impl<T> OpenTraces<T> {
     }
 
     /// Returns a trace that is open.
-    pub fn get(&mut self, key: &Text) -> Option<&mut T> {
-        self.open.get_mut(key).map(|trace| &mut trace.value)
+    pub fn get(&self, key: &Text) -> Option<&T> {
+        self.open.get(key).map(|trace| &trace.value)
     }
 
     /// Evicts the least recently updated traces beyond the limit.
@@ -100,7 +89,7 @@ impl<T> OpenTraces<T> {
     }
 
     /// Takes out a trace, if it is open.
-    pub fn take(&mut self, key: &Text) -> Option<T> {
+    fn take(&mut self, key: &Text) -> Option<T> {
         let trace = self.open.remove(key)?;
         self.bytes -= trace.bytes;
         if self.finished.len() >= MAX_FINISHED {
@@ -122,38 +111,44 @@ impl<T> OpenTraces<T> {
     }
 }
 
-/// The trace that an input has open, for formats whose records do not name their trace, and the bytes of the input that it holds.
-pub struct CurrentTrace<T>(Option<(T, u64)>);
+/// The trace that an input has open, for formats whose records do not name their trace.
+#[derive(Default)]
+pub struct CurrentTrace(Option<TraceBuilder>);
 
-/// No trace has begun.
-impl<T> Default for CurrentTrace<T> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<T> CurrentTrace<T> {
-    /// Returns the trace that a record of `size` bytes belongs to, made if it is the first.
+impl CurrentTrace {
+    /// Returns the trace that a record belongs to, made if it is the first, with the record's size added to its own.
     ///
     /// # Errors
     /// If the trace becomes too long; its earlier contents stay.
-    pub fn add(&mut self, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
-        let bytes = self.0.as_ref().map_or(0, |(_, bytes)| *bytes) + size;
-        check(bytes)?;
-        let (trace, held) = self.0.get_or_insert_with(|| (make(), 0));
-        *held = bytes;
+    pub fn add(
+        &mut self,
+        entry: &Entry,
+        make: impl FnOnce(&Entry) -> TraceBuilder,
+    ) -> Result<&mut TraceBuilder, Wrong> {
+        let size = self.0.as_ref().map_or(0, |trace| trace.size) + entry.size;
+        check(size)?;
+        let trace = self.0.get_or_insert_with(|| make(entry));
+        trace.size = size;
         Ok(trace)
     }
 
     /// Ends the trace, if one has begun. The next record begins another one.
-    pub fn take(&mut self) -> Option<T> {
-        self.0.take().map(|(trace, _)| trace)
+    pub fn take(&mut self) -> Option<TraceBuilder> {
+        self.0.take()
+    }
+
+    /// Ends the trace and appends it, if one has begun.
+    pub fn end(&mut self, found: &mut Vec<Found>) {
+        found.extend(self.take().map(Found::from));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use knowledgepulse_json::Value;
+
     use super::*;
+    use crate::FormatName;
 
     fn key(number: usize) -> Text {
         number.to_string().into()
@@ -171,7 +166,7 @@ mod tests {
             traces.add(&key(number), 1, || number).unwrap();
         }
         assert_eq!(traces.overflow(), [1, 2]);
-        assert_eq!(traces.get(&key(0)), Some(&mut 0));
+        assert_eq!(traces.get(&key(0)), Some(&0));
         assert_eq!(traces.get(&key(1)), None);
         for number in 1..=2 {
             let wrong = traces.add(&key(number), 1, || number).unwrap_err().reason();
@@ -199,16 +194,24 @@ mod tests {
         let mut traces = OpenTraces::default();
         let mut current = CurrentTrace::default();
         let mut add = |size| {
-            let open = traces.add(&key(0), size, || 0).copied();
-            let same = current.add(size, || 0).copied();
-            assert_eq!(open, same, "{size}");
+            let entry = Entry {
+                value: &Value::Null,
+                line: None,
+                index: None,
+                size,
+            };
+            let open = traces.add(&key(0), size, || 0).map(drop);
+            let make = |entry: &Entry| TraceBuilder::new(FormatName::Codex, entry);
+            let current = current.add(&entry, make).map(drop);
+            assert_eq!(open, current, "{size}");
             open.map_err(|wrong| wrong.reason().to_string_lossy().into_owned())
         };
-        assert_eq!(add(DEFAULT_LIMIT - 2), Ok(0));
-        assert_eq!(add(1), Ok(0));
+        assert_eq!(add(DEFAULT_LIMIT - 2), Ok(()));
+        assert_eq!(add(1), Ok(()));
         let too_long = "its trace would be longer than 64 MB, and goes on without it";
         assert_eq!(add(2), Err(too_long.into()));
-        assert_eq!(add(1), Ok(0));
+        assert_eq!(add(1), Ok(()));
         assert_eq!(add(1), Err(too_long.into()));
+        assert_eq!(current.take().map(|trace| trace.size), Some(DEFAULT_LIMIT));
     }
 }

@@ -163,20 +163,12 @@ fn is_reply(value: &Object) -> bool {
         && matches!(value.get("model"), Some(Value::String(_)))
 }
 
-/// The kind of the previous record.
-#[derive(Clone, Copy, PartialEq)]
-enum Last {
-    /// None, or a record that is a trace.
-    Whole,
-    /// A message that stood alone, on a line of its own or in an array.
-    Message(Option<u64>),
-}
-
 /// Reads conversations of chat APIs, and of formats whose messages `messages` takes too.
 pub struct Reader {
     format: FormatName,
-    current: CurrentTrace<TraceBuilder>,
-    last: Last,
+    current: CurrentTrace,
+    /// Where the last message of the current trace stood in its array.
+    last: Option<u64>,
 }
 
 impl Reader {
@@ -184,7 +176,7 @@ impl Reader {
         Self {
             format,
             current: CurrentTrace::default(),
-            last: Last::Whole,
+            last: None,
         }
     }
 }
@@ -195,23 +187,20 @@ impl FormatReader for Reader {
         // The elements of one array follow each other, and so do lines.
         let goes_on = stands_alone
             && match (self.last, entry.index) {
-                (Last::Message(None), None) => true,
-                (Last::Message(Some(last)), Some(index)) => index == last + 1,
+                (None, None) => true,
+                (Some(last), Some(index)) => index == last + 1,
                 _ => false,
             };
         if !goes_on {
-            found.extend(self.current.take().map(Found::from));
+            self.current.end(found);
         }
         if !stands_alone {
-            self.last = Last::Whole;
             found.push(read(self.format, entry)?.into());
             return Ok(());
         }
-        self.last = Last::Message(entry.index);
-        let format = self.format;
-        let make = || TraceBuilder::new(format, entry);
-        let builder = self.current.add(entry.size, make)?;
-        builder.size += entry.size;
+        self.last = entry.index;
+        let make = |entry: &Entry| TraceBuilder::new(self.format, entry);
+        let builder = self.current.add(entry, make)?;
         // A message that cannot be read is named already.
         builder.is_conversation = false;
         add_message(builder, entry.value)?;
@@ -220,7 +209,7 @@ impl FormatReader for Reader {
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.current.take().map(Found::from));
+        self.current.end(found);
     }
 }
 

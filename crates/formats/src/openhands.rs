@@ -94,7 +94,7 @@ fn is_output(record: &Object) -> bool {
 /// Reads the runs of an input.
 #[derive(Default)]
 pub struct Reader {
-    current: CurrentTrace<TraceBuilder>,
+    current: CurrentTrace,
     /// The number of the event before, if it stood alone.
     last: Option<f64>,
 }
@@ -103,7 +103,7 @@ impl FormatReader for Reader {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
         let record = object_of(Some(entry.value));
         if !is_event(entry.value) {
-            found.extend(self.current.take().map(Found::from));
+            self.current.end(found);
             let events = events_of(entry.value).or_else(|| is_output(record).then_some(&[]));
             let events = events.ok_or_else(|| Wrong::new("it is no event, and no run"))?;
             found.push(read(entry, record, events).into());
@@ -114,17 +114,16 @@ impl FormatReader for Reader {
             || kind_of(record) == Some("SystemPromptEvent")
             || number.zip(self.last).is_some_and(|(number, last)| number <= last);
         if is_first {
-            found.extend(self.current.take().map(Found::from));
+            self.current.end(found);
         }
         self.last = number;
-        let builder = self.current.add(entry.size, || begin(entry, record))?;
-        builder.size += entry.size;
+        let builder = self.current.add(entry, |entry| begin(entry, record))?;
         add_event(builder, record);
         Ok(())
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.current.take().map(Found::from));
+        self.current.end(found);
     }
 }
 

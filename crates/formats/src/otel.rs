@@ -49,6 +49,7 @@ struct Span {
 }
 
 /// A trace whose spans are still coming.
+#[derive(Default)]
 struct OpenTrace {
     id: Text,
     line: Option<u64>,
@@ -114,10 +115,7 @@ impl Reader {
             id: id.clone(),
             line: entry.line,
             index: entry.index,
-            spans: Vec::new(),
-            given: None,
-            about: About::default(),
-            size: 0,
+            ..OpenTrace::default()
         })?;
         trace.size += size;
         let all = &mut trace.about;

@@ -2,7 +2,7 @@
 //! Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, mem};
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -53,9 +53,9 @@ pub fn recognises(value: &Value) -> bool {
     is_header(entry) || type_of(entry).is_some()
 }
 
-/// A session up to its end: the last entry says which branch is kept.
+/// The entries of a session up to its end: the last one says which branch is kept.
+#[derive(Default)]
 struct Session {
-    builder: TraceBuilder,
     entries: Vec<Object>,
     /// Where the entry with an id is.
     places: HashMap<Text, usize>,
@@ -79,7 +79,7 @@ impl Session {
         self.entries.push(entry.clone());
     }
 
-    fn finish(mut self) -> Result<TraceBuilder, Wrong> {
+    fn finish(self, mut builder: TraceBuilder) -> Result<TraceBuilder, Wrong> {
         let mut path = Vec::new();
         let mut next = self.entries.len().checked_sub(1);
         while let Some(at) = next {
@@ -88,20 +88,20 @@ impl Session {
         }
         let others = self.entries.len() - path.len();
         if others > 0 {
-            self.builder
-                .leave_out_times("entry of another branch", others as u64);
+            builder.leave_out_times("entry of another branch", others as u64);
         }
         for &at in path.iter().rev() {
-            add_entry(&mut self.builder, &self.entries[at])?;
+            add_entry(&mut builder, &self.entries[at])?;
         }
-        Ok(self.builder)
+        Ok(builder)
     }
 }
 
 /// Reads the sessions of an input.
 #[derive(Default)]
 pub struct Reader {
-    current: CurrentTrace<Session>,
+    current: CurrentTrace,
+    session: Session,
 }
 
 impl FormatReader for Reader {
@@ -109,39 +109,24 @@ impl FormatReader for Reader {
         let fields = object_of(Some(entry.value));
         let is_first = is_header(fields);
         if is_first {
-            found.extend(
-                self.current
-                    .take()
-                    .map(|session| Found::later(|| session.finish())),
-            );
+            self.end(found);
         } else if type_of(fields).is_none() {
             return Err(Wrong::new("it is no entry of a session"));
         }
-        let session = self.current.add(entry.size, || begin(entry))?;
-        session.builder.size += entry.size;
+        let begin = |entry: &Entry| TraceBuilder::of_coding_agent(FormatName::Pi, entry);
+        let builder = self.current.add(entry, begin)?;
         if is_first {
-            add_header(&mut session.builder, fields);
+            add_header(builder, fields);
         } else {
-            session.add(fields);
+            self.session.add(fields);
         }
         Ok(())
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(
-            self.current
-                .take()
-                .map(|session| Found::later(|| session.finish())),
-        );
-    }
-}
-
-fn begin(entry: &Entry) -> Session {
-    Session {
-        builder: TraceBuilder::of_coding_agent(FormatName::Pi, entry),
-        entries: Vec::new(),
-        places: HashMap::new(),
-        parents: Vec::new(),
+        let session = mem::take(&mut self.session);
+        let builder = self.current.take();
+        found.extend(builder.map(|builder| Found::later(|| session.finish(builder))));
     }
 }
 
@@ -162,20 +147,12 @@ fn add_entry(builder: &mut TraceBuilder, entry: &Object) -> Result<(), Wrong> {
         builder.at_number(time);
     }
     match type_of(entry) {
-        Some("message") => add_message_of(builder, fields_of(entry, "message")),
-        Some("custom_message") => {
-            add_event(builder, entry.get("content"));
-            Ok(())
-        }
-        Some("compaction" | "branch_summary") => {
-            builder.leave_out("summary of a compaction");
-            Ok(())
-        }
-        kind => {
-            builder.leave_out(joined(["entry".into(), kind.unwrap_or_default().into()], " "));
-            Ok(())
-        }
+        Some("message") => add_message_of(builder, fields_of(entry, "message"))?,
+        Some("custom_message") => add_event(builder, entry.get("content")),
+        Some("compaction" | "branch_summary") => builder.leave_out("summary of a compaction"),
+        kind => builder.leave_out(joined(["entry".into(), kind.unwrap_or_default().into()], " ")),
     }
+    Ok(())
 }
 
 fn add_event(builder: &mut TraceBuilder, content: Option<&Value>) {
@@ -188,12 +165,9 @@ fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wr
     match str_of(message.get("role")) {
         Some("user") => {
             builder.is_conversation = true;
-            add_said(builder, "user", content)
+            add_said(builder, "user", content)?;
         }
-        Some("system") => {
-            builder.system(content);
-            Ok(())
-        }
+        Some("system") => builder.system(content),
         Some("assistant") => {
             builder.is_conversation = true;
             builder.keep_first("model", message.get("model"));
@@ -206,7 +180,7 @@ fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wr
                 ("reasoning_content", message.get("reasoningContent").cloned()),
                 ("tool_calls", message.get("toolCalls").cloned()),
             ]);
-            add_message(builder, &message)
+            add_message(builder, &message)?;
         }
         Some("toolResult" | "tool") => {
             builder.is_conversation = true;
@@ -219,24 +193,17 @@ fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wr
                 content,
                 failed: truth_of(message.get("isError")).map(|failed| failed && !is_stopped),
             });
-            Ok(())
         }
         Some("bashExecution") => {
             let texts = ["command", "output"].map(|name| string_of(message.get(name)).cloned());
             let text = joined(texts.into_iter().flatten(), "\n");
             add_event(builder, Some(&text.into()));
-            Ok(())
         }
-        Some("custom" | "hookMessage") => {
-            add_event(builder, content);
-            Ok(())
-        }
-        Some("branchSummary" | "compactionSummary") => {
-            builder.leave_out("summary of a compaction");
-            Ok(())
-        }
-        _ => Err(Wrong::new("a message has a role that is not known")),
+        Some("custom" | "hookMessage") => add_event(builder, content),
+        Some("branchSummary" | "compactionSummary") => builder.leave_out("summary of a compaction"),
+        _ => return Err(Wrong::new("a message has a role that is not known")),
     }
+    Ok(())
 }
 
 /// Returns the content of a message, the calls in it in the terms of Anthropic.

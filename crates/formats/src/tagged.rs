@@ -5,7 +5,7 @@ use knowledgepulse_json::{Object, Value, parse_str};
 
 use crate::{
     parts::{call_of, result_of, saying, thinking},
-    values::{list_of, str_of},
+    values::{elements_of, str_of},
 };
 
 const THINK: [&str; 2] = ["<think>", "</think>"];
@@ -92,17 +92,13 @@ pub fn calls_in(text: &str) -> Option<Vec<Value>> {
     let value = parse_str(text)
         .ok()
         .or_else(|| (!text.contains('"')).then(of_python)?)?;
-    let calls = match &value {
-        Value::Array(_) => list_of(Some(&value)),
-        value => std::slice::from_ref(value),
-    };
     let call = |call: &Value| {
         str_of(call.get("name"))?;
         let mut call = call.as_object()?.clone();
         call.insert("type", "tool_use");
         Some(call.into())
     };
-    calls.iter().map(call).collect()
+    elements_of(Some(&value)).iter().map(call).collect()
 }
 
 /// Returns the call whose name and parameters are in tags.
@@ -157,6 +153,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::list_of;
 
     #[test]
     fn parts_of_model_splits_reasoning_calls_and_text() {

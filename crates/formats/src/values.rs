@@ -34,6 +34,12 @@ pub fn list_of(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).unwrap_or_default()
 }
 
+/// Returns the elements of a list; another value stands for itself.
+pub fn elements_of(value: Option<&Value>) -> &[Value] {
+    let single = value.map_or(&[][..], std::slice::from_ref);
+    value.and_then(Value::as_array).unwrap_or(single)
+}
+
 /// Returns the fields of an object that are to be kept.
 pub fn fields_where(object: &Object, is_kept: impl Fn(&str, &Value) -> bool) -> Object {
     let kept = object

@@ -10,7 +10,7 @@ use crate::{
     messages::{is_message, message_by},
     openai_chat,
     parts::some_object,
-    values::{is_given, is_truthy, list_of, object_of, or, spelled, str_of},
+    values::{elements_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of},
 };
 
 /// Messages, which several spans may share.
@@ -197,7 +197,7 @@ pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
     match parsed(Some(value)).as_deref()? {
         Value::Array(found) => {
             let list: Vec<&Value> = match found.first() {
-                Some(Value::Array(_)) => found.iter().flat_map(elements).collect(),
+                Some(Value::Array(_)) => found.iter().flat_map(|each| elements_of(Some(each))).collect(),
                 _ => found.iter().collect(),
             };
             if list.is_empty() {
@@ -239,12 +239,7 @@ fn messages_of_langchain(found: &Object, role: &str) -> Option<Vec<Value>> {
         Some(message) if is_message(message) => Some(message.clone()),
         _ => reply.get("text").map(|text| message_by(role, text.clone())),
     };
-    elements(first).iter().map(message).take(1).collect()
-}
-
-/// Returns the elements of a list; another value stands for itself.
-fn elements(value: &Value) -> &[Value] {
-    value.as_array().unwrap_or(std::slice::from_ref(value))
+    elements_of(Some(first)).iter().map(message).take(1).collect()
 }
 
 /// Returns a model's reply to the AI SDK, as a message.
