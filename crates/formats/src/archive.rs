@@ -77,13 +77,10 @@ impl Archive {
     /// Returns the next file.
     pub fn next(&mut self, limit: usize) -> Option<File> {
         let member = self.members.next()?;
-        let contents = self.contents(&member, limit);
-        let name = member.name;
-        let number = member.number;
         Some(File {
-            name,
-            number,
-            contents,
+            contents: self.contents(&member, limit),
+            name: member.name,
+            number: member.number,
         })
     }
 

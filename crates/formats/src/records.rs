@@ -15,7 +15,7 @@ use std::{
 };
 
 use knowledgepulse_json::{ParseError, Value, parse_str, trim};
-use memchr::{memchr, memchr_iter, memchr2, memchr3};
+use memchr::{memchr, memchr_iter, memchr2, memchr2_iter, memchr3};
 use rayon::prelude::*;
 
 use crate::{
@@ -55,7 +55,7 @@ pub struct Record<T = (Value, Option<String>)> {
 /// object or a list in JSON is that value, an empty cell is left out, and another one is a string.
 pub struct Records<T = (Value, Option<String>)> {
     shared: Arc<Shared<T>>,
-    parser: Parser<T>,
+    parser: Arc<Parser<T>>,
     decoder: Decoder,
     /// Reads the pushed bytes. Waits if it needs more, and after each record until that is taken.
     reading: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -102,11 +102,11 @@ impl<T: Send + 'static> Records<T> {
             record: None,
         };
         let shared = Arc::new(Shared(Mutex::new(exchange)));
-        let parser = Parser {
+        let parser = Arc::new(Parser {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
-            take: Arc::new(take),
-        };
-        let reading = read_records(Reader::new(Arc::clone(&shared), parser.clone()));
+            take: Box::new(take),
+        });
+        let reading = read_records(Reader::new(Arc::clone(&shared), Arc::clone(&parser)));
         Self {
             shared,
             parser,
@@ -194,20 +194,11 @@ fn wrong<T>(line: u64, index: Option<u64>, size: u64, error: String) -> Record<T
 struct Parser<T> {
     /// The most bytes of a value.
     limit: usize,
-    take: Arc<Take<T>>,
+    take: Box<Take<T>>,
 }
 
 /// Takes a value, its text, and whether other cores take values meanwhile.
 type Take<T> = dyn Fn(Value, Option<&str>, bool) -> T + Send + Sync;
-
-impl<T> Clone for Parser<T> {
-    fn clone(&self) -> Self {
-        Self {
-            limit: self.limit,
-            take: Arc::clone(&self.take),
-        }
-    }
-}
 
 impl<T> Parser<T> {
     /// Returns the value of these bytes; `None` is for too many bytes.
@@ -361,11 +352,11 @@ async fn read_object<T: Send>(reader: &mut Reader<T>) -> Record<T> {
         Next::TooLong | Next::Nothing => return reader.parser.parse(None).at(line, None),
     };
     let size = first.len();
-    let open = read_open_object(reader, first, &mut nesting).await;
-    let error = match open.error {
+    let (bytes, error) = read_open_object(reader, first, &mut nesting).await;
+    let error = match error {
         Some(error) => error,
         None => {
-            let complete = reader.parser.parse(Some(&open.bytes));
+            let complete = reader.parser.parse(Some(&bytes));
             match complete.content {
                 Ok(_) => return complete.at(line, None),
                 Err(error) => error,
@@ -373,23 +364,18 @@ async fn read_object<T: Send>(reader: &mut Reader<T>) -> Record<T> {
         }
     };
     // It was broken, and the bracket that closed it may be that of a later object.
-    reader.unread(open.bytes.get(size..).unwrap_or_default(), 0);
+    reader.unread(bytes.get(size..).unwrap_or_default(), 0);
     reader.skip_to_bracket(0).await;
     wrong(line, None, size as u64, error)
 }
 
-/// The lines of an object, and the problem if its brackets are not closed.
-struct OpenObject {
-    bytes: Vec<u8>,
-    error: Option<String>,
-}
-
-/// Reads the lines after `first` until they close its brackets, or cannot any more.
+/// Reads the lines after `first` until they close its brackets, or cannot any more. Returns all of them, and the problem if the
+/// brackets are not closed.
 async fn read_open_object<T: Send>(
     reader: &mut Reader<T>,
     first: Vec<u8>,
     nesting: &mut Nesting,
-) -> OpenObject {
+) -> (Vec<u8>, Option<String>) {
     let mut bytes = first;
     loop {
         let line = reader.line;
@@ -411,7 +397,7 @@ async fn read_open_object<T: Send>(
                 (!nesting.is_closed()).then(|| broken_before(line))
             }
         };
-        return OpenObject { bytes, error };
+        return (bytes, error);
     }
 }
 
@@ -621,7 +607,7 @@ enum Next {
 /// Where the input has been read to.
 struct Reader<T> {
     shared: Arc<Shared<T>>,
-    parser: Parser<T>,
+    parser: Arc<Parser<T>>,
     /// The line that the next byte is in, from 1.
     line: u64,
     /// How many blanks that line begins with, as far as it has been read.
@@ -638,7 +624,7 @@ struct Reader<T> {
 }
 
 impl<T: Send> Reader<T> {
-    fn new(shared: Arc<Shared<T>>, parser: Parser<T>) -> Self {
+    fn new(shared: Arc<Shared<T>>, parser: Arc<Parser<T>>) -> Self {
         Self {
             shared,
             parser,
@@ -754,50 +740,16 @@ impl<T: Send> Reader<T> {
         Some(record)
     }
 
-    /// The rest of the line with its end; `None` if it is longer than `limit`.
-    async fn read_line(&mut self, limit: usize) -> Option<Vec<u8>> {
+    /// The bytes up to the end that `find` returns for what is left of a chunk; `None` if they are more than `limit`.
+    async fn read_to(
+        &mut self,
+        limit: usize,
+        mut find: impl FnMut(&[u8]) -> Option<usize>,
+    ) -> Option<Vec<u8>> {
         let mut parts = Parts::new(limit);
         while self.more().await {
-            let newline = memchr(NEWLINE, &self.chunk[self.at..]);
-            let end = newline.map_or(self.chunk.len(), |at| self.at + at + 1);
-            parts.push(&self.chunk[self.at..end]);
-            self.at = end;
-            if newline.is_some() {
-                self.begin_line();
-                break;
-            }
-        }
-        parts.join()
-    }
-
-    /// The lines up to the first whose end is outside of quotes; `None` if they are longer than `limit`.
-    async fn read_row(&mut self) -> Option<Vec<u8>> {
-        let mut parts = Parts::new(self.parser.limit);
-        let mut is_quoted = false;
-        while self.more().await {
             let rest = &self.chunk[self.at..];
-            let found = memchr2(b'"', NEWLINE, rest);
-            let length = found.map_or(rest.len(), |at| at + 1);
-            parts.push(&rest[..length]);
-            let last = found.map(|at| rest[at]);
-            self.at += length;
-            is_quoted ^= last == Some(b'"');
-            if last == Some(NEWLINE) {
-                self.begin_line();
-                if !is_quoted {
-                    break;
-                }
-            }
-        }
-        parts.join()
-    }
-
-    /// The text on the line before the next object; `None` if it is longer than `limit`.
-    async fn read_between(&mut self) -> Option<Vec<u8>> {
-        let mut parts = Parts::new(self.parser.limit);
-        while self.more().await {
-            let rest = &self.chunk[self.at..];
-            let end = memchr2(b'{', NEWLINE, rest);
+            let end = find(rest);
             let length = end.unwrap_or(rest.len());
             parts.push(&rest[..length]);
             self.at += length;
@@ -806,6 +758,38 @@ impl<T: Send> Reader<T> {
             }
         }
         parts.join()
+    }
+
+    /// The rest of the line, which is not empty, with its end; `None` if it is longer than `limit`.
+    async fn read_line(&mut self, limit: usize) -> Option<Vec<u8>> {
+        let end = |rest: &[u8]| memchr(NEWLINE, rest).map(|at| at + 1);
+        let line = self.read_to(limit, end).await;
+        if self.chunk[..self.at].ends_with(&[NEWLINE]) {
+            self.begin_line();
+        }
+        line
+    }
+
+    /// The lines up to the first whose end is outside of quotes; `None` if they are longer than `limit`.
+    async fn read_row(&mut self) -> Option<Vec<u8>> {
+        let (mut is_quoted, mut lines) = (false, 0);
+        let end = |rest: &[u8]| {
+            let end = memchr2_iter(b'"', NEWLINE, rest).find(|&at| {
+                is_quoted ^= rest[at] == b'"';
+                lines += u64::from(rest[at] == NEWLINE);
+                rest[at] == NEWLINE && !is_quoted
+            });
+            end.map(|at| at + 1)
+        };
+        let row = self.read_to(self.parser.limit, end).await;
+        self.line += lines;
+        row
+    }
+
+    /// The text on the line before the next object; `None` if it is longer than `limit`.
+    async fn read_between(&mut self) -> Option<Vec<u8>> {
+        let end = |rest: &[u8]| memchr2(b'{', NEWLINE, rest);
+        self.read_to(self.parser.limit, end).await
     }
 
     /// The next part of the object that `nesting` follows, up to its end or that of the line, to which a broken one goes on.
