@@ -5,7 +5,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Wrong,
-    otel::told::{About, SpanWriter, Told},
+    otel::told::Told,
     values::{first_of, list_of, object_of, or, str_of, string_of},
 };
 
@@ -103,18 +103,18 @@ pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
 
 /// Returns the span of a trace, which is around its observations.
 fn root_of(trace: &Object, record: &Object, id: &Text, failed: Option<&Object>) -> Told<'static> {
-    let mut span = SpanWriter::new(id.clone(), Some(&id.clone().into()), None);
+    let mut span = Told::new(id.clone(), Some(&id.clone().into()), None);
     span.times(first_of(trace, &START), None);
     span.run("CHAIN", sides_of(trace), true);
     if let Some(failed) = failed {
         span.status(false, first_of(failed, &MESSAGE));
     }
-    let mut about = about(trace);
+    span.about.details = details_of(trace);
     for score in list_of(or(record.get("scores"), trace.get("scores"))) {
         let value = or(score.get("stringValue"), score.get("string_value"));
-        about.score(score.get("name"), or(score.get("value"), value));
+        span.about.score(score.get("name"), or(score.get("value"), value));
     }
-    span.end(about)
+    span
 }
 
 /// Returns the span of an observation; without a parent, it is within that of its trace, if there is one.
@@ -122,7 +122,7 @@ fn span_of(observation: &Object, trace: Option<&Text>) -> Option<Told<'static>> 
     let id = trace.or_else(|| string_of(first_of(observation, &TRACE)))?;
     let parent = first_of(observation, &PARENT).cloned();
     let parent = parent.or_else(|| trace.map(|trace| trace.clone().into()));
-    let mut span = SpanWriter::new(id.clone(), observation.get("id"), parent.as_ref());
+    let mut span = Told::new(id.clone(), observation.get("id"), parent.as_ref());
     span.times(first_of(observation, &START), first_of(observation, &END));
     if str_of(observation.get("level")) == Some("ERROR") {
         span.status(false, first_of(observation, &MESSAGE));
@@ -136,24 +136,23 @@ fn span_of(observation: &Object, trace: Option<&Text>) -> Option<Told<'static>> 
     };
     span.run(kind, sides_of(observation), parent.is_none());
     span.attribute("llm.model_name", first_of(observation, &MODEL));
-    Some(span.end(about(observation)))
+    span.about.details = details_of(observation);
+    Some(span)
 }
 
 fn sides_of(record: &Object) -> [Option<&Value>; 3] {
     ["name", "input", "output"].map(|name| record.get(name))
 }
 
-fn about(record: &Object) -> About {
-    let mut about = About::default();
-    for (name, value) in [
+/// Returns the fields that are kept.
+fn details_of(record: &Object) -> Object {
+    let fields = [
         ("session_id", first_of(record, &SESSION)),
         ("tags", record.get("tags")),
-    ] {
-        if let Some(value) =
-            value.filter(|value| !list_of(Some(value)).is_empty() || value.as_str().is_some())
-        {
-            about.details.insert(name, value.clone());
-        }
-    }
-    about
+    ];
+    let is_kept = |value: &&Value| !list_of(Some(value)).is_empty() || value.as_str().is_some();
+    let kept = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.into(), value.filter(is_kept)?.clone())));
+    kept.collect()
 }

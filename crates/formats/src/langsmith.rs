@@ -5,7 +5,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Wrong,
     mapping::fields_of,
-    otel::told::{About, SpanWriter, Told},
+    otel::told::{About, Told},
     values::{first_of, list_of, object_of, or, str_of, string_of},
 };
 
@@ -44,7 +44,7 @@ pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
 
 fn span_of(run: &Object, trace: Text) -> Told<'static> {
     let parent = run.get("parent_run_id");
-    let mut span = SpanWriter::new(trace, run.get("id"), parent);
+    let mut span = Told::new(trace, run.get("id"), parent);
     span.times(run.get("start_time"), run.get("end_time"));
     if let Some(error) = string_of(run.get("error")) {
         span.status(false, Some(&error.clone().into()));
@@ -62,11 +62,11 @@ fn span_of(run: &Object, trace: Text) -> Told<'static> {
     let model = first_of(fields_of(extra, "metadata"), &["ls_model_name"]);
     let model = model.or_else(|| first_of(fields_of(extra, "invocation_params"), &["model", "model_name"]));
     span.attribute("llm.model_name", model);
-    span.end(about(run))
+    add_about(&mut span.about, run);
+    span
 }
 
-fn about(run: &Object) -> About {
-    let mut about = About::default();
+fn add_about(about: &mut About, run: &Object) {
     for name in ["session_name", "tags"] {
         let value = run
             .get(name)
@@ -84,5 +84,4 @@ fn about(run: &Object) -> About {
             or(feedback.get("score"), feedback.get("value")),
         );
     }
-    about
 }

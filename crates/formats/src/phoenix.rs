@@ -6,7 +6,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Wrong,
     mapping::fields_of,
-    otel::told::{About, SpanWriter, Told},
+    otel::told::Told,
     values::{first_of, list_of, object_of, or, str_of, string_of},
 };
 
@@ -40,30 +40,29 @@ pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
 
 fn span_of(span: &Object) -> Result<Told<'static>, Wrong> {
     let trace = trace_of(span).ok_or_else(|| Wrong::new("a span has no context.trace_id"))?;
-    let mut writer = SpanWriter::new(trace.clone(), context(span, "span_id"), span.get("parent_id"));
-    writer.times(span.get("start_time"), span.get("end_time"));
+    let mut told = Told::new(trace.clone(), context(span, "span_id"), span.get("parent_id"));
+    told.times(span.get("start_time"), span.get("end_time"));
     match str_of(span.get("status_code")) {
-        Some("OK") => writer.status(true, None),
-        Some("ERROR") => writer.status(false, span.get("status_message")),
+        Some("OK") => told.status(true, None),
+        Some("ERROR") => told.status(false, span.get("status_message")),
         _ => {}
     }
     // The attributes repeat it, mostly.
-    writer.attribute("openinference.span.kind", span.get("span_kind"));
+    told.attribute("openinference.span.kind", span.get("span_kind"));
     for (name, value) in span {
         if name == "attributes" {
-            writer.flattened(&Text::default(), value);
+            told.flattened(&Text::default(), value);
         } else if let Some(name) = name.as_str().and_then(|name| name.strip_prefix("attributes.")) {
-            writer.flattened(&name.into(), value);
+            told.flattened(&name.into(), value);
         }
     }
-    let mut about = About::default();
     let annotations = or(span.get("annotations"), span.get("span_annotations"));
     for annotation in list_of(annotations) {
         let result = or(annotation.get("result"), Some(annotation));
-        about.score(
+        told.about.score(
             annotation.get("name"),
             first_of(object_of(result), &["score", "label"]),
         );
     }
-    Ok(writer.end(about))
+    Ok(told)
 }

@@ -12,7 +12,8 @@ use crate::{
     values::{is_given, number_of, str_of, string_of},
 };
 
-/// A span, and its record's statements about the trace.
+/// A span of OTLP that is put together, and its record's statements about the trace.
+#[derive(Default)]
 pub struct Told<'a> {
     /// The span as OTLP has it.
     pub span: Cow<'a, Object>,
@@ -52,14 +53,12 @@ impl About {
         let (Some(name), Some(score)) = (string_of(name), score.filter(|score| is_given(Some(score)))) else {
             return;
         };
-        let mut scores = self
-            .details
-            .remove("scores")
-            .unwrap_or_else(|| Object::new().into());
-        if let Value::Object(scores) = &mut scores {
+        if !self.details.contains("scores") {
+            self.details.insert("scores", Object::new());
+        }
+        if let Some(Value::Object(scores)) = self.details.get_mut("scores") {
             scores.insert(name.clone(), score.clone());
         }
-        self.details.insert("scores", scores);
         let is_verdict = name
             .as_str()
             .is_some_and(|name| VERDICTS.contains(&name.to_lowercase().replace([' ', '-'], "_").as_str()));
@@ -81,31 +80,27 @@ fn truth_word(score: &Value) -> Option<bool> {
     }
 }
 
-/// Puts a span of OTLP together.
-#[derive(Default)]
-pub struct SpanWriter {
-    span: Object,
-    attributes: Vec<(Text, Value)>,
-}
-
-impl SpanWriter {
+impl Told<'static> {
     /// Creates a span with its ids, the last of which names the span around it.
     pub fn new(trace: Text, id: Option<&Value>, parent: Option<&Value>) -> Self {
-        let mut writer = Self::default();
-        writer.span.insert("traceId", trace);
+        let mut span = Object::new();
+        span.insert("traceId", trace);
         for (name, id) in [("spanId", id), ("parentSpanId", parent)] {
             if let Some(id) = string_of(id) {
-                writer.span.insert(name, id.clone());
+                span.insert(name, id.clone());
             }
         }
-        writer
+        Self {
+            span: Cow::Owned(span),
+            ..Self::default()
+        }
     }
 
     /// Takes when it began and ended.
     pub fn times(&mut self, start: Option<&Value>, end: Option<&Value>) {
         for (name, time) in [("startTimeUnixNano", start), ("endTimeUnixNano", end)] {
             if let Some(time) = nanoseconds_of(time) {
-                self.span.insert(name, time.to_string());
+                self.span.to_mut().insert(name, time.to_string());
             }
         }
     }
@@ -114,7 +109,7 @@ impl SpanWriter {
     pub fn status(&mut self, is_ok: bool, message: Option<&Value>) {
         let code = if is_ok { 1.0 } else { 2.0 };
         let status = some_object([("code", Some(code.into())), ("message", message.cloned())]);
-        self.span.insert("status", status);
+        self.span.to_mut().insert("status", status);
     }
 
     /// Takes an attribute, if it has a value.
@@ -189,15 +184,6 @@ impl SpanWriter {
                 }
             }
             leaf => self.attribute(name.clone(), Some(leaf)),
-        }
-    }
-
-    /// Returns the span.
-    pub fn end(self, about: About) -> Told<'static> {
-        Told {
-            span: Cow::Owned(self.span),
-            attributes: self.attributes,
-            about,
         }
     }
 }
