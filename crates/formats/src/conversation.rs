@@ -4,12 +4,17 @@
 //! Messages are taken apart into items: a turn of the user, a thought, a call, a result. An item that is there already is not added
 //! again.
 
-use std::{cell::OnceCell, collections::HashMap, rc::Rc, sync::Arc};
+use std::{
+    cell::OnceCell,
+    collections::{HashMap, HashSet},
+    rc::Rc,
+    sync::Arc,
+};
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder},
+    mapping::{Call, Calls, Outcome, Sink, TextKind, TraceBuilder},
     messages::{add_message, is_message},
     values::joined,
 };
@@ -17,14 +22,10 @@ use crate::{
 /// The contents of a tool's span.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSpan {
-    /// The id of the call.
-    pub id: Option<Text>,
-    /// The name of the tool.
-    pub name: Option<Text>,
+    /// The call.
+    pub call: Call,
     /// Whether something stands where the name is.
     pub is_named: bool,
-    /// The arguments.
-    pub args: Object,
     /// The content of the result.
     pub content: Option<Value>,
     /// Whether the call failed.
@@ -249,12 +250,6 @@ impl Halves {
     }
 }
 
-#[derive(Default)]
-struct Answers {
-    calls: Vec<usize>,
-    answered: usize,
-}
-
 /// A list of messages: how often each item is in it, and its calls, which its results are of.
 #[derive(Default)]
 struct List {
@@ -262,9 +257,9 @@ struct List {
     /// Whether the conversation ends with it: then all that follows is new.
     is_last: bool,
     counts: HashMap<Key, usize>,
-    by_id: HashMap<Option<Text>, Answers>,
+    by_id: HashMap<Option<Text>, Calls>,
     all: Vec<usize>,
-    answered: std::collections::HashSet<usize>,
+    answered: HashSet<usize>,
     next: usize,
 }
 
@@ -278,16 +273,13 @@ impl List {
 
     fn add(&mut self, id: Option<Text>, call: usize) {
         self.all.push(call);
-        self.by_id.entry(id).or_default().calls.push(call);
+        self.by_id.entry(id).or_default().places.push(call);
     }
 
     /// Returns the next call with this id, or else the first that has no result in this list.
     fn answer(&mut self, id: &Option<Text>) -> Option<usize> {
         let call = if id.is_some() {
-            self.by_id.get_mut(id).and_then(|calls| {
-                calls.answered += 1;
-                calls.calls.get(calls.answered - 1)
-            })
+            self.by_id.get_mut(id).and_then(Calls::answer)
         } else {
             while self
                 .all
@@ -296,10 +288,10 @@ impl List {
             {
                 self.next += 1;
             }
-            self.all.get(self.next)
+            self.all.get(self.next).copied()
         };
         self.answered.extend(call);
-        call.copied()
+        call
     }
 }
 
@@ -403,17 +395,12 @@ impl Conversation {
     /// Adds the call of a tool, if no message has it; returns its node.
     pub fn add_call(&mut self, span: &ToolSpan) -> usize {
         self.compare();
-        let call = Call {
-            id: span.id.clone(),
-            name: span.name.clone(),
-            args: span.args.clone(),
-            server: None,
-        };
-        let half = self.untraced.find(&call, &self.nodes);
+        let call = &span.call;
+        let half = self.untraced.find(call, &self.nodes);
         let at = half.unwrap_or_else(|| {
             let item = Item::new(Found::Call(call.clone()));
             let at = self.add_call_node(item, call.id.clone());
-            self.unspoken.add(at, &call);
+            self.unspoken.add(at, call);
             self.link(at, None);
             at
         });
@@ -475,48 +462,35 @@ impl Conversation {
     /// Returns the node of an item, which is new unless the conversation has it.
     fn place_of(&mut self, item: Rc<Item>, list: ListId) -> Place {
         let same = self.same_as(&item, list);
-        let mut is_half = false;
-        let node = match &item.found {
+        let mut half = None;
+        let (known, node) = match &item.found {
             Found::Call(call) => {
-                let id = call.id.clone();
-                let node = match same {
-                    Some(node) => node,
-                    None => {
-                        let half = self.unspoken.find(call, &self.nodes);
-                        is_half = half.is_some();
-                        self.add_spoken(Rc::clone(&item), call, half)
-                    }
-                };
-                self.lists[list.0].add(id, node);
-                return Place {
-                    node,
-                    is_new: same.is_none() && !is_half,
-                    is_half,
-                };
+                if same.is_none() {
+                    half = self.unspoken.find(call, &self.nodes);
+                }
+                let node = same.unwrap_or_else(|| self.add_spoken(Rc::clone(&item), call, half));
+                self.lists[list.0].add(call.id.clone(), node);
+                (same.or(half), node)
             }
             Found::Result(result) => {
                 let call = self.call_of(&result.id, list);
-                let known = match call {
-                    None => same,
-                    Some(call) => self.nodes[call].result,
-                };
-                known.map_or_else(|| Err(self.add_result_node(Rc::clone(&item), call)), Ok)
+                let known = call.map_or(same, |call| self.nodes[call].result);
+                let node = known.unwrap_or_else(|| self.add_result_node(Rc::clone(&item), call));
+                (known, node)
             }
-            Found::Said(..) | Found::LeftOut(_) => same.map_or_else(
-                || {
+            Found::Said(..) | Found::LeftOut(_) => {
+                let node = same.unwrap_or_else(|| {
                     let at = self.add_node(Rc::clone(&item));
                     self.remember(at);
-                    Err(at)
-                },
-                Ok,
-            ),
+                    at
+                });
+                (same, node)
+            }
         };
-        let is_new = node.is_err();
-        let (Ok(node) | Err(node)) = node;
         Place {
             node,
-            is_new,
-            is_half,
+            is_new: known.is_none(),
+            is_half: half.is_some(),
         }
     }
 

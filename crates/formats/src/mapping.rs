@@ -277,11 +277,19 @@ struct StepCall {
     is_answered: bool,
 }
 
-/// The steps of the calls with one id, several where ids are used again, and how many of them have their results.
+/// The places of the calls with one id, several where ids are used again, and how many of them have their results.
 #[derive(Debug, Default)]
-struct Calls {
-    steps: Vec<usize>,
+pub(crate) struct Calls {
+    pub places: Vec<usize>,
     answered: usize,
+}
+
+impl Calls {
+    /// Returns the call that the next result with the id belongs to.
+    pub fn answer(&mut self) -> Option<usize> {
+        self.answered += 1;
+        self.places.get(self.answered - 1).copied()
+    }
 }
 
 /// Puts a trace together.
@@ -428,7 +436,7 @@ impl TraceBuilder {
     /// Takes how long the last call with this id took, in milliseconds.
     pub fn took(&mut self, id: Option<&Text>, milliseconds: f64) {
         let id = id.cloned().unwrap_or_default();
-        let at = self.calls.get(&id).and_then(|calls| calls.steps.last());
+        let at = self.calls.get(&id).and_then(|calls| calls.places.last());
         if let Some(&at) = at
             && milliseconds >= 0.0
         {
@@ -439,9 +447,7 @@ impl TraceBuilder {
     /// Returns the step of the call that a result belongs to.
     fn call_of(&mut self, id: Option<&Text>) -> Option<usize> {
         if let Some(id) = id {
-            let calls = self.calls.get_mut(id)?;
-            calls.answered += 1;
-            return calls.steps.get(calls.answered - 1).copied();
+            return self.calls.get_mut(id)?.answer();
         }
         while let Some(step) = self.steps.get(self.first_unanswered) {
             if step.is_unanswered() {
@@ -646,7 +652,7 @@ impl Sink for TraceBuilder {
         };
         let at = self.add(Kind::ToolCall, content, Some(step));
         let calls = self.calls.entry(call.id.unwrap_or_default()).or_default();
-        calls.steps.push(at);
+        calls.places.push(at);
     }
 
     fn result(&mut self, result: Outcome) {

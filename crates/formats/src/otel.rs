@@ -17,9 +17,9 @@ use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     conversation::{Conversation, ListId, ToolSpan},
     date,
-    mapping::{Sink, TraceBuilder, fields_of},
+    mapping::{Call, Sink, TraceBuilder, fields_of},
     open_traces::OpenTraces,
-    values::{input_of, list_of, object_of, spelled, str_of, string_of},
+    values::{list_of, object_of, spelled, str_of, string_of},
 };
 use attributes::{Attributes, scopes_of, time_of};
 use said::{INPUTS, MessageList, Messages, Said, messages_in, said_in};
@@ -339,10 +339,11 @@ fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>)
         "tool.parameters",
     ]);
     ToolSpan {
-        id: string_of(id).cloned(),
-        name: string_of(name).cloned(),
+        call: Call {
+            id: string_of(id).cloned(),
+            ..Call::new(None, name, args)
+        },
         is_named: name.is_some(),
-        args: input_of(args),
         content: content
             .map(text_in)
             .or_else(|| (failed == Some(true)).then(failure)),
@@ -360,23 +361,14 @@ fn text_in(value: &Value) -> Value {
     }
 }
 
-/// A span's part of the conversation.
-enum Deed {
-    Call,
-    Result,
-    Input,
-    Output {
-        /// Whether it repeats some of the messages within its span.
-        repeats: bool,
-    },
-}
-
-/// When a span adds something to the conversation.
+/// When a span adds something to the conversation: first a tool's call or a model's input, then the result or the output.
 struct Act {
     at: i128,
     is_end: bool,
     span: usize,
-    deed: Deed,
+    is_first: bool,
+    /// Whether the output repeats some of the messages within its span.
+    repeats: bool,
 }
 
 /// The end of a span that is around all others, or around others with its own end not known.
@@ -425,7 +417,7 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
         let is_around = repeats || is_in(&around_tools, &span.id);
         match &span.tool {
             Some(tool) if has_messages && !tool.is_named => builder.leave_out("tool span without a name"),
-            Some(_) => acts.extend(acts_of(at, span, is_around, [Deed::Call, Deed::Result])),
+            Some(_) => acts.extend(acts_of(at, span, is_around, repeats)),
             None if span.said.is_empty() => builder.leave_out("span without messages"),
             None => {
                 // The AI SDK puts the texts of all calls together in the span around them.
@@ -436,12 +428,7 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
                 if !is_around {
                     span.end = span.start;
                 }
-                acts.extend(acts_of(
-                    at,
-                    span,
-                    is_around,
-                    [Deed::Input, Deed::Output { repeats }],
-                ));
+                acts.extend(acts_of(at, span, is_around, repeats));
             }
         }
     }
@@ -471,23 +458,27 @@ fn keep_outermost(format: FormatName, spans: &mut Vec<Span>, builder: &mut Trace
 }
 
 /// Returns the acts of a span: one at its start, and one at its end if that is known or the span has others within it.
-fn acts_of(at: usize, span: &Span, is_around: bool, [begin, end]: [Deed; 2]) -> [Act; 2] {
+fn acts_of(at: usize, span: &Span, is_around: bool, repeats: bool) -> [Act; 2] {
     let is_later = span.end > span.start;
     let last = match (is_later, is_around) {
         (true, _) => span.end,
         (false, true) => LATEST,
         (false, false) => span.start,
     };
-    let act = |time, is_end, deed| Act {
-        at: time,
-        is_end,
+    let first = Act {
+        at: span.start,
+        is_end: false,
         span: at,
-        deed,
+        is_first: true,
+        repeats,
     };
-    [
-        act(span.start, false, begin),
-        act(last, is_around || is_later, end),
-    ]
+    let last = Act {
+        at: last,
+        is_end: is_around || is_later,
+        is_first: false,
+        ..first
+    };
+    [first, last]
 }
 
 /// Carries the acts out. Where there are spans of tools within that of a model, the model has returned after them; where there are
@@ -496,26 +487,26 @@ fn converse(spans: &[Span], acts: Vec<Act>) -> Conversation {
     let mut conversation = Conversation::default();
     let mut calls: HashMap<usize, usize> = HashMap::new();
     let mut lists: HashMap<usize, ListId> = HashMap::new();
-    for Act { span: at, deed, .. } in acts {
-        let span = &spans[at];
-        match (deed, &span.tool) {
-            (Deed::Call, Some(tool)) => {
-                calls.insert(at, conversation.add_call(tool));
+    for act in acts {
+        let span = &spans[act.span];
+        match (&span.tool, act.is_first) {
+            (Some(tool), true) => {
+                calls.insert(act.span, conversation.add_call(tool));
             }
-            (Deed::Result, Some(tool)) => {
-                if let Some(call) = calls.remove(&at) {
+            (Some(tool), false) => {
+                if let Some(call) = calls.remove(&act.span) {
                     conversation.add_result(call, tool);
                 }
             }
-            (Deed::Output { repeats }, _) => {
-                let list = lists.remove(&at);
-                let new = conversation.add(&span.said.output, list.filter(|_| !repeats));
-                list.into_iter()
-                    .chain([new])
-                    .for_each(|list| conversation.end(list));
+            (None, true) => {
+                lists.insert(act.span, conversation.add(&span.said.input, None));
             }
-            _ => {
-                lists.insert(at, conversation.add(&span.said.input, None));
+            (None, false) => {
+                let list = lists.remove(&act.span);
+                let new = conversation.add(&span.said.output, list.filter(|_| !act.repeats));
+                for list in list.into_iter().chain([new]) {
+                    conversation.end(list);
+                }
             }
         }
     }
