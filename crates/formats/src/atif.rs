@@ -81,7 +81,7 @@ pub struct Reader {
 
 impl Reader {
     pub fn new(context: &Context) -> Self {
-        let path = context.file.as_deref().and_then(real_path_of);
+        let path = context.file.as_ref().and_then(|file| fs::canonicalize(file).ok());
         let is_followed = path.as_ref().is_some_and(|path| !context.files.name(path));
         Self {
             file: context.file.clone(),
@@ -208,7 +208,7 @@ fn references_in(trajectory: &Object) -> impl Iterator<Item = &Value> {
 /// there, as where only the other one was copied, or if it is not in the folder `root` nor below: a trajectory does not say
 /// which files of a machine are read.
 fn read_file(file: &Path, root: Option<&Path>, files: &Files) -> Result<Option<(Value, PathBuf)>, Wrong> {
-    let (Some(path), Some(root)) = (real_path_of(file), root) else {
+    let (Ok(path), Some(root)) = (fs::canonicalize(file), root) else {
         return Ok(None);
     };
     let Some(folder) = path.parent().filter(|_| path.starts_with(root)) else {
@@ -236,11 +236,6 @@ fn read_file(file: &Path, root: Option<&Path>, files: &Files) -> Result<Option<(
         return Err(Wrong::new("it has no schema_version of ATIF"));
     }
     Ok(Some((value, folder.to_owned())))
-}
-
-/// Returns the path of a file, links followed; `None` if the file does not exist.
-fn real_path_of(file: &Path) -> Option<PathBuf> {
-    fs::canonicalize(file).ok()
 }
 
 fn build(trajectory: &Object, entry: &Entry) -> Result<TraceBuilder, Wrong> {

@@ -215,12 +215,7 @@ pub fn read_alone(
         Some(format) if MAY_STAND_ALONE.contains(&format) => format,
         _ => return Err(value),
     };
-    let entry = Entry {
-        value: &value,
-        line: None,
-        index: None,
-        size: 0,
-    };
+    let entry = Place::default().entry(&value);
     let mut reader = reader_of(format, settings);
     let (mut found, mut open) = (Vec::new(), Vec::new());
     let read = reader.read(&entry, &mut found);
@@ -268,7 +263,7 @@ pub struct TraceReader {
 }
 
 /// Where a record is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Place {
     line: Option<u64>,
     index: Option<u64>,
@@ -276,11 +271,14 @@ struct Place {
 }
 
 impl Place {
-    const NOWHERE: Self = Self {
-        line: None,
-        index: None,
-        size: 0,
-    };
+    fn entry(self, value: &Value) -> Entry<'_> {
+        Entry {
+            value,
+            line: self.line,
+            index: self.index,
+            size: self.size,
+        }
+    }
 
     fn item(self, format: Option<FormatName>, content: Content) -> Item {
         Item {
@@ -342,12 +340,7 @@ impl TraceReader {
             }
             Some(format) => format,
         };
-        let entry = Entry {
-            value: &value,
-            line,
-            index,
-            size,
-        };
+        let entry = place.entry(&value);
         let mut found = Vec::new();
         let read = self.reader_of(format).read(&entry, &mut found);
         let mut items = self.unbuilt(format, place, found);
@@ -369,7 +362,7 @@ impl TraceReader {
         if let Some((_, reader)) = self.readers.iter_mut().find(|(other, _)| *other == format) {
             reader.end(&mut found);
         }
-        self.unbuilt(format, Place::NOWHERE, found)
+        self.unbuilt(format, Place::default(), found)
     }
 
     /// Returns the traces that the end of the input ends.
@@ -378,7 +371,7 @@ impl TraceReader {
         for (format, mut reader) in std::mem::take(&mut self.readers) {
             let mut found = Vec::new();
             reader.end(&mut found);
-            items.extend(self.unbuilt(format, Place::NOWHERE, found));
+            items.extend(self.unbuilt(format, Place::default(), found));
         }
         items
     }

@@ -325,32 +325,29 @@ fn add_messages(builder: &mut TraceBuilder, messages: &[Value]) -> Result<(), Wr
         if let Some(seconds) = number_of(extra.get("timestamp")) {
             builder.at_number(seconds * 1000.0);
         }
-        let command =
-            |builder: &mut TraceBuilder, message: &Object| command_of(builder, message, extra.get("actions"));
-        let found;
+        let actions = extra.get("actions");
+        let mut command = None;
         // How it ended, which `info` says too.
         if has_word(&message, "role", "exit") {
             builder.leave_out("exit message");
-            found = command(builder, &message);
         } else if is_waiting && has_word(&message, "role", "user") {
             add_result(builder, message.get("content"), failed);
-            found = command(builder, &message);
         } else if has_word(&message, "object", "response") {
             // A reply of the Responses API.
             for item in list_of(message.get("output")) {
                 add_message(builder, item)?;
             }
-            found = command(builder, &message);
+            command = command_of(builder, &message, actions);
         } else {
             if let Some(failed) = failed {
                 message.insert("is_error", failed);
             }
             let message = Value::Object(message);
             add_message(builder, &message)?;
-            found = command(builder, object_of(Some(&message)));
+            command = command_of(builder, object_of(Some(&message)), actions);
         }
-        is_waiting = found.is_some();
-        if let Some(command) = found {
+        is_waiting = command.is_some();
+        if let Some(command) = command {
             add_command(builder, command);
         }
     }
