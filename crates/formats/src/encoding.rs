@@ -1,6 +1,6 @@
 //! The text of an input in UTF-8. Other inputs are recognised by how they begin.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem};
 
 use crate::{DEFAULT_LIMIT, archive};
 
@@ -52,22 +52,20 @@ impl Foreign {
 }
 
 /// Makes UTF-8 without a byte order mark of an input, chunk by chunk.
-pub struct Decoder {
-    /// The first bytes of the input, until its encoding is known.
-    beginning: Option<Vec<u8>>,
-    /// The bytes of UTF-16 that make no character yet, if it is UTF-16.
-    utf_16: Option<Vec<u8>>,
-    /// The bytes of an archive, if it is one: its list of files is at its end.
-    archive: Option<Vec<u8>>,
+pub enum Decoder {
+    /// The first bytes of an input whose encoding is not known yet.
+    Beginning(Vec<u8>),
+    /// Text in UTF-8.
+    Utf8,
+    /// The bytes of UTF-16 that make no character yet.
+    Utf16(Vec<u8>),
+    /// The bytes of an archive: its list of files is at its end.
+    Archive(Vec<u8>),
 }
 
 impl Default for Decoder {
     fn default() -> Self {
-        Self {
-            beginning: Some(Vec::new()),
-            utf_16: None,
-            archive: None,
-        }
+        Self::Beginning(Vec::new())
     }
 }
 
@@ -77,21 +75,23 @@ impl Decoder {
     /// # Errors
     /// If the input is no text that can be read.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Foreign> {
-        if let Some(archive) = &mut self.archive {
-            if (archive.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
-                return Err(ZIP);
+        match self {
+            Self::Beginning(beginning) => {
+                beginning.extend_from_slice(bytes);
+                if beginning.len() >= BEGINNING_LENGTH {
+                    return self.finish();
+                }
             }
-            archive.extend_from_slice(bytes);
-            return Ok(Vec::new());
+            Self::Utf8 => return Ok(bytes.to_vec()),
+            Self::Utf16(left) => return Ok(decode_utf_16(left, bytes)),
+            Self::Archive(archive) => {
+                if (archive.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
+                    return Err(ZIP);
+                }
+                archive.extend_from_slice(bytes);
+            }
         }
-        let Some(beginning) = &mut self.beginning else {
-            return Ok(self.decode(bytes));
-        };
-        beginning.extend_from_slice(bytes);
-        if beginning.len() < BEGINNING_LENGTH {
-            return Ok(Vec::new());
-        }
-        self.finish()
+        Ok(Vec::new())
     }
 
     /// Returns the text of the bytes that were kept back.
@@ -99,11 +99,13 @@ impl Decoder {
     /// # Errors
     /// If the input is no text that can be read.
     pub fn finish(&mut self) -> Result<Vec<u8>, Foreign> {
-        let Some(beginning) = self.beginning.take() else {
+        let Self::Beginning(beginning) = self else {
             return Ok(Vec::new());
         };
+        let beginning = mem::take(beginning);
+        *self = Self::Utf8;
         if beginning.starts_with(archive::BEGINNING) {
-            self.archive = Some(beginning);
+            *self = Self::Archive(beginning);
             return Ok(Vec::new());
         }
         if let Some((_, foreign)) = FOREIGN
@@ -113,9 +115,8 @@ impl Decoder {
             return Err(foreign);
         }
         if UTF_16.iter().any(|start| beginning.starts_with(start)) {
-            self.utf_16 = Some(Vec::new());
-            let text = beginning.strip_prefix(UTF_16_MARK).unwrap_or(&beginning);
-            return Ok(self.decode(text));
+            *self = Self::Utf16(Vec::new());
+            return self.push(beginning.strip_prefix(UTF_16_MARK).unwrap_or(&beginning));
         }
         match beginning.strip_prefix(BYTE_ORDER_MARK) {
             Some(text) => Ok(text.to_vec()),
@@ -125,27 +126,28 @@ impl Decoder {
 
     /// Takes out the bytes of the input, if it is an archive.
     pub fn take_archive(&mut self) -> Option<Vec<u8>> {
-        self.archive.take()
-    }
-
-    fn decode(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let Some(left) = &mut self.utf_16 else {
-            return bytes.to_vec();
-        };
-        let bytes = if left.is_empty() {
-            Cow::Borrowed(bytes)
-        } else {
-            Cow::Owned([left, bytes].concat())
-        };
-        let (pairs, rest) = bytes.as_chunks::<2>();
-        let mut units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
-        *left = rest.to_vec();
-        // The other half of a character may come next.
-        if let Some(half) = units.pop_if(|unit| (0xd800..0xdc00).contains(unit)) {
-            *left = [&half.to_le_bytes(), rest].concat();
+        match self {
+            Self::Archive(archive) => Some(mem::take(archive)),
+            _ => None,
         }
-        String::from_utf16_lossy(&units).into_bytes()
     }
+}
+
+/// Returns the text of the bytes that were left and of the next ones.
+fn decode_utf_16(left: &mut Vec<u8>, bytes: &[u8]) -> Vec<u8> {
+    let bytes = if left.is_empty() {
+        Cow::Borrowed(bytes)
+    } else {
+        Cow::Owned([left, bytes].concat())
+    };
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let mut units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+    *left = rest.to_vec();
+    // The other half of a character may come next.
+    if let Some(half) = units.pop_if(|unit| (0xd800..0xdc00).contains(unit)) {
+        *left = [&half.to_le_bytes(), rest].concat();
+    }
+    String::from_utf16_lossy(&units).into_bytes()
 }
 
 #[cfg(test)]
