@@ -1,6 +1,6 @@
 //! Strings of JavaScript.
 
-use std::{borrow::Cow, fmt, hash, ops::Deref};
+use std::{borrow::Cow, fmt, hash, iter, ops::Deref};
 
 use compact_str::CompactString;
 
@@ -85,10 +85,29 @@ impl Text {
 
     /// Returns the UTF-16 code units.
     pub fn units(&self) -> impl Iterator<Item = u16> + '_ {
-        Units {
-            bytes: self.as_bytes(),
-            second: None,
-        }
+        let mut bytes = self.as_bytes();
+        let mut second = None;
+        iter::from_fn(move || {
+            if let Some(second) = second.take() {
+                return Some(second);
+            }
+            let (size, _) = size_of(*bytes.first()?);
+            let (character, rest) = bytes.split_at_checked(size)?;
+            bytes = rest;
+            let code = match *character {
+                [a] => u32::from(a),
+                [a, b] => u32::from(a & 0x1f) << 6 | u32::from(b & 0x3f),
+                [a, b, c] => u32::from(a & 0x0f) << 12 | u32::from(b & 0x3f) << 6 | u32::from(c & 0x3f),
+                _ => {
+                    let character = std::str::from_utf8(character).ok()?.chars().next()?;
+                    let mut units = [0; 2];
+                    character.encode_utf16(&mut units);
+                    second = Some(units[1]);
+                    return Some(units[0]);
+                }
+            };
+            u16::try_from(code).ok()
+        })
     }
 
     /// Returns the first `units` UTF-16 code units, as `slice(0, units)` does; a pair of surrogates may be cut in two.
@@ -199,37 +218,6 @@ fn size_of(first: u8) -> (usize, usize) {
         0xc0..0xe0 => (2, 1),
         0xe0..0xf0 => (3, 1),
         0xf0.. => (4, 2),
-    }
-}
-
-struct Units<'a> {
-    bytes: &'a [u8],
-    second: Option<u16>,
-}
-
-impl Iterator for Units<'_> {
-    type Item = u16;
-
-    fn next(&mut self) -> Option<u16> {
-        if let Some(second) = self.second.take() {
-            return Some(second);
-        }
-        let (size, _) = size_of(*self.bytes.first()?);
-        let (character, rest) = self.bytes.split_at_checked(size)?;
-        self.bytes = rest;
-        let code = match *character {
-            [a] => u32::from(a),
-            [a, b] => u32::from(a & 0x1f) << 6 | u32::from(b & 0x3f),
-            [a, b, c] => u32::from(a & 0x0f) << 12 | u32::from(b & 0x3f) << 6 | u32::from(c & 0x3f),
-            _ => {
-                let character = std::str::from_utf8(character).ok()?.chars().next()?;
-                let mut units = [0; 2];
-                character.encode_utf16(&mut units);
-                self.second = Some(units[1]);
-                return Some(units[0]);
-            }
-        };
-        u16::try_from(code).ok()
     }
 }
 
