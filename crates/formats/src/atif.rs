@@ -279,9 +279,7 @@ fn add_step(builder: &mut TraceBuilder, step: &Object, at: usize) -> Result<(), 
     builder.at(step.get("timestamp"));
     match source {
         Some("system") => builder.system(message),
-        Some("user") => {
-            builder.say_content(TextKind::User, message);
-        }
+        Some("user") => builder.say_content(TextKind::User, message),
         Some("agent") => {
             if let Some(reasoning) = first_of(step, &["reasoning_content"]) {
                 builder.say_content(TextKind::Reasoning, Some(reasoning));

@@ -102,9 +102,7 @@ fn read(entry: &Entry, eval: &Object, sample: &Object) -> Result<TraceBuilder, W
                     add_message(&mut builder, &translated(object_of(Some(message)), attachments))?;
                 }
             }
-            input => {
-                builder.say_content(TextKind::User, input);
-            }
+            input => builder.say_content(TextKind::User, input),
         }
     }
     Ok(builder)

@@ -231,9 +231,7 @@ impl Wrong {
 }
 
 /// A complete trace, or the problem of a part of a record.
-pub(crate) struct Found(Build);
-
-type Build = Box<dyn FnOnce() -> Result<mapping::TraceBuilder, Wrong> + Send>;
+pub(crate) struct Found(Box<dyn FnOnce() -> Result<mapping::TraceBuilder, Wrong> + Send>);
 
 impl Found {
     /// Builds the trace later, on any core: its records have been read.
@@ -290,29 +288,23 @@ pub struct Context {
     pub files: Files,
 }
 
-/// Files by their real paths that were read, because they were named or because another one refers to them.
+/// Files by their real paths that were read: whether another one refers to them, or they were named.
 #[derive(Debug, Clone, Default)]
-pub struct Files(Arc<Mutex<HashMap<PathBuf, Reading>>>);
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Reading {
-    Named,
-    Followed,
-}
+pub struct Files(Arc<Mutex<HashMap<PathBuf, bool>>>);
 
 impl Files {
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Reading>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, bool>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes a file that is named; returns whether it is to be read: no file that refers to it was read before.
     fn name(&self, path: &Path) -> bool {
-        *self.lock().entry(path.to_owned()).or_insert(Reading::Named) == Reading::Named
+        !*self.lock().entry(path.to_owned()).or_insert(false)
     }
 
     /// Notes a file that another one refers to.
     fn follow(&self, path: &Path) {
-        self.lock().insert(path.to_owned(), Reading::Followed);
+        self.lock().insert(path.to_owned(), true);
     }
 
     fn has(&self, path: &Path) -> bool {

@@ -172,9 +172,7 @@ pub trait Sink {
     fn count_unknown(&mut self, object: &Object, is_known: fn(&str) -> bool) {
         for name in object.keys() {
             if !name.as_str().is_some_and(is_known) {
-                let mut what = Text::from("field ");
-                what.push_text(name);
-                self.leave_out(what);
+                self.leave_out(joined(["field".into(), name.clone()], " "));
             }
         }
     }

@@ -7,10 +7,10 @@ use knowledgepulse_json::{Object, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder, fields_of, with_end},
+    mapping::{Sink, TraceBuilder, fields_of},
     messages::{add_message, is_message, message_by},
     open_traces::CurrentTrace,
-    values::{list_of, number_of, object_of, spelled, string_of},
+    values::{self, list_of, number_of, object_of, spelled, string_of},
 };
 
 const IDS: [&str; 8] = [
@@ -246,9 +246,7 @@ fn read(format: FormatName, entry: &Entry) -> Result<TraceBuilder, Wrong> {
 /// Adds the record's name for its trace.
 pub fn add_id(builder: &mut TraceBuilder, name: &str, id: Option<&Value>) {
     if let Some(id @ (Value::String(_) | Value::Number(_))) = id {
-        let mut named = with_end(&name.into(), " ");
-        named.push_text(&spelled(id));
-        builder.ids.push(named);
+        builder.ids.push(values::joined([name.into(), spelled(id)], " "));
         builder.keep(name, Some(id));
     }
 }

@@ -6,7 +6,7 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     mapping::fields_of,
-    values::{first_of, json_of, list_of, string_of},
+    values::{first_of, joined, json_of, list_of, string_of},
 };
 
 /// Returns the parts that this one stands for, none if it is no step; `None` if it is one that needs no translation.
@@ -154,12 +154,8 @@ fn of_tool_result(part: &Object) -> Value {
 }
 
 fn denied_of(reason: Option<&Value>) -> Value {
-    let mut text = Text::from("denied by the user");
-    if let Some(reason) = string_of(reason) {
-        text.push_str(": ");
-        text.push_text(reason);
-    }
-    text.into()
+    let texts = ["denied by the user".into()].into_iter();
+    joined(texts.chain(string_of(reason).cloned()), ": ").into()
 }
 
 /// Returns the content of a result, each of its blocks translated.

@@ -225,13 +225,10 @@ fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wron
             Some("user" | "tool") => {
                 if is_waiting {
                     add_result(builder, content, None);
+                } else if role == Some("tool") {
+                    builder.say_content(TextKind::Event, content);
                 } else {
-                    let text = builder.text_of(content);
-                    if role == Some("tool") {
-                        builder.say(TextKind::Event, text);
-                    } else {
-                        builder.say(TextKind::User, text);
-                    }
+                    builder.say_content(TextKind::User, content);
                 }
                 is_waiting = false;
             }
