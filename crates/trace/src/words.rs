@@ -136,7 +136,13 @@ impl Words {
                     equal.iter().fold(0, |sum, (_, share)| sum.saturating_add(*share)),
                 ),
             });
-        Self::choose(words.collect())
+        let mut words: Vec<Word> = words.collect();
+        if words.len() > MOST_WORDS {
+            words.select_nth_unstable_by_key(MOST_WORDS, |word| (std::cmp::Reverse(word.count), word.hash));
+            words.truncate(MOST_WORDS);
+            words.sort_unstable_by_key(|word| word.hash);
+        }
+        Self(words)
     }
 
     /// Checks stored words, in any order; `None` if no trace can have them.
@@ -145,15 +151,6 @@ impl Words {
         words.sort_unstable_by_key(|word| word.hash);
         let are_different = words.windows(2).all(|pair| pair[0].hash != pair[1].hash);
         (are_different && words.len() <= MOST_WORDS).then_some(Self(words))
-    }
-
-    fn choose(mut words: Vec<Word>) -> Self {
-        if words.len() > MOST_WORDS {
-            words.select_nth_unstable_by_key(MOST_WORDS, |word| (std::cmp::Reverse(word.count), word.hash));
-            words.truncate(MOST_WORDS);
-            words.sort_unstable_by_key(|word| word.hash);
-        }
-        Self(words)
     }
 }
 
@@ -170,9 +167,11 @@ impl SpelledWords {
     #[must_use]
     pub fn found(trace: &Trace, is_spelled: bool) -> Self {
         if is_spelled {
-            Self::of(trace)
-        } else {
-            Words::of(trace).into()
+            return Self::of(trace);
+        }
+        Self {
+            words: Words::of(trace),
+            spellings: Vec::new(),
         }
     }
 
@@ -207,16 +206,6 @@ impl SpelledWords {
     pub fn spelling(&self, hash: u64) -> Option<&str> {
         let place = self.words.binary_search_by_key(&hash, |word| word.hash).ok()?;
         self.spellings.get(place).map(String::as_str)
-    }
-}
-
-/// Words without spellings.
-impl From<Words> for SpelledWords {
-    fn from(words: Words) -> Self {
-        Self {
-            words,
-            spellings: Vec::new(),
-        }
     }
 }
 
@@ -489,7 +478,7 @@ mod tests {
         let found = ["flight", "東京", "gone", "book"].map(spelling);
         assert_eq!(found, [Some("flight"), Some("東京"), None, Some("book")]);
         assert_eq!(spelling(&"long".repeat(20)), Some(&*"long".repeat(16)));
-        let unspelled = SpelledWords::from(Words::of(&trace));
+        let unspelled = SpelledWords::found(&trace, false);
         assert_eq!(unspelled.words(), spelled.words());
         assert_eq!(unspelled.spelling(hash_of("flight")), None);
     }
