@@ -240,28 +240,10 @@ fn server_of(tool: &Text) -> Option<Text> {
     MCP_TOOL.captures(&tool).map(|found| found[1].into())
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Thought,
-    ToolCall,
-    Observation,
-    ErrorRecovery,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Thought => "thought",
-            Self::ToolCall => "tool_call",
-            Self::Observation => "observation",
-            Self::ErrorRecovery => "error_recovery",
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Step {
-    kind: Kind,
+    /// Its `type`.
+    kind: &'static str,
     content: Text,
     call: Option<StepCall>,
     milliseconds: Option<f64>,
@@ -457,7 +439,7 @@ impl TraceBuilder {
     }
 
     /// Adds a step; returns its place.
-    fn add(&mut self, kind: Kind, content: Text, call: Option<StepCall>) -> usize {
+    fn add(&mut self, kind: &'static str, content: Text, call: Option<StepCall>) -> usize {
         self.steps.push(Step {
             kind,
             content,
@@ -632,10 +614,10 @@ impl Sink for TraceBuilder {
             TextKind::Message if is_blank(&text) => {}
             TextKind::Reasoning if is_blank(&text) => self.leave_out("empty reasoning"),
             _ if is_blank(&text) => self.leave_out("empty message"),
-            TextKind::Message => self.summary = Some(self.add(Kind::Thought, text, None)),
+            TextKind::Message => self.summary = Some(self.add("thought", text, None)),
             TextKind::User if self.objective.is_none() => self.objective = Some(text),
-            TextKind::Reasoning => drop(self.add(Kind::Thought, text, None)),
-            TextKind::User | TextKind::Event => drop(self.add(Kind::Observation, text, None)),
+            TextKind::Reasoning => drop(self.add("thought", text, None)),
+            TextKind::User | TextKind::Event => drop(self.add("observation", text, None)),
         }
     }
 
@@ -648,7 +630,7 @@ impl Sink for TraceBuilder {
             input: call.args,
             is_answered: false,
         };
-        let at = self.add(Kind::ToolCall, content, Some(step));
+        let at = self.add("tool_call", content, Some(step));
         let calls = self.calls.entry(call.id.unwrap_or_default()).or_default();
         calls.places.push(at);
     }
@@ -657,9 +639,9 @@ impl Sink for TraceBuilder {
         let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));
         let at = self.call_of(result.id.as_ref());
         let kind = if is_failed {
-            Kind::ErrorRecovery
+            "error_recovery"
         } else {
-            Kind::Observation
+            "observation"
         };
         self.add(kind, result.content, None);
         let Some(at) = at else {
@@ -680,7 +662,7 @@ impl Sink for TraceBuilder {
         {
             // A call that was made before the other one had failed repairs nothing.
             self.failed.remove(&call.tool);
-            step.kind = Kind::ErrorRecovery;
+            step.kind = "error_recovery";
         }
     }
 }
@@ -695,7 +677,7 @@ impl Step {
         let mut step = Object::with_capacity(if self.call.is_some() { 6 } else { 3 });
         #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
         step.insert("step_id", at as f64);
-        step.insert("type", self.kind.name());
+        step.insert("type", self.kind);
         step.insert("content", self.content);
         if let Some(call) = self.call {
             let mut tool = Object::new();
