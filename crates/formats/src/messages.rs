@@ -329,20 +329,21 @@ fn add_reasoning<S: Sink>(sink: &mut S, item: &Object) {
 
 /// A call of a tool that the API runs itself, and its result where it is there.
 fn add_hosted_call<S: Sink>(sink: &mut S, item: &Object, kind: &str, id: Option<Text>) {
-    let is_mcp = kind == "mcp_call";
-    sink.call(if is_mcp {
+    let call = if kind == "mcp_call" {
         Call {
-            id: id.clone(),
             server: string_of(item.get("server_label")).cloned(),
             ..Call::new(None, item.get("name"), item.get("arguments"))
         }
     } else {
         Call {
-            id: id.clone(),
             name: kind.strip_suffix("_call").map(Text::from),
             args: fields_where(item, |name, _| !is_no_argument(name)),
-            server: None,
+            ..Call::default()
         }
+    };
+    sink.call(Call {
+        id: id.clone(),
+        ..call
     });
     let failed = failure_of(item);
     let error = item.get("error").filter(|_| failed == Some(true));

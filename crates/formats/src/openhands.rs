@@ -171,11 +171,10 @@ fn read(entry: &Entry, record: &Object, events: &[Value]) -> TraceBuilder {
 
 fn add_event(builder: &mut TraceBuilder, event: &Object) {
     builder.at(event.get("timestamp"));
-    let is_user = str_of(event.get("source")) == Some("user");
     if let Some(kind) = kind_of(event) {
-        add_of_sdk(builder, event, kind, is_user);
+        add_of_sdk(builder, event, kind);
     } else if let Some(action) = string_of(event.get("action")) {
-        add_action(builder, event, action, is_user);
+        add_action(builder, event, action);
     } else if let Some(observation) = string_of(event.get("observation")) {
         add_observation(builder, event, observation);
     } else {
@@ -183,7 +182,8 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) {
     }
 }
 
-fn add_action(builder: &mut TraceBuilder, event: &Object, action: &Text, is_user: bool) {
+fn add_action(builder: &mut TraceBuilder, event: &Object, action: &Text) {
+    let is_user = str_of(event.get("source")) == Some("user");
     let args = fields_of(event, "args");
     let tool_call = fields_of(event, "tool_call_metadata");
     builder.keep_first("model", fields_of(tool_call, "model_response").get("model"));
@@ -284,7 +284,7 @@ fn failure_of(code: Option<&Value>, error: Option<&Value>) -> Option<bool> {
     }
 }
 
-fn add_of_sdk(builder: &mut TraceBuilder, event: &Object, kind: &str, is_user: bool) {
+fn add_of_sdk(builder: &mut TraceBuilder, event: &Object, kind: &str) {
     let tool = string_of(event.get("tool_name"));
     let result = |content, failed| Outcome {
         id: string_of(event.get("tool_call_id")).cloned(),
@@ -298,11 +298,12 @@ fn add_of_sdk(builder: &mut TraceBuilder, event: &Object, kind: &str, is_user: b
             let message = fields_of(event, "llm_message");
             add_reasoning(builder, message);
             let text = builder.text_of(message.get("content"));
-            match str_of(event.get("source")) {
-                _ if is_user => builder.say(TextKind::User, text),
-                Some("agent") => builder.say(TextKind::Message, text),
-                _ => builder.say(TextKind::Event, text),
-            }
+            let kind = match str_of(event.get("source")) {
+                Some("user") => TextKind::User,
+                Some("agent") => TextKind::Message,
+                _ => TextKind::Event,
+            };
+            builder.say(kind, text);
         }
         "ActionEvent" => {
             builder.is_conversation = true;
@@ -350,12 +351,8 @@ fn add_reasoning(builder: &mut TraceBuilder, fields: &Object) {
 fn add_tool_call(builder: &mut TraceBuilder, event: &Object, tool: Option<&Text>) {
     let action = fields_of(event, "action");
     match tool.and_then(Text::as_str) {
-        Some("finish") => {
-            return builder.say_content(TextKind::Message, action.get("message"));
-        }
-        Some("think") => {
-            return builder.say_content(TextKind::Reasoning, action.get("thought"));
-        }
+        Some("finish") => return builder.say_content(TextKind::Message, action.get("message")),
+        Some("think") => return builder.say_content(TextKind::Reasoning, action.get("thought")),
         _ => {}
     }
     let call = fields_of(event, "tool_call");
