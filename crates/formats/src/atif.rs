@@ -155,7 +155,7 @@ impl FormatReader for Reader {
             };
             match self.read_subagent(next, entry, &mut waiting) {
                 Ok(subagent) => found.extend(subagent.map(Found::from)),
-                Err(wrong) => found.push(Wrong::Malformed(joined([which, wrong.reason()], ": ")).into()),
+                Err(wrong) => found.push(wrong.within(which).into()),
             }
         }
         Ok(())

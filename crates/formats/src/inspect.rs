@@ -61,7 +61,7 @@ impl FormatReader for Reader {
         for (at, sample) in samples.iter().enumerate() {
             let read = read(entry, &self.eval, object_of(Some(sample)));
             found.push(match read {
-                Err(wrong) => wrong.within(&format!("samples[{at}]")).into(),
+                Err(wrong) => wrong.within(format!("samples[{at}]")).into(),
                 Ok(mut builder) => {
                     builder.size = entry.size / samples.len() as u64;
                     builder.index = Some(at as u64);
@@ -93,7 +93,7 @@ fn read(entry: &Entry, eval: &Object, sample: &Object) -> Result<TraceBuilder, W
     let messages = list_of(sample.get("messages"));
     for (at, message) in messages.iter().enumerate() {
         let message = translated(object_of(Some(message)), attachments);
-        add_message(&mut builder, &message).map_err(|wrong| wrong.within(&format!("messages[{at}]")))?;
+        add_message(&mut builder, &message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
     }
     if messages.is_empty() {
         match sample.get("input") {

@@ -196,37 +196,26 @@ pub struct Entry<'a> {
     pub size: u64,
 }
 
-/// The problem of a record.
+/// The problem of a record, in words.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wrong {
-    /// It is not of its format, for this reason.
-    Malformed(Text),
-    /// It is nested too deeply.
-    TooDeep,
-}
+pub struct Wrong(Text);
 
 impl Wrong {
     /// Something that is not of its format.
     pub fn new(reason: impl Into<Text>) -> Self {
-        Self::Malformed(reason.into())
+        Self(reason.into())
     }
 
     /// Returns the same with the place in the record.
     #[must_use]
-    pub(crate) fn within(self, place: &str) -> Self {
-        match self {
-            Self::Malformed(reason) => Self::Malformed(values::joined([place.into(), reason], ": ")),
-            Self::TooDeep => Self::TooDeep,
-        }
+    pub(crate) fn within(self, place: impl Into<Text>) -> Self {
+        Self(values::joined([place.into(), self.0], ": "))
     }
 
     /// Returns the problem, in words.
     #[must_use]
     pub fn reason(self) -> Text {
-        match self {
-            Self::Malformed(reason) => reason,
-            Self::TooDeep => "it is nested too deeply".into(),
-        }
+        self.0
     }
 }
 

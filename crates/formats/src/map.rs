@@ -347,14 +347,14 @@ impl Map {
         let mut is_first = task.is_some();
         for (at, message) in messages.iter().enumerate() {
             let place = || format!("messages[{at}]");
-            let role = self.role_of(message).map_err(|wrong| wrong.within(&place()))?;
+            let role = self.role_of(message).map_err(|wrong| wrong.within(place()))?;
             let text = self.find("text", message);
             // The first turn of the user mostly repeats the task.
             if role == Role::User && std::mem::take(&mut is_first) && text == task {
                 continue;
             }
             self.add(&mut builder, role, message, text)
-                .map_err(|wrong| wrong.within(&place()))?;
+                .map_err(|wrong| wrong.within(place()))?;
         }
         Ok(builder)
     }

@@ -238,7 +238,7 @@ fn read(format: FormatName, entry: &Entry) -> Result<TraceBuilder, Wrong> {
     let of_run = fields_of(fields_of(record, "config"), "configurable");
     add_id(&mut builder, "thread_id", of_run.get("thread_id"));
     for (at, message) in messages.iter().enumerate() {
-        add_message(&mut builder, message).map_err(|wrong| wrong.within(&format!("messages[{at}]")))?;
+        add_message(&mut builder, message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
     }
     Ok(builder)
 }

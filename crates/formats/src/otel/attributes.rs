@@ -121,7 +121,7 @@ impl<'a> Attributes<'a> {
 /// Returns the value of an attribute, which OTLP wraps by its type.
 fn unwrap(wrapped: Option<&Value>, depth: usize) -> Result<Option<Cow<'_, Value>>, Wrong> {
     if depth > MAX_DEPTH {
-        return Err(Wrong::TooDeep);
+        return Err(Wrong::new("it is nested too deeply"));
     }
     let wrapped = object_of(wrapped);
     for name in ["stringValue", "boolValue"] {
