@@ -119,6 +119,7 @@ impl Reader {
         };
         waiting.extend(subagents_of(&value, embedded, folder.as_deref()));
         let mut subagent = build(object_of(Some(&value)), entry)?;
+        subagent.place.size = 0;
         subagent.details.insert("is_subagent", true);
         if let Some(name) = name {
             subagent.details.insert("trajectory_path", name);
@@ -140,7 +141,6 @@ impl FormatReader for Reader {
         let file = self.file.as_deref();
         let result = self.result.get_or_insert_with(|| file.and_then(read_result));
         let mut builder = build(object_of(Some(entry.value)), entry)?;
-        builder.size = entry.size;
         if let Some(result) = result {
             add_outcome(&mut builder, result);
         }

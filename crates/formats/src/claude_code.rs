@@ -79,8 +79,8 @@ impl FormatReader for Reader {
             self.events.insert(id.clone(), key.clone());
         }
         let begin = || begin(entry, event, session, &key);
-        let builder = self.open.add(&key, entry.size, begin)?;
-        builder.size += entry.size;
+        let builder = self.open.add(&key, entry.place.size, begin)?;
+        builder.place.size += entry.place.size;
         if is_known {
             builder.leave_out("repeated event");
         } else {
@@ -120,6 +120,7 @@ impl Reader {
 
 fn begin(entry: &Entry, event: &Object, session: &Text, key: &Text) -> TraceBuilder {
     let mut builder = TraceBuilder::of_coding_agent(FormatName::ClaudeCode, entry);
+    builder.place.size = 0;
     builder.ids = vec![key.clone()];
     builder.agent_id = string_of(event.get("agentId")).cloned();
     builder.details.insert("session_id", session.clone());

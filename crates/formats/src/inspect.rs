@@ -48,9 +48,7 @@ impl FormatReader for Reader {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
         let record = object_of(Some(entry.value));
         if is_sample(record) {
-            let mut builder = read(entry, &self.eval, record)?;
-            builder.size = entry.size;
-            found.push(builder.into());
+            found.push(read(entry, &self.eval, record)?.into());
             return Ok(());
         }
         if !is_log(record) {
@@ -63,8 +61,8 @@ impl FormatReader for Reader {
             found.push(match read {
                 Err(wrong) => wrong.within(format!("samples[{at}]")).into(),
                 Ok(mut builder) => {
-                    builder.size = entry.size / samples.len() as u64;
-                    builder.index = Some(at as u64);
+                    builder.place.size /= samples.len() as u64;
+                    builder.place.index = Some(at as u64);
                     builder.into()
                 }
             });

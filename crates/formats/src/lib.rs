@@ -183,11 +183,18 @@ impl Known {
     }
 }
 
-/// A JSON value, its size in the input in bytes, and where it is from.
+/// A JSON value, and where it is from.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     /// The value.
     pub value: &'a Value,
+    /// Where it is from.
+    pub place: Place,
+}
+
+/// Where a value or a trace is in the input.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place {
     /// The line on which it begins, from 1.
     pub line: Option<u64>,
     /// The position in the array that it is an element of, from 0.

@@ -329,7 +329,6 @@ impl Map {
     fn read(&self, entry: &Entry) -> Result<TraceBuilder, Wrong> {
         let record = entry.value;
         let mut builder = TraceBuilder::new(FormatName::Map, entry);
-        builder.size = entry.size;
         add_id(&mut builder, "id", self.find("id", record).as_ref());
         add_time(&mut builder, self.find("time", record).as_ref());
         builder.reward(self.find("reward", record).as_ref());

@@ -9,7 +9,7 @@ use regex::Regex;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Entry, FormatName, Given, Known, date,
+    Entry, FormatName, Given, Known, Place, date,
     values::{
         id_of, input_of, is_blank, is_given, is_truthy, joined, json_of, numeric_of, object_of, str_of,
         string_of, truth_of,
@@ -288,12 +288,8 @@ pub struct TraceBuilder {
     /// By the name of a tool, the number of steps there were when a call of it had failed.
     failed: HashMap<Text, usize>,
 
-    /// The line on which it begins, from 1.
-    pub line: Option<u64>,
-    /// The position in the array that it is an element of, from 0.
-    pub index: Option<u64>,
-    /// The size of the input that it was read from, in bytes.
-    pub size: u64,
+    /// Where it begins, and the size of the input that it was read from.
+    pub place: Place,
     /// The format's names for it, from the most particular to the most general; its id is made of these.
     pub ids: Vec<Text>,
     /// The fields of `metadata.imported`.
@@ -320,8 +316,7 @@ impl TraceBuilder {
     pub fn new(format: FormatName, entry: &Entry) -> Self {
         Self {
             format,
-            line: entry.line,
-            index: entry.index,
+            place: entry.place,
             domain: "default",
             is_conversation: true,
             ..Self::default()

@@ -125,10 +125,10 @@ impl CurrentTrace {
         entry: &Entry,
         make: impl FnOnce(&Entry) -> TraceBuilder,
     ) -> Result<&mut TraceBuilder, Wrong> {
-        let size = self.0.as_ref().map_or(0, |trace| trace.size) + entry.size;
+        let size = self.0.as_ref().map_or(0, |trace| trace.place.size) + entry.place.size;
         check(size)?;
         let trace = self.0.get_or_insert_with(|| make(entry));
-        trace.size = size;
+        trace.place.size = size;
         Ok(trace)
     }
 
@@ -148,7 +148,7 @@ mod tests {
     use knowledgepulse_json::Value;
 
     use super::*;
-    use crate::FormatName;
+    use crate::{FormatName, Place};
 
     fn key(number: usize) -> Text {
         number.to_string().into()
@@ -196,9 +196,10 @@ mod tests {
         let mut add = |size| {
             let entry = Entry {
                 value: &Value::Null,
-                line: None,
-                index: None,
-                size,
+                place: Place {
+                    size,
+                    ..Place::default()
+                },
             };
             let open = traces.add(&key(0), size, || 0).map(drop);
             let make = |entry: &Entry| TraceBuilder::new(FormatName::Codex, entry);
@@ -212,6 +213,6 @@ mod tests {
         assert_eq!(add(2), Err(too_long.into()));
         assert_eq!(add(1), Ok(()));
         assert_eq!(add(1), Err(too_long.into()));
-        assert_eq!(current.take().map(|trace| trace.size), Some(DEFAULT_LIMIT));
+        assert_eq!(current.take().map(|trace| trace.place.size), Some(DEFAULT_LIMIT));
     }
 }

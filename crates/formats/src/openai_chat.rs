@@ -186,7 +186,7 @@ impl FormatReader for Reader {
         let stands_alone = is_message(entry.value) && !is_reply(object_of(Some(entry.value)));
         // The elements of one array follow each other, and so do lines.
         let goes_on = stands_alone
-            && match (self.last, entry.index) {
+            && match (self.last, entry.place.index) {
                 (None, None) => true,
                 (Some(last), Some(index)) => index == last + 1,
                 _ => false,
@@ -198,7 +198,7 @@ impl FormatReader for Reader {
             found.push(read(self.format, entry)?.into());
             return Ok(());
         }
-        self.last = entry.index;
+        self.last = entry.place.index;
         let make = |entry: &Entry| TraceBuilder::new(self.format, entry);
         let builder = self.current.add(entry, make)?;
         // A message that cannot be read is named already.
@@ -215,7 +215,6 @@ impl FormatReader for Reader {
 
 fn read(format: FormatName, entry: &Entry) -> Result<TraceBuilder, Wrong> {
     let mut builder = TraceBuilder::new(format, entry);
-    builder.size = entry.size;
     let record = object_of(Some(entry.value));
     let messages = match entry.value {
         Value::Array(list) => list.first().is_none_or(is_message).then(|| borrowed(list)),

@@ -110,7 +110,7 @@ impl FormatReader for Reader {
             return Ok(());
         }
         let number = number_of(record.get("id"));
-        let is_first = entry.index == Some(0)
+        let is_first = entry.place.index == Some(0)
             || kind_of(record) == Some("SystemPromptEvent")
             || number.zip(self.last).is_some_and(|(number, last)| number <= last);
         if is_first {
@@ -135,7 +135,6 @@ fn begin(entry: &Entry, first: &Object) -> TraceBuilder {
 
 fn read(entry: &Entry, record: &Object, events: &[Value]) -> TraceBuilder {
     let mut builder = begin(entry, object_of(events.first()));
-    builder.size = entry.size;
     if let Some(id) = string_of(record.get("instance_id")) {
         builder.ids = vec![id.clone()];
         builder.keep("instance_id", record.get("instance_id"));

@@ -14,7 +14,7 @@ pub mod said;
 pub mod told;
 
 use crate::{
-    Entry, FormatName, FormatReader, Found, Wrong,
+    Entry, FormatName, FormatReader, Found, Place, Wrong,
     conversation::{Conversation, ListId, ToolSpan},
     date,
     mapping::{Call, Sink, TraceBuilder, fields_of},
@@ -52,13 +52,11 @@ struct Span {
 #[derive(Default)]
 struct OpenTrace {
     id: Text,
-    line: Option<u64>,
-    index: Option<u64>,
+    place: Place,
     spans: Vec<Span>,
     /// The model's input in the last span, if it was JSON.
     given: Option<MessageList>,
     about: About,
-    size: u64,
 }
 
 /// Returns the spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its
@@ -113,11 +111,13 @@ impl Reader {
         let (span, given) = read(&span, &attributes, before)?;
         let trace = self.open.add(&id, size, || OpenTrace {
             id: id.clone(),
-            line: entry.line,
-            index: entry.index,
+            place: Place {
+                size: 0,
+                ..entry.place
+            },
             ..OpenTrace::default()
         })?;
-        trace.size += size;
+        trace.place.size += size;
         let all = &mut trace.about;
         all.framework = all.framework.take().or(about.framework);
         all.reward = all.reward.take().or(about.reward);
@@ -140,7 +140,7 @@ impl FormatReader for Reader {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
         let spans = (self.translate)(entry.value)?;
         // Of each span its share.
-        let size = entry.size.div_ceil(spans.len().max(1) as u64);
+        let size = entry.place.size.div_ceil(spans.len().max(1) as u64);
         // The first problem; the other spans are read.
         let mut outcome = Ok(());
         for told in spans {
@@ -376,14 +376,11 @@ const LATEST: i128 = 1 << 64;
 
 fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
     let mut spans = trace.spans;
-    let place = Entry {
+    let entry = Entry {
         value: &Value::Null,
-        line: trace.line,
-        index: trace.index,
-        size: trace.size,
+        place: trace.place,
     };
-    let mut builder = TraceBuilder::new(format, &place);
-    builder.size = trace.size;
+    let mut builder = TraceBuilder::new(format, &entry);
     builder.ids = vec![trace.id.clone()];
     builder.framework = trace.about.framework;
     builder.details.insert("trace_id", trace.id);

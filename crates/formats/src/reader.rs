@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code, codex,
+    Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong, atif, claude_code, codex,
     gemini_cli, inspect, langchain, langfuse, langsmith,
     map::{self, Map},
     mapping::with_end,
@@ -73,11 +73,7 @@ impl Unbuilt {
                 return place.item(Some(format), Content::Wrong(wrong_of(format, wrong)));
             }
         };
-        let place = Place {
-            line: builder.line,
-            index: builder.index,
-            size: builder.size,
-        };
+        let place = builder.place;
         let content = match (builder.is_empty(), builder.is_conversation) {
             (true, true) => Content::Wrong(builder.empty_reason()),
             (true, false) => Content::Skipped(builder.empty_reason()),
@@ -215,7 +211,10 @@ pub fn read_alone(
         Some(format) if MAY_STAND_ALONE.contains(&format) => format,
         _ => return Err(value),
     };
-    let entry = Place::default().entry(&value);
+    let entry = Entry {
+        value: &value,
+        place: Place::default(),
+    };
     let mut reader = reader_of(format, settings);
     let (mut found, mut open) = (Vec::new(), Vec::new());
     let read = reader.read(&entry, &mut found);
@@ -262,24 +261,7 @@ pub struct TraceReader {
     last: Option<usize>,
 }
 
-/// Where a record is.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    line: Option<u64>,
-    index: Option<u64>,
-    size: u64,
-}
-
 impl Place {
-    fn entry(self, value: &Value) -> Entry<'_> {
-        Entry {
-            value,
-            line: self.line,
-            index: self.index,
-            size: self.size,
-        }
-    }
-
     fn item(self, format: Option<FormatName>, content: Content) -> Item {
         Item {
             line: self.line,
@@ -340,7 +322,7 @@ impl TraceReader {
             }
             Some(format) => format,
         };
-        let entry = place.entry(&value);
+        let entry = Entry { value: &value, place };
         let mut found = Vec::new();
         let read = self.reader_of(format).read(&entry, &mut found);
         let mut items = self.unbuilt(format, place, found);

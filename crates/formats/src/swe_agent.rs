@@ -121,7 +121,6 @@ impl FormatReader for Reader {
 fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
     let record = object_of(Some(entry.value));
     let mut builder = TraceBuilder::new(FormatName::SweAgent, entry);
-    builder.size = entry.size;
     let prefix = if is_mini(record) { "mini-" } else { "" };
     builder.framework = Some(format!("{prefix}swe-agent").into());
     builder.domain = "code";
