@@ -135,12 +135,9 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
     for name in ["version", "cwd", "gitBranch"] {
         builder.keep_first(name, event.get(name));
     }
-    let kind = event
-        .get("type")
-        .and_then(Value::as_text)
-        .cloned()
-        .unwrap_or_default();
-    if kind == "result" {
+    let no_kind = Text::default();
+    let kind = event.get("type").and_then(Value::as_text).unwrap_or(&no_kind);
+    if *kind == "result" {
         // A run that had no turns left says so there alone in some versions.
         let begins = |subtype: &Text| subtype.as_bytes().starts_with(b"error");
         let is_error = is("is_error", true) || string_of(event.get("subtype")).is_some_and(begins);
@@ -152,9 +149,10 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
         builder.keep_all(event, &["num_turns", "total_cost_usd", "duration_ms", "subtype"]);
         return Ok(());
     }
-    let is_user = kind == "user";
-    let Some(Value::Object(message)) = event.get("message").filter(|_| is_user || kind == "assistant") else {
-        builder.leave_out(joined(["event".into(), kind], " "));
+    let is_user = *kind == "user";
+    let Some(Value::Object(message)) = event.get("message").filter(|_| is_user || *kind == "assistant")
+    else {
+        builder.leave_out(joined(["event".into(), kind.clone()], " "));
         return Ok(());
     };
     builder.at(event.get("timestamp"));
@@ -183,7 +181,7 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
     let forgiven = content
         .filter(|_| is_user)
         .and_then(|content| forgiven(content, event));
-    let role = string_of(message.get("role")).unwrap_or(&kind);
+    let role = string_of(message.get("role")).unwrap_or(kind);
     add_said(
         builder,
         role.as_str().unwrap_or_default(),

@@ -151,8 +151,11 @@ fn details_of(record: &Object) -> Object {
         ("tags", record.get("tags")),
     ];
     let is_kept = |value: &&Value| !list_of(Some(value)).is_empty() || value.as_str().is_some();
-    let kept = fields
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.into(), value.filter(is_kept)?.clone())));
-    kept.collect()
+    let mut details = Object::new();
+    for (name, value) in fields {
+        if let Some(value) = value.filter(is_kept) {
+            details.insert(name, value.clone());
+        }
+    }
+    details
 }

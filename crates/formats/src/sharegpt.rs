@@ -1,6 +1,6 @@
 //! Conversations of data sets for fine-tuning, as ShareGPT wrote them first, and LLaMA-Factory, Axolotl and Hermes after it.
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Value};
 
 use crate::{
     messages::is_message,
@@ -27,13 +27,8 @@ pub fn is_turn(value: &Value) -> bool {
         .is_some_and(|turn| turn.contains("value") && str_of(turn.get("from")).and_then(role_of).is_some())
 }
 
-/// Returns whether a turn by this speaker has calls in JSON.
-fn has_calls(from: &str) -> bool {
-    matches!(
-        from,
-        "function_call" | "function-call" | "tool_call" | "tool_calls"
-    )
-}
+/// The role of turns of the agent that have calls in JSON.
+const CALLS: &str = "calls";
 
 fn role_of(from: &str) -> Option<&'static str> {
     Some(match from {
@@ -42,7 +37,7 @@ fn role_of(from: &str) -> Option<&'static str> {
         "system" => "system",
         "tool" | "observation" | "function" | "function_response" | "tool_response" | "ipython"
         | "environment" => "tool",
-        from if has_calls(from) => "assistant",
+        "function_call" | "function-call" | "tool_call" | "tool_calls" => CALLS,
         _ => return None,
     })
 }
@@ -51,11 +46,18 @@ fn role_of(from: &str) -> Option<&'static str> {
 pub fn translated(turn: &Object) -> Option<Value> {
     let from = string_of(turn.get("from"))?;
     let value = turn.get("value")?;
-    let calls = value.as_str().filter(|_| from.as_str().is_some_and(has_calls));
-    let calls = calls.and_then(tagged::calls_in).map(Value::from);
     let role = from.as_str().and_then(role_of);
+    let calls = value.as_str().filter(|_| role == Some(CALLS));
+    let calls = calls.and_then(tagged::calls_in).map(Value::from);
     let mut message = Object::new();
-    message.insert("role", role.map_or_else(|| from.clone(), Text::from));
+    message.insert(
+        "role",
+        match role {
+            Some(CALLS) => "assistant".into(),
+            Some(role) => role.into(),
+            None => from.clone(),
+        },
+    );
     message.insert("content", calls.unwrap_or_else(|| value.clone()));
     message.extend(fields_where(turn, |name, _| {
         !matches!(name, "from" | "value" | "weight" | "loss" | "train")

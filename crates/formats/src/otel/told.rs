@@ -13,7 +13,6 @@ use crate::{
 };
 
 /// A span of OTLP that is put together, and its record's statements about the trace.
-#[derive(Default)]
 pub struct Told<'a> {
     /// The span as OTLP has it.
     pub span: Cow<'a, Object>,
@@ -92,7 +91,8 @@ impl Told<'static> {
         }
         Self {
             span: Cow::Owned(span),
-            ..Self::default()
+            attributes: Vec::new(),
+            about: About::default(),
         }
     }
 
