@@ -28,6 +28,25 @@ const env = () => ({
   PATH: `${installZig()}${path.delimiter}${process.env.PATH}`,
 });
 
+/** A compiler that leaves a static program's first and last files to the linker. */
+const WRAPPER = `#!/bin/sh
+case " $* " in
+  *" --target ${target} "*) exec "$@" -C link-self-contained=no ;;
+  *) exec "$@" ;;
+esac
+`;
+
+/**
+ * The same for programs: zig brings those files, and Debian's compiler, unlike rustup's, expects others. A wrapper says so, because maturin
+ * replaces the flags in the environment.
+ */
+function programEnv() {
+  const wrapper = path.join(directory, 'rustc-for-zig');
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(wrapper, WRAPPER, { mode: 0o755 });
+  return { ...env(), RUSTC_WRAPPER: wrapper };
+}
+
 /** Loads a library and looks for the function by which Node.js enters it. */
 const LOADER = `
   #include <dlfcn.h>
@@ -95,7 +114,7 @@ export default {
         const log = logFile(`${platform}-wheel`);
         const wheels = path.join(directory, 'wheels');
         const build = ['scripts/wheels.mjs', wheels, platform, 'model'];
-        execute(process.execPath, build, { env: env(), log, minutes: 60 });
+        execute(process.execPath, build, { env: programEnv(), log, minutes: 60 });
         // The program is static, so it runs here too.
         const tag = 'musllinux_1_2_x86_64';
         execute(venvPython, ['scripts/try-wheels.py', wheels, '--platform', tag], { log });
@@ -105,11 +124,7 @@ export default {
       platform,
       target,
       cargo: 'cargo-zigbuild',
-      // zig brings the files with which a static program begins and ends; Debian's compiler expects to have its own.
-      env: () => ({
-        ...env(),
-        CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS: '-C link-self-contained=no',
-      }),
+      env: programEnv,
       emulated: false,
     }),
   ],
