@@ -36,11 +36,8 @@ case " $* " in
 esac
 `;
 
-/**
- * The same for programs: zig brings those files, and Debian's compiler, unlike rustup's, expects others. A wrapper says so, because maturin
- * replaces the flags in the environment.
- */
-function programEnv() {
+/** The same for the wheel: maturin replaces flags in the environment. */
+function wheelEnv() {
   const wrapper = path.join(directory, 'rustc-for-zig');
   mkdirSync(directory, { recursive: true });
   writeFileSync(wrapper, WRAPPER, { mode: 0o755 });
@@ -114,7 +111,7 @@ export default {
         const log = logFile(`${platform}-wheel`);
         const wheels = path.join(directory, 'wheels');
         const build = ['scripts/wheels.mjs', wheels, platform, 'model'];
-        execute(process.execPath, build, { env: programEnv(), log, minutes: 60 });
+        execute(process.execPath, build, { env: wheelEnv(), log, minutes: 60 });
         // The program is static, so it runs here too.
         const tag = 'musllinux_1_2_x86_64';
         execute(venvPython, ['scripts/try-wheels.py', wheels, '--platform', tag], { log });
@@ -124,7 +121,11 @@ export default {
       platform,
       target,
       cargo: 'cargo-zigbuild',
-      env: programEnv,
+      // zig brings the files with which a static program begins and ends; Debian's compiler expects to have its own.
+      env: () => ({
+        ...env(),
+        CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS: '-C link-self-contained=no',
+      }),
       emulated: false,
     }),
   ],
