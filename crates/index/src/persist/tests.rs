@@ -33,19 +33,19 @@ fn options(max_elements: usize, dimensions: usize, ttl_ms: Option<u64>) -> Optio
     }
 }
 
-fn written(cache: &mut VectorCache, now: Instant, clock: SystemTime) -> Vec<u8> {
+fn written(memory: &mut impl Shared, now: Instant, clock: SystemTime) -> Vec<u8> {
     let mut bytes = Vec::new();
-    cache.snapshot(now, clock).write(&mut bytes).unwrap();
+    memory.snapshot(now, clock).write(&mut bytes).unwrap();
     bytes
 }
 
-fn read(
+fn read<M: Shared>(
     bytes: &[u8],
     options: LoadOptions,
     now: Instant,
     clock: SystemTime,
-) -> std::result::Result<VectorCache, Unreadable> {
-    VectorCache::read(bytes, bytes.len() as u64, options, now, clock)
+) -> std::result::Result<M, Unreadable> {
+    M::read(bytes, bytes.len() as u64, options, now, clock)
 }
 
 fn load(path: &Path) -> Result<VectorCache> {
@@ -156,7 +156,7 @@ proptest! {
 
         // Another process loads it later, where the monotonic clock began at another time.
         let later = Instant::now();
-        let mut copy = read(&bytes, LoadOptions::default(), later, clock(elapsed + pause)).unwrap();
+        let mut copy = read::<VectorCache>(&bytes, LoadOptions::default(), later, clock(elapsed + pause)).unwrap();
         prop_assert_eq!(copy.options(), cache.options());
         prop_assert_eq!(&copy.origin, &cache.origin);
         let aged: Vec<_> = contents(&cache, now + Duration::from_millis(pause));
@@ -168,7 +168,7 @@ proptest! {
 
         // A cache that is loaded can be written and read again.
         let again = written(&mut copy, later, clock(elapsed + pause));
-        let copy_of_copy = read(&again, LoadOptions::default(), later, clock(elapsed + pause)).unwrap();
+        let copy_of_copy = read::<VectorCache>(&again, LoadOptions::default(), later, clock(elapsed + pause)).unwrap();
         prop_assert_eq!(contents(&copy_of_copy, later), contents(&copy, later));
     }
 
@@ -194,7 +194,7 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate(cut.index(bytes.len()));
         }
-        match read(&with_checksum(bytes), LoadOptions::default(), now, clock(0)) {
+        match read::<VectorCache>(&with_checksum(bytes), LoadOptions::default(), now, clock(0)) {
             Err(Unreadable::Damaged(reason)) => prop_assert!(!reason.is_empty()),
             Err(other) => prop_assert!(false, "{:?}", other),
             Ok(mut cache) => {
@@ -211,7 +211,7 @@ proptest! {
 fn a_changed_or_missing_byte_is_noticed() {
     let now = Instant::now();
     let bytes = written(&mut example(now), now, clock(0));
-    let read = |bytes: &[u8]| read(bytes, LoadOptions::default(), now, clock(0));
+    let read = |bytes: &[u8]| read::<VectorCache>(bytes, LoadOptions::default(), now, clock(0));
     assert!(read(&bytes).is_ok());
     for index in 0..bytes.len() {
         let mut changed = bytes.clone();
@@ -237,7 +237,7 @@ fn impossible_contents_are_named() {
     let now = Instant::now();
     let bytes = written(&mut example(now), now, clock(0));
     let read = |bytes: &[u8]| {
-        read(
+        read::<VectorCache>(
             &with_checksum(bytes.to_vec()),
             LoadOptions::default(),
             now,
@@ -331,7 +331,7 @@ fn lengths_that_contradict_a_file_are_damage() {
         let mut file = vec![b' '; bytes];
         let end = bytes.min(LENGTH_BYTES);
         file[..end].copy_from_slice(&length.to_le_bytes()[..end]);
-        reason(read(&file, LoadOptions::default(), now, clock(0)))
+        reason(read::<VectorCache>(&file, LoadOptions::default(), now, clock(0)))
     };
     for (length, bytes, expected) in [
         (0, 0, "it has only 0 bytes"),
@@ -391,10 +391,10 @@ fn labels_too_long_for_a_cache_are_damage() {
     let label = |length: usize| Some(Label::from("x".repeat(length)));
     cache.add(&[1.0], label(MAX_LABEL_BYTES), now).unwrap();
     let bytes = written(&mut cache, now, clock(0));
-    assert!(read(&bytes, LoadOptions::default(), now, clock(0)).is_ok());
+    assert!(read::<VectorCache>(&bytes, LoadOptions::default(), now, clock(0)).is_ok());
     cache.blocks.set_label(0, label(MAX_LABEL_BYTES + 1));
     let bytes = written(&mut cache, now, clock(0));
-    let refused = reason(read(&bytes, LoadOptions::default(), now, clock(0)));
+    let refused = reason(read::<VectorCache>(&bytes, LoadOptions::default(), now, clock(0)));
     assert_eq!(refused, "the label of vector 0 is not a short text");
 }
 
@@ -418,7 +418,7 @@ fn a_smaller_cache_keeps_the_newest() {
             max_elements: Some(max_elements),
             ..LoadOptions::default()
         };
-        let mut copy = read(&bytes, load_options, now, clock(0)).unwrap();
+        let mut copy = read::<VectorCache>(&bytes, load_options, now, clock(0)).unwrap();
         assert_eq!(copy.options().max_elements, max_elements);
         let all = contents(&cache, now);
         assert_eq!(contents(&copy, now), all[2500 - max_elements.min(2500)..]);
@@ -441,7 +441,11 @@ fn vectors_age_while_they_lie_in_a_file() {
     cache.add(&[1.0], None, now).unwrap();
     cache.add(&[2.0], None, now + Duration::from_millis(50)).unwrap();
     let bytes = written(&mut cache, now + Duration::from_millis(50), clock(50));
-    let living = |options, at| read(&bytes, options, now, clock(at)).unwrap().len(now);
+    let living = |options, at| {
+        read::<VectorCache>(&bytes, options, now, clock(at))
+            .unwrap()
+            .len(now)
+    };
     let kept = LoadOptions::default();
     assert_eq!(
         [50, 99, 100, 149, 150].map(|at| living(kept, at)),
@@ -460,13 +464,13 @@ fn vectors_age_while_they_lie_in_a_file() {
     // Saved before 1970, by a clock that was never set.
     let before = |ms| UNIX_EPOCH - Duration::from_millis(ms);
     let early = written(&mut cache, now + Duration::from_millis(50), before(40));
-    let at = |clock| read(&early, kept, now, clock).unwrap().len(now);
+    let at = |clock| read::<VectorCache>(&early, kept, now, clock).unwrap().len(now);
     assert_eq!(
         [before(0), UNIX_EPOCH + Duration::from_millis(60)].map(at),
         [2, 0]
     );
     // The clock was set back: everything was added just now.
-    let mut young = read(&bytes, kept, now, clock(0) - Duration::from_secs(3600)).unwrap();
+    let mut young = read::<VectorCache>(&bytes, kept, now, clock(0) - Duration::from_secs(3600)).unwrap();
     assert_eq!(young.len(now + Duration::from_millis(99)), 2);
     assert_eq!(young.len(now + Duration::from_millis(100)), 0);
 }
@@ -484,7 +488,7 @@ fn the_order_of_age_holds_whatever_the_clock_does() {
     let ages = |cache: &VectorCache, now| contents(cache, now).into_iter().map(|entry| entry.2);
     let expected = [30, 10, 10, 0].map(Duration::from_millis);
     assert!(ages(&cache, now(30)).eq(expected));
-    let copy = read(&bytes, LoadOptions::default(), start, clock(30)).unwrap();
+    let copy = read::<VectorCache>(&bytes, LoadOptions::default(), start, clock(30)).unwrap();
     assert!(ages(&copy, start).eq(expected));
 
     // A file that another program wrote.
@@ -492,7 +496,7 @@ fn the_order_of_age_holds_whatever_the_clock_does() {
     let mut descending = bytes.clone();
     descending[data..][..8].copy_from_slice(&microseconds(clock(20)).to_le_bytes());
     descending[data + 8..][..8].copy_from_slice(&microseconds(clock(0)).to_le_bytes());
-    let copy = read(
+    let copy = read::<VectorCache>(
         &with_checksum(descending),
         LoadOptions::default(),
         start,
@@ -515,7 +519,7 @@ fn times_to_live_are_the_same_in_milliseconds() {
 #[test]
 fn a_file_says_how_its_traces_were_scored() {
     let now = Instant::now();
-    let copied = read(
+    let copied = read::<VectorCache>(
         &written(&mut example(now), now, clock(0)),
         LoadOptions::default(),
         now,

@@ -55,28 +55,13 @@ fn filled(method: Method, now: Instant) -> TraceMemory {
     memory
 }
 
-fn bytes(memory: &mut TraceMemory, now: Instant, clock: SystemTime) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    memory.snapshot(now, clock).write(&mut bytes).unwrap();
-    bytes
-}
-
-fn read(
-    bytes: &[u8],
-    options: LoadOptions,
-    now: Instant,
-    clock: SystemTime,
-) -> std::result::Result<TraceMemory, Unreadable> {
-    TraceMemory::read(bytes, bytes.len() as u64, options, now, clock)
-}
-
 #[test]
 fn loaded_memory_finds_the_same() {
     let (now, clock) = (Instant::now(), SystemTime::now());
     for method in [Method::Lexical, Method::Full] {
         let mut memory = filled(method, now);
-        let saved = bytes(&mut memory, now, clock);
-        let mut loaded = read(&saved, LoadOptions::default(), now, clock).unwrap();
+        let saved = written(&mut memory, now, clock);
+        let mut loaded = read::<TraceMemory>(&saved, LoadOptions::default(), now, clock).unwrap();
         assert_eq!((loaded.method(), loaded.options().max_elements), (method, 4));
         let model = (method == Method::Full).then(model);
         assert_eq!((loaded.model(), memory.model()), (model.as_ref(), model.as_ref()));
@@ -94,7 +79,7 @@ fn loaded_memory_finds_the_same() {
         }
         assert_eq!(loaded.len(now + Duration::from_secs(61)), 0);
         // It goes on as the other does.
-        let mut loaded = read(&saved, LoadOptions::default(), now, clock).unwrap();
+        let mut loaded = read::<TraceMemory>(&saved, LoadOptions::default(), now, clock).unwrap();
         for memory in [&mut loaded, &mut memory] {
             let entry = TraceEntry {
                 words: &words("train boston"),
@@ -111,12 +96,12 @@ fn loaded_memory_finds_the_same() {
 #[test]
 fn the_newest_are_loaded_within_other_bounds() {
     let (now, clock) = (Instant::now(), SystemTime::now());
-    let saved = bytes(&mut filled(Method::Full, now), now, clock);
+    let saved = written(&mut filled(Method::Full, now), now, clock);
     let options = LoadOptions {
         max_elements: Some(1),
         time_to_live: Some(None),
     };
-    let mut loaded = read(&saved, options, now, clock + Duration::from_secs(3600)).unwrap();
+    let mut loaded = read::<TraceMemory>(&saved, options, now, clock + Duration::from_secs(3600)).unwrap();
     assert_eq!(loaded.len(now), 1);
     let stored = loaded.stored(0..u64::MAX, now).unwrap();
     assert_eq!(
@@ -144,14 +129,14 @@ fn a_file_of_traces_is_saved_and_loaded() {
 #[test]
 fn traces_with_impossible_words_are_damaged() {
     let (now, clock) = (Instant::now(), SystemTime::now());
-    let saved = bytes(&mut filled(Method::Lexical, now), now, clock);
+    let saved = written(&mut filled(Method::Lexical, now), now, clock);
     let (length, header) = safetensors::SafeTensors::read_metadata(&saved).unwrap();
     let start = LENGTH_BYTES + length + header.info("terms").unwrap().data_offsets.0;
     // The first trace has two words.
     let read_with = |terms: [u32; 2]| {
         let mut changed = saved.clone();
         changed[start..start + 8].copy_from_slice(bytemuck::cast_slice(&terms));
-        read(&with_checksum(changed), LoadOptions::default(), now, clock).map(|_| ())
+        read::<TraceMemory>(&with_checksum(changed), LoadOptions::default(), now, clock).map(|_| ())
     };
     let own = [0, 4].map(|at| u32::from_le_bytes(saved[start + at..][..4].try_into().unwrap()));
     assert!(read_with(own).is_ok());
@@ -166,15 +151,15 @@ fn traces_with_impossible_words_are_damaged() {
 #[test]
 fn every_damaged_byte_is_found() {
     let (now, clock) = (Instant::now(), SystemTime::now());
-    let saved = bytes(&mut filled(Method::Full, now), now, clock);
+    let saved = written(&mut filled(Method::Full, now), now, clock);
     for index in 0..saved.len() {
         let mut damaged = saved.clone();
         damaged[index] ^= 0x10;
-        let read_all = read(&damaged, LoadOptions::default(), now, clock);
+        let read_all = read::<TraceMemory>(&damaged, LoadOptions::default(), now, clock);
         assert!(matches!(read_all, Err(Unreadable::Damaged(_))), "{index}");
     }
     for length in 0..saved.len() {
-        let read_all = read(&saved[..length], LoadOptions::default(), now, clock);
+        let read_all = read::<TraceMemory>(&saved[..length], LoadOptions::default(), now, clock);
         assert!(matches!(read_all, Err(Unreadable::Damaged(_))), "{length}");
     }
 }
@@ -183,7 +168,7 @@ fn every_damaged_byte_is_found() {
 fn the_two_kinds_of_file_are_told_apart() {
     use crate::vectors::VectorCache;
     let (now, clock) = (Instant::now(), SystemTime::now());
-    let traces = bytes(&mut filled(Method::Full, now), now, clock);
+    let traces = written(&mut filled(Method::Full, now), now, clock);
     let mut vectors = Vec::new();
     VectorCache::default()
         .snapshot(now, clock)
@@ -196,7 +181,8 @@ fn the_two_kinds_of_file_are_told_apart() {
         panic!("a trace memory was read as a vector cache");
     };
     assert_eq!((&held[..], other), ("traces of novelty 'full'", "vectors"));
-    let Err(Unreadable::OtherKind { held, other }) = read(&vectors, options, now, clock) else {
+    let Err(Unreadable::OtherKind { held, other }) = read::<TraceMemory>(&vectors, options, now, clock)
+    else {
         panic!("a vector cache was read as a trace memory");
     };
     assert_eq!((&held[..], other), ("vectors", "traces"));
