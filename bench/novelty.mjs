@@ -11,7 +11,6 @@ import { runScript, setup } from '../scripts/setup.mjs';
 import { labelledSets, readLabelled } from './labelled.mjs';
 import { mean, median } from './measure.mjs';
 import { generator } from './random.mjs';
-import { INSTALL, synonyms } from './wordnet.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
@@ -187,9 +186,6 @@ async function main() {
       'Cyrillic letters for Latin ones': (trace) =>
         mapWords(trace, (word) => word.replaceAll('a', 'а').replaceAll('e', 'е').replaceAll('o', 'о')),
     };
-    const synonymOf = synonyms();
-    if (synonymOf) attacks['synonyms for all words that have one'] = (trace) => mapWords(trace, synonymOf);
-    else console.log(`\nparaphrases by synonyms: skipped, they need \`${INSTALL}\``);
     const names = Object.keys(methods);
     console.log(
       `\n| AUC of a near-duplicate | ${names.join(' | ')} |\n| --- |${' ---: |'.repeat(names.length)}`,

@@ -1,162 +1,398 @@
-// `npm run bench`: this package side by side with its alternatives.
+// `npm run bench`: this package side by side with its alternatives: transformers.js as the SDK runs it, a loop and usearch, and
+// the SDK's regular expressions.
 //
 //   npm run bench                        about five minutes
 //   npm run bench -- --quick             about one, with fewer rounds
-//   npm run bench -- --only q8           only the rows whose name, or whom they are against, contains that
-//   npm run bench -- --record            keeps the ratios in bench/machines.json, and writes the table in bench/machines.md
+//   npm run bench -- --only q8           only the groups of rows whose name contains that
 //   npm run bench -- --json FILE         the results go there instead of bench/results/
 //   KNOWLEDGEPULSE_KERNEL=avx2 npm run bench   as on a processor that has no more than these instructions
 //
-// Each side has a process of its own, and only one is busy at a time. Before anything is timed, the sides
-// must agree.
+// Each side has a process of its own, and only one is busy at a time. Before anything is timed, the sides must agree.
 
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import os from 'node:os';
-import path from 'node:path';
-import { parseArgs } from 'node:util';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
 
-import { bun, root } from '../scripts/platform.mjs';
+import { temporaryDirectory } from '../scripts/platform.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { record } from './machines.mjs';
-import { markdownTable, writeResults } from './measure.mjs';
+import { bounded, comparison, markdownTable, median, writeResults } from './measure.mjs';
+import { assertClose, interleave, Side, withSides } from './side.mjs';
 
-/** @typedef {ReturnType<typeof makeBench>} Bench */
+/**
+ * @import { Row, Target } from './measure.mjs'
+ * @import { Description } from './workload.mjs'
+ */
 
 const LEGEND = `Times are medians. A ratio is the median over the rounds of ours to theirs in the same round; where the target
 is a lower bound, of how many times faster we are. Event loop: by how much a timer of 1 ms comes too late.`;
 
-await runScript(main);
+const ORACLE = 'transformers.js';
 
-async function main() {
-  const options = readOptions();
-  await setup();
-  // The traces and the oracle's arithmetic need the dependencies that the set-up installs.
-  const sections = await loadSections();
-  const bench = makeBench(options);
-  const report = {
-    machine: describeMachine(bench),
-    versions: await describeVersions(),
-    quick: options.quick,
-  };
-  console.log(`\n${report.machine}\n${report.versions}\n`);
+/** How far a score may be from the oracle's. */
+const TOLERANCES = { fp32: 1e-5, q8: 0.01 };
 
-  /** @type {import('./measure.mjs').Row[]} */
-  const rows = [];
-  for (const section of sections) rows.push(...(await section(bench)));
-  const shown = rows.filter(({ name, against, unavailable }) =>
-    bench.wants(`${name} ${against?.name ?? unavailable ?? ''}`),
-  );
-  if (shown.length === 0) throw new Error(`no row has ${JSON.stringify(options.only)} in its name`);
+const { values: options } = parseArgs({
+  options: {
+    json: { type: 'string' },
+    only: { type: 'string', default: '' },
+    quick: { type: 'boolean', default: false },
+  },
+});
 
-  console.log(`\n${markdownTable(shown)}\n`);
-  console.log(LEGEND);
-  console.log(summary(shown));
-  const { enginesLine } = await import('./rows/engines.mjs');
-  const line = enginesLine(rows);
-  if (line) console.log(`\n${report.machine}; ${line}`);
-  // Named after the machine, so that a later run of the same kind replaces it.
-  const parts = [process.platform, process.arch, options.quick && 'quick', options.only && 'part'];
-  writeResults({ ...report, rows: shown }, parts.filter(Boolean).join('-'), options.json);
-  if (options.record) record(report, shown);
-}
+/** @param {number} full @param {number} few */
+const rounds = (full, few) => (options.quick ? few : full);
 
-function readOptions() {
-  return parseArgs({
-    options: {
-      json: { type: 'string' },
-      only: { type: 'string', default: '' },
-      quick: { type: 'boolean', default: false },
-      record: { type: 'boolean', default: false },
-    },
-  }).values;
-}
+/** Whether the processor has the widest instructions, for which the stricter targets hold. */
+let isWide = false;
 
-/**
- * Loads the files in rows/, each of which exports a function of its name that measures its rows.
- *
- * @returns {Promise<Array<(bench: Bench) => Promise<import('./measure.mjs').Row[]>>>}
- */
-function loadSections() {
-  const names = ['scoring', 'engines', 'cores', 'search', 'clean', 'files', 'formats'];
-  return Promise.all(
-    [...names, 'noEmbedder', 'startUp', 'footprint'].map(async (name) => {
-      const file = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-      return (await import(`./rows/${file}.mjs`))[name];
+/** @type {Record<string, () => Promise<Row[]>>} what is measured, by the name of a group */
+const groups = {
+  'real trace of 512 tokens, fp32, q8': () =>
+    latencies('real trace of 512 tokens', 'long', 2, rounds(40, 8), {
+      fp32: isWide ? 0.7 : 0.85,
+      q8: isWide ? 0.3 : 0.55,
     }),
-  );
-}
+  'event loop late meanwhile, fp32, q8': stalls,
+  'trace of 5 short steps, fp32, q8': () =>
+    latencies('trace of 5 short steps', 'short', 8, rounds(60, 10), {
+      fp32: isWide ? 0.75 : 0.85,
+      q8: isWide ? 0.25 : 0.45,
+    }),
+  'sentence of 15 tokens, fp32, q8': () =>
+    latencies('sentence of 15 tokens', 'sentence', 8, rounds(60, 10), {
+      fp32: isWide ? 0.9 : 1.1,
+      q8: isWide ? 0.35 : 0.66,
+    }),
+  '10 MB trace, fp32': large,
+  'real traces in a batch, each, fp32, q8': batch,
+  'import to first score, memory after 100 traces, fp32, q8': freshProcesses,
+  'no embedder: 5 short steps': withoutEmbedder,
+  'maxCosineSimilarity, 1,000 x 384': () => search(1000, 'µs', rounds(40, 10)),
+  'maxCosineSimilarity, 100,000 x 384': () => search(100_000, 'ms', rounds(10, 2)),
+  cleaning,
+};
 
-/** @param {{ only: string, quick: boolean }} options */
-function makeBench({ only, quick }) {
-  const kernel = findKernel();
-  return {
-    quick,
-    kernel,
-    // Whether the targets for the widest instructions apply, or those for AVX2.
-    wide: kernel === 'avx512-vnni',
-    bun: findBun(),
-    usearchProblem: findUsearchProblem(),
-    rounds: (/** @type {number} */ full, /** @type {number} */ few) => (quick ? few : full),
-    say: (/** @type {string} */ what) => console.error(`measuring: ${what} …`),
-    wants: (/** @type {string} */ name) => name.toLowerCase().includes(only.toLowerCase()),
-  };
-}
-
-function findKernel() {
-  const code = "require('.').embedderStatus().then(({ kernel }) => console.log(kernel))";
-  const env = { ...process.env, KNOWLEDGEPULSE_ENGINE: 'builtin', KNOWLEDGEPULSE_DTYPE: 'q8' };
-  return execFileSync(process.execPath, ['--eval', code], { cwd: root, env, encoding: 'utf8' }).trim();
-}
-
-/** Returns the Bun of the development dependencies, if there is one for this platform. */
-function findBun() {
-  try {
-    execFileSync(bun, ['--version'], { stdio: 'ignore' });
-    return bun;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Why usearch cannot be compared with: it has no prebuilt library for some platforms. */
-function findUsearchProblem() {
-  try {
-    createRequire(import.meta.url)('usearch');
-    return undefined;
-  } catch (error) {
-    return `usearch does not load: ${/** @type {Error} */ (error).message.split('\n', 1)[0]}`;
-  }
-}
-
-/** @param {Bench} bench */
-function describeMachine({ bun, kernel }) {
-  const bunVersion = bun && execFileSync(bun, ['--version'], { encoding: 'utf8' }).trim();
-  return [
+await runScript(async () => {
+  await setup();
+  const { kernel } = await withScorers((sides) => sides[1].ask('status'));
+  isWide = kernel === 'avx512-vnni';
+  const machine = [
     os.cpus()[0]?.model.trim() ?? 'unknown processor',
     `${os.availableParallelism()} cores`,
     `${os.type()} ${os.release()} ${os.arch()}`,
     `Node.js ${process.versions.node}`,
-    bunVersion ? `Bun ${bunVersion}` : 'no Bun',
     `kernel ${kernel}`,
   ].join(', ');
+  console.log(`\n${machine}\n`);
+  const wanted = Object.entries(groups).filter(([name]) => name.includes(options.only));
+  if (wanted.length === 0) throw new Error(`no row has ${JSON.stringify(options.only)} in its name`);
+  /** @type {Row[]} */
+  const rows = [];
+  for (const [name, measure] of wanted) {
+    console.error(`measuring: ${name} …`);
+    rows.push(...(await measure()));
+  }
+  console.log(`\n${markdownTable(rows)}\n\n${LEGEND}`);
+  const count = (/** @type {string} */ verdict) => rows.filter((row) => row.verdict === verdict).length;
+  console.log(`targets: ${count('ok')} ok, ${count('missed')} missed`);
+  // Named after the machine, so that a later run of the same kind replaces it.
+  const parts = [process.platform, process.arch, options.quick && 'quick', options.only && 'part'];
+  writeResults({ machine, quick: options.quick, rows }, parts.filter(Boolean).join('-'), options.json);
+});
+
+/**
+ * Runs `use` with the sides `fp32`, `q8` and the oracle, which have made their first score.
+ *
+ * @template T
+ * @param {(sides: Side[], loaded: Array<{ milliseconds: number, score: number }>) => Promise<T>} use
+ */
+async function withScorers(use) {
+  const { modelDirectory } = await import('../__test__/support/paths.js');
+  const ours = Object.entries({ fp32: modelDirectory, q8: `${modelDirectory}-q8` }).map(
+    ([dtype, directory]) =>
+      new Side(dtype, 'scorer', 'ours', {
+        KNOWLEDGEPULSE_ENGINE: 'builtin',
+        KNOWLEDGEPULSE_MODEL_DIR: directory,
+      }),
+  );
+  return withSides([...ours, new Side(ORACLE, 'scorer', 'oracle')], async (sides) => {
+    const loaded = [];
+    for (const side of sides) {
+      loaded.push(await side.ask('load', { trace: { kind: 'short' } }));
+      if (side.name === ORACLE) continue;
+      const { available, dtype, engine, reason } = await side.ask('status');
+      if (!available || dtype !== side.name || engine !== 'builtin')
+        throw new Error(`expected ${side.name} on the built-in engine, got ${dtype} on ${engine}: ${reason}`);
+    }
+    assertScores(
+      sides,
+      loaded.map(({ score }) => [score]),
+    );
+    return use(sides, loaded);
+  });
 }
 
-async function describeVersions() {
-  const { tracesName } = await import('./workload.mjs');
-  const versionOf = (/** @type {string} */ name) => {
-    const file = path.join(root, 'node_modules', name, 'package.json');
-    return existsSync(file) ? `${name} ${JSON.parse(readFileSync(file, 'utf8')).version}` : `no ${name}`;
-  };
-  const others = ['@huggingface/transformers', 'usearch'].map(versionOf).join(', ');
-  return `against ${others}; traces of ${tracesName}`;
+/**
+ * @param {Side[]} sides
+ * @param {number[][]} scores
+ */
+function assertScores(sides, scores) {
+  const expected = scores[sides.findIndex(({ name }) => name === ORACLE)];
+  for (const [index, { name }] of sides.entries())
+    if (name === 'fp32' || name === 'q8') assertClose(name, scores[index], expected, TOLERANCES[name]);
 }
 
-/** @param {import('./measure.mjs').Row[]} rows */
-function summary(rows) {
-  const count = (/** @type {string} */ verdict) =>
-    rows.filter((row) => row.verdict?.startsWith(verdict)).length;
-  const absent = rows.filter((row) => row.unavailable !== undefined).length;
-  return `targets: ${count('ok')} ok, ${count('missed')} missed${absent ? `; ${absent} rows not available` : ''}`;
+/**
+ * Scores traces on every side from an empty memory, and throws unless they agree. The oracle, which reads all of a text, may
+ * get shorter ones.
+ *
+ * @param {Side[]} sides
+ * @param {Description[]} traces
+ * @param {Description[]} [forOracle]
+ */
+async function assertAgreement(sides, traces, forOracle = traces) {
+  const scores = [];
+  for (const side of sides) {
+    await side.ask('clear');
+    const reply = await side.ask('score', { traces: side.name === ORACLE ? forOracle : traces });
+    scores.push(reply.scores);
+  }
+  assertScores(sides, scores);
+}
+
+/**
+ * Returns a row for each dtype against the oracle.
+ *
+ * @param {string} name
+ * @param {string} unit
+ * @param {Record<string, number[][]>} samples
+ * @param {{ fp32: Target, q8: Target }} targets
+ */
+function againstOracle(name, unit, samples, targets) {
+  return Object.entries(targets).map(([dtype, target]) =>
+    comparison({
+      name: `${name}, ${dtype}`,
+      unit,
+      ours: samples[dtype],
+      against: ORACLE,
+      theirs: samples[ORACLE],
+      target,
+    }),
+  );
+}
+
+/**
+ * Measures latencies of `perTurn` traces in every turn, another text each time.
+ *
+ * @param {string} name
+ * @param {Description['kind']} kind
+ * @param {number} perTurn
+ * @param {number} count of rounds
+ * @param {{ fp32: number, q8: number }} most the greatest ratios
+ */
+function latencies(name, kind, perTurn, count, { fp32, q8 }) {
+  return withScorers(async (sides) => {
+    const traces = (/** @type {number} */ round) =>
+      Array.from({ length: perTurn }, (_, call) => {
+        const run = round * perTurn + call;
+        return { kind, index: run, run };
+      });
+    await assertAgreement(sides, traces(0));
+    const samples = await interleave(sides, count, async (side, round) => {
+      const { milliseconds } = await side.ask('score', { traces: traces(round) });
+      return milliseconds;
+    });
+    return againstOracle(name, 'ms', samples, { fp32: { most: fp32 }, q8: { most: q8 } });
+  });
+}
+
+function stalls() {
+  return withScorers(async (sides) => {
+    const samples = await interleave(sides, rounds(40, 8), (side, round) =>
+      side.ask('stalls', { trace: { kind: 'long', index: round, run: `stall ${round}` } }),
+    );
+    const longest = (/** @type {string} */ side) => Math.max(...samples[side].flat());
+    return ['fp32', 'q8'].map((dtype) =>
+      bounded({
+        name: `event loop late meanwhile, longest, ${dtype}`,
+        unit: 'ms',
+        ours: longest(dtype),
+        against: ORACLE,
+        theirs: longest(ORACLE),
+        target: { most: 15 },
+      }),
+    );
+  });
+}
+
+/** Compares our own 10 MB with our own 512 tokens: the oracle would read the whole text. */
+function large() {
+  return withScorers(async (sides) => {
+    /** @returns {Description} */
+    const grown = (/** @type {number} */ megabytes, /** @type {string | number} */ run) =>
+      megabytes === 0
+        ? { kind: 'long', run: `${megabytes} MB ${run}` }
+        : { kind: 'grown', megabytes, run: `${megabytes} MB ${run}` };
+    // The shortened text still has more than 512 tokens, so that it counts for the oracle as if it were whole.
+    await assertAgreement(sides, [grown(10, 'check')], [{ ...grown(10, 'check'), cut: 10_000 }]);
+    const [ours, theirs] = [10, 0].map(() => /** @type {number[][]} */ ([]));
+    for (let round = 0; round <= rounds(30, 6); round++) {
+      for (const [megabytes, samples] of /** @type {const} */ ([
+        [10, ours],
+        [0, theirs],
+      ])) {
+        const { milliseconds } = await sides[0].ask('score', { traces: [grown(megabytes, round)] });
+        if (round > 0) samples.push(milliseconds);
+      }
+    }
+    const name = '10 MB trace, fp32';
+    return [comparison({ name, unit: 'ms', ours, against: 'our 512 tokens', theirs, target: { most: 1.5 } })];
+  });
+}
+
+function batch() {
+  return withScorers(async (sides) => {
+    // Fewer do for a quick look; the throughput is the same.
+    const count = options.quick ? 25 : 100;
+    /** @returns {Description[]} */
+    const traces = (/** @type {string | number} */ round) =>
+      Array.from({ length: count }, (_, index) => ({ kind: 'real', index, run: `all ${round}` }));
+    await assertAgreement(sides, traces('check').slice(0, 10));
+    const samples = await interleave(sides, rounds(4, 2), async (side, round) => {
+      const milliseconds = await side.ask('scoreAll', { traces: traces(round) });
+      return [milliseconds / count];
+    });
+    return againstOracle('real traces in a batch, each', 'ms', samples, {
+      fp32: { least: isWide ? 1.5 : 1.25 },
+      q8: { least: isWide ? 3.5 : 2 },
+    });
+  });
+}
+
+/** Measures what a fresh process takes: the time to its first score, and the memory after a hundred traces. */
+async function freshProcesses() {
+  /** @type {Record<string, Record<string, number[][]>>} */
+  const samples = { first: {}, memory: {} };
+  const count = rounds(10, 3);
+  const traces = Array.from({ length: 100 }, (_, index) => ({ kind: 'real', index }));
+  // The first round brings the files into the system's cache.
+  for (let round = 0; round <= count; round++) {
+    await withScorers(async (sides, loaded) => {
+      if (round === 0) return;
+      for (const [index, side] of sides.entries()) {
+        samples.first[side.name] ??= [];
+        samples.first[side.name].push([loaded[index].milliseconds]);
+        if (round > rounds(3, 1)) continue;
+        await side.ask('score', { traces });
+        samples.memory[side.name] ??= [];
+        samples.memory[side.name].push([(await side.ask('memory')) / 1e6]);
+      }
+    });
+  }
+  return [
+    ...againstOracle('import to first score', 'ms', samples.first, {
+      fp32: { most: 0.3 },
+      q8: { most: 0.12 },
+    }),
+    ...againstOracle('memory after 100 traces', 'MB', samples.memory, {
+      fp32: { most: 0.5 },
+      q8: { most: 0.3 },
+    }),
+  ];
+}
+
+/** Measures one evaluation where nothing embeds: reading the trace, and arithmetic. */
+async function withoutEmbedder() {
+  const { scoreOf } = await import('../__test__/oracle/score.js');
+  const { makeTrace } = await import('./workload.mjs');
+  // An empty directory where the model should be.
+  const env = { KNOWLEDGEPULSE_MODEL_DIR: temporaryDirectory('bench') };
+  return withSides([new Side('no embedder', 'scorer', 'ours', env)], async ([side]) => {
+    /** @type {Description} */
+    const trace = { kind: 'short' };
+    const { score } = await side.ask('load', { trace });
+    assertClose(side.name, [score], [scoreOf(makeTrace(trace), 0.5)], 1e-9);
+    const samples = await interleave([side], rounds(20, 6), () =>
+      side.ask('repeat', { trace, calls: 500, batches: 10 }),
+    );
+    const ours = 1000 * median(samples[side.name].flat());
+    return [bounded({ name: 'no embedder: 5 short steps', unit: 'µs', ours, target: { most: 20 } })];
+  });
+}
+
+/**
+ * Measures the search for the most similar of `count` vectors.
+ *
+ * @param {number} count
+ * @param {'µs' | 'ms'} unit
+ * @param {number} turns
+ */
+function search(count, unit, turns) {
+  const rivals = { loop: 25, usearch: 2, 'usearch-1': 2 };
+  const sides = ['ours', ...Object.keys(rivals)].map((name) => new Side(name, 'searcher', name));
+  return withSides(sides, async ([ours, loop, ...others]) => {
+    for (const side of sides) await side.ask('fill', { count });
+    // The loop computes in double precision.
+    const expected = await loop.ask('answers');
+    for (const side of [ours, ...others]) assertClose(side.name, await side.ask('answers'), expected, 1e-6);
+    const perMs = { µs: 1000, ms: 1 }[unit];
+    const samples = await interleave(sides, turns, async (side) => {
+      const milliseconds = await side.ask('time', { milliseconds: 10 });
+      return milliseconds.map((/** @type {number} */ each) => each * perMs);
+    });
+    return Object.entries(rivals).map(([against, least]) =>
+      comparison({
+        name: `maxCosineSimilarity, ${count.toLocaleString('en')} x 384`,
+        unit,
+        ours: samples.ours,
+        against,
+        theirs: samples[against],
+        target: { least: count === 1000 ? least : 1 },
+      }),
+    );
+  });
+}
+
+/** Measures `cleanPii` against the SDK's expressions, and `strict` alone. */
+function cleaning() {
+  const sides = ['ours', 'expressions', 'strict'].map((name) => new Side(name, 'cleaner', name));
+  return withSides(sides, async ([ours, expressions, strict]) => {
+    /** @param {{ name: string, kind: string, length: number, unit: 'µs' | 'ms', most: number, turns: number }} texts */
+    const compare = async ({ name, kind, length, unit, most, turns }) => {
+      const answers = [];
+      for (const side of [ours, expressions]) answers.push(await side.ask('answers', { kind, length }));
+      if (!isDeepStrictEqual(answers[0], answers[1])) throw new Error(`the sides do not agree: ${name}`);
+      const perMs = { µs: 1000, ms: 1 }[unit];
+      const samples = await interleave([ours, expressions], turns, async (side) => {
+        const work = { kind, length, milliseconds: kind === 'steps' ? 50 : 1, batches: 1 };
+        const milliseconds = await side.ask('time', work);
+        return milliseconds.map((/** @type {number} */ each) => each * perMs);
+      });
+      const theirs = { against: 'regular expressions', theirs: samples.expressions };
+      return comparison({ name, unit, ours: samples.ours, ...theirs, target: { most } });
+    };
+    const rows = [
+      await compare({
+        ...{ name: 'clean the steps of real traces, each', kind: 'steps', length: 20 },
+        ...{ unit: 'µs', most: 1, turns: rounds(20, 3) },
+      }),
+      // One call of the expressions takes seconds.
+      await compare({
+        ...{ name: 'clean 80,000 letters without an @', kind: 'letters', length: 80_000 },
+        ...{ unit: 'ms', most: 0.01, turns: rounds(3, 1) },
+      }),
+    ];
+    // The expressions would take minutes for these.
+    for (const [side, most] of /** @type {const} */ ([
+      [ours, 20],
+      [strict, 50],
+    ])) {
+      for (const kind of ['base64', 'digits']) {
+        const work = { kind, length: 1_000_000, milliseconds: 1, batches: 1 };
+        const samples = await interleave([side], rounds(20, 3), () => side.ask('time', work));
+        const name = `clean 1 MB of ${kind}${side === strict ? ', strict' : ''}`;
+        rows.push(bounded({ name, unit: 'ms', ours: median(samples[side.name].flat()), target: { most } }));
+      }
+    }
+    return rows;
+  });
 }

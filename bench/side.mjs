@@ -25,13 +25,14 @@ export class Side {
 
   /**
    * @param {string} name the name in the table
-   * @param {string} script a file of `sides/`
-   * @param {{ env?: Record<string, string>, program?: string }} [options]
+   * @param {string} kind a file of `sides/`, without its ending
+   * @param {string} which the one of the file's sides
+   * @param {Record<string, string>} [env]
    */
-  constructor(name, script, { env = {}, program = process.execPath } = {}) {
+  constructor(name, kind, which, env = {}) {
     this.name = name;
-    const file = fileURLToPath(new URL(`sides/${script}`, import.meta.url));
-    this.#process = spawn(program, [file], {
+    const file = fileURLToPath(new URL(`sides/${kind}.mjs`, import.meta.url));
+    this.#process = spawn(process.execPath, [file, which], {
       env: { ...neutralEnvironment(), ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
@@ -89,7 +90,7 @@ export async function withSides(sides, use) {
  *
  * @param {Side[]} sides
  * @param {number} rounds
- * @param {(side: Side, round: number) => Promise<number[]>} turn the samples of one turn
+ * @param {(side: Side, round: number) => Promise<number[]>} turn returns the samples of one turn
  * @returns {Promise<Record<string, number[][]>>} the rounds of each side, by its name
  */
 export async function interleave(sides, rounds, turn) {
@@ -102,4 +103,22 @@ export async function interleave(sides, rounds, turn) {
     }
   }
   return samples;
+}
+
+/**
+ * Throws unless the numbers of a side are those expected.
+ *
+ * @param {string} name
+ * @param {number[]} numbers
+ * @param {number[]} expected
+ * @param {number} tolerance
+ */
+export function assertClose(name, numbers, expected, tolerance) {
+  if (numbers.length !== expected.length) throw new Error(`${name} gives another number of results`);
+  for (const [index, number] of numbers.entries()) {
+    // NaN fails every comparison.
+    if (!(Math.abs(number - expected[index]) <= tolerance)) {
+      throw new Error(`${name} disagrees: ${number} for ${expected[index]} (result ${index})`);
+    }
+  }
 }

@@ -1,7 +1,9 @@
-// The tasks for every side that scores.
+// The sides that score: `ours`, and `oracle`, which is transformers.js on the main thread with its default session options, and
+// the arithmetic in JavaScript.
 
-import { setTimeout as sleep } from 'node:timers/promises';
-
+import { loadPipeline } from '../../__test__/oracle/pipeline.mjs';
+import { OracleScorer, textOf } from '../../__test__/oracle/score.js';
+import { modelDirectory } from '../../__test__/support/paths.js';
 import { makeTrace } from '../workload.mjs';
 import { serve } from './serve.mjs';
 
@@ -9,79 +11,113 @@ import { serve } from './serve.mjs';
 
 /**
  * @typedef {object} Scorer
- * @property {() => Promise<void>} load imports the side's packages
- * @property {() => Promise<object>} about its description, for the report
+ * @property {() => Promise<object>} status
  * @property {(trace: ReasoningTrace) => Promise<number>} evaluate
  * @property {(traces: ReasoningTrace[]) => Promise<ArrayLike<number>>} evaluateAll
  * @property {() => void} clear empties the memory
  */
 
-/** @param {Scorer} scorer */
-export function serveScorer(scorer) {
-  return serve({
-    about: () => scorer.about(),
-    clear: () => scorer.clear(),
+/** @type {Record<string, () => Promise<Scorer>>} */
+const sides = {
+  async ours() {
+    const native = await import('../../index.js');
+    return {
+      status: () => native.embedderStatus(),
+      evaluate: (trace) => native.evaluateValue(trace),
+      evaluateAll: (traces) => native.evaluateValues(traces),
+      clear: () => native._getLocalCache().clear(),
+    };
+  },
+  async oracle() {
+    const extract = await loadPipeline(await import('@huggingface/transformers'), modelDirectory);
+    let scorer = new OracleScorer();
+    const evaluate = async (/** @type {ReasoningTrace} */ trace) => {
+      const { data } = await extract(textOf(trace), { pooling: 'mean', normalize: true });
+      return scorer.evaluate(trace, Float32Array.from(data));
+    };
+    return {
+      status: async () => ({}),
+      evaluate,
+      async evaluateAll(traces) {
+        const scores = [];
+        for (const trace of traces) scores.push(await evaluate(trace));
+        return scores;
+      },
+      clear() {
+        scorer = new OracleScorer();
+      },
+    };
+  },
+};
 
-    /** Import to first score. Nothing of the side is loaded before. */
-    async load({ trace }) {
-      const made = makeTrace(trace);
-      const start = performance.now();
-      await scorer.load();
-      const score = await scorer.evaluate(made);
-      return { milliseconds: performance.now() - start, score };
-    },
+/** @type {Scorer} */
+let scorer;
 
-    /** One after another, each timed. */
-    async score({ traces }) {
-      const milliseconds = [];
-      const scores = [];
-      for (const trace of traces) {
-        const made = makeTrace(trace);
-        const start = performance.now();
-        scores.push(await scorer.evaluate(made));
-        milliseconds.push(performance.now() - start);
-      }
-      return { milliseconds, scores };
-    },
-
-    /** All at once, timed together. */
-    async scoreAll({ traces }) {
-      const made = traces.map(makeTrace);
-      const start = performance.now();
-      const scores = await scorer.evaluateAll(made);
-      return { milliseconds: performance.now() - start, scores: Array.from(scores) };
-    },
-
-    /** The same trace, `calls` times in each of `batches`: milliseconds for one call. */
-    async repeat({ trace, calls, batches }) {
-      const made = makeTrace(trace);
-      const milliseconds = [];
-      for (let batch = 0; batch < batches; batch++) {
-        const start = performance.now();
-        for (let call = 0; call < calls; call++) await scorer.evaluate(made);
-        milliseconds.push((performance.now() - start) / calls);
-      }
-      return milliseconds;
-    },
-
-    /** How late a timer comes while a trace is scored, in milliseconds. */
-    stalls: ({ trace }) => {
-      const made = makeTrace(trace);
-      return latenessDuring(() => scorer.evaluate(made));
-    },
-
-    memory: () => process.memoryUsage.rss(),
-
-    /** Returns the part of a core that the process uses while it has nothing to do. */
-    async idle({ milliseconds }) {
-      const start = performance.now();
-      const before = process.cpuUsage();
-      await sleep(milliseconds);
-      const { user, system } = process.cpuUsage(before);
-      return (user + system) / 1000 / (performance.now() - start);
-    },
-  });
+/**
+ * @template T
+ * @param {() => Promise<T>} action
+ * @returns {Promise<[milliseconds: number, result: T]>}
+ */
+async function timed(action) {
+  const start = performance.now();
+  const result = await action();
+  return [performance.now() - start, result];
 }
+
+await serve({
+  status: () => scorer.status(),
+  clear: () => scorer.clear(),
+
+  /** Import to first score. Nothing of the side is loaded before. */
+  async load({ trace }) {
+    const made = makeTrace(trace);
+    const [milliseconds, score] = await timed(async () => {
+      scorer = await sides[process.argv[2]]();
+      return scorer.evaluate(made);
+    });
+    return { milliseconds, score };
+  },
+
+  /** One after another, each timed. */
+  async score({ traces }) {
+    const milliseconds = [];
+    const scores = [];
+    for (const trace of traces.map(makeTrace)) {
+      const [time, score] = await timed(() => scorer.evaluate(trace));
+      milliseconds.push(time);
+      scores.push(score);
+    }
+    return { milliseconds, scores };
+  },
+
+  /** All at once, timed together. */
+  async scoreAll({ traces }) {
+    const made = traces.map(makeTrace);
+    const [milliseconds] = await timed(() => scorer.evaluateAll(made));
+    return milliseconds;
+  },
+
+  /** Returns milliseconds for one call of the same trace, in batches. */
+  async repeat({ trace, calls, batches }) {
+    const made = makeTrace(trace);
+    const milliseconds = [];
+    for (let batch = 0; batch < batches; batch++) {
+      const [time] = await timed(async () => {
+        for (let call = 0; call < calls; call++) await scorer.evaluate(made);
+      });
+      milliseconds.push(time / calls);
+    }
+    return milliseconds;
+  },
+
+  /** Returns how late timers come while a trace is scored, in milliseconds. */
+  stalls: ({ trace }) => {
+    const made = makeTrace(trace);
+    return latenessDuring(() => scorer.evaluate(made));
+  },
+
+  memory: () => process.memoryUsage.rss(),
+});
 
 const INTERVAL_MS = 1;
 

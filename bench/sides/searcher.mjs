@@ -1,45 +1,69 @@
-// The tasks for every side that searches vectors.
+// The sides that search vectors: `ours`, `loop`, `usearch` and `usearch-1`, which has one thread.
 
-import { makeQueries, makeVectors } from '../workload.mjs';
-import { serve } from './serve.mjs';
+import { DIMENSIONS, makeQueries, makeVectors } from '../workload.mjs';
+import { serve, timeBatches } from './serve.mjs';
 
 const QUERIES = 16;
 const BATCHES = 4;
 
+/** @typedef {(query: Float32Array) => number} Search returns the greatest similarity */
+
+/** @type {Record<string, (vectors: Float32Array[]) => Search | Promise<Search>>} */
+const sides = {
+  async ours(vectors) {
+    const { VectorCache } = await import('../../index.js');
+    const cache = new VectorCache({ maxElements: vectors.length, dimensions: DIMENSIONS });
+    for (const vector of vectors) cache.add(vector);
+    return (query) => cache.maxCosineSimilarity(query);
+  },
+  loop: (vectors) => (query) =>
+    vectors.reduce((largest, vector) => Math.max(largest, cosineSimilarity(query, vector)), -Infinity),
+  usearch: (vectors) => usearch(vectors, 0),
+  'usearch-1': (vectors) => usearch(vectors, 1),
+};
+
 /**
- * @param {(vectors: Float32Array[]) => (query: Float32Array) => number} build makes the search for the most
- * similar of the vectors: its similarity
+ * @param {Float32Array[]} vectors
+ * @param {number} threads 0 leaves it to usearch
+ * @returns {Promise<Search>}
  */
-export function serveSearcher(build) {
-  /** @type {(query: Float32Array) => number} */
-  let search;
-  /** @type {Float32Array[]} */
-  let queries;
-  return serve({
-    fill({ count }) {
-      const vectors = [...makeVectors(count)];
-      queries = makeQueries(vectors, QUERIES);
-      search = build(vectors);
-    },
-
-    /** The answers, to be compared with the other sides'. */
-    answers: () => queries.map((query) => search(query)),
-
-    /** Milliseconds for one call, in batches of `milliseconds` each. */
-    time({ milliseconds }) {
-      const calls = Math.max(1, Math.round(milliseconds / timeCalls(1)));
-      return Array.from({ length: BATCHES }, () => timeCalls(calls));
-    },
-  });
-
-  /** @param {number} calls */
-  function timeCalls(calls) {
-    // The sum keeps the calls from being optimised away.
-    let sum = 0;
-    const start = performance.now();
-    for (let call = 0; call < calls; call++) sum += search(queries[call % QUERIES]);
-    const elapsed = performance.now() - start;
-    if (Number.isNaN(sum)) throw new Error('a similarity is no number');
-    return elapsed / calls;
-  }
+async function usearch(vectors, threads) {
+  const { exactSearch, MetricKind } = await import('usearch');
+  // One matrix, as it likes best: an array of rows would be copied at every call.
+  const matrix = new Float32Array(vectors.length * DIMENSIONS);
+  for (const [row, vector] of vectors.entries()) matrix.set(vector, row * DIMENSIONS);
+  return (query) => 1 - exactSearch(matrix, query, DIMENSIONS, 1, MetricKind.Cos, threads).distances[0];
 }
+
+/**
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ */
+function cosineSimilarity(a, b) {
+  let dot = 0;
+  let normA = 0;
+  let normB = 0;
+  for (let i = 0; i < a.length; i++) {
+    dot += a[i] * b[i];
+    normA += a[i] * a[i];
+    normB += b[i] * b[i];
+  }
+  return dot / (Math.sqrt(normA) * Math.sqrt(normB));
+}
+
+/** @type {Search} */
+let search;
+/** @type {Float32Array[]} */
+let queries;
+
+await serve({
+  async fill({ count }) {
+    const vectors = [...makeVectors(count)];
+    queries = makeQueries(vectors, QUERIES);
+    search = await sides[process.argv[2]](vectors);
+  },
+  answers: () => queries.map((query) => search(query)),
+  /** Returns milliseconds for one call. */
+  time: ({ milliseconds }) =>
+    timeBatches((call) => search(queries[call % QUERIES]), { milliseconds, batches: BATCHES }),
+});

@@ -18,3 +18,19 @@ async function attempt(action) {
     return { error: /** @type {Error} */ (error).stack };
   }
 }
+
+/**
+ * Repeats `work` for about `milliseconds`, in `batches`; returns the milliseconds of one call in each.
+ *
+ * @param {(call: number) => unknown} work
+ * @param {{ milliseconds: number, batches: number }} options
+ */
+export function timeBatches(work, { milliseconds, batches }) {
+  const timed = (/** @type {number} */ calls) => {
+    const start = performance.now();
+    for (let call = 0; call < calls; call++) work(call);
+    return (performance.now() - start) / calls;
+  };
+  const calls = Math.max(1, Math.round(milliseconds / timed(1)));
+  return Array.from({ length: batches }, () => timed(calls));
+}
