@@ -21,7 +21,6 @@ const PLAIN_MODULES = {
   'knowledgepulse-error': [],
   'knowledgepulse-trace': [],
   'knowledgepulse-index': [],
-  'knowledgepulse-embed': ['model::outline::'],
   'knowledgepulse-score': ['dimensions::', 'engine::queue::', 'overrides::', 'tests::', 'weights::'],
   'knowledgepulse-encoder': ['kernels::', 'thread_pool::', 'tokenizer::tests::'],
 };

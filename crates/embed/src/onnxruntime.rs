@@ -1,15 +1,13 @@
 //! The engine ONNX Runtime, for models of users: sessions of a graph in a file.
 
 use std::{
-    fs::File,
-    io::{self, Read, Seek, SeekFrom},
+    io,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use ort::{
-    session::{Session, builder::SessionBuilder},
-    value::{DynValue, Outlet, Tensor, TensorRef},
+    session::Session,
+    value::{Outlet, TensorRef},
 };
 
 use knowledgepulse_error::{Error, Result, fault};
@@ -17,7 +15,6 @@ use knowledgepulse_error::{Error, Result, fault};
 use crate::{
     DIMENSIONS, Embedding, Lane, Limits, Network, damaged,
     file::{Identity, check_room},
-    model::outline::{LARGEST_GRAPH, Outline, Table},
     runtime::Runtime,
     scaled, unsupported,
 };
@@ -31,13 +28,11 @@ const OUTPUT: &str = "last_hidden_state";
 /// The address space of a session without weights, in bytes: stacks and heaps of its threads, and intermediate results of 512 tokens.
 const SESSION_BYTES: u64 = 256 << 20;
 
-/// A graph in a file, whose lanes are sessions. They share the weights in other files, except copied ones.
+/// A graph in a file, whose lanes are sessions.
 pub struct Graph {
     runtime: &'static Runtime,
     path: PathBuf,
-    /// The file, and the files with its weights.
-    files: Vec<(PathBuf, Identity)>,
-    tables: Vec<(String, Arc<DynValue>)>,
+    identity: Identity,
 }
 
 /// A session, which embeds one text at a time.
@@ -51,113 +46,34 @@ impl Graph {
     /// Opens the ONNX file in `path`. ONNX Runtime checks its contents.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`] also if a file that holds its weights is missing or too short, or [`Error::NoRoomForModel`].
+    /// [`Error::ModelDamaged`] if the file cannot be read, or [`Error::NoRoomForModel`].
     pub fn open(runtime: &'static Runtime, path: &Path) -> Result<Self> {
-        let graph = Self::read(runtime, path).map_err(|error| damaged(path, error))?;
+        let graph = Self::identify(runtime, path).map_err(|error| damaged(path, error))?;
         graph.check_room()?;
         Ok(graph)
     }
 
-    fn read(runtime: &'static Runtime, path: &Path) -> io::Result<Self> {
+    fn identify(runtime: &'static Runtime, path: &Path) -> io::Result<Self> {
         // ONNX Runtime refuses weights behind a symbolic link out of the folder.
         let path = if cfg!(unix) {
             path.canonicalize()?
         } else {
             path.to_owned()
         };
-        let identified = |path: PathBuf| -> io::Result<_> {
-            let identity = Identity::of(&std::fs::metadata(&path)?);
-            Ok((path, identity))
-        };
-        let mut files = vec![identified(path.clone())?];
-        let mut tables = Vec::new();
-        if files[0].1.length <= LARGEST_GRAPH
-            && let Ok(outline) = Outline::read(&std::fs::read(&path)?)
-        {
-            for name in &outline.files {
-                files.push(identified(path.with_file_name(name))?);
-            }
-            for table in &outline.tables {
-                let values = read_table(&path.with_file_name(&table.file), table)?;
-                tables.push((table.name.clone(), Arc::new(values)));
-            }
-        }
+        let identity = Identity::of(&std::fs::metadata(&path)?);
         Ok(Self {
             runtime,
             path,
-            files,
-            tables,
+            identity,
         })
     }
 
     /// # Errors
     /// [`Error::NoRoomForModel`].
     fn check_room(&self) -> Result<()> {
-        let lengths = self.files.iter().map(|(_, identity)| identity.length);
-        let bytes = lengths.fold(0, u64::saturating_add).saturating_mul(2);
+        let bytes = self.identity.length.saturating_mul(2);
         check_room(&self.path, bytes.saturating_add(SESSION_BYTES))
     }
-
-    /// Fails if a file was changed, which would make a wrong session or crash ONNX Runtime.
-    fn check_unchanged(&self) -> std::result::Result<(), String> {
-        for (path, identity) in &self.files {
-            match std::fs::metadata(path) {
-                Ok(metadata) if Identity::of(&metadata) == *identity => {}
-                Ok(_) => return Err(format!("{} has changed since it was loaded", path.display())),
-                Err(error) => return Err(format!("{}: {error}", path.display())),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads the values of `table` from `path`.
-///
-/// # Errors
-/// If the file is too short for them, or they are of a kind that no table of ours has.
-fn read_table(path: &Path, table: &Table) -> io::Result<DynValue> {
-    const FLOAT: i32 = 1;
-    const INT8: i32 = 3;
-    let unknown = || {
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("{} is of an unknown kind", table.name),
-        )
-    };
-    let values = table.shape.iter().try_fold(1_usize, |product, &length| {
-        product.checked_mul(usize::try_from(length).ok()?)
-    });
-    let values = values.ok_or_else(unknown)?;
-    let mut file = File::open(path)?;
-    let end = table.offset.checked_add(table.length);
-    if end.is_none_or(|end| end > file.metadata().map_or(0, |metadata| metadata.len())) {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    file.seek(SeekFrom::Start(table.offset))?;
-    let shape = table.shape.as_slice();
-    let no_room = || io::Error::from(io::ErrorKind::OutOfMemory);
-    let made = match table.data_type {
-        FLOAT if Some(table.length) == (values as u64).checked_mul(4) => {
-            let mut floats: Vec<f32> = zeros(values).ok_or_else(no_room)?;
-            file.read_exact(bytemuck::cast_slice_mut(&mut floats))?;
-            Tensor::from_array((shape, floats)).map(Tensor::into_dyn)
-        }
-        INT8 if table.length == values as u64 => {
-            let mut bytes: Vec<i8> = zeros(values).ok_or_else(no_room)?;
-            file.read_exact(bytemuck::cast_slice_mut(&mut bytes))?;
-            Tensor::from_array((shape, bytes)).map(Tensor::into_dyn)
-        }
-        _ => return Err(unknown()),
-    };
-    made.map_err(io::Error::other)
-}
-
-/// Returns `None` if there is not enough memory; `vec!` would end the process.
-fn zeros<T: Clone + Default>(length: usize) -> Option<Vec<T>> {
-    let mut values = Vec::new();
-    values.try_reserve_exact(length).ok()?;
-    values.resize(length, T::default());
-    Some(values)
 }
 
 impl Network for Graph {
@@ -165,14 +81,15 @@ impl Network for Graph {
         fault::point("lane");
         let path = &self.path;
         self.check_room()?;
-        self.check_unchanged().map_err(|reason| damaged(path, reason))?;
-        let commit = |mut builder: SessionBuilder| {
-            for (name, table) in &self.tables {
-                builder = builder.with_initializer(name, Arc::clone(table))?;
-            }
-            builder.commit_from_file(path)
-        };
-        let session = self.runtime.session(threads, commit);
+        // A lane of another model than the first would give other scores.
+        match std::fs::metadata(path) {
+            Ok(metadata) if Identity::of(&metadata) == self.identity => {}
+            Ok(_) => return Err(damaged(path, "it has changed since it was loaded")),
+            Err(error) => return Err(damaged(path, error)),
+        }
+        let session = self
+            .runtime
+            .session(threads, |mut builder| builder.commit_from_file(path));
         let session = session.map_err(|error| damaged(path, error))?;
         let mut inputs = session.inputs().iter().map(Outlet::name);
         if let Some(input) = inputs.find(|input| !INPUTS.contains(input)) {

@@ -1,8 +1,6 @@
 //! Finding and checking the files of the embedding model.
 
 mod config;
-#[cfg(not(target_family = "wasm"))]
-pub mod outline;
 
 use std::{
     collections::BTreeMap,
