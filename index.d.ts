@@ -188,9 +188,8 @@ export interface AbortSignalLike {
 /** Options of a call on many traces or texts. */
 export interface BatchOptions extends CallOptions {
   /**
-   * Called after each trace or text, in their order. If it throws, the call rejects with that error. With a `signal`, the memory then
-   * has no trace of the batch; without one, it has the traces up to this one and up to 63 more. A store keeps the traces that it was
-   * given.
+   * Called after each trace or text is embedded, in their order. If it throws, the call rejects with that error, and the memory has no
+   * trace of the batch. A store keeps the traces that it was given.
    */
   onProgress?: (progress: BatchProgress) => void;
 }
@@ -306,8 +305,8 @@ export class Scorer<Memory extends VectorCache | TraceMemory | NoveltyStore = Ve
   /**
    * Scores many traces: see {@link evaluateValues}.
    *
-   * Without a `signal`, each trace is remembered when it is scored. With one, all are remembered together after the last call of
-   * `onProgress`, and none if the call rejects for another reason than an invalid trace.
+   * All are compared and remembered together, one after another, after the last call of `onProgress`; none is if the call rejects for
+   * another reason than an invalid trace.
    */
   evaluateValues(traces: readonly ReadonlyReasoningTrace[], options?: BatchOptions): Promise<number[]>;
 

@@ -122,8 +122,7 @@ class BoundedMemory {
   async save(file, options) {
     const resolved = readPath(file);
     const { signal } = readCallOptions(options);
-    // Of several saves to one file the last call wins: the addon drops an older snapshot.
-    await callAddon(signal, (call) => this.#native().snapshot().save(resolved, call));
+    await callAddon(signal, (call) => this.#native().save(resolved, call));
   }
 }
 

@@ -156,24 +156,22 @@ class Scorer {
    */
   async #evaluateBatch({ traces, length, signal, onProgress }, call) {
     const store = this.#store;
-    // A batch that can be aborted adds to a draft, so that an abort leaves the memory unchanged. A store has no draft, because its entries
-    // cannot be taken back.
-    const draftCall = store === undefined ? call : undefined;
-    const batch = this.#native.batch(draftCall);
+    const batch = this.#native.batch(call);
     /** @type {number[]} */
-    const scores = [];
-    /** @type {Array<number | Promise<number>>} */
+    let scores = [];
+    /** @type {Array<void | number | Promise<void | number>>} */
     const inFlight = [];
     /** @type {NativeCall[]} the calls in flight, for a store */
     const calls = [];
+    let done = 0;
     let failure;
     const takeFirst = async () => {
-      const score = /** @type {number} */ (await inFlight.shift());
+      const score = await inFlight.shift();
       calls.shift();
-      // If all traces in flight are scored, no rejection reports the abort.
+      // If all traces in flight are ready, no rejection reports the abort.
       signal?.throwIfAborted();
-      scores.push(score);
-      onProgress?.({ done: scores.length, total: length });
+      if (typeof score === 'number') scores.push(score);
+      onProgress?.({ done: ++done, total: length });
     };
     try {
       await batch.begin();
@@ -186,26 +184,23 @@ class Scorer {
           const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
           const reply =
             store === undefined
-              ? fromAddon(() => batch.evaluate(trace))
+              ? fromAddon(() => batch.add(trace))
               : explainByStore(store, batch, trace, { call: own, signal }).then(scoreOf);
           // Its rejection is handled later.
-          if (typeof reply !== 'number') reply.catch(() => {});
+          if (typeof reply === 'object') reply.catch(() => {});
           inFlight.push(reply);
           if (own !== undefined) calls.push(own);
         } catch (error) {
           failure = errorOfElement(error, index, 'trace');
         }
       }
-      // The reply to an empty batch also waits for earlier replies.
-      if (inFlight.length === 0) await batch.afterOthers();
-      // Commits or rolls back the draft, on which later calls depend.
-      if (draftCall === undefined) batch.close();
-      // Traces before a failure stay scored and remembered, as in single calls.
+      // The calls behind it need not wait for the answers of a store.
+      if (store !== undefined) batch.close();
       while (inFlight.length > 0) await takeFirst();
-      if (draftCall !== undefined) await fromAddon(() => batch.commit());
+      // Compares and remembers all. Traces before a failure are too, as in single calls.
+      if (store === undefined) scores = Array.from(await fromAddon(() => batch.score()));
     } catch (error) {
       for (const own of calls) own.cancel();
-      draftCall?.cancel();
       throw error;
     } finally {
       batch.close();

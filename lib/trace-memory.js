@@ -62,7 +62,7 @@ class TraceMemory extends BoundedMemory {
   /** @type {typeof Public['load']} */
   static async load(file, options = {}) {
     const loaded = await loadMemory(native.NativeTraceMemory, file, options, (held, identity) =>
-      held.checkModel(identity),
+      held.checkOrigin(identity),
     );
     return adopt(loaded);
   }

@@ -133,7 +133,7 @@ class VectorCache extends BoundedMemory {
 
   /** @returns {IterableIterator<VectorCacheEntry>} */
   [Symbol.iterator]() {
-    const { start, end } = this.#native.sequence();
+    const [start, end] = this.#native.sequence();
     // A copy, so that the array is of the caller's realm.
     return elements(this.#native, start, end, ({ vector, label }, index) => ({
       ...{ vector: new Float32Array(vector), label: label ?? undefined, index },

@@ -1,5 +1,7 @@
 //! Work away from the event loop, on the thread pool.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use napi::{
     Env, Task,
     bindgen_prelude::{AsyncTask, ToNapiValue, TypeName},
@@ -48,4 +50,9 @@ impl<T: Send + 'static, J: ToNapiValue + TypeName + 'static> Task for Background
         let result = result.map_err(|error| rejection(env, &error))?;
         (self.convert)(env, result)
     }
+}
+
+/// Locks what a panic cannot leave half changed.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

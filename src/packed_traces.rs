@@ -13,14 +13,14 @@ use napi_derive::napi;
 use knowledgepulse_error as error;
 use knowledgepulse_index::{
     method::Method,
-    shared::Shared,
+    options::MemoryOptions,
+    shared::SharedMemory,
     similarity::Similarity,
     traces::{
         SimilarTrace, TraceEntry, TraceMemory,
         postings::CandidateQuery,
         statistics::{PackedTrace, Statistics},
     },
-    vectors::Options,
 };
 
 use crate::{
@@ -264,7 +264,7 @@ impl Comparison {
         } else {
             Method::Lexical
         };
-        let options = Options {
+        let options = MemoryOptions {
             max_elements: self.most_before,
             dimensions: self.dimensions.max(1),
             time_to_live: None,

@@ -1,7 +1,7 @@
 //! Scoring and explaining.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::Cell,
     rc::Rc,
     sync::{Arc, LazyLock},
     time::Instant,
@@ -18,14 +18,15 @@ use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
     method::Method,
-    shared::{Shared, lock},
+    options::Origin,
+    shared::{SharedMemory, lock},
     traces::statistics::PackedTrace,
-    vectors::{self as cache, Origin, SharedCache},
+    vectors::SharedCache,
 };
 use knowledgepulse_score::{
     self as score, Breakdown, Scorer, Summary,
     dimensions::ByDimension,
-    engine::{Comparable, EmbeddedText, Reply, Request},
+    engine::{Batch, Comparable, EmbeddedText, Request},
     weights::{Profile, Profiles},
 };
 use knowledgepulse_trace::{features::Features, label::Label};
@@ -38,7 +39,7 @@ use crate::{
     replies::{Replies, Ticket},
     trace,
     trace_memory::NativeTraceMemory,
-    turns::{Places, Turns},
+    turns::{Order, Place, Places, Turns},
     vector_cache::{NativeModelIdentity, NativeStoredNeighbour, NativeVectorCache},
 };
 
@@ -101,15 +102,14 @@ impl NativeScorer {
             let checked = lock(&cache.share()).check_origin(&origin, Instant::now());
             checked.map_err(|error| throw(env, &error))?;
         }
-        let memory = cache.map(|cache| Memory::of_vectors(cache.share()));
-        let bounds = cache.map(NativeVectorCache::bounds).unwrap_or_default();
+        let memory = cache.map(|cache| Memory::Vectors(cache.share()));
         let calls = Calls {
             scorer: Scorer {
                 memory: memory.or_else(|| traces.map(NativeTraceMemory::share)),
                 profiles: known,
             },
-            bounds,
             turns: Turns::default(),
+            order: Order::default(),
             places: Places::default(),
             replies: Replies::of(env)?,
         };
@@ -127,9 +127,8 @@ impl NativeScorer {
         #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
         call: Option<&NativeCall>,
     ) -> Result<Either<f64, Object<'env>>> {
-        let part = Part::call(call);
-        let request = self.calls.request(env, trace, true, &part)?;
-        self.calls.score(env, request, &part, |breakdown| breakdown.score)
+        let request = self.calls.request(env, trace, true, call)?;
+        self.calls.score(env, request, |breakdown| breakdown.score)
     }
 
     /// As `evaluate`, but tells how the score came about, and may leave the memory as it is. With a `novelty` nothing is compared or
@@ -146,19 +145,18 @@ impl NativeScorer {
         call: Option<&NativeCall>,
         novelty: Option<f64>,
     ) -> Result<Either<Json, Object<'env>>> {
-        let part = Part::call(call);
         let request = match novelty {
             None => Request {
                 explained: true,
-                ..self.calls.request(env, trace, remember, &part)?
+                ..self.calls.request(env, trace, remember, call)?
             },
             Some(novelty) => Request {
                 uncompared: Novelty::given(novelty),
-                ..self.calls.request_to(None, env, trace, remember, &part)?
+                ..self.calls.request_to(None, env, trace, remember, call)?
             },
         };
         self.calls
-            .score(env, request, &part, |breakdown| Json(value_of(&breakdown)))
+            .score(env, request, |breakdown| Json(value_of(&breakdown)))
     }
 
     /// Embeds a trace for a memory that lies elsewhere. Throws for an invalid trace.
@@ -169,13 +167,22 @@ impl NativeScorer {
         #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
         call: Option<&NativeCall>,
     ) -> Result<Object<'env>> {
-        self.calls.embed(env, trace, &Part::call(call))
+        let request = self.calls.request(env, trace, true, call)?;
+        let (embed, promise) = self.calls.embed(env, request)?;
+        self.calls.turns.enter(embed);
+        Ok(promise)
     }
 
     /// Resolves after the replies to all earlier calls; undefined if no reply is pending.
     #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
     pub fn after_others<'env>(&self, env: &'env Env) -> Result<Either<Object<'env>, ()>> {
-        self.calls.after_others(env, &Part::call(None))
+        if !self.calls.has_to_wait() {
+            return Ok(Either::B(()));
+        }
+        let (ticket, promise) = self.calls.promise(env)?;
+        let place = self.calls.order.take();
+        place.leave(|| ticket.settle::<_, Error>(Ok(())));
+        Ok(Either::A(promise))
     }
 
     /// Takes a place among the replies that are made in JavaScript; its number, with which it must be left once.
@@ -192,28 +199,28 @@ impl NativeScorer {
         self.calls.places.leave(place as u64, &self.calls.replies, env)
     }
 
-    /// Returns a call of many traces. With `call` the memory keeps them only once they are committed.
+    /// Returns a call of many traces.
     #[napi(catch_unwind)]
     pub fn batch(&self, call: Option<&NativeCall>) -> NativeBatch {
-        let memory = call.and(self.calls.scorer.memory.as_ref());
         NativeBatch {
             calls: Rc::clone(&self.calls),
             call: call.map(NativeCall::share),
-            drafted: RefCell::new(memory.map(|memory| memory.with_draft(self.calls.bounds))),
+            batch: Batch::default(),
+            place: Cell::new(None),
             number: Cell::new(None),
         }
     }
 }
 
-/// A call of many traces, which are handed in one after another. The scorer's calls that are made meanwhile wait until it
-/// is closed.
+/// A call of many traces, which are handed in one after another and compared together. The scorer's calls that are made meanwhile wait
+/// until it is closed.
 #[napi]
 pub struct NativeBatch {
     calls: Rc<Calls>,
     call: Option<Arc<Call>>,
-    /// The memory with the additions of the batch, until it is closed. The object lives on as garbage whose size the
-    /// JavaScript engine does not know.
-    drafted: RefCell<Option<Memory>>,
+    batch: Batch,
+    /// Its place among the scorer's replies, until it is closed.
+    place: Cell<Option<Place>>,
     /// Its number among the scorer's batches, once it has begun.
     number: Cell<Option<u64>>,
 }
@@ -231,19 +238,28 @@ impl NativeBatch {
             Ok(ticket)
         })?;
         self.number.set(Some(number));
+        self.place.set(Some(self.calls.order.take()));
         Ok(waiting.map_or(Either::B(()), Either::A))
     }
 
-    /// Scores a trace of the batch, as `NativeScorer.evaluate` does.
-    #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
-    pub fn evaluate<'env>(
+    /// Adds a trace to the batch. Resolves when it is embedded; undefined if nothing is.
+    #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
+    pub fn add<'env>(
         &self,
         env: &'env Env,
         #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
-    ) -> Result<Either<f64, Object<'env>>> {
-        let part = self.part(self.call.clone());
-        let request = self.calls.request(env, trace, true, &part)?;
-        self.calls.score(env, request, &part, |breakdown| breakdown.score)
+    ) -> Result<Either<Object<'env>, ()>> {
+        let memory = self.calls.scorer.memory.as_ref();
+        let mut request = self.calls.request_to(memory, env, trace, true, None)?;
+        request.call.clone_from(&self.call);
+        if !ENGINE.can_compare(memory) {
+            ENGINE.add_to_batch(&self.batch, request, Box::new(|()| ()));
+            return Ok(Either::B(()));
+        }
+        let (ticket, promise) = self.calls.promise(env)?;
+        let reply = Box::new(move |()| ticket.settle::<_, Error>(Ok(())));
+        ENGINE.add_to_batch(&self.batch, request, reply);
+        Ok(Either::A(promise))
     }
 
     /// Embeds a trace of the batch, as `NativeScorer.embed` does.
@@ -254,71 +270,38 @@ impl NativeBatch {
         #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
         call: Option<&NativeCall>,
     ) -> Result<Object<'env>> {
-        let part = self.part(call.map(NativeCall::share));
-        self.calls.embed(env, trace, &part)
+        let request = self.calls.request(env, trace, true, call)?;
+        let (embed, promise) = self.calls.embed(env, request)?;
+        embed();
+        Ok(promise)
     }
 
-    /// Resolves after the replies to all earlier calls and to the traces of the batch; undefined if no reply is pending.
-    #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
-    pub fn after_others<'env>(&self, env: &'env Env) -> Result<Either<Object<'env>, ()>> {
-        self.calls.after_others(env, &self.part(None))
-    }
-
-    /// Commits the additions of the batch, and closes it. Rejects with `ERR_ABORTED` if it was cancelled.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn commit<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
+    /// Compares the traces of the batch and remembers them, one after another, and closes it. Resolves to their scores, after the replies to
+    /// all earlier calls. Rejects with `ERR_ABORTED` if it was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<number[]>")]
+    pub fn score<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
         let (ticket, promise) = self.calls.promise(env)?;
+        let place = self.place.take();
+        let reply = Box::new(move |scores: error::Result<Vec<f64>>| {
+            let settle = || ticket.settle(scores);
+            match place {
+                Some(place) => place.leave(settle),
+                None => settle(),
+            }
+        });
         let call = self.call.clone().unwrap_or_default();
-        let reply: Reply<error::Result<()>> = Box::new(move |committed| ticket.settle(committed));
-        match self.drafted.borrow().clone() {
-            Some(memory) => ENGINE.commit(memory, call, reply),
-            // A scorer that compares nothing remembers nothing.
-            None => reply(if call.complete() {
-                Ok(())
-            } else {
-                Err(Error::Aborted)
-            }),
-        }
-        self.drafted.take();
-        // The calls that have waited are handed in right behind the commit.
+        ENGINE.score_batch(self.batch.clone(), self.calls.scorer.memory.as_ref(), call, reply);
+        // The calls that have waited are handed in right behind it.
         self.close();
         Ok(promise)
     }
 
-    /// Lets the calls after the batch go on, and rolls back additions that were not committed.
+    /// Lets the calls after the batch go on.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        if let Some(memory) = self.drafted.take() {
-            ENGINE.roll_back(memory);
-        }
+        self.place.take();
         if let Some(number) = self.number.get() {
             self.calls.turns.close(number);
-        }
-    }
-
-    fn part(&self, call: Option<Arc<Call>>) -> Part {
-        Part {
-            call,
-            drafted: self.drafted.borrow().clone(),
-            of_batch: true,
-        }
-    }
-}
-
-/// Where a trace belongs: to a call of its own or to a batch.
-struct Part {
-    call: Option<Arc<Call>>,
-    /// The memory with the batch's draft, if it has one.
-    drafted: Option<Memory>,
-    of_batch: bool,
-}
-
-impl Part {
-    fn call(call: Option<&NativeCall>) -> Self {
-        Self {
-            call: call.map(NativeCall::share),
-            drafted: None,
-            of_batch: false,
         }
     }
 }
@@ -326,17 +309,21 @@ impl Part {
 /// A scorer and its pending calls.
 struct Calls {
     scorer: Scorer,
-    /// The bounds of its memory of vectors, which never change: the event loop need not wait for the cache to know them.
-    bounds: cache::Options,
     turns: Turns,
+    order: Order,
     places: Places,
     replies: Replies,
 }
 
 impl Calls {
-    fn request(&self, env: &Env, trace: Unknown, remember: bool, part: &Part) -> Result<Request> {
-        let memory = part.drafted.as_ref().or(self.scorer.memory.as_ref());
-        self.request_to(memory, env, trace, remember, part)
+    fn request(
+        &self,
+        env: &Env,
+        trace: Unknown,
+        remember: bool,
+        call: Option<&NativeCall>,
+    ) -> Result<Request> {
+        self.request_to(self.scorer.memory.as_ref(), env, trace, remember, call)
     }
 
     /// Returns a request that compares with `memory`, or with nothing.
@@ -346,7 +333,7 @@ impl Calls {
         env: &Env,
         trace: Unknown,
         remember: bool,
-        part: &Part,
+        call: Option<&NativeCall>,
     ) -> Result<Request> {
         let wanted = memory.filter(|memory| ENGINE.can_compare(Some(memory)));
         let trace = trace::read(env, trace, wanted.map(Memory::method))?;
@@ -356,7 +343,7 @@ impl Calls {
             uncompared: Novelty::NEUTRAL,
             remember,
             explained: false,
-            call: part.call.clone(),
+            call: call.map(NativeCall::share),
         })
     }
 
@@ -366,35 +353,33 @@ impl Calls {
         &self,
         env: &'env Env,
         request: Request,
-        part: &Part,
         convert: fn(Breakdown) -> T,
     ) -> Result<Either<T, Object<'env>>> {
-        if !self.has_to_wait(part)
-            && let Some(breakdown) = ENGINE.score_at_once(&request)
-        {
-            let breakdown = breakdown.map_err(|error| throw(env, &error))?;
-            return Ok(Either::A(convert(breakdown)));
+        let known = ENGINE.score_at_once(&request);
+        if let Some(breakdown) = known {
+            let breakdown = breakdown.map(convert);
+            if !self.has_to_wait() {
+                return breakdown.map(Either::A).map_err(|error| throw(env, &error));
+            }
+            let (ticket, promise) = self.promise(env)?;
+            self.order.take().leave(|| ticket.settle(breakdown));
+            return Ok(Either::B(promise));
         }
         let (ticket, promise) = self.promise(env)?;
+        let place = self.order.take();
         let reply = Box::new(move |breakdown: error::Result<Breakdown>| {
-            ticket.settle(breakdown.map(convert));
+            place.leave(move || ticket.settle(breakdown.map(convert)));
         });
-        // Calls without a comparison could overtake calls with one.
-        let others = match request.memory {
-            None => self.scorer.memory.clone(),
-            Some(_) => None,
-        };
-        self.enter(part, move || match others {
-            Some(memory) => {
-                ENGINE.after_others(&memory, Box::new(move |()| ENGINE.score(request, reply)));
-            }
-            None => ENGINE.score(request, reply),
-        });
+        self.turns.enter(move || ENGINE.score(request, reply));
         Ok(Either::B(promise))
     }
 
-    fn embed<'env>(&self, env: &'env Env, trace: Unknown<'env>, part: &Part) -> Result<Object<'env>> {
-        let request = self.request(env, trace, true, part)?;
+    /// Returns the function that embeds a trace, and the promise of what it gives.
+    fn embed<'env>(
+        &self,
+        env: &'env Env,
+        request: Request,
+    ) -> Result<(impl FnOnce() + 'static + use<>, Object<'env>)> {
         // The text is left out, because it can be long.
         let Summary {
             features,
@@ -412,35 +397,12 @@ impl Calls {
                 comparable,
             }));
         });
-        self.enter(part, move || ENGINE.embed_trace(request, reply));
-        Ok(promise)
-    }
-
-    fn after_others<'env>(&self, env: &'env Env, part: &Part) -> Result<Either<Object<'env>, ()>> {
-        if !self.has_to_wait(part) {
-            return Ok(Either::B(()));
-        }
-        let (ticket, promise) = self.promise(env)?;
-        let reply = move || ticket.settle::<_, Error>(Ok(()));
-        // A scorer that compares nothing does not wait for scorers that compare.
-        match self.scorer.memory.clone() {
-            Some(memory) => self.enter(part, move || ENGINE.after_others(&memory, Box::new(|()| reply()))),
-            None => self.enter(part, reply),
-        }
-        Ok(Either::A(promise))
+        Ok((move || ENGINE.embed_trace(request, reply), promise))
     }
 
     /// Returns whether a result that is known at once has to wait for the replies to earlier calls.
-    fn has_to_wait(&self, part: &Part) -> bool {
-        self.turns.is_awaited() || (self.turns.is_open() && !part.of_batch)
-    }
-
-    fn enter(&self, part: &Part, hand_in: impl FnOnce() + 'static) {
-        if part.of_batch {
-            hand_in();
-        } else {
-            self.turns.enter(hand_in);
-        }
+    fn has_to_wait(&self) -> bool {
+        self.turns.is_awaited() || self.turns.is_open()
     }
 
     fn promise<'env>(&self, env: &'env Env) -> Result<(Ticket, Object<'env>)> {

@@ -16,10 +16,7 @@ use napi_derive::napi;
 
 use knowledgepulse_error::Error;
 use knowledgepulse_index::{
-    method::Method,
-    shared::{lock, lock_as_is},
-    traces::TraceEntry,
-    vectors::Options as Bounds,
+    method::Method, options::MemoryOptions as Bounds, shared::lock, traces::TraceEntry,
 };
 use knowledgepulse_score::select::{
     self, Candidates, Count, Neighbour, Offered, Options, Outcome, Sample, Sieve, Standing,
@@ -27,7 +24,7 @@ use knowledgepulse_score::select::{
 use knowledgepulse_trace::{Trace, digest, words::Words};
 
 use crate::{
-    background::{self, Background},
+    background::{self, Background, locked},
     call::NativeCall,
     error::{Result, throw},
     trace,
@@ -152,7 +149,7 @@ impl NativeCandidates {
             if call.is_cancelled() {
                 return Err(Error::Aborted);
             }
-            *lock_as_is(&candidates) = Candidates::beside(&mut lock(&memory));
+            *locked(&candidates) = Candidates::beside(&mut lock(&memory));
             Ok(())
         })
     }
@@ -185,7 +182,7 @@ impl NativeCandidates {
         let (candidates, traces) = (Arc::clone(&self.candidates), std::mem::take(&mut self.read));
         let vectors = vectors.map(|vectors| vectors.to_vec()).unwrap_or_default();
         background::run(move || {
-            let mut candidates = lock_as_is(&candidates);
+            let mut candidates = locked(&candidates);
             let length = vectors.len() / traces.len().max(1);
             let mut vectors = vectors.chunks(length.max(1));
             for (trace, known) in traces.into_iter().zip(known) {
@@ -231,7 +228,7 @@ impl NativeCandidates {
                 compared.fetch_max(count as u32, Ordering::Relaxed);
                 !call.is_cancelled()
             };
-            let selection = select::select(&mut lock_as_is(&candidates), &options, &progress)?;
+            let selection = select::select(&mut locked(&candidates), &options, &progress)?;
             let selection = call.complete().then_some(selection).ok_or(Error::Aborted)?;
             Ok(NativeSelection::of(selection, most_listed))
         })
@@ -324,7 +321,7 @@ impl NativeSieve {
                     label: trace.label,
                 }
             });
-            match &mut *lock_as_is(&passes) {
+            match &mut *locked(&passes) {
                 Passes::First(sample) => offered.for_each(|read| sample.offer(read)),
                 Passes::Second(sieve) => sieve.offer(&offered.map(|read| read()).collect::<Vec<_>>())?,
                 Passes::Done => {}
@@ -339,7 +336,7 @@ impl NativeSieve {
     pub fn begin_again(&self, count: NativeCount, call: &NativeCall) -> AsyncTask<Background<u32>> {
         let (passes, call) = (Arc::clone(&self.passes), call.share());
         background::run(move || {
-            let mut passes = lock_as_is(&passes);
+            let mut passes = locked(&passes);
             let Passes::First(sample) = std::mem::replace(&mut *passes, Passes::Done) else {
                 return Err(Error::Internal("there is no first pass".into()));
             };
@@ -356,7 +353,7 @@ impl NativeSieve {
     pub fn finish(&self, most_listed: u32) -> AsyncTask<Background<NativeSieved>> {
         let passes = Arc::clone(&self.passes);
         background::run(move || {
-            let Passes::Second(mut sieve) = std::mem::replace(&mut *lock_as_is(&passes), Passes::Done) else {
+            let Passes::Second(mut sieve) = std::mem::replace(&mut *locked(&passes), Passes::Done) else {
                 return Err(Error::Internal("there is no second pass".into()));
             };
             let labels = sieve.labels().into_iter();

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, Mutex, Weak},
-    time::{Instant, SystemTime},
+    time::Instant,
 };
 
 use napi::{
@@ -17,19 +17,19 @@ use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_index::{
     memory::Memory,
     method::Method,
-    shared::{Shared, lock, lock_as_is},
+    options::{ModelIdentity, Origin},
+    shared::{SharedMemory, lock},
     traces::{SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
-    vectors::{ModelIdentity, Origin},
 };
 use knowledgepulse_trace::{digest, label::Label, words::Words};
 
 use crate::{
-    background::Background,
+    background::{Background, locked},
     call::NativeCall,
     error::{Result, throw},
-    memory_wrap::{MemoryWrap, WrappedMemory, load},
+    memory_wrap::{MemoryWrap, WrappedMemory, load, memory_class},
     trace,
-    vector_cache::{NativeBounds, NativeModelIdentity, NativeSnapshot},
+    vector_cache::{NativeBounds, NativeModelIdentity},
 };
 
 /// The memories that a thread has handed to others, by their handles; each lives as long as one of its objects does.
@@ -86,7 +86,7 @@ impl WrappedMemory for TraceMemory {
 
 impl From<MemoryWrap<TraceMemory>> for NativeTraceMemory {
     fn from(wrap: MemoryWrap<TraceMemory>) -> Self {
-        let method = lock_as_is(&wrap.memory).method();
+        let method = lock(&wrap.memory).method();
         Self { wrap, method }
     }
 }
@@ -214,7 +214,10 @@ impl NativeTraceMemory {
 
     /// Returns the memory itself.
     pub(super) fn share(&self) -> Memory {
-        Memory::of_traces(self.shared(), self.method)
+        Memory::Traces {
+            memory: self.shared(),
+            method: self.method,
+        }
     }
 }
 
@@ -302,13 +305,6 @@ impl NativeTraceMemory {
         })
     }
 
-    /// Resolves to how many traces live, after the calls before.
-    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
-    pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
-        self.wrap
-            .enqueue(env, call, |memory, now| Ok(memory.len(now) as f64))
-    }
-
     /// Remembers traces without comparing them: all or none.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn add<'env>(
@@ -345,13 +341,13 @@ impl NativeTraceMemory {
     /// A number by which another thread of the process takes part in the memory.
     #[napi(getter, catch_unwind)]
     pub fn handle(&self) -> f64 {
-        lock_as_is(&HANDED).handle_of(&self.wrap.memory) as f64
+        locked(&HANDED).handle_of(&self.wrap.memory) as f64
     }
 
     /// Returns the memory with this handle; null if it does not exist or no longer exists.
     #[napi(catch_unwind)]
     pub fn from_handle(handle: f64) -> Option<NativeTraceMemory> {
-        let memory = lock_as_is(&HANDED).memory(handle as u64);
+        let memory = locked(&HANDED).memory(handle as u64);
         memory.map(|memory| MemoryWrap::of(memory, Some(Arc::default())).into())
     }
 
@@ -383,88 +379,14 @@ impl NativeTraceMemory {
         Ok(Some(object))
     }
 
-    /// Returns the sequence numbers of the living traces: that of the oldest, and one more than that of the newest.
-    #[napi(catch_unwind, ts_return_type = "[number, number]")]
-    pub fn sequence(&self) -> Vec<f64> {
-        let sequence = lock(&self.wrap.memory).sequence(Instant::now());
-        vec![sequence.start as f64, sequence.end as f64]
-    }
-
-    /// How many traces live.
-    #[napi(getter, catch_unwind)]
-    pub fn size(&self) -> f64 {
-        lock_as_is(&self.wrap.memory).committed_len(Instant::now()) as f64
-    }
-
     /// The method by which traces are compared.
     #[napi(getter, catch_unwind)]
     pub fn method(&self) -> String {
         self.method.name().into()
     }
-
-    /// The bounds of the memory.
-    #[napi(getter, catch_unwind)]
-    pub fn bounds(&self) -> NativeBounds {
-        self.wrap.bounds.into()
-    }
-
-    /// The model that the embeddings come from, if that was said.
-    #[napi(getter, catch_unwind)]
-    pub fn model(&self) -> Option<NativeModelIdentity> {
-        lock_as_is(&self.wrap.memory)
-            .committed_model()
-            .cloned()
-            .map(Into::into)
-    }
-
-    /// Throws if traces with embeddings of this model cannot be compared with those of this memory.
-    #[napi(catch_unwind)]
-    pub fn check_model(&self, env: &Env, model: NativeModelIdentity) -> Result<()> {
-        let origin = Origin {
-            model: Some(model.into()),
-            method: None,
-        };
-        let checked = lock(&self.wrap.memory).check_origin(&origin, Instant::now());
-        checked.map_err(|error| throw(env, &error))
-    }
-
-    /// How many bytes the memory takes, beside labels.
-    #[napi(getter, catch_unwind)]
-    pub fn bytes(&self) -> f64 {
-        lock_as_is(&self.wrap.memory).bytes() as f64
-    }
-
-    /// Forgets expired traces.
-    #[napi(catch_unwind)]
-    pub fn evict_expired(&self, env: &Env) -> Result<()> {
-        self.wrap.change(env, TraceMemory::evict_expired)
-    }
-
-    /// Forgets every trace.
-    #[napi(catch_unwind)]
-    pub fn clear(&self, env: &Env) -> Result<()> {
-        self.wrap.change(env, |memory, _| memory.clear())
-    }
-
-    /// Returns the state of the memory, to be saved.
-    #[napi(catch_unwind)]
-    pub fn snapshot(&self) -> NativeSnapshot {
-        let snapshot = lock(&self.wrap.memory).snapshot(Instant::now(), SystemTime::now());
-        NativeSnapshot::of(move |path, call| snapshot.save(path, call))
-    }
-
-    /// Loads the memory in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was
-    /// cancelled.
-    #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceMemory>")]
-    pub fn load(
-        path: String,
-        max_elements: Option<f64>,
-        ttl_ms: Option<f64>,
-        call: Option<&NativeCall>,
-    ) -> AsyncTask<Background<TraceMemory, NativeTraceMemory>> {
-        load(path, max_elements, ttl_ms, call)
-    }
 }
+
+memory_class!(NativeTraceMemory, TraceMemory, "Promise<NativeTraceMemory>");
 
 /// Returns the text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`.
 #[napi(catch_unwind)]

@@ -23,9 +23,10 @@ use std::{
 };
 
 use knowledgepulse_index::{
-    shared::Shared,
+    options::MemoryOptions,
+    shared::SharedMemory,
     simd::{self, Floats, GROUP, Kernels},
-    vectors::{Options, VectorCache},
+    vectors::VectorCache,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -41,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
     if first.next() != Some("cache") {
         return;
     }
-    let options = Options {
+    let options = MemoryOptions {
         max_elements: number(&mut first),
         dimensions: number::<usize>(&mut first).clamp(1, MOST_DIMENSIONS),
         time_to_live: first
@@ -131,15 +132,15 @@ impl Pair {
     }
 }
 
-/// What the cache promises, without its blocks, codes, batches and instruction sets.
+/// What the cache promises, without its blocks, threads and instruction sets.
 struct Model {
-    options: Options,
+    options: MemoryOptions,
     kernels: Kernels,
     vectors: VecDeque<(Vec<f64>, Instant)>,
 }
 
 impl Model {
-    fn new(options: Options) -> Self {
+    fn new(options: MemoryOptions) -> Self {
         let mut implementations = simd::implementations();
         let kernels = implementations.pop().expect("the scalar one");
         assert_eq!(kernels.kernel.name(), "portable");

@@ -233,7 +233,7 @@ async function addEntries(memory, entries) {
 function requireComparable(memory, { model, method }) {
   // Words have no model.
   if (model === null) return;
-  if (isTraceMemory(memory)) fromAddon(() => nativeOfTraces(memory)?.checkModel(model));
+  if (isTraceMemory(memory)) fromAddon(() => nativeOfTraces(memory)?.checkOrigin(model));
   else fromAddon(() => nativeOf(memory)?.checkOrigin(model, method));
 }
 

@@ -1,11 +1,8 @@
 //! The vector cache for JavaScript.
 
-mod external_memory;
-mod files;
-mod queue;
 mod values;
 
-use std::{sync::Arc, time::SystemTime};
+use std::sync::Arc;
 
 use napi::{
     Env,
@@ -14,8 +11,9 @@ use napi::{
 use napi_derive::napi;
 
 use knowledgepulse_index::{
-    shared::{Shared, lock},
-    vectors::{Nearest, Options, SharedCache, VectorCache},
+    options::Origin,
+    shared::{SharedMemory, lock},
+    vectors::{NearestVectors, SharedCache, VectorCache},
 };
 use knowledgepulse_trace::label::Label;
 
@@ -23,26 +21,24 @@ use crate::{
     background::Background,
     call::NativeCall,
     error::{Result, throw},
-    memory_wrap::{MemoryWrap, WrappedMemory, load},
+    memory_wrap::{MemoryWrap, WrappedMemory, load, memory_class},
 };
-use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
+use values::{Batch, NativeEntry, NativeNeighbour, origin};
 
 pub use values::{NativeBounds, NativeModelIdentity, NativeStoredNeighbour};
-
-pub(super) use external_memory::ExternalMemory;
-pub(super) use files::NativeSnapshot;
-pub(super) use queue::CallQueue;
 
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
 type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
 
 /// The cache behind `VectorCache`; the JavaScript class checks the types of its arguments.
 #[napi(custom_finalize)]
-pub struct NativeVectorCache(MemoryWrap<VectorCache>);
+pub struct NativeVectorCache {
+    wrap: MemoryWrap<VectorCache>,
+}
 
 impl ObjectFinalize for NativeVectorCache {
     fn finalize(self, env: Env) -> Result<()> {
-        self.0.forget(env)
+        self.wrap.forget(env)
     }
 }
 
@@ -52,29 +48,24 @@ impl WrappedMemory for VectorCache {
 
 impl From<MemoryWrap<VectorCache>> for NativeVectorCache {
     fn from(wrap: MemoryWrap<VectorCache>) -> Self {
-        Self(wrap)
+        Self { wrap }
     }
 }
 
 impl NativeVectorCache {
     /// Creates a handle to an existing cache that does not depend on it.
     pub(super) fn shared(cache: Arc<SharedCache>) -> Self {
-        Self(MemoryWrap::of(cache, None))
+        MemoryWrap::of(cache, None).into()
     }
 
     /// Returns the cache itself.
     pub(super) fn share(&self) -> Arc<SharedCache> {
-        Arc::clone(&self.0.memory)
+        Arc::clone(&self.wrap.memory)
     }
 
     /// Returns whether the cache lives on without this object.
     pub(super) fn is_shared(&self) -> bool {
-        self.0.external.is_none()
-    }
-
-    /// Returns the bounds of the cache.
-    pub(super) fn bounds(&self) -> Options {
-        self.0.bounds
+        self.wrap.external.is_none()
     }
 }
 
@@ -85,7 +76,7 @@ impl NativeVectorCache {
     /// Creates an empty cache.
     #[napi(constructor, catch_unwind)]
     pub fn new(bounds: NativeBounds) -> Self {
-        Self(MemoryWrap::own(VectorCache::new(bounds.into())))
+        MemoryWrap::own(VectorCache::new(bounds.into())).into()
     }
 
     /// Adds a copy of a vector.
@@ -97,7 +88,7 @@ impl NativeVectorCache {
         label: Option<String>,
     ) -> Result<()> {
         let label = label.map(Label::from);
-        let added = self.0.change(env, |cache, now| match &vector {
+        let added = self.wrap.change(env, |cache, now| match &vector {
             Either::A(vector) => cache.add::<f32>(vector, label, now),
             Either::B(vector) => cache.add::<f64>(vector, label, now),
         })?;
@@ -109,8 +100,8 @@ impl NativeVectorCache {
     #[napi(catch_unwind)]
     pub fn append(&self, env: &Env, newer: &NativeVectorCache) -> Result<()> {
         let appended = self
-            .0
-            .change(env, |cache, now| cache.append(&mut lock(&newer.0.memory), now))?;
+            .wrap
+            .change(env, |cache, now| cache.append(&mut lock(&newer.wrap.memory), now))?;
         appended.map_err(|error| throw(env, &error))
     }
 
@@ -121,7 +112,7 @@ impl NativeVectorCache {
         env: &Env,
         #[napi(ts_arg_type = "Float32Array | Float64Array")] query: Vector,
     ) -> Result<f64> {
-        let (mut cache, now) = self.0.lock();
+        let (mut cache, now) = self.wrap.lock();
         let similarity = match &query {
             Either::A(query) => cache.max_cosine_similarity::<f32>(query, now),
             Either::B(query) => cache.max_cosine_similarity::<f64>(query, now),
@@ -137,7 +128,7 @@ impl NativeVectorCache {
         #[napi(ts_arg_type = "Float32Array | Float64Array")] query: Vector,
         count: f64,
     ) -> Result<Vec<NativeNeighbour>> {
-        let (mut cache, now) = self.0.lock();
+        let (mut cache, now) = self.wrap.lock();
         let neighbours = match &query {
             Either::A(query) => cache.nearest::<f32>(query, count as usize, now),
             Either::B(query) => cache.nearest::<f64>(query, count as usize, now),
@@ -161,9 +152,9 @@ impl NativeVectorCache {
         call: Option<&NativeCall>,
     ) -> Result<Object<'env>> {
         let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.0.enqueue(env, call, move |cache, now| {
+        self.wrap.enqueue(env, call, move |cache, now| {
             let nearest = batch.with(cache, |cache, entries| cache.compare_and_add_batch(entries, now))?;
-            let shown = |nearest: Nearest| -> Vec<Option<NativeStoredNeighbour>> {
+            let shown = |nearest: NearestVectors| -> Vec<Option<NativeStoredNeighbour>> {
                 nearest.into_iter().map(|found| found.map(Into::into)).collect()
             };
             Ok(nearest.into_iter().map(shown).collect::<Vec<_>>())
@@ -181,7 +172,7 @@ impl NativeVectorCache {
         #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
     ) -> Result<Object<'env>> {
         let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.0.enqueue(env, None, move |cache, now| {
+        self.wrap.enqueue(env, None, move |cache, now| {
             batch.with(cache, |cache, entries| cache.add_batch(entries, now))
         })
     }
@@ -200,7 +191,7 @@ impl NativeVectorCache {
     ) -> Result<Object<'env>> {
         let vector = vector.to_vec();
         let origin = origin(model, method);
-        self.0.enqueue(env, call, move |cache, now| {
+        self.wrap.enqueue(env, call, move |cache, now| {
             cache.check_origin(&origin, now)?;
             let neighbours = cache.nearest(&vector, count as usize, now)?;
             Ok(neighbours
@@ -210,33 +201,16 @@ impl NativeVectorCache {
         })
     }
 
-    /// Returns how many vectors live once the calls before this one are done.
-    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
-    pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
-        self.0.enqueue(env, call, |cache, now| Ok(cache.len(now) as f64))
-    }
-
-    /// Returns the sequence numbers of the living vectors.
-    #[napi(catch_unwind)]
-    pub fn sequence(&self) -> Sequence {
-        let (mut cache, now) = self.0.lock();
-        let sequence = cache.sequence(now);
-        Sequence {
-            start: sequence.start as f64,
-            end: sequence.end as f64,
-        }
-    }
-
     /// The oldest living vector whose sequence number is in this range.
     #[napi(
         catch_unwind,
         ts_return_type = "{ sequence: number, vector: Float32Array, label?: string } | null"
     )]
     pub fn stored<'env>(&self, env: &'env Env, start: f64, end: f64) -> Result<Option<Object<'env>>> {
-        let (mut cache, now) = self.0.lock();
+        let (mut cache, now) = self.wrap.lock();
         let stored = cache.stored(start as u64..end as u64, now);
         drop(cache);
-        let Some(stored) = stored.map_err(|error| throw(env, &error))? else {
+        let Some(stored) = stored else {
             return Ok(None);
         };
         let mut object = Object::new(env)?;
@@ -246,73 +220,11 @@ impl NativeVectorCache {
         Ok(Some(object))
     }
 
-    /// How many vectors live.
-    #[napi(getter, catch_unwind)]
-    pub fn size(&self) -> f64 {
-        let (mut cache, now) = self.0.lock();
-        cache.len(now) as f64
-    }
-
-    /// The bounds of the cache.
-    #[napi(getter, catch_unwind, js_name = "bounds")]
-    pub fn native_bounds(&self) -> NativeBounds {
-        self.0.bounds.into()
-    }
-
-    /// The model that the vectors come from, if it is recorded.
-    #[napi(getter, catch_unwind)]
-    pub fn model(&self) -> Option<NativeModelIdentity> {
-        lock(&self.0.memory).model().cloned().map(Into::into)
-    }
-
     /// The name of the method that the vectors come from, if it is recorded.
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn method(&self) -> Option<String> {
-        lock(&self.0.memory).method().map(ToOwned::to_owned)
-    }
-
-    /// Throws if vectors of this model and method cannot be compared with those of this cache.
-    #[napi(catch_unwind)]
-    pub fn check_origin(
-        &self,
-        env: &Env,
-        model: NativeModelIdentity,
-        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
-    ) -> Result<()> {
-        let (mut cache, now) = self.0.lock();
-        let checked = cache.check_origin(&origin(model, method), now);
-        drop(cache);
-        checked.map_err(|error| throw(env, &error))
-    }
-
-    /// Drops expired vectors.
-    #[napi(catch_unwind)]
-    pub fn evict_expired(&self, env: &Env) -> Result<()> {
-        self.0.change(env, VectorCache::evict_expired)
-    }
-
-    /// Drops every vector.
-    #[napi(catch_unwind)]
-    pub fn clear(&self, env: &Env) -> Result<()> {
-        self.0.change(env, |cache, _| cache.clear())
-    }
-
-    /// Returns the state of the cache, to be saved.
-    #[napi(catch_unwind)]
-    pub fn snapshot(&self) -> NativeSnapshot {
-        let (mut cache, now) = self.0.lock();
-        let snapshot = cache.snapshot(now, SystemTime::now());
-        NativeSnapshot::of(move |path, call| snapshot.save(path, call))
-    }
-
-    /// Loads the cache in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was cancelled.
-    #[napi(catch_unwind, ts_return_type = "Promise<NativeVectorCache>")]
-    pub fn load(
-        path: String,
-        max_elements: Option<f64>,
-        ttl_ms: Option<f64>,
-        call: Option<&NativeCall>,
-    ) -> AsyncTask<Background<VectorCache, NativeVectorCache>> {
-        load(path, max_elements, ttl_ms, call)
+        lock(&self.wrap.memory).method().map(ToOwned::to_owned)
     }
 }
+
+memory_class!(NativeVectorCache, VectorCache, "Promise<NativeVectorCache>");

@@ -5,10 +5,11 @@ use napi_derive::napi;
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_index::{
     memory::{Nearest, Novelty},
+    options::{MemoryOptions, ModelIdentity, Origin},
     persist::{milliseconds, time_to_live},
-    shared::Shared,
+    shared::SharedMemory,
     similarity::Similarity,
-    vectors::{Entry, ModelIdentity, Neighbour, Options, Origin, VectorCache},
+    vectors::{Neighbour, VectorCache, VectorEntry},
 };
 use knowledgepulse_trace::label::Label;
 
@@ -59,14 +60,6 @@ impl NativeStoredNeighbour {
     }
 }
 
-/// The sequence numbers of the living vectors.
-#[napi(object)]
-pub struct Sequence {
-    pub start: f64,
-    /// One more than that of the newest one.
-    pub end: f64,
-}
-
 /// The model that vectors come from.
 #[napi(object)]
 pub struct NativeModelIdentity {
@@ -98,7 +91,7 @@ impl Batch {
     pub(super) fn with<T>(
         &self,
         cache: &mut VectorCache,
-        act: impl FnOnce(&mut VectorCache, &[Entry]) -> error::Result<T>,
+        act: impl FnOnce(&mut VectorCache, &[VectorEntry]) -> error::Result<T>,
     ) -> error::Result<T> {
         let vectors: Vec<&[f32]> = self.vectors.chunks(cache.options().dimensions).collect();
         let mut rest = vectors.as_slice();
@@ -108,7 +101,7 @@ impl Batch {
                 .split_at_checked(*count)
                 .ok_or_else(|| Error::Internal("an entry has fewer vectors than it says".into()))?;
             rest = others;
-            entries.push(Entry {
+            entries.push(VectorEntry {
                 vectors: own,
                 label: label.as_ref(),
                 origin: &self.origin,
@@ -177,8 +170,8 @@ pub struct NativeBounds {
 }
 
 #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 vectors.
-impl From<Options> for NativeBounds {
-    fn from(options: Options) -> Self {
+impl From<MemoryOptions> for NativeBounds {
+    fn from(options: MemoryOptions) -> Self {
         Self {
             max_elements: options.max_elements as f64,
             dimensions: options.dimensions as f64,
@@ -189,7 +182,7 @@ impl From<Options> for NativeBounds {
 
 /// The numbers are non-negative.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
-impl From<NativeBounds> for Options {
+impl From<NativeBounds> for MemoryOptions {
     fn from(bounds: NativeBounds) -> Self {
         Self {
             max_elements: bounds.max_elements as usize,

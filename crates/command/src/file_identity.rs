@@ -3,30 +3,12 @@
 use std::{
     fs::{self, Metadata},
     io,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
+pub use knowledgepulse_os::links::target_of;
+
 use crate::options::STDIN;
-
-/// How many links are followed, as many as Linux does; a longer chain is a circle.
-const MOST_LINKS: usize = 40;
-
-/// Returns the canonical path of a file, whether it exists or not. Links are followed, also links to a missing file.
-pub fn target_of(file: &str) -> PathBuf {
-    let mut target = std::path::absolute(file).unwrap_or_else(|_| file.into());
-    for _ in 0..MOST_LINKS {
-        let Some((directory, name)) = target.parent().zip(target.file_name()) else {
-            break;
-        };
-        let Ok(directory) = fs::canonicalize(directory) else {
-            break;
-        };
-        target = directory.join(name);
-        let Ok(link) = fs::read_link(&target) else { break };
-        target = directory.join(link);
-    }
-    target
-}
 
 /// Returns the metadata of an input; `None` on failure, which reading the input will report.
 pub fn metadata_of(source: &str) -> Option<Metadata> {
@@ -100,21 +82,6 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
-
-    #[test]
-    fn target_of_follows_links_to_files_that_do_not_exist() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(directory.path()).unwrap();
-        symlink("b", root.join("a")).unwrap();
-        symlink("c", root.join("b")).unwrap();
-        symlink("circle", root.join("circle")).unwrap();
-        let target = |name: &str| target_of(root.join(name).to_str().unwrap());
-        assert_eq!(target("a"), root.join("c"));
-        assert_eq!(target("circle"), root.join("circle"));
-        fs::write(root.join("c"), "").unwrap();
-        assert_eq!(target("a"), root.join("c"));
-    }
 
     #[test]
     fn is_same_file_sees_links_and_missing_files() {

@@ -11,10 +11,11 @@ use knowledgepulse_error::{Call, Error};
 use knowledgepulse_index::{
     memory::Memory,
     method::Method,
+    options::{MemoryOptions, Origin},
     persist::LoadOptions,
-    shared::{Shared, lock},
+    shared::{SharedMemory, lock},
     traces::{TraceEntry, TraceMemory},
-    vectors::{Options, Origin, VectorCache},
+    vectors::VectorCache,
 };
 use knowledgepulse_score::{engine::Status, select::Candidates};
 use knowledgepulse_trace::label::Fingerprint;
@@ -32,8 +33,8 @@ pub(crate) struct RunMemory(Memory);
 impl RunMemory {
     /// Returns a new memory of at most this many traces, or as many as is usual.
     pub(crate) fn new(method: Method, most: Option<usize>) -> Self {
-        let usual = Options::default();
-        let options = Options {
+        let usual = MemoryOptions::default();
+        let options = MemoryOptions {
             max_elements: most.unwrap_or(usual.max_elements),
             ..usual
         };
@@ -112,7 +113,7 @@ impl RunMemory {
     /// Locks a memory of traces; `None` of vectors.
     fn traces(&self) -> Option<MutexGuard<'_, TraceMemory>> {
         match &self.0 {
-            Memory::Vectors { .. } => None,
+            Memory::Vectors(_) => None,
             Memory::Traces { memory, .. } => Some(lock(memory)),
         }
     }

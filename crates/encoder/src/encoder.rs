@@ -6,6 +6,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
 };
 
+use knowledgepulse_os as os;
+
 use crate::{
     error::{Error, Result},
     kernels::{
@@ -120,10 +122,7 @@ impl Encoder {
             (None, Ok(name)) if !name.is_empty() => name.parse()?,
             _ => Kernel::best(),
         };
-        let threads = match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            threads => threads,
-        };
+        let threads = os::threads(options.threads);
         let isa = kernel.isa().ok_or(Error::KernelUnavailable(kernel))?;
         let pool = ThreadPool::new(threads);
         Ok(Self {

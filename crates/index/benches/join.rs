@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use knowledgepulse_index::{method::Method, traces::TraceMemory, vectors::Options};
+use knowledgepulse_index::{method::Method, options::MemoryOptions, traces::TraceMemory};
 
 mod random;
 use random::{Random, VOCABULARY, near_copy, words};
@@ -41,9 +41,9 @@ fn main() {
             };
             traces = (0..size).map(|_| copy()).collect();
         }
-        let options = Options {
+        let options = MemoryOptions {
             max_elements: size,
-            ..Options::default()
+            ..MemoryOptions::default()
         };
         let memory = || TraceMemory::new(Method::Lexical, options);
         let now = Instant::now();

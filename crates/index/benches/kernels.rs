@@ -10,8 +10,9 @@ use std::{hint::black_box, time::Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use knowledgepulse_index::{
+    options::MemoryOptions,
     simd::{self, Floats, GROUP, Kernels},
-    vectors::{Options, VectorCache},
+    vectors::VectorCache,
 };
 
 const DIMENSIONS: usize = 384;
@@ -85,7 +86,7 @@ enum Distribution {
     Embeddings,
     /// A hundred tight clusters, with the query in one of them.
     Clustered,
-    /// All near duplicates of the query: codes rule out nothing.
+    /// All near duplicates of the query.
     Duplicates,
 }
 
@@ -159,7 +160,7 @@ fn scans(criterion: &mut Criterion) {
             let (query, vectors) = distribution.generate(count);
             let plain = Plain::new(&vectors);
             let now = Instant::now();
-            let mut cache = VectorCache::new(Options {
+            let mut cache = VectorCache::new(MemoryOptions {
                 max_elements: count,
                 dimensions: DIMENSIONS,
                 time_to_live: None,
@@ -203,7 +204,7 @@ fn scans(criterion: &mut Criterion) {
 fn adding(criterion: &mut Criterion) {
     let now = Instant::now();
     let vector = Random(1).direction();
-    let mut cache = VectorCache::new(Options::default());
+    let mut cache = VectorCache::new(MemoryOptions::default());
     criterion.bench_function("add to a full cache", |bencher| {
         bencher.iter(|| cache.add(black_box(&vector), None, now));
     });

@@ -8,9 +8,9 @@ use std::{hint::black_box, time::Instant};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use knowledgepulse_index::{
     method::Method,
-    shared::Shared,
+    options::MemoryOptions,
+    shared::SharedMemory,
     traces::{TraceEntry, TraceMemory},
-    vectors::Options,
 };
 use knowledgepulse_trace::{fixtures::with_texts, words::Words};
 
@@ -34,9 +34,9 @@ fn memories(criterion: &mut Criterion) {
             let now = Instant::now();
             let mut random = Random(1);
             let topics = size as u64 / 10;
-            let options = Options {
+            let options = MemoryOptions {
                 max_elements: size,
-                ..Options::default()
+                ..MemoryOptions::default()
             };
             let mut memory = TraceMemory::new(method, options);
             let entry = |random: &mut Random, topic| {

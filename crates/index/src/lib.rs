@@ -1,9 +1,10 @@
 //! Memories of vectors and of traces: compare with them, remember, save and load. The modules, in the order in which they build on
 //! each other:
 //!
-//! simd (kernels) → moment (times) → method (how traces are compared) → similarity (formulas) → room (memory that may be refused) → top
-//! (the largest values) → vectors (codes, scan) → traces (words, postings, bounds, join) → persist (files) → shared (what memories have in
-//! common, locks) → memory (either, as a scorer uses it).
+//! simd (kernels) → moment (times) → method (how traces are compared) → options (bounds, origins) → similarity (formulas) → room (memory
+//! that may be refused) → top (the largest values) → parallel (threads) → scaled, rows (vectors, and a queue of them) → scan (search among
+//! them) → document (a remembered trace) → persist (files) → shared (what memories have in common, locks) → vectors → traces (words,
+//! postings, bounds, join) → memory (either, as a scorer uses it).
 
 pub mod simd;
 
@@ -11,18 +12,30 @@ mod moment;
 
 pub mod method;
 
+pub mod options;
+
 pub mod similarity;
 
 mod room;
 
 mod top;
 
-pub mod vectors;
+mod parallel;
 
-pub mod traces;
+pub mod scaled;
+
+mod rows;
+
+pub mod scan;
+
+mod document;
 
 pub mod persist;
 
 pub mod shared;
+
+pub mod vectors;
+
+pub mod traces;
 
 pub mod memory;

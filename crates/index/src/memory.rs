@@ -1,7 +1,7 @@
 //! The novelty of a trace against a memory of either kind.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard},
     time::Instant,
 };
 
@@ -11,10 +11,11 @@ use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
     method::Method,
-    shared::{Shared, lock, lock_as_is},
+    options::Origin,
+    shared::{SharedMemory, lock},
     similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
-    traces::{SharedTraces, TraceEntry, TraceMemory, WordShare, draft::TraceDraft, explain::ExplainedWords},
-    vectors::{Entry, Options, Origin, SharedCache, VectorCache},
+    traces::{SharedTraces, TraceEntry, TraceMemory, WordShare, explain::ExplainedWords},
+    vectors::{SharedCache, VectorCache, VectorEntry},
 };
 
 /// The source of a novelty.
@@ -119,88 +120,41 @@ pub struct Reading {
     pub truncated: bool,
 }
 
-/// A memory to compare with, and the draft of a batch, whose entries count as newer than those of the memory.
+/// A memory to compare with.
 #[derive(Debug, Clone)]
 pub enum Memory {
     /// Embeddings.
-    Vectors {
-        /// The memory.
-        cache: Arc<SharedCache>,
-        /// The draft.
-        draft: Option<Arc<SharedCache>>,
-    },
+    Vectors(Arc<SharedCache>),
     /// Words, and by [`Method::Full`] embeddings of digests.
     Traces {
         /// The memory.
         memory: Arc<SharedTraces>,
         /// Its method, which never changes, so it can be read without a lock.
         method: Method,
-        /// The draft.
-        draft: Option<Arc<Mutex<TraceDraft>>>,
     },
 }
 
 impl From<VectorCache> for Memory {
     fn from(cache: VectorCache) -> Self {
-        Self::of_vectors(Arc::new(Mutex::new(cache)))
+        Self::Vectors(Arc::new(Mutex::new(cache)))
     }
 }
 
 impl From<TraceMemory> for Memory {
     fn from(memory: TraceMemory) -> Self {
         let method = memory.method();
-        Self::of_traces(Arc::new(Mutex::new(memory)), method)
+        let memory = Arc::new(Mutex::new(memory));
+        Self::Traces { memory, method }
     }
 }
 
 impl Memory {
-    /// The memory `cache`, without a draft.
+    /// Returns the memory itself.
     #[must_use]
-    pub fn of_vectors(cache: Arc<SharedCache>) -> Self {
-        Self::Vectors { cache, draft: None }
-    }
-
-    /// The memory `memory`, which compares by `method`, without a draft.
-    #[must_use]
-    pub fn of_traces(memory: Arc<SharedTraces>, method: Method) -> Self {
-        Self::Traces {
-            memory,
-            method,
-            draft: None,
-        }
-    }
-
-    /// Returns the memory itself, without the draft of vectors.
-    #[must_use]
-    pub fn held(&self) -> &Mutex<dyn Shared> {
+    pub fn held(&self) -> &Mutex<dyn SharedMemory> {
         match self {
-            Self::Vectors { cache, .. } => &**cache,
+            Self::Vectors(cache) => &**cache,
             Self::Traces { memory, .. } => &**memory,
-        }
-    }
-
-    /// This memory with an empty draft for a batch. `bounds` are those of the memory.
-    #[must_use]
-    pub fn with_draft(&self, bounds: Options) -> Self {
-        match self {
-            Self::Vectors { cache, .. } => Self::Vectors {
-                cache: Arc::clone(cache),
-                draft: Some(Arc::new(Mutex::new(VectorCache::new(bounds)))),
-            },
-            Self::Traces { memory, method, .. } => Self::Traces {
-                memory: Arc::clone(memory),
-                method: *method,
-                draft: Some(Arc::default()),
-            },
-        }
-    }
-
-    /// Returns whether entries are added to a draft.
-    #[must_use]
-    pub fn has_draft(&self) -> bool {
-        match self {
-            Self::Vectors { draft, .. } => draft.is_some(),
-            Self::Traces { draft, .. } => draft.is_some(),
         }
     }
 
@@ -208,43 +162,32 @@ impl Memory {
     #[must_use]
     pub fn method(&self) -> Method {
         match self {
-            Self::Vectors { .. } => Method::Prefix,
+            Self::Vectors(_) => Method::Prefix,
             Self::Traces { method, .. } => *method,
         }
     }
 
-    /// Commits the draft.
-    ///
-    /// # Errors
-    /// The errors of [`VectorCache::append`] and [`TraceDraft::commit`].
-    pub fn commit(&self, now: Instant) -> Result<()> {
+    /// Locks the memory, so that traces are compared and added without others in between.
+    #[must_use]
+    pub fn lock(&self) -> LockedMemory<'_> {
         match self {
-            Self::Vectors {
-                cache,
-                draft: Some(draft),
-            } => lock(cache).append(&mut lock(draft), now),
-            Self::Traces {
-                memory,
-                draft: Some(draft),
-                ..
-            } => lock_as_is(draft).commit(memory),
-            _ => Ok(()),
+            Self::Vectors(cache) => LockedMemory::Vectors(lock(cache)),
+            Self::Traces { memory, .. } => LockedMemory::Traces(lock(memory)),
         }
     }
+}
 
-    /// Rolls the draft back, which can take as long as adding it.
-    pub fn roll_back(&self) {
-        if let Self::Traces {
-            memory,
-            draft: Some(draft),
-            ..
-        } = self
-        {
-            lock_as_is(draft).roll_back(memory);
-        }
-    }
+/// A memory that no one else can use meanwhile.
+#[derive(Debug)]
+pub enum LockedMemory<'m> {
+    /// Embeddings.
+    Vectors(MutexGuard<'m, VectorCache>),
+    /// Words, and by [`Method::Full`] embeddings of digests.
+    Traces(MutexGuard<'m, TraceMemory>),
+}
 
-    /// Compares `trace` with the memory, then adds it if requested, in one atomic step.
+impl LockedMemory<'_> {
+    /// Compares `trace` with the memory, then adds it if requested.
     ///
     /// By a memory of vectors novelty is one minus the largest similarity, unclamped (a negative similarity takes it above 1); by
     /// a memory of traces it is that of [`traces::novelty`](crate::traces::novelty). It is [`NEUTRAL_NOVELTY`] when the
@@ -253,55 +196,43 @@ impl Memory {
     ///
     /// # Errors
     /// The errors of [`VectorCache::compare_and_add`] and [`TraceMemory::add`](crate::traces::TraceMemory::add).
-    pub fn compare_and_add(&self, trace: &Compared, now: Instant) -> Result<(Novelty, Vec<WordShare>)> {
+    pub fn compare_and_add(
+        &mut self,
+        trace: &ComparedTrace,
+        now: Instant,
+    ) -> Result<(Novelty, Vec<WordShare>)> {
         fault::point("novelty");
         match self {
-            Self::Vectors { cache, draft } => {
+            Self::Vectors(cache) => {
                 let Some((embedding, origin)) = trace.embedding else {
                     return Ok((Novelty::NEUTRAL, Vec::new()));
                 };
-                let mut cache = lock(cache);
-                let mut draft = draft.as_deref().map(lock);
-                let draft = draft.as_deref_mut();
-                let entry = Entry {
+                let entry = VectorEntry {
                     vectors: &[&embedding[..]],
                     label: trace.label,
                     origin,
                 };
                 let nearest = if trace.remember {
-                    cache.compare_and_add(draft, entry, now)?
+                    cache.compare_and_add(entry, now)?
                 } else {
-                    cache.compare(draft, entry, now)?
+                    cache.compare(entry, now)?
                 };
                 let nearest = nearest.into_iter().next().flatten();
                 let nearest = nearest.map(|found| Nearest::vector(found.label, found.similarity));
                 Ok((Novelty::of_nearest(nearest), Vec::new()))
             }
-            Self::Traces {
-                memory,
-                method,
-                draft,
-            } => {
-                if *method == Method::Full && trace.embedding.is_none() {
+            Self::Traces(memory) => {
+                if memory.method() == Method::Full && trace.embedding.is_none() {
                     return Ok((Novelty::NEUTRAL, Vec::new()));
                 }
-                let words = trace.words;
                 let entry = TraceEntry {
-                    words,
+                    words: trace.words,
                     vector: trace.embedding.map(|(embedding, _)| &embedding[..]),
                     label: trace.label,
                     model: trace.embedding.and_then(|(_, origin)| origin.model.as_ref()),
                 };
-                let (nearest, shares) = match draft {
-                    Some(draft) => lock_as_is(draft).compare_and_explain(
-                        memory,
-                        entry,
-                        trace.explained,
-                        trace.remember,
-                        now,
-                    )?,
-                    None => lock(memory).compare_and_explain(entry, trace.explained, trace.remember, now)?,
-                };
+                let (nearest, shares) =
+                    memory.compare_and_explain(entry, trace.explained, trace.remember, now)?;
                 let nearest = nearest.map(|found| Nearest::trace(found.label, found.similarity));
                 Ok((Novelty::of_nearest(nearest), shares))
             }
@@ -311,7 +242,7 @@ impl Memory {
 
 /// A trace as it is compared with a memory, and how it is to be remembered.
 #[derive(Debug, Clone, Copy)]
-pub struct Compared<'c> {
+pub struct ComparedTrace<'c> {
     /// Its words; a memory of vectors does not look at them.
     pub words: &'c Words,
     /// Its embedding, and where that comes from; `None` without an embedder.
@@ -378,7 +309,7 @@ mod tests {
     use knowledgepulse_embed::DIMENSIONS;
     use knowledgepulse_trace::{fixtures::with_texts, label::Fingerprint};
 
-    use crate::vectors::ModelIdentity;
+    use crate::options::{MemoryOptions, ModelIdentity};
 
     fn origin() -> Origin {
         Origin {
@@ -392,7 +323,7 @@ mod tests {
     }
 
     fn memory() -> Memory {
-        Memory::of_vectors(Arc::default())
+        VectorCache::default().into()
     }
 
     fn size(memory: &Memory) -> usize {
@@ -406,26 +337,34 @@ mod tests {
     }
 
     fn compare(embedding: &Embedding, memory: &Memory, label: &str, remember: bool) -> Novelty {
-        let compared = Compared {
+        let compared = ComparedTrace {
             words: &Words::default(),
             embedding: Some((embedding, &origin())),
             label: Some(&label.into()),
             remember,
             explained: false,
         };
-        memory.compare_and_add(&compared, Instant::now()).unwrap().0
+        memory
+            .lock()
+            .compare_and_add(&compared, Instant::now())
+            .unwrap()
+            .0
     }
 
     /// Compares by words alone.
     fn compare_words(text: &str, memory: &Memory, label: &str, remember: bool) -> Novelty {
-        let compared = Compared {
+        let compared = ComparedTrace {
             words: &Words::of(&with_texts(text, &[])),
             embedding: None,
             label: Some(&label.into()),
             remember,
             explained: false,
         };
-        memory.compare_and_add(&compared, Instant::now()).unwrap().0
+        memory
+            .lock()
+            .compare_and_add(&compared, Instant::now())
+            .unwrap()
+            .0
     }
 
     #[test]
@@ -462,32 +401,8 @@ mod tests {
         );
     }
 
-    #[test]
-    fn roll_back_removes_the_draft_at_once() {
-        let memory = lexical();
-        let drafted = memory.with_draft(Options::default());
-        compare_words("flight", &drafted, "a", true);
-        drafted.roll_back();
-        let Memory::Traces { memory, .. } = memory else {
-            unreachable!("it is of traces");
-        };
-        assert_eq!(lock_as_is(&memory).sequence(Instant::now()), 0..0);
-        drafted.commit(Instant::now()).unwrap();
-        assert!(lock(&memory).is_empty(Instant::now()));
-    }
-
-    #[test]
-    fn draft_belongs_to_a_batch() {
-        for memory in [memory(), lexical()] {
-            assert!(!memory.has_draft());
-            assert!(memory.with_draft(Options::default()).has_draft());
-        }
-    }
-
     fn lexical() -> Memory {
-        let method = Method::Lexical;
-        let memory = TraceMemory::new(method, Options::default());
-        Memory::of_traces(Arc::new(Mutex::new(memory)), method)
+        TraceMemory::new(Method::Lexical, MemoryOptions::default()).into()
     }
 
     #[test]
@@ -512,21 +427,23 @@ mod tests {
 
     /// Compares a trace with a fingerprint, by its words or by its embedding.
     fn compare_scored(memory: &Memory, fingerprint: u8, remember: bool) -> f64 {
-        let compared = Compared {
+        let compared = ComparedTrace {
             words: &Words::of(&with_texts("flight to Boston", &[])),
             embedding: Some((&direction(0, 1.0), &origin())),
             label: Some(&Label::of_trace("id", [fingerprint; 16])),
             remember,
             explained: false,
         };
-        memory.compare_and_add(&compared, Instant::now()).unwrap().0.value
+        memory
+            .lock()
+            .compare_and_add(&compared, Instant::now())
+            .unwrap()
+            .0
+            .value
     }
 
     fn novelties(memory: &Memory) -> HashMap<Fingerprint, f64> {
-        match memory {
-            Memory::Vectors { cache, .. } => lock(cache).novelties(Instant::now()),
-            Memory::Traces { memory, .. } => lock(memory).novelties(Instant::now()),
-        }
+        lock(memory.held()).novelties(Instant::now())
     }
 
     #[test]
@@ -534,10 +451,8 @@ mod tests {
         for memory in [memory(), lexical()] {
             assert_eq!(compare_scored(&memory, 1, true), 0.5);
             assert_eq!(compare_scored(&memory, 2, false), 0.0);
-            let drafted = memory.with_draft(Options::default());
-            assert_eq!(compare_scored(&drafted, 3, true), 0.0);
             assert_eq!(novelties(&memory), HashMap::from([([1; 16], 0.5)]));
-            drafted.commit(Instant::now()).unwrap();
+            assert_eq!(compare_scored(&memory, 3, true), 0.0);
             assert_eq!(
                 novelties(&memory),
                 HashMap::from([([1; 16], 0.5), ([3; 16], 0.0)])
@@ -561,12 +476,11 @@ mod tests {
 
     #[test]
     fn a_full_memory_tells_nothing_without_an_embedding() {
-        let method = Method::Full;
-        let options = Options {
+        let options = MemoryOptions {
             dimensions: DIMENSIONS,
-            ..Options::default()
+            ..MemoryOptions::default()
         };
-        let memory = Memory::of_traces(Arc::new(Mutex::new(TraceMemory::new(method, options))), method);
+        let memory = TraceMemory::new(Method::Full, options).into();
         assert_eq!(compare_words("flight", &memory, "a", true), Novelty::NEUTRAL);
         assert_eq!(size(&memory), 0);
         compare(&direction(0, 1.0), &memory, "a", true);
@@ -585,7 +499,7 @@ mod tests {
         let cache: Arc<SharedCache> = Arc::default();
         compare(
             &direction(0, 1.0),
-            &Memory::of_vectors(Arc::clone(&cache)),
+            &Memory::Vectors(Arc::clone(&cache)),
             "a",
             false,
         );
@@ -608,49 +522,9 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_counts_at_once_and_stays_only_when_committed() {
-        let memory = memory();
-        let drafted = memory.with_draft(Options::default());
-        compare(&direction(0, 1.0), &drafted, "a", true);
-        assert_eq!(compare(&direction(0, 1.0), &drafted, "b", true).value, 0.0);
-        assert_eq!(size(&memory), 0);
-        drafted.commit(Instant::now()).unwrap();
-        assert_eq!(size(&memory), 2);
-    }
-
-    #[test]
-    fn a_draft_of_traces_compares_as_the_memory_would() {
-        let texts = [
-            "flight to boston",
-            "hotel in boston",
-            "flight home",
-            "hotel in boston",
-        ];
-        let (one, batch) = (lexical(), lexical());
-        for memory in [&one, &batch] {
-            compare_words("train to boston", memory, "first", true);
-        }
-        let drafted = batch.with_draft(Options::default());
-        for text in texts {
-            assert_eq!(
-                compare_words(text, &drafted, text, true),
-                compare_words(text, &one, text, true)
-            );
-        }
-        assert_eq!(size(&batch), 1);
-        drafted.commit(Instant::now()).unwrap();
-        assert_eq!(size(&batch), 5);
-        let ask = |memory| compare_words("flight in boston", memory, "", false);
-        assert_eq!(ask(&batch), ask(&one));
-        // What was committed is not committed again.
-        drafted.commit(Instant::now()).unwrap();
-        assert_eq!(size(&batch), 5);
-    }
-
-    #[test]
     fn a_memory_of_another_model_or_method_is_refused() {
         let cache: Arc<SharedCache> = Arc::default();
-        let memory = Memory::of_vectors(Arc::clone(&cache));
+        let memory = Memory::Vectors(Arc::clone(&cache));
         compare(&direction(0, 1.0), &memory, "a", true);
         let other_model = Origin {
             model: origin().model.map(|model| ModelIdentity {
@@ -668,14 +542,17 @@ mod tests {
             (other_method, "ERR_MEMORY_OTHER_METHOD"),
         ] {
             for remember in [true, false] {
-                let compared = Compared {
+                let compared = ComparedTrace {
                     words: &Words::default(),
                     embedding: Some((&direction(0, 1.0), &origin)),
                     label: None,
                     remember,
                     explained: false,
                 };
-                let error = memory.compare_and_add(&compared, Instant::now()).unwrap_err();
+                let error = memory
+                    .lock()
+                    .compare_and_add(&compared, Instant::now())
+                    .unwrap_err();
                 assert_eq!(error.code(), code);
             }
         }

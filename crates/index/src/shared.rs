@@ -2,10 +2,9 @@
 
 use std::{
     collections::HashMap,
-    io::Read,
     ops::Range,
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
     time::{Instant, SystemTime},
 };
 
@@ -13,17 +12,17 @@ use knowledgepulse_error::{Call, Result};
 use knowledgepulse_trace::label::{self, Fingerprint};
 
 use crate::{
+    options::{MemoryOptions, Origin},
     persist::{self, Contents, LoadOptions, Snapshot, Unreadable},
-    vectors::{Options, Origin},
 };
 
 /// A memory of entries: vectors or traces.
-pub trait Shared: Send {
-    /// Rolls back uncommitted changes of a batch, and changes that a panic has left incomplete.
-    fn settle(&mut self) {}
+pub trait SharedMemory: Send {
+    /// Makes the memory whole again after a panic in one of its methods. An entry that was being added is not remembered.
+    fn repair(&mut self) {}
 
     /// Returns the bounds of the memory.
-    fn options(&self) -> &Options;
+    fn options(&self) -> &MemoryOptions;
 
     /// Returns the bytes of all entries, expired ones included, without labels.
     fn bytes(&self) -> usize;
@@ -36,6 +35,14 @@ pub trait Shared: Send {
 
     /// Returns the sequence numbers of the living entries, oldest first. Entries are numbered as they are added.
     fn sequence(&mut self, now: Instant) -> Range<u64>;
+
+    /// Returns the number and the index of the oldest living entry whose number is in `sequence`.
+    fn first_of(&mut self, sequence: Range<u64>, now: Instant) -> Option<(u64, usize)> {
+        let living = self.sequence(now);
+        let first = sequence.start.max(living.start);
+        let index = usize::try_from(first - living.start).ok()?;
+        (first < sequence.end.min(living.end)).then_some((first, index))
+    }
 
     /// Returns the number of living entries.
     fn len(&mut self, now: Instant) -> usize {
@@ -78,13 +85,12 @@ pub trait Shared: Send {
     where
         Self: Sized;
 
-    /// Reads the memory in the `length` bytes of `input`, at `now`, by the wall clock `clock`.
+    /// Reads the memory in the bytes of a file, at `now`, by the wall clock `clock`.
     ///
     /// # Errors
-    /// [`Unreadable`], which [`Shared::load`] converts to an error with the path.
+    /// [`Unreadable`], which [`SharedMemory::load`] converts to an error with the path.
     fn read(
-        input: impl Read + Send,
-        length: u64,
+        file: &[u8],
         options: LoadOptions,
         now: Instant,
         clock: SystemTime,
@@ -92,11 +98,11 @@ pub trait Shared: Send {
     where
         Self: Sized,
     {
-        persist::read(input, length, Self::version(), options, now, clock).map(Self::restore)
+        persist::read(file, Self::version(), options, now, clock).map(Self::restore)
     }
 
     /// Loads the memory in the file at `path`, aged by the wall clock, for a call that can be cancelled until the file is read. Memory is
-    /// bounded by the file's length and its number of entries.
+    /// bounded by the file's length.
     ///
     /// # Errors
     /// `Error::Aborted`, `Error::MemoryNotFound`,
@@ -111,14 +117,12 @@ pub trait Shared: Send {
     }
 }
 
-/// Locks a shared memory and [settles](Shared::settle) it. Ignores poisoning by a panic.
-pub fn lock<M: Shared + ?Sized>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
-    let mut memory = lock_as_is(memory);
-    memory.settle();
-    memory
-}
-
-/// Locks a shared memory without [settling](Shared::settle) it, with uncommitted changes.
-pub fn lock_as_is<M: ?Sized>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks a shared memory, and [repairs](SharedMemory::repair) it after a panic.
+pub fn lock<M: SharedMemory + ?Sized>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
+    memory.lock().unwrap_or_else(|poisoned| {
+        let mut memory_after_panic = poisoned.into_inner();
+        memory_after_panic.repair();
+        memory.clear_poison();
+        memory_after_panic
+    })
 }

@@ -1,8 +1,23 @@
-//! Services of the operating system: returning memory, thread priority, file locks, temporary files, and reasons why a file is unusable.
+//! Services of the operating system: cores, returning memory, thread priority, file locks, temporary files, and reasons why a file is unusable.
+
+use std::{num::NonZero, sync::LazyLock, thread};
 
 pub mod file_lock;
+pub mod links;
 pub mod obstacle;
 pub mod temporary;
+
+/// Returns the number of threads to use: `given`, or one for each core that the process may use if that is 0. Affinity and cgroup limits
+/// count, which the system is asked for once.
+#[must_use]
+pub fn threads(given: usize) -> usize {
+    static CORES: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
+    match given {
+        _ if cfg!(target_family = "wasm") => 1,
+        0 => *CORES,
+        given => given,
+    }
+}
 
 /// Returns freed memory to the system. glibc keeps freed memory between pieces in use, however small these are.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -5,7 +5,7 @@
 
 use std::{fs, time::Instant};
 
-use knowledgepulse_index::{method::Method, traces::TraceMemory, vectors::Options as Bounds};
+use knowledgepulse_index::{method::Method, options::MemoryOptions as Bounds, traces::TraceMemory};
 use knowledgepulse_score::select::{Candidates, Count, Offered, Options, Outcome, Sample, select};
 
 #[path = "../../index/benches/random/mod.rs"]

@@ -128,11 +128,10 @@ pub fn score(features: &Features, profile: &Arc<Profile>, novelty: Novelty) -> B
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_index::{traces::TraceMemory, vectors::Options};
+    use knowledgepulse_index::{options::MemoryOptions, traces::TraceMemory, vectors::VectorCache};
     use knowledgepulse_trace::fixtures::with_steps;
 
     use super::*;
-    use std::sync::Mutex;
 
     #[test]
     fn the_parts_make_the_score() {
@@ -176,14 +175,11 @@ mod tests {
             scorer.summarize(trace.clone()).source
         };
         assert!(source(None).is_none());
-        let Some(Source::Prefix(text)) = source(Some(Memory::of_vectors(Arc::default()))) else {
+        let Some(Source::Prefix(text)) = source(Some(VectorCache::default().into())) else {
             panic!("another source");
         };
         assert_eq!(text, "objective  content");
-        let of_traces = |method| {
-            let memory = Mutex::new(TraceMemory::new(method, Options::default()));
-            source(Some(Memory::of_traces(Arc::new(memory), method)))
-        };
+        let of_traces = |method| source(Some(TraceMemory::new(method, MemoryOptions::default()).into()));
         assert!(matches!(of_traces(Method::Lexical), Some(Source::Lexical(kept)) if *kept == trace));
         assert!(matches!(of_traces(Method::Full), Some(Source::Full(kept)) if *kept == trace));
     }

@@ -1,13 +1,14 @@
 //! The header of a file: its tensors and metadata.
 
-use std::{io::Read, time::Duration};
+use std::time::Duration;
 
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use knowledgepulse_trace::label::Fingerprint;
+use twox_hash::XxHash3_128;
 
-use super::{CHECKSUM_BYTES, LoadOptions, Unreadable, damaged, streams::HashedInput, time_to_live};
-use crate::vectors::{ModelIdentity, Options, Origin};
+use super::{CHECKSUM_BYTES, LoadOptions, Reading, Unreadable, damaged, time_to_live};
+use crate::options::{MemoryOptions, ModelIdentity, Origin};
 
 pub(super) const FORMAT: &str = "knowledgepulse-vector-cache";
 
@@ -22,6 +23,9 @@ pub(super) const LENGTH_BYTES: usize = 8;
 
 /// The longest accepted header; written ones have a few hundred bytes.
 const MOST_HEADER_BYTES: u64 = 64 * 1024;
+
+/// The bytes of a file that its header is among.
+pub(super) const LONGEST_BEGINNING: u64 = LENGTH_BYTES as u64 + MOST_HEADER_BYTES;
 
 /// The largest bound of a cache: JavaScript's largest exact integer, 2^53, or the platform's largest.
 pub(super) const LARGEST_NUMBER: usize = usize::MAX >> usize::BITS.saturating_sub(53);
@@ -119,29 +123,55 @@ pub(super) struct About {
     pub(super) origin: Origin,
 }
 
-/// Reads the header of a file of `length` bytes, of this version. A number that contradicts the length is an error, so that no memory is
-/// allocated for data that the file cannot hold.
-pub(super) fn read(
-    input: &mut HashedInput<impl Read>,
-    length: u64,
-    version: &str,
-) -> std::result::Result<(Sizes, About), Unreadable> {
+/// The tensors of a file.
+pub(super) struct Tensors<'f> {
+    header: Metadata,
+    file: &'f [u8],
+    /// The place after the header, where the tensors are.
+    start: usize,
+}
+
+impl Tensors<'_> {
+    /// Returns the bytes of a tensor; none without such a tensor.
+    pub(super) fn bytes(&self, name: &str) -> &[u8] {
+        let place = self.header.info(name).map_or((0, 0), |info| info.data_offsets);
+        let place = self.start + place.0..self.start + place.1;
+        self.file.get(place).unwrap_or_default()
+    }
+
+    /// Returns the values of a tensor.
+    pub(super) fn values<T: bytemuck::Pod>(&self, name: &str) -> Vec<T> {
+        let values = self.bytes(name).chunks_exact(size_of::<T>());
+        values.map(bytemuck::pod_read_unaligned).collect()
+    }
+
+    pub(super) fn require_checksum(&self) -> Reading<()> {
+        let hashed = &self.file[..self.file.len() - CHECKSUM_BYTES];
+        if self.bytes("checksum") == XxHash3_128::oneshot(hashed).to_be_bytes() {
+            return Ok(());
+        }
+        Err(damaged("its checksum is wrong"))
+    }
+}
+
+/// Reads the header of a file of `length` bytes, of this version, which is among the first [`LONGEST_BEGINNING`]. A number that contradicts
+/// the length is an error, so that no memory is allocated for data that the file cannot hold.
+pub(super) fn read<'f>(file: &'f [u8], length: u64, version: &str) -> Reading<(Sizes, About, Tensors<'f>)> {
     let shortest = (LENGTH_BYTES + CHECKSUM_BYTES) as u64;
-    if length < shortest {
-        return Err(damaged(format!("it has only {length} bytes")));
-    }
-    let mut header_length = [0; LENGTH_BYTES];
-    input.read(&mut header_length)?;
-    let header_length = u64::from_le_bytes(header_length);
-    if header_length > MOST_HEADER_BYTES.min(length - shortest) {
-        return Err(damaged("it does not begin as a safetensors file does"));
-    }
+    let beginning = file.split_first_chunk::<LENGTH_BYTES>();
+    let (header_length, rest) = beginning
+        .filter(|_| length >= shortest)
+        .ok_or_else(|| damaged(format!("it has only {length} bytes")))?;
+    let header_length = u64::from_le_bytes(*header_length);
     #[allow(clippy::cast_possible_truncation)] // At most MOST_HEADER_BYTES.
-    let mut header = vec![0; header_length as usize];
-    input.read(&mut header)?;
-    let header: Metadata = serde_json::from_slice(&header)
+    let header = rest
+        .get(..header_length as usize)
+        .filter(|_| header_length <= MOST_HEADER_BYTES.min(length - shortest))
+        .ok_or_else(|| damaged("it does not begin as a safetensors file does"))?;
+    let start = LENGTH_BYTES + header.len();
+    let header: Metadata = serde_json::from_slice(header)
         .map_err(|error| damaged(format!("its header is not that of a safetensors file: {error}")))?;
-    let expected = (header.data_len() as u64).saturating_add(LENGTH_BYTES as u64 + header_length);
+    let expected = (header.data_len() as u64).saturating_add(start as u64);
     let about = About::of(&header, version)?;
     if length != expected {
         return Err(damaged(format!(
@@ -156,20 +186,20 @@ pub(super) fn read(
     let sizes = Sizes::of(&header, version == TRACES);
     let sizes = sizes.ok_or_else(|| damaged(format!("it lacks the tensors of a {kind}")))?;
     require_tensors(&header, &sizes.tensors().unwrap_or_default())?;
-    Ok((sizes, about))
+    Ok((sizes, about, Tensors { header, file, start }))
 }
 
 impl About {
     /// Returns the bounds of the memory, where those that are given replace the file's.
-    pub(super) fn options(&self, given: LoadOptions, dimensions: usize) -> Options {
-        Options {
+    pub(super) fn options(&self, given: LoadOptions, dimensions: usize) -> MemoryOptions {
+        MemoryOptions {
             max_elements: given.max_elements.unwrap_or(self.max_elements),
             dimensions,
             time_to_live: given.time_to_live.unwrap_or(self.time_to_live),
         }
     }
 
-    fn of(header: &Metadata, expected: &str) -> std::result::Result<Self, Unreadable> {
+    fn of(header: &Metadata, expected: &str) -> Reading<Self> {
         let field = |name: &str| header.metadata().as_ref()?.get(name).map(String::as_str);
         if field("format") != Some(FORMAT) {
             return Err(damaged("it holds no cache"));
@@ -214,10 +244,7 @@ impl About {
 }
 
 /// Requires a header to have exactly these tensors.
-pub(super) fn require_tensors(
-    header: &Metadata,
-    expected: &[(String, TensorInfo)],
-) -> std::result::Result<(), Unreadable> {
+pub(super) fn require_tensors(header: &Metadata, expected: &[(String, TensorInfo)]) -> Reading<()> {
     let is_expected = |(name, expected): &(String, TensorInfo)| {
         header.info(name).is_some_and(|info| {
             (info.dtype, &info.shape, info.data_offsets)

@@ -1,37 +1,17 @@
 //! A memory of vectors or of traces as a file, in the safetensors format. Its entries are vectors or traces.
 //!
-//! | tensor         | type and shape            | what                                                                     |
-//! | -------------- | ------------------------- | ------------------------------------------------------------------------ |
-//! | `added`        | I64, entries              | when each entry was added: microseconds since 1970, by the wall clock    |
-//! | `label_ends`   | U64, entries              | where its label ends in `labels`; it begins where the one before ends    |
-//! | `term_ends`    | U64, traces               | where its words end in `terms` and `counts`, likewise                    |
-//! | `novelties`    | F64, entries              | the novelty that its trace was scored with; NaN if that is not known     |
-//! | `words`        | U64, words                | the XXH3-64 of each word                                                 |
-//! | `terms`        | U32, words of all traces  | for each word of each trace, its place in `words`; in the order of hashes |
-//! | `vectors`      | F32, entries by dimensions | oldest first; no dimensions if words alone are compared                 |
-//! | `counts`       | U16, words of all traces  | c(t), as [`TermWeight::code`] gives it                                   |
-//! | `labelled`     | BOOL, entries             | whether it has a label                                                   |
-//! | `fingerprints` | U8, entries by 16         | the fingerprint of its trace; zeros where the novelty is not known       |
-//! | `labels`       | U8, bytes                 | the labels one after another, in UTF-8                                   |
-//! | `checksum`     | U8, 16                    | the XXH3-128 of all bytes before it, the highest byte first              |
-//!
-//! They lie in this order, the checksum at the very end, so that a file is written and read in one pass. The
-//! metadata of the header are strings: `format` and `version`, `max_elements`, `ttl_ms` unless entries live for ever,
-//! `saved_at` (as `added`), and as far as they are known, of the model `model`, `dtype` and `model_sha256`, and the
-//! `method` by which traces became vectors or are compared. This is version 4 for vectors, without `term_ends`, `words`, `terms` and
-//! `counts`, and version 5 for traces. No other version is read.
+//! DESIGN.md, "The file format", lists the tensors and the metadata. The checksum is at the very end, so that a file is written in one pass.
+//! Version 4 is of vectors, without `term_ends`, `words`, `terms` and `counts`, and version 5 of traces. No other version is read.
 
 mod header;
 mod snapshot;
-mod streams;
 
 use std::{
     fs::{self, File},
     io::{self, Read},
     ops::Range,
     path::Path,
-    sync::{Arc, mpsc},
-    thread,
+    sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -42,26 +22,21 @@ use knowledgepulse_trace::{
 };
 
 use crate::{
+    document::{Document, DocumentWord},
     method::Method,
     moment::Moment,
-    traces::{Document, terms::DocumentWord},
-    vectors::{
-        Options, Origin,
-        blocks::{Block, Blocks, Shape},
-        require_short,
-        scaled::Scaled,
-    },
+    options::{MemoryOptions, Origin, require_short},
+    room::WithRoom,
+    rows::Rows,
+    scaled::Scaled,
 };
-use header::{LARGEST_NUMBER, OTHER_TENSORS, Sizes};
-use streams::{HashedInput, UnlessCancelled, zeros};
+use header::{LARGEST_NUMBER, LONGEST_BEGINNING, OTHER_TENSORS, Sizes, Tensors};
+use snapshot::UnlessCancelled;
 
 pub(crate) use header::{TRACES, VECTORS};
 pub use snapshot::Snapshot;
 
 const CHECKSUM_BYTES: usize = 16;
-
-/// The blocks that are read ahead.
-const BLOCKS_AHEAD: usize = 2;
 
 const _: () = assert!(
     cfg!(target_endian = "little"),
@@ -80,9 +55,9 @@ pub struct LoadOptions {
 /// The entries of a memory, which shares them.
 #[derive(Debug, Clone)]
 pub struct Contents {
-    pub(crate) options: Options,
+    pub(crate) options: MemoryOptions,
     pub(crate) origin: Origin,
-    pub(crate) vectors: Blocks,
+    pub(crate) vectors: Rows,
     /// The traces; `None` of a vector cache.
     pub(crate) traces: Option<HeldTraces>,
 }
@@ -96,18 +71,41 @@ pub(crate) struct HeldTraces {
     pub(crate) hashes: Vec<u64>,
 }
 
-/// Reads the contents of the `length` bytes of `input`, a file of this version, at `now`, by the wall clock `clock`.
+/// The reason why a memory cannot be read.
+#[derive(Debug)]
+pub enum Unreadable {
+    /// The bytes are damaged.
+    Damaged(String),
+    /// They hold another kind of memory.
+    OtherKind {
+        /// The kind that they hold, with the method if known.
+        held: String,
+        /// The expected kind.
+        other: &'static str,
+    },
+    /// Reading them failed.
+    Io(io::Error),
+    /// Any other error, such as a lack of memory.
+    Other(Error),
+}
+
+/// What reading returns.
+type Reading<T> = std::result::Result<T, Unreadable>;
+
+fn damaged(reason: impl Into<String>) -> Unreadable {
+    Unreadable::Damaged(reason.into())
+}
+
+/// Reads the contents of a file of this version, at `now`, by the wall clock `clock`.
 pub(crate) fn read(
-    input: impl Read + Send,
-    length: u64,
+    file: &[u8],
     version: &str,
     options: LoadOptions,
     now: Instant,
     clock: SystemTime,
-) -> std::result::Result<Contents, Unreadable> {
-    let mut input = HashedInput::new(input);
+) -> Reading<Contents> {
     fault::point("load");
-    let (sizes, about) = header::read(&mut input, length, version)?;
+    let (sizes, about, tensors) = header::read(file, file.len() as u64, version)?;
     let Sizes {
         entries,
         dimensions,
@@ -127,51 +125,39 @@ pub(crate) fn read(
             Some(method)
         }
     };
+    tensors.require_checksum()?;
     let options = about.options(options, dimensions.max(1));
     let skipped = entries.saturating_sub(options.max_elements);
-    let (words, terms) = words.unwrap_or_default();
-    let added: Vec<i64> = input.read_values(entries)?;
-    let label_ends: Vec<u64> = input.read_values(entries)?;
-    let term_ends: Vec<u64> = input.read_values(method.map_or(0, |_| entries))?;
-    let novelties: Vec<f64> = input.read_values(entries)?;
-    require_ascending("label_ends", &label_ends)?;
-    require_ascending("term_ends", &term_ends)?;
-    if term_ends.last().copied().unwrap_or(0) != terms as u64 {
-        return Err(damaged("its traces do not have all of its words"));
-    }
-    let hashes: Vec<u64> = input.read_values(words)?;
-    let terms: Vec<u32> = input.read_values(terms)?;
-    let mut vectors = Blocks::new(options.dimensions);
+    let added = moments(&tensors.values("added"), now, clock);
+    let labels = labels(&tensors)?;
+    let mut vectors = Rows::new(options.dimensions);
     if dimensions > 0 {
-        read_vectors(&mut input, &mut vectors, moments(&added, now, clock), skipped)?;
-    }
-    let counts: Vec<u16> = input.read_values(terms.len())?;
-    let labels = Labels::read(&mut input, label_ends, novelties, sizes.label_bytes)?;
-    let labels: Vec<_> = labels.iter().collect::<std::result::Result<_, _>>()?;
-    input.require_checksum()?;
-    let traces = match method {
-        None => {
-            for (kept, label) in labels.into_iter().skip(skipped).enumerate() {
-                vectors.set_label(kept, label);
-            }
-            None
+        let out_of_memory = || Unreadable::Other(options.out_of_memory());
+        vectors.reserve(entries - skipped).ok_or_else(out_of_memory)?;
+        let mut scaled = Scaled::default();
+        let mut vector = Vec::with_room(dimensions).ok_or_else(out_of_memory)?;
+        vector.resize(dimensions, 0.0_f32);
+        let rows = tensors.bytes("vectors").chunks_exact(size_of_val(&*vector));
+        for (index, row) in rows.enumerate().skip(skipped) {
+            bytemuck::cast_slice_mut(&mut vector).copy_from_slice(row);
+            scaled
+                .set(&vector, "vector")
+                .map_err(|error| unreadable_vector(index, error))?;
+            let label = labels[index].clone().filter(|_| method.is_none());
+            vectors.push_back(&scaled, label, added[index]);
         }
+    }
+    let traces = match method {
+        None => None,
         Some(method) => {
-            let added = moments(&added, now, clock);
-            let words = words_of_traces(&hashes, &terms, &counts, &term_ends);
-            let documents = labels
-                .into_iter()
-                .zip(added)
-                .zip(words)
-                .map(|((label, added), words)| {
-                    let words = words?;
-                    Ok(Arc::new(Document { label, added, words }))
-                });
-            let mut documents: Vec<_> = documents.collect::<std::result::Result<_, Unreadable>>()?;
-            documents.drain(..skipped);
+            let hashes: Vec<u64> = tensors.values("words");
+            let words = words_of_traces(&tensors, &hashes)?;
+            let documents = labels.into_iter().zip(added).zip(words).skip(skipped);
             Some(HeldTraces {
                 method,
-                documents,
+                documents: documents
+                    .map(|((label, added), words)| Arc::new(Document { label, added, words }))
+                    .collect(),
                 hashes,
             })
         }
@@ -185,85 +171,72 @@ pub(crate) fn read(
 }
 
 /// Returns the words of each trace.
-fn words_of_traces(
-    hashes: &[u64],
-    terms: &[u32],
-    counts: &[u16],
-    ends: &[u64],
-) -> impl Iterator<Item = std::result::Result<Box<[DocumentWord]>, Unreadable>> {
+fn words_of_traces(tensors: &Tensors, hashes: &[u64]) -> Reading<Vec<Box<[DocumentWord]>>> {
+    let (terms, counts) = (tensors.values::<u32>("terms"), tensors.values::<u16>("counts"));
+    let parts = parts(tensors, "term_ends")?;
+    if parts.last().map_or(0, |last| last.end) != terms.len() {
+        return Err(damaged("its traces do not have all of its words"));
+    }
     let hash = |term: &u32| hashes.get(*term as usize);
-    let mut start = 0;
-    ends.iter().enumerate().map(move |(index, &end)| {
-        let end = usize::try_from(end).unwrap_or(usize::MAX);
-        let own = start..end;
-        start = end;
-        let terms = &terms[own.clone()];
-        let are_words = terms.len() <= MOST_WORDS
-            && terms.iter().all(|term| hash(term).is_some())
-            && terms.windows(2).all(|pair| hash(&pair[0]) < hash(&pair[1]));
+    let words_of = |(index, own): (usize, Range<usize>)| {
+        let own_terms = &terms[own.clone()];
+        let are_words = own_terms.len() <= MOST_WORDS
+            && own_terms.iter().all(|term| hash(term).is_some())
+            && own_terms.windows(2).all(|pair| hash(&pair[0]) < hash(&pair[1]));
         if !are_words {
-            return Err(damaged(format!(
-                "the words of trace {index} are not those of a trace"
-            )));
+            let reason = format!("the words of trace {index} are not those of a trace");
+            return Err(damaged(reason));
         }
-        let words = terms.iter().zip(&counts[own]);
-        Ok(words
-            .map(|(&term, &count)| DocumentWord {
-                term,
-                count: TermWeight::from_code(count),
-            })
-            .collect())
-    })
+        let words = own_terms.iter().zip(&counts[own]);
+        let word = |(&term, &count)| DocumentWord {
+            term,
+            count: TermWeight::from_code(count),
+        };
+        Ok(words.map(word).collect())
+    };
+    parts.into_iter().enumerate().map(words_of).collect()
 }
 
-/// Reads the rows of `vectors` but for the first `skipped`. A second thread reads ahead, so that neither the file nor
-/// the codes wait for the other.
-fn read_vectors(
-    input: &mut HashedInput<impl Read + Send>,
-    vectors: &mut Blocks,
-    added: impl ExactSizeIterator<Item = Moment>,
-    skipped: usize,
-) -> std::result::Result<(), Unreadable> {
-    let shape = vectors.shape();
-    let total = added.len();
-    let mut added = added.enumerate().skip(skipped);
-    let mut scaled = Scaled::default();
-    let mut keep = |mut block: Block| -> std::result::Result<(), Unreadable> {
-        while block.is_unfinished()
-            && let Some((index, added)) = added.next()
-        {
-            block
-                .finish_next(&mut scaled, added)
-                .map_err(|error| unreadable_vector(index, error))?;
+/// Returns the label of each entry.
+fn labels(tensors: &Tensors) -> Reading<Vec<Option<Label>>> {
+    let (labelled, texts) = (tensors.bytes("labelled"), tensors.bytes("labels"));
+    let novelties: Vec<f64> = tensors.values("novelties");
+    let fingerprints: Vec<Fingerprint> = tensors.values("fingerprints");
+    let label = |(index, part): (usize, Range<usize>)| {
+        let novelty = novelties[index];
+        let scored = (!novelty.is_nan()).then(|| Scored {
+            fingerprint: fingerprints[index],
+            novelty,
+        });
+        let text = texts.get(part).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        match (labelled[index], text, scored) {
+            (0, Some(""), None) => Ok(None),
+            (1, Some(label), scored) if require_short(label).is_ok() => match scored {
+                None => Ok(Some(label.into())),
+                Some(scored) if scored.novelty.is_finite() => Ok(Some(Label::of_scored(label, scored))),
+                Some(_) => Err(damaged(format!("novelties[{index}] is infinite"))),
+            },
+            _ => Err(damaged(format!(
+                "the label of vector {index} is not a short text"
+            ))),
         }
-        Ok(vectors.push_block(block)?)
     };
-    if cfg!(target_family = "wasm") {
-        // There is no second thread.
-        let mut kept = Ok(());
-        let mut keep_or_stop = |block: std::result::Result<_, _>| {
-            kept = block.and_then(&mut keep);
-            kept.is_ok()
-        };
-        read_blocks(input, shape, skipped..total, &mut keep_or_stop)?;
-        return kept;
-    }
-    thread::scope(|scope| {
-        let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
-        let read_ahead = move || {
-            fault::point("load ahead");
-            // Sending fails after an error of the receiver; then nothing more is read.
-            let mut send = |block| sender.send(block).is_ok();
-            if let Err(failure) = read_blocks(input, shape, skipped..total, &mut send) {
-                send(Err(failure));
-            }
-        };
-        thread::Builder::new()
-            .name("knowledgepulse-load".into())
-            .spawn_scoped(scope, read_ahead)
-            .map_err(Unreadable::Io)?;
-        receiver.into_iter().try_for_each(|block| keep(block?))
-    })
+    let parts = parts(tensors, "label_ends")?;
+    parts.into_iter().enumerate().map(label).collect()
+}
+
+/// Returns consecutive parts, of which this tensor has the ends.
+fn parts(tensors: &Tensors, name: &str) -> Reading<Vec<Range<usize>>> {
+    let mut start = 0;
+    let part = |(index, end): (usize, u64)| {
+        let end = usize::try_from(end).unwrap_or(usize::MAX);
+        if end < start {
+            return Err(damaged(format!("{name}[{index}] is less than the one before")));
+        }
+        Ok(std::mem::replace(&mut start, end)..end)
+    };
+    let ends: Vec<u64> = tensors.values(name);
+    ends.into_iter().enumerate().map(part).collect()
 }
 
 /// Reads the contents of the file at `path`, of this version, aged by the wall clock. The call can be cancelled until the end.
@@ -280,12 +253,8 @@ pub(crate) fn load(path: &Path, version: &str, options: LoadOptions, call: &Call
         let action = "read";
         Error::MemoryIo { path, action, source }
     };
-    // Opening a pipe would block until another process writes to it.
-    require_regular(&fs::metadata(path).map_err(failed)?).map_err(failed)?;
-    let file = File::open(path).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
-    let input = UnlessCancelled { file, call };
-    let contents = read(input, length, version, options, Instant::now(), SystemTime::now());
+    let contents = bytes_of(path, version, call)
+        .and_then(|bytes| read(&bytes, version, options, Instant::now(), SystemTime::now()));
     contents.map_err(|failure| match failure {
         _ if call.is_cancelled() => Error::Aborted,
         Unreadable::Damaged(reason) => Error::MemoryDamaged {
@@ -302,62 +271,38 @@ pub(crate) fn load(path: &Path, version: &str, options: LoadOptions, call: &Call
     })
 }
 
-/// Reads the times at which vectors were added.
-fn moments(added: &[i64], now: Instant, clock: SystemTime) -> impl ExactSizeIterator<Item = Moment> {
+/// Reads a file, whose header is checked before there is memory for the rest.
+fn bytes_of(path: &Path, version: &str, call: &Call) -> Reading<Vec<u8>> {
+    // Opening a pipe would block until another process writes to it.
+    require_regular(&fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut input = UnlessCancelled { file, call }.take(length);
+    let mut bytes = Vec::new();
+    input.by_ref().take(LONGEST_BEGINNING).read_to_end(&mut bytes)?;
+    header::read(&bytes, length, version)?;
+    let rest = usize::try_from(input.limit()).unwrap_or(usize::MAX);
+    let out_of_memory = |_| Unreadable::Other(Error::OutOfMemory { dimensions: rest });
+    bytes.try_reserve_exact(rest).map_err(out_of_memory)?;
+    input.read_to_end(&mut bytes)?;
+    if (bytes.len() as u64) < length {
+        return Err(damaged("it became shorter while it was read"));
+    }
+    Ok(bytes)
+}
+
+/// Returns when vectors were added.
+fn moments(added: &[i64], now: Instant, clock: SystemTime) -> Vec<Moment> {
     let (now, clock) = (Moment::at(now), microseconds(clock));
     let mut latest = i64::MIN;
-    added.iter().map(move |&added| {
+    let moment = |&added: &i64| {
         // Keeps the order of age, even if the clock was set back in between.
         latest = latest.max(added);
         // A time in the future means that the clock was set back; it counts as now.
         let age = u64::try_from(clock.saturating_sub(latest)).unwrap_or(0);
         now.before(Duration::from_micros(age))
-    })
-}
-
-/// Requires the ends of consecutive parts to be in order.
-fn require_ascending(name: &str, ends: &[u64]) -> std::result::Result<(), Unreadable> {
-    match ends.windows(2).position(|pair| pair[0] > pair[1]) {
-        None => Ok(()),
-        Some(index) => Err(damaged(format!(
-            "{name}[{}] is less than the one before",
-            index + 1
-        ))),
-    }
-}
-
-/// Reads rows of components from the first one of a file on, and makes blocks of those in `kept`, for as long as
-/// `send` takes them.
-fn read_blocks(
-    input: &mut HashedInput<impl Read>,
-    shape: Shape,
-    kept: Range<usize>,
-    send: &mut impl FnMut(std::result::Result<Block, Unreadable>) -> bool,
-) -> std::result::Result<(), Unreadable> {
-    // A few rows at a time are still in the processor's cache when they are copied to their block.
-    let rows_at_once = shape.capacity_after(0);
-    let mut rows: Vec<f32> = zeros(rows_at_once.min(kept.end) * shape.dimensions)?;
-    let mut next = 0;
-    while next < kept.start {
-        let count = rows_at_once.min(kept.start - next);
-        input.read(bytemuck::cast_slice_mut(&mut rows[..count * shape.dimensions]))?;
-        next += count;
-    }
-    while next < kept.end {
-        let mut block = Block::allocate_after(shape, next - kept.start)?;
-        let end = kept.end.min(next + block.capacity);
-        while next < end {
-            let count = rows_at_once.min(end - next);
-            let rows = &mut rows[..count * shape.dimensions];
-            input.read(bytemuck::cast_slice_mut(rows))?;
-            block.extend_components(rows);
-            next += count;
-        }
-        if !send(Ok(block)) {
-            break;
-        }
-    }
-    Ok(())
+    };
+    added.iter().map(moment).collect()
 }
 
 /// Returns the milliseconds of a time to live, which [`time_to_live`] converts back exactly.
@@ -383,28 +328,6 @@ fn microseconds(clock: SystemTime) -> i64 {
     }
 }
 
-/// The reason why a memory cannot be read.
-#[derive(Debug)]
-pub enum Unreadable {
-    /// The bytes are damaged.
-    Damaged(String),
-    /// They hold another kind of memory.
-    OtherKind {
-        /// The kind that they hold, with the method if known.
-        held: String,
-        /// The expected kind.
-        other: &'static str,
-    },
-    /// Reading them failed.
-    Io(io::Error),
-    /// Any other error, such as a lack of memory.
-    Other(Error),
-}
-
-fn damaged(reason: impl Into<String>) -> Unreadable {
-    Unreadable::Damaged(reason.into())
-}
-
 /// Returns why the vector at `index` cannot be used.
 fn unreadable_vector(index: usize, error: Error) -> Unreadable {
     match error {
@@ -415,67 +338,9 @@ fn unreadable_vector(index: usize, error: Error) -> Unreadable {
     }
 }
 
-impl From<Error> for Unreadable {
-    fn from(error: Error) -> Self {
-        Self::Other(error)
-    }
-}
-
-/// The labels of a file.
-struct Labels {
-    labelled: Vec<u8>,
-    ends: Vec<u64>,
-    /// The novelty that each trace was scored with; NaN if that is not known.
-    novelties: Vec<f64>,
-    fingerprints: Vec<Fingerprint>,
-    bytes: Vec<u8>,
-}
-
-impl Labels {
-    /// Reads the tensors after the components: labels without their ends, and novelties.
-    fn read(
-        input: &mut HashedInput<impl Read>,
-        ends: Vec<u64>,
-        novelties: Vec<f64>,
-        bytes: usize,
-    ) -> std::result::Result<Self, Unreadable> {
-        Ok(Self {
-            labelled: input.read_values(ends.len())?,
-            fingerprints: input.read_values(ends.len())?,
-            bytes: input.read_values(bytes)?,
-            novelties,
-            ends,
-        })
-    }
-
-    /// The label of each vector.
-    fn iter(&self) -> impl Iterator<Item = std::result::Result<Option<Label>, Unreadable>> {
-        let starts = std::iter::once(&0).chain(&self.ends);
-        let ranges = starts.zip(&self.ends);
-        let labels = self.labelled.iter().zip(ranges).enumerate();
-        labels.map(|(index, (&labelled, (&start, &end)))| {
-            let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
-            let bytes = range.and_then(|(start, end)| self.bytes.get(start..end));
-            let label = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
-            match (labelled, label) {
-                (0, Some("")) if self.scored(index).is_none() => Ok(None),
-                (1, Some(label)) if require_short(label).is_ok() => match self.scored(index) {
-                    None => Ok(Some(label.into())),
-                    Some(scored) if scored.novelty.is_finite() => Ok(Some(Label::of_scored(label, scored))),
-                    Some(_) => Err(damaged(format!("novelties[{index}] is infinite"))),
-                },
-                _ => Err(damaged(format!(
-                    "the label of vector {index} is not a short text"
-                ))),
-            }
-        })
-    }
-
-    /// Returns the fingerprint and novelty of a vector's trace, if the file has them.
-    fn scored(&self, index: usize) -> Option<Scored> {
-        let novelty = *self.novelties.get(index).filter(|novelty| !novelty.is_nan())?;
-        let fingerprint = *self.fingerprints.get(index)?;
-        Some(Scored { fingerprint, novelty })
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
     }
 }
 

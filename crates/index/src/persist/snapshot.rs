@@ -1,36 +1,33 @@
 //! Snapshots of a memory, and writing them to a file.
 
 use std::{
-    fs,
-    io::{self, Write},
-    num::NonZeroUsize,
-    path::{self, Path, PathBuf},
-    sync::{
-        LazyLock, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    fs::{self, File},
+    io::{self, BufWriter, Read, Write},
+    path::Path,
     thread,
     time::{Duration, Instant, SystemTime},
 };
 
-use lru::LruCache;
 use safetensors::tensor::Metadata;
+use twox_hash::XxHash3_128;
 
 use knowledgepulse_error::{Call, Error, Result, fault};
-use knowledgepulse_os::temporary::{Persisted, TemporaryFile};
+use knowledgepulse_os::{
+    links::target_of,
+    temporary::{Persisted, TemporaryFile},
+};
 use knowledgepulse_trace::label::{Fingerprint, Label};
 
 use super::{
     Contents, HeldTraces,
     header::{FORMAT, LENGTH_BYTES, Sizes, TRACES, VECTORS},
     microseconds, milliseconds, require_regular,
-    streams::{HashedOutput, UnlessCancelled},
 };
 use crate::{
+    document::{Document, DocumentWord},
     method::Method,
     moment::Moment,
     simd::GROUP,
-    traces::{Document, terms::DocumentWord},
 };
 
 /// A snapshot of a memory of vectors or of traces. It shares their contents, and does not change with the memory.
@@ -39,8 +36,6 @@ pub struct Snapshot {
     contents: Contents,
     taken: Moment,
     clock: SystemTime,
-    /// Its number among all snapshots of this process.
-    number: u64,
 }
 
 /// The beginning of the names of temporary files.
@@ -48,14 +43,8 @@ const PREFIX: &str = ".knowledgepulse-";
 
 const TOO_MANY_BYTES: &str = "more bytes than a file can have";
 
-static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
-
-/// The numbers of the snapshots that this process has saved, by file.
-static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
-    LazyLock::new(|| Mutex::new(LruCache::new(MOST_FILES_IN_ORDER)));
-
-/// The files whose number is kept, the latest ones, because a process may save to any number of paths.
-const MOST_FILES_IN_ORDER: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+/// The bytes that are written at a time.
+const BUFFER_BYTES: usize = 1024 * 1024;
 
 impl Snapshot {
     pub(crate) fn of(contents: Contents, now: Instant, clock: SystemTime) -> Self {
@@ -63,18 +52,17 @@ impl Snapshot {
             contents,
             taken: Moment::at(now),
             clock,
-            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
         }
     }
 
     /// Writes the snapshot to `path`, which is replaced in one step, so there is always a complete file. Symbolic links are followed, and
-    /// permissions are kept. A later snapshot that this process has saved there stays. The call can be cancelled until the file is replaced.
+    /// permissions are kept. The call can be cancelled until the file is replaced.
     ///
     /// # Errors
     /// [`Error::Aborted`], [`Error::MemoryIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that
     /// it has replaced.
     pub fn save(&self, path: &Path, call: &Call) -> Result<()> {
-        replace(path, self.number, call, |output| self.write(output)).map_err(|source| {
+        replace(path, call, |output| self.write(output)).map_err(|source| {
             if call.is_cancelled() {
                 return Error::Aborted;
             }
@@ -126,7 +114,7 @@ impl Snapshot {
         for word in contents.words() {
             output.write(&{ word.term }.to_le_bytes())?;
         }
-        for entry in contents.vectors.entries() {
+        for entry in contents.vectors.iter() {
             let mut left = contents.options.dimensions;
             for group in entry.components {
                 output.write(bytemuck::cast_slice(&group.0[..left.min(GROUP)]))?;
@@ -213,7 +201,7 @@ impl Contents {
     /// Returns the label of each vector or trace, and when it was added.
     fn entries(&self) -> Box<dyn Iterator<Item = (Option<&Label>, Moment)> + '_> {
         match self.traces {
-            None => Box::new(self.vectors.entries().map(|entry| (entry.label, entry.added))),
+            None => Box::new(self.vectors.iter().map(|row| (row.label, row.added))),
             Some(_) => Box::new(
                 self.documents()
                     .map(|document| (document.label.as_ref(), document.added)),
@@ -236,14 +224,9 @@ fn write_ends(output: &mut HashedOutput<impl Write>, lengths: impl Iterator<Item
     Ok(())
 }
 
-/// Writes a file by `write`, which then replaces the one at `path`, unless that has a later snapshot.
-fn replace(
-    path: &Path,
-    number: u64,
-    call: &Call,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let target = follow_links(path)?;
+/// Writes a file by `write`, which then replaces the one at `path`.
+fn replace(path: &Path, call: &Call, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let target = target_of(path);
     let existing = match fs::metadata(&target) {
         Ok(existing) => {
             // Renaming would replace a device too.
@@ -253,10 +236,7 @@ fn replace(
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    let directory = match target.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
+    let directory = target.parent().unwrap_or(Path::new("."));
     let file = TemporaryFile::create(directory, PREFIX, existing.as_ref())?;
     write(&mut UnlessCancelled {
         file: file.file().as_ref(),
@@ -266,41 +246,19 @@ fn replace(
     if !call.complete() {
         return Err(io::Error::other(Error::Aborted));
     }
-    persist(number, file, &target, directory)?.map_or(Ok(()), Persisted::sync)
+    rename(file, &target)?.sync()
 }
 
-/// Renames a finished file, unless a later snapshot has the name.
-fn persist(
-    number: u64,
-    mut file: TemporaryFile,
-    target: &Path,
-    directory: &Path,
-) -> io::Result<Option<Persisted>> {
-    let name = target.file_name().unwrap_or_default();
-    // Falls back to an absolute path, because Windows has no canonical name for every directory. The name only orders saves of one file.
-    let place = fs::canonicalize(directory)
-        .or_else(|_| path::absolute(directory))?
-        .join(name);
+/// Renames a finished file, as soon as no other program has its target open.
+fn rename(mut file: TemporaryFile, target: &Path) -> io::Result<Persisted> {
     let began = Instant::now();
     loop {
-        let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
-        if saved.get(&place).is_some_and(|&other| other > number) {
-            return Ok(None);
-        }
-        let (error, unchanged) = match file.persist(target) {
-            Ok(persisted) => {
-                saved.put(place, number);
-                return Ok(Some(persisted));
-            }
-            Err(failed) => failed,
-        };
-        // Saves of other files need not wait for this one.
-        drop(saved);
-        if !is_open(&error) || began.elapsed() > PATIENCE {
-            return Err(error);
+        match file.persist(target) {
+            Ok(persisted) => return Ok(persisted),
+            Err((error, _)) if !is_open(&error) || began.elapsed() > PATIENCE => return Err(error),
+            Err((_, unchanged)) => file = unchanged,
         }
         thread::sleep(Duration::from_millis(5));
-        file = unchanged;
     }
 }
 
@@ -314,17 +272,61 @@ fn is_open(error: &io::Error) -> bool {
     cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied
 }
 
-/// Returns the target of a symbolic link, existing or not, or else `path`.
-fn follow_links(path: &Path) -> io::Result<PathBuf> {
-    /// What Linux allows.
-    const MOST_LINKS: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..MOST_LINKS {
-        match fs::read_link(&path) {
-            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
-            // The path is not a link, or does not exist.
-            Err(_) => return Ok(path),
+/// Hashes what is written, and writes in large pieces.
+struct HashedOutput<W: Write> {
+    output: BufWriter<W>,
+    hasher: XxHash3_128,
+}
+
+impl<W: Write> HashedOutput<W> {
+    fn new(output: W) -> Self {
+        Self {
+            output: BufWriter::with_capacity(BUFFER_BYTES, output),
+            hasher: XxHash3_128::new(),
         }
     }
-    Err(io::Error::other("too many symbolic links"))
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.write(bytes);
+        self.output.write_all(bytes)
+    }
+
+    /// Appends the checksum.
+    fn finish(mut self) -> io::Result<()> {
+        self.output.write_all(&self.hasher.finish_128().to_be_bytes())?;
+        self.output.flush()
+    }
+}
+
+/// A file whose reads and writes fail once a call is cancelled, so that the call ends early.
+pub(super) struct UnlessCancelled<'c, F> {
+    pub(super) file: F,
+    pub(super) call: &'c Call,
+}
+
+impl<F> UnlessCancelled<'_, F> {
+    fn require_wanted(&self) -> io::Result<()> {
+        if self.call.is_cancelled() {
+            return Err(io::Error::other(Error::Aborted));
+        }
+        Ok(())
+    }
+}
+
+impl Read for UnlessCancelled<'_, File> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.require_wanted()?;
+        self.file.read(bytes)
+    }
+}
+
+impl Write for UnlessCancelled<'_, &File> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.require_wanted()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }

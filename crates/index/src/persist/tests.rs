@@ -13,10 +13,7 @@ use knowledgepulse_trace::label::MAX_LABEL_BYTES;
 
 use super::header::{FORMAT, LENGTH_BYTES, in_order, require_tensors};
 use super::*;
-use crate::{
-    shared::Shared,
-    vectors::{ModelIdentity, Options, Origin, VectorCache, scaled::Scaled},
-};
+use crate::{options::ModelIdentity, shared::SharedMemory, vectors::VectorCache};
 
 mod traces;
 
@@ -25,27 +22,27 @@ fn clock(ms: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000) + Duration::from_millis(ms)
 }
 
-fn options(max_elements: usize, dimensions: usize, ttl_ms: Option<u64>) -> Options {
-    Options {
+fn options(max_elements: usize, dimensions: usize, ttl_ms: Option<u64>) -> MemoryOptions {
+    MemoryOptions {
         max_elements,
         dimensions,
         time_to_live: ttl_ms.map(Duration::from_millis),
     }
 }
 
-fn written(memory: &mut impl Shared, now: Instant, clock: SystemTime) -> Vec<u8> {
+fn written(memory: &mut impl SharedMemory, now: Instant, clock: SystemTime) -> Vec<u8> {
     let mut bytes = Vec::new();
     memory.snapshot(now, clock).write(&mut bytes).unwrap();
     bytes
 }
 
-fn read<M: Shared>(
+fn read<M: SharedMemory>(
     bytes: &[u8],
     options: LoadOptions,
     now: Instant,
     clock: SystemTime,
 ) -> std::result::Result<M, Unreadable> {
-    M::read(bytes, bytes.len() as u64, options, now, clock)
+    M::read(bytes, options, now, clock)
 }
 
 fn load(path: &Path) -> Result<VectorCache> {
@@ -61,7 +58,7 @@ fn reason(result: std::result::Result<VectorCache, Unreadable>) -> String {
 
 /// All that a cache holds: the bits of each vector, its label, and its age.
 fn contents(cache: &VectorCache, now: Instant) -> Vec<(Vec<u32>, Option<Label>, Duration)> {
-    let entries = cache.blocks.entries();
+    let entries = cache.rows.iter();
     let bits = |group: &crate::simd::Floats| group.0.map(f32::to_bits);
     entries
         .map(|entry| {
@@ -74,19 +71,18 @@ fn contents(cache: &VectorCache, now: Instant) -> Vec<(Vec<u32>, Option<Label>, 
 /// A cache with labelled and unlabelled vectors of several ages, a model and a method.
 fn example(now: Instant) -> VectorCache {
     let mut cache = VectorCache::new(options(3, 2, Some(60_000)));
-    for (vector, label) in [
-        ([9.0, 9.0], None),
-        ([1.0, 2.0], Some("a")),
-        ([0.0, 0.0], None),
-        ([-3.0, 1e-9], Some("\u{e9}\u{1f980}")),
-    ] {
-        cache.add(&vector, label.map(Label::from), now).unwrap();
-    }
     let scored = Scored {
         fingerprint: [7; 16],
         novelty: 0.25,
     };
-    cache.blocks.set_label(0, Some(Label::of_scored("a", scored)));
+    for (vector, label) in [
+        ([9.0, 9.0], None),
+        ([1.0, 2.0], Some(Label::of_scored("a", scored))),
+        ([0.0, 0.0], None),
+        ([-3.0, 1e-9], Some("\u{e9}\u{1f980}".into())),
+    ] {
+        cache.add(&vector, label, now).unwrap();
+    }
     cache.origin = Origin {
         model: Some(ModelIdentity {
             model: "a \"model\"".into(),
@@ -345,18 +341,6 @@ fn lengths_that_contradict_a_file_are_damage() {
         let found = begun(length, bytes);
         assert!(found.starts_with(expected), "{length} {bytes}: {found}");
     }
-    let bytes = written(&mut example(now), now, clock(0));
-    let length = bytes.len() as u64;
-    let shorter = VectorCache::read(&bytes[..100], length, LoadOptions::default(), now, clock(0));
-    assert_eq!(reason(shorter), "it became shorter while it was read");
-    struct Broken;
-    impl Read for Broken {
-        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            Err(io::Error::other("broken"))
-        }
-    }
-    let broken = VectorCache::read(Broken, length, LoadOptions::default(), now, clock(0));
-    assert!(matches!(broken, Err(Unreadable::Io(_))));
 }
 
 #[test]
@@ -392,7 +376,13 @@ fn labels_too_long_for_a_cache_are_damage() {
     cache.add(&[1.0], label(MAX_LABEL_BYTES), now).unwrap();
     let bytes = written(&mut cache, now, clock(0));
     assert!(read::<VectorCache>(&bytes, LoadOptions::default(), now, clock(0)).is_ok());
-    cache.blocks.set_label(0, label(MAX_LABEL_BYTES + 1));
+    cache.rows.pop_front();
+    let mut scaled = Scaled::default();
+    scaled.set(&[1.0], "vector").unwrap();
+    cache.rows.reserve(1).unwrap();
+    cache
+        .rows
+        .push_back(&scaled, label(MAX_LABEL_BYTES + 1), Moment::at(now));
     let bytes = written(&mut cache, now, clock(0));
     let refused = reason(read::<VectorCache>(&bytes, LoadOptions::default(), now, clock(0)));
     assert_eq!(refused, "the label of vector 0 is not a short text");
@@ -547,6 +537,18 @@ fn a_file_is_replaced_and_loaded() {
         assert_eq!(copy.origin, cache.origin);
         cache.add(&[1.0, 1.0], None, now).unwrap();
     }
+    // A length that the header does not claim is refused before there is memory for it.
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    let error = load(&path).unwrap_err();
+    assert!(
+        error.to_string().contains("it has 1099511627776 bytes, not the"),
+        "{error}"
+    );
     fs::write(&path, "vectors").unwrap();
     let error = load(&path).unwrap_err();
     assert_eq!(error.code(), "ERR_MEMORY_DAMAGED");
@@ -716,44 +718,6 @@ fn loaded_vectors_are_not_scaled_again() {
             assert_eq!(once.inverse_norm.to_bits(), twice.inverse_norm.to_bits());
         }
     }
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "about the file system")]
-fn the_latest_snapshot_stays() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("memory.safetensors");
-    let mut cache = VectorCache::new(options(9, 1, None));
-    let now = Instant::now();
-    let mut snapshot = || {
-        cache.add(&[1.0], None, now).unwrap();
-        cache.snapshot(now, clock(0))
-    };
-    let (first, second, third) = (snapshot(), snapshot(), snapshot());
-    let size = || load(&path).unwrap().len(now);
-    first.save(&path, &Call::default()).unwrap();
-    assert_eq!(size(), 1);
-    third.save(&path, &Call::default()).unwrap();
-    // The same file by another path.
-    second
-        .save(
-            &directory.path().join(".").join("memory.safetensors"),
-            &Call::default(),
-        )
-        .unwrap();
-    assert_eq!(size(), 3);
-    third.save(&path, &Call::default()).unwrap();
-    assert_eq!(size(), 3);
-    #[cfg(unix)]
-    {
-        let link = directory.path().join("link");
-        std::os::unix::fs::symlink(&path, &link).unwrap();
-        second.save(&link, &Call::default()).unwrap();
-        assert_eq!(size(), 3);
-    }
-    // The temporary file is removed although it was not needed.
-    let others = fs::read_dir(directory.path()).unwrap();
-    assert_eq!(others.count(), if cfg!(unix) { 2 } else { 1 });
 }
 
 #[test]

@@ -4,13 +4,12 @@
 //!
 //! Every implementation gives the same bits on every machine.
 //!
-//! - [`Kernels::dots`] takes finite components whose products and sums stay in the range of `f32` (the cache
-//!   scales its vectors to see to that). A vector is cut into spans of 512 components. Within a span, lane
-//!   `j` of 64 adds up components `j`, `j + 64`, … by fused multiply-add in single precision, then the lanes
-//!   are added in halves: `j` and `j + 32`, `j` and `j + 16`, … `j` and `j + 1`. The spans' sums are added in
-//!   double precision, in order. So no component sees more than 14 roundings, and the result differs from the
-//!   exact dot product of `a` and `b` by at most [`DOT_ERROR`]` * |a| * |b|`.
-//! - [`Kernels::code_dots`] is exact: it is integer arithmetic without overflow or saturation.
+//! [`Kernels::dots`] takes finite components whose products and sums stay in the range of `f32` (the cache
+//! scales its vectors to see to that). A vector is cut into spans of 512 components. Within a span, lane
+//! `j` of 64 adds up components `j`, `j + 64`, … by fused multiply-add in single precision, then the lanes
+//! are added in halves: `j` and `j + 32`, `j` and `j + 16`, … `j` and `j + 1`. The spans' sums are added in
+//! double precision, in order. So no component sees more than 14 roundings, and the result differs from the
+//! exact dot product of `a` and `b` by at most [`DOT_ERROR`]` * |a| * |b|`.
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 mod aarch64;
@@ -33,12 +32,6 @@ const SPAN: usize = 8;
 /// and a little more for the terms of higher order and the sums in double precision.
 pub const DOT_ERROR: f64 = 14.0001 / 16_777_216.0;
 
-/// The most groups that [`Kernels::code_dots`] takes: 65,536 products of 255 and 127 fit 32 bits.
-pub const MAX_CODE_GROUPS: usize = 1024;
-
-/// How many steps of [`CodePlanes::low`] make one step of [`CodePlanes::high`].
-pub const PLANE: i32 = 128;
-
 /// A group of components.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C, align(64))]
@@ -55,23 +48,7 @@ impl Floats {
     }
 }
 
-/// A group of components in eight bits each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C, align(64))]
-pub struct Codes(pub [u8; GROUP]);
-
-/// A group of components of a query in fifteen bits each: [`PLANE`]` * high + low`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(align(64))]
-pub struct CodePlanes {
-    /// The upper digits, -127 to 127.
-    pub high: [i8; GROUP],
-    /// The lower digits, 0 to 127.
-    pub low: [i8; GROUP],
-}
-
 type Dots = fn(query: &[Floats], rows: &[Floats], products: &mut [f64]);
-type CodeDots = fn(query: &[CodePlanes], rows: &[Codes], products: &mut [f64]);
 
 /// The kernels for one instruction set.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +56,6 @@ pub struct Kernels {
     /// The instruction set, by the name that the encoder has for it.
     pub kernel: Kernel,
     dots: Dots,
-    code_dots: CodeDots,
 }
 
 impl Kernels {
@@ -96,26 +72,6 @@ impl Kernels {
             (self.dots)(query, rows, products);
         }
     }
-
-    /// The dot products of `query`, each component `PLANE * high + low`, with each of `products.len()` rows,
-    /// which lie one after another in `rows` and are as long as `query`. Exact.
-    ///
-    /// # Panics
-    /// When the lengths do not fit together or `query` is longer than [`MAX_CODE_GROUPS`].
-    pub fn code_dots(&self, query: &[CodePlanes], rows: &[Codes], products: &mut [f64]) {
-        assert!(query.len() <= MAX_CODE_GROUPS);
-        assert_eq!(rows.len(), query.len() * products.len());
-        if query.is_empty() {
-            products.fill(0.0);
-        } else {
-            (self.code_dots)(query, rows, products);
-        }
-    }
-}
-
-/// Joins the sums of the two planes. Both fit into 32 bits, so the result is exact.
-fn join_planes(high: i32, low: i32) -> f64 {
-    f64::from(high) * f64::from(PLANE) + f64::from(low)
 }
 
 /// The best kernels for this CPU, chosen once.

@@ -1,11 +1,10 @@
 //! Plain Rust: the reference for the other implementations, and the one that runs on CPUs without any of these.
 
-use super::{CodePlanes, Codes, Floats, GROUP, Kernel, Kernels, SPAN, join_planes};
+use super::{Floats, GROUP, Kernel, Kernels, SPAN};
 
 pub(super) const KERNELS: Kernels = Kernels {
     kernel: Kernel::Portable,
     dots,
-    code_dots,
 };
 
 fn dots(query: &[Floats], rows: &[Floats], products: &mut [f64]) {
@@ -59,20 +58,6 @@ fn fused_multiply_add(a: f32, b: f32, addend: f32) -> f32 {
     #[allow(clippy::cast_possible_truncation)] // This is the second rounding.
     let rounded = f64::from_bits(odd) as f32;
     rounded
-}
-
-fn code_dots(query: &[CodePlanes], rows: &[Codes], products: &mut [f64]) {
-    for (row, product) in rows.chunks_exact(query.len()).zip(products) {
-        let (mut high, mut low) = (0, 0);
-        for (query, row) in query.iter().zip(row) {
-            for lane in 0..GROUP {
-                let code = i32::from(row.0[lane]);
-                high += i32::from(query.high[lane]) * code;
-                low += i32::from(query.low[lane]) * code;
-            }
-        }
-        *product = join_planes(high, low);
-    }
 }
 
 #[cfg(test)]

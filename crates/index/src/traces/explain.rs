@@ -65,12 +65,12 @@ mod tests {
     use knowledgepulse_trace::{Trace, fixtures::with_texts, words::Words};
 
     use super::*;
-    use crate::{method::Method, shared::Shared, traces::TraceMemory, vectors::Options};
+    use crate::{method::Method, options::MemoryOptions, shared::SharedMemory, traces::TraceMemory};
     use std::time::Instant;
 
     fn explained(remembered: &[&str], trace: &Trace) -> (f64, f64, ExplainedWords) {
         let now = Instant::now();
-        let mut memory = TraceMemory::new(Method::Lexical, Options::default());
+        let mut memory = TraceMemory::new(Method::Lexical, MemoryOptions::default());
         for text in remembered {
             memory
                 .add((&Words::of(&with_texts(text, &[]))).into(), now)

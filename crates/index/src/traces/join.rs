@@ -13,28 +13,26 @@
 //! 5. Compares the remaining traces in double precision, as a search does.
 
 use std::{
-    num::NonZero,
     ops::Range,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    thread,
 };
 
 use knowledgepulse_error::{Error, Result};
+use knowledgepulse_os as os;
 use knowledgepulse_trace::words::{MOST_WORDS, TermWeight};
 
 use super::{
     TraceMemory,
-    terms::{DocumentWord, Known, PartialSums, add_up},
+    terms::{Known, PartialSums, add_up},
 };
 use crate::{
+    document::DocumentWord,
     method::Method,
-    simd,
+    parallel::on_threads,
+    scaled::Scaled,
+    scan::{Found, Several},
     similarity::{Sums, combine},
     top::Top,
-    vectors::{
-        scaled::Scaled,
-        scan::{Found, Several},
-    },
 };
 
 /// Level 0 leaves out no words, level 1 those of more than half of all traces, level 2 those of more than a quarter, and so on.
@@ -58,7 +56,7 @@ const ROWS: usize = 32;
 /// A word that is left out of a level has a number below 2^16: 480 words a trace, 2^7 times.
 const RARE: u16 = u16::MAX;
 
-pub use crate::vectors::scan::Found as Neighbour;
+pub use crate::scan::Found as Neighbour;
 
 /// The neighbours of a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -157,19 +155,8 @@ struct Scratch {
     candidates: Vec<Candidate>,
     /// E with every trace.
     embedded: Vec<f64>,
-    products: Vec<f64>,
     scaled: Scaled,
     words: RowWords,
-}
-
-/// Returns the number of threads to use: `given`, or one for each core if that is 0.
-#[must_use]
-pub fn threads_of(given: usize) -> usize {
-    match given {
-        _ if cfg!(target_family = "wasm") => 1,
-        0 => thread::available_parallelism().map_or(1, NonZero::get),
-        given => given,
-    }
 }
 
 impl TraceMemory {
@@ -210,22 +197,10 @@ impl TraceMemory {
                 }
             }
         };
-        let helpers = threads_of(threads).min(rows.div_ceil(ROWS)).saturating_sub(1);
-        let parts = thread::scope(|scope| {
-            // If the system starts no more threads, the others do the work.
-            let helpers: Vec<_> = (0..helpers)
-                .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
-                .collect();
-            let mut parts = vec![work()];
-            for helper in helpers {
-                parts.push(
-                    helper
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                );
-            }
-            parts.into_iter().collect::<Result<Vec<_>>>()
-        })?;
+        let threads = os::threads(threads).min(rows.div_ceil(ROWS));
+        let parts = on_threads(threads, work)
+            .into_iter()
+            .collect::<Result<Vec<_>>>()?;
         let mut parts: Vec<_> = parts.into_iter().flatten().collect();
         parts.sort_unstable_by_key(|&(start, _)| start);
         Ok(parts.into_iter().flat_map(|(_, part)| part).collect())
@@ -357,32 +332,18 @@ impl<'m> Join<'m> {
     fn embed(&self, index: usize, scratch: &mut Scratch) -> Result<()> {
         let memory = self.memory;
         scratch.embedded.clear();
-        let Some(entry) = memory
-            .vectors
-            .get(index)
-            .filter(|_| memory.method == Method::Full)
-        else {
+        let row = memory.vectors.get(index);
+        let Some(row) = row.filter(|_| memory.method == Method::Full) else {
             return Ok(());
         };
-        let components: &[f32] = bytemuck::cast_slice(entry.components);
-        scratch
-            .scaled
-            .set(&components[..memory.options.dimensions], "vector")?;
+        scratch.scaled.set(&memory.vectors.components(row), "vector")?;
         let Some(projected) = memory.projection.project(&scratch.scaled) else {
             scratch.embedded.resize(memory.held.len(), 0.0);
             return Ok(());
         };
         let lengths = memory.projection.lengths(&memory.vectors);
-        for run in memory.vectors.runs(0) {
-            scratch.products.clear();
-            scratch.products.resize(run.inverse_norms.len(), 0.0);
-            simd::kernels().dots(&projected.components, run.components, &mut scratch.products);
-            let start = scratch.embedded.len();
-            let pairs = scratch.products.iter().zip(&lengths[start..]);
-            scratch
-                .embedded
-                .extend(pairs.map(|(&product, &length)| projected.cosine(product, length)));
-        }
+        let embedded = projected.compare_all(&memory.vectors, lengths, 1);
+        scratch.embedded = embedded.ok_or_else(|| memory.options.out_of_memory())?;
         Ok(())
     }
 }
@@ -623,7 +584,7 @@ impl Row<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{similarity::Similarity, traces::TraceEntry, vectors::Options};
+    use crate::{options::MemoryOptions, similarity::Similarity, traces::TraceEntry};
     use knowledgepulse_trace::{fixtures::with_texts, words::Words};
     use std::time::Instant;
 
@@ -652,9 +613,9 @@ mod tests {
     }
 
     fn memory(method: Method) -> TraceMemory {
-        let options = Options {
+        let options = MemoryOptions {
             dimensions: 3,
-            ..Options::default()
+            ..MemoryOptions::default()
         };
         let mut memory = TraceMemory::new(method, options);
         for number in 0..TRACES {

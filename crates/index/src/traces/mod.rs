@@ -1,6 +1,5 @@
 //! The trace memory: a first-in-first-out memory of whole traces for [novelty](crate::similarity).
 
-pub mod draft;
 pub mod explain;
 pub mod join;
 pub mod postings;
@@ -9,11 +8,9 @@ mod rate;
 mod search;
 pub mod statistics;
 pub(crate) mod terms;
-mod transaction;
 
 use std::{
     collections::{HashMap, VecDeque},
-    convert::Infallible,
     ops::Range,
     sync::{Arc, Mutex},
     time::Instant,
@@ -27,18 +24,20 @@ use knowledgepulse_trace::{
 };
 
 use crate::{
+    document::{Document, DocumentWord},
     method::Method,
     moment::Moment,
+    options::{MemoryOptions, ModelIdentity, Origin, require_short},
     persist::{Contents, HeldTraces, TRACES},
-    shared::Shared,
+    rows::Rows,
+    scaled::Scaled,
+    shared::SharedMemory,
     similarity::{Similarity, Sums, of_similarity},
-    vectors::{ModelIdentity, Options, Origin, blocks::Blocks, require_short, scaled::Scaled},
 };
 use projection::{Projection, Sample};
 use rate::NormBound;
 use search::{Query, Scratch};
-use terms::{DocumentWord, Posting, Terms};
-use transaction::{Change, Transaction};
+use terms::{Posting, Terms};
 
 /// A memory of traces that several threads share.
 pub type SharedTraces = Mutex<TraceMemory>;
@@ -65,21 +64,6 @@ impl<'e> From<&'e Words> for TraceEntry<'e> {
             label: None,
             model: None,
         }
-    }
-}
-
-impl TraceEntry<'_> {
-    /// Returns the label of this trace with its novelty against the nearest trace.
-    fn label_scored(&self, nearest: Option<&SimilarTrace>) -> Option<Label> {
-        self.label.map(|label| label.with_novelty(novelty(nearest)))
-    }
-
-    /// This trace with another label.
-    fn labelled<'l>(&self, label: Option<&'l Label>) -> TraceEntry<'l>
-    where
-        Self: 'l,
-    {
-        TraceEntry { label, ..*self }
     }
 }
 
@@ -118,7 +102,7 @@ pub struct WordShare {
 /// A trace in the memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTrace {
-    /// Its sequence number: see [`Shared::sequence`].
+    /// Its sequence number: see [`SharedMemory::sequence`].
     pub sequence: u64,
     /// Its words.
     pub words: Words,
@@ -127,15 +111,6 @@ pub struct StoredTrace {
     pub vector: Option<Vec<f32>>,
     /// Its label.
     pub label: Option<Label>,
-}
-
-/// A remembered trace, without its embedding.
-#[derive(Debug)]
-pub(crate) struct Document {
-    pub(crate) label: Option<Label>,
-    pub(crate) added: Moment,
-    /// In the order of the words' hashes.
-    pub(crate) words: Box<[DocumentWord]>,
 }
 
 /// A bounded first-in-first-out memory of traces with exact search.
@@ -151,7 +126,7 @@ pub(crate) struct Document {
 #[derive(Debug, Clone)]
 pub struct TraceMemory {
     method: Method,
-    options: Options,
+    options: MemoryOptions,
     model: Option<ModelIdentity>,
     held: VecDeque<Arc<Document>>,
     ratings: VecDeque<NormBound>,
@@ -162,23 +137,20 @@ pub struct TraceMemory {
     departed: u64,
     held_bytes: usize,
     /// The embeddings; empty if words alone are compared.
-    vectors: Blocks,
+    vectors: Rows,
     sample: Sample,
     projection: Projection,
     scaled: Scaled,
     scratch: Scratch,
-    transaction: Option<Transaction>,
-    /// The number of transactions so far.
-    transactions: u64,
 }
 
-/// The last slot; beyond it slots, which have four bytes, are renumbered.
+/// The last slot; beyond it the memory is made anew, with slots from 0 on, because they have four bytes.
 const MOST_SLOTS: u64 = if cfg!(test) { 300 } else { u32::MAX as u64 };
 
 impl TraceMemory {
     /// Makes an empty memory, which allocates as traces are added.
     #[must_use]
-    pub fn new(method: Method, options: Options) -> Self {
+    pub fn new(method: Method, options: MemoryOptions) -> Self {
         Self {
             method,
             options,
@@ -189,13 +161,11 @@ impl TraceMemory {
             base: 0,
             departed: 0,
             held_bytes: 0,
-            vectors: Blocks::new(options.dimensions),
+            vectors: Rows::new(options.dimensions),
             sample: Sample::default(),
             projection: Projection::default(),
             scaled: Scaled::default(),
             scratch: Scratch::default(),
-            transaction: None,
-            transactions: 0,
         }
     }
 
@@ -224,32 +194,51 @@ impl TraceMemory {
         Origin { model, method }
     }
 
-    /// Validates a trace before anything changes.
-    fn check(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
-        if let Some(label) = entry.label {
-            require_short(label)?;
-        }
-        if self.method == Method::Full {
+    /// Scales the embedding of a trace for the next steps of a call.
+    fn scale(&mut self, vector: Option<&[f32]>) -> Result<()> {
+        let vector = vector.unwrap_or_default();
+        self.options.require_length(vector.len())?;
+        self.scaled.set(vector, "vector")
+    }
+
+    /// Validates traces, so that nothing fails once something has changed.
+    fn check(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
+        let held = self.model.clone().filter(|_| !self.is_empty(now));
+        let mut known = held.as_ref();
+        for entry in entries {
+            if let Some(label) = entry.label {
+                require_short(label)?;
+            }
+            if self.method != Method::Full {
+                continue;
+            }
             self.scale(entry.vector)?;
-            let origin = Origin {
-                model: entry.model.cloned(),
-                method: None,
-            };
-            self.check_origin(&origin, now)?;
+            if let (Some(held), Some(other)) = (known, entry.model)
+                && !held.agrees_with(other)
+            {
+                return Err(Error::MemoryOtherModel {
+                    held: held.to_string(),
+                    other: other.to_string(),
+                });
+            }
+            known = known.or(entry.model);
         }
         Ok(())
     }
 
-    /// Scales the embedding of a trace for the next steps of a call.
-    fn scale(&mut self, vector: Option<&[f32]>) -> Result<()> {
-        let vector = vector.unwrap_or_default();
-        if vector.len() != self.options.dimensions {
-            return Err(Error::Dimensions {
-                expected: self.options.dimensions,
-                found: vector.len(),
-            });
+    /// Validates traces and makes room for their embeddings, so that adding them cannot fail halfway.
+    fn prepare(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
+        self.check(entries, now)?;
+        if self.sequence_end() - self.base + entries.len() as u64 >= MOST_SLOTS {
+            self.repair();
         }
-        self.scaled.set(vector, "vector")
+        if self.method == Method::Full {
+            // One more than the memory holds, because the oldest is evicted last.
+            let most = self.options.max_elements.saturating_add(1);
+            let room = self.vectors.reserve(entries.len().min(most));
+            room.ok_or_else(|| self.options.out_of_memory())?;
+        }
+        Ok(())
     }
 
     /// Adds a trace, and evicts the oldest one if the memory is full.
@@ -267,11 +256,9 @@ impl TraceMemory {
     /// The errors of [`TraceMemory::add`].
     pub fn add_batch(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
         self.prepare(entries, now)?;
-        self.in_transaction(|memory| {
-            entries
-                .iter()
-                .try_for_each(|entry| memory.add_checked(*entry, now))
-        })
+        entries
+            .iter()
+            .try_for_each(|entry| self.add_prepared(*entry, entry.label, now))
     }
 
     /// Returns the most similar remembered trace; of equal ones, the oldest. Only evicts expired traces.
@@ -299,8 +286,8 @@ impl TraceMemory {
             _ => Vec::new(),
         };
         if remember {
-            let label = entry.label_scored(nearest.as_ref());
-            self.add(entry.labelled(label.as_ref()), now)?;
+            self.prepare(&[entry], now)?;
+            self.add_scored(entry, nearest.as_ref(), now)?;
         }
         Ok((nearest, shares))
     }
@@ -315,39 +302,21 @@ impl TraceMemory {
         now: Instant,
     ) -> Result<Vec<Option<SimilarTrace>>> {
         self.prepare(entries, now)?;
-        self.in_transaction(|memory| {
-            let compare_and_add = |entry: &TraceEntry| {
-                let nearest = memory.compare(*entry, now)?;
-                let label = entry.label_scored(nearest.as_ref());
-                memory.add_checked(entry.labelled(label.as_ref()), now)?;
-                Ok(nearest)
-            };
-            entries.iter().map(compare_and_add).collect()
-        })
+        let compare_and_add = |entry: &TraceEntry| {
+            let nearest = self.compare(*entry, now)?;
+            self.add_scored(*entry, nearest.as_ref(), now)?;
+            Ok(nearest)
+        };
+        entries.iter().map(compare_and_add).collect()
     }
 
-    /// Validates all traces and makes room for their embeddings, so that adding cannot fail halfway.
-    fn prepare(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
-        let mut model = None;
-        for entry in entries {
-            self.check(*entry, now)?;
-            if let (Some(first), Some(other)) = (*model.get_or_insert(entry.model), entry.model)
-                && !first.agrees_with(other)
-            {
-                return Err(Error::MemoryOtherModel {
-                    held: first.to_string(),
-                    other: other.to_string(),
-                });
-            }
-        }
-        if self.method == Method::Full {
-            self.vectors
-                .reserve(entries.len().min(self.options.max_elements))?;
-        }
-        Ok(())
+    /// Adds a prepared trace, whose label gets its novelty against the nearest one.
+    fn add_scored(&mut self, entry: TraceEntry, nearest: Option<&SimilarTrace>, now: Instant) -> Result<()> {
+        let label = entry.label.map(|label| label.with_novelty(novelty(nearest)));
+        self.add_prepared(entry, label.as_ref(), now)
     }
 
-    fn add_checked(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
+    fn add_prepared(&mut self, entry: TraceEntry, label: Option<&Label>, now: Instant) -> Result<()> {
         if self.options.max_elements == 0 {
             return Ok(());
         }
@@ -356,39 +325,34 @@ impl TraceMemory {
         }
         if self.method == Method::Full {
             self.scale(entry.vector)?;
-            self.vectors.reserve(1)?;
             if self.model.is_none() {
                 self.model = entry.model.cloned();
             }
         }
-        if self.held.len() == self.options.max_elements {
+        self.remember(entry.words, label.cloned(), Moment::at(now));
+        if self.held.len() > self.options.max_elements {
             self.forget_oldest();
         }
-        let words = entry.words.iter().map(|word| DocumentWord {
-            term: self.terms.place(word.hash),
-            count: word.count,
-        });
-        let words = words.collect();
-        self.remember(entry.label.cloned(), Moment::at(now), words);
         Ok(())
     }
 
-    /// Adds a trace whose words have places already, with the embedding that was scaled last.
-    fn remember(&mut self, label: Option<Label>, added: Moment, words: Box<[DocumentWord]>) {
-        let slot = self.next_slot();
+    /// Adds a trace with the embedding that was scaled last. It is remembered once it is in `held`, from which a repair begins.
+    fn remember(&mut self, words: &Words, label: Option<Label>, added: Moment) {
         let first = self.first_slot();
+        #[allow(clippy::cast_possible_truncation)] // 2^32 traces would take 8 TB.
+        let slot = first + self.held.len() as u32;
         let added = self.held.back().map_or(added, |latest| latest.added.max(added));
-        let held = Arc::new(Document { label, added, words });
-        self.log(Change::Added(self.sequence_end()));
-        self.held_bytes += held_bytes(&held.words);
-        self.held.push_back(Arc::clone(&held));
         // Computed once all its words have postings.
         self.ratings.push_back(NormBound::default());
         fault::point("postings");
-        for &DocumentWord { term, count } in &held.words {
+        let words = words.iter().map(|&Word { hash, count }| {
+            let term = self.terms.place(hash);
             self.terms.add_trace(term, Posting { slot, count });
             rate::follow(&mut self.terms, term, &mut self.ratings, first);
-        }
+            DocumentWord { term, count }
+        });
+        let words = words.collect();
+        let held = Document { label, added, words };
         let rating = self.rating(&held);
         if let Some(newest) = self.ratings.back_mut() {
             *newest = rating;
@@ -398,6 +362,8 @@ impl TraceMemory {
             self.sample.insert(hash, self.vectors.sequence().end);
             self.vectors.push_back(&self.scaled, None, added);
         }
+        self.held_bytes += held.bytes();
+        self.held.push_back(Arc::new(held));
     }
 
     /// Computes the rating of a trace from those of its words.
@@ -409,28 +375,25 @@ impl TraceMemory {
         rating
     }
 
-    /// Evicts the oldest trace, in a transaction.
+    /// Evicts the oldest trace.
     fn forget_oldest(&mut self) {
-        let Some(oldest) = self.held.front().cloned() else {
+        let Some(oldest) = self.held.pop_front() else {
             return;
         };
-        self.log(Change::Forgotten(self.departed, Arc::clone(&oldest)));
-        self.held.pop_front();
-        self.ratings.pop_front();
-        self.held_bytes -= held_bytes(&oldest.words);
         self.departed += 1;
+        self.held_bytes -= oldest.bytes();
+        if self.method == Method::Full
+            && let Some(row) = self.vectors.get(0)
+        {
+            let hash = Sample::hash(row.components);
+            self.sample.remove(hash, self.vectors.sequence().start);
+            self.vectors.pop_front();
+        }
+        self.ratings.pop_front();
         let first = self.first_slot();
         for &DocumentWord { term, .. } in &oldest.words {
-            self.terms.forget_oldest(term, first);
+            self.terms.forget_oldest(term);
             rate::follow(&mut self.terms, term, &mut self.ratings, first);
-        }
-        if self.method == Method::Full
-            && let Some(entry) = self.vectors.get(0)
-        {
-            self.sample
-                .remove(Sample::hash(entry.components), self.vectors.sequence().start);
-            let emptied = self.vectors.take_front();
-            self.keep(emptied);
         }
     }
 
@@ -440,22 +403,21 @@ impl TraceMemory {
         (self.departed - self.base) as u32
     }
 
-    /// Returns the slot of the next trace. Renumbers slots when there are too many.
-    #[allow(clippy::cast_possible_truncation)] // 2^32 traces would take 8 TB.
-    fn next_slot(&mut self) -> u32 {
-        let restorable = self
-            .transaction
-            .as_ref()
-            .map_or(self.departed, Transaction::departed);
-        if restorable > self.base && self.sequence_end() - self.base >= MOST_SLOTS {
-            self.terms.shift((restorable - self.base) as u32);
-            self.base = restorable;
-        }
-        self.first_slot() + self.held.len() as u32
-    }
-
     fn sequence_end(&self) -> u64 {
         self.departed + self.held.len() as u64
+    }
+
+    fn held_contents(&self) -> Contents {
+        Contents {
+            options: self.options,
+            origin: self.origin_of(self.model.clone()),
+            vectors: self.vectors.clone(),
+            traces: Some(HeldTraces {
+                method: self.method,
+                documents: self.held.iter().cloned().collect(),
+                hashes: self.terms.hashes(),
+            }),
+        }
     }
 
     /// Returns the `count` most similar remembered traces, or all if there are fewer: the most similar first, of equal ones the older.
@@ -464,7 +426,7 @@ impl TraceMemory {
     /// With embeddings, [`Error::Dimensions`] for one that is missing or has a wrong length, [`Error::NotFinite`],
     /// [`Error::MemoryOtherModel`], [`Error::OutOfMemory`].
     pub fn nearest(&mut self, entry: TraceEntry, count: usize, now: Instant) -> Result<Vec<SimilarTrace>> {
-        self.check(entry, now)?;
+        self.check(&[entry], now)?;
         self.evict_expired(now);
         let found = self.search(entry.words, count)?;
         Ok(found
@@ -511,26 +473,17 @@ impl TraceMemory {
 
     /// Returns the oldest living trace whose number is in `sequence`.
     pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Option<StoredTrace> {
-        let living = self.sequence(now);
-        let start = sequence.start.max(living.start);
-        if start >= sequence.end.min(living.end) {
-            return None;
-        }
-        let index = usize::try_from(start - living.start).ok()?;
+        let (sequence, index) = self.first_of(sequence, now)?;
         let held = self.held.get(index)?;
         let words = held.words.iter().map(|word| Word {
             hash: self.terms.get(word.term).hash,
             count: word.count,
         });
-        let vector = (self.method == Method::Full).then(|| {
-            let entry = self.vectors.get(index)?;
-            let components = bytemuck::cast_slice(entry.components);
-            Some(components[..self.options.dimensions].to_vec())
-        });
+        let row = self.vectors.get(index).filter(|_| self.method == Method::Full);
         Some(StoredTrace {
-            sequence: start,
+            sequence,
             words: Words::from_stored(words.collect())?,
-            vector: vector.flatten(),
+            vector: row.map(|row| self.vectors.components(row)),
             label: held.label.clone(),
         })
     }
@@ -542,12 +495,17 @@ impl TraceMemory {
     }
 }
 
-impl Shared for TraceMemory {
-    fn settle(&mut self) {
-        self.roll_back();
+impl SharedMemory for TraceMemory {
+    fn repair(&mut self) {
+        let departed = self.departed;
+        *self = Self {
+            base: departed,
+            departed,
+            ..Self::restore(self.held_contents())
+        };
     }
 
-    fn options(&self) -> &Options {
+    fn options(&self) -> &MemoryOptions {
         &self.options
     }
 
@@ -563,17 +521,12 @@ impl Shared for TraceMemory {
 
     fn evict_expired(&mut self, now: Instant) {
         let now = Moment::at(now);
-        let has_expired = |memory: &Self| {
-            let oldest = memory.held.front();
-            oldest.is_some_and(|oldest| memory.is_expired(oldest, now))
-        };
-        if has_expired(self) {
-            let Ok(()) = self.in_transaction(|memory| {
-                while has_expired(memory) {
-                    memory.forget_oldest();
-                }
-                Ok::<_, Infallible>(())
-            });
+        while self
+            .held
+            .front()
+            .is_some_and(|oldest| self.is_expired(oldest, now))
+        {
+            self.forget_oldest();
         }
     }
 
@@ -582,7 +535,6 @@ impl Shared for TraceMemory {
         *self = Self {
             departed,
             base: departed,
-            transactions: self.transactions,
             ..Self::new(self.method, self.options)
         };
         return_freed_memory();
@@ -601,16 +553,7 @@ impl Shared for TraceMemory {
 
     fn contents(&mut self, now: Instant) -> Contents {
         self.evict_expired(now);
-        Contents {
-            options: self.options,
-            origin: self.origin_of(self.model.clone()),
-            vectors: self.vectors.clone(),
-            traces: Some(HeldTraces {
-                method: self.method,
-                documents: self.held.iter().cloned().collect(),
-                hashes: self.terms.hashes(),
-            }),
-        }
+        self.held_contents()
     }
 
     fn restore(contents: Contents) -> Self {
@@ -624,15 +567,14 @@ impl Shared for TraceMemory {
             vectors: contents.vectors,
             ..Self::new(traces.method, contents.options)
         };
-        for (sequence, entry) in (0..).zip(memory.vectors.entries()) {
-            memory.sample.insert(Sample::hash(entry.components), sequence);
+        for (sequence, row) in memory.vectors.sequence().zip(memory.vectors.iter()) {
+            memory.sample.insert(Sample::hash(row.components), sequence);
         }
-        for document in traces.documents {
-            let slot = memory.next_slot();
+        for (slot, document) in (0..).zip(traces.documents) {
             for &DocumentWord { term, count } in &document.words {
                 memory.terms.add_trace(term, Posting { slot, count });
             }
-            memory.held_bytes += held_bytes(&document.words);
+            memory.held_bytes += document.bytes();
             memory.held.push_back(document);
         }
         // Rates all traces together, which costs far less than one by one.
@@ -644,11 +586,6 @@ impl Shared for TraceMemory {
     fn version() -> &'static str {
         TRACES
     }
-}
-
-/// Returns the bytes of a trace's words, with the overhead of the allocator and of an `Arc`.
-fn held_bytes(words: &[DocumentWord]) -> usize {
-    size_of_val(words) + size_of::<Document>() + 4 * size_of::<usize>()
 }
 
 #[cfg(test)]

@@ -6,13 +6,15 @@
 //! there are. The direction is what [`ROUNDS`] rounds of power iteration make of the centred embedding that is farthest from
 //! the mean; more rounds change no AUC by more than .001.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, iter};
 
 use twox_hash::XxHash3_64;
 
 use crate::{
+    rows::Rows,
+    scaled::Scaled,
+    scan::products,
     simd::{self, Floats},
-    vectors::{blocks::Blocks, scaled::Scaled},
 };
 
 /// The most traces whose embeddings are used.
@@ -88,7 +90,7 @@ fn dot(a: &[Floats], b: &[Floats]) -> f64 {
 
 impl Projection {
     /// Updates P to the remembered embeddings `vectors`.
-    pub(super) fn update(&mut self, sample: &mut Sample, vectors: &Blocks) {
+    pub(super) fn update(&mut self, sample: &mut Sample, vectors: &Rows) {
         let sequence = vectors.sequence();
         if sample.last.is_none() {
             self.make(sample, vectors);
@@ -98,35 +100,20 @@ impl Projection {
         }
         // The trace of the sample's largest key is remembered, so fewer than twice as many lengths as traces are kept.
         let known = usize::try_from(self.first + self.lengths.len() as u64 - sequence.start).unwrap_or(0);
-        for run in vectors.runs(known) {
-            let groups = self.mean.len();
-            for (row, &inverse_norm) in run.components.chunks_exact(groups.max(1)).zip(run.inverse_norms) {
-                let length = self.length(row, inverse_norm);
-                self.lengths.push(length);
-            }
-        }
-    }
-
-    /// Updates P after a rollback to the remaining embeddings `vectors`.
-    pub(super) fn roll_back(&mut self, sample: &mut Sample, vectors: &Blocks) {
-        let sequence = vectors.sequence();
-        match sequence.end.checked_sub(self.first) {
-            Some(known) if self.first <= sequence.start => {
-                self.lengths
-                    .truncate(usize::try_from(known).unwrap_or(usize::MAX));
-            }
-            _ => sample.last = None,
+        for row in (known..vectors.len()).filter_map(|index| vectors.get(index)) {
+            let length = self.length(row.components, row.inverse_norm);
+            self.lengths.push(length);
         }
     }
 
     /// The lengths of the remembered embeddings' projections, the oldest first.
-    pub(super) fn lengths(&self, vectors: &Blocks) -> &[f64] {
+    pub(super) fn lengths(&self, vectors: &Rows) -> &[f64] {
         let gone = usize::try_from(vectors.sequence().start - self.first).unwrap_or(usize::MAX);
         self.lengths.get(gone..).unwrap_or_default()
     }
 
-    fn make(&mut self, sample: &Sample, vectors: &Blocks) {
-        let dimensions = vectors.shape().dimensions;
+    fn make(&mut self, sample: &Sample, vectors: &Rows) {
+        let dimensions = vectors.dimensions;
         let start = vectors.sequence().start;
         // Sums in the order of the hashes, independent of the order of the traces.
         let rows: Vec<&[f32]> = sample
@@ -272,14 +259,20 @@ impl Projected {
         ((product - self.offset) / (self.length * length)).clamp(0.0, 1.0)
     }
 
-    /// The length of the components, at the scale of the embedding.
-    pub(super) fn norm(&self) -> f64 {
-        dot(&self.components, &self.components).sqrt()
-    }
-
     /// E with a remembered embedding.
     pub(super) fn compare(&self, vector: &[Floats], length: f64) -> f64 {
         self.cosine(dot(&self.components, vector), length)
+    }
+
+    /// E with each of the remembered embeddings, computed on this many threads; `lengths` are those of their projections.
+    pub(super) fn compare_all(&self, vectors: &Rows, lengths: &[f64], threads: usize) -> Option<Vec<f64>> {
+        let products = products(&self.components, vectors, threads)?;
+        let pairs = iter::zip(products, lengths);
+        Some(
+            pairs
+                .map(|(product, &length)| self.cosine(product, length))
+                .collect(),
+        )
     }
 }
 

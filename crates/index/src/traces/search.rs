@@ -9,30 +9,25 @@
 //!   can be compared in the time that further postings take, a quarter as much is left out, and so on. The divisor is replaced by its
 //!   [lower bound](super::rate).
 //! - C: the sum of the weights of the rare words that both have, plus those of all common ones.
-//! - E is at most 1. Where that could win, the codes of the embeddings give a lower bound, as in a [scan](crate::vectors::scan).
+//! - E is computed for every trace.
 //!
 //! Bounds are in single precision, which [`SLACK`] covers, so no ruled out trace could be the result. Comparisons are in double precision.
 
 use std::collections::VecDeque;
 
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::Result;
 use knowledgepulse_trace::words::Words;
 
 use super::{
-    Document, TraceMemory,
-    projection::Projected,
+    TraceMemory,
     rate::NormBound,
-    terms::{DocumentWord, Known, PartialSums, Terms, add_up},
+    terms::{Known, PartialSums, Terms, add_up},
 };
 use crate::{
+    document::{Document, DocumentWord},
     method::Method,
-    simd,
+    scan::{Found, Several, useful_threads},
     similarity::{Similarity, Sums, combine},
-    vectors::{
-        codes::CodedQuery,
-        scaled::Scaled,
-        scan::{Found, Several},
-    },
 };
 
 /// The most that the words left out at first may add to a cosine, for a trace whose words weigh 1.
@@ -48,9 +43,6 @@ const COMPARISON_COST: usize = 4;
 
 /// Covers the rounding of sums of at most 512 terms in single precision.
 const SLACK: f64 = 1e-4;
-
-/// The embeddings that are bounded together.
-const BATCH: usize = 64;
 
 /// A word of the query.
 #[derive(Debug)]
@@ -119,8 +111,6 @@ pub(super) struct Scratch {
     sums: Vec<PartialSums>,
     /// Upper bounds of L and C for each trace.
     bounds: Vec<Bound>,
-    coded: CodedQuery,
-    projected: Scaled,
 }
 
 impl Scratch {
@@ -162,6 +152,8 @@ struct Remaining<'t> {
     words: Vec<Known<'t, Factors>>,
     /// C without postings.
     contained: f64,
+    /// ln(M + 1).
+    logarithm: f64,
 }
 
 impl<'t> Remaining<'t> {
@@ -192,7 +184,11 @@ impl<'t> Remaining<'t> {
         words.sort_unstable_by_key(|word| std::cmp::Reverse(word.postings.len()));
         // A trace without words is contained in others without words.
         let contained = if total > 0.0 { 0.0 } else { 1.0 };
-        Self { words, contained }
+        Self {
+            words,
+            contained,
+            logarithm: query.logarithm,
+        }
     }
 
     /// Returns how many of the most common words add at most `most` to the cosine of a trace whose words weigh 1.
@@ -208,10 +204,10 @@ impl<'t> Remaining<'t> {
     /// Lowers the bounds of traces that could win, and collects the highest ones.
     fn tighten(
         &self,
-        query: &Query,
         sums: &[PartialSums],
         ratings: &VecDeque<NormBound>,
-        could_win: impl Fn(Bound) -> bool,
+        similarity: impl Fn(usize, Bound) -> f64,
+        threshold: &Several,
         bounds: &mut [Bound],
         promising: &mut Several,
     ) {
@@ -220,17 +216,17 @@ impl<'t> Remaining<'t> {
         let left_out = squares.sqrt();
         let weight_left_out = self.contained + factors.map(|word| word.weight).sum::<f64>();
         for (index, ((bound, sums), rating)) in bounds.iter_mut().zip(sums).zip(ratings).enumerate() {
-            if !could_win(*bound) {
+            if !threshold.can_win(similarity(index, *bound)) {
                 continue;
             }
             let product = f64::from(sums.product) * (1.0 + SLACK) + left_out * rating.root;
-            let least = rating.least_length(query.logarithm);
+            let least = rating.least_length(self.logarithm);
             let lexical = if product < least { product / least } else { 1.0 };
             let contained = f64::from(sums.contained) + weight_left_out + SLACK;
             #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
             let (lexical, contained) = ((lexical + SLACK).min(1.0) as f32, contained.min(1.0) as f32);
             *bound = Bound { lexical, contained };
-            let similarity = bound.value(None);
+            let similarity = similarity(index, *bound);
             if promising.can_win(similarity) {
                 promising.offer(Found { similarity, index });
             }
@@ -240,9 +236,7 @@ impl<'t> Remaining<'t> {
 
 impl TraceMemory {
     fn several(&self, count: usize) -> Result<Several> {
-        Several::new(count).ok_or(Error::OutOfMemory {
-            dimensions: self.options.dimensions,
-        })
+        Several::new(count).ok_or_else(|| self.options.out_of_memory())
     }
 
     /// Returns the `count` traces that are most similar to `words` and, with embeddings, to the vector that was scaled last.
@@ -263,28 +257,43 @@ impl TraceMemory {
         count: usize,
         scratch: &mut Scratch,
     ) -> Result<Vec<(usize, Similarity)>> {
-        let projected = if self.method == Method::Full {
-            self.projection.update(&mut self.sample, &self.vectors);
-            self.projection.project(&self.scaled)
-        } else {
-            None
-        };
         let query = Query::new(words, &self.terms, self.held.len());
+        let embedded = self.embedded()?;
         let mut collector = self.several(count)?;
         // A lower bound of the result's similarity, which rules out most traces. Its trace is compared again in its turn.
         let mut threshold = self.several(1)?;
         let comparison = Comparison {
             memory: self,
             query: &query,
-            projected: projected.as_ref(),
-            lengths: self.projection.lengths(&self.vectors),
+            embedded,
         };
         comparison.bound_all(scratch, &mut threshold, count)?;
-        comparison.collect(scratch, &mut collector, &threshold)?;
+        for (index, bound) in scratch.bounds.iter().enumerate() {
+            let most = bound.value(comparison.embedded(index));
+            // The trace at the threshold, or one with the same similarity.
+            if collector.can_win_at(index, most) && threshold.can_win(most) {
+                collector.offer(comparison.found(index));
+            }
+        }
         let found = collector.into_sorted();
         Ok(found
             .map(|found| (found.index, comparison.compare(found.index)))
             .collect())
+    }
+
+    /// Returns E of the vector that was scaled last with every trace; `None` if words alone are compared.
+    fn embedded(&mut self) -> Result<Option<Vec<f64>>> {
+        if self.method != Method::Full {
+            return Ok(None);
+        }
+        self.projection.update(&mut self.sample, &self.vectors);
+        let Some(projected) = self.projection.project(&self.scaled) else {
+            return Ok(Some(vec![0.0; self.held.len()]));
+        };
+        let lengths = self.projection.lengths(&self.vectors);
+        let embedded = projected.compare_all(&self.vectors, lengths, useful_threads(&self.vectors));
+        let embedded = embedded.ok_or_else(|| self.options.out_of_memory())?;
+        Ok(Some(embedded))
     }
 }
 
@@ -292,25 +301,22 @@ impl TraceMemory {
 struct Comparison<'m> {
     memory: &'m TraceMemory,
     query: &'m Query,
-    projected: Option<&'m Projected>,
-    lengths: &'m [f64],
+    /// E with every trace, if embeddings are compared.
+    embedded: Option<Vec<f64>>,
 }
 
 impl Comparison<'_> {
     fn compare(&self, index: usize) -> Similarity {
         let (lexical, contained) = self.query.compare(&self.memory.held[index], &self.memory.terms);
-        let embedded = (self.memory.method == Method::Full).then(|| {
-            let entry = self.memory.vectors.get(index);
-            let pair = self.projected.zip(entry).zip(self.lengths.get(index));
-            pair.map_or(0.0, |((projected, entry), &length)| {
-                projected.compare(entry.components, length)
-            })
-        });
         Similarity {
             lexical,
             contained,
-            embedded,
+            embedded: self.embedded(index),
         }
+    }
+
+    fn embedded(&self, index: usize) -> Option<f64> {
+        self.embedded.as_ref().map(|embedded| embedded[index])
     }
 
     fn found(&self, index: usize) -> Found {
@@ -333,13 +339,13 @@ impl Comparison<'_> {
         let mut left = remaining.adding_at_most(most_left_out);
         loop {
             add_up(&mut remaining.words.split_off(left), sums, memory.first_slot());
-            let could_win = |bound: Bound| threshold.can_win(bound.value(None));
             let mut promising = memory.several(PROMISING)?;
+            let similarity = |index, bound: Bound| bound.value(self.embedded(index));
             remaining.tighten(
-                self.query,
                 sums,
                 &memory.ratings,
-                could_win,
+                similarity,
+                threshold,
                 bounds,
                 &mut promising,
             );
@@ -349,8 +355,7 @@ impl Comparison<'_> {
             for best in promising.into_sorted() {
                 threshold.offer(self.found(best.index));
             }
-            // With embeddings, these bounds alone rule out few traces.
-            if memory.method == Method::Full || remaining.words.is_empty() {
+            if remaining.words.is_empty() {
                 return Ok(());
             }
             most_left_out /= 4.0;
@@ -361,70 +366,12 @@ impl Comparison<'_> {
                 .iter()
                 .map(|word| word.postings.len())
                 .sum();
-            let could_win = |bound: &&Bound| threshold.can_win(bound.value(None));
-            let comparisons = bounds.iter().filter(could_win).count();
+            let could_win = |&(index, bound): &(usize, &Bound)| threshold.can_win(similarity(index, *bound));
+            let comparisons = bounds.iter().enumerate().filter(could_win).count();
             if postings >= comparisons * self.query.words.len() * COMPARISON_COST {
                 return Ok(());
             }
         }
-    }
-
-    /// Collects the most similar traces.
-    fn collect(&self, scratch: &mut Scratch, collector: &mut Several, threshold: &Several) -> Result<()> {
-        let could_win = |collector: &Several, index: usize, most: f64| {
-            // The trace at the threshold, or one with the same similarity.
-            collector.can_win_at(index, most) && threshold.can_win(most)
-        };
-        let Some(projected) = self.projected else {
-            let embedded = (self.memory.method == Method::Full).then_some(0.0);
-            for (index, bounds) in scratch.bounds.iter().enumerate() {
-                if could_win(collector, index, bounds.value(embedded)) {
-                    collector.offer(self.found(index));
-                }
-            }
-            return Ok(());
-        };
-        let vectors = &self.memory.vectors;
-        let coded = vectors.coded();
-        let dimensions = vectors.shape().dimensions;
-        let components: &[f32] = bytemuck::cast_slice(&projected.components);
-        scratch.projected.set(&components[..dimensions], "vector")?;
-        // That of `scratch.projected` may be at another scale.
-        let norm = projected.norm();
-        if coded {
-            scratch.coded.set(&scratch.projected)?;
-        }
-        let kernels = simd::kernels();
-        let mut start = 0;
-        for run in vectors.runs(0) {
-            for batch in run.batches(BATCH) {
-                let count = batch.inverse_norms.len();
-                let bounds = &scratch.bounds[start..start + count];
-                let lengths = &self.lengths[start..start + count];
-                let most_of = |offset: usize, embedded| bounds[offset].value(Some(embedded));
-                if (0..count).any(|offset| could_win(collector, start + offset, most_of(offset, 1.0))) {
-                    let mut products = [0.0; BATCH];
-                    if coded {
-                        kernels.code_dots(&scratch.coded.planes, batch.codes, &mut products[..count]);
-                    }
-                    for offset in 0..count {
-                        let embedded = if coded {
-                            let most = scratch.coded.bound(products[offset], batch.infos[offset]);
-                            let product = most * norm / batch.inverse_norms[offset];
-                            projected.cosine(product, lengths[offset] * (1.0 - SLACK)) + SLACK
-                        } else {
-                            1.0
-                        };
-                        let index = start + offset;
-                        if could_win(collector, index, most_of(offset, embedded.min(1.0))) {
-                            collector.offer(self.found(index));
-                        }
-                    }
-                }
-                start += count;
-            }
-        }
-        Ok(())
     }
 }
 
@@ -433,12 +380,12 @@ mod tests {
     use knowledgepulse_trace::fixtures::with_texts;
 
     use super::*;
-    use crate::vectors::Options;
+    use crate::options::MemoryOptions;
     use std::time::Instant;
 
     /// A memory of traces that share `common` and, in groups, other words.
     fn memory() -> TraceMemory {
-        let mut memory = TraceMemory::new(Method::Lexical, Options::default());
+        let mut memory = TraceMemory::new(Method::Lexical, MemoryOptions::default());
         for number in 0..300 {
             let text = format!(
                 "common words of many{} of few{} alone{number}",
@@ -465,6 +412,7 @@ mod tests {
         let remaining = Remaining {
             words: [3.0, 4.0, 12.0].map(known).into(),
             contained: 0.0,
+            logarithm: 1.0,
         };
         for (most, left) in [(2.9, 0), (3.0, 1), (4.9, 1), (5.0, 2), (12.9, 2), (13.0, 3)] {
             assert_eq!(remaining.adding_at_most(most), left, "{most}");
@@ -481,10 +429,10 @@ mod tests {
         let mut remaining = Remaining::new(&query, &memory.terms);
         add_up(&mut remaining.words.split_off(0), &mut sums, memory.first_slot());
         remaining.tighten(
-            &query,
             &sums,
             &memory.ratings,
-            |_| true,
+            |_, bound| bound.value(None),
+            &Several::new(1).unwrap(),
             &mut bounds,
             &mut promising,
         );
@@ -512,7 +460,6 @@ mod tests {
         let scratch = Scratch {
             sums: Vec::with_capacity(3),
             bounds: Vec::with_capacity(5),
-            ..Scratch::default()
         };
         assert_eq!(scratch.bytes(), 8 * (3 + 5));
     }

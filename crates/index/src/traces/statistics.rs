@@ -30,8 +30,8 @@ use super::{
     terms::Hashed,
 };
 use crate::{
+    scaled::Scaled,
     similarity::{Similarity, Sums, weight},
-    vectors::scaled::Scaled,
 };
 
 /// Indexed terms of a trace: the highest weights, renormalised to length 1. DESIGN.md, "What was tried", has measurements.

@@ -7,14 +7,6 @@ use smallvec::SmallVec;
 
 use knowledgepulse_trace::words::TermWeight;
 
-/// A word of a remembered trace: the place of its [`Term`], and c(t). Packed, because there are hundreds in a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C, packed(2))]
-pub(crate) struct DocumentWord {
-    pub(crate) term: u32,
-    pub(crate) count: TermWeight,
-}
-
 /// A trace that contains a word: its slot, and c(t).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, packed(2))]
@@ -34,7 +26,7 @@ pub(crate) struct Term {
     /// What `logarithm` was when the traces with this word were last [rated](super::rate): at most
     /// [`DRIFT`](super::rate::DRIFT) away.
     pub(crate) rated: f64,
-    /// Postings in the order of the slots. The first may belong to evicted traces; they are removed when they are many.
+    /// Postings in the order of the slots. The first may be of evicted traces; they are removed when they are many.
     postings: SmallVec<[Posting; 2]>,
 }
 
@@ -217,41 +209,12 @@ impl Terms {
         self.spilled_bytes -= before;
     }
 
-    /// Decreases the document frequency of a word for the evicted oldest trace; `first` is the slot of the oldest remaining one. The posting stays
-    /// until [`Terms::tidy`].
-    pub(crate) fn forget_oldest(&mut self, place: u32, first: u32) {
-        let term = self.get_mut(place);
-        if term.postings().first().is_some_and(|oldest| oldest.slot < first) {
-            term.set_df(term.df - 1);
-        }
-    }
-
-    /// Undoes [`Terms::forget_oldest`] for a trace whose posting was not removed; `slot` is its slot.
-    pub(crate) fn restore_oldest(&mut self, place: u32, slot: u32) {
-        let term = self.get_mut(place);
-        let forgotten = term.postings.len() - term.df as usize;
-        if forgotten > 0 && term.postings[forgotten - 1].slot == slot {
-            term.set_df(term.df + 1);
-        }
-    }
-
-    /// Undoes [`Terms::add_trace`] for the trace in `slot`, if that was done. Removes a word without traces.
-    pub(crate) fn forget_newest(&mut self, place: u32, slot: u32) {
-        let term = self.get_mut(place);
-        if term.postings().last().is_some_and(|newest| newest.slot == slot) {
-            term.postings.pop();
-            term.set_df(term.df - 1);
-        }
-        if term.postings.is_empty() {
-            self.remove(place);
-        }
-    }
-
-    /// Removes the postings of evicted traces if they are many, and words without traces.
-    pub(crate) fn tidy(&mut self, place: u32) {
+    /// Removes the evicted oldest trace from the postings of a word, and a word without traces. Its posting may stay until there are many.
+    pub(crate) fn forget_oldest(&mut self, place: u32) {
         /// The least postings that are worth moving the others.
         const FORGOTTEN: usize = 64;
         let term = &mut self.terms[place as usize];
+        term.set_df(term.df.saturating_sub(1));
         if term.df == 0 {
             return self.remove(place);
         }
@@ -267,26 +230,12 @@ impl Terms {
         }
     }
 
-    /// Removes a word, once.
     fn remove(&mut self, place: u32) {
         let term = &mut self.terms[place as usize];
-        if self.places.get(&term.hash) == Some(&place) {
-            self.places.remove(&term.hash);
-            self.spilled_bytes -= term.spilled_bytes();
-            *term = Term::new(0);
-            self.free.push(place);
-        }
-    }
-
-    /// Subtracts `slots` from the slot of every trace, and removes the postings with smaller slots, all of evicted traces.
-    pub(crate) fn shift(&mut self, slots: u32) {
-        for term in &mut self.terms {
-            let smaller = term.postings.partition_point(|posting| posting.slot < slots);
-            term.postings.drain(..smaller);
-            for posting in &mut term.postings {
-                posting.slot -= slots;
-            }
-        }
+        self.places.remove(&term.hash);
+        self.spilled_bytes -= term.spilled_bytes();
+        *term = Term::new(0);
+        self.free.push(place);
     }
 
     /// Returns the number of places.
@@ -340,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn tidy_removes_postings_of_evicted_traces_once_they_are_many() {
+    fn forget_oldest_removes_postings_of_evicted_traces_once_they_are_many() {
         for (traces, evicted, left) in [
             (200, 64, 200),
             (200, 65, 135),
@@ -357,10 +306,9 @@ mod tests {
                 let count = TermWeight::from_code(1);
                 terms.add_trace(place, Posting { slot, count });
             }
-            for first in 1..=evicted {
-                terms.forget_oldest(place, first);
+            for _ in 0..evicted {
+                terms.forget_oldest(place);
             }
-            terms.tidy(place);
             assert_eq!(terms.get(place).postings.len(), left, "{traces} {evicted}");
             assert!(
                 terms.get(place).postings.capacity() <= 4 * left.max(16),
@@ -369,25 +317,6 @@ mod tests {
             assert_eq!(terms.find(7).is_some(), left > 0);
             assert!(terms.has_right_bytes());
         }
-    }
-
-    #[test]
-    fn evictions_that_were_not_made_are_not_undone() {
-        let mut terms = Terms::default();
-        let place = terms.place(7);
-        for slot in [5, 6] {
-            let count = TermWeight::from_code(1);
-            terms.add_trace(place, Posting { slot, count });
-        }
-        let df = |terms: &Terms| terms.get(place).df;
-        terms.forget_oldest(place, 5);
-        terms.restore_oldest(place, 4);
-        assert_eq!(df(&terms), 2);
-        terms.forget_oldest(place, 6);
-        terms.restore_oldest(place, 4);
-        assert_eq!(df(&terms), 1);
-        terms.restore_oldest(place, 5);
-        assert_eq!(df(&terms), 2);
     }
 
     #[test]

@@ -2,18 +2,12 @@ use knowledgepulse_trace::{fixtures::with_texts, words::MOST_WORDS};
 
 use super::*;
 use super::{
-    draft::TraceDraft,
     postings::CandidateQuery,
     statistics::{PackedTrace, Statistics, WEIGHT_PARTS},
 };
-use crate::{
-    shared::{lock, lock_as_is},
-    similarity::weight,
-    traces::SharedTraces,
-    vectors::scaled::Scaled,
-};
+use crate::{shared::lock, similarity::weight};
 use proptest::prelude::*;
-use std::{collections::BTreeMap, fmt::Debug, sync::Mutex, time::Duration};
+use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
 mod join;
 
@@ -22,7 +16,7 @@ const DIMENSIONS: usize = 6;
 fn memory(method: Method, max_elements: usize, ttl_ms: Option<u64>) -> TraceMemory {
     TraceMemory::new(
         method,
-        Options {
+        MemoryOptions {
             max_elements,
             dimensions: DIMENSIONS,
             time_to_live: ttl_ms.map(Duration::from_millis),
@@ -366,83 +360,62 @@ proptest! {
         }
     }
 
-    /// A batch that is cancelled has never been: neither its traces nor those that it has displaced, nor those that expired meanwhile.
+    /// A batch finds and leaves what its traces find and leave one by one.
     #[test]
-    fn a_draft_that_is_dropped_changes_nothing(
+    fn a_batch_is_its_traces_one_after_another(
         traces in sketches(60),
-        capacity in 1usize..50,
+        capacity in 0usize..50,
         ttl_ms in prop_oneof![Just(None), (1u64..40).prop_map(Some)],
         method in prop_oneof![Just(Method::Lexical), Just(Method::Full)],
-        batches in prop::collection::vec((0usize..60, any::<bool>()), 1..8),
+        batches in prop::collection::vec((0usize..60, 0u64..20), 1..8),
     ) {
-        let start = Instant::now();
-        let (plain, other) = (shared(method, capacity, ttl_ms), shared(method, capacity, ttl_ms));
-        let model = ModelIdentity { model: "of the draft".into(), dtype: "fp32".into(), sha256: None };
+        let (mut one_by_one, mut whole) = (memory(method, capacity, ttl_ms), memory(method, capacity, ttl_ms));
         let mut next = traces.iter().cycle();
-        let mut elapsed = 0;
-        let mut tick = || {
-            elapsed += 1;
-            start + Duration::from_millis(elapsed)
-        };
-        for (length, interrupted) in batches {
-            for trace in next.by_ref().take(length / 2) {
-                let now = tick();
-                for memory in [&plain, &other] {
-                    lock(memory).add(trace.entry(), now).unwrap();
-                }
+        let mut now = Instant::now();
+        for (length, pause) in batches {
+            now += Duration::from_millis(pause);
+            let batch: Vec<_> = next.by_ref().take(length).map(Sketch::entry).collect();
+            let found = whole.compare_and_add_batch(&batch, now).unwrap();
+            for (entry, found) in batch.iter().zip(found) {
+                let (expected, _) = one_by_one.compare_and_explain(*entry, false, true, now).unwrap();
+                prop_assert_eq!(found, expected);
             }
-            let mut draft = TraceDraft::default();
-            for trace in next.by_ref().take(length) {
-                let now = tick();
-                let entry = TraceEntry { model: Some(&model), ..trace.entry() };
-                draft.compare_and_explain(&other, entry, false, true, now).unwrap();
-                let expected = lock(&plain).len(now);
-                prop_assert_eq!(lock_as_is(&other).committed_len(now), expected);
-                prop_assert!(lock_as_is(&other).committed_model().is_none());
-                if interrupted && length % 3 == 0 {
-                    prop_assert_eq!(lock(&other).len(now), expected);
-                }
-            }
-            // A draft that is dropped is rolled back by the next user.
-            if length % 2 == 0 {
-                draft.roll_back(&other);
-            }
-            drop(draft);
-            let now = tick();
-            prop_assert_eq!(observed(&other, &traces, now), observed(&plain, &traces, now));
-            assert_rated(&lock(&other), &traces[0])?;
+            prop_assert_eq!(observed(&mut whole, &traces, now), observed(&mut one_by_one, &traces, now));
+            assert_rated(&whole, &traces[0])?;
         }
     }
 
-    /// A batch that is committed leaves what its traces leave one by one, and finds what they find.
+    /// After a repair a memory is as it was, also if what it keeps beside its traces was destroyed.
     #[test]
-    fn a_draft_that_is_committed_is_as_if_there_were_none(
+    fn repair_makes_all_of_the_traces_anew(
         traces in sketches(60),
         capacity in 1usize..50,
-        ttl_ms in prop_oneof![Just(None), (1u64..40).prop_map(Some)],
         method in prop_oneof![Just(Method::Lexical), Just(Method::Full)],
-        batches in prop::collection::vec((0usize..60, any::<bool>()), 1..8),
     ) {
-        let start = Instant::now();
-        let (plain, other) = (shared(method, capacity, ttl_ms), shared(method, capacity, ttl_ms));
-        let mut next = traces.iter().cycle();
-        let mut now = start;
-        for (length, interrupted) in batches {
-            let mut draft = TraceDraft::default();
-            for (index, trace) in next.by_ref().take(length).enumerate() {
-                now += Duration::from_millis(1);
-                let remember = index % 4 != 3;
-                let expected = lock(&plain).compare_and_explain(trace.entry(), true, remember, now).unwrap();
-                let found = draft.compare_and_explain(&other, trace.entry(), true, remember, now).unwrap();
-                prop_assert_eq!(found, expected);
-                if interrupted && index % 5 == 0 {
-                    lock(&other).evict_expired(now);
-                }
+        let now = Instant::now();
+        let [mut plain, mut repaired] = [(); 2].map(|()| {
+            let mut memory = memory(method, capacity, None);
+            for trace in &traces {
+                memory.add(trace.entry(), now).unwrap();
             }
-            draft.commit(&other).unwrap();
-            prop_assert_eq!(observed(&other, &traces, now), observed(&plain, &traces, now));
-            assert_rated(&lock(&other), &traces[0])?;
-        }
+            memory
+        });
+        repaired.terms = Terms::with_places(&repaired.terms.hashes());
+        repaired.sample = Sample::default();
+        repaired.ratings.clear();
+        let broken = Mutex::new(repaired);
+        std::thread::scope(|scope| {
+            let panic = scope.spawn(|| {
+                let _memory = broken.lock();
+                panic!("on purpose");
+            });
+            assert!(panic.join().is_err());
+        });
+        prop_assert_eq!(observed(&mut lock(&broken), &traces, now), observed(&mut plain, &traces, now));
+        assert_rated(&lock(&broken), &traces[0])?;
+        lock(&broken).add(traces[0].entry(), now).unwrap();
+        plain.add(traces[0].entry(), now).unwrap();
+        prop_assert_eq!(observed(&mut lock(&broken), &traces, now), observed(&mut plain, &traces, now));
     }
 
     /// The bounds of lengths stay bounds, whatever comes and goes.
@@ -480,13 +453,8 @@ fn assert_rated(memory: &TraceMemory, query: &Sketch) -> std::result::Result<(),
     Ok(())
 }
 
-fn shared(method: Method, max_elements: usize, ttl_ms: Option<u64>) -> SharedTraces {
-    Mutex::new(memory(method, max_elements, ttl_ms))
-}
-
 /// What can be seen of a memory: its traces, and the bits of how similar `queries` are to each of them.
-fn observed(memory: &SharedTraces, queries: &[Sketch], now: Instant) -> impl PartialEq + Debug + use<> {
-    let mut memory = lock(memory);
+fn observed(memory: &mut TraceMemory, queries: &[Sketch], now: Instant) -> impl PartialEq + Debug + use<> {
     let sequence = memory.sequence(now);
     let stored: Vec<_> = sequence
         .clone()
@@ -509,72 +477,6 @@ fn observed(memory: &SharedTraces, queries: &[Sketch], now: Instant) -> impl Par
         places,
         found,
     )
-}
-
-#[test]
-fn drafts_survive_renumbered_slots() {
-    let now = Instant::now();
-    let sketches: Vec<_> = (0..1_000)
-        .map(|number| Sketch::of(&format!("word{number} same"), &[&format!("some{}", number % 9)]))
-        .collect();
-    let (plain, other) = (shared(Method::Full, 7, None), shared(Method::Full, 7, None));
-    for batch in sketches.chunks(400) {
-        for committed in [false, true] {
-            let mut draft = TraceDraft::default();
-            for sketch in batch {
-                draft
-                    .compare_and_explain(&other, sketch.entry(), false, true, now)
-                    .unwrap();
-            }
-            if committed {
-                draft.commit(&other).unwrap();
-                for sketch in batch {
-                    lock(&plain).add(sketch.entry(), now).unwrap();
-                }
-            }
-            drop(draft);
-            let queries = &sketches[..200];
-            assert_eq!(observed(&other, queries, now), observed(&plain, queries, now));
-        }
-    }
-    assert!(lock(&other).base > 0);
-}
-
-#[test]
-fn interrupted_draft_counts_as_newest() {
-    let now = Instant::now();
-    let names = ["others", "own"];
-    let [others, own] = names.map(|name| Sketch::of(name, &["same words"]));
-    let memory = shared(Method::Lexical, 10, None);
-    let mut drafts = [TraceDraft::default(), TraceDraft::default()];
-    for _ in 0..2 {
-        for (draft, sketch) in drafts.iter_mut().zip([&others, &own]) {
-            draft
-                .compare_and_explain(&memory, sketch.entry(), false, true, now)
-                .unwrap();
-        }
-        assert_eq!(lock(&memory).len(now), 0);
-    }
-    let [mut first, mut second] = drafts;
-    first.commit(&memory).unwrap();
-    assert_eq!(lock(&memory).len(now), 2);
-    // What is in no memory yet is not found by others, and what was committed meanwhile is.
-    let (found, _) = second
-        .compare_and_explain(&memory, others.entry(), false, false, now)
-        .unwrap();
-    assert_eq!(
-        found.map(|found| (found.index, found.similarity.value())),
-        Some((0, 1.0))
-    );
-    second.commit(&memory).unwrap();
-    assert_eq!(lock(&memory).len(now), 4);
-    let stored: Vec<_> = (0..4)
-        .map(|index| lock(&memory).stored(index..9, now).unwrap().words)
-        .collect();
-    assert_eq!(
-        stored,
-        [&others.words, &others.words, &own.words, &own.words].map(Clone::clone)
-    );
 }
 
 #[test]
@@ -732,7 +634,6 @@ fn errors_leave_the_memory_unchanged() {
     }
     memory.add(good, now).unwrap();
     assert_eq!(memory.model(), Some(&single));
-    assert_eq!(memory.committed_model(), Some(&single));
     assert_eq!(
         memory.compare(bad[3].0, now).unwrap_err().code(),
         "ERR_MEMORY_OTHER_MODEL"
@@ -789,12 +690,12 @@ fn explain_lists_shared_and_new_words() {
 fn a_trace_takes_few_bytes() {
     let now = Instant::now();
     let mut bytes = Vec::new();
-    for (method, most) in [(Method::Lexical, 6_400), (Method::Full, 8_400)] {
+    for (method, most) in [(Method::Lexical, 6_400), (Method::Full, 8_000)] {
         let mut memory = TraceMemory::new(
             method,
-            Options {
+            MemoryOptions {
                 max_elements: 2_000,
-                ..Options::default()
+                ..MemoryOptions::default()
             },
         );
         let text: String = (0..MOST_WORDS).map(|number| format!("word{number} ")).collect();
@@ -811,9 +712,9 @@ fn a_trace_takes_few_bytes() {
         assert!(memory.bytes() / 400 <= most, "{}", memory.bytes() / 400);
         bytes.push(memory.bytes() / 400);
     }
-    // An embedding takes 1,952, and its place in the sample 24.
+    // An embedding takes 1,560, and its place in the sample 24.
     assert!(
-        bytes[0] > 12 * MOST_WORDS && bytes[1] - bytes[0] > 1_970,
+        bytes[0] > 12 * MOST_WORDS && bytes[1] - bytes[0] > 1_580,
         "{bytes:?}"
     );
 }
@@ -1313,39 +1214,12 @@ fn projection_removes_a_direction_of_any_length() {
     assert!((projection.length_of(&scaled) - 3.0).abs() < 1e-12);
     let projected = projection.project(&scaled).unwrap();
     assert_eq!(projected.components[0].0[..3], [3.0, 0.0, 0.0]);
-    assert_eq!(projected.norm(), 3.0);
     let rows = [[1.0, 0.0, 0.1], [2.0, 3.0, 0.0], [0.5, 9.0, 0.2]];
     let made = projection::Projection::of(&rows.each_ref().map(|row| &row[..]));
     let squared: f32 = made.parts().1.iter().map(|x| x * x).sum();
     assert!((squared - 1.0).abs() < 1e-6);
 }
 
-#[test]
-fn dropped_drafts_restore_embeddings_that_have_blocks_of_their_own() {
-    let now = Instant::now();
-    let options = Options {
-        max_elements: 2,
-        dimensions: 65_536,
-        time_to_live: None,
-    };
-    let memory = Mutex::new(TraceMemory::new(Method::Full, options));
-    let words = Words::of(&with_texts("a", &[]));
-    let vectors = [1.0, 2.0, 3.0].map(|number| vec![number; options.dimensions]);
-    let entries = vectors.each_ref().map(|vector| TraceEntry {
-        vector: Some(vector),
-        ..TraceEntry::from(&words)
-    });
-    lock(&memory).add_batch(&entries[..2], now).unwrap();
-    let mut draft = TraceDraft::default();
-    draft
-        .compare_and_explain(&memory, entries[2], false, true, now)
-        .unwrap();
-    drop(draft);
-    let stored = lock(&memory).stored(0..9, now).unwrap();
-    assert_eq!(stored.vector.as_ref(), Some(&vectors[0]));
-}
-
-/// More embeddings than the projection is made of, by their hashes.
 #[test]
 fn projection_follows_what_a_large_memory_remembers() {
     let now = Instant::now();
@@ -1363,64 +1237,23 @@ fn projection_follows_what_a_large_memory_remembers() {
     });
     // The projection is made of the first 256 that are remembered.
     let (sampled, others) = sketches.split_at(257);
-    let (plain, other) = (shared(Method::Full, 300, None), shared(Method::Full, 300, None));
-    let compare = |sketch: &Sketch| {
-        let nearest = |memory: &SharedTraces| bits(&lock(memory).nearest(sketch.entry(), 300, now).unwrap());
-        assert_eq!(nearest(&other), nearest(&plain));
-    };
-    let mut added = Vec::new();
-    let mut add = |sketch: &Sketch| {
-        added.push(sketch.clone());
-        for memory in [&plain, &other] {
-            lock(memory).add(sketch.entry(), now).unwrap();
-        }
-    };
-    others[..44].iter().chain(&sampled[1..]).for_each(&mut add);
-    for interrupted in [false, true] {
-        compare(&sampled[7]);
-        let mut draft = TraceDraft::default();
-        for sketch in &others[44..54] {
-            draft
-                .compare_and_explain(&other, sketch.entry(), false, true, now)
-                .unwrap();
-        }
-        if interrupted {
-            // The draft is then added again, and the projection made anew after that.
-            add(&sampled[0]);
-            draft
-                .compare_and_explain(&other, others[54].entry(), false, true, now)
-                .unwrap();
-        }
-        drop(draft);
-        for sketch in &others[54..64] {
-            compare(sketch);
-            add(sketch);
-        }
-        compare(&others[60]);
+    let mut plain = memory(Method::Full, 300, None);
+    for sketch in others[..44].iter().chain(&sampled[1..]) {
+        plain.add(sketch.entry(), now).unwrap();
     }
+    // The projection is made, kept, and made anew with the last one.
+    for sketch in others[44..64].iter().chain(&sampled[..1]) {
+        plain.nearest(others[60].entry(), 1, now).unwrap();
+        plain.add(sketch.entry(), now).unwrap();
+    }
+    let added = others[..44].iter().chain(&sampled[1..]).chain(&others[44..64]);
     let mut anew = memory(Method::Full, 300, None);
-    for sketch in &added {
+    for sketch in added.chain(&sampled[..1]) {
         anew.add(sketch.entry(), now).unwrap();
     }
     let expected = anew.nearest(others[60].entry(), 300, now).unwrap();
-    let found = lock(&plain).nearest(others[60].entry(), 300, now).unwrap();
+    let found = plain.nearest(others[60].entry(), 300, now).unwrap();
     assert_eq!(bits(&found), bits(&expected));
-}
-
-#[test]
-fn a_draft_from_before_clear_leaves_a_later_one_alone() {
-    let now = Instant::now();
-    let memory = shared(Method::Lexical, 10, None);
-    let sketch = Sketch::of("a", &[]);
-    let [mut earlier, mut later] = [TraceDraft::default(), TraceDraft::default()];
-    for draft in [&mut earlier, &mut later] {
-        lock_as_is(&memory).clear();
-        draft
-            .compare_and_explain(&memory, sketch.entry(), false, true, now)
-            .unwrap();
-    }
-    earlier.roll_back(&memory);
-    assert_eq!(lock_as_is(&memory).held.len(), 1);
 }
 
 #[test]
@@ -1440,9 +1273,17 @@ fn bytes_of_a_trace_are_those_of_its_words_and_its_document() {
         term: 0,
         count: Words::of(&with_texts("a", &[]))[0].count,
     };
+    let bytes = |words: &[DocumentWord]| {
+        let document = Document {
+            label: None,
+            added: Moment::at(Instant::now()),
+            words: words.into(),
+        };
+        document.bytes()
+    };
     let document = size_of::<Document>() + 4 * size_of::<usize>();
-    assert_eq!(held_bytes(&[]), document);
-    assert_eq!(held_bytes(&[word; 5]), document + 5 * 6);
+    assert_eq!(bytes(&[]), document);
+    assert_eq!(bytes(&[word; 5]), document + 5 * 6);
     let mut sample = projection::Sample::default();
     for sequence in 0..4 {
         sample.insert(7, sequence);
@@ -1459,7 +1300,7 @@ fn bytes_of_a_memory_are_those_of_its_traces_terms_buffers_and_embeddings() {
             memory.add(Sketch::of(text, &[]).entry(), now).unwrap();
         }
         memory.compare(Sketch::of("a", &[]).entry(), now).unwrap();
-        let documents: usize = memory.held.iter().map(|held| held_bytes(&held.words)).sum();
+        let documents: usize = memory.held.iter().map(|held| held.bytes()).sum();
         let mut parts = vec![
             documents,
             3 * (24 + 8),

@@ -1,9 +1,11 @@
 use super::*;
 use proptest::prelude::*;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
+
+use knowledgepulse_trace::label::MAX_LABEL_BYTES;
 
 fn cache(max_elements: usize, dimensions: usize, ttl_ms: Option<u64>) -> VectorCache {
-    VectorCache::new(Options {
+    VectorCache::new(MemoryOptions {
         max_elements,
         dimensions,
         time_to_live: ttl_ms.map(Duration::from_millis),
@@ -74,7 +76,7 @@ fn an_entry_lives_while_its_age_is_below_the_time_to_live() {
     assert_eq!(cache.len(at(100)), 1);
     assert_eq!(cache.max_cosine_similarity(&[1.0], at(100)).unwrap(), -1.0);
     cache.evict_expired(at(150));
-    assert_eq!(cache.blocks.len(), 0);
+    assert_eq!(cache.rows.len(), 0);
 }
 
 #[test]
@@ -127,8 +129,12 @@ fn extreme_magnitudes_keep_their_direction() {
 #[test]
 fn vector_beyond_memory_is_an_error() {
     // The length must match first, so only the allocation of a block can fail: far beyond memory.
-    let mut blocks = Blocks::new(usize::MAX / 8);
-    assert_eq!(blocks.reserve(1).unwrap_err().code(), "ERR_OUT_OF_MEMORY");
+    let mut rows = Rows::new(usize::MAX / 8);
+    assert!(rows.reserve(1).is_none());
+    assert_eq!(
+        cache(1, 1, None).options.out_of_memory().code(),
+        "ERR_OUT_OF_MEMORY"
+    );
 }
 
 proptest! {
@@ -238,7 +244,6 @@ proptest! {
                 }
                 8 => older.0.clear_with(&mut older.1),
                 _ => {
-                    let foreseen = older.0.nearest_with(&mut newer.0, &query, now).unwrap();
                     let lengths = (older.0.len(now), newer.0.len(now));
                     prop_assert_eq!(lengths, (older.1.vectors.len(), newer.1.vectors.len()));
                     older.0.append(&mut newer.0, now).unwrap();
@@ -250,7 +255,6 @@ proptest! {
                     }
                     let all = older.0.nearest(&query, usize::MAX, now).unwrap();
                     prop_assert_eq!(&all, &older.1.nearest(&query));
-                    prop_assert_eq!(foreseen.as_ref(), all.first());
                 }
             }
         }
@@ -383,36 +387,35 @@ fn origin(model: &str, dtype: &str, method: Option<&str>) -> Origin {
     }
 }
 
+/// Adds a vector of this origin.
+fn add_of(cache: &mut VectorCache, origin: &Origin, now: Instant) -> Result<()> {
+    let entry = VectorEntry {
+        vectors: &[&[1.0]],
+        label: None,
+        origin,
+    };
+    cache.add_batch(&[entry], now)
+}
+
 #[test]
 fn vectors_of_two_models_do_not_mix() {
     let now = Instant::now();
     let (single, quantized) = (origin("mini", "fp32", None), origin("mini", "q8", None));
     let mut cache = cache(2, 1, None);
     assert_eq!(cache.model(), None);
-    cache.bind_origin(&quantized, now).unwrap();
-    // Nothing was added yet.
-    cache.bind_origin(&single, now).unwrap();
-    cache.add(&[1.0], None, now).unwrap();
+    add_of(&mut cache, &single, now).unwrap();
     let mut other_file = single.clone();
     other_file.model.as_mut().unwrap().sha256 = Some("0".repeat(64));
-    cache.bind_origin(&other_file, now).unwrap();
-    let error = cache.bind_origin(&quantized, now).unwrap_err();
+    add_of(&mut cache, &other_file, now).unwrap();
+    let error = add_of(&mut cache, &quantized, now).unwrap_err();
     assert_eq!(error.code(), "ERR_MEMORY_OTHER_MODEL");
     assert!(error.to_string().contains("mini (fp32)"), "{error}");
     assert!(error.to_string().contains("mini (q8)"), "{error}");
     assert_eq!(cache.origin, single);
     assert_eq!(cache.model(), single.model.as_ref());
-
-    let mut other = VectorCache::new(*cache.options());
-    other.add(&[1.0], None, now).unwrap();
-    other.bind_origin(&quantized, now).unwrap();
-    let error = cache.append(&mut other, now).unwrap_err();
-    assert_eq!(error.code(), "ERR_MEMORY_OTHER_MODEL");
-    assert_eq!((cache.len(now), other.len(now)), (1, 1));
-
     cache.clear();
     assert_eq!(cache.model(), None);
-    cache.append(&mut other, now).unwrap();
+    add_of(&mut cache, &quantized, now).unwrap();
     assert_eq!(cache.origin, quantized);
 }
 
@@ -422,56 +425,24 @@ fn vectors_of_two_methods_do_not_mix() {
     let of = |method| origin("mini", "fp32", method);
     let (prefix, full) = (of(Some("prefix")), of(Some("full")));
     let mut cache = cache(3, 1, None);
-    cache.bind_origin(&full, now).unwrap();
-    // Nothing was added yet.
-    cache.bind_origin(&prefix, now).unwrap();
-    cache.add(&[1.0], None, now).unwrap();
+    add_of(&mut cache, &prefix, now).unwrap();
     let error = cache.check_origin(&full, now).unwrap_err();
     assert_eq!(error.code(), "ERR_MEMORY_OTHER_METHOD");
     for name in ["'prefix'", "'full'"] {
         assert!(error.to_string().contains(name), "{error}");
     }
-    assert_eq!(cache.bind_origin(&full, now).unwrap_err().code(), error.code());
+    assert_eq!(add_of(&mut cache, &full, now).unwrap_err().code(), error.code());
     // An unknown model or method is compatible with any, and does not erase a known one.
-    cache.bind_origin(&of(None), now).unwrap();
+    add_of(&mut cache, &of(None), now).unwrap();
+    cache.add(&[1.0], None, now).unwrap();
     assert_eq!(cache.origin, prefix);
 
     // By hand, then of a model whose method is unknown, then of a method.
-    let mut other = VectorCache::new(*cache.options());
-    other.add(&[1.0], None, now).unwrap();
-    cache.append(&mut other, now).unwrap();
-    assert_eq!(cache.origin, prefix);
-    other.add(&[1.0], None, now).unwrap();
-    other.bind_origin(&of(None), now).unwrap();
-    other.bind_origin(&full, now).unwrap();
-    assert_eq!(other.origin, full);
-    assert_eq!(cache.append(&mut other, now).unwrap_err().code(), error.code());
     cache.clear();
-    assert_eq!(cache.method(), None);
-    cache.append(&mut other, now).unwrap();
-    assert_eq!(cache.origin, full);
-}
-
-#[test]
-fn append_takes_the_origin_of_the_vectors_that_it_moves() {
-    let now = Instant::now();
-    let full = origin("mini", "fp32", Some("full"));
-    // The origins of the two caches, the number of moved vectors, and the origin afterwards.
-    for (older, newer, moved, expected) in [
-        (&Origin::default(), &full, 1, &full),
-        (&Origin::default(), &full, 0, &Origin::default()),
-        (&full, &Origin::default(), 1, &full),
-    ] {
-        let [mut cache, mut other] = [older, newer].map(|origin| {
-            let mut cache = cache(9, 1, None);
-            cache.bind_origin(origin, now).unwrap();
-            cache
-        });
-        for _ in 0..moved {
-            other.add(&[1.0], None, now).unwrap();
-        }
-        cache.append(&mut other, now).unwrap();
-        assert_eq!(&cache.origin, expected, "{moved}");
+    cache.add(&[1.0], None, now).unwrap();
+    for (origin, expected) in [(of(None), of(None)), (full.clone(), full)] {
+        add_of(&mut cache, &origin, now).unwrap();
+        assert_eq!(cache.origin, expected);
     }
 }
 
@@ -493,162 +464,88 @@ fn append_refuses_other_dimensions() {
     let mut cache = cache(2, 1, None);
     let mut other = super::tests::cache(2, 2, None);
     assert!(cache.append(&mut other, now).is_err());
-    assert!(cache.nearest_with(&mut other, &[1.0], now).is_err());
 }
 
 /// The first component of each vector.
-fn firsts(blocks: &Blocks) -> Vec<f32> {
-    blocks.entries().map(|entry| entry.components[0].0[0]).collect()
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "millions of components")]
-fn blocks_grow_with_the_queue() {
-    /// 128 vectors take 32 MB; from there on, 32 make a block.
-    const DIMENSIONS: usize = 65_536;
-    let now = Moment::at(Instant::now());
-    let mut blocks = Blocks::new(DIMENSIONS);
-    let mut expected = Vec::new();
-    let mut scaled = Scaled::default();
-    // Up to 32 MB and beyond, down by the oldest, and up again with blocks of both sizes at the front.
-    for (push, pop) in [
-        (127, 0),
-        (2, 0),
-        (33, 3),
-        (60, 150),
-        (0, 40),
-        (70, 70),
-        (1, 30),
-        (140, 5),
-    ] {
-        for _ in 0..push {
-            #[allow(clippy::cast_precision_loss)] // They stay small.
-            let number = (expected.len() as u64 + blocks.sequence().start + 1) as f32;
-            expected.push(number);
-            scaled.set(&vec![number; DIMENSIONS], "vector").unwrap();
-            blocks.reserve(1).unwrap();
-            blocks.push_back(&scaled, None, now);
-        }
-        for _ in 0..pop {
-            blocks.pop_front();
-        }
-        expected.drain(..pop.min(expected.len()));
-        assert_eq!(firsts(&blocks), expected);
-        assert_eq!(blocks.len(), expected.len());
-        for (index, number) in expected.iter().enumerate() {
-            assert_eq!(blocks.get(index).unwrap().components[1023].0[63], *number);
-            let run = blocks.runs(index).next().unwrap();
-            assert_eq!(run.components[0].0[0], *number);
-        }
-        assert!(blocks.get(expected.len()).is_none());
-        assert_eq!(blocks.runs(expected.len()).count(), 0);
-    }
-    // Blocks that were reserved together are used in their order.
-    let mut reserved = Blocks::new(DIMENSIONS);
-    reserved.reserve(300).unwrap();
-    reserved.extend(&blocks, 1);
-    reserved.extend(&blocks, 0);
-    assert_eq!(firsts(&reserved), [&expected[1..], &expected].concat());
-}
-
-#[test]
-fn extend_fills_the_last_block_and_begins_others() {
-    let now = Moment::at(Instant::now());
-    let mut scaled = Scaled::default();
-    // 2,000 dimensions: 32 vectors to a block.
-    for (older, newer, skipped) in [(20, 50, 0), (20, 50, 40), (32, 20, 3), (0, 70, 5), (30, 2, 0)] {
-        let mut number = 0.0;
-        let [mut blocks, other] = [older, newer].map(|count| {
-            let mut blocks = Blocks::new(2000);
-            blocks.reserve(count).unwrap();
-            for _ in 0..count {
-                number += 1.0;
-                scaled.set(&[number; 2000], "vector").unwrap();
-                blocks.push_back(&scaled, None, now);
-            }
-            blocks
-        });
-        let expected = [&firsts(&blocks)[..], &firsts(&other)[skipped..]].concat();
-        blocks.reserve(newer - skipped).unwrap();
-        blocks.extend(&other, skipped);
-        assert_eq!(firsts(&blocks), expected);
-    }
-}
-
-#[test]
-fn older_of_equal_vectors_is_nearest_even_if_its_bound_is_smaller() {
-    let now = Instant::now();
-    let mut cache = cache(2, 3, None);
-    // The codes of the second lose something, so it is compared first.
-    for vector in [[0.0, 1.0, 0.0], [0.0, 1.0, 0.3]] {
-        cache.add(&vector, None, now).unwrap();
-    }
-    let nearest = cache.nearest(&[1.0, 0.0, 0.0], 1, now).unwrap();
-    assert_eq!((nearest[0].index, nearest[0].similarity), (0, 0.0));
+fn firsts(rows: &Rows) -> Vec<f32> {
+    rows.iter().map(|row| row.components[0].0[0]).collect()
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "thousands of components")]
-fn bytes_are_those_of_components_codes_and_32_more() {
+fn bytes_are_those_of_components_and_24_more() {
     let now = Instant::now();
-    for (dimensions, bytes) in [
-        (1, 256 + 64 + 32),
-        (64, 256 + 64 + 32),
-        (65, 2 * (256 + 64) + 32),
-        (384, 1_952),
-        (65_536, 1024 * (256 + 64) + 32),
-        (65_537, 1025 * 256 + 32),
-    ] {
+    for (dimensions, bytes) in [(1, 256), (64, 256), (65, 512), (384, 1_536), (65_536, 262_144)] {
         let mut cache = cache(9, dimensions, None);
         assert_eq!(cache.bytes(), 0);
         for _ in 0..3 {
             cache.add(&vec![1.0; dimensions], None, now).unwrap();
         }
-        assert_eq!(cache.bytes(), 3 * bytes, "{dimensions}");
+        assert_eq!(cache.bytes(), 3 * (bytes + 24), "{dimensions}");
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 8 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 16 }))]
 
     #[test]
-    fn blocks_are_a_queue_whose_evictions_can_be_undone(
-        dimensions in prop::sample::select(vec![20_000, 40_000]),
+    fn rows_are_a_queue(
+        dimensions in prop::sample::select(vec![20_000, 40_000, 70_000]),
         operations in prop::collection::vec(0u8..8, 0..50),
     ) {
         let now = Moment::at(Instant::now());
-        let mut blocks = Blocks::new(dimensions);
-        let (mut model, mut taken, mut emptied) = (VecDeque::new(), Vec::new(), Vec::new());
+        let mut rows = Rows::new(dimensions);
+        let (mut model, mut gone) = (VecDeque::new(), 0);
         let mut scaled = Scaled::default();
         for (number, operation) in (1u8..).map(f32::from).zip(operations) {
-            match operation {
-                0..4 => {
-                    scaled.set(&vec![number; dimensions], "vector").unwrap();
-                    blocks.reserve(1).unwrap();
-                    blocks.push_back(&scaled, None, now);
-                    model.push_back(number);
-                }
-                4 | 5 => {
-                    emptied.extend(blocks.take_front());
-                    taken.extend(model.pop_front());
-                }
-                6 => {
-                    if let Some(oldest) = taken.pop() {
-                        blocks.restore_front(&mut emptied);
-                        model.push_front(oldest);
-                    }
-                }
-                _ => {
-                    blocks.pop_back();
-                    model.pop_back();
-                }
+            if operation < 5 {
+                scaled.set(&vec![number; dimensions], "vector").unwrap();
+                rows.reserve(1 + usize::from(operation)).unwrap();
+                rows.push_back(&scaled, None, now);
+                model.push_back(number);
+            } else {
+                rows.pop_front();
+                gone += u64::from(model.pop_front().is_some());
             }
-            prop_assert_eq!(firsts(&blocks), Vec::from_iter(model.iter().copied()));
-            let lasts = blocks.entries().map(|entry| entry.components[dimensions / 64 - 1].0[63]);
+            prop_assert_eq!(firsts(&rows), Vec::from_iter(model.iter().copied()));
+            let lasts = rows.iter().map(|row| row.components[dimensions / 64 - 1].0[63]);
             prop_assert!(lasts.eq(model.iter().copied()));
-            prop_assert_eq!(blocks.sequence().start, taken.len() as u64);
-            prop_assert_eq!(blocks.sequence().end, (taken.len() + model.len()) as u64);
+            prop_assert_eq!(rows.sequence(), gone..gone + model.len() as u64);
+            prop_assert!(rows.get(model.len()).is_none());
+            let runs = rows.runs().map(|run| run.inverse_norms.len());
+            prop_assert_eq!(runs.sum::<usize>(), model.len());
         }
+    }
+}
+
+/// A scan on several threads, of more than one block each.
+#[test]
+#[cfg_attr(miri, ignore = "millions of components")]
+fn large_caches_find_what_small_ones_find() {
+    const COUNT: usize = 6000;
+    let now = Instant::now();
+    let mut random = Random(7);
+    let mut large = cache(COUNT, 384, None);
+    let mut all = Vec::new();
+    let query: Vec<f64> = (0..384).map(|_| random.coarse()).collect();
+    for index in 0..COUNT {
+        // Each comes again later, so that there are ties.
+        let mut own = Random(1 + (index % 2500) as u64);
+        let vector: Vec<f64> = (0..384).map(|_| own.coarse()).collect();
+        large.add(&vector, None, now).unwrap();
+        let mut alone = cache(1, 384, None);
+        alone.add(&vector, None, now).unwrap();
+        all.push((index, alone.max_cosine_similarity(&query, now).unwrap()));
+    }
+    assert!(large.bytes() > 9_000_000);
+    all.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    for count in [1, 100, COUNT] {
+        let found = large.nearest(&query, count, now).unwrap();
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|found| (found.index, found.similarity))
+            .collect();
+        assert_eq!(found, all[..count]);
     }
 }
 
@@ -656,22 +553,22 @@ proptest! {
 fn a_clone_of_the_queue_stays_as_it_is() {
     let now = Moment::at(Instant::now());
     // 2,000 dimensions: 32 vectors to a block.
-    let mut blocks = Blocks::new(2000);
+    let mut rows = Rows::new(2000);
     let mut scaled = Scaled::default();
     let mut clones = Vec::new();
     for number in 0..300u16 {
         scaled.set(&[f64::from(number + 1); 2000], "vector").unwrap();
-        blocks.reserve(1).unwrap();
-        blocks.push_back(&scaled, None, now);
+        rows.reserve(1).unwrap();
+        rows.push_back(&scaled, None, now);
         if number % 7 == 0 {
-            clones.push((blocks.clone(), firsts(&blocks)));
+            clones.push((rows.clone(), firsts(&rows)));
         }
         if number > 90 {
-            blocks.pop_front();
+            rows.pop_front();
         }
         if number == 200 {
-            blocks.clear();
-            assert_eq!(blocks.sequence(), 201..201);
+            rows.clear();
+            assert_eq!(rows.sequence(), 201..201);
         }
     }
     for (clone, expected) in clones {
@@ -692,15 +589,19 @@ fn batch_of(entries: &[Vec<f32>]) -> Vec<(Vec<[f32; 2]>, Label)> {
 }
 
 /// Calls `act` with the entries as a cache takes them.
-fn with_entries<T>(batch: &[(Vec<[f32; 2]>, Label)], origin: &Origin, act: impl FnOnce(&[Entry]) -> T) -> T {
+fn with_entries<T>(
+    batch: &[(Vec<[f32; 2]>, Label)],
+    origin: &Origin,
+    act: impl FnOnce(&[VectorEntry]) -> T,
+) -> T {
     let vectors: Vec<Vec<&[f32]>> = batch
         .iter()
         .map(|(vectors, _)| vectors.iter().map(|vector| &vector[..]).collect())
         .collect();
-    let entries: Vec<Entry> = batch
+    let entries: Vec<VectorEntry> = batch
         .iter()
         .zip(&vectors)
-        .map(|((_, label), vectors)| Entry {
+        .map(|((_, label), vectors)| VectorEntry {
             vectors,
             label: Some(label),
             origin,
@@ -712,7 +613,7 @@ fn with_entries<T>(batch: &[(Vec<[f32; 2]>, Label)], origin: &Origin, act: impl 
 fn contents(cache: &mut VectorCache, now: Instant) -> Vec<(Vec<f32>, Option<Label>)> {
     let sequence = cache.sequence(now);
     sequence
-        .map(|number| cache.stored(number..number + 1, now).unwrap().unwrap())
+        .map(|number| cache.stored(number..number + 1, now).unwrap())
         .map(|stored| (stored.vector, stored.label))
         .collect()
 }
@@ -738,7 +639,7 @@ proptest! {
             let together = whole.compare_and_add_batch(entries, now).unwrap();
             added.add_batch(entries, now).unwrap();
             for (entry, nearest) in entries.iter().zip(together) {
-                prop_assert_eq!(&single.compare_and_add(None, *entry, now).unwrap(), &nearest);
+                prop_assert_eq!(&single.compare_and_add(*entry, now).unwrap(), &nearest);
                 let expected: Vec<_> = entry
                     .vectors
                     .iter()
@@ -772,7 +673,7 @@ fn a_batch_is_added_whole_or_not_at_all() {
     let (ours, other) = (of("ours"), of("other"));
     let long = Label::from("x".repeat(MAX_LABEL_BYTES + 1));
     let good: &[&[f32]] = &[&[1.0, 0.0], &[0.0, 1.0]];
-    let entry = |vectors, label, origin| Entry {
+    let entry = |vectors, label, origin| VectorEntry {
         vectors,
         label,
         origin,
@@ -793,7 +694,7 @@ fn a_batch_is_added_whole_or_not_at_all() {
                 cache.add(&[angle.cos(), angle.sin()], None, now).unwrap();
             }
             if let Some(model) = model {
-                cache.bind_origin(model, now).unwrap();
+                cache.origin = model.clone();
             }
             let expected = (contents(&mut cache, now), cache.model().cloned());
             let mut refused = vec![
@@ -801,7 +702,7 @@ fn a_batch_is_added_whole_or_not_at_all() {
                 cache.add_batch(&[first, second], now),
             ];
             if model.is_some() || code != "ERR_MEMORY_OTHER_MODEL" {
-                refused.push(cache.compare_and_add(None, second, now).map(drop));
+                refused.push(cache.compare_and_add(second, now).map(drop));
             }
             for refusal in refused {
                 assert_eq!(refusal.unwrap_err().code(), code);

@@ -5,17 +5,17 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use knowledgepulse_encoder::Tokens;
 
 use super::{
-    Comparable, ComparedScore, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status,
-    load::Loaded,
+    Batch, Comparable, ComparedScore, EmbedResult, EmbeddedText, Failure, PreparedTrace, Reply, Request,
+    Shared, Status, load::Loaded,
 };
 
 use knowledgepulse_embed::{Embedded, Embedder, Lane};
 use knowledgepulse_error::{Call, Error, Result, guarded};
 use knowledgepulse_index::{
-    memory::{Compared, Memory, Novelty, Reading},
+    memory::{ComparedTrace, LockedMemory, Memory, Novelty, Reading},
     method::Method,
+    options::{ModelIdentity, Origin},
     traces::explain::ExplainedWords,
-    vectors::{ModelIdentity, Origin},
 };
 use knowledgepulse_trace::{
     digest,
@@ -180,9 +180,53 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -
     Job {
         order: Order::of(&mut request),
         settle: Box::new(move |shared, embedded, words| {
-            reply(guarded(|| score_embedded(shared, &request, embedded, words)));
+            reply(guarded(|| {
+                request.begin()?;
+                let mut memory = request.memory.as_ref().map(Memory::lock);
+                score_prepared(shared, &request, embedded, words, memory.as_mut())
+            }));
         }),
     }
+}
+
+/// Embeds a trace of a batch and finds its words.
+pub(super) fn prepare(mut request: Request, batch: Batch, reply: Reply<()>) -> Job {
+    Job {
+        order: Order::of(&mut request),
+        settle: Box::new(move |_, embedded, words| {
+            batch.push(PreparedTrace {
+                request,
+                embedded,
+                words,
+            });
+            reply(());
+        }),
+    }
+}
+
+/// Compares the traces of a batch and adds them, one after another.
+pub(super) fn score_batch(batch: Batch, call: Arc<Call>, reply: Reply<Result<Vec<f64>>>) -> Job {
+    Job::without_order(move |shared| reply(guarded(|| score_all(shared, &batch, &call))))
+}
+
+/// Scores the traces of a batch, unless `call` was cancelled. The memory is locked once.
+pub(super) fn score_all(shared: &Shared, batch: &Batch, call: &Call) -> Result<Vec<f64>> {
+    if !call.complete() {
+        return Err(Error::Aborted);
+    }
+    let traces = batch.take();
+    let memory = traces.iter().find_map(|trace| trace.request.memory.clone());
+    let mut memory = memory.as_ref().map(Memory::lock);
+    let score = |trace: PreparedTrace| {
+        let PreparedTrace {
+            request,
+            embedded,
+            words,
+        } = trace;
+        let scored = score_prepared(shared, &request, embedded, words, memory.as_mut());
+        scored.map(|(breakdown, _)| breakdown.score)
+    };
+    traces.into_iter().map(score).collect()
 }
 
 /// Prepares a trace for a store. A failure costs the comparison, not the call.
@@ -221,11 +265,6 @@ fn lexical_reading(request: &Request) -> Reading {
     }
 }
 
-/// Commits the draft of `memory`.
-pub(super) fn commit(memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) -> Job {
-    Job::without_order(move |_| reply(guarded(|| commit_unless_cancelled(&memory, &call))))
-}
-
 /// Embeds a text.
 pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) -> Job {
     let order = Order {
@@ -249,26 +288,21 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
     }
 }
 
-/// Replies only.
-pub(super) fn turn(reply: Reply<()>) -> Job {
-    Job::without_order(|_| reply(()))
-}
-
 /// Reports the state of the embedder.
 pub(super) fn status(reply: Reply<Status>) -> Job {
     Job::without_order(|shared| reply(shared.status()))
 }
 
-/// Scores a trace. A failure of the embedder costs the novelty, not the score.
-fn score_embedded(
+/// Scores a trace by comparing it with its memory, which is locked. A failure of the embedder costs the novelty, not the score.
+fn score_prepared(
     shared: &Shared,
     request: &Request,
     embedded: Result<Option<EmbeddedText>>,
     words: Result<SpelledWords>,
+    memory: Option<&mut LockedMemory>,
 ) -> Result<ComparedScore> {
-    request.begin()?;
     let compare = || {
-        let Some(memory) = &request.memory else {
+        let Some(memory) = memory else {
             return Ok((request.uncompared.clone(), None));
         };
         let Some(comparable) = comparable(request, embedded?, words?) else {
@@ -276,7 +310,7 @@ fn score_embedded(
         };
         let embedded = comparable.text.as_ref();
         let none = Words::default();
-        let compared = Compared {
+        let compared = ComparedTrace {
             words: comparable.words.as_ref().map_or(&none, SpelledWords::words),
             embedding: embedded.map(|text| (&*text.embedding, &text.origin)),
             label: request.summary.label.as_ref(),
@@ -322,15 +356,6 @@ impl Order {
             },
         }
     }
-}
-
-/// Commits the draft of `memory`, unless `call` was cancelled.
-pub(super) fn commit_unless_cancelled(memory: &Memory, call: &Call) -> Result<()> {
-    if !call.complete() {
-        memory.roll_back();
-        return Err(Error::Aborted);
-    }
-    memory.commit(Instant::now())
 }
 
 fn is_cancelled(call: Option<&Arc<Call>>) -> bool {

@@ -7,7 +7,6 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
 };
 
 use knowledgepulse_embed::{
@@ -17,7 +16,8 @@ use knowledgepulse_embed::{
     model::{IN_MEMORY, ModelFiles, sha256},
 };
 use knowledgepulse_error::{Error, Result, guarded};
-use knowledgepulse_index::vectors::ModelIdentity;
+use knowledgepulse_index::options::ModelIdentity;
+use knowledgepulse_os as os;
 
 use super::Shared;
 
@@ -380,9 +380,7 @@ fn beside<T>(
     Ok((loaded?, checksum?))
 }
 
-/// `available_parallelism` respects affinity and cgroup limits, which a bare core count does not.
+/// Returns the threads of one inference.
 pub(super) fn threads(options: &Options) -> usize {
-    options
-        .threads
-        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+    os::threads(options.threads.unwrap_or_default())
 }

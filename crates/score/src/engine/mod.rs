@@ -17,8 +17,9 @@ mod with_model;
 mod worker;
 
 use std::{
+    mem,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -30,7 +31,7 @@ use knowledgepulse_embed::Embedding;
 use knowledgepulse_error::{Call, Error, Result};
 use knowledgepulse_index::{
     memory::{Memory, Novelty, Reading},
-    vectors::Origin,
+    options::Origin,
 };
 use knowledgepulse_trace::words::SpelledWords;
 
@@ -70,15 +71,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns whether this is still wanted. Afterwards a call that changes the memory can no longer be cancelled; a batch can, until its
-    /// draft is committed.
+    /// Returns whether this is still wanted. Afterwards the call can no longer be cancelled.
     fn begin(&self) -> Result<()> {
-        let Some(call) = &self.call else { return Ok(()) };
-        let wanted = match &self.memory {
-            Some(memory) if !memory.has_draft() => call.complete(),
-            _ => !call.is_cancelled(),
-        };
-        if wanted { Ok(()) } else { Err(Error::Aborted) }
+        match &self.call {
+            Some(call) if !call.complete() => Err(Error::Aborted),
+            _ => Ok(()),
+        }
     }
 
     /// Returns whether its words were found, so that only comparing is left. That takes turns, so no other thread would do it sooner.
@@ -115,6 +113,29 @@ pub struct Comparable {
     pub text: Option<EmbeddedText>,
     /// How much of its text was read.
     pub reading: Reading,
+}
+
+/// The traces of a call with many: each is embedded by itself, and all are compared together once none is missing.
+#[derive(Debug, Clone, Default)]
+pub struct Batch(Arc<Mutex<Vec<PreparedTrace>>>);
+
+/// A trace of a batch, whose embedding and words are known.
+#[derive(Debug)]
+struct PreparedTrace {
+    request: Request,
+    /// `None` without an embedder.
+    embedded: Result<Option<EmbeddedText>>,
+    words: Result<SpelledWords>,
+}
+
+impl Batch {
+    fn push(&self, trace: PreparedTrace) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(trace);
+    }
+
+    fn take(&self) -> Vec<PreparedTrace> {
+        mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A score, and the compared words or embedding of its trace; `None` without a comparison.
@@ -252,22 +273,38 @@ impl Engine {
         }
     }
 
-    /// Commits the draft of `memory` after all earlier calls, unless `call` was cancelled.
-    ///
-    /// # Errors
-    /// Through `reply` only: [`Error::Aborted`], or the errors of [`Memory::commit`].
-    pub fn commit(&self, memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) {
-        // Without an embedder the draft is empty, and nothing waits.
-        let waits = memory.has_draft() && !self.needs_no_thread(&memory);
-        match waits.then(|| self.inlet_for(&memory)) {
-            Some(Ok(inlet)) => inlet.push(job::commit(memory, call, reply)),
-            _ => reply(job::commit_unless_cancelled(&memory, &call)),
+    /// Adds a trace to a batch: embeds it and finds its words after all earlier calls, and calls `reply` then.
+    pub fn add_to_batch(&self, batch: &Batch, request: Request, reply: Reply<()>) {
+        match self.inlet_of(&request) {
+            Some(inlet) => inlet.push(job::prepare(request, batch.clone(), reply)),
+            None => {
+                batch.push(PreparedTrace {
+                    request,
+                    embedded: Ok(None),
+                    words: Ok(SpelledWords::default()),
+                });
+                reply(());
+            }
         }
     }
 
-    /// Rolls the draft of `memory` back after all earlier calls, on another thread, because it can take long.
-    pub fn roll_back(&self, memory: Memory) {
-        self.after_others(&memory.clone(), Box::new(move |()| memory.roll_back()));
+    /// Compares the traces of a batch with `memory` and adds them, one after another, after all earlier calls and unless `call` was
+    /// cancelled. Gives their scores.
+    ///
+    /// # Errors
+    /// Through `reply` only: those of [`Engine::score`], for the first trace with one.
+    pub fn score_batch(
+        &self,
+        batch: Batch,
+        memory: Option<&Memory>,
+        call: Arc<Call>,
+        reply: Reply<Result<Vec<f64>>>,
+    ) {
+        let memory = memory.filter(|memory| !self.needs_no_thread(memory));
+        match memory.map(|memory| self.inlet_for(memory)) {
+            Some(Ok(inlet)) => inlet.push(job::score_batch(batch, call, reply)),
+            _ => reply(job::score_all(&self.shared, &batch, &call)),
+        }
     }
 
     /// Embeds the first 512 tokens of `text`, after all earlier calls.
@@ -275,20 +312,6 @@ impl Engine {
         match self.inlet() {
             Ok(inlet) => inlet.push(job::embed(text, call, reply)),
             Err(error) => reply(Err(Failure::from(&error))),
-        }
-    }
-
-    /// Calls `reply` after all earlier calls through the inlet of this memory.
-    pub fn after_others(&self, memory: &Memory, reply: Reply<()>) {
-        let inlet = if memory.method().needs_embedder() {
-            &self.inlet
-        } else {
-            &self.words
-        };
-        match inlet.get() {
-            Some(inlet) => inlet.push(job::turn(reply)),
-            // Without earlier calls nothing waits.
-            None => reply(()),
         }
     }
 
@@ -396,15 +419,16 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_index::{memory::Basis, method::Method, traces::TraceMemory, vectors as cache};
+    use knowledgepulse_index::{
+        memory::Basis, method::Method, options::MemoryOptions, traces::TraceMemory, vectors::VectorCache,
+    };
     use knowledgepulse_trace::fixtures::with_steps;
 
     use super::*;
     use crate::{Scorer, weights::Profiles};
-    use std::sync::Mutex;
 
     fn request() -> Request {
-        request_with(Memory::of_vectors(Arc::default()))
+        request_with(VectorCache::default().into())
     }
 
     fn request_with(memory: Memory) -> Request {
@@ -454,9 +478,7 @@ mod tests {
             model_configured: true,
             ..Options::default()
         }));
-        let method = Method::Lexical;
-        let memory = TraceMemory::new(method, cache::Options::default());
-        let memory = Memory::of_traces(Arc::new(Mutex::new(memory)), method);
+        let memory = Memory::from(TraceMemory::new(Method::Lexical, MemoryOptions::default()));
         let novelty = || {
             let request = request_with(memory.clone());
             assert!(engine.score_at_once(&request).is_none());

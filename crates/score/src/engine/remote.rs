@@ -14,7 +14,7 @@ use std::{
 
 use knowledgepulse_embed::Embedded;
 use knowledgepulse_error::{Error, Result, guarded};
-use knowledgepulse_index::vectors::ModelIdentity;
+use knowledgepulse_index::options::ModelIdentity;
 
 use super::{
     Engine, Inlet, Shared,
@@ -233,10 +233,9 @@ mod tests {
 
     use knowledgepulse_embed::DIMENSIONS;
     use knowledgepulse_error::Call;
-    use knowledgepulse_index::{
-        memory::Memory, method::Method, traces::TraceMemory, vectors::Options as Bounds,
-    };
+    use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions, traces::TraceMemory};
 
+    use super::super::Batch;
     use super::*;
 
     #[derive(Debug, PartialEq)]
@@ -311,15 +310,15 @@ mod tests {
     #[test]
     fn words_are_compared_here() {
         let (engine, sent) = connected();
-        let memory = TraceMemory::new(Method::Lexical, Bounds::default());
-        let memory = Memory::of_traces(Arc::new(Mutex::new(memory)), Method::Lexical);
+        let memory = Memory::from(TraceMemory::new(Method::Lexical, MemoryOptions::default()));
         let (sender, replies) = channel();
-        engine.commit(
-            memory.with_draft(Bounds::default()),
+        engine.score_batch(
+            Batch::default(),
+            Some(&memory),
             Arc::default(),
             Box::new(move |result| sender.send(result).unwrap()),
         );
-        assert!(replies.try_recv().unwrap().is_ok());
+        assert!(replies.try_recv().unwrap().unwrap().is_empty());
         assert!(sent.try_recv().is_err());
     }
 

@@ -4,18 +4,19 @@ use std::{
     fs,
     path::Path,
     sync::{
-        LazyLock, Mutex,
+        LazyLock,
         atomic::{AtomicUsize, Ordering},
         mpsc::channel,
     },
-    time::Instant,
 };
 
 use knowledgepulse_embed::{
     DIMENSIONS, Embedder, Embedding, Lane, Limits, MOST_TOKENS, Network, model::sha256, parse_tokenizer,
 };
 use knowledgepulse_encoder::fixtures::{WORDS, small_json, small_model};
-use knowledgepulse_index::{memory::Basis, method::Method, traces::TraceMemory, vectors::Options as Bounds};
+use knowledgepulse_index::{
+    memory::Basis, method::Method, options::MemoryOptions, traces::TraceMemory, vectors::VectorCache,
+};
 use knowledgepulse_trace::fixtures::with_texts;
 
 use super::{load::Loaded, *};
@@ -48,11 +49,10 @@ fn reply_of<T: Send + 'static>(call: impl FnOnce(Reply<T>)) -> T {
 }
 
 fn memory(method: Method) -> Memory {
-    if method == Method::Prefix {
-        return Memory::of_vectors(Arc::default());
+    match method {
+        Method::Prefix => VectorCache::default().into(),
+        method => TraceMemory::new(method, MemoryOptions::default()).into(),
     }
-    let traces = TraceMemory::new(method, Bounds::default());
-    Memory::of_traces(Arc::new(Mutex::new(traces)), method)
 }
 
 fn request(memory: &Memory, text: &str) -> Request {
@@ -244,35 +244,47 @@ fn embed_gives_unit_vectors_and_refuses_cancelled_calls() {
     assert!(engine.take_warning().is_none());
 }
 
+/// Scores texts as a batch.
+fn score_batch(engine: &Engine, memory: &Memory, texts: &[&str], call: &Arc<Call>) -> Result<Vec<f64>> {
+    let batch = Batch::default();
+    for text in texts {
+        let mut request = request(memory, text);
+        request.call = Some(Arc::clone(call));
+        engine.add_to_batch(&batch, request, Box::new(|()| ()));
+    }
+    reply_of(|reply| engine.score_batch(batch, Some(memory), Arc::clone(call), reply))
+}
+
 #[test]
-fn commit_and_roll_back_follow_the_calls_before() {
+fn batch_scores_and_remembers_as_one_call_after_another() {
+    let engine = engine(options());
+    let texts = ["hello", "world", "hello", "hello world"];
+    for method in [Method::Prefix, Method::Lexical, Method::Full] {
+        let (whole, one_by_one) = (memory(method), memory(method));
+        let scores = score_batch(&engine, &whole, &texts, &Arc::default()).unwrap();
+        let score = |text| reply_of(|reply| engine.score(request(&one_by_one, text), reply));
+        assert_eq!(scores, texts.map(|text| score(text).unwrap().score), "{method:?}");
+        for text in texts {
+            let [found, expected] = [&whole, &one_by_one].map(|memory| novelty(&engine, memory, text));
+            assert_eq!(found, expected, "{method:?}");
+        }
+    }
+}
+
+#[test]
+fn cancelled_batch_leaves_nothing() {
     let engine = engine(options());
     for method in [Method::Prefix, Method::Lexical, Method::Full] {
-        for (cancel, basis) in [(false, Basis::Memory), (true, Basis::EmptyMemory)] {
-            let memory = memory(method);
-            let draft = memory.with_draft(Bounds::default());
-            let call = Arc::new(Call::default());
-            let (sender, scored) = channel();
-            let mut request_in_draft = request(&draft, "hello");
-            request_in_draft.call = Some(Arc::clone(&call));
-            engine.score(request_in_draft, Box::new(move |_| sender.send(()).unwrap()));
-            if cancel {
-                scored.recv().unwrap();
-                assert!(call.cancel());
-            }
-            let committed = reply_of(|reply| engine.commit(draft.clone(), call, reply));
-            assert_eq!(committed.is_err(), cancel, "{method:?}");
-            assert_eq!(novelty(&engine, &memory, "hello").basis, basis, "{method:?}");
-        }
         let memory = memory(method);
-        let draft = memory.with_draft(Bounds::default());
-        novelty(&engine, &draft, "hello");
-        engine.roll_back(draft.clone());
-        reply_of(|reply| engine.after_others(&memory, reply));
-        if method != Method::Prefix {
-            draft.commit(Instant::now()).unwrap();
-            assert_eq!(novelty(&engine, &memory, "hello").basis, Basis::EmptyMemory);
-        }
+        let call = Arc::new(Call::default());
+        let batch = Batch::default();
+        let mut first = request(&memory, "hello");
+        first.call = Some(Arc::clone(&call));
+        reply_of(|reply| engine.add_to_batch(&batch, first, reply));
+        assert!(call.cancel());
+        let scored = reply_of(|reply| engine.score_batch(batch, Some(&memory), call, reply));
+        assert_eq!(scored.unwrap_err().code(), "ERR_ABORTED", "{method:?}");
+        assert_eq!(novelty(&engine, &memory, "hello").basis, Basis::EmptyMemory);
     }
 }
 
@@ -358,15 +370,8 @@ fn engine_without_a_model_compares_words_alone() {
         assert_eq!(engine.can_compare(Some(&memory)), compares, "{method:?}");
         let comparable = reply_of(|reply| engine.embed_trace(request(&memory, "hello"), reply));
         assert_eq!(comparable.unwrap().is_some(), compares, "{method:?}");
-        let draft = memory.with_draft(Bounds::default());
-        let basis = if compares {
-            Basis::EmptyMemory
-        } else {
-            Basis::NoEmbedder
-        };
-        assert_eq!(novelty(&engine, &draft, "hello").basis, basis, "{method:?}");
-        let call = Arc::new(Call::default());
-        reply_of(|reply| engine.commit(draft, call, reply)).unwrap();
+        let scores = score_batch(&engine, &memory, &["hello"], &Arc::default());
+        assert_eq!(scores.unwrap().len(), 1);
         let basis = if compares {
             Basis::Memory
         } else {

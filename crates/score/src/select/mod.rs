@@ -22,9 +22,9 @@ use knowledgepulse_error::Result;
 pub use knowledgepulse_index::traces::join::Neighbour;
 use knowledgepulse_index::{
     method::Method,
-    shared::Shared,
+    options::{MemoryOptions as Bounds, ModelIdentity},
+    shared::SharedMemory,
     traces::{StoredTrace, TraceEntry, TraceMemory, join::Neighbours},
-    vectors::{ModelIdentity, Options as Bounds},
 };
 use knowledgepulse_trace::{StepKind, Trace, words::Words};
 pub use outlook::{Outlook, Place, knee};

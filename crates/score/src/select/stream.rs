@@ -18,8 +18,9 @@ use std::{
 use knowledgepulse_error::Result;
 use knowledgepulse_index::{
     method::Method,
-    traces::{TraceEntry, TraceMemory, join::threads_of},
+    traces::{TraceEntry, TraceMemory},
 };
+use knowledgepulse_os as os;
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use super::{
@@ -125,7 +126,7 @@ impl Sample {
         let (rule, unknown, _, weights) = judge(&neighbours, &candidates);
         let size = self.traces.len();
         Ok(Sieve {
-            memories: vec![candidates.memory; threads_of(threads)],
+            memories: vec![candidates.memory; os::threads(threads)],
             lengths: candidates.lengths,
             mean: mean_of(&candidates.outcomes),
             weights,

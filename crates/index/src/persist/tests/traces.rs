@@ -4,15 +4,15 @@ use knowledgepulse_trace::{fixtures::with_texts, words::Words};
 
 use super::{super::header::LENGTH_BYTES, with_checksum, *};
 use crate::{
+    options::{MemoryOptions, ModelIdentity},
     traces::{TraceEntry, TraceMemory},
-    vectors::{ModelIdentity, Options},
 };
 use std::time::Duration;
 
 fn memory(method: Method) -> TraceMemory {
     TraceMemory::new(
         method,
-        Options {
+        MemoryOptions {
             max_elements: 4,
             dimensions: 3,
             time_to_live: Some(Duration::from_secs(60)),
@@ -175,8 +175,7 @@ fn the_two_kinds_of_file_are_told_apart() {
         .write(&mut vectors)
         .unwrap();
     let options = LoadOptions::default();
-    let Err(Unreadable::OtherKind { held, other }) =
-        VectorCache::read(&traces[..], traces.len() as u64, options, now, clock)
+    let Err(Unreadable::OtherKind { held, other }) = VectorCache::read(&traces[..], options, now, clock)
     else {
         panic!("a trace memory was read as a vector cache");
     };

@@ -1,9 +1,9 @@
-//! The order of the calls on a cache that are worked on away from the event loop.
+//! The order of the calls on a memory that are worked on away from the event loop.
 
 use std::{
     collections::VecDeque,
     rc::Rc,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
@@ -13,10 +13,10 @@ use napi::{
 };
 
 use knowledgepulse_error::{self as error, Error, guarded};
-use knowledgepulse_index::shared::{Shared, lock};
+use knowledgepulse_index::shared::{SharedMemory, lock};
 
 use super::external_memory::ExternalMemory;
-use crate::{call::NativeCall, error::Result, replies::Replies};
+use crate::{background::locked, call::NativeCall, error::Result, replies::Replies};
 
 /// Calls on a cache that are worked on away from the event loop, one after another in the order in which they were made.
 /// The thread pool begins tasks in any order, so a task is not a call: one task does the work of all calls that wait.
@@ -34,7 +34,7 @@ impl CallQueue {
     /// Runs `act` on a memory away from the event loop, after all earlier calls. The promise is settled after the promises
     /// of these calls, and `external` then gets the size of the memory in bytes. A call that is cancelled by then is left
     /// out.
-    pub(crate) fn enqueue<'env, M: Shared + Send + 'static, T: ToNapiValue + Send + 'static>(
+    pub(crate) fn enqueue<'env, M: SharedMemory + 'static, T: ToNapiValue + Send + 'static>(
         self: &Arc<Self>,
         env: &'env Env,
         call: Option<&NativeCall>,
@@ -65,9 +65,20 @@ impl CallQueue {
         Ok(promise)
     }
 
+    /// Runs `write` away from the event loop, after all earlier ones in this queue.
+    pub(crate) fn save<'env>(
+        self: &Arc<Self>,
+        env: &'env Env,
+        write: impl FnOnce() -> error::Result<()> + Send + 'static,
+    ) -> Result<Object<'env>> {
+        let (ticket, promise) = Replies::of(env)?.promise(env, &Rc::default())?;
+        self.push(env, move || ticket.settle(guarded(write)));
+        Ok(promise)
+    }
+
     /// Appends the work of a call, and has a task do it.
     fn push(self: &Arc<Self>, env: &Env, work: impl FnOnce() + Send + 'static) {
-        let mut calls = self.lock();
+        let mut calls = locked(&self.0);
         if !calls.has_worker && env.spawn(Worker(Arc::clone(self))).is_err() {
             // Without a task it holds up the event loop. No other call waits, because a task works until none does.
             drop(calls);
@@ -75,11 +86,6 @@ impl CallQueue {
         }
         calls.has_worker = true;
         calls.waiting.push_back(Box::new(work));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        // Calls run without this lock, so no panic can poison it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -93,7 +99,7 @@ impl Task for Worker {
 
     fn compute(&mut self) -> Result<()> {
         loop {
-            let mut calls = self.0.lock();
+            let mut calls = locked(&self.0.0);
             let Some(work) = calls.waiting.pop_front() else {
                 calls.has_worker = false;
                 return Ok(());

@@ -80,11 +80,11 @@ impl Scaled {
 }
 
 /// Sums and maxima are computed in this many lanes, so that the compiler can use SIMD.
-pub(crate) const LANES: usize = 8;
+const LANES: usize = 8;
 
 /// Folds the values of a group into the lanes.
 #[inline]
-pub(crate) fn fold<T: Copy>(lanes: &mut [T; LANES], group: &[T; GROUP], step: impl Fn(T, T) -> T) {
+fn fold<T: Copy>(lanes: &mut [T; LANES], group: &[T; GROUP], step: impl Fn(T, T) -> T) {
     for values in group.as_chunks::<LANES>().0 {
         for lane in 0..LANES {
             lanes[lane] = step(lanes[lane], values[lane]);

@@ -1,0 +1,162 @@
+//! The search for the vectors that are most similar to a query: a scan of all, and the order of what it finds.
+
+use std::{
+    cmp::Ordering,
+    iter, mem,
+    sync::{Mutex, PoisonError},
+};
+
+use knowledgepulse_os as os;
+
+use crate::{
+    parallel::on_threads,
+    room::WithRoom,
+    rows::Rows,
+    scaled::Scaled,
+    simd::{self, Floats},
+    top::Top,
+};
+
+/// The least bytes of vectors for each thread of a scan: starting a thread takes as long as scanning a quarter of them.
+const BYTES_PER_THREAD: usize = 4 * 1024 * 1024;
+
+/// A vector or a trace that is similar to another one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found {
+    /// The number of older ones among those that were searched.
+    pub index: usize,
+    /// The similarity.
+    pub similarity: f64,
+}
+
+/// Collects the `count` most similar vectors; of equally similar ones, the oldest.
+#[derive(Debug)]
+pub(crate) struct Several(Top<Rank>);
+
+impl Several {
+    /// `None` if there is not enough memory for `count` vectors.
+    pub(crate) fn new(count: usize) -> Option<Self> {
+        Top::new(count).map(Self)
+    }
+
+    /// Returns whether a vector with a similarity of at most `bound` can be collected.
+    #[inline]
+    pub(crate) fn can_win(&self, bound: f64) -> bool {
+        self.0.least().is_none_or(|Rank(least)| bound >= least.similarity)
+    }
+
+    /// Returns whether a vector at `index` with a similarity of at most `bound` can be collected, in any order of offers.
+    #[inline]
+    pub(crate) fn can_win_at(&self, index: usize, bound: f64) -> bool {
+        let most = Rank(Found {
+            similarity: bound,
+            index,
+        });
+        self.0.least().is_none_or(|least| most > *least)
+    }
+
+    /// Collects the vector, or ignores it.
+    #[inline]
+    pub(crate) fn offer(&mut self, found: Found) {
+        self.0.offer(Rank(found));
+    }
+
+    /// The vectors, the most similar first.
+    pub(crate) fn into_sorted(self) -> impl Iterator<Item = Found> {
+        self.0.into_sorted().map(|Rank(found)| found)
+    }
+}
+
+/// The order of vectors in a result: the more similar is greater, and of equally similar ones the older.
+#[derive(Debug)]
+struct Rank(Found);
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Similarities are never NaN, and 0 and -0 are equal.
+        let by_similarity = self.0.similarity.partial_cmp(&other.0.similarity);
+        by_similarity
+            .unwrap_or(Ordering::Equal)
+            .then(other.0.index.cmp(&self.0.index))
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rank {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Rank {}
+
+/// Returns the `count` vectors that are most similar to `query`, the most similar first, of equal ones the older; `None` if there is not
+/// enough memory.
+pub(crate) fn most_similar(query: &Scaled, rows: &Rows, count: usize) -> Option<Vec<Found>> {
+    let products = products(&query.components, rows, useful_threads(rows))?;
+    let inverse_norms = rows.runs().flat_map(|run| run.inverse_norms);
+    let mut collector = Several::new(count)?;
+    for (index, (product, inverse_norm)) in iter::zip(products, inverse_norms).enumerate() {
+        let similarity = product * inverse_norm * query.inverse_norm;
+        if collector.can_win(similarity) {
+            collector.offer(Found { similarity, index });
+        }
+    }
+    Some(collector.into_sorted().collect())
+}
+
+/// Returns how many threads make a scan faster.
+pub(crate) fn useful_threads(rows: &Rows) -> usize {
+    let most = rows.bytes() / BYTES_PER_THREAD;
+    if most > 1 { os::threads(0).min(most) } else { 1 }
+}
+
+/// Returns the dot product of `query` with each vector, computed on this many threads; `None` if there is not enough memory.
+pub(crate) fn products(query: &[Floats], rows: &Rows, threads: usize) -> Option<Vec<f64>> {
+    let mut products = Vec::with_room(rows.len())?;
+    products.resize(rows.len(), 0.0);
+    let mut rest = &mut products[..];
+    let parts = rows.runs().map(|run| {
+        let (part, others) = mem::take(&mut rest).split_at_mut(run.inverse_norms.len());
+        rest = others;
+        (run, part)
+    });
+    let parts: Vec<_> = parts.collect();
+    let parts = Mutex::new(parts.into_iter());
+    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    on_threads(threads, || {
+        while let Some((run, part)) = next() {
+            simd::kernels().dots(query, run.components, part);
+        }
+    });
+    drop(parts);
+    Some(products)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bounds_that_reach_the_similarities_found_can_win() {
+        let mut largest = Several::new(1).unwrap();
+        let mut several = Several::new(2).unwrap();
+        for (index, similarity) in [0.5, 0.7].into_iter().enumerate() {
+            assert!(largest.can_win(-1.0) == (index == 0) && several.can_win(-1.0));
+            largest.offer(Found { similarity, index });
+            several.offer(Found { similarity, index });
+        }
+        assert_eq!([0.69, 0.7].map(|bound| largest.can_win(bound)), [false, true]);
+        assert_eq!([0.49, 0.5].map(|bound| several.can_win(bound)), [false, true]);
+        // Of equally similar ones the older wins.
+        assert_eq!([0, 1].map(|index| several.can_win_at(index, 0.5)), [false, false]);
+        assert!(several.can_win_at(2, 0.6) && !several.can_win_at(2, 0.5));
+        let rank = |similarity, index| Rank(Found { similarity, index });
+        assert!(rank(0.0, 1) == rank(-0.0, 1) && rank(0.0, 1) != rank(0.0, 2));
+    }
+}

@@ -1,0 +1,373 @@
+//! The vector cache: a first-in-first-out memory of the vectors of earlier traces.
+
+use std::{ops::Range, sync::Mutex, time::Instant};
+
+use knowledgepulse_error::Result;
+use knowledgepulse_os::return_freed_memory;
+use knowledgepulse_trace::label::Label;
+
+use crate::{
+    moment::Moment,
+    options::{MemoryOptions, ModelIdentity, Origin, require_short},
+    persist::{Contents, VECTORS},
+    rows::Rows,
+    scaled::{Component, Scaled},
+    scan::{Found, most_similar},
+    shared::SharedMemory,
+    similarity::of_similarity,
+};
+
+/// A memory of vectors that several threads share.
+pub type SharedCache = Mutex<VectorCache>;
+
+/// The least bytes of vectors whose memory returns to the system when they are removed.
+const LARGE_BYTES: usize = 32 * 1024 * 1024;
+
+/// A vector of the cache that is similar to a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Neighbour {
+    /// The number of older living vectors.
+    pub index: usize,
+    /// The cosine similarity, -1 to 1 within 1e-6.
+    pub similarity: f64,
+    /// The label of the vector.
+    pub label: Option<Label>,
+}
+
+/// The vectors of one trace.
+#[derive(Debug, Clone, Copy)]
+pub struct VectorEntry<'e> {
+    /// The vectors, each as long as those of the cache. All are compared before the first is added.
+    pub vectors: &'e [&'e [f32]],
+    /// Their label.
+    pub label: Option<&'e Label>,
+    /// Their origin.
+    pub origin: &'e Origin,
+}
+
+/// The nearest neighbour of each vector of a [`VectorEntry`]; `None` with an empty memory.
+pub type NearestVectors = Vec<Option<Neighbour>>;
+
+/// A vector in the cache.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredVector {
+    /// Its sequence number: see [`SharedMemory::sequence`].
+    pub sequence: u64,
+    /// The components in single precision. If the largest is not within 2^-40 and 2^40, they are multiplied by a power of two.
+    pub vector: Vec<f32>,
+    /// Its label.
+    pub label: Option<Label>,
+}
+
+/// A bounded first-in-first-out memory of vectors with exact search. Vectors are copied in.
+///
+/// A vector is padded to groups of 64 components of four bytes, and takes 24 bytes more without its label: 1,560 bytes for 384 dimensions.
+///
+/// Methods that depend on the time take it as `now`. If it goes backwards, a vector counts as no older than the one before it.
+#[derive(Debug)]
+pub struct VectorCache {
+    options: MemoryOptions,
+    pub(crate) rows: Rows,
+    pub(crate) origin: Origin,
+    /// The vector or query of the current call; later calls reuse the memory.
+    scaled: Scaled,
+}
+
+impl Default for VectorCache {
+    /// Makes an empty cache with the bounds of the SDK's scorer.
+    fn default() -> Self {
+        Self::new(MemoryOptions::default())
+    }
+}
+
+impl VectorCache {
+    /// Makes an empty cache, which allocates as vectors are added.
+    #[must_use]
+    pub fn new(options: MemoryOptions) -> Self {
+        Self {
+            options,
+            rows: Rows::new(options.dimensions),
+            origin: Origin::default(),
+            scaled: Scaled::default(),
+        }
+    }
+
+    /// Returns the model of the vectors, if known.
+    #[must_use]
+    pub fn model(&self) -> Option<&ModelIdentity> {
+        self.origin.model.as_ref()
+    }
+
+    /// Returns the novelty method of the vectors, if known.
+    #[must_use]
+    pub fn method(&self) -> Option<&str> {
+        self.origin.method.as_deref()
+    }
+
+    /// Adds a copy of `vector`, and evicts the oldest one if the cache is full.
+    ///
+    /// # Errors
+    /// [`Error::Dimensions`](knowledgepulse_error::Error::Dimensions) for a wrong length,
+    /// [`Error::NotFinite`](knowledgepulse_error::Error::NotFinite) for a component that is NaN or infinite,
+    /// [`Error::LabelTooLong`](knowledgepulse_error::Error::LabelTooLong), [`Error::OutOfMemory`](knowledgepulse_error::Error::OutOfMemory).
+    /// After an error the cache is as it was.
+    pub fn add<T: Component>(&mut self, vector: &[T], label: Option<Label>, now: Instant) -> Result<()> {
+        self.scale(vector, "vector")?;
+        if let Some(label) = &label {
+            require_short(label)?;
+        }
+        self.reserve(1)?;
+        self.add_scaled(label, now);
+        Ok(())
+    }
+
+    /// Adds the vector that was scaled last, for which there is room.
+    fn add_scaled(&mut self, label: Option<Label>, now: Instant) {
+        self.evict_expired(now);
+        if self.options.max_elements == 0 {
+            return;
+        }
+        if self.rows.len() == self.options.max_elements {
+            self.rows.pop_front();
+        }
+        self.rows.push_back(&self.scaled, label, Moment::at(now));
+    }
+
+    /// Makes room for `count` more vectors, or as many as the cache holds.
+    fn reserve(&mut self, count: usize) -> Result<()> {
+        let room = self.rows.reserve(count.min(self.options.max_elements));
+        room.ok_or_else(|| self.options.out_of_memory())
+    }
+
+    /// Validates entries, makes room for them and records their origin, so that adding them cannot fail halfway. A recorded part of the
+    /// origin stays, except that an empty cache accepts any.
+    fn prepare(&mut self, entries: &[VectorEntry], now: Instant) -> Result<()> {
+        let mut origin = if self.is_empty(now) {
+            Origin::default()
+        } else {
+            self.origin.clone()
+        };
+        for entry in entries {
+            for vector in entry.vectors {
+                self.scale(vector, "vector")?;
+            }
+            if let Some(label) = entry.label {
+                require_short(label)?;
+            }
+            origin.require_comparable(entry.origin)?;
+            origin.learn(entry.origin);
+        }
+        self.reserve(entries.iter().map(|entry| entry.vectors.len()).sum())?;
+        self.origin = origin;
+        Ok(())
+    }
+
+    /// Returns the nearest neighbours of an entry's vectors. Only evicts expired vectors.
+    ///
+    /// # Errors
+    /// The errors of [`SharedMemory::check_origin`] and [`VectorCache::nearest`].
+    pub fn compare(&mut self, entry: VectorEntry, now: Instant) -> Result<NearestVectors> {
+        self.check_origin(entry.origin, now)?;
+        let vectors = entry.vectors.iter();
+        vectors
+            .map(|vector| Ok(self.nearest(vector, 1, now)?.pop()))
+            .collect()
+    }
+
+    /// Compares an entry as [`VectorCache::compare`] does, then adds its vectors.
+    ///
+    /// # Errors
+    /// The errors of [`VectorCache::compare`] and [`VectorCache::add`]. After an error the cache is as it was.
+    pub fn compare_and_add(&mut self, entry: VectorEntry, now: Instant) -> Result<NearestVectors> {
+        let mut nearest = self.compare_and_add_batch(&[entry], now)?;
+        Ok(nearest.pop().unwrap_or_default())
+    }
+
+    /// Compares and adds entries one after another; each is compared with those before it too.
+    ///
+    /// # Errors
+    /// The errors of [`VectorCache::compare_and_add`]. After an error the cache is as it was: no entry is added.
+    pub fn compare_and_add_batch(
+        &mut self,
+        entries: &[VectorEntry],
+        now: Instant,
+    ) -> Result<Vec<NearestVectors>> {
+        self.prepare(entries, now)?;
+        let compare_and_add = |entry: &VectorEntry| {
+            let nearest = self.compare(*entry, now)?;
+            let first = nearest.first().and_then(Option::as_ref);
+            let novelty = of_similarity(first.map(|found| found.similarity));
+            let label = entry.label.map(|label| label.with_novelty(novelty));
+            self.add_prepared(entry.vectors, label.as_ref(), now)?;
+            Ok(nearest)
+        };
+        entries.iter().map(compare_and_add).collect()
+    }
+
+    /// Adds entries without comparing them, which takes far less time.
+    ///
+    /// # Errors
+    /// As [`VectorCache::compare_and_add_batch`].
+    pub fn add_batch(&mut self, entries: &[VectorEntry], now: Instant) -> Result<()> {
+        self.prepare(entries, now)?;
+        entries
+            .iter()
+            .try_for_each(|entry| self.add_prepared(entry.vectors, entry.label, now))
+    }
+
+    fn add_prepared(&mut self, vectors: &[&[f32]], label: Option<&Label>, now: Instant) -> Result<()> {
+        for vector in vectors {
+            self.scale(vector, "vector")?;
+            self.add_scaled(label.cloned(), now);
+        }
+        Ok(())
+    }
+
+    /// Moves the vectors of `newer`, which were added by hand, to the end of this cache, with their labels and times, and evicts the oldest
+    /// ones if the cache is full. A time before that of the newest vector here counts as equal to it. `newer` is empty afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Dimensions`](knowledgepulse_error::Error::Dimensions) if the two hold vectors of different lengths,
+    /// [`Error::OutOfMemory`](knowledgepulse_error::Error::OutOfMemory). After an error both are as they were.
+    pub fn append(&mut self, newer: &mut Self, now: Instant) -> Result<()> {
+        self.options.require_length(newer.options.dimensions)?;
+        self.reserve(newer.rows.len())?;
+        self.evict_expired(now);
+        let most = self.options.max_elements;
+        for row in newer.rows.iter().skip(newer.rows.len().saturating_sub(most)) {
+            if self.rows.len() == most {
+                self.rows.pop_front();
+            }
+            self.rows.push_row(row);
+        }
+        newer.clear();
+        Ok(())
+    }
+
+    /// Returns the largest cosine similarity of `query` to a vector in the cache, within 1e-6 of double precision; 0 for an empty cache. A zero
+    /// vector has similarity 0 to every vector.
+    ///
+    /// # Errors
+    /// [`Error::Dimensions`](knowledgepulse_error::Error::Dimensions) for a wrong length,
+    /// [`Error::NotFinite`](knowledgepulse_error::Error::NotFinite) for a component that is NaN or infinite,
+    /// [`Error::OutOfMemory`](knowledgepulse_error::Error::OutOfMemory).
+    pub fn max_cosine_similarity<T: Component>(&mut self, query: &[T], now: Instant) -> Result<f64> {
+        let largest = self.search(query, 1, now)?;
+        Ok(largest.first().map_or(0.0, |found| found.similarity))
+    }
+
+    /// Returns the `count` vectors that are most similar to `query`, or all if there are fewer: the most similar first, of equal ones the older.
+    /// A zero vector has similarity 0 to every vector. The first similarity equals [`VectorCache::max_cosine_similarity`] to the bit.
+    ///
+    /// # Errors
+    /// The errors of [`VectorCache::max_cosine_similarity`].
+    pub fn nearest<T: Component>(
+        &mut self,
+        query: &[T],
+        count: usize,
+        now: Instant,
+    ) -> Result<Vec<Neighbour>> {
+        let found = self.search(query, count, now)?;
+        let neighbour = |Found { index, similarity }| Neighbour {
+            index,
+            similarity,
+            label: self.rows.get(index).and_then(|row| row.label.cloned()),
+        };
+        Ok(found.into_iter().map(neighbour).collect())
+    }
+
+    fn search<T: Component>(&mut self, query: &[T], count: usize, now: Instant) -> Result<Vec<Found>> {
+        self.scale(query, "query")?;
+        self.evict_expired(now);
+        let count = count.min(self.rows.len());
+        let found = most_similar(&self.scaled, &self.rows, count);
+        found.ok_or_else(|| self.options.out_of_memory())
+    }
+
+    /// Returns the oldest living vector whose number is in `sequence`.
+    pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Option<StoredVector> {
+        let (sequence, index) = self.first_of(sequence, now)?;
+        let row = self.rows.get(index)?;
+        Some(StoredVector {
+            sequence,
+            vector: self.rows.components(row),
+            label: row.label.cloned(),
+        })
+    }
+
+    fn scale<T: Component>(&mut self, vector: &[T], name: &'static str) -> Result<()> {
+        self.options.require_length(vector.len())?;
+        self.scaled.set(vector, name)
+    }
+}
+
+impl SharedMemory for VectorCache {
+    fn options(&self) -> &MemoryOptions {
+        &self.options
+    }
+
+    fn bytes(&self) -> usize {
+        self.rows.bytes()
+    }
+
+    fn evict_expired(&mut self, now: Instant) {
+        let Some(time_to_live) = self.options.time_to_live else {
+            return;
+        };
+        let now = Moment::at(now);
+        // Vectors are in order of age, so the expired ones are the first.
+        while self
+            .rows
+            .get(0)
+            .is_some_and(|oldest| oldest.added.age(now) >= time_to_live)
+        {
+            self.rows.pop_front();
+        }
+    }
+
+    fn clear(&mut self) {
+        let was_large = self.bytes() >= LARGE_BYTES;
+        self.rows.clear();
+        self.origin = Origin::default();
+        if was_large {
+            return_freed_memory();
+        }
+    }
+
+    fn sequence(&mut self, now: Instant) -> Range<u64> {
+        self.evict_expired(now);
+        self.rows.sequence()
+    }
+
+    fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
+        if self.is_empty(now) {
+            return Ok(());
+        }
+        self.origin.require_comparable(origin)
+    }
+
+    fn contents(&mut self, now: Instant) -> Contents {
+        self.evict_expired(now);
+        Contents {
+            options: self.options,
+            origin: self.origin.clone(),
+            vectors: self.rows.clone(),
+            traces: None,
+        }
+    }
+
+    fn restore(contents: Contents) -> Self {
+        Self {
+            rows: contents.vectors,
+            origin: contents.origin,
+            ..Self::new(contents.options)
+        }
+    }
+
+    fn version() -> &'static str {
+        VECTORS
+    }
+}
+
+#[cfg(test)]
+mod tests;
