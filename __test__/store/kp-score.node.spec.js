@@ -7,10 +7,8 @@ const os = require('node:os');
 const path = require('node:path');
 
 const { LocalStore, Scorer, TraceMemory } = require('../..');
-const { command, expectRun, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
+const { expectRun, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
 const { makeTrace } = require('../support/make-trace.js');
-const { root } = require('../support/paths.js');
-const { run } = require('../support/run-script.js');
 const { describeWithPostgres, rejection, useServer } = require('../support/store.js');
 
 const traces = ['book a flight', 'book the flight', 'fix the build'].map((objective, index) => ({
@@ -18,17 +16,6 @@ const traces = ['book a flight', 'book the flight', 'fix the build'].map((object
   id: `kp:trace:${index}`,
 }));
 const input = jsonLines(traces);
-
-/** Installs the command in a directory from which no package is found. */
-function installWithoutPackages(directory) {
-  fs.mkdirSync(directory);
-  for (const name of fs.readdirSync(root)) {
-    if (name === 'node_modules') continue;
-    const [source, target] = [path.join(root, name), path.join(directory, name)];
-    if (['bin', 'lib'].includes(name)) fs.cpSync(source, target, { recursive: true });
-    else fs.symlinkSync(source, target, fs.statSync(source).isDirectory() ? 'junction' : 'file');
-  }
-}
 
 describeWithPostgres('kp-score --store', () => {
   const context = useServer();
@@ -169,31 +156,6 @@ describeWithPostgres('kp-score --store', () => {
     const none = await score('--store', url(), '--store-table', '.traces');
     expect(none.code).toBe(2);
     expect(none.stderr).toContain('the schema of --store-table must be a name');
-  });
-
-  test.each([
-    ['does not run where kp-score has its own', false],
-    ['runs where kp-score has none', true],
-  ])('a package pg in the current directory %s', async (_, isAlone) => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-driver-'));
-    try {
-      const installed = path.join(directory, 'installed');
-      if (isAlone) installWithoutPackages(installed);
-      const home = path.join(directory, 'node_modules', 'pg');
-      fs.mkdirSync(home, { recursive: true });
-      fs.writeFileSync(
-        path.join(home, 'index.js'),
-        `process.stderr.write('their pg\\n'); module.exports = require(${JSON.stringify(require.resolve('pg'))});`,
-      );
-      const file = path.join(directory, 'traces.jsonl');
-      fs.writeFileSync(file, input);
-      const program = isAlone ? path.join(installed, 'bin', 'kp-score.js') : command;
-      const args = [program, '--store', url(), '--store-table', 'driven', '--novelty', 'lexical', file];
-      const { code, stderr } = await run(process.execPath, args, {}, directory);
-      expect({ code, isTheirs: stderr.includes('their pg\n') }).toEqual({ code: 0, isTheirs: isAlone });
-    } finally {
-      fs.rmSync(directory, { recursive: true });
-    }
   });
 
   test('a server that does not answer is an error before anything is read', async () => {

@@ -2,9 +2,6 @@
 
 // The PostgreSQL store of `--store`, with the driver that the user has installed.
 
-const { createRequire } = require('node:module');
-const path = require('node:path');
-
 const { Scorer } = require('../scorer.js');
 const { CommandError, EXIT } = require('./errors.js');
 
@@ -30,8 +27,7 @@ const CONNECTIONS = 2;
  * @throws {CommandError} if the driver is missing, or cannot read the URL; errors of the store
  */
 async function openStore({ url, table: named, maxElements, novelty, weights }) {
-  /** @type {typeof import('pg')} */
-  const { Client, Pool } = requireDriver('pg');
+  const { Client, Pool } = requireDriver();
   requireUrl(url, Client);
   const { PostgresTraceStore, PostgresVectorStore } = require('../../postgres.js');
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
@@ -115,20 +111,22 @@ async function prepare(store) {
 }
 
 /**
- * Loads a package beside the command, or else of the project in the working directory. That one comes last, because the directory may
- * hold somebody's traces, whose code must not run, and the driver gets the password.
+ * Loads the driver as Node.js resolves it from this file, never from the working directory: that may hold somebody else's packages, and the
+ * driver gets the password.
  *
- * @param {string} name
+ * @returns {typeof import('pg')}
+ * @throws {CommandError} if it is not installed
  */
-function requireDriver(name) {
-  for (const from of [__filename, path.join(process.cwd(), 'package.json')]) {
-    try {
-      return createRequire(from)(name);
-    } catch (error) {
-      if (/** @type {SystemError} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
-    }
+function requireDriver() {
+  try {
+    return require('pg');
+  } catch (error) {
+    if (/** @type {SystemError} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
   }
-  throw new CommandError(EXIT.file, '--store needs the package pg: npm install pg');
+  throw new CommandError(
+    EXIT.file,
+    '--store needs the package pg beside this one: npm install pg (with -g if kp-score was installed so), or npx -p @knowledgepulse/native -p pg kp-score',
+  );
 }
 
 module.exports = { openStore };
