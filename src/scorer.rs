@@ -19,7 +19,7 @@ use knowledgepulse_index::{
     memory::{Memory, Novelty},
     method::Method,
     shared::{Shared, lock},
-    traces::statistics::PackedTrace,
+    traces::stored::PackedTrace,
     vectors::{self as cache, Origin, SharedCache},
 };
 use knowledgepulse_score::{
@@ -38,7 +38,7 @@ use crate::{
     replies::{Replies, Ticket},
     trace,
     trace_memory::NativeTraceMemory,
-    turns::{Places, Turns},
+    turns::Turns,
     vector_cache::{NativeModelIdentity, NativeStoredNeighbour, NativeVectorCache},
 };
 
@@ -110,7 +110,6 @@ impl NativeScorer {
             },
             bounds,
             turns: Turns::default(),
-            places: Places::default(),
             replies: Replies::of(env)?,
         };
         Ok(Self {
@@ -178,20 +177,6 @@ impl NativeScorer {
         self.calls.after_others(env, &Part::call(None))
     }
 
-    /// Takes a place among the replies that are made in JavaScript; its number, with which it must be left once.
-    #[napi(catch_unwind)]
-    #[allow(clippy::cast_precision_loss)] // No scorer has 2^53 calls.
-    pub fn take_place(&self) -> f64 {
-        self.calls.places.take() as f64
-    }
-
-    /// Resolves when the places that were taken before have been left, in the order in which they were taken.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of `take_place`.
-    pub fn leave_place<'env>(&self, env: &'env Env, place: f64) -> Result<Object<'env>> {
-        self.calls.places.leave(place as u64, &self.calls.replies, env)
-    }
-
     /// Returns a call of many traces. With `call` the memory keeps them only once they are committed.
     #[napi(catch_unwind)]
     pub fn batch(&self, call: Option<&NativeCall>) -> NativeBatch {
@@ -244,18 +229,6 @@ impl NativeBatch {
         let part = self.part(self.call.clone());
         let request = self.calls.request(env, trace, true, &part)?;
         self.calls.score(env, request, &part, |breakdown| breakdown.score)
-    }
-
-    /// Embeds a trace of the batch, as `NativeScorer.embed` does.
-    #[napi(catch_unwind, ts_return_type = "Promise<EmbeddedTrace>")]
-    pub fn embed<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
-        call: Option<&NativeCall>,
-    ) -> Result<Object<'env>> {
-        let part = self.part(call.map(NativeCall::share));
-        self.calls.embed(env, trace, &part)
     }
 
     /// Resolves after the replies to all earlier calls and to the traces of the batch; undefined if no reply is pending.
@@ -329,7 +302,6 @@ struct Calls {
     /// The bounds of its memory of vectors, which never change: the event loop need not wait for the cache to know them.
     bounds: cache::Options,
     turns: Turns,
-    places: Places,
     replies: Replies,
 }
 
@@ -470,16 +442,6 @@ impl EmbeddedTrace {
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn id(&self) -> Option<String> {
         self.label.as_ref().map(ToString::to_string)
-    }
-
-    /// The name of the method by which it is compared; null if it cannot be, for want of an embedder.
-    #[napi(getter, catch_unwind, ts_return_type = "string | null")]
-    pub fn method(&self) -> Option<String> {
-        let comparable = self.comparable.as_ref()?;
-        match &comparable.text {
-            Some(text) => text.origin.method.clone(),
-            None => Some(Method::Lexical.name().into()),
-        }
     }
 
     /// Its words, packed; null where they are not compared.

@@ -18,7 +18,7 @@ use knowledgepulse_index::{
     memory::Memory,
     method::Method,
     shared::{Shared, lock, lock_as_is},
-    traces::{SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
+    traces::{SimilarTrace, TraceEntry, TraceMemory, stored::PackedTrace},
     vectors::{ModelIdentity, Origin},
 };
 use knowledgepulse_trace::{digest, label::Label, words::Words};
@@ -256,7 +256,7 @@ impl NativeTraceMemory {
     }
 
     /// Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare`
-    /// does, and with `ERR_INVALID_ENTRY` for bytes that are no packed trace.
+    /// does, and with `ERR_STORE` for bytes that are no packed trace.
     #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
     pub fn compare_and_add_packed<'env>(
         &self,
@@ -268,20 +268,6 @@ impl NativeTraceMemory {
         let packed = Batch::copy(entries, model, self);
         self.enqueue(env, packed, call, |memory, entries, now| {
             Ok(each_shown(memory.compare_and_add_batch(entries, now)?))
-        })
-    }
-
-    /// Remembers packed traces without comparing them: all or none.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn add_packed<'env>(
-        &self,
-        env: &'env Env,
-        entries: Vec<NativePackedEntry>,
-        model: Option<NativeModelIdentity>,
-    ) -> Result<Object<'env>> {
-        let packed = Batch::copy(entries, model, self);
-        self.enqueue(env, packed, None, |memory, entries, now| {
-            memory.add_batch(entries, now)
         })
     }
 
@@ -300,13 +286,6 @@ impl NativeTraceMemory {
         self.enqueue(env, packed, call, move |memory, entries, now| {
             nearest_to(memory, entries, count as usize, now)
         })
-    }
-
-    /// Resolves to how many traces live, after the calls before.
-    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
-    pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
-        self.wrap
-            .enqueue(env, call, |memory, now| Ok(memory.len(now) as f64))
     }
 
     /// Remembers traces without comparing them: all or none.

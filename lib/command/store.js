@@ -7,7 +7,6 @@ const { CommandError, EXIT } = require('./errors.js');
 
 /**
  * @import { NoveltyMethod, ReasoningTrace, ScoringWeights } from '../../index.js'
- * @import { PostgresTraceStore, PostgresVectorStore } from '../../postgres.js'
  * @import { SystemError } from './errors.js'
  */
 
@@ -21,58 +20,45 @@ const CONNECTIONS = 2;
  */
 
 /**
- * Connects to a store, and creates its table if it is missing, but no schema. An existing table keeps its limits.
+ * Connects to a store, and creates its table if it is missing, but no schema.
  *
  * @param {Wanted} wanted
  * @throws {CommandError} if the driver is missing, or cannot read the URL; errors of the store
  */
-async function openStore({ url, table: named, maxElements, novelty, weights }) {
+async function openStore({ url, table, maxElements, novelty, weights }) {
   const { Client, Pool } = requireDriver();
   requireUrl(url, Client);
-  const { PostgresTraceStore, PostgresVectorStore } = require('../../postgres.js');
+  const { PostgresStore } = require('../../postgres.js');
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
-  const dot = named?.indexOf('.') ?? -1;
-  const schema = dot === -1 ? undefined : named?.slice(0, dot);
-  const table = named?.slice(dot + 1);
-  let store;
+  const close = () => pool.end();
   try {
-    const options = { pool, schema, table, maxElements: maxElements ?? undefined };
-    store =
-      novelty === 'prefix'
-        ? new PostgresVectorStore(options)
-        : new PostgresTraceStore({ ...options, novelty });
-  } catch (thrown) {
-    await pool.end();
-    const error = /** @type {Error} */ (thrown);
-    const message = error.message.replace(/options\.(table|schema)/, 'the $1 of --store-table');
-    throw new CommandError(EXIT.usage, message);
-  }
-  const close = async () => {
-    store.close();
-    await pool.end();
-  };
-  try {
-    // Only the migrated table tells whether it fits.
-    await prepare(store);
+    const options = { pool, novelty, table: table ?? undefined, maxElements: maxElements ?? undefined };
+    const memory = new PostgresStore(options);
+    await memory.size();
+    const scorer = new Scorer({ memory, weights: weights === null ? undefined : JSON.parse(weights) });
+    return {
+      close,
+      size: () => memory.size(),
+      explain: (/** @type {ReasoningTrace} */ trace, /** @type {boolean} */ remember) =>
+        scorer.explain(trace, { remember }),
+    };
   } catch (thrown) {
     await close();
     throw explained(/** @type {SystemError} */ (thrown));
   }
-  const scorer = new Scorer({ memory: store, weights: weights === null ? undefined : JSON.parse(weights) });
-  return {
-    close,
-    size: () => store.size(),
-    explain: (/** @type {ReasoningTrace} */ trace, /** @type {boolean} */ remember) =>
-      scorer.explain(trace, { remember }),
-  };
 }
 
-/** @param {SystemError} error */
+/**
+ * Returns an error whose message names the options of the command.
+ *
+ * @param {SystemError} error
+ */
 function explained(error) {
-  const message = error.message.replace("novelty 'lexical' or 'full'", '--novelty lexical or --novelty full');
-  if (message !== error.message) return new CommandError(EXIT.file, message);
-  if (error.code !== 'ERR_STORE_OTHER_LIMITS') return error;
-  return new CommandError(EXIT.usage, `--memory-size is for a table that is new: ${error.message}`);
+  const message = error.message
+    .replace('options.table', '--store-table')
+    .replace("novelty 'lexical' or 'full'", '--novelty lexical or --novelty full');
+  if (error.code === 'ERR_INVALID_OPTION') return new CommandError(EXIT.usage, message);
+  return message === error.message ? error : new CommandError(EXIT.file, message);
 }
 
 /**
@@ -95,19 +81,6 @@ function requireUrl(url, Client) {
     EXIT.usage,
     '--store must be like postgres://user@host:5432/database; what is special in a URL, such as @ or / in a password, is written as %40 or %2F',
   );
-}
-
-/** @param {PostgresTraceStore | PostgresVectorStore} store */
-async function prepare(store) {
-  try {
-    // `size` works on tables of both kinds; only `migrate` checks the kind.
-    if (store.novelty !== 'prefix') await store.migrate();
-    await store.size();
-  } catch (error) {
-    if (/** @type {SystemError} */ (error).code !== 'ERR_STORE_SCHEMA') throw error;
-    // The table is missing, or of another version, which is refused here.
-    await store.migrate();
-  }
 }
 
 /**

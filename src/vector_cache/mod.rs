@@ -170,22 +170,6 @@ impl NativeVectorCache {
         })
     }
 
-    /// Adds entries as `compareAndAdd` does, without comparing them.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn add_entries<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "Float32Array")] vectors: Float32ArraySlice,
-        entries: Vec<NativeEntry>,
-        model: NativeModelIdentity,
-        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
-    ) -> Result<Object<'env>> {
-        let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.0.enqueue(env, None, move |cache, now| {
-            batch.with(cache, |cache, entries| cache.add_batch(entries, now))
-        })
-    }
-
     /// As `nearest`, for a vector of a model and method, away from the event loop. Rejects with `ERR_ABORTED` if the call was
     /// cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeStoredNeighbour[]>")]
@@ -208,12 +192,6 @@ impl NativeVectorCache {
                 .map(NativeStoredNeighbour::from)
                 .collect::<Vec<_>>())
         })
-    }
-
-    /// Returns how many vectors live once the calls before this one are done.
-    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
-    pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
-        self.0.enqueue(env, call, |cache, now| Ok(cache.len(now) as f64))
     }
 
     /// Returns the sequence numbers of the living vectors.

@@ -42,7 +42,6 @@ use queue::Queue;
 use worker::Worker;
 
 pub use load::{EngineChoice, EngineKind, Failure, ModelInMemory, Options, Status};
-pub use queue::InOrder;
 #[cfg(any(target_family = "wasm", test))]
 pub use remote::{Courier, Local};
 
