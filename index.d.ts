@@ -5,6 +5,8 @@
  * @packageDocumentation
  */
 
+import type { PostgresStore } from './postgres.js';
+
 /**
  * The record of an agent's work on one task, step by step. The scorer reads only `task.objective`, `steps[].type`,
  * `steps[].content`, `steps[].tool.name`, `metadata.success`, `metadata.task_domain` and `outcome.confidence`, and remembers
@@ -233,12 +235,12 @@ export type NoveltyMethod = 'prefix' | 'lexical' | 'full';
 
 /** Options of {@link Scorer}. */
 export interface ScorerOptions<
-  Memory extends VectorCache | TraceMemory | NoveltyStore = VectorCache | TraceMemory | NoveltyStore,
+  Memory extends VectorCache | TraceMemory | PostgresStore = VectorCache | TraceMemory | PostgresStore,
 > {
   /**
    * The memory that traces are compared with and added to. It determines the {@link NoveltyMethod}. Embeddings must have 384 dimensions.
-   * Scorers may share a memory. A {@link NoveltyStore} can be shared with other processes; when a batch is aborted, it keeps the traces
-   * that it was given.
+   * Scorers may share a memory. A `PostgresStore` is shared with other processes; when a batch is aborted, it keeps the traces that
+   * it was given.
    *
    * @defaultValue a new {@link VectorCache}, for 1,000 traces
    */
@@ -247,10 +249,10 @@ export interface ScorerOptions<
    * The memory that traces are compared with while a store fails; it must have the store's method. Without a fallback, calls reject
    * with the store's error.
    *
-   * The fallback remembers every trace. Each time the store begins to fail, the process emits one `KnowledgePulseWarning`. When the
-   * store answers again, it gets the missed traces in batches between calls. At most 10,000 traces wait, in the memory of the process,
-   * so call {@link Scorer.flush} before it ends. Beyond that the oldest are dropped with a warning (`ERR_STORE_DROPPED`), and the next
-   * `flush` rejects. A trace that the store refuses for good is dropped with a warning.
+   * The fallback remembers every trace. Each time the store begins to fail, the process emits one `KnowledgePulseWarning`, and the
+   * fallback answers until the store has all missed traces. At most 10,000 traces wait, in the memory of the process, so call
+   * {@link Scorer.flush} before it ends. Beyond that the oldest are dropped with a warning (`ERR_STORE_DROPPED`), and the next `flush`
+   * rejects. Traces that the store refuses are dropped with a warning.
    */
   fallback?: VectorCache | TraceMemory;
   /**
@@ -284,7 +286,7 @@ export interface ScorerOptions<
  * await scorer.memory.save('memory.safetensors');
  * ```
  */
-export class Scorer<Memory extends VectorCache | TraceMemory | NoveltyStore = VectorCache> {
+export class Scorer<Memory extends VectorCache | TraceMemory | PostgresStore = VectorCache> {
   /**
    * Makes a scorer. The first call loads the embedder. The constructor waits for a comparison that is running on the memory.
    *
@@ -317,8 +319,8 @@ export class Scorer<Memory extends VectorCache | TraceMemory | NoveltyStore = Ve
    * Sends the traces that the store has missed. Call it before the process ends, because waiting traces do not keep the process alive. It
    * resolves when the store has every trace that was scored before the call; at once if none is missing or there is no store.
    *
-   * @throws the error of the store, as a rejection; an `Error` with `code` `ERR_STORE` if that has no code. The traces are
-   * kept and sent later, except traces that the store refuses for good.
+   * @throws the error of the store, as a rejection. After `ERR_STORE_UNAVAILABLE` and `ERR_STORE_SCHEMA` the traces are kept and sent
+   * later; after any other code the store has refused them.
    * @throws `Error` with `code` `ERR_STORE_DROPPED`, as a rejection, if traces were dropped since the last `flush` because more
    * than 10,000 waited. The store has the others.
    */
@@ -336,146 +338,6 @@ export interface VectorModel {
   dtype: string;
 }
 
-/** Options of a call that adds to a {@link NoveltyStore}. */
-export interface AddOptions extends CallOptions {
-  /**
-   * A UUID of the call. A call with an unknown outcome is repeated with the same UUID and entries; a store that recognises the UUID
-   * stores them once. A store may ignore it.
-   */
-  call?: string;
-}
-
-/** Options of {@link NoveltyStore.nearest}. */
-export interface NearestOptions extends CallOptions {
-  /** The novelty method of the vector: see {@link NoveltyEntry.method}. */
-  method?: string;
-}
-
-/** A trace for a {@link NoveltyStore}. */
-export interface NoveltyEntry {
-  /** The trace's `id`; null if that is not a string, or is longer than 1,024 bytes of UTF-8. */
-  id: string | null;
-  /**
-   * The embeddings of the trace. With `novelty: 'prefix'` one of 384 numbers, of the first 512 tokens; a store takes several. With `full`
-   * one, of the digest. With `lexical` none.
-   */
-  vectors: readonly Float32Array[];
-  /**
-   * With `novelty: 'lexical'` and `'full'` the words of the trace, at most 480, in the order of their hashes. Each takes ten bytes,
-   * little-endian: its XXH3-64 in eight, and its count in two, whose code
-   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/shared-store.md#another-store | Shared store} explains.
-   */
-  words?: Uint8Array;
-  /** The model of the vectors; null with `novelty: 'lexical'`. */
-  model: VectorModel | null;
-  /**
-   * The novelty method of the scorer's memory. A store accepts only the method of its first entry, because vectors of different methods
-   * cannot be compared. An entry without a method is always accepted.
-   */
-  method?: string;
-}
-
-/** The stored vector or trace that is most similar to a query. */
-export interface StoredNeighbour {
-  /** The `id` of its entry. */
-  label: string | null;
-  /**
-   * For vectors the cosine similarity, -1 to 1; for traces the combined similarity, 0 to 1. The scorer refuses a number beyond ±1.001
-   * with `ERR_STORE`.
-   */
-  similarity: number;
-  /** For an entry with words: the cosine of the weighted words, 0 to 1. Novelty is computed from these three parts. */
-  lexical?: number;
-  /** For an entry with words: the weighted share of them that the stored trace contains, 0 to 1. */
-  contained?: number;
-  /** For an entry with words and a vector: the cosine of the projected vectors, 0 to 1; null without a vector. */
-  embedded?: number | null;
-}
-
-/**
- * For each vector of an entry, the nearest vector that was stored before the entry. For an entry with words, one element: the most similar
- * trace. An element is null if nothing was stored.
- */
-export type NoveltyComparison = Array<StoredNeighbour | null>;
-
-/**
- * A memory outside of this process that a {@link Scorer} compares traces with. `@knowledgepulse/native/postgres` has one on
- * PostgreSQL. {@link LocalStore} wraps a {@link VectorCache} or a {@link TraceMemory}, and is an example for stores of your own.
- * `@knowledgepulse/native/conformance` has the tests that every store should pass.
- *
- * A store rejects with an `Error` whose `code` is `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`, `ERR_STORE_READ_ONLY`,
- * `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, `ERR_STORE_OTHER_METHOD` or `ERR_STORE`. With a `fallback`, the
- * scorer repeats the call after the first five and after errors without a code of this package. The other codes, and
- * `ERR_INVALID_…`, mean that the trace is refused and not sent again. `ERR_STORE_ALREADY_STORED` means that a repeated `call` is stored
- * but cannot be answered as the first time; it is not sent again either.
- *
- * Every call needs a time limit of the store's own, because the scorer waits for ever for a call that never settles.
- */
-export interface NoveltyStore {
-  /**
-   * The novelty method of scorers that use the store.
-   *
-   * @defaultValue `'prefix'`, for a store of vectors
-   */
-  readonly novelty?: NoveltyMethod;
-  /**
-   * Compares an entry with every entry stored before it, then stores it, in one atomic step. If two processes submit the same trace at
-   * once, one of them finds the other's.
-   */
-  compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
-  /**
-   * Does {@link NoveltyStore.compareAndAdd} for one entry after another, for all or none. The scorer passes up to 64 entries, and makes
-   * one call at a time.
-   */
-  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
-  /** Returns the `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
-  nearest(
-    vector: Float32Array,
-    count: number,
-    model: VectorModel,
-    options?: NearestOptions,
-  ): Promise<StoredNeighbour[]>;
-  /**
-   * Returns the `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. Required of
-   * a store with `lexical` or `full`.
-   */
-  nearestTraces?(entry: NoveltyEntry, count: number, options?: CallOptions): Promise<StoredNeighbour[]>;
-  /** Returns the number of vectors or traces that a new one would be compared with. */
-  size(options?: CallOptions): Promise<number>;
-}
-
-/**
- * A {@link VectorCache} or a {@link TraceMemory} with the interface of a {@link NoveltyStore}. A cache may have other dimensions than an
- * embedding, and takes on the model and the method of the first entry.
- *
- * Calls run in their order, away from the event loop, and each sees the effects of all earlier ones. The memory is locked during
- * a call, and its own methods wait for that: use the store's methods instead.
- *
- * Its calls reject with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if an argument is malformed, and with `ERR_STORE_OTHER_MODEL` or
- * `ERR_STORE_OTHER_METHOD` if an entry has another model or method than the memory.
- */
-export class LocalStore<Memory extends VectorCache | TraceMemory = VectorCache> implements NoveltyStore {
-  /**
-   * @param memory - the memory to store in; by default a new cache for 1,000 vectors
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if it is neither a `VectorCache` nor a `TraceMemory`.
-   */
-  constructor(memory?: Memory);
-  /** The memory itself, not a copy. */
-  get memory(): Memory;
-  /** `prefix`, or the method of the `TraceMemory`. */
-  get novelty(): NoveltyMethod;
-  compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
-  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
-  nearest(
-    vector: Float32Array,
-    count: number,
-    model: VectorModel,
-    options?: NearestOptions,
-  ): Promise<StoredNeighbour[]>;
-  nearestTraces(entry: NoveltyEntry, count: number, options?: CallOptions): Promise<StoredNeighbour[]>;
-  size(options?: CallOptions): Promise<number>;
-}
-
 /** A number for each dimension of a score. */
 export type ScoreDimensions = Record<keyof ScoringWeights, number>;
 
@@ -487,8 +349,8 @@ export interface ScoreBreakdown {
   /** The score, 0 to 1. */
   score: number;
   /**
-   * 0 to 1 each; novelty 0 to 2, because a similarity can be negative. Rounding can take novelty beyond that, by 1e-6 or with a store
-   * by 0.001, so a duplicate can be slightly below 0.
+   * 0 to 1 each; novelty 0 to 2, because a similarity can be negative. Rounding can take novelty beyond that, by 1e-6, so a
+   * duplicate can be slightly below 0.
    */
   dimensions: ScoreDimensions;
   /** The name of the profile that the weights belong to: a task domain, or `default`. */
@@ -529,7 +391,7 @@ export interface NearestTrace {
   /** Its `id`; null if that was not a string, or was longer than 1,024 bytes of UTF-8. */
   label: string | null;
   /**
-   * With `novelty: 'prefix'` the cosine similarity, -1 to 1 within 1e-6, with a store within 0.001. Otherwise the larger of
+   * With `novelty: 'prefix'` the cosine similarity, -1 to 1 within 1e-6. Otherwise the larger of
    * 0.7 `lexical` + 0.3 `embedded` (`lexical` alone without a model) and the fourth power of `contained`, 0 to 1. Novelty is 1 minus
    * the similarity.
    */
@@ -672,7 +534,7 @@ declare abstract class BoundedMemory {
   get ttlMs(): number;
 
   /**
-   * The model of the vectors, if a scorer or a {@link LocalStore} added any. A scorer refuses a memory with vectors of another model,
+   * The model of the vectors, if a scorer added any. A scorer refuses a memory with vectors of another model,
    * because they cannot be compared.
    */
   get model(): VectorModel | null;
@@ -801,7 +663,7 @@ export class VectorCache extends BoundedMemory implements Iterable<VectorCacheEn
   get dimensions(): number;
 
   /**
-   * The novelty method of the vectors: `prefix` if a scorer added them, or that of the entries of a {@link LocalStore}. A scorer refuses
+   * The novelty method of the vectors: `prefix` if a scorer added them. A scorer refuses
    * a cache with vectors of another method. `undefined` while all vectors were added with {@link VectorCache.add}; these are always
    * compared.
    */
@@ -1329,7 +1191,6 @@ export type ErrorCode =
   | 'ERR_INVALID_TEXT'
   | 'ERR_INVALID_INPUT'
   | 'ERR_INVALID_RECORD'
-  | 'ERR_INVALID_ENTRY'
   | 'ERR_ALREADY_CONFIGURED'
   // Memories and their files. ERR_OUT_OF_MEMORY is above.
   | 'ERR_MEMORY_NOT_FOUND'
@@ -1339,15 +1200,8 @@ export type ErrorCode =
   | 'ERR_MEMORY_IO'
   // Stores.
   | 'ERR_STORE_UNAVAILABLE'
-  | 'ERR_STORE_TIMEOUT'
-  | 'ERR_STORE_READ_ONLY'
-  | 'ERR_STORE_ALREADY_STORED'
   | 'ERR_STORE_DROPPED'
-  | 'ERR_STORE_FULL'
   | 'ERR_STORE_SCHEMA'
-  | 'ERR_STORE_OTHER_MODEL'
-  | 'ERR_STORE_OTHER_METHOD'
-  | 'ERR_STORE_OTHER_LIMITS'
   | 'ERR_STORE'
   // The package. ERR_INTERNAL is above.
   | 'ERR_ADDON_LOAD'

@@ -3,7 +3,6 @@
 const { cleanPii, cleanPiiAsync } = require('./lib/clean/text.js');
 const { cleanTrace } = require('./lib/clean/trace.js');
 const { Embedder, configureEmbedder, embedderStatus } = require('./lib/embedder.js');
-const { LocalStore } = require('./lib/store/local.js');
 const { Scorer } = require('./lib/scorer.js');
 const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
 const { select } = require('./lib/select.js');
@@ -14,7 +13,6 @@ const { VectorCache } = require('./lib/vector-cache.js');
 /** @type {typeof import('./index.js')} */
 module.exports = {
   Embedder,
-  LocalStore,
   Scorer,
   TraceMemory,
   VectorCache,

@@ -107,7 +107,7 @@ test('a signal has one listener while calls wait, and none when they are settled
 
 test('signals of AbortSignal.any, one for each call, leave no garbage', async () => {
   const { result } = await runForResult(`
-    const store = new kp.LocalStore(new kp.VectorCache({ dimensions: 3 }));
+    const memory = new kp.TraceMemory();
     const { signal } = new AbortController();
     const collect = async () => {
       await new Promise(setImmediate);
@@ -117,7 +117,7 @@ test('signals of AbortSignal.any, one for each call, leave no garbage', async ()
     };
     const make = async (calls) => {
       for (let call = 0; call < calls; call++) {
-        await store.size({ signal: AbortSignal.any([signal, new AbortController().signal]) });
+        await memory.nearest(makeTrace(), 1, { signal: AbortSignal.any([signal, new AbortController().signal]) });
       }
       return collect();
     };

@@ -1,7 +1,6 @@
 // What is declared for users is what lib/ does: `npm run check` compiles this file against the JavaScript of lib/, and
 // fails where a name, a parameter or a result is in one of them alone, or has another type there. It is never run.
 
-import type * as declaredConformance from '../conformance.js';
 import type * as declaredFormats from '../formats.js';
 import type * as declared from '../index.js';
 import type * as cleanText from '../lib/clean/text.js';
@@ -11,10 +10,7 @@ import type * as formats from '../lib/formats.js';
 import type * as scorer from '../lib/scorer.js';
 import type * as scoring from '../lib/scoring.js';
 import type * as choose from '../lib/select.js';
-import type * as conformance from '../lib/store/conformance.js';
-import type * as local from '../lib/store/local.js';
-import type * as traceStore from '../lib/store/postgres/trace-store.js';
-import type * as vectorStore from '../lib/store/postgres/vector-store.js';
+import type * as postgresStore from '../lib/store/postgres.js';
 import type * as traceMemory from '../lib/trace-memory.js';
 import type * as vectorCache from '../lib/vector-cache.js';
 import type * as declaredPii from '../pii.js';
@@ -56,10 +52,16 @@ function same<A, B>(_: Same<A, B>): void {}
 same<Shape<typeof scorer.Scorer>, Shape<typeof declared.Scorer>>(true);
 same<Shape<typeof vectorCache.VectorCache>, Shape<typeof declared.VectorCache>>(true);
 same<Shape<typeof traceMemory.TraceMemory>, Shape<typeof declared.TraceMemory>>(true);
-same<Shape<typeof local.LocalStore>, Shape<typeof declared.LocalStore>>(true);
 same<Shape<typeof embedder.Embedder>, Shape<typeof declared.Embedder>>(true);
-same<Shape<typeof vectorStore.PostgresVectorStore>, Shape<typeof declaredPostgres.PostgresVectorStore>>(true);
-same<Shape<typeof traceStore.PostgresTraceStore>, Shape<typeof declaredPostgres.PostgresTraceStore>>(true);
+// The scorer alone calls the other methods of a store.
+same<
+  Pick<InstanceType<typeof postgresStore.PostgresStore>, keyof declaredPostgres.PostgresStore>,
+  Pick<declaredPostgres.PostgresStore, keyof declaredPostgres.PostgresStore>
+>(true);
+same<
+  ConstructorParameters<typeof postgresStore.PostgresStore>,
+  ConstructorParameters<typeof declaredPostgres.PostgresStore>
+>(true);
 
 same<Call<typeof embedder.configureEmbedder>, Call<typeof declared.configureEmbedder>>(true);
 same<Call<typeof embedder.embedderStatus>, Call<typeof declared.embedderStatus>>(true);
@@ -72,27 +74,17 @@ same<Call<typeof cleanText.cleanPiiAsync>, Call<typeof declared.cleanPiiAsync>>(
 same<Call<typeof cleanTrace.cleanTrace>, Call<typeof declared.cleanTrace>>(true);
 same<Call<typeof choose.select>, Call<typeof declared.select>>(true);
 same<typeof scoring.defaultScorer, InstanceType<typeof scorer.Scorer<declared.VectorCache>>>(true);
-same<typeof conformance.noveltyStoreConformance, typeof declaredConformance.noveltyStoreConformance>(true);
 same<Call<typeof formats.toTraces>, Call<typeof declaredFormats.toTraces>>(true);
 
 // The names of each entry point, all of which are checked above.
 same<
   keyof typeof declared,
-  | (
-      | 'Scorer'
-      | 'TraceMemory'
-      | 'VectorCache'
-      | 'LocalStore'
-      | 'Embedder'
-      | 'configureEmbedder'
-      | 'embedderStatus'
-    )
+  | ('Scorer' | 'TraceMemory' | 'VectorCache' | 'Embedder' | 'configureEmbedder' | 'embedderStatus')
   | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache' | 'defaultScorer')
   | ('cleanPii' | 'cleanPiiAsync' | 'cleanTrace' | 'select')
 >(true);
 same<keyof typeof declaredScoring, 'evaluateValue' | 'evaluateValues' | '_getLocalCache'>(true);
 same<keyof typeof declaredVectorCache, 'VectorCache'>(true);
 same<keyof typeof declaredPii, 'cleanPii' | 'cleanPiiAsync' | 'cleanTrace'>(true);
-same<keyof typeof declaredPostgres, 'PostgresTraceStore' | 'PostgresVectorStore'>(true);
-same<keyof typeof declaredConformance, 'noveltyStoreConformance'>(true);
+same<keyof typeof declaredPostgres, 'PostgresStore'>(true);
 same<keyof typeof declaredFormats, 'toTraces'>(true);

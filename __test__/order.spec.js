@@ -1,9 +1,10 @@
 'use strict';
 
-const { LocalStore, Scorer, VectorCache } = require('..');
+const { Scorer } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
+const { MemoryStore } = require('./support/store.js');
 
 /** Makes calls at the same time, by their names, and gives these in the order of the replies. */
 async function orderOf(calls) {
@@ -39,40 +40,13 @@ test.each([
     () => ({ ...callsOn(new Scorer({ embedder: null })), cancellable: undefined }),
   ],
   // An invalid trace is replied to without the store, and an empty batch too.
-  ['where a store compares', () => callsOn(new Scorer({ memory: new LocalStore() }))],
+  ['where a store compares', () => callsOn(new Scorer({ memory: new MemoryStore('prefix') }))],
 ])('replies come in the order of the calls %s', async (_, make) => {
   const { cancellable, ...rest } = make();
   const calls = cancellable ? { cancellable, ...rest } : rest;
   for (let repetition = 0; repetition < 3; repetition++) {
     expect(await orderOf(calls)).toEqual(Object.keys(calls));
   }
-});
-
-test('for a store without a scorer', async () => {
-  const store = new LocalStore(new VectorCache({ dimensions: 4, maxElements: 100_000 }));
-  const model = { model: 'm', dtype: 'fp32' };
-  const vector = new Float32Array(4).fill(0.5);
-  await store.compareAndAddBatch(Array(20_000).fill({ id: null, vectors: [vector], model }));
-  const calls = {};
-  // Of every other call the work is much, so that on a thread of its own the next one would be done first.
-  for (let index = 0; index < 40; index += 2) {
-    calls[index] = () => store.nearest(vector, 1000, model);
-    calls[index + 1] = () => store.size();
-  }
-  expect(await orderOf(calls)).toEqual(Object.keys(calls));
-});
-
-test('calls behind a store that never answers do not keep the process alive', async () => {
-  const { result, stderr } = await runForResult(`
-    const silent = () => new Promise(() => {});
-    const store = { compareAndAdd: silent, compareAndAddBatch: silent, nearest: silent, size: silent };
-    const scorer = new kp.Scorer({ memory: store });
-    scorer.evaluateValue(makeTrace());
-    scorer.evaluateValue({}).catch(() => process.exit(6));
-    scorer.flush();
-    process.on('exit', () => console.log(JSON.stringify('ended')));
-  `);
-  expect({ result, stderr }).toEqual({ result: 'ended', stderr: '' });
 });
 
 test('a batch holds up the calls of its own scorer only', async () => {

@@ -76,7 +76,7 @@ describe('a memory of traces', () => {
 
 describe('imports', () => {
   const names =
-    'Embedder LocalStore Scorer TraceMemory VectorCache _getLocalCache cleanPii cleanPiiAsync cleanTrace configureEmbedder defaultScorer embedderStatus evaluateValue evaluateValues explain select'.split(
+    'Embedder Scorer TraceMemory VectorCache _getLocalCache cleanPii cleanPiiAsync cleanTrace configureEmbedder defaultScorer embedderStatus evaluateValue evaluateValues explain select'.split(
       ' ',
     );
 

@@ -16,18 +16,7 @@ const { makeTrace } = require('./support/make-trace.js');
 const { thrownBy } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 
-const { LocalStore, Scorer, TraceMemory, VectorCache } = kp;
-
-async function entryOfAnotherMethod() {
-  const { model, dtype } = await kp.embedderStatus();
-  return { id: 'a', vectors: [new Float32Array(384).fill(1)], model: { model, dtype }, method: 'other' };
-}
-
-async function cacheOfAnotherMethod() {
-  const store = new LocalStore();
-  await store.compareAndAdd(await entryOfAnotherMethod());
-  return store.memory;
-}
+const { Scorer, TraceMemory, VectorCache } = kp;
 
 const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
 
@@ -35,61 +24,6 @@ const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0
 const scoreBy = (weights, trace) => new Scorer({ embedder: null, weights }).evaluateValue(trace);
 
 describe('memories', () => {
-  test('each is of one novelty method', async () => {
-    const cache = await cacheOfAnotherMethod();
-    const refusal = {
-      name: 'Error',
-      code: 'ERR_MEMORY_OTHER_METHOD',
-      message: expect.stringMatching(
-        /novelty 'other'.*novelty 'prefix': use another, clear it, or score with/,
-      ),
-    };
-    expect(() => new Scorer({ memory: cache })).toThrow(expect.objectContaining(refusal));
-    // Without an embedder nothing is compared.
-    expect(() => new Scorer({ memory: cache, embedder: null })).not.toThrow();
-    cache.clear();
-    const prefix = new Scorer({ memory: cache });
-    await prefix.explain(makeTrace(), { remember: false });
-    expect(cache.method).toBe(undefined);
-    await prefix.evaluateValue(makeTrace());
-    expect(cache.method).toBe('prefix');
-    // What is filled by another method after the scorer was made is refused by its calls.
-    cache.clear();
-    await new LocalStore(cache).compareAndAdd(await entryOfAnotherMethod());
-    const { signal } = new AbortController();
-    for (const call of [
-      () => prefix.evaluateValue(makeTrace()),
-      () => prefix.explain(makeTrace(), { remember: false }),
-      () => prefix.evaluateValues([makeTrace()]),
-      () => prefix.evaluateValues([makeTrace()], { signal }),
-    ]) {
-      expect(await call().catch((reason) => reason)).toMatchObject({ code: 'ERR_MEMORY_OTHER_METHOD' });
-    }
-    expect(cache.size).toBe(1);
-  });
-
-  test('the package loads in a thread where the memory of the process is of another method', async () => {
-    const { result } = await runForResult(
-      `
-      const { Worker } = require('node:worker_threads');
-      const code = ({ code }) => code;
-      const store = new kp.LocalStore(kp.defaultScorer.memory);
-      const vectors = [new Float32Array(384).fill(1)];
-      const { model, dtype } = await kp.embedderStatus();
-      await store.compareAndAdd({ id: 'a', vectors, model: { model, dtype }, method: 'other' });
-      const worker = new Worker(
-        'const kp = require(' + JSON.stringify(${JSON.stringify(path.join(__dirname, '..'))}) + ');' +
-        'const { makeTrace } = require(' + JSON.stringify(${JSON.stringify(require.resolve('./support/make-trace.js'))}) + ');' +
-        'kp.evaluateValue(makeTrace()).catch(({ code }) => require("node:worker_threads").parentPort.postMessage(code));',
-        { eval: true },
-      );
-      const other = await new Promise((resolve) => worker.once('message', resolve).once('error', resolve));
-      console.log(JSON.stringify([other, await kp.evaluateValue(makeTrace()).catch(code)]));
-      `,
-    );
-    expect(result).toEqual(['ERR_MEMORY_OTHER_METHOD', 'ERR_MEMORY_OTHER_METHOD']);
-  });
-
   test('vectors that were added by hand are of any method, until a trace is remembered', async () => {
     const cache = new VectorCache();
     cache.add(new Float32Array(384).fill(1), 'by hand');
@@ -244,13 +178,9 @@ describe('weights', () => {
 });
 
 describe('other options', () => {
-  const method = () => {};
-  const everyMethod = { compareAndAdd: method, compareAndAddBatch: method, nearest: method, size: method };
   const other = 'must have 384 dimensions, those of an embedding, got 3';
 
-  const novelties = ".memory.novelty must be 'prefix', 'lexical' or 'full'";
   const known = 'its options are embedder, fallback, memory, weights';
-  const store = (novelty) => ({ memory: { ...everyMethod, novelty } });
   const small = new TraceMemory({ novelty: 'full', dimensions: 3 });
 
   test.each([
@@ -259,8 +189,6 @@ describe('other options', () => {
     ['small caches', { memory: new VectorCache({ dimensions: 3 }) }, RangeError, `.memory ${other}`],
     ['small memories', { memory: small }, RangeError, `.memory ${other}`],
     ['other embedders', { embedder: 'openai' }, RangeError, ".embedder must be 'default' or null"],
-    ['stores of another novelty', store('half'), RangeError, novelties],
-    ['stores of words alone', store('lexical'), TypeError, '.memory.nearestTraces must be a function'],
     ['unknown options', { novlety: 'full' }, TypeError, `.novlety is not an option of this call; ${known}`],
     ['throwing options', throwingProxy({}, 'no', 'memory'), TypeError, '.memory could not be read: it threw'],
   ])('%s are refused', (_, options, Class, message) => {
@@ -411,8 +339,6 @@ test('console.log shows the state of the objects', () => {
     inspect(value, { breakLength: Number.POSITIVE_INFINITY, compact: 9, depth });
   expect(show(cache)).toBe(shown);
   expect(show([cache])).toBe(`[ ${shown} ]`);
-  expect(show(new kp.LocalStore(cache))).toBe(`LocalStore { memory: ${shown} }`);
-  expect(show(new kp.LocalStore(cache), 0)).toBe('LocalStore { memory: [VectorCache] }');
   expect(show(new Scorer({ memory: cache }))).toBe(`Scorer { memory: ${shown} }`);
   expect(show(new kp.Embedder())).toBe('Embedder { dimensions: 384 }');
   expect(inspect({ deep: { deep: { deep: { cache } } } })).toMatch(/\[(Object|VectorCache)/);

@@ -1,17 +1,15 @@
-// `npm run bench:store`: the time to compare with and add to a memory in PostgreSQL, exact and by an HNSW index, and the
-// recall of the index.
+// `npm run bench:store`: the time to compare with and add to a memory in PostgreSQL, and how often it finds what a memory of the same traces
+// finds.
 //
-//   npm run bench:store                    10,000, 100,000 and 1,000,000 vectors: most of an hour, 6 GB of disk
-//   npm run bench:store -- --quick         10,000 only: about two minutes
-//   npm run bench:store -- --sizes 50000   other sizes, separated by commas
-//   npm run bench:store -- --novelty full   a store of traces, by their words (lexical) or their words and digests; see store-traces.mjs
-//   npm run bench:store -- --novelty full --keep DIR   keeps the traces and the filled tables in DIR, and takes them from there the next time
-//   npm run bench:store -- --json FILE     the results go there instead of bench/results/
+//   npm run bench:store                        10,000 and 100,000 traces, all methods
+//   npm run bench:store -- --quick             1,000 only: about two minutes
+//   npm run bench:store -- --sizes 5000 --novelty lexical
+//   npm run bench:store -- --json FILE         the results go there instead of bench/results/
 //
-// The server runs on this machine beside the clients, with the settings of a newly made one but for shared_buffers and
-// maintenance_work_mem, and its commits wait for the disk.
+// The server runs on this machine beside the clients, and its commits wait for the disk.
 
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -21,23 +19,19 @@ import postgres from '../__test__/support/postgres.js';
 import { root } from '../scripts/platform.mjs';
 import { setupPostgres } from '../scripts/postgres.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { mean, writeResults } from './measure.mjs';
-import { generator } from './random.mjs';
-import { measureTraces, printTraces } from './store-traces.mjs';
-import { MODEL, measureStore, printTimes, rounded, TABLE, timed, withServer } from './stores.mjs';
+import { mean, quantile, writeResults } from './measure.mjs';
+import { traceMixer } from './mixed-traces.mjs';
 
-/** @typedef {import('../postgres.js').PostgresVectorStore} PostgresVectorStore */
+/** @import { NoveltyMethod, ReasoningTrace } from '../index.js' */
 
-/** @typedef {'exact' | 'hnsw'} Index */
+/** @typedef {{ id: string, vector: Float32Array | null, words: Uint8Array | null, model: { model: string, dtype: string } | null }} Entry */
 
-/**
- * @typedef {{ size: number, index: Index, buildSeconds: number | undefined } & Awaited<ReturnType<typeof measureStore>>
- *   & Partial<Awaited<ReturnType<typeof compare>>>} Row
- */
-
-/** The weight of novelty in a score of the profile `default`. */
-const WEIGHT = 0.35;
-const ROWS_AT_A_TIME = 1000;
+const TABLE = 'bench';
+const CONNECTIONS = 8;
+const QUERIES = 200;
+const CALLS = 300;
+const ROWS_AT_A_TIME = 500;
+const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
 
 await runScript(main);
 
@@ -45,8 +39,7 @@ async function main() {
   const { values } = parseArgs({
     options: {
       json: { type: 'string' },
-      keep: { type: 'string' },
-      novelty: { type: 'string', default: 'prefix' },
+      novelty: { type: 'string' },
       quick: { type: 'boolean', default: false },
       sizes: { type: 'string' },
     },
@@ -55,178 +48,247 @@ async function main() {
   setupPostgres();
   const reason = postgres.unavailable();
   if (reason !== undefined) throw new Error(`there is no PostgreSQL: ${reason}`);
-  const { novelty } = values;
-  const isOfTraces = novelty === 'lexical' || novelty === 'full';
-  if (!isOfTraces && novelty !== 'prefix') throw new Error('--novelty must be prefix, lexical or full');
-  const all = isOfTraces ? '10000,100000' : '10000,100000,1000000';
-  const sizes = (values.sizes ?? (values.quick ? '10000' : all)).split(',').map(Number);
-
-  const makeVector = isOfTraces ? undefined : await vectorMaker();
-  const machine = `${os.cpus()[0]?.model.trim()}, ${os.availableParallelism()} cores, ${Math.round(os.totalmem() / 2 ** 30)} GB, Node.js ${process.versions.node}`;
-  console.log(`\n${machine}\n`);
-  /** @type {unknown[]} */
-  let rows;
-  if (makeVector === undefined) {
-    const sources = realTraces();
-    const found = [];
-    for (const size of sizes) {
-      const method = /** @type {'lexical' | 'full'} */ (novelty);
-      found.push(await measureTraces(size, method, sources, values.keep));
+  const sizes = (values.sizes ?? (values.quick ? '1000' : '10000,100000')).split(',').map(Number);
+  const all = /** @type {NoveltyMethod[]} */ (['prefix', 'lexical', 'full']);
+  const methods = all.filter((method) => values.novelty === undefined || values.novelty === method);
+  const rows = [];
+  for (const size of sizes) {
+    const made = await makeEntries(size);
+    for (const novelty of methods) {
+      for (const hnsw of novelty === 'prefix' ? [false, true] : [false]) {
+        rows.push(await measure(made, novelty, hnsw));
+      }
     }
-    printTraces(found);
-    rows = found;
-  } else {
-    /** @type {Row[]} */
-    const found = [];
-    for (const size of sizes) found.push(...(await measureSize(size, makeVector)));
-    print(found);
-    rows = found;
   }
-  const name = isOfTraces ? `store-${novelty}` : 'store';
-  writeResults({ machine, rows }, `${name}-${process.platform}-${process.arch}`, values.json);
-}
-
-/** Real traces, grouped by source; the examples if there are no others. */
-function realTraces() {
-  const files = existsSync(sharedTraces)
-    ? ['tau-airline.jsonl', 'hotpot.jsonl'].map((name) => path.join(path.dirname(sharedTraces), name))
-    : [path.join(root, 'examples', 'traces.jsonl')];
-  return files.filter((file) => existsSync(file)).map(readTraces);
+  console.table(rows);
+  const machine = `${os.cpus()[0]?.model.trim()}, ${os.availableParallelism()} cores, Node.js ${process.versions.node}`;
+  writeResults({ machine, rows }, `store-${process.platform}-${process.arch}`, values.json);
 }
 
 /**
- * Vectors distributed as those of traces: near the embedding of one of some hundred real texts, many to a topic, with a
- * similarity to it of about 0.9.
- */
-async function vectorMaker() {
-  const { Embedder } = await import('../index.js');
-  const files = [
-    path.join(root, 'examples', 'traces.jsonl'),
-    ...(existsSync(sharedTraces) ? [sharedTraces] : []),
-  ];
-  /** @type {Array<import('../index.js').ReasoningTrace>} */
-  const traces = files.flatMap(readTraces);
-  const texts = traces.flatMap(({ task, steps }) => [
-    task.objective,
-    ...steps.map(({ content = '' }) => content),
-  ]);
-  const distinct = [...new Set(texts.filter((text) => text.length > 20))].slice(0, 600);
-  console.log(`embedding ${distinct.length} texts …`);
-  const centres = await new Embedder().embedBatch(distinct.map((text) => text.slice(0, 400)));
-  const random = generator(7);
-  return () => {
-    const centre = centres[Math.floor(random() * centres.length)];
-    // Uniform noise of this width has a length of about a half in 384 dimensions.
-    return unit(centre.map((component) => component + (random() - 0.5) * 0.088));
-  };
-}
-
-/** @param {Float32Array} vector */
-function unit(vector) {
-  const length = Math.hypot(...vector);
-  return vector.map((component) => component / length);
-}
-
-/**
+ * Makes entries of traces that are mixed from real ones, with embeddings near those of the real ones; queries that are other runs of stored
+ * tasks and of others; and more entries.
+ *
  * @param {number} size
- * @param {() => Float32Array} makeVector
- * @returns {Promise<Row[]>}
  */
-async function measureSize(size, makeVector) {
-  const { PostgresVectorStore } = await import('../postgres.js');
-  const next = () => ({ id: 'kp:trace:bench', vectors: [makeVector()], model: MODEL });
-  return withServer({ megabytes: size / 400 }, async ({ optionsFor }) => {
-    const storeOf = (/** @type {Index} */ index) => new PostgresVectorStore({ ...optionsFor(size), index });
-    const { pool } = optionsFor(size);
-    /** @type {Row[]} */
-    const rows = [];
-    await storeOf('exact').migrate();
-    await fill(pool, size, makeVector);
-    for (const index of /** @type {Index[]} */ (['exact', 'hnsw'])) {
-      const buildSeconds =
-        index === 'hnsw' ? (await timed(() => storeOf('hnsw').migrate())) / 1000 : undefined;
-      await pool.query('VACUUM ANALYZE');
-      console.log(`${size} vectors, ${index} …`);
-      // Fewer where one takes longer, so that all take about as long.
-      const calls = index === 'hnsw' ? 300 : Math.max(20, Math.min(300, Math.round(6e6 / size)));
-      rows.push({ size, index, buildSeconds, ...(await measureStore(() => storeOf(index), next, calls)) });
-    }
-    Object.assign(rows[1], await compare(storeOf, makeVector));
-    return rows;
-  });
+async function makeEntries(size) {
+  const { Embedder, Scorer, TraceMemory } = await import('../index.js');
+  const names = ['tau-airline.jsonl', 'hotpot.jsonl'].map((name) =>
+    path.join(path.dirname(sharedTraces), name),
+  );
+  const files = existsSync(sharedTraces)
+    ? names.filter(existsSync)
+    : [path.join(root, 'examples', 'traces.jsonl')];
+  const read = (/** @type {string} */ file) =>
+    /** @type {ReasoningTrace[]} */ (readTraces(file)).filter(({ steps }) => steps.length > 0);
+  const sources = files.map(read);
+  console.log(`mixing ${size} traces …`);
+  const texts = sources.flat().map((trace) => TraceMemory.digest(trace));
+  const embedded = await new Embedder().embedBatch(texts);
+  const vectors = new Map(sources.flat().map((trace, index) => [trace, embedded[index]]));
+  const mixer = traceMixer(sources, 5);
+  /** @type {Entry[]} */
+  const captured = [];
+  const capturing = {
+    novelty: 'lexical',
+    compareAndAdd: async (/** @type {Entry[]} */ entries) => {
+      captured.push(...entries);
+      return entries.map(() => null);
+    },
+    compare: async () => null,
+    size: async () => 0,
+  };
+  const scorer = new Scorer({ memory: /** @type {any} */ (capturing) });
+  const newTask = () => {
+    const task = mixer.task();
+    const centre = moved(/** @type {Float32Array} */ (vectors.get(task.base)), 0.06, mixer.random);
+    return { ...task, vector: () => moved(centre, 0.04, mixer.random) };
+  };
+  /** @type {Float32Array[]} */
+  const own = [];
+  /** @param {Array<[ReasoningTrace, Float32Array]>} traces */
+  const add = async (traces) => {
+    own.push(...traces.map(([, vector]) => vector));
+    await scorer.evaluateValues(traces.map(([trace]) => trace));
+  };
+  /** @type {Array<ReturnType<typeof newTask>>} */
+  const tasks = [];
+  for (let count = 0; count < size; ) {
+    const task = newTask();
+    const runs = count % 3 === 0 && count + 1 < size ? [task.first(), task.again()] : [task.first()];
+    await add(runs.map((run) => [run, task.vector()]));
+    count += runs.length;
+    if (tasks.length < 2000) tasks.push(task);
+  }
+  const asked = (/** @type {number} */ index) => (index % 2 === 0 ? tasks[index % tasks.length] : newTask());
+  for (let index = 0; index < 4 * CALLS + QUERIES; index++) {
+    const task = asked(index);
+    await add([[task.again(), task.vector()]]);
+  }
+  const entries = captured.map((entry, index) => ({ ...entry, vector: own[index], model: MODEL }));
+  return { entries: entries.slice(0, size), more: entries.slice(size) };
 }
 
 /**
- * Puts vectors into the table past the store, which would compare each with all before.
+ * Moves a vector by noise, and gives it length 1.
+ *
+ * @param {Float32Array} vector
+ * @param {number} noise
+ * @param {() => number} random
+ */
+function moved(vector, noise, random) {
+  const other = vector.map((component) => component + (random() - 0.5) * noise);
+  const length = Math.hypot(...other);
+  return other.map((component) => component / length);
+}
+
+/**
+ * @param {{ entries: Entry[], more: Entry[] }} made
+ * @param {NoveltyMethod} novelty
+ * @param {boolean} hnsw
+ */
+async function measure(made, novelty, hnsw) {
+  const { PostgresStore } = await import('../postgres.js');
+  const { default: pg } = await import('pg');
+  const size = made.entries.length;
+  const fitting = (/** @type {Entry} */ entry) => ({
+    ...entry,
+    ...(novelty === 'prefix' ? { words: null } : {}),
+    ...(novelty === 'lexical' ? { vector: null, model: null } : {}),
+  });
+  const [entries, more] = [made.entries.map(fitting), made.more.map(fitting)];
+  const megabytes = `${Math.min(2048, Math.max(256, Math.ceil(size / 80)))}MB`;
+  const settings = { shared_buffers: megabytes, maintenance_work_mem: megabytes, max_wal_size: '8GB' };
+  const server = await postgres.startPostgres({ durable: true, settings });
+  const pools = Array.from({ length: CONNECTIONS }, () => new pg.Pool(server.connection({ max: 1 })));
+  try {
+    const stores = pools.map(
+      (pool) => new PostgresStore({ pool, table: TABLE, novelty, hnsw, maxElements: size * 2 }),
+    );
+    const [store] = /** @type {any[]} */ (stores);
+    console.log(`${novelty}${hnsw ? ', HNSW' : ''}: storing ${size} traces …`);
+    await store.size();
+    await fill(pools[0], entries, novelty);
+    const recall = await compare(store, entries, more.splice(0, QUERIES), novelty);
+    for (const each of /** @type {any[]} */ (stores)) await each.compareAndAdd([more.pop()]);
+    const times = [];
+    for (let call = 0; call < CALLS; call++) times.push(await timed(() => store.compareAndAdd([more.pop()])));
+    const crowd = await timed(() =>
+      Promise.all(
+        /** @type {any[]} */ (stores).map(async (each) => {
+          for (let call = 0; call < CALLS / CONNECTIONS; call++) await each.compareAndAdd([more.pop()]);
+        }),
+      ),
+    );
+    const batches = await timed(async () => {
+      for (let batch = 0; batch < 4; batch++) await store.compareAndAdd(more.splice(0, 64));
+    });
+    const { rows } = await pools[0].query(
+      `SELECT sum(pg_total_relation_size(oid)) / 1e6 AS size FROM pg_class WHERE relname = ANY($1)`,
+      [[TABLE, `${TABLE}_words`]],
+    );
+    return {
+      ...{ traces: size, novelty, hnsw, ...recall },
+      ...{ 'p50 ms': rounded(quantile(times, 0.5)), 'p99 ms': rounded(quantile(times, 0.99)) },
+      [`${CONNECTIONS}×: 1/s`]: Math.round((1000 * CALLS) / crowd),
+      'batches: 1/s': Math.round((1000 * 4 * 64) / batches),
+      MB: Math.round(Number(rows[0].size)),
+    };
+  } finally {
+    for (const pool of pools) await pool.end();
+    await server.remove();
+  }
+}
+
+/**
+ * Writes traces into the tables past the store, which would compare each with all before.
  *
  * @param {import('pg').Pool} pool
- * @param {number} size
- * @param {() => Float32Array} makeVector
+ * @param {Entry[]} entries
+ * @param {NoveltyMethod} novelty
  */
-async function fill(pool, size, makeVector) {
-  console.log(`storing ${size} vectors …`);
-  for (let first = 0; first < size; first += ROWS_AT_A_TIME) {
-    const vectors = Array.from(
-      { length: Math.min(ROWS_AT_A_TIME, size - first) },
-      () => `[${makeVector().join()}]`,
-    );
+async function fill(pool, entries, novelty) {
+  const require = createRequire(import.meta.url);
+  const { NativeTraceSample } = require('../lib/loader.js').addon;
+  const { packed } = require('../lib/store/local.js');
+  const isPrefix = novelty === 'prefix';
+  const data = entries.map((entry) => (isPrefix ? `[${entry.vector}]` : Buffer.from(packed(entry))));
+  const sample = isPrefix
+    ? undefined
+    : await NativeTraceSample.of(data.slice(0, 4096), novelty === 'full' ? 384 : 0);
+  const column = { prefix: 'embedding', lexical: 'words', full: 'words_and_embedding' }[novelty];
+  for (let first = 0; first < entries.length; first += ROWS_AT_A_TIME) {
+    const part = data.slice(first, first + ROWS_AT_A_TIME);
+    const labels = entries.slice(first, first + ROWS_AT_A_TIME).map(({ id }) => id);
     await pool.query(
-      `INSERT INTO ${TABLE} (position, added, call, embedding, label)
-       SELECT $1::bigint + index - 1, now(), gen_random_uuid(), embedding::vector, 'kp:trace:' || gen_random_uuid()
-       FROM unnest($2::text[]) WITH ORDINALITY AS new(embedding, index)`,
-      [first, vectors],
+      `INSERT INTO ${TABLE} (position, call, entry, added, label, model, ${column})
+       SELECT $1::bigint + entry - 1, gen_random_uuid(), 1, now(), label, $4, data::${isPrefix ? 'vector' : 'bytea'}
+       FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS given(label, data, entry)`,
+      [
+        ...[first, labels, part.map((each) => (isPrefix ? each : `\\x${each.toString('hex')}`))],
+        novelty === 'lexical' ? null : `${MODEL.model} (${MODEL.dtype})`,
+      ],
+    );
+    if (sample === undefined) continue;
+    const words = sample.heaviest(part, entries.length, 48, Number.POSITIVE_INFINITY);
+    await pool.query(
+      `INSERT INTO ${TABLE}_words (word, trace) SELECT word, $1::bigint + entry FROM unnest($2::bigint[], $3::int[]) AS given(word, entry)`,
+      [first, `{${words.hashes.join()}}`, `{${words.entries.join()}}`],
     );
   }
-  const { model, dtype } = MODEL;
-  await pool.query(`UPDATE ${TABLE}_meta SET next_position = $1, model = $2, dtype = $3`, [
-    size,
-    model,
-    dtype,
-  ]);
+  await pool.query('VACUUM ANALYZE');
 }
 
 /**
- * Returns the recall of the index beside an exhaustive search, and the difference that its misses make to novelty.
+ * Returns how often the store finds what a memory of the same traces finds, and by how much novelty differs.
  *
- * @param {(index: Index) => PostgresVectorStore} storeOf
- * @param {() => Float32Array} makeVector
+ * @param {any} store
+ * @param {Entry[]} entries
+ * @param {Entry[]} queries
+ * @param {NoveltyMethod} novelty
  */
-async function compare(storeOf, makeVector) {
-  const [exact, approximate] = [storeOf('exact'), storeOf('hnsw')];
-  const differences = [];
-  for (let query = 0; query < 200; query++) {
-    const vector = makeVector();
-    const [[right], [found]] = [
-      await exact.nearest(vector, 1, MODEL),
-      await approximate.nearest(vector, 1, MODEL),
-    ];
-    differences.push(right.similarity - found.similarity);
+async function compare(store, entries, queries, novelty) {
+  const { TraceMemory, VectorCache } = await import('../index.js');
+  const require = createRequire(import.meta.url);
+  const { LocalMemory } = require('../lib/store/local.js');
+  const bounds = { maxElements: entries.length };
+  const memory = novelty === 'prefix' ? new VectorCache(bounds) : new TraceMemory({ novelty, ...bounds });
+  const exact = new LocalMemory(memory);
+  for (let first = 0; first < entries.length; first += ROWS_AT_A_TIME) {
+    await exact.compareAndAdd(entries.slice(first, first + ROWS_AT_A_TIME));
   }
-  // Single precision gives another last digit now and then.
-  const misses = differences.filter((difference) => difference > 1e-6);
-  const largest = Math.max(...differences);
+  let same = 0;
+  const differences = [];
+  for (const query of queries) {
+    const [right, found] = /** @type {import('../lib/store/calls.js').Neighbour[]} */ ([
+      await exact.compare(query),
+      await store.compare(query),
+    ]);
+    const difference = Math.abs(right.similarity - found.similarity);
+    if (right.label === found.label || difference < 1e-6) same++;
+    differences.push(difference);
+  }
   return {
-    recall: 1 - misses.length / differences.length,
-    meanDifference: mean(differences),
-    largestDifference: largest,
-    largestScoreDifference: largest * WEIGHT,
+    'nearest the same': rounded(same / queries.length, 3),
+    'mean ΔN': rounded(mean(differences), 4),
+    'max ΔN': rounded(Math.max(...differences), 3),
   };
 }
 
-/** @param {Row[]} rows */
-function print(rows) {
-  printTimes(rows);
-  console.table(
-    rows.flatMap(
-      ({ size, buildSeconds, recall, meanDifference, largestDifference, largestScoreDifference }) =>
-        recall === undefined
-          ? []
-          : {
-              ...{ vectors: size, 'build s': rounded(buildSeconds ?? 0, 0), 'recall@1': rounded(recall, 3) },
-              ...{ 'mean ΔN': rounded(meanDifference ?? 0, 5), 'max ΔN': rounded(largestDifference ?? 0, 4) },
-              'max Δscore': rounded(largestScoreDifference ?? 0, 4),
-            },
-    ),
-  );
-  console.log('ΔN: by how much novelty is too high because the index missed the nearest vector.\n');
+/**
+ * @param {number} value
+ * @param {number} [digits]
+ */
+function rounded(value, digits = 1) {
+  return Number(value.toFixed(digits));
+}
+
+/**
+ * @param {() => Promise<unknown>} work
+ * @returns {Promise<number>} milliseconds
+ */
+async function timed(work) {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
 }

@@ -16,20 +16,24 @@ const {
 } = require('./calls/options.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
+const { attempt, codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { requireReceiver } = require('./calls/receiver.js');
+const { StoreCalls } = require('./store/calls.js');
 const { StoreWithFallback } = require('./store/fallback.js');
+const { LocalMemory } = require('./store/local.js');
 const { TraceMemory, isTraceMemory, nativeOfTraces } = require('./trace-memory.js');
 const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
 /**
- * @import { BatchProgress, NoveltyMethod, NoveltyStore, ScoreBreakdown, ScorerOptions } from '../index.js'
+ * @import { BatchProgress, NoveltyMethod, ScoreBreakdown, ScorerOptions } from '../index.js'
+ * @import { PostgresStore } from '../postgres.js'
  * @import { Scorer as PublicScorer, TraceMemory as PublicMemory, VectorCache as PublicCache } from '../index.js'
  * @import { OptionReader } from './calls/options.js'
- * @import { EmbeddedTrace, NativeBatch, NativeCall, NativeProfile, NativeScorer } from './binding.js'
+ * @import { NativeCall, NativeProfile } from './binding.js'
+ * @import { Store } from './store/calls.js'
  */
 
 /**
@@ -45,19 +49,19 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 /**
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
  *
- * @template {OwnMemory | NoveltyStore} [Memory=PublicCache]
+ * @template {OwnMemory | PostgresStore} [Memory=PublicCache]
  * @implements {PublicScorer<Memory>}
  */
 class Scorer {
   #native;
-  /** @type {OwnMemory | NoveltyStore} */
+  /** @type {OwnMemory | PostgresStore} */
   #memory;
   /** Whether it needs the embedder, which the first such call configures. */
   #embeds;
   /**
-   * The store and its fallback; undefined for a memory in this process.
+   * The calls to a store; undefined for a memory in this process.
    *
-   * @type {InstanceType<typeof StoreWithFallback> | undefined}
+   * @type {InstanceType<typeof StoreCalls> | undefined}
    */
   #store;
 
@@ -74,7 +78,6 @@ class Scorer {
     if (fallback !== undefined) requireFitting(fallback, novelty, isOwn);
     // Without an embedder, only words are compared.
     const compares = given.embedder !== null || novelty === 'lexical';
-    if (!isOwn && compares) this.#store = new StoreWithFallback(memory, fallback?.memory);
     // An empty memory tells the addon the method of a store.
     const empty = () => (novelty === 'prefix' ? new VectorCache() : new TraceMemory({ novelty }));
     const own = isOwn ? memory : (fallback?.memory ?? empty());
@@ -82,6 +85,10 @@ class Scorer {
     this.#embeds = compares && novelty !== 'lexical';
     const [cache, traces] = compares ? [nativeOf(own), nativeOfTraces(own)] : [];
     this.#native = fromAddon(() => new native.NativeScorer(profiles, cache, traces));
+    if (isOwn || !compares) return;
+    const store = /** @type {Store} */ (/** @type {unknown} */ (memory));
+    const local = fallback && new LocalMemory(fallback.memory);
+    this.#store = new StoreCalls(this.#native, store, local && new StoreWithFallback(store, local));
   }
 
   /** @returns {Memory} */
@@ -99,24 +106,22 @@ class Scorer {
   async evaluateValue(trace, options) {
     const { signal } = readCallOptions(options);
     const store = this.#store;
-    return this.#settle(signal, (call) => {
-      if (store === undefined) return this.#native.evaluate(trace, call);
-      return explainByStore(store, this.#native, trace, { call, signal }).then(scoreOf);
-    });
+    if (store === undefined) return this.#settle(signal, (call) => this.#native.evaluate(trace, call));
+    return (await this.#byStore(() => store.explain(trace, { signal }), signal)).score;
   }
 
   /** @type {PublicScorer['explain']} */
   async explain(trace, options) {
     const { signal, remember = true, novelty } = readCallOptions(options, EXPLAIN_OPTIONS);
     const store = this.#store;
-    /** @param {NativeCall | undefined} call @returns {ScoreBreakdown | Promise<ScoreBreakdown>} */
-    const ask = (call) => {
-      if (store === undefined || novelty !== undefined) {
-        return this.#native.explain(trace, remember, call, novelty);
-      }
-      return explainByStore(store, this.#native, trace, { remember, call, signal });
-    };
-    return localCopy(await this.#settle(signal, ask));
+    /** @param {NativeCall | undefined} [call] @returns {ScoreBreakdown | Promise<ScoreBreakdown>} */
+    const ask = (call) => this.#native.explain(trace, remember, call, novelty);
+    if (store === undefined) return localCopy(await this.#settle(signal, ask));
+    const begin = () =>
+      novelty === undefined
+        ? store.explain(trace, { remember, signal })
+        : store.inOrder(() => fromAddon(() => ask()));
+    return localCopy(await this.#byStore(begin, signal));
   }
 
   /** @type {PublicScorer['flush']} */
@@ -124,11 +129,9 @@ class Scorer {
     const { signal } = readCallOptions(options);
     signal?.throwIfAborted();
     const store = this.#store;
-    const others =
-      store === undefined ? this.#native.afterOthers() : this.#native.leavePlace(this.#native.takePlace());
+    if (store !== undefined) return store.flush(signal);
+    const others = this.#native.afterOthers();
     if (others !== undefined) await cancellable(() => others, signal);
-    // Earlier calls are settled, so the missed batches include theirs.
-    await store?.flush(signal);
   }
 
   /** @type {PublicScorer['evaluateValues']} */
@@ -139,12 +142,14 @@ class Scorer {
     }
     const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
     signal?.throwIfAborted();
+    const store = this.#store;
+    const batch = { traces, length, signal, onProgress };
+    if (store !== undefined) return this.#byStore(() => store.evaluateAll(batch), signal);
     if (this.#embeds) ensureConfigured();
     const call = signal && new native.NativeCall();
-    const evaluate = () => this.#evaluateBatch({ traces, length, signal, onProgress }, call);
-    const store = this.#store;
+    const evaluate = () => this.#evaluateBatch(batch, call);
     try {
-      return await cancellable(store ? () => this.#inPlace(evaluate) : evaluate, signal, () => cancel(call));
+      return await cancellable(evaluate, signal, () => cancel(call));
     } finally {
       tellWarning();
     }
@@ -155,22 +160,17 @@ class Scorer {
    * @param {NativeCall | undefined} call
    */
   async #evaluateBatch({ traces, length, signal, onProgress }, call) {
-    const store = this.#store;
     const batch = this.#native.batch(call);
+    /** @type {Array<void | Promise<void>>} */
+    const inFlight = [];
     /** @type {number[]} */
     let scores = [];
-    /** @type {Array<void | number | Promise<void | number>>} */
-    const inFlight = [];
-    /** @type {NativeCall[]} the calls in flight, for a store */
-    const calls = [];
     let done = 0;
     let failure;
     const takeFirst = async () => {
-      const score = await inFlight.shift();
-      calls.shift();
-      // If all traces in flight are ready, no rejection reports the abort.
+      await inFlight.shift();
+      // If all traces in flight are embedded, no rejection reports the abort.
       signal?.throwIfAborted();
-      if (typeof score === 'number') scores.push(score);
       onProgress?.({ done: ++done, total: length });
     };
     try {
@@ -180,28 +180,18 @@ class Scorer {
         if (index % BREATH === BREATH - 1) await setImmediate();
         signal?.throwIfAborted();
         try {
-          const own = store && new native.NativeCall();
           const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-          const reply =
-            store === undefined
-              ? fromAddon(() => batch.add(trace))
-              : explainByStore(store, batch, trace, { call: own, signal }).then(scoreOf);
+          const reply = fromAddon(() => batch.add(trace));
           // Its rejection is handled later.
           if (typeof reply === 'object') reply.catch(() => {});
           inFlight.push(reply);
-          if (own !== undefined) calls.push(own);
         } catch (error) {
           failure = errorOfElement(error, index, 'trace');
         }
       }
-      // The calls behind it need not wait for the answers of a store.
-      if (store !== undefined) batch.close();
       while (inFlight.length > 0) await takeFirst();
       // Compares and remembers all. Traces before a failure are too, as in single calls.
-      if (store === undefined) scores = Array.from(await fromAddon(() => batch.score()));
-    } catch (error) {
-      for (const own of calls) own.cancel();
-      throw error;
+      scores = Array.from(await fromAddon(() => batch.score()));
     } finally {
       batch.close();
     }
@@ -219,28 +209,27 @@ class Scorer {
     signal?.throwIfAborted();
     if (this.#embeds) ensureConfigured();
     const call = signal && new native.NativeCall();
-    const store = this.#store;
-    /** @returns {T | Promise<T>} */
-    const begin = () =>
-      store === undefined ? fromAddon(() => this.#inTurn(() => ask(call))) : this.#inPlace(() => ask(call));
+    const begin = () => fromAddon(() => this.#inTurn(() => ask(call)));
     const result = await cancellable(begin, signal, () => cancel(call));
     tellWarning();
     return result;
   }
 
   /**
-   * Makes a call with `begin` whose reply depends on a store. The addon keeps it behind the replies to earlier calls.
+   * Makes a call with `begin` whose reply depends on a store.
    *
    * @template T
-   * @param {() => T | Promise<T>} begin
+   * @param {() => Promise<T>} begin
+   * @param {AbortSignal | undefined} signal
    * @returns {Promise<T>}
    */
-  async #inPlace(begin) {
-    const place = this.#native.takePlace();
+  async #byStore(begin, signal) {
+    signal?.throwIfAborted();
+    if (this.#embeds) ensureConfigured();
     try {
       return await begin();
     } finally {
-      await this.#native.leavePlace(place);
+      tellWarning();
     }
   }
 
@@ -266,58 +255,11 @@ class Scorer {
 
 const cancel = (/** @type {NativeCall | undefined} */ call) => call?.cancel() === true;
 
-const scoreOf = (/** @type {ScoreBreakdown} */ { score }) => score;
-
 /** The number of traces of a batch in flight: enough for every lane, and bounded memory. */
 const MAX_IN_FLIGHT = 64;
 
 /** The number of traces after which other work gets a turn, even if no trace waits. */
 const BREATH = 256;
-
-/** @typedef {ScoreBreakdown['noveltyBasis']} Basis */
-
-/** @type {Partial<Record<Basis, Basis>>} the bases of the addon that a store has in their place */
-const STORE_BASES = { cache: 'store', 'empty-cache': 'empty-store' };
-
-/**
- * Scores a trace by a store: the addon embeds, the store compares, and the addon scores. Throws for an invalid trace. Embeddings resolve in the
- * order of the calls, so the store is asked in that order.
- *
- * @param {InstanceType<typeof StoreWithFallback>} store
- * @param {NativeScorer | NativeBatch} embedder
- * @param {unknown} trace
- * @param {{ remember?: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
- * @returns {Promise<ScoreBreakdown>}
- */
-function explainByStore(store, embedder, trace, { remember = true, call, signal }) {
-  return fromAddon(() => embedder.embed(trace, call)).then(async (embedded) => {
-    const entry = entryOf(embedded);
-    if (entry === null) return embedded.score(null);
-    const { comparison, isLocal } = await store.ask(entry, remember, call, signal);
-    const [nearest] = comparison;
-    // The addon reads all fields; a neighbour by a vector has no parts.
-    const neighbour = nearest && { lexical: null, contained: null, embedded: null, ...nearest };
-    const breakdown = fromAddon(() => embedded.score(neighbour));
-    const { noveltyBasis } = breakdown;
-    return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[noveltyBasis] ?? noveltyBasis };
-  });
-}
-
-/**
- * Returns an entry for a store; null if there is nothing to compare. Copies, so that the arrays and the object are of the caller's realm.
- *
- * @param {EmbeddedTrace} embedded
- */
-function entryOf({ id, vector, words, model, method }) {
-  if (vector === null && words === null) return null;
-  return {
-    id,
-    vectors: vector === null ? [] : [new Float32Array(vector)],
-    ...(words === null ? {} : { words: new Uint8Array(words) }),
-    model: model && { model: model.model, dtype: model.dtype },
-    method: method ?? undefined,
-  };
-}
 
 /** @type {OptionReader<'default' | null>} */
 function readEmbedder(value, path) {
@@ -326,31 +268,25 @@ function readEmbedder(value, path) {
 }
 
 /**
- * @template {OwnMemory | NoveltyStore} Memory
+ * @template {OwnMemory | PostgresStore} Memory
  * @typedef {{ memory: Memory, novelty: NoveltyMethod }} Known
  */
 
 /**
- * Reads a memory of any kind. A store is recognised by its methods, because it may be an object of any class.
+ * Reads a memory of any kind. A store is recognised by its methods, because it may be of another copy of this package.
  *
- * @type {OptionReader<Known<OwnMemory | NoveltyStore>>}
+ * @type {OptionReader<Known<OwnMemory | PostgresStore>>}
  */
 function readMemory(memory, path) {
   if (isVectorCache(memory) || isTraceMemory(memory)) return readOwnMemory(memory, path);
-  if (memory === null || typeof memory !== 'object') {
-    throw invalidOption(TypeError, `${path} must be a VectorCache, a TraceMemory or a NoveltyStore`);
+  const read = (/** @type {string} */ name) => attempt(() => /** @type {any} */ (memory)[name], undefined);
+  if (['compareAndAdd', 'compare', 'size'].every((method) => typeof read(method) === 'function')) {
+    return {
+      memory: /** @type {PostgresStore} */ (memory),
+      novelty: readMethod(read('novelty'), `${path}.novelty`),
+    };
   }
-  const read = (/** @type {string} */ name) =>
-    readFrom(memory, name, `${path}.${name}`, 'ERR_INVALID_OPTION') ?? undefined;
-  const given = read('novelty');
-  const novelty = given === undefined ? 'prefix' : readMethod(given, `${path}.novelty`);
-  const forTraces = novelty === 'prefix' ? [] : ['nearestTraces'];
-  for (const method of ['compareAndAdd', 'compareAndAddBatch', 'nearest', ...forTraces, 'size']) {
-    if (typeof read(method) !== 'function') {
-      throw invalidOption(TypeError, `${path}.${method} must be a function`);
-    }
-  }
-  return { memory: /** @type {NoveltyStore} */ (memory), novelty };
+  throw invalidOption(TypeError, `${path} must be a VectorCache, a TraceMemory or a PostgresStore`);
 }
 
 const readMethod = oneOf(['prefix', 'lexical', 'full']);
@@ -382,7 +318,7 @@ function readOwnMemory(memory, path) {
  */
 function requireFitting(fallback, novelty, isOwn) {
   if (isOwn) {
-    const message = 'options.fallback is for a NoveltyStore: a memory of this process does not fail';
+    const message = 'options.fallback is for a PostgresStore: a memory of this process does not fail';
     throw invalidOption(TypeError, message);
   }
   if (fallback.novelty === novelty) return;

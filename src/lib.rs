@@ -10,7 +10,6 @@ mod error;
 mod formats;
 mod json;
 mod memory_wrap;
-mod packed_traces;
 #[cfg(target_family = "wasm")]
 mod remote;
 mod replies;
@@ -18,6 +17,7 @@ mod scorer;
 mod select;
 mod trace;
 mod trace_memory;
+mod trace_sample;
 mod turns;
 mod vector_cache;
 

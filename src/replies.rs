@@ -70,8 +70,6 @@ struct Promise {
     deferred: sys::napi_deferred,
     /// How many replies its caller waits for.
     awaited: Rc<Cell<usize>>,
-    /// Whether it keeps the event loop going.
-    holds: bool,
 }
 
 impl Replies {
@@ -117,28 +115,6 @@ impl Replies {
         env: &'env Env,
         awaited: &Rc<Cell<usize>>,
     ) -> Result<(Ticket, Object<'env>)> {
-        let (ticket, promise) = self.make(env, Rc::clone(awaited))?;
-        self.hold(env, &ticket);
-        Ok((ticket, promise))
-    }
-
-    /// Returns a promise that waits for something in JavaScript, which may or may not keep the event loop going. The code
-    /// that settles it calls [`Self::hold`] before.
-    pub(super) fn idle_promise<'env>(&self, env: &'env Env) -> Result<(Ticket, Object<'env>)> {
-        self.make(env, Rc::default())
-    }
-
-    /// Has the promise of this ticket keep the event loop going until it is settled.
-    pub(super) fn hold(&self, env: &Env, ticket: &Ticket) {
-        let mut pending = self.promises.pending.borrow_mut();
-        let promise = ticket.number.and_then(|number| pending.get_mut(&number));
-        if let Some(promise) = promise.filter(|promise| !promise.holds) {
-            promise.holds = true;
-            self.promises.hold(env);
-        }
-    }
-
-    fn make<'env>(&self, env: &'env Env, awaited: Rc<Cell<usize>>) -> Result<(Ticket, Object<'env>)> {
         let (mut deferred, mut promise) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the environment is the caller's, on whose thread we are; both places outlive the call.
         let made = unsafe { sys::napi_create_promise(env.raw(), &raw mut deferred, &raw mut promise) };
@@ -148,10 +124,10 @@ impl Replies {
         awaited.set(awaited.get() + 1);
         let pending = Promise {
             deferred,
-            awaited,
-            holds: false,
+            awaited: Rc::clone(awaited),
         };
         self.promises.pending.borrow_mut().insert(number, pending);
+        self.promises.hold(env);
         let ticket = Ticket {
             number: Some(number),
             channel: Arc::clone(&self.channel),
@@ -186,9 +162,7 @@ impl Promises {
         // Not borrowed while the outcome is made.
         let promise = self.pending.borrow_mut().remove(&reply.number);
         let Some(promise) = promise else { return };
-        if promise.holds {
-            self.release(env);
-        }
+        self.release(env);
         promise.awaited.set(promise.awaited.get() - 1);
         let outcome = catch_unwind(AssertUnwindSafe(|| (reply.outcome)(env)))
             .unwrap_or_else(|panic| Err(into_unknown(env, &Error::from_panic(&*panic))));

@@ -20,7 +20,7 @@ use knowledgepulse_index::{
     method::Method,
     options::Origin,
     shared::{SharedMemory, lock},
-    traces::statistics::PackedTrace,
+    traces::stored::PackedTrace,
     vectors::SharedCache,
 };
 use knowledgepulse_score::{
@@ -39,7 +39,7 @@ use crate::{
     replies::{Replies, Ticket},
     trace,
     trace_memory::NativeTraceMemory,
-    turns::{Order, Place, Places, Turns},
+    turns::{Order, Place, Turns},
     vector_cache::{NativeModelIdentity, NativeStoredNeighbour, NativeVectorCache},
 };
 
@@ -110,7 +110,6 @@ impl NativeScorer {
             },
             turns: Turns::default(),
             order: Order::default(),
-            places: Places::default(),
             replies: Replies::of(env)?,
         };
         Ok(Self {
@@ -185,20 +184,6 @@ impl NativeScorer {
         Ok(Either::A(promise))
     }
 
-    /// Takes a place among the replies that are made in JavaScript; its number, with which it must be left once.
-    #[napi(catch_unwind)]
-    #[allow(clippy::cast_precision_loss)] // No scorer has 2^53 calls.
-    pub fn take_place(&self) -> f64 {
-        self.calls.places.take() as f64
-    }
-
-    /// Resolves when the places that were taken before have been left, in the order in which they were taken.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of `take_place`.
-    pub fn leave_place<'env>(&self, env: &'env Env, place: f64) -> Result<Object<'env>> {
-        self.calls.places.leave(place as u64, &self.calls.replies, env)
-    }
-
     /// Returns a call of many traces.
     #[napi(catch_unwind)]
     pub fn batch(&self, call: Option<&NativeCall>) -> NativeBatch {
@@ -262,20 +247,6 @@ impl NativeBatch {
         Ok(Either::A(promise))
     }
 
-    /// Embeds a trace of the batch, as `NativeScorer.embed` does.
-    #[napi(catch_unwind, ts_return_type = "Promise<EmbeddedTrace>")]
-    pub fn embed<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
-        call: Option<&NativeCall>,
-    ) -> Result<Object<'env>> {
-        let request = self.calls.request(env, trace, true, call)?;
-        let (embed, promise) = self.calls.embed(env, request)?;
-        embed();
-        Ok(promise)
-    }
-
     /// Compares the traces of the batch and remembers them, one after another, and closes it. Resolves to their scores, after the replies to
     /// all earlier calls. Rejects with `ERR_ABORTED` if it was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<number[]>")]
@@ -311,7 +282,6 @@ struct Calls {
     scorer: Scorer,
     turns: Turns,
     order: Order,
-    places: Places,
     replies: Replies,
 }
 
@@ -432,16 +402,6 @@ impl EmbeddedTrace {
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn id(&self) -> Option<String> {
         self.label.as_ref().map(ToString::to_string)
-    }
-
-    /// The name of the method by which it is compared; null if it cannot be, for want of an embedder.
-    #[napi(getter, catch_unwind, ts_return_type = "string | null")]
-    pub fn method(&self) -> Option<String> {
-        let comparable = self.comparable.as_ref()?;
-        match &comparable.text {
-            Some(text) => text.origin.method.clone(),
-            None => Some(Method::Lexical.name().into()),
-        }
     }
 
     /// Its words, packed; null where they are not compared.

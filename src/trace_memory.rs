@@ -19,7 +19,7 @@ use knowledgepulse_index::{
     method::Method,
     options::{ModelIdentity, Origin},
     shared::{SharedMemory, lock},
-    traces::{SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
+    traces::{SimilarTrace, TraceEntry, TraceMemory, stored::PackedTrace},
 };
 use knowledgepulse_trace::{digest, label::Label, words::Words};
 
@@ -259,7 +259,7 @@ impl NativeTraceMemory {
     }
 
     /// Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare`
-    /// does, and with `ERR_INVALID_ENTRY` for bytes that are no packed trace.
+    /// does, and with `ERR_STORE` for bytes that are no packed trace.
     #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
     pub fn compare_and_add_packed<'env>(
         &self,
@@ -271,20 +271,6 @@ impl NativeTraceMemory {
         let packed = Batch::copy(entries, model, self);
         self.enqueue(env, packed, call, |memory, entries, now| {
             Ok(each_shown(memory.compare_and_add_batch(entries, now)?))
-        })
-    }
-
-    /// Remembers packed traces without comparing them: all or none.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn add_packed<'env>(
-        &self,
-        env: &'env Env,
-        entries: Vec<NativePackedEntry>,
-        model: Option<NativeModelIdentity>,
-    ) -> Result<Object<'env>> {
-        let packed = Batch::copy(entries, model, self);
-        self.enqueue(env, packed, None, |memory, entries, now| {
-            memory.add_batch(entries, now)
         })
     }
 

@@ -7,15 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use napi::{Env, bindgen_prelude::Object};
-
 use knowledgepulse_error::Error;
 use knowledgepulse_score::engine::InOrder;
 
-use crate::{
-    error::Result,
-    replies::{Replies, Ticket},
-};
+use crate::{error::Result, replies::Ticket};
 
 /// Hands calls on in their order. Calls that come while a batch is open wait until it is closed.
 #[derive(Default)]
@@ -152,42 +147,5 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.finish(Box::new(|| ()));
-    }
-}
-
-/// The order of replies that JavaScript makes from the answers of a store: each call takes a place, and its reply follows
-/// the replies of all earlier places.
-pub(super) struct Places {
-    /// The number of the next place.
-    next: Cell<u64>,
-    left: InOrder<Ticket>,
-}
-
-impl Default for Places {
-    fn default() -> Self {
-        Self {
-            next: Cell::new(0),
-            left: InOrder::new(0),
-        }
-    }
-}
-
-impl Places {
-    /// Takes the last place. It must be left once.
-    pub(super) fn take(&self) -> u64 {
-        let number = self.next.get();
-        self.next.set(number + 1);
-        number
-    }
-
-    /// Leaves a place: the promise is resolved once the places before it have been left.
-    pub(super) fn leave<'env>(&self, number: u64, replies: &Replies, env: &'env Env) -> Result<Object<'env>> {
-        // A store that never answers keeps no process from ending, and neither does who waits behind it.
-        let (ticket, promise) = replies.idle_promise(env)?;
-        self.left.finish(number, ticket, |ticket| {
-            replies.hold(env, &ticket);
-            ticket.settle::<_, Error>(Ok(()));
-        });
-        Ok(promise)
     }
 }

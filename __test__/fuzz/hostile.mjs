@@ -31,7 +31,6 @@ import {
 
 const {
   Embedder,
-  LocalStore,
   Scorer,
   TraceMemory,
   VectorCache,
@@ -42,6 +41,7 @@ const {
   evaluateValue,
   evaluateValues,
 } = createRequire(import.meta.url)('../..');
+const { MemoryStore } = createRequire(import.meta.url)('../support/store.js');
 
 /** Calls that are made without waiting; then all are awaited. */
 const wave = fc.array(
@@ -90,13 +90,10 @@ const counts = {
 const DOWN = Object.assign(new Error('the store is down'), { code: 'ERR_STORE_UNAVAILABLE' });
 /** What calls may be rejected with because they were told to. For `undefined` there is an `AbortError`. */
 const REASONS = [...thrown.filter((reason) => reason !== undefined), DOWN];
-class FailingStore extends LocalStore {
-  #calls = 0;
-
-  async compareAndAddBatch(entries) {
-    if (this.#calls++ % 7 === 6) throw DOWN;
-    if (this.#calls % 3 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-    return super.compareAndAddBatch(entries);
+class FailingStore extends MemoryStore {
+  constructor() {
+    super('prefix');
+    this.fail = () => (this.calls.length % 7 === 6 ? DOWN : undefined);
   }
 }
 const memory = [];

@@ -6,12 +6,10 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-const { LocalStore, Scorer, TraceMemory } = require('../..');
-const { command, expectRun, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
+const { Scorer, TraceMemory, VectorCache } = require('../..');
+const { expectRun, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
 const { makeTrace } = require('../support/make-trace.js');
-const { root } = require('../support/paths.js');
-const { run } = require('../support/run-script.js');
-const { describeWithPostgres, rejection, useServer } = require('../support/store.js');
+const { describeWithPostgres, useServer } = require('../support/store.js');
 
 const traces = ['book a flight', 'book the flight', 'fix the build'].map((objective, index) => ({
   ...makeTrace({ objective, steps: [] }),
@@ -19,23 +17,8 @@ const traces = ['book a flight', 'book the flight', 'fix the build'].map((object
 }));
 const input = jsonLines(traces);
 
-/** Installs the command in a directory from which no package is found. */
-function installWithoutPackages(directory) {
-  fs.mkdirSync(directory);
-  for (const name of fs.readdirSync(root)) {
-    if (name === 'node_modules') continue;
-    const [source, target] = [path.join(root, name), path.join(directory, name)];
-    if (['bin', 'lib'].includes(name)) fs.cpSync(source, target, { recursive: true });
-    else fs.symlinkSync(source, target, fs.statSync(source).isDirectory() ? 'junction' : 'file');
-  }
-}
-
 describeWithPostgres('kp-score --store', () => {
   const context = useServer();
-  const url = () => {
-    const { host, port, user, database } = context.server.connection();
-    return `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
-  };
   const score = async (...args) => {
     const { code, stdout, stderr } = await kpScore(['--format', 'jsonl', '--explain', ...args], { input });
     const results = linesOf(stdout).map((line) => JSON.parse(line));
@@ -43,9 +26,9 @@ describeWithPostgres('kp-score --store', () => {
   };
 
   test('creates its table, and the next run finds the traces', async () => {
-    const scorer = new Scorer({ memory: new LocalStore() });
+    const scorer = new Scorer({ memory: new VectorCache() });
     for (const before of [0, 3]) {
-      const { code, stderr, results } = await score('--store', url());
+      const { code, stderr, results } = await score('--store', context.url());
       expect(code).toBe(0);
       for (const [index, trace] of traces.entries()) {
         const expected = await scorer.explain(trace);
@@ -61,7 +44,7 @@ describeWithPostgres('kp-score --store', () => {
   test('keeps words where these are compared, without a model', async () => {
     const scorer = new Scorer({ memory: new TraceMemory() });
     for (const trace of traces) await scorer.evaluateValue(trace);
-    const words = ['--store', url(), '--store-table', 'words', '--novelty', 'lexical'];
+    const words = ['--store', context.url(), '--store-table', 'words', '--novelty', 'lexical'];
     expect((await score(...words)).code).toBe(0);
     const { code, results } = await score(...words);
     expect(code).toBe(0);
@@ -72,20 +55,20 @@ describeWithPostgres('kp-score --store', () => {
     }
     const { code: refused, stderr } = await score(
       '--store',
-      url(),
+      context.url(),
       '--store-table',
       'words',
       '--novelty',
       'full',
     );
     expect(refused).not.toBe(0);
-    expect(stderr).toContain("are of novelty 'lexical', not of 'full'");
+    expect(stderr).toContain("is of novelty 'lexical', not of 'full'");
   });
 
   test.each(['lexical', 'full'])(
     '--select chooses beside the store, and the set alone joins it, %s',
     async (novelty) => {
-      const args = ['--store', url(), '--store-table', `chosen_${novelty}`, '--novelty', novelty];
+      const args = ['--store', context.url(), '--store-table', `chosen_${novelty}`, '--novelty', novelty];
       const choose = async () => {
         const { code, stdout } = await kpScore(['--select', '1', '--format', 'json', ...args], { input });
         expect(code).toBe(0);
@@ -109,7 +92,16 @@ describeWithPostgres('kp-score --store', () => {
   );
 
   test('--select leaves the store as it was if a run is incomplete', async () => {
-    const args = ['--select', '1', '--store', url(), '--store-table', 'incomplete', '--novelty', 'lexical'];
+    const args = [
+      '--select',
+      '1',
+      '--store',
+      context.url(),
+      '--store-table',
+      'incomplete',
+      '--novelty',
+      'lexical',
+    ];
     const { code } = await kpScore([...args, '/nonexistent.jsonl', '-'], { input });
     expect(code).toBe(3);
     const { rows } = await context.pool().query('SELECT label FROM incomplete');
@@ -117,83 +109,40 @@ describeWithPostgres('kp-score --store', () => {
   });
 
   test('other tables are other memories', async () => {
-    const { code, results } = await score('--store', url(), '--store-table', 'another one');
+    const { code, results } = await score('--store', context.url(), '--store-table', 'another one');
     expect(code).toBe(0);
     expect(results[0].breakdown.noveltyBasis).toBe('empty-store');
   });
 
-  test('an existing table keeps its limits and rows', async () => {
-    const table = 'theirs';
-    const theirs = await context.migrated({ table, maxElements: 200_000, ttlMs: 86_400_000 });
-    expect((await score('--store', url(), '--store-table', table)).code).toBe(0);
-    expect(await theirs.size()).toBe(3);
-    const { code, stderr, results } = await score(
-      ...['--store', url(), '--store-table', table, '--memory-size', '1'],
-    );
-    expect({ code, results }).toEqual({ code: 2, results: [] });
-    expect(stderr).toContain('--memory-size');
-    expect(stderr).toContain('200000');
-    expect(await theirs.size()).toBe(3);
-    const same = await score('--store', url(), '--store-table', table, '--memory-size', '200000');
-    expect(same.code).toBe(0);
-  });
-
-  test('--memory-size is the limit of a table that it makes', async () => {
-    const args = ['--store', url(), '--store-table', 'small', '--memory-size', '2'];
+  test('--memory-size is the number of traces that stay', async () => {
+    const args = ['--store', context.url(), '--store-table', 'small', '--memory-size', '2'];
     const { code, stderr } = await score(...args);
     expect(code).toBe(0);
     expect(stderr).toContain('0 → 2 traces');
-    const { maxElements } = await context.store({ table: 'small' }).setLimits({});
-    expect(maxElements).toBe(2);
   });
 
   test('a name that cannot be a table is told by the option', async () => {
-    const { code, stderr } = await score('--store', url(), '--store-table', 'x'.repeat(55));
+    const { code, stderr } = await score('--store', context.url(), '--store-table', 'x'.repeat(58));
     expect(code).toBe(2);
-    expect(stderr).toContain('the table of --store-table must be a name of 1 to 54 bytes');
+    expect(stderr).toContain('--store-table must be a name of 1 to 57 bytes');
   });
 
   test('a table may be named with its schema, which is not made', async () => {
-    const args = ['--store', url(), '--store-table', 'fleet.traces'];
+    const args = ['--store', context.url(), '--store-table', 'fleet.traces'];
     const schemas = () => context.pool().query("SELECT FROM pg_namespace WHERE nspname = 'fleet'");
     const { code, stderr, results } = await score(...args);
     expect({ code, results }).toEqual({ code: 3, results: [] });
     expect(linesOf(stderr)).toEqual([
-      'kp-score: there is no schema fleet; make it with CREATE SCHEMA "fleet", or name another',
+      expect.stringMatching(/^kp-score: the tables .* schema "fleet" does not exist$/),
     ]);
     expect((await schemas()).rowCount).toBe(0);
     await context.pool().query('CREATE SCHEMA fleet');
     expect((await score(...args)).code).toBe(0);
     const { rows } = await context.pool().query('SELECT count(*)::int AS count FROM fleet.traces');
     expect(rows).toEqual([{ count: 3 }]);
-    const none = await score('--store', url(), '--store-table', '.traces');
+    const none = await score('--store', context.url(), '--store-table', '.traces');
     expect(none.code).toBe(2);
-    expect(none.stderr).toContain('the schema of --store-table must be a name');
-  });
-
-  test.each([
-    ['does not run where kp-score has its own', false],
-    ['runs where kp-score has none', true],
-  ])('a package pg in the current directory %s', async (_, isAlone) => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-driver-'));
-    try {
-      const installed = path.join(directory, 'installed');
-      if (isAlone) installWithoutPackages(installed);
-      const home = path.join(directory, 'node_modules', 'pg');
-      fs.mkdirSync(home, { recursive: true });
-      fs.writeFileSync(
-        path.join(home, 'index.js'),
-        `process.stderr.write('their pg\\n'); module.exports = require(${JSON.stringify(require.resolve('pg'))});`,
-      );
-      const file = path.join(directory, 'traces.jsonl');
-      fs.writeFileSync(file, input);
-      const program = isAlone ? path.join(installed, 'bin', 'kp-score.js') : command;
-      const args = [program, '--store', url(), '--store-table', 'driven', '--novelty', 'lexical', file];
-      const { code, stderr } = await run(process.execPath, args, {}, directory);
-      expect({ code, isTheirs: stderr.includes('their pg\n') }).toEqual({ code: 0, isTheirs: isAlone });
-    } finally {
-      fs.rmSync(directory, { recursive: true });
-    }
+    expect(none.stderr).toContain('--store-table must be a name');
   });
 
   test('a server that does not answer is an error before anything is read', async () => {
@@ -207,7 +156,7 @@ describeWithPostgres('kp-score --store', () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-store-'));
     try {
       const table = 'full soon';
-      expect((await score('--store', url(), '--store-table', table)).code).toBe(0);
+      expect((await score('--store', context.url(), '--store-table', table)).code).toBe(0);
       await context.pool().query(`
         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -218,7 +167,7 @@ describeWithPostgres('kp-score --store', () => {
       const many = Array.from({ length: 100 }, (_, index) => ({ ...traces[index % 3], id: `many:${index}` }));
       const out = path.join(directory, 'out.jsonl');
       await expectRun(
-        ['--store', url(), '--store-table', table, '--out', out],
+        ['--store', context.url(), '--store-table', table, '--out', out],
         { code: 3, stderr: 'no space left' },
         {
           input: jsonLines(many),
@@ -240,11 +189,9 @@ describeWithPostgres('kp-score --store', () => {
 
 describeWithPostgres('kp-score --store on a server without pgvector', () => {
   const context = useServer({ settings: { extension_control_path: '/nonexistent' } });
-  const { pool, store } = context;
 
   test('names the novelty that needs no extension, and that one works', async () => {
-    const { host, port, user, database } = context.server.connection();
-    const url = `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+    const url = context.url();
     const { code, stderr } = await kpScore(['--store', url], { input });
     expect(code).toBe(3);
     expect(linesOf(stderr)).toEqual([
@@ -253,15 +200,6 @@ describeWithPostgres('kp-score --store on a server without pgvector', () => {
       ),
     ]);
     expect((await kpScore(['--store', url, '--novelty', 'lexical'], { input })).code).toBe(0);
-  });
-
-  test('migrate names the novelty that needs no extension, with the error of the driver as its cause', async () => {
-    const error = await rejection(store({ pool: pool() }).migrate());
-    expect(error.code).toBe('ERR_STORE');
-    expect(error.message).toMatch(
-      /novelty 'prefix' needs the extension pgvector.* use novelty 'lexical' or 'full'/,
-    );
-    expect(error.message).toContain(error.cause.message);
   });
 });
 

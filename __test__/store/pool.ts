@@ -2,9 +2,9 @@
 
 import { Pool } from 'pg';
 
-import { PostgresVectorStore } from '../../postgres.js';
+import { PostgresStore } from '../../postgres.js';
 
-export const store: PostgresVectorStore = new PostgresVectorStore({ pool: new Pool() });
+export const store: PostgresStore = new PostgresStore({ pool: new Pool(), novelty: 'lexical' });
 
 // @ts-expect-error: types that were not found would be `any`, and take anything
 export const untyped: string = new Pool();

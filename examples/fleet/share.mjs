@@ -4,8 +4,8 @@
 //
 // Run it twice under different names: what the first has shared is no longer new to the second.
 
-import { Scorer, VectorCache } from '@knowledgepulse/native';
-import { PostgresVectorStore } from '@knowledgepulse/native/postgres';
+import { Scorer, TraceMemory } from '@knowledgepulse/native';
+import { PostgresStore } from '@knowledgepulse/native/postgres';
 import pg from 'pg';
 
 const name = process.argv[2] ?? 'machine';
@@ -16,10 +16,9 @@ const tasks = [
 ];
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
-const store = new PostgresVectorStore({ pool });
-// Makes tables and functions the first time; safe to call at every start.
-await store.migrate();
-const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
+// The first call creates the tables.
+const store = new PostgresStore({ pool, novelty: 'lexical' });
+const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
 
 for (const [index, objective] of tasks.entries()) {
   const { score, dimensions, nearest } = await scorer.explain(makeTrace(index, objective));
@@ -30,7 +29,6 @@ for (const [index, objective] of tasks.entries()) {
 await scorer.flush();
 console.log(`${name}: the fleet remembers ${await store.size()} traces`);
 
-store.close();
 await pool.end();
 
 /**

@@ -2,15 +2,11 @@
 
 // The PostgreSQL store of `--store`, with the driver that the user has installed.
 
-const { createRequire } = require('node:module');
-const path = require('node:path');
-
 const { Scorer } = require('../scorer.js');
 const { CommandError, EXIT } = require('./errors.js');
 
 /**
  * @import { NoveltyMethod, ReasoningTrace, ScoringWeights } from '../../index.js'
- * @import { PostgresTraceStore, PostgresVectorStore } from '../../postgres.js'
  * @import { SystemError } from './errors.js'
  */
 
@@ -24,59 +20,45 @@ const CONNECTIONS = 2;
  */
 
 /**
- * Connects to a store, and creates its table if it is missing, but no schema. An existing table keeps its limits.
+ * Connects to a store, and creates its table if it is missing, but no schema.
  *
  * @param {Wanted} wanted
  * @throws {CommandError} if the driver is missing, or cannot read the URL; errors of the store
  */
-async function openStore({ url, table: named, maxElements, novelty, weights }) {
-  /** @type {typeof import('pg')} */
-  const { Client, Pool } = requireDriver('pg');
+async function openStore({ url, table, maxElements, novelty, weights }) {
+  const { Client, Pool } = requireDriver();
   requireUrl(url, Client);
-  const { PostgresTraceStore, PostgresVectorStore } = require('../../postgres.js');
+  const { PostgresStore } = require('../../postgres.js');
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
-  const dot = named?.indexOf('.') ?? -1;
-  const schema = dot === -1 ? undefined : named?.slice(0, dot);
-  const table = named?.slice(dot + 1);
-  let store;
+  const close = () => pool.end();
   try {
-    const options = { pool, schema, table, maxElements: maxElements ?? undefined };
-    store =
-      novelty === 'prefix'
-        ? new PostgresVectorStore(options)
-        : new PostgresTraceStore({ ...options, novelty });
-  } catch (thrown) {
-    await pool.end();
-    const error = /** @type {Error} */ (thrown);
-    const message = error.message.replace(/options\.(table|schema)/, 'the $1 of --store-table');
-    throw new CommandError(EXIT.usage, message);
-  }
-  const close = async () => {
-    store.close();
-    await pool.end();
-  };
-  try {
-    // Only the migrated table tells whether it fits.
-    await prepare(store);
+    const options = { pool, novelty, table: table ?? undefined, maxElements: maxElements ?? undefined };
+    const memory = new PostgresStore(options);
+    await memory.size();
+    const scorer = new Scorer({ memory, weights: weights === null ? undefined : JSON.parse(weights) });
+    return {
+      close,
+      size: () => memory.size(),
+      explain: (/** @type {ReasoningTrace} */ trace, /** @type {boolean} */ remember) =>
+        scorer.explain(trace, { remember }),
+    };
   } catch (thrown) {
     await close();
     throw explained(/** @type {SystemError} */ (thrown));
   }
-  const scorer = new Scorer({ memory: store, weights: weights === null ? undefined : JSON.parse(weights) });
-  return {
-    close,
-    size: () => store.size(),
-    explain: (/** @type {ReasoningTrace} */ trace, /** @type {boolean} */ remember) =>
-      scorer.explain(trace, { remember }),
-  };
 }
 
-/** @param {SystemError} error */
+/**
+ * Returns an error whose message names the options of the command.
+ *
+ * @param {SystemError} error
+ */
 function explained(error) {
-  const message = error.message.replace("novelty 'lexical' or 'full'", '--novelty lexical or --novelty full');
-  if (message !== error.message) return new CommandError(EXIT.file, message);
-  if (error.code !== 'ERR_STORE_OTHER_LIMITS') return error;
-  return new CommandError(EXIT.usage, `--memory-size is for a table that is new: ${error.message}`);
+  const message = error.message
+    .replace('options.table', '--store-table')
+    .replace("novelty 'lexical' or 'full'", '--novelty lexical or --novelty full');
+  if (error.code === 'ERR_INVALID_OPTION') return new CommandError(EXIT.usage, message);
+  return message === error.message ? error : new CommandError(EXIT.file, message);
 }
 
 /**
@@ -101,34 +83,23 @@ function requireUrl(url, Client) {
   );
 }
 
-/** @param {PostgresTraceStore | PostgresVectorStore} store */
-async function prepare(store) {
-  try {
-    // `size` works on tables of both kinds; only `migrate` checks the kind.
-    if (store.novelty !== 'prefix') await store.migrate();
-    await store.size();
-  } catch (error) {
-    if (/** @type {SystemError} */ (error).code !== 'ERR_STORE_SCHEMA') throw error;
-    // The table is missing, or of another version, which is refused here.
-    await store.migrate();
-  }
-}
-
 /**
- * Loads a package beside the command, or else of the project in the working directory. That one comes last, because the directory may
- * hold somebody's traces, whose code must not run, and the driver gets the password.
+ * Loads the driver as Node.js resolves it from this file, never from the working directory: that may hold somebody else's packages, and the
+ * driver gets the password.
  *
- * @param {string} name
+ * @returns {typeof import('pg')}
+ * @throws {CommandError} if it is not installed
  */
-function requireDriver(name) {
-  for (const from of [__filename, path.join(process.cwd(), 'package.json')]) {
-    try {
-      return createRequire(from)(name);
-    } catch (error) {
-      if (/** @type {SystemError} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
-    }
+function requireDriver() {
+  try {
+    return require('pg');
+  } catch (error) {
+    if (/** @type {SystemError} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
   }
-  throw new CommandError(EXIT.file, '--store needs the package pg: npm install pg');
+  throw new CommandError(
+    EXIT.file,
+    '--store needs the package pg beside this one: npm install pg (with -g if kp-score was installed so), or npx -p @knowledgepulse/native -p pg kp-score',
+  );
 }
 
 module.exports = { openStore };

@@ -161,22 +161,6 @@ impl NativeVectorCache {
         })
     }
 
-    /// Adds entries as `compareAndAdd` does, without comparing them.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn add_entries<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "Float32Array")] vectors: Float32ArraySlice,
-        entries: Vec<NativeEntry>,
-        model: NativeModelIdentity,
-        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
-    ) -> Result<Object<'env>> {
-        let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.wrap.enqueue(env, None, move |cache, now| {
-            batch.with(cache, |cache, entries| cache.add_batch(entries, now))
-        })
-    }
-
     /// As `nearest`, for a vector of a model and method, away from the event loop. Rejects with `ERR_ABORTED` if the call was
     /// cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeStoredNeighbour[]>")]

@@ -34,6 +34,9 @@ fn each_crate_depends_on_lower_layers_alone() {
             }
         }
         let description = manifest["package"]["description"].as_str().unwrap_or_default();
-        assert!(description.len() > 10 && !description.ends_with('.'), "{layer}: {description}");
+        assert!(
+            description.len() > 10 && !description.ends_with('.'),
+            "{layer}: {description}"
+        );
     }
 }

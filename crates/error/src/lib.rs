@@ -226,9 +226,7 @@ pub enum Error {
     #[error("inference failed: {0}")]
     Inference(String),
     /// Data of a store is malformed.
-    #[error(
-        "the bytes are not those of a trace or of statistics that this version of the package has packed"
-    )]
+    #[error("the table of the store is damaged: bytes that it holds are not those of a trace")]
     TraceDamaged,
     /// A remote embedder has failed: see `engine::remote`.
     #[error("{message}")]
@@ -278,7 +276,7 @@ impl Error {
             Self::Tokenizer(_) => "ERR_TOKENIZER",
             Self::Inference(_) => "ERR_INFERENCE",
             Self::Weights { .. } | Self::Kernel(_) => "ERR_INVALID_OPTION",
-            Self::TraceDamaged => "ERR_INVALID_ENTRY",
+            Self::TraceDamaged => "ERR_STORE",
             Self::Elsewhere { code, .. } => code,
             Self::Aborted => "ERR_ABORTED",
             Self::Internal(_) => "ERR_INTERNAL",

@@ -2,11 +2,10 @@
 
 pub mod explain;
 pub mod join;
-pub mod postings;
 mod projection;
 mod rate;
 mod search;
-pub mod statistics;
+pub mod stored;
 pub(crate) mod terms;
 
 use std::{

@@ -160,19 +160,18 @@ impl Projection {
         projection
     }
 
-    /// The P with this mean and this direction, as [`Projection::parts`] gives them.
+    /// The P with this mean and this direction.
+    #[cfg(test)]
     pub(super) fn from_parts(mean: &[f32], direction: &[f32]) -> Self {
         let mut projection = Self::default();
         projection.set(mean, direction);
         projection
     }
 
-    /// The mean and the direction, padded with zeros.
-    pub(super) fn parts(&self) -> (&[f32], &[f32]) {
-        (
-            bytemuck::cast_slice(&self.mean),
-            bytemuck::cast_slice(&self.direction),
-        )
+    /// The direction, padded with zeros.
+    #[cfg(test)]
+    pub(super) fn direction(&self) -> &[f32] {
+        bytemuck::cast_slice(&self.direction)
     }
 
     /// The length of an embedding's projection; 0 if it has no direction.

@@ -1,13 +1,10 @@
 use knowledgepulse_trace::{fixtures::with_texts, words::MOST_WORDS};
 
+use super::stored::{PackedTrace, TraceSample};
 use super::*;
-use super::{
-    postings::CandidateQuery,
-    statistics::{PackedTrace, Statistics, WEIGHT_PARTS},
-};
 use crate::{shared::lock, similarity::weight};
 use proptest::prelude::*;
-use std::{collections::BTreeMap, fmt::Debug, time::Duration};
+use std::{fmt::Debug, time::Duration};
 
 mod join;
 
@@ -240,45 +237,31 @@ proptest! {
         }
     }
 
-    /// By the statistics of a memory, its traces are compared as the memory itself compares them, also after a journey as bytes.
+    /// By a sample of all traces of a memory, a trace is compared as the memory itself compares it, also after a journey as bytes.
     #[test]
-    fn statistics_compare_as_the_memory_does(traces in sketches(60), method in prop_oneof![Just(Method::Lexical), Just(Method::Full)]) {
+    fn trace_sample_of_all_compares_as_the_memory_does(traces in sketches(60), method in prop_oneof![Just(Method::Lexical), Just(Method::Full)]) {
         let now = Instant::now();
         let dimensions = if method == Method::Full { DIMENSIONS } else { 0 };
-        let (query, held) = traces.split_last().unwrap();
-        let pack = |sketch: &Sketch| PackedTrace {
-            words: sketch.words.clone(),
-            vector: if dimensions > 0 { sketch.vector.clone() } else { Vec::new() },
-        };
+        let packed: Vec<PackedTrace> = traces.iter().map(|sketch| {
+            let mut bytes = PackedTrace::pack_words(&sketch.words);
+            let vector = if dimensions > 0 { &sketch.vector[..] } else { &[] };
+            bytes.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
+            PackedTrace::unpack(&bytes, dimensions).unwrap()
+        }).collect();
         let mut memory = memory(method, 1000, None);
-        let mut packed = Vec::new();
+        let (query, held) = traces.split_last().unwrap();
         for sketch in held {
             memory.add(sketch.entry(), now).unwrap();
-            let mut bytes = PackedTrace::pack_words(&sketch.words);
-            let trace = pack(sketch);
-            bytes.extend(trace.vector.iter().flat_map(|x| x.to_le_bytes()));
-            prop_assert_eq!(&PackedTrace::unpack(&bytes, dimensions).unwrap(), &trace);
-            packed.push(trace);
         }
-        let made = Statistics::of(&packed, packed.len(), dimensions);
-        let statistics = Statistics::from_bytes(&made.to_bytes(), dimensions).unwrap();
-        prop_assert_eq!(statistics.to_bytes(), made.to_bytes());
-        let query = pack(query);
-        let mut others = statistics.weigh(&packed, std::slice::from_ref(&query), packed.len()).unwrap();
-        let weighed = others.pop().unwrap();
-        let compared = statistics.query(&weighed);
-        let found = memory.nearest(TraceEntry { words: &query.words, vector: Some(&query.vector), label: None, model: None }, 1000, now).unwrap();
-        for SimilarTrace { index, similarity, .. } in found {
-            let other = compared.compare(&others[index]);
+        let (own, known) = packed.split_last().unwrap();
+        let sample = TraceSample::of(known);
+        for SimilarTrace { index, similarity, .. } in memory.nearest(query.entry(), 1000, now).unwrap() {
+            let compared = sample.compare(known, std::slice::from_ref(own), &[vec![index]], known.len()).unwrap();
+            let (found, other) = compared[0].unwrap();
+            prop_assert_eq!(found, index);
             prop_assert!((other.lexical - similarity.lexical).abs() < 1e-9);
             prop_assert!((other.contained - similarity.contained).abs() < 1e-9);
             prop_assert!((other.embedded.unwrap_or(0.0) - similarity.embedded.unwrap_or(0.0)).abs() < 1e-5);
-        }
-        // The products of the words by which both are found are at most L.
-        let sought: HashMap<u64, f64> = statistics.looked_for_by(&query.words, 1000, 1e9, 1000.0).into_iter().collect();
-        for (trace, other) in packed.iter().zip(&others) {
-            let product: f64 = statistics.found_by(&trace.words).iter().map(|(hash, weight)| f64::from(*weight) / WEIGHT_PARTS * sought.get(hash).unwrap_or(&0.0)).sum();
-            prop_assert!(product <= compared.compare(other).lexical + 1e-9);
         }
     }
 
@@ -720,480 +703,6 @@ fn a_trace_takes_few_bytes() {
 }
 
 #[test]
-fn malformed_trace_bytes_are_refused() {
-    let words = Words::of(&with_texts("flight to Boston", &[]));
-    let bytes = PackedTrace::pack_words(&words);
-    let unpack =
-        |bytes: &[u8], dimensions| PackedTrace::unpack(bytes, dimensions).map(|trace| trace.words.len());
-    assert_eq!(unpack(&bytes, 0).unwrap(), 3);
-    assert_eq!(unpack(&[], 0).unwrap(), 0);
-    for (bytes, dimensions) in [
-        (&bytes[..bytes.len() - 1], 0),
-        // The same word twice.
-        (&[&bytes[..10], &bytes[..10]].concat(), 0),
-        // Too short for an embedding, and one that is not finite.
-        (&bytes[..], 8),
-        (&[&bytes[..], &f32::NAN.to_le_bytes()].concat(), 1),
-    ] {
-        assert_eq!(unpack(bytes, dimensions).unwrap_err().code(), "ERR_INVALID_ENTRY");
-    }
-    let statistics = Statistics::of(&[], 0, 0).to_bytes();
-    for (bytes, dimensions) in [(&statistics[..7], 0), (&statistics[..], 1)] {
-        assert_eq!(
-            Statistics::from_bytes(bytes, dimensions).unwrap_err().code(),
-            "ERR_INVALID_ENTRY"
-        );
-    }
-    // A word in more traces than were counted, and a projection that is not finite.
-    let mut infinite = Statistics::of(&[], 0, 1).to_bytes();
-    infinite[16..20].copy_from_slice(&f32::INFINITY.to_le_bytes());
-    for (bytes, dimensions) in [(statistics_bytes(3, &[("a", 4, 1)]), 0), (infinite, 1)] {
-        assert!(Statistics::from_bytes(&bytes, dimensions).is_err());
-    }
-}
-
-#[test]
-fn statistics_sample_the_embeddings_of_a_memory() {
-    let now = Instant::now();
-    let pack = |number: u8| PackedTrace {
-        words: Words::of(&with_texts(&format!("word{number}"), &[])),
-        vector: (0..6)
-            .map(|index| (f32::from(number) * 1.7 + index as f32).sin() + 0.5)
-            .collect(),
-    };
-    let mut packed: Vec<_> = (0..=u8::MAX).chain(0..100).map(pack).collect();
-    for (number, trace) in (0_u16..).zip(&mut packed) {
-        trace.vector[0] += f32::from(number) / 300.0;
-    }
-    let mut memory = memory(Method::Full, 1000, None);
-    for trace in &packed {
-        let vector: &[f32] = &trace.vector;
-        let entry = TraceEntry {
-            words: &trace.words,
-            vector: Some(vector),
-            label: None,
-            model: None,
-        };
-        memory.add(entry, now).unwrap();
-    }
-    let query = pack(7);
-    let entry = TraceEntry {
-        words: &query.words,
-        vector: Some(&query.vector),
-        label: None,
-        model: None,
-    };
-    let exact = memory.nearest(entry, 1000, now).unwrap();
-    let differs = |sample: &[PackedTrace]| {
-        let statistics = Statistics::of(&[], 0, DIMENSIONS).grown(&packed, sample, packed.len());
-        exact
-            .iter()
-            .map(|found| {
-                let pair = [&query, &packed[found.index]];
-                let similarity = similarity_by(&statistics, &[], pair, packed.len());
-                (similarity.embedded.unwrap() - found.similarity.embedded.unwrap()).abs()
-            })
-            .fold(0.0, f64::max)
-    };
-    let mut drawn = packed.clone();
-    assert!(
-        drawn
-            .iter()
-            .all(|one| (0.0..1.0).contains(&one.draw().unwrap().unwrap()))
-    );
-    drawn.sort_by(|one, other| one.draw().unwrap().partial_cmp(&other.draw().unwrap()).unwrap());
-    assert!(differs(&drawn[..256]) < 1e-5);
-    assert!(differs(&packed[..256]) > 1e-4);
-}
-
-/// How similar one trace is to another by statistics, where `seen` are some of the memory.
-fn similarity_by(
-    statistics: &Statistics,
-    seen: &[PackedTrace],
-    pair: [&PackedTrace; 2],
-    memory: usize,
-) -> Similarity {
-    let pair = pair.map(Clone::clone);
-    let weighed = statistics.weigh(seen, &pair, memory).unwrap();
-    let [.., one, other] = &weighed[..] else {
-        panic!("a pair was weighed")
-    };
-    statistics.query(one).compare(other)
-}
-
-#[test]
-fn sample_statistics_approximate_all_traces() {
-    let pack = |text: &str| PackedTrace {
-        words: Words::of(&with_texts(text, &[])),
-        vector: Vec::new(),
-    };
-    let sample: Vec<_> = (0..4)
-        .map(|number| pack(&format!("common rare{number}")))
-        .collect();
-    let other = pack("common strange");
-    let compare = |traces: &[PackedTrace], memory| {
-        let statistics = Statistics::of(traces, memory, 0);
-        similarity_by(&statistics, &[], [&sample[0], &other], memory).lexical
-    };
-    // Of 40 traces all have the common word, and one in 40 each of the others.
-    let [common, rare] = [(41.0_f64 / 40.0).ln(), 41.0_f64.ln()].map(|weight| weight * weight);
-    assert!((compare(&sample, 40) - common / (common + rare)).abs() < 1e-9);
-    assert!(compare(&sample, 4) > compare(&sample, 40));
-    let similarity = similarity_by(&Statistics::of(&sample, 4, 0), &[], [&sample[0], &other], 4);
-    assert_eq!(similarity.embedded, None);
-}
-
-#[test]
-fn statistics_grow_as_if_all_had_been_counted() {
-    let pack = |number: usize| PackedTrace {
-        words: Words::of(&with_texts(
-            &format!("common third{} pair{}", number % 3, number / 2),
-            &[],
-        )),
-        vector: Vec::new(),
-    };
-    let traces: Vec<_> = (0..12).map(pack).collect();
-    let at_once = Statistics::of(&traces, 12, 0);
-    let half = Statistics::of(&traces[..5], 5, 0).to_bytes();
-    let grown = Statistics::from_bytes(&half, 0)
-        .unwrap()
-        .grown(&traces[5..], &[], 12);
-    let similarity = |statistics: &Statistics, one: usize, other: usize| {
-        similarity_by(statistics, &[], [&traces[one], &traces[other]], 12)
-    };
-    for (one, other) in [(0, 1), (0, 3), (2, 3), (4, 10)] {
-        assert_eq!(similarity(&grown, one, other), similarity(&at_once, one, other));
-    }
-    // A memory that slides over the same traces again and again knows as much as after the first time.
-    let mut sliding = at_once.clone();
-    for _ in 0..20 {
-        sliding = sliding.grown(&traces, &[], 12);
-        let difference = similarity(&sliding, 0, 1).lexical - similarity(&at_once, 0, 1).lexical;
-        assert!(difference.abs() < 0.02, "{difference}");
-    }
-    // Words that came no more are forgotten.
-    let other = PackedTrace {
-        words: Words::of(&with_texts("another world", &[])),
-        vector: Vec::new(),
-    };
-    let mut later = at_once.clone();
-    for _ in 0..10 {
-        later = later.grown(&vec![other.clone(); 12], &[], 12);
-    }
-    assert_eq!(later.common_bytes(), 16 + 2 * 16);
-    assert_eq!(later.to_bytes().len(), later.common_bytes());
-}
-
-fn trace_of(text: &str) -> PackedTrace {
-    PackedTrace {
-        words: Words::of(&with_texts(text, &[])),
-        vector: Vec::new(),
-    }
-}
-
-/// How many traces have a word, and how many are found by it, according to the bytes of statistics without embeddings.
-fn counted(bytes: &[u8], word: &str) -> Option<(u32, u32)> {
-    let hash = trace_of(word).words[0].hash.to_le_bytes();
-    let entry = bytes[16..].chunks(16).find(|entry| entry[..8] == hash)?;
-    let number = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().unwrap());
-    Some((number(8), number(12)))
-}
-
-/// The bytes of statistics of `memory` traces, all counted, with these words, how many have them and how many are found by them.
-fn statistics_bytes(memory: u32, words: &[(&str, u32, u32)]) -> Vec<u8> {
-    let mut bytes: Vec<u8> = [memory, memory, 0, 2]
-        .iter()
-        .flat_map(|number| number.to_le_bytes())
-        .collect();
-    for (word, traces, finds) in words {
-        bytes.extend(trace_of(word).words[0].hash.to_le_bytes());
-        bytes.extend([traces, finds].iter().flat_map(|number| number.to_le_bytes()));
-    }
-    bytes
-}
-
-#[test]
-fn counts_are_halved_when_more_than_twice_the_memory_was_counted() {
-    let of = |word: &str| vec![trace_of(word); 12];
-    let mut statistics = Statistics::of(&of("old"), 12, 0);
-    for (old, new) in [(12, 12), (6, 18), (3, 21)] {
-        statistics = statistics.grown(&of("new"), &[], 12);
-        let bytes = statistics.to_bytes();
-        assert_eq!(counted(&bytes, "old"), Some((old, old)));
-        assert_eq!(counted(&bytes, "new"), Some((new, new)));
-    }
-    // As many as there can be.
-    let full = Statistics::from_bytes(&statistics_bytes(u32::MAX, &[]), 0).unwrap();
-    assert_eq!(full.grown(&[], &[], 0).memory(), 0);
-}
-
-#[test]
-fn some_of_the_latest_rare_words_are_counted_among_too_many() {
-    let own =
-        |numbers: Range<usize>| numbers.map(|number| trace_of(&format!("own{number} twice{}", number / 2)));
-    // The words of one trace are too many, and those of two are not: a quarter of 2,048 more is kept.
-    let early: Vec<_> = own(0..1000).collect();
-    let late: Vec<_> = own(1000..2000).collect();
-    let statistics = Statistics::of(&early, 2000, 0).grown(&late, &[], 2000);
-    let bytes = statistics.to_bytes();
-    let kept = |numbers: Range<usize>| {
-        numbers
-            .filter(|number| counted(&bytes, &format!("own{number}")).is_some())
-            .count()
-    };
-    assert_eq!((kept(0..1000), kept(1000..2000)), (0, 512));
-    assert_eq!(bytes.len(), 16 + 16 * (1000 + 512));
-}
-
-#[test]
-fn a_trace_is_found_by_its_64_heaviest_words() {
-    let statistics = Statistics::of(&[], 10, 0);
-    for (words, found, weight) in [(1, 1, 32_767), (2, 2, 23_169), (64, 64, 4_095), (100, 64, 4_095)] {
-        let text: String = (0..words).map(|number| format!("word{number} ")).collect();
-        let weights: Vec<_> = statistics
-            .found_by(&trace_of(&text).words)
-            .into_iter()
-            .map(|(_, weight)| weight)
-            .collect();
-        assert_eq!(weights, vec![weight; found], "{words}");
-    }
-    // In an empty memory no word weighs anything.
-    let weights = Statistics::of(&[], 0, 0).found_by(&trace_of("a b").words);
-    assert!(weights.len() == 2 && weights.iter().all(|(_, weight)| *weight == 0));
-}
-
-#[test]
-fn looked_for_by_weighs_postings_and_earlier_words_of_a_step() {
-    // Each word with the number of traces that have it, and that are found by it.
-    for (words, steps, most, expected) in [
-        // The weights are as 1.4 to 1, and roots of postings count.
-        (&[("a", 2, 3), ("b", 12, 1)][..], ["a", "b"], 1, "a"),
-        (&[("a", 2, 4), ("b", 12, 1)], ["a", "b"], 1, "b"),
-        // A second word of a step is worth half as much.
-        (&[("a", 2, 1), ("b", 3, 1), ("c", 10, 1)], ["a b", "c"], 3, "acb"),
-    ] {
-        let statistics = Statistics::from_bytes(&statistics_bytes(1000, words), 0).unwrap();
-        let query = Words::of(&with_texts("", &steps));
-        let found = statistics.looked_for_by(&query, most, 1e9, 1000.0);
-        let hashes: Vec<_> = found.iter().map(|(hash, _)| *hash).collect();
-        let letters = expected
-            .chars()
-            .map(|letter| trace_of(&letter.to_string()).words[0].hash);
-        assert_eq!(hashes, letters.collect::<Vec<_>>(), "{words:?}");
-    }
-    // A word by which nothing is found stands for no other one.
-    let bytes = statistics_bytes(1000, &[("a", 9, 9), ("b", 2, 0)]);
-    let statistics = Statistics::from_bytes(&bytes, 0).unwrap();
-    let found = statistics.looked_for_by(&trace_of("a b").words, 1, 1e9, 1000.0);
-    let [a, b] = [9.0, 2.0].map(|traces| (1001.0_f64 / traces).ln());
-    assert!((found[0].1 - b / a.hypot(b)).abs() < 1e-9);
-}
-
-#[test]
-fn common_bytes_have_the_words_that_as_many_traces_as_the_least_contain() {
-    let statistics = Statistics::of(&["a b", "a b", "a", "c d e f g h i j"].map(trace_of), 4, 0);
-    let bytes = statistics.to_bytes();
-    let common = &bytes[..statistics.common_bytes()];
-    assert_eq!(
-        ["a", "b", "c"].map(|word| counted(common, word)),
-        [Some((3, 3)), Some((2, 2)), None]
-    );
-}
-
-#[test]
-fn traces_without_embeddings_count_by_their_words_alone() {
-    let embedded: Vec<_> = (0..4)
-        .map(|number| PackedTrace {
-            vector: (0..6).map(|index| ((number * 7 + index) as f32).sin()).collect(),
-            ..trace_of("a")
-        })
-        .collect();
-    let some = [&embedded[..], &[trace_of("a")]].concat();
-    let none = Statistics::of(&[], 0, DIMENSIONS);
-    assert_eq!(
-        none.grown(&some, &some, 5).to_bytes(),
-        none.grown(&some, &embedded, 5).to_bytes()
-    );
-}
-
-#[test]
-fn the_rarest_words_are_forgotten_first() {
-    let pack = |number: usize| PackedTrace {
-        words: Words::of(&with_texts(
-            &format!("common rare{number} pair{}", number / 2),
-            &[],
-        )),
-        vector: Vec::new(),
-    };
-    let traces: Vec<_> = (0..4000).map(pack).collect();
-    let mut statistics = Statistics::of(&[], 0, 0);
-    for (index, part) in traces.chunks(400).enumerate() {
-        statistics = statistics.grown(part, &[], 400 * (index + 1));
-    }
-    let bytes = statistics.to_bytes();
-    assert!((bytes.len() - 16) / 16 <= 2048 + 512, "{}", bytes.len());
-    // What others read has the common words, and says the same.
-    let common = &bytes[..statistics.common_bytes()];
-    assert!((common.len() - 16) / 16 <= 512, "{}", common.len());
-    let read = Statistics::from_bytes(common, 0).unwrap();
-    let compare = |statistics: &Statistics, other: usize| {
-        similarity_by(statistics, &[], [&traces[3999], &traces[other]], 4000)
-    };
-    for other in [0, 500, 3998] {
-        assert_eq!(compare(&read, other), compare(&statistics, other));
-    }
-    let common = (4001.0_f64 / 4000.0).ln();
-    assert!(compare(&read, 0).lexical < common);
-    // A word that is not among them weighs as if it were in one trace, or in as many as are looked at.
-    let similarity = |seen: &[PackedTrace]| similarity_by(&read, seen, [&traces[0], &traces[1]], 4000);
-    let [rare, pair] = [4001.0_f64.ln(), (4001.0_f64 / 2.0).ln()];
-    let share = |pair: f64| (common.powi(2) + pair.powi(2)) / (common.powi(2) + rare.powi(2) + pair.powi(2));
-    assert!((similarity(&[]).lexical - share(rare)).abs() < 1e-9);
-    assert!((similarity(&traces[..10]).lexical - share(pair)).abs() < 1e-9);
-}
-
-/// Candidates are those with the largest sums, as adding up for each position finds.
-#[test]
-fn candidates_from_postings_equal_exhaustive_sums() {
-    let pack = |number: usize| PackedTrace {
-        words: Words::of(&with_texts(
-            &format!("topic{} kind{} item{number}", number % 7, number % 5),
-            &["one more step about something", &format!("user{}", number % 11)],
-        )),
-        vector: Vec::new(),
-    };
-    let traces: Vec<_> = (0..300).map(pack).collect();
-    let statistics = Statistics::of(&traces, traces.len(), 0);
-    // The last one has a word of one trace alone.
-    let alone = PackedTrace {
-        words: Words::of(&with_texts("item12", &[])),
-        vector: Vec::new(),
-    };
-    let queries = [pack(12), pack(1234), pack(0), alone];
-    let sought = CandidateQuery::of(&queries, &statistics, 100, 1e9, 300.0);
-    for block in [1, 64, 4096] {
-        let mut blocks: BTreeMap<(u32, u64), Vec<u8>> = BTreeMap::new();
-        let mut sums = vec![vec![0.0; traces.len()]; queries.len()];
-        for (position, trace) in traces.iter().enumerate() {
-            for (hash, weight) in statistics.found_by(&trace.words) {
-                for (query, sums) in queries.iter().zip(&mut sums) {
-                    let looked = statistics.looked_for_by(&query.words, 100, 1e9, 300.0);
-                    let part = looked.iter().find(|(other, _)| *other == hash);
-                    sums[position] += part.map_or(0.0, |(_, part)| part * f64::from(weight));
-                }
-                let Some(word) = sought.words.iter().position(|other| *other == hash) else {
-                    continue;
-                };
-                let key = (u32::try_from(word).unwrap(), (position / block) as u64);
-                let bytes = blocks.entry(key).or_default();
-                bytes.extend_from_slice(&u16::try_from(position % block).unwrap().to_be_bytes());
-                bytes.extend_from_slice(&weight.to_be_bytes());
-            }
-        }
-        let mut postings = Vec::new();
-        // In no useful order.
-        for word in (0..u32::try_from(sought.words.len()).unwrap()).rev() {
-            let own = blocks
-                .range((word, 0)..(word + 1, 0))
-                .map(|(&(_, number), bytes)| {
-                    let number = u32::try_from(number).unwrap() | 0x8000_0000;
-                    [&number.to_be_bytes(), &bytes[..]].concat()
-                });
-            let own = own.collect::<Vec<_>>().concat();
-            postings.extend_from_slice(&word.to_be_bytes());
-            postings.extend_from_slice(&u32::try_from(own.len()).unwrap().to_be_bytes());
-            postings.extend_from_slice(&own);
-        }
-        let size = u32::try_from(block).unwrap();
-        for positions in [0..300, 40..200] {
-            let found = sought.candidates(&postings, size, &positions, 10).unwrap();
-            assert_eq!(found.len(), queries.len());
-            for (found, sums) in found.iter().zip(&sums) {
-                let range =
-                    usize::try_from(positions.start).unwrap()..usize::try_from(positions.end).unwrap();
-                let mut expected: Vec<f64> = sums[range].iter().copied().filter(|sum| *sum > 0.0).collect();
-                expected.sort_by(|one, other| other.total_cmp(one));
-                expected.truncate(10);
-                let found: Vec<f64> = found
-                    .iter()
-                    .map(|position| sums[usize::try_from(*position).unwrap()])
-                    .collect();
-                assert_eq!(found.len(), expected.len());
-                for (found, expected) in found.iter().zip(&expected) {
-                    assert!((found - expected).abs() <= 1e-5 * expected, "{found} {expected}");
-                }
-            }
-        }
-        let words = u32::try_from(sought.words.len()).unwrap().to_be_bytes();
-        let damaged = [
-            &postings[..postings.len() - 1],
-            &[0xff; 16],
-            // A posting without a block.
-            &[0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 1],
-            // A word after the last one.
-            &[&words[..], &[0; 4]].concat(),
-        ];
-        for bytes in damaged {
-            let error = sought.candidates(bytes, size, &(0..300), 10).unwrap_err();
-            assert_eq!(error.code(), "ERR_INVALID_ENTRY");
-        }
-    }
-    assert_eq!(
-        sought.candidates(&[], 64, &(0..300), 10).unwrap(),
-        vec![Vec::<u64>::new(); queries.len()]
-    );
-}
-
-/// One step has `a`, `b` and `c`, which 3, 2 and 1 of four traces have, and another the unknown word `d`.
-#[test]
-fn looked_for_by_chooses_rare_words_that_stand_for_those_of_their_step() {
-    let pack = |text: &str| PackedTrace {
-        words: Words::of(&with_texts(text, &[])),
-        vector: Vec::new(),
-    };
-    let statistics = Statistics::of(&["a b", "a b", "a", "c"].map(pack), 4, 0);
-    assert_eq!(statistics.memory(), 4);
-    let query = Words::of(&with_texts("a b c", &["d"]));
-    // The squares of c(t) w(t).
-    let squares = [(9.0, 3.0), (9.0, 2.0), (9.0, 1.0), (7.0, 1.0)]
-        .map(|(length, traces): (f64, f64)| (5.0 / traces).ln().powi(2) / length);
-    let sum: f64 = squares.iter().sum();
-    let of_step = squares[0] + squares[1] + squares[2];
-    for (most, budget, memory, expected) in [
-        (9, 99.0, 4.0, "dcba"),
-        (3, 99.0, 4.0, "dcb"),
-        (2, 99.0, 4.0, "dc"),
-        (0, 99.0, 4.0, ""),
-        // They have 1, 1, 2 and 3 postings, in a memory of eight traces twice as many.
-        (9, 7.0, 4.0, "dcba"),
-        (9, 6.9, 4.0, "dcb"),
-        (9, 4.0, 4.0, "dcb"),
-        (9, 3.9, 4.0, "dc"),
-        (9, 0.0, 4.0, "d"),
-        (9, 7.0, 8.0, "dcb"),
-        (9, 6.9, 8.0, "dc"),
-    ] {
-        let found = statistics.looked_for_by(&query, most, budget, memory);
-        let indexes: Vec<_> = expected
-            .bytes()
-            .map(|letter| usize::from(letter - b'a'))
-            .collect();
-        let chosen: f64 = indexes
-            .iter()
-            .filter(|&&index| index < 3)
-            .map(|&index| squares[index])
-            .sum();
-        assert_eq!(found.len(), indexes.len(), "{most} {budget} {memory}");
-        for (index, (hash, weight)) in indexes.into_iter().zip(found) {
-            let word = Words::of(&with_texts(["a", "b", "c", "d"][index], &[]))[0];
-            let share = if index < 3 { of_step / chosen } else { 1.0 };
-            assert_eq!(hash, word.hash, "{most} {budget} {memory}");
-            assert!((weight - (squares[index] / sum).sqrt() * share).abs() < 1e-3);
-        }
-    }
-}
-
-#[test]
 fn projections_that_are_short_beside_the_embedding_count_as_none() {
     for scale in [0.1f32, 1.0, 30.0] {
         let projection = projection::Projection::from_parts(&[scale, 0.0], &[0.0, 0.0]);
@@ -1216,7 +725,7 @@ fn projection_removes_a_direction_of_any_length() {
     assert_eq!(projected.components[0].0[..3], [3.0, 0.0, 0.0]);
     let rows = [[1.0, 0.0, 0.1], [2.0, 3.0, 0.0], [0.5, 9.0, 0.2]];
     let made = projection::Projection::of(&rows.each_ref().map(|row| &row[..]));
-    let squared: f32 = made.parts().1.iter().map(|x| x * x).sum();
+    let squared: f32 = made.direction().iter().map(|x| x * x).sum();
     assert!((squared - 1.0).abs() < 1e-6);
 }
 
@@ -1254,17 +763,6 @@ fn projection_follows_what_a_large_memory_remembers() {
     let expected = anew.nearest(others[60].entry(), 300, now).unwrap();
     let found = plain.nearest(others[60].entry(), 300, now).unwrap();
     assert_eq!(bits(&found), bits(&expected));
-}
-
-#[test]
-fn bytes_of_statistics_are_those_of_the_header_the_projection_and_the_words() {
-    for (dimensions, bytes) in [(0, 16), (6, 16 + 2 * 6 * 4)] {
-        let statistics = Statistics::of(&[], 0, dimensions);
-        assert_eq!(
-            (statistics.common_bytes(), statistics.to_bytes().len()),
-            (bytes, bytes)
-        );
-    }
 }
 
 #[test]
@@ -1319,12 +817,100 @@ fn bytes_of_a_memory_are_those_of_its_traces_terms_buffers_and_embeddings() {
     }
 }
 
+fn packed(text: &str) -> PackedTrace {
+    PackedTrace {
+        words: Words::of(&with_texts(text, &[])),
+        vector: Vec::new(),
+    }
+}
+
 #[test]
-fn traces_without_words_find_one_another() {
-    let statistics = Statistics::of(&[], 0, 0);
-    let none = Words::default();
-    let [(found, _)] = statistics.found_by(&none)[..] else {
-        panic!("one word");
+fn unpack_refuses_malformed_bytes() {
+    let bytes = PackedTrace::pack_words(&packed("flight to Boston").words);
+    let unpack =
+        |bytes: &[u8], dimensions| PackedTrace::unpack(bytes, dimensions).map(|trace| trace.words.len());
+    assert_eq!(unpack(&bytes, 0).unwrap(), 3);
+    assert_eq!(unpack(&[], 0).unwrap(), 0);
+    for (bytes, dimensions) in [
+        (&bytes[..bytes.len() - 1], 0),
+        // The same word twice.
+        (&[&bytes[..10], &bytes[..10]].concat(), 0),
+        // Too short for an embedding, and one that is not finite.
+        (&bytes[..], 8),
+        (&[&bytes[..], &f32::NAN.to_le_bytes()].concat(), 1),
+    ] {
+        assert_eq!(unpack(bytes, dimensions).unwrap_err().code(), "ERR_STORE");
+    }
+}
+
+#[test]
+fn heaviest_of_a_trace_are_its_rare_words_within_the_budget() {
+    let sample = TraceSample::of(&["a b", "a b", "a", "c"].map(packed));
+    let hash = |word: &str| packed(word).words[0].hash;
+    let found = |text: &str, most, budget| -> Vec<u64> {
+        let words = packed(text).words;
+        let heaviest = sample.heaviest(&words, 400, most, budget);
+        heaviest.into_iter().map(|(hash, _)| hash).collect()
     };
-    assert_eq!(statistics.looked_for_by(&none, 1, 0.0, 10.0), [(found, 1.0)]);
+    // Of 400 traces, 300 have `a`, 200 have `b`, and one has `c`.
+    assert_eq!(found("a b c", 9, f64::INFINITY), ["c", "b", "a"].map(hash));
+    assert_eq!(found("a b c", 2, f64::INFINITY), ["c", "b"].map(hash));
+    assert_eq!(found("a b c", 9, 301.0), ["c", "b"].map(hash));
+    assert_eq!(found("a b", 9, 300.0), ["b"].map(hash));
+    assert_eq!(found("a", 9, 300.0), ["a"].map(hash));
+    let shares: f64 = sample
+        .heaviest(&packed("a b c").words, 400, 9, 1e9)
+        .iter()
+        .map(|(_, share)| share)
+        .sum();
+    assert!((shares - 1.0).abs() < 1e-9);
+    // Traces without words find one another, and in an empty memory no word weighs anything.
+    assert_eq!(sample.heaviest(&Words::default(), 400, 9, 0.0), [(0, 1.0)]);
+    let none = TraceSample::of(&[]).heaviest(&packed("a b").words, 0, 9, 9.0);
+    assert!(none.len() == 2 && none.iter().all(|(_, share)| *share == 0.0));
+}
+
+#[test]
+fn compare_scales_frequencies_to_the_memory_and_counts_rare_words_among_the_known() {
+    let sample = TraceSample::of(&[0, 1, 2, 3].map(|number| packed(&format!("common rare{number}"))));
+    let lexical = |known: &[&str], memory: usize| {
+        let known: Vec<_> = known.iter().map(|text| packed(text)).collect();
+        let compared = sample
+            .compare(&known, &[packed("common rare0")], &[vec![0]], memory)
+            .unwrap();
+        compared[0].unwrap().1.lexical
+    };
+    let share = |memory: f64, rare: f64| {
+        let [common, rare] = [memory, rare].map(|traces| ((memory + 1.0) / traces).ln().powi(2));
+        common / (common + rare)
+    };
+    // All traces have the common word, and one of them each of the others.
+    assert!((lexical(&["common rare9"], 40) - share(40.0, 1.0)).abs() < 1e-9);
+    assert!((lexical(&["common rare9"], 4) - share(4.0, 1.0)).abs() < 1e-9);
+    // A word that is rare in the sample counts by how many of the known traces have it.
+    let [common, one, two] = [40.0, 1.0, 2.0].map(|traces: f64| (41.0 / traces).ln().powi(2));
+    let expected = common / ((common + two) * (common + one)).sqrt();
+    let known = ["common rare9", "common rare0", "common rare0"];
+    assert!((lexical(&known, 40) - expected).abs() < 1e-9);
+}
+
+#[test]
+fn compare_finds_the_first_of_the_most_similar_candidates_and_earlier_entries() {
+    let known = ["a b", "c d", "c d", "e"].map(packed);
+    let entries = ["c d", "x y", "x y"].map(packed);
+    let sample = TraceSample::of(&known);
+    let candidates = [vec![0, 1, 2], vec![], vec![3, 99]];
+    let found = sample
+        .compare(&known, &entries, &candidates, known.len())
+        .unwrap();
+    let indexes: Vec<_> = found
+        .iter()
+        .map(|found| found.as_ref().map(|(index, _)| *index))
+        .collect();
+    // The second entry is compared with the first, and the third with both.
+    assert_eq!(indexes, [Some(1), Some(4), Some(5)]);
+    let none = sample
+        .compare(&known, &entries[..1], &[vec![]], known.len())
+        .unwrap();
+    assert_eq!(none, [None]);
 }

@@ -1,0 +1,405 @@
+'use strict';
+
+// A scorer whose memory lies elsewhere: scores, order, failures, and a fallback.
+
+const { Embedder, Scorer, TraceMemory, VectorCache } = require('..');
+const { StoreWithFallback } = require('../lib/store/fallback.js');
+const { LocalMemory } = require('../lib/store/local.js');
+const { makeTrace } = require('./support/make-trace.js');
+const { rejectionOf, thrownBy } = require('./support/refusals.js');
+const { runForResult } = require('./support/run-script.js');
+const { MemoryStore, entriesOf } = require('./support/store.js');
+const { warningsWhile } = require('./support/warnings.js');
+
+const distinct = (count, salt = '') =>
+  Array.from({ length: count }, (_, index) => ({
+    ...makeTrace({ objective: `${salt} task ${index}: ${'look again '.repeat((index * 7) % 20)}` }),
+    id: `${salt}${index}`,
+  }));
+const failure = (code, message = 'it fails') => Object.assign(new Error(message), { code });
+const down = () => failure('ERR_STORE_UNAVAILABLE', 'the server does not answer');
+const memoryOf = (novelty) => (novelty === 'prefix' ? new VectorCache() : new TraceMemory({ novelty }));
+
+/** Waits for something that happens by itself. */
+async function until(isSo) {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** Has pauses of at least a second end when they are told to. `delays` are those of the pauses so far. */
+function holdTimers() {
+  const { setTimeout: original } = globalThis;
+  const delays = [];
+  let fire = () => {};
+  globalThis.setTimeout = (act, delay, ...rest) => {
+    if (delay < 1000) return original(act, delay, ...rest);
+    delays.push(delay);
+    fire = act;
+    const timer = original(() => {}, 0);
+    return timer;
+  };
+  return { delays, fire: () => fire(), restore: () => Object.assign(globalThis, { setTimeout: original }) };
+}
+
+describe.each(['prefix', 'lexical', 'full'])('Scorer with a store of novelty %s', (novelty) => {
+  test('gives the scores and explanations of a memory, and asks for several traces at a time', async () => {
+    const store = new MemoryStore(novelty);
+    const [scorer, expected] = [new Scorer({ memory: store }), new Scorer({ memory: memoryOf(novelty) })];
+    const traces = [...distinct(40, 'same'), ...distinct(10, 'same')];
+    const inFlight = traces.map((trace) => scorer.evaluateValue(trace));
+    expect(await Promise.all(inFlight)).toEqual(await expected.evaluateValues(traces));
+    expect(await scorer.evaluateValues(traces)).toEqual(await expected.evaluateValues(traces));
+    expect(scorer.memory).toBe(store);
+    for (const remember of [false, true]) {
+      const [ours, theirs] = [
+        await scorer.explain(traces[3], { remember }),
+        await expected.explain(traces[3], { remember }),
+      ];
+      // A store has hashes of words alone.
+      const nearest = { ...theirs.nearest, sharedWords: null, newWords: null };
+      expect(ours).toEqual({ ...theirs, nearest, noveltyBasis: 'store' });
+    }
+    expect(store.ids).toEqual([...traces, ...traces, traces[3]].map(({ id }) => id));
+    const batches = store.calls.filter(Number.isInteger);
+    expect(batches.length).toBeLessThan(60);
+    expect(Math.max(...batches)).toBeLessThanOrEqual(64);
+  });
+});
+
+test('Scorer without an embedder asks no store of embeddings', async () => {
+  const store = new MemoryStore('prefix');
+  const scorer = new Scorer({ memory: store, embedder: null });
+  expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'no-embedder' });
+  expect(await scorer.evaluateValues(distinct(3))).toHaveLength(3);
+  expect(await new Scorer({ memory: store }).explain(makeTrace(), { novelty: 0.25 })).toMatchObject({
+    noveltyBasis: 'given',
+  });
+  expect(store.calls).toEqual([]);
+});
+
+describe('evaluateValues with a store', () => {
+  test('scores and stores the traces before an invalid one', async () => {
+    const store = new MemoryStore();
+    const scorer = new Scorer({ memory: store });
+    const traces = [...distinct(3), {}, ...distinct(2, 'after')];
+    const error = await rejectionOf(scorer.evaluateValues(traces));
+    expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: expect.stringContaining('traces[3]') });
+    expect(store.ids).toEqual(['0', '1', '2']);
+  });
+
+  test('comes before later calls', async () => {
+    const store = new MemoryStore();
+    const scorer = new Scorer({ memory: store });
+    const batch = scorer.evaluateValues(distinct(100));
+    const [later] = distinct(1, 'later');
+    const order = [];
+    await Promise.all([
+      batch.then(() => order.push('batch')),
+      scorer.evaluateValue(later).then(() => order.push('later')),
+      scorer.evaluateValue({}).catch(() => order.push('invalid')),
+    ]);
+    expect(order).toEqual(['batch', 'later', 'invalid']);
+    expect(store.ids.at(-1)).toBe('later0');
+  });
+
+  test('tells its progress, and gives the store nothing more once that throws or the signal aborts', async () => {
+    for (const end of [
+      (controller) => controller.abort('enough'),
+      () => {
+        throw 'enough';
+      },
+    ]) {
+      const store = new MemoryStore();
+      const scorer = new Scorer({ memory: store });
+      const controller = new AbortController();
+      const { signal } = controller;
+      const onProgress = ({ done }) => done === 5 && end(controller);
+      const batch = scorer.evaluateValues(distinct(300), { signal, onProgress });
+      expect(await rejectionOf(batch)).toBe('enough');
+      const given = store.calls.reduce((sum, count) => sum + count, 0);
+      expect(given).toBeLessThan(200);
+      expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+      expect(store.ids).toHaveLength(given + 1);
+    }
+  });
+});
+
+describe('a store that fails', () => {
+  test('rejects the calls that need it, and only these, with its error', async () => {
+    const store = new MemoryStore('prefix');
+    const scorer = new Scorer({ memory: store });
+    const error = down();
+    store.fail = () => error;
+    expect(await rejectionOf(scorer.evaluateValue(makeTrace()))).toBe(error);
+    expect(await rejectionOf(scorer.explain(makeTrace(), { remember: false }))).toBe(error);
+    expect(await rejectionOf(scorer.evaluateValues(distinct(3)))).toBe(error);
+    expect(await rejectionOf(scorer.evaluateValue({}))).toMatchObject({ code: 'ERR_INVALID_TRACE' });
+    store.fail = () => undefined;
+    expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+    expect(store.ids).toHaveLength(1);
+  });
+
+  test('gets nothing more of the batch', async () => {
+    const store = new MemoryStore();
+    let failed = 0;
+    // The first call has one trace; the others wait meanwhile.
+    store.fail = () => (failed++ === 0 ? down() : undefined);
+    await rejectionOf(new Scorer({ memory: store }).evaluateValues(distinct(5)));
+    expect(store.ids).toEqual([]);
+  });
+});
+
+describe('abort', () => {
+  test('traces that were not sent are not stored', async () => {
+    const store = new MemoryStore();
+    const scorer = new Scorer({ memory: store });
+    const traces = distinct(30);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const kept = scorer.evaluateValue(traces[0]);
+    const rest = traces.slice(1).map((trace) => scorer.evaluateValue(trace, { signal }));
+    controller.abort();
+    const reasons = await Promise.all(rest.map((call) => call.catch(({ name }) => name)));
+    await kept;
+    expect(new Set(reasons)).toEqual(new Set(['AbortError']));
+    expect(store.ids).toEqual(['0']);
+  });
+
+  test.each(['evaluateValue', 'explain'])('%s: the calls after one that waits go on', async (method) => {
+    const store = new MemoryStore('prefix');
+    let answer;
+    const answered = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const { compareAndAdd } = MemoryStore.prototype;
+    store.compareAndAdd = async (...args) => {
+      await answered;
+      return compareAndAdd.apply(store, args);
+    };
+    const scorer = new Scorer({ memory: store });
+    const traces = distinct(3);
+    const first = scorer.evaluateValue(traces[0]);
+    const controller = new AbortController();
+    const second = scorer[method](traces[1], { signal: controller.signal }).catch((reason) => reason);
+    // Until it has been embedded, and waits for the store.
+    await new Embedder().embed('after it');
+    await new Promise(setImmediate);
+    controller.abort('enough');
+    const third = scorer.evaluateValue(traces[2]);
+    answer();
+    expect(await second).toBe('enough');
+    expect(await first).toBeGreaterThan(0);
+    expect(await third).toBeGreaterThan(0);
+    expect(store.ids).toEqual(['0', '2']);
+  });
+});
+
+test('calls behind a store that never answers do not keep the process alive', async () => {
+  const { result, stderr } = await runForResult(`
+    const silent = () => new Promise(() => {});
+    const store = { novelty: 'lexical', compareAndAdd: silent, compare: silent, size: silent };
+    const scorer = new kp.Scorer({ memory: store });
+    scorer.evaluateValue(makeTrace());
+    scorer.evaluateValue({}).catch(() => process.exit(6));
+    scorer.flush();
+    process.on('exit', () => console.log(JSON.stringify('ended')));
+  `);
+  expect({ result, stderr }).toEqual({ result: 'ended', stderr: '' });
+});
+
+describe('a fallback', () => {
+  let timers;
+  beforeEach(() => {
+    timers = holdTimers();
+  });
+  afterEach(() => timers.restore());
+
+  test.each(['prefix', 'lexical', 'full'])(
+    'of novelty %s answers while the store fails, which gets all traces once',
+    async (novelty) => {
+      const store = new MemoryStore(novelty);
+      const scorer = new Scorer({ memory: store, fallback: memoryOf(novelty) });
+      const expected = new Scorer({ memory: memoryOf(novelty) });
+      const traces = distinct(12);
+      const warnings = await warningsWhile(async () => {
+        for (const [index, trace] of traces.entries()) {
+          store.fail = () => (index >= 4 && index < 8 ? down() : undefined);
+          const { score, noveltyBasis } = await scorer.explain(trace);
+          expect(score).toBe(await expected.evaluateValue(trace));
+          expect(noveltyBasis).toBe(index === 0 ? 'empty-store' : index < 4 ? 'store' : 'cache');
+          // A duplicate is found, whether the store or the memory answers.
+          const again = await scorer.explain(trace, { remember: false });
+          expect(again.nearest).toMatchObject({ label: trace.id });
+        }
+        timers.fire();
+        await until(() => store.ids.length === traces.length);
+        expect((await scorer.explain(traces[0])).noveltyBasis).toBe('store');
+      });
+      expect(store.ids).toEqual([...traces, traces[0]].map(({ id }) => id));
+      const message = expect.stringContaining('the server does not answer');
+      expect(warnings).toEqual([{ message, type: 'KnowledgePulseWarning', code: 'ERR_STORE_UNAVAILABLE' }]);
+    },
+  );
+
+  test('tries a failed store after pauses that double from a second to half a minute, and begins anew after it worked', async () => {
+    const store = new MemoryStore();
+    const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
+    await warningsWhile(async (warnings) => {
+      store.fail = down;
+      const pauses = [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000];
+      for (const [attempt] of pauses.entries()) {
+        if (attempt === 0) await scorer.evaluateValue(makeTrace());
+        else timers.fire();
+        await until(() => timers.delays.length > attempt);
+      }
+      expect(timers.delays).toEqual(pauses);
+      expect(store.calls).toHaveLength(pauses.length);
+      store.fail = () => undefined;
+      await scorer.flush();
+      store.fail = down;
+      await scorer.evaluateValue(makeTrace());
+      expect(timers.delays.at(-1)).toBe(1000);
+      expect(warnings).toHaveLength(2);
+    });
+  });
+
+  test('sends missed traces under the id of the call whose answer was lost', async () => {
+    const store = new MemoryStore();
+    const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
+    const { compareAndAdd } = MemoryStore.prototype;
+    store.compareAndAdd = async (...args) => {
+      await compareAndAdd.apply(store, args);
+      store.compareAndAdd = compareAndAdd;
+      throw down();
+    };
+    await warningsWhile(async () => {
+      await scorer.evaluateValues(distinct(3));
+      await scorer.flush();
+    });
+    expect(store.ids).toEqual(['0', '1', '2']);
+    expect(store.calls.length).toBeGreaterThan(store.stored.size);
+  });
+
+  test('keeps the newest 10,000 traces, warns of the first that is dropped, and flush tells their number once', async () => {
+    const store = new MemoryStore();
+    const fallback = new StoreWithFallback(store, store.local);
+    store.local.compareAndAdd = async (entries) => entries.map(() => null);
+    const [entry] = await entriesOf(distinct(1));
+    let number = 0;
+    const miss = async (count) => {
+      for (let batch = 0; batch < count / 50; batch++) {
+        const entries = Array.from({ length: 50 }, () => ({ ...entry, id: `${number++}` }));
+        await fallback.compareAndAdd(entries, `${number}`);
+      }
+    };
+    const warnings = await warningsWhile(async () => {
+      for (let outage = 0; outage < 2; outage++) {
+        store.fail = down;
+        await miss(10_200);
+        // While the store fails, its error comes first.
+        expect(await rejectionOf(fallback.flush())).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
+        store.fail = () => undefined;
+        store.stored.clear();
+        const error = await rejectionOf(fallback.flush());
+        expect(error).toMatchObject({
+          code: 'ERR_STORE_DROPPED',
+          message: expect.stringContaining('200 of'),
+        });
+        expect(store.ids.map(Number)).toEqual(
+          Array.from({ length: 10_000 }, (_, index) => number - 10_000 + index),
+        );
+        await fallback.flush();
+      }
+    });
+    const outage = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_DROPPED'];
+    expect(warnings.map(({ code }) => code)).toEqual([...outage, ...outage]);
+  });
+
+  test.each(['ERR_STORE', 'ERR_MEMORY_OTHER_MODEL'])(
+    'does not send traces again that the store refuses with %s, and warns once',
+    async (code) => {
+      const store = new MemoryStore();
+      const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
+      const [good, bad, worse] = distinct(3);
+      store.fail = (ids) => (ids.includes(good.id) ? undefined : failure(code, 'refused'));
+      const warnings = await warningsWhile(async () => {
+        expect((await scorer.explain(bad)).noveltyBasis).toBe('empty-cache');
+        expect((await scorer.explain(worse)).noveltyBasis).toBe('cache');
+        expect((await scorer.explain(good)).noveltyBasis).toBe('empty-store');
+        await scorer.flush();
+        expect(store.ids).toEqual([good.id]);
+        // Also one that it has missed.
+        store.fail = down;
+        await scorer.evaluateValue(bad);
+        store.fail = (ids) => (ids.length === 0 ? undefined : failure(code, 'refused'));
+        expect(await rejectionOf(scorer.flush())).toMatchObject({ code });
+        await scorer.flush();
+      });
+      expect(store.ids).toEqual([good.id]);
+      expect(warnings.map((warning) => warning.code)).toEqual([code, 'ERR_STORE_UNAVAILABLE', code]);
+    },
+  );
+
+  test('that refuses a trace rejects the call, and the store is not asked', async () => {
+    const store = new MemoryStore('prefix');
+    const fallback = new VectorCache();
+    const model = { model: 'other', dtype: 'fp32' };
+    const entry = { id: 'a', vector: new Float32Array(384).fill(384 ** -0.5), words: null, model };
+    await new LocalMemory(fallback).compareAndAdd([entry]);
+    const scorer = new Scorer({ memory: store, fallback });
+    expect(await rejectionOf(scorer.evaluateValue(makeTrace()))).toMatchObject({
+      code: 'ERR_MEMORY_OTHER_MODEL',
+    });
+    expect(store.calls).toEqual([]);
+  });
+
+  test('flush can be aborted, and is made again', async () => {
+    const store = new MemoryStore();
+    const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
+    await warningsWhile(async () => {
+      store.fail = down;
+      await scorer.evaluateValue(makeTrace());
+      store.fail = () => undefined;
+      const controller = new AbortController();
+      const flushed = scorer.flush({ signal: controller.signal });
+      controller.abort('enough');
+      expect(await rejectionOf(flushed)).toBe('enough');
+      await scorer.flush();
+    });
+    expect(store.ids).toHaveLength(1);
+    await new Scorer().flush();
+  });
+});
+
+const notAMemory = 'options.memory must be a VectorCache, a TraceMemory or a PostgresStore';
+const needless = 'options.fallback is for a PostgresStore: a memory of this process does not fail';
+
+test.each([
+  ['null', { memory: null }, notAMemory],
+  ['a string', { memory: 'postgres://' }, notAMemory],
+  ['an object', { memory: {} }, notAMemory],
+  [
+    'a store of another novelty',
+    { memory: Object.assign(new MemoryStore(), { novelty: 'half' }) },
+    /^options.memory.novelty must be/,
+  ],
+  [
+    'a store as a fallback',
+    { memory: new MemoryStore(), fallback: new MemoryStore() },
+    'options.fallback must be a VectorCache or a TraceMemory',
+  ],
+  [
+    'a fallback for a memory of this process',
+    { memory: new VectorCache(), fallback: new VectorCache() },
+    needless,
+  ],
+])('new Scorer refuses %s', (_, options, message) => {
+  expect(thrownBy(() => new Scorer(options))).toMatchObject({
+    code: 'ERR_INVALID_OPTION',
+    message: expect.stringMatching(message),
+  });
+});
+
+test('new Scorer refuses a fallback of another novelty than the store', () => {
+  const error = thrownBy(() => new Scorer({ memory: new MemoryStore(), fallback: new VectorCache() }));
+  expect(error).toMatchObject({ code: 'ERR_MEMORY_OTHER_METHOD' });
+});

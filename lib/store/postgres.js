@@ -1,0 +1,508 @@
+'use strict';
+
+// A novelty memory in PostgreSQL. A call is one transaction under an advisory lock: it finds what its traces are compared with, and adds them.
+
+const { createHash, randomUUID } = require('node:crypto');
+
+const { attempt, codedError, fromAddon } = require('../calls/errors.js');
+const { inRange, invalidOption, ofType, oneOf, readOptions, requireObject } = require('../calls/options.js');
+const { requireReceiver } = require('../calls/receiver.js');
+const { DIMENSIONS } = require('../embedding.js');
+const { custom, inspectAs } = require('../inspect.js');
+const { copy, packed } = require('./local.js');
+const sql = require('./sql.js');
+const { transact } = require('./transaction.js');
+
+/**
+ * @import { PgPool, PostgresStore as Public, PostgresStoreOptions } from '../../postgres.js'
+ * @import { NativeTraceSample } from '../binding.js'
+ * @import { Entry, Neighbour, Store } from './calls.js'
+ * @import { Names } from './sql.js'
+ * @import { Query } from './transaction.js'
+ */
+
+const DEFAULT_TABLE = 'knowledgepulse_novelty';
+
+/** The longest name of a table: PostgreSQL has 63 bytes, and `_words` and `_hnsw` follow. */
+const MAX_NAME_BYTES = 57;
+
+/** The longest time to live in milliseconds, six thousand years. A longer one is for ever. */
+const MAX_TTL_MS = 2e14;
+
+/** The time limit of an opening, which may build an index: the longest delay of a timer. */
+const OPENING_MS = 2 ** 31 - 1;
+
+/** The heaviest words of a trace, by which it is found. */
+const INDEXED_WORDS = 48;
+
+/** The most words of a trace that are looked up, and about how many traces have them together. */
+const ASKED_WORDS = 256;
+const ASKED_TRACES = 6000;
+
+/** The traces that an entry is compared with, and all entries of a call. Up to the first number all traces are compared. */
+const CANDIDATES = 96;
+const CALL_CANDIDATES = 2048;
+
+/** The most traces whose words are counted. They are counted anew when this share of the traces is new. */
+const SAMPLE = 4096;
+const STALENESS = 1 / 32;
+
+/** The most traces that a call deletes, beside as many as it adds. */
+const EVICTED = 100;
+
+/** @typedef {{ lowest: number, beyond: number, isStored: boolean }} View positions from `lowest` to before `beyond` are compared */
+
+/** @typedef {{ position: number, label: string | null, bytes: Buffer, entries: number[] }} Stored `entries` it is a candidate for */
+
+/**
+ * A novelty memory in a PostgreSQL table that any number of processes share.
+ *
+ * @implements {Public}
+ * @implements {Store}
+ */
+class PostgresStore {
+  #settings;
+  /** @type {Promise<Names> | undefined} the names, once the tables are there */
+  #opened;
+  /** @type {{ size: number, native: NativeTraceSample } | undefined} the latest sample, and the number of traces at its making */
+  #sample;
+  /** Loaded only where it is needed. */
+  #native = require('../loader.js').addon;
+
+  static {
+    requireReceiver(
+      PostgresStore,
+      (value) => typeof value === 'object' && value !== null && #settings in value,
+    );
+  }
+
+  /** @param {PostgresStoreOptions} options */
+  constructor(options) {
+    this.#settings = readSettings(options);
+    ignoreIdleErrors(this.#settings.pool);
+  }
+
+  get novelty() {
+    return this.#settings.novelty;
+  }
+
+  /** @type {import('../inspect.js').Inspect} */
+  [custom](depth, options) {
+    // Without the pool, which may contain a password.
+    const { pool, ...shown } = this.#settings;
+    return inspectAs('PostgresStore', shown, depth, options);
+  }
+
+  /** @type {Public['size']} */
+  async size() {
+    const names = await this.#open();
+    const { novelty, pool } = this.#settings;
+    const begin = sql.beginCall(novelty, false);
+    const { lowest, beyond } = await transact(pool, begin, (query) => this.#view(query, names, null, null));
+    return beyond - lowest;
+  }
+
+  /** @type {Store['compare']} */
+  async compare(entry) {
+    const [nearest] = await this.#call([entry], null);
+    return nearest;
+  }
+
+  /** @type {Store['compareAndAdd']} */
+  async compareAndAdd(entries, call = randomUUID()) {
+    return this.#call(entries, call);
+  }
+
+  /**
+   * @param {readonly Entry[]} entries
+   * @param {string | null} call null to add nothing
+   * @returns {Promise<Array<Neighbour | null>>}
+   */
+  async #call(entries, call) {
+    const names = await this.#open();
+    const { novelty, pool, hnsw, maxElements } = this.#settings;
+    const [{ model }] = entries;
+    const origin = model && `${model.model} (${model.dtype})`;
+    const begin = sql.beginCall(novelty, hnsw, call === null ? undefined : lockOf(names));
+    return transact(pool, begin, async (query) => {
+      const view = await this.#view(query, names, call, origin);
+      const adds = call !== null && !view.isStored;
+      const { found, words } = await (novelty === 'prefix'
+        ? this.#compareVectors(query, names, view, entries)
+        : this.#compareTraces(query, names, view, entries));
+      if (!adds) return found;
+      const labels = entries.map(({ id }) => storable(id));
+      const data = entries.map((entry) => dataOf(entry, novelty));
+      const values = [view.beyond, call, origin, labels, data];
+      if (words === undefined) await query(sql.addTraces(names, novelty), values);
+      else await query(sql.addWords(names, novelty), [...values, ...words]);
+      const stays = Math.max(view.lowest, view.beyond + entries.length - maxElements);
+      await query(sql.evict(names, novelty), [stays, entries.length + EVICTED]);
+      return found;
+    });
+  }
+
+  /**
+   * @param {Query} query
+   * @param {Names} names
+   * @param {string | null} call
+   * @param {string | null} origin the model of the call's embeddings
+   * @returns {Promise<View>}
+   */
+  async #view(query, names, call, origin) {
+    const { maxElements, ttlMs } = this.#settings;
+    const values = [call, maxElements, ttlMs > MAX_TTL_MS ? null : ttlMs];
+    const [[lowest, beyond, isStored, model]] = await query(sql.view(names), values);
+    const view = { lowest: Number(lowest), beyond: Number(beyond), isStored: isStored === 't' };
+    if (origin !== null && model !== null && model !== origin && view.lowest < view.beyond) {
+      const message = `the table of the store has embeddings of ${model}, not of ${origin}: use that model, or another table`;
+      throw codedError(Error, 'ERR_MEMORY_OTHER_MODEL', message);
+    }
+    return view;
+  }
+
+  /**
+   * @param {Query} query
+   * @param {Names} names
+   * @param {View} view
+   * @param {readonly Entry[]} entries
+   */
+  async #compareVectors(query, names, { lowest, beyond }, entries) {
+    const { hnsw, maxElements } = this.#settings;
+    const vectors = entries.map((entry) => dataOf(entry, 'prefix'));
+    const values = [vectors, lowest, beyond, maxElements];
+    const ask = () => query(sql.nearest(names), values);
+    let rows = lowest < beyond ? await ask() : [];
+    if (hnsw && rows.length < entries.length && lowest < beyond) {
+      // The index gives up after some thousands of expired neighbours.
+      await query(sql.SCAN, []);
+      rows = await ask();
+    }
+    /** @type {Array<Neighbour | null>} */
+    const found = entries.map(() => null);
+    for (const [entry, label, similarity] of rows) {
+      found[Number(entry)] = copy({ label, similarity: Number(similarity) });
+    }
+    for (const [index, { vector }] of entries.entries()) {
+      for (let before = Math.max(0, index - maxElements); before < index; before++) {
+        const similarity = cosine(vector, entries[before].vector);
+        if (similarity > (found[index]?.similarity ?? Number.NEGATIVE_INFINITY)) {
+          found[index] = copy({ label: storable(entries[before].id), similarity });
+        }
+      }
+    }
+    return { found, words: undefined };
+  }
+
+  /**
+   * @param {Query} query
+   * @param {Names} names
+   * @param {View} view
+   * @param {readonly Entry[]} entries
+   */
+  async #compareTraces(query, names, { lowest, beyond }, entries) {
+    const { novelty } = this.#settings;
+    const traces = entries.map(packed);
+    const size = beyond - lowest;
+    const isSmall = size <= CANDIDATES;
+    const all = isSmall ? await this.#read(query, names, range(lowest, beyond)) : [];
+    const sample = isSmall
+      ? await this.#sampleOf([...all.map(({ bytes }) => bytes), ...traces])
+      : await this.#sampleFor(query, names, lowest, beyond);
+    const indexed = fromAddon(() =>
+      sample.heaviest(traces, size + entries.length, INDEXED_WORDS, Number.POSITIVE_INFINITY),
+    );
+    const words = [array(indexed.entries), array(indexed.hashes)];
+    if (isSmall) return { found: await this.#compareAll(all, entries), words };
+
+    const asked = fromAddon(() => sample.heaviest(traces, size, ASKED_WORDS, ASKED_TRACES));
+    const count = Math.min(CANDIDATES, Math.ceil(CALL_CANDIDATES / entries.length));
+    const rows = await query(sql.candidates(names, novelty), [
+      ...[array(asked.entries), array(asked.hashes), array(asked.shares), lowest, beyond, count],
+    ]);
+    const known = rows.map(storedOf);
+    const candidates = entries.map((_, entry) =>
+      // The newest trace is one of every entry, because those without shared words are compared too.
+      Uint32Array.from(
+        known.flatMap(({ entries: own, position }, index) =>
+          own.includes(entry) || position === beyond - 1 ? [index] : [],
+        ),
+      ),
+    );
+    const similar = await fromAddon(() =>
+      sample.compare(
+        known.map(({ bytes }) => bytes),
+        traces,
+        candidates,
+        size,
+      ),
+    );
+    const labels = [...known.map(({ label }) => label), ...entries.map(({ id }) => storable(id))];
+    const found = Array.from(
+      similar,
+      (each) => each && copy({ ...each, label: labels[each.index] ?? undefined }),
+    );
+    return { found, words };
+  }
+
+  /**
+   * Compares entries with all traces of a store, exactly as a memory does.
+   *
+   * @param {Stored[]} all
+   * @param {readonly Entry[]} entries
+   */
+  async #compareAll(all, entries) {
+    const { novelty, maxElements } = this.#settings;
+    const bounds = { maxElements, dimensions: DIMENSIONS, ttlMs: Number.POSITIVE_INFINITY };
+    const memory = new this.#native.NativeTraceMemory(novelty, bounds);
+    const known = all.map(({ bytes, label }) => ({ trace: bytes, label: label ?? undefined }));
+    const own = entries.map((entry) => ({ trace: packed(entry), label: storable(entry.id) ?? undefined }));
+    const similar = await fromAddon(() => memory.compareAndAddPacked([...known, ...own], undefined));
+    return Array.from(similar, (each) => each && copy(each)).slice(known.length);
+  }
+
+  /**
+   * Returns a sample of the traces of a store, which is renewed when too many are new.
+   *
+   * @param {Query} query
+   * @param {Names} names
+   * @param {number} lowest
+   * @param {number} beyond
+   */
+  async #sampleFor(query, names, lowest, beyond) {
+    const size = beyond - lowest;
+    const latest = this.#sample;
+    if (latest !== undefined && Math.abs(size - latest.size) <= latest.size * STALENESS) return latest.native;
+    const count = Math.min(size, SAMPLE);
+    const positions = Array.from(
+      { length: count },
+      (_, index) => lowest + Math.floor((index * size) / count),
+    );
+    const stored = await this.#read(query, names, positions);
+    const native = await this.#sampleOf(stored.map(({ bytes }) => bytes));
+    this.#sample = { size, native };
+    return native;
+  }
+
+  /** @param {Uint8Array[]} traces */
+  async #sampleOf(traces) {
+    const dimensions = this.#settings.novelty === 'full' ? DIMENSIONS : 0;
+    return fromAddon(() => this.#native.NativeTraceSample.of(traces, dimensions));
+  }
+
+  /**
+   * @param {Query} query
+   * @param {Names} names
+   * @param {number[]} positions
+   */
+  async #read(query, names, positions) {
+    const rows = await query(sql.traces(names, this.#settings.novelty), [array(positions)]);
+    return rows.map(storedOf);
+  }
+
+  /** Creates the tables unless they exist, once; after a failure again. */
+  #open() {
+    this.#opened ??= open(this.#settings).catch((error) => {
+      this.#opened = undefined;
+      throw error;
+    });
+    return this.#opened;
+  }
+}
+
+/**
+ * @param {ReturnType<typeof readSettings>} settings
+ * @returns {Promise<Names>}
+ */
+async function open({ pool, schema, table, novelty, hnsw }) {
+  return transact(
+    pool,
+    sql.BEGIN_OPENING,
+    async (query) => {
+      const [[current]] = await query('SELECT current_setting($1)', ['knowledgepulse.schema']);
+      const namespace = schema ?? current;
+      if (namespace === '') throw schemaError('the search path has no schema to create tables in; name one');
+      const named = [namespace, table];
+      let [[columns, extension]] = await query(sql.LOOK, named);
+      if (novelty === 'prefix' && extension === null) {
+        await createExtension(query, namespace);
+        [[columns, extension]] = await query(sql.LOOK, named);
+      }
+      const names = {
+        table: sql.quoted(...named),
+        words: sql.quoted(namespace, `${table}_words`),
+        hnsw: sql.quoted(`${table}_hnsw`),
+        extension: sql.quoted(extension ?? ''),
+      };
+      if (columns === null) {
+        for (const statement of sql.create(names, novelty)) await query(statement, []);
+      } else requireMethod(columns.split(' '), novelty, table);
+      const [found] = hnsw ? await query(sql.EXISTS, [namespace, `${table}_hnsw`]) : [[]];
+      if (found === undefined) await query(sql.createHnsw(names), []);
+      return names;
+    },
+    OPENING_MS,
+  );
+}
+
+/**
+ * @param {Query} query
+ * @param {string} namespace
+ */
+async function createExtension(query, namespace) {
+  try {
+    await query(`CREATE EXTENSION vector SCHEMA ${sql.quoted(namespace)}`, []);
+  } catch (cause) {
+    const message =
+      "novelty 'prefix' needs the extension pgvector, which cannot be created in the database; have an administrator create it, " +
+      `or use novelty 'lexical' or 'full', which need no extension: ${/** @type {Error} */ (cause).message}`;
+    throw codedError(Error, 'ERR_STORE_SCHEMA', message, cause);
+  }
+}
+
+/**
+ * @param {string[]} columns
+ * @param {keyof typeof sql.COLUMNS} novelty
+ * @param {string} table
+ */
+function requireMethod(columns, novelty, table) {
+  const isOurs = ['position', 'call', 'entry', 'found'].every((column) => columns.includes(column));
+  const methods = /** @type {Array<typeof novelty>} */ (Object.keys(sql.COLUMNS));
+  const held = methods.find((method) => columns.includes(sql.COLUMNS[method]));
+  if (!isOurs || held === undefined) throw schemaError(`${table} is not a table of a store; name another`);
+  if (held === novelty) return;
+  const message = `the table ${table} is of novelty '${held}', not of '${novelty}': use that novelty, or another table`;
+  throw codedError(Error, 'ERR_MEMORY_OTHER_METHOD', message);
+}
+
+/** @param {string} message */
+const schemaError = (message) => codedError(Error, 'ERR_STORE_SCHEMA', message);
+
+/**
+ * Returns the key of the advisory lock of additions.
+ *
+ * @param {Names} names
+ */
+const lockOf = ({ table }) => createHash('sha256').update(table).digest().readBigInt64LE();
+
+/**
+ * @param {any[]} row
+ * @returns {Stored}
+ */
+function storedOf([position, label, data, entries]) {
+  const bytes = Buffer.from(data, 'base64');
+  return { position: Number(position), label, bytes, entries: entries?.split(',').map(Number) ?? [] };
+}
+
+/**
+ * Returns the data of a trace as a text of PostgreSQL.
+ *
+ * @param {Entry} entry
+ * @param {keyof typeof sql.COLUMNS} novelty
+ */
+function dataOf(entry, novelty) {
+  if (novelty === 'prefix') return `[${entry.vector}]`;
+  return `\\x${Buffer.from(packed(entry)).toString('hex')}`;
+}
+
+/**
+ * @param {Float32Array | null} one of length 1
+ * @param {Float32Array | null} other
+ */
+function cosine(one, other) {
+  let product = 0;
+  for (let index = 0; index < DIMENSIONS; index++) product += (one?.[index] ?? 0) * (other?.[index] ?? 0);
+  return product;
+}
+
+/** @param {Pick<readonly number[], 'join'> | Pick<BigInt64Array, 'join'>} numbers */
+const array = (numbers) => `{${numbers.join()}}`;
+
+/**
+ * @param {number} from
+ * @param {number} to
+ */
+const range = (from, to) => Array.from({ length: to - from }, (_, index) => from + index);
+
+/**
+ * Replaces NUL and lone surrogates in an id, which PostgreSQL cannot store.
+ *
+ * @param {string | null} id
+ */
+const storable = (id) => id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null;
+
+const ignore = () => {};
+
+/** @type {WeakSet<object>} the pools with our listener */
+const listening = new WeakSet();
+
+/**
+ * Listens for errors of idle connections, which would otherwise end the process; the pool drops them.
+ *
+ * @param {PgPool & { on?: (event: 'error', listener: () => void) => unknown }} pool
+ */
+function ignoreIdleErrors(pool) {
+  if (listening.has(pool) || typeof pool.on !== 'function') return;
+  listening.add(pool);
+  pool.on('error', ignore);
+}
+
+const OPTIONS = {
+  pool: readPool,
+  table: readTable,
+  novelty: oneOf(/** @type {const} */ (['prefix', 'lexical', 'full'])),
+  maxElements: inRange({ from: 1, whole: true }),
+  ttlMs: inRange({ from: 0 }),
+  hnsw: ofType('boolean'),
+};
+
+/** @param {unknown} options */
+function readSettings(options) {
+  const given = readOptions(requireObject(options, 'options'), OPTIONS);
+  const { pool = readPool(undefined, 'options.pool'), table: named, novelty } = given;
+  const { maxElements = 100_000, ttlMs = Number.POSITIVE_INFINITY, hnsw = false } = given;
+  if (novelty === undefined) {
+    throw invalidOption(TypeError, "options.novelty must be 'prefix', 'lexical' or 'full'");
+  }
+  if (hnsw && novelty !== 'prefix') {
+    throw invalidOption(RangeError, "options.hnsw is for novelty 'prefix': others compare words");
+  }
+  const { schema, table } = named ?? { schema: undefined, table: DEFAULT_TABLE };
+  return { pool, schema, table, novelty, maxElements, ttlMs, hnsw };
+}
+
+/**
+ * Reads a pool: it has `connect`, and is not itself a connection.
+ *
+ * @param {unknown} value
+ * @param {string} path
+ * @returns {PgPool}
+ */
+function readPool(value, path) {
+  const isPool = attempt(() => {
+    const { connect, query, totalCount } = /** @type {Record<string, unknown>} */ (value);
+    const isConnection = typeof query === 'function' && totalCount === undefined;
+    return typeof value === 'object' && typeof connect === 'function' && !isConnection;
+  }, false);
+  if (isPool) return /** @type {PgPool} */ (value);
+  throw invalidOption(TypeError, `${path} must be a Pool of the package pg`);
+}
+
+/**
+ * Reads a name, which may begin with a schema and a dot.
+ *
+ * @param {unknown} value
+ * @param {string} path
+ */
+function readTable(value, path) {
+  const name = ofType('string')(value, path);
+  const dot = name.indexOf('.');
+  const [schema, table] = dot === -1 ? [undefined, name] : [name.slice(0, dot), name.slice(dot + 1)];
+  const isName = (/** @type {string} */ part, /** @type {number} */ most) =>
+    part !== '' && !/\0|\p{Surrogate}/u.test(part) && Buffer.byteLength(part) <= most;
+  if (isName(table, MAX_NAME_BYTES) && (schema === undefined || isName(schema, 63))) return { schema, table };
+  const message = `${path} must be a name of 1 to ${MAX_NAME_BYTES} bytes, or a schema, a dot and a name`;
+  throw invalidOption(RangeError, message);
+}
+
+module.exports = { PostgresStore };

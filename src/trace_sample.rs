@@ -1,0 +1,122 @@
+//! Comparing with traces that lie in a store, for JavaScript.
+
+use std::sync::Arc;
+
+use napi::{
+    Env,
+    bindgen_prelude::{AsyncTask, BigInt64Array, Float64Array, Uint8ArraySlice, Uint32Array},
+};
+use napi_derive::napi;
+
+use knowledgepulse_error as error;
+use knowledgepulse_index::traces::{
+    SimilarTrace,
+    stored::{PackedTrace, TraceSample},
+};
+
+use crate::{
+    background::{self, Background},
+    error::{Result, throw},
+    trace_memory::NativeSimilarTrace,
+};
+
+/// The document frequencies, and P, of a sample of a store's traces.
+#[napi]
+pub struct NativeTraceSample {
+    sample: Arc<TraceSample>,
+    dimensions: usize,
+}
+
+/// Words of traces, in columns.
+#[napi(object)]
+pub struct NativeHeaviestWords {
+    /// Which trace each word is of.
+    pub entries: Uint32Array,
+    /// The hashes, as the signed numbers of a database.
+    pub hashes: BigInt64Array,
+    /// Their shares of the squared length of the trace.
+    pub shares: Float64Array,
+}
+
+#[napi]
+impl NativeTraceSample {
+    /// Returns the sample of packed traces with embeddings of `dimensions` components. Rejects with `ERR_STORE` for damaged bytes.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceSample>")]
+    pub fn of(traces: Vec<Uint8ArraySlice>, dimensions: u32) -> AsyncTask<Background<NativeTraceSample>> {
+        let (traces, dimensions) = (copied(&traces), dimensions as usize);
+        background::run(move || {
+            Ok(Self {
+                sample: Arc::new(TraceSample::of(&unpacked(&traces, dimensions)?)),
+                dimensions,
+            })
+        })
+    }
+
+    /// Returns the `most` heaviest words of each trace, in a store of `memory` traces, that about `budget` traces together have.
+    #[napi(catch_unwind)]
+    pub fn heaviest(
+        &self,
+        env: &Env,
+        traces: Vec<Uint8ArraySlice>,
+        memory: u32,
+        most: u32,
+        budget: f64,
+    ) -> Result<NativeHeaviestWords> {
+        let traces = unpacked(&copied(&traces), self.dimensions).map_err(|error| throw(env, &error))?;
+        let heaviest = |trace: &PackedTrace| {
+            self.sample
+                .heaviest(&trace.words, memory as usize, most as usize, budget)
+        };
+        let words = (0..).zip(&traces).flat_map(|(entry, trace)| {
+            let words = heaviest(trace).into_iter();
+            words.map(move |(hash, share)| (entry, hash.cast_signed(), share))
+        });
+        let words: Vec<(u32, i64, f64)> = words.collect();
+        Ok(NativeHeaviestWords {
+            entries: words.iter().map(|word| word.0).collect::<Vec<_>>().into(),
+            hashes: words.iter().map(|word| word.1).collect::<Vec<_>>().into(),
+            shares: words.iter().map(|word| word.2).collect::<Vec<_>>().into(),
+        })
+    }
+
+    /// Compares each of `entries` with the traces among `known` that `candidates` has for it by index, and with the entries before it,
+    /// in a store of `memory` traces. Resolves to the most similar of each, whose index counts `known` first; null without any.
+    #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
+    pub fn compare(
+        &self,
+        known: Vec<Uint8ArraySlice>,
+        entries: Vec<Uint8ArraySlice>,
+        candidates: Vec<Uint32Array>,
+        memory: u32,
+    ) -> AsyncTask<Background<Vec<Option<NativeSimilarTrace>>>> {
+        let (known, entries, dimensions) = (copied(&known), copied(&entries), self.dimensions);
+        let candidates = candidates.iter();
+        let candidates: Vec<Vec<usize>> = candidates
+            .map(|indexes| indexes.iter().map(|index| *index as usize).collect())
+            .collect();
+        let sample = Arc::clone(&self.sample);
+        background::run(move || {
+            let (known, entries) = (unpacked(&known, dimensions)?, unpacked(&entries, dimensions)?);
+            let found = sample.compare(&known, &entries, &candidates, memory as usize)?;
+            let shown = |(index, similarity)| {
+                NativeSimilarTrace::from(SimilarTrace {
+                    index,
+                    similarity,
+                    label: None,
+                })
+            };
+            Ok(found.into_iter().map(|nearest| nearest.map(shown)).collect())
+        })
+    }
+}
+
+fn copied(traces: &[Uint8ArraySlice]) -> Vec<Vec<u8>> {
+    traces.iter().map(|trace| trace.to_vec()).collect()
+}
+
+fn unpacked(traces: &[Vec<u8>], dimensions: usize) -> error::Result<Vec<PackedTrace>> {
+    traces
+        .iter()
+        .map(|trace| PackedTrace::unpack(trace, dimensions))
+        .collect()
+}
