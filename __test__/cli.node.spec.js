@@ -45,7 +45,7 @@ async function explained(traces, options) {
 const breakdowns = (results) => results.map(({ breakdown }) => breakdown);
 
 describe('scores', () => {
-  const weights = { finance: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcome: 0.4 } };
+  const weights = { finance: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcomeConfidence: 0.4 } };
 
   test.each([
     [[], () => ({})],

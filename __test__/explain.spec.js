@@ -10,7 +10,7 @@ const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
 
-const ORDER = ['complexity', 'novelty', 'toolDiversity', 'outcome'];
+const ORDER = ['complexity', 'novelty', 'toolDiversity', 'outcomeConfidence'];
 
 /** What each rule makes of a score, and whether it applies to a trace. */
 const RULES = {
@@ -99,7 +99,7 @@ test('every part at once', async () => {
 });
 
 /** With these, the score of a trace of these steps is its novelty. */
-const weights = { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } };
+const weights = { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcomeConfidence: 0 } };
 const steps = [{ type: 'thought' }, { type: 'observation' }];
 
 test('opposites can need the clamp', async () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { trace } from './traces.mjs';
 import { objectOf, option, plain, texts, thrown, value } from './values.mjs';
 
-const SUM_TO_ONE = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
+const SUM_TO_ONE = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 
 /** When a signal aborts: after a number of turns of the microtask queue, or of the event loop. */
 const moment = fc.record({
