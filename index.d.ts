@@ -11,8 +11,8 @@
  * the trace by its `id`. Other fields cost nothing, however large they are.
  */
 export interface ReasoningTrace {
-  /** The JSON-LD context; older documents have the second one. */
-  '@context': 'https://openknowledgepulse.org/schema/v1' | 'https://knowledgepulse.dev/schema/v1';
+  /** The JSON-LD context. Any other is accepted at run time, as that of older documents. */
+  '@context': 'https://openknowledgepulse.org/schema/v1';
   '@type': 'ReasoningTrace';
   /** `kp:trace:<uuid>` */
   id: string;
@@ -98,11 +98,9 @@ export interface ScoringWeights {
   /** Weight of tool diversity: distinct tools per step. */
   toolDiversity: number;
   /** Weight of the outcome: confidence and success. */
-  outcome: number;
+  outcomeConfidence: number;
 }
 
-/** Lets `traces.map(evaluateValue)` work: the index that `map` passes is ignored. */
-export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Promise<number>;
 /**
  * Scores a trace by complexity, novelty, tool diversity and outcome.
  *
@@ -114,6 +112,7 @@ export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Pro
  * `KnowledgePulseWarning` with the reason.
  *
  * @param trace - the trace; it is read before the call returns, and may be changed afterwards
+ * @param options - a number is ignored, so that `traces.map(evaluateValue)` works
  * @returns the score, 0 to 1; a missing embedder does not reject the promise
  * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if a field is missing or has the wrong
  * type. The message names the path: `trace.steps[3].tool.name must be a string, got number`. Nothing is remembered.
@@ -127,10 +126,11 @@ export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Pro
  * if (score > 0.75) await share(trace);
  * ```
  */
-export function evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptions): Promise<number>;
+export function evaluateValue(
+  trace: ReadonlyReasoningTrace,
+  options?: CallOptions | number | null,
+): Promise<number>;
 
-/** Lets `batches.map(evaluateValues)` work: the index that `map` passes is ignored. */
-export function evaluateValues(traces: readonly ReadonlyReasoningTrace[], index: number): Promise<number[]>;
 /**
  * Scores many traces. The scores, and the memory afterwards, are the same as after one {@link evaluateValue} after another,
  * but several traces are embedded at a time, on all cores. Later calls of `evaluateValue` wait for the batch.
@@ -149,11 +149,9 @@ export function evaluateValues(traces: readonly ReadonlyReasoningTrace[], index:
  */
 export function evaluateValues(
   traces: readonly ReadonlyReasoningTrace[],
-  options?: BatchOptions,
+  options?: BatchOptions | number | null,
 ): Promise<number[]>;
 
-/** Lets `traces.map(explain)` work: the index that `map` passes is ignored. */
-export function explain(trace: ReadonlyReasoningTrace, index: number): Promise<ScoreBreakdown>;
 /**
  * Scores a trace as {@link evaluateValue} does, and returns the parts of the score.
  *
@@ -166,7 +164,10 @@ export function explain(trace: ReadonlyReasoningTrace, index: number): Promise<S
  * if (nearest && nearest.similarity > 0.95) console.log(`${score}: resembles ${nearest.label}`);
  * ```
  */
-export function explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
+export function explain(
+  trace: ReadonlyReasoningTrace,
+  options?: ExplainOptions | number | null,
+): Promise<ScoreBreakdown>;
 
 /** Options of a call that can be cancelled. */
 export interface CallOptions {
@@ -272,14 +273,13 @@ export interface ScorerOptions<
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
  *
  * The functions {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of {@link defaultScorer}, but can be
- * passed to `map`. A method that is called without its object, as after `const { explain } = scorer`, rejects with
- * `ERR_INVALID_THIS`.
+ * passed to `map`.
  *
  * @example
  * ```ts
  * const scorer = new Scorer({
  *   memory: await VectorCache.load('memory.safetensors'),
- *   weights: { legal: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.1, outcome: 0.6 } },
+ *   weights: { legal: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.1, outcomeConfidence: 0.6 } },
  * });
  * const score = await scorer.evaluateValue(trace);
  * await scorer.memory.save('memory.safetensors');
@@ -976,7 +976,7 @@ export interface Redaction {
 }
 
 /** The result of {@link cleanPii}. */
-export interface CleanedText {
+export interface PiiCleanResult {
   /** The text, in which each match is replaced by `[REDACTED:<type>]`. */
   cleaned: string;
   /** The types that were replaced, in the order of their first match. */
@@ -984,9 +984,9 @@ export interface CleanedText {
 }
 
 /** The result of {@link cleanTrace}. */
-export interface CleanedTrace {
+export interface CleanedTrace<Trace = ReasoningTrace> {
   /** A copy of the trace with clean texts. */
-  trace: ReasoningTrace;
+  trace: Trace;
   /** The types that were replaced in all texts together. */
   redactions: Redaction[];
 }
@@ -1029,7 +1029,7 @@ export interface CleanOptions {
  * cleanPii('mail bob@example.com'); // { cleaned: 'mail [REDACTED:email]', redactions: [{ type: 'email', count: 1 }] }
  * ```
  */
-export function cleanPii(text: string, level?: PrivacyLevel | CleanOptions): CleanedText;
+export function cleanPii(text: string, level?: PrivacyLevel | CleanOptions): PiiCleanResult;
 
 /**
  * Does the same as {@link cleanPii} on another thread. The event loop waits only while the text is copied, before the call
@@ -1040,7 +1040,7 @@ export function cleanPii(text: string, level?: PrivacyLevel | CleanOptions): Cle
 export function cleanPiiAsync(
   text: string,
   level?: PrivacyLevel | (CleanOptions & CallOptions),
-): Promise<CleanedText>;
+): Promise<PiiCleanResult>;
 
 /**
  * Copies a trace and replaces secrets and personal data in all of its texts, as {@link cleanPii} does in one: the objective,
@@ -1056,22 +1056,21 @@ export function cleanPiiAsync(
  * `private` loses its identifiers too, unless `level` is `private`.
  *
  * @param trace - the trace; it is copied before the call returns, and never changed. It need not be one that can be scored.
- * @returns the copy, which is plain data, and the replacements, counted by type
- * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if the trace is not an object, if it contains itself,
- * if a getter throws, or if it holds a value that JSON lacks, such as a function, a bigint, a `Map` or a typed array. The
- * message names the path.
- * @throws `RangeError` with the same code, as a rejection, if the trace is nested deeper than 256 levels or has more than ten million
- * values.
+ * @returns the copy, which is what `JSON.parse(JSON.stringify(trace))` gives, and the replacements, counted by type
+ * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if the trace is not an object, contains itself or a bigint, or
+ * if a getter or `toJSON` throws.
+ * @throws `RangeError` with the same code, as a rejection, if the trace is nested deeper than 256 levels, has more than ten million
+ * values, or if its JSON is longer than a string can be.
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, as {@link cleanPii}.
  * @example
  * ```ts
  * const { trace: clean, redactions } = await cleanTrace(trace, { strict: true });
  * ```
  */
-export function cleanTrace(
-  trace: ReadonlyReasoningTrace,
+export function cleanTrace<Trace extends ReadonlyReasoningTrace>(
+  trace: Trace,
   options?: CleanOptions & CallOptions,
-): Promise<CleanedTrace>;
+): Promise<CleanedTrace<Trace>>;
 
 /** A number of traces, or a percentage of them that is rounded up: `'10%'`. */
 export type TraceCount = number | `${number}%`;
@@ -1102,9 +1101,6 @@ export interface SelectOptions extends CallOptions {
    */
   window?: number;
 }
-
-/** Traces that can be read more than once: each call begins anew. */
-export type TraceSource = () => Iterable<ReadonlyReasoningTrace> | AsyncIterable<ReadonlyReasoningTrace>;
 
 /** A trace of {@link select}. */
 export interface Candidate {
@@ -1168,8 +1164,7 @@ export interface Selection {
  *
  * Nobody knows how a trace ended whose `metadata.imported.known.success` is false, as `toTraces` writes it.
  *
- * @param traces - the traces; they are read some at a time, so do not change them before the call settles. With `window` also a function
- *   that returns them, which is called twice
+ * @param traces - the traces; they are read some at a time, so do not change them before the call settles.
  * @returns the chosen traces, and for each other trace the one that stands for it
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, as {@link evaluateValues}.
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection.
@@ -1180,10 +1175,7 @@ export interface Selection {
  * const shared = chosen.map(({ index }) => traces[index]);
  * ```
  */
-export function select(
-  traces: readonly ReadonlyReasoningTrace[] | TraceSource,
-  options: SelectOptions,
-): Promise<Selection>;
+export function select(traces: readonly ReadonlyReasoningTrace[], options: SelectOptions): Promise<Selection>;
 
 /** Options of {@link configureEmbedder}. */
 export interface EmbedderOptions {
@@ -1323,7 +1315,6 @@ export type EmbedderErrorCode =
 export type ErrorCode =
   | EmbedderErrorCode
   // Arguments. ERR_INVALID_OPTION is above.
-  | 'ERR_INVALID_THIS'
   | 'ERR_INVALID_TRACE'
   | 'ERR_INVALID_VECTOR'
   | 'ERR_INVALID_LABEL'

@@ -17,10 +17,7 @@ import type * as traceStore from '../lib/store/postgres/trace-store.js';
 import type * as vectorStore from '../lib/store/postgres/vector-store.js';
 import type * as traceMemory from '../lib/trace-memory.js';
 import type * as vectorCache from '../lib/vector-cache.js';
-import type * as declaredPii from '../pii.js';
 import type * as declaredPostgres from '../postgres.js';
-import type * as declaredScoring from '../scoring.js';
-import type * as declaredVectorCache from '../vector-cache.js';
 
 /** `true` for identical types: that they are assignable to each other is not enough, as methods with narrower parameters are. */
 type Same<A, B> =
@@ -29,11 +26,8 @@ type Same<A, B> =
 /** A function by its parameters and its result. */
 type Call<F> = F extends (...args: infer Parameters) => infer Result ? [Parameters, Result] : F;
 
-/** The public members, each as a call or a value; how `console.log` shows them is not declared. */
-type Members<T> = { [Name in keyof T as Exclude<Name, HiddenSymbol<Name>>]: Call<T[Name]> };
-
-/** A symbol other than that of iteration: `inspect.custom`. */
-type HiddenSymbol<Name> = Name extends symbol ? Exclude<Name, typeof Symbol.iterator> : never;
+/** The public members, each as a call or a value. */
+type Members<T> = { [Name in keyof T]: Call<T[Name]> };
 
 /** A class by how it is made, its members, and its static members. */
 // biome-ignore lint/suspicious/noExplicitAny: any class at all
@@ -42,14 +36,6 @@ type Shape<Class extends abstract new (...args: any) => unknown> = {
   members: Members<InstanceType<Class>>;
   statics: Members<Omit<Class, 'prototype'>>;
 };
-
-/** A function of two signatures as one: it is called with an index, by `map`, or with options. */
-type Overloaded<F> = F extends {
-  (...args: infer WithIndex extends [unknown, number]): unknown;
-  (...args: infer WithOptions extends [unknown, unknown?]): infer Result;
-}
-  ? [[WithOptions[0], (WithIndex[1] | WithOptions[1])?], Result]
-  : never;
 
 function same<A, B>(_: Same<A, B>): void {}
 
@@ -63,9 +49,9 @@ same<Shape<typeof traceStore.PostgresTraceStore>, Shape<typeof declaredPostgres.
 
 same<Call<typeof embedder.configureEmbedder>, Call<typeof declared.configureEmbedder>>(true);
 same<Call<typeof embedder.embedderStatus>, Call<typeof declared.embedderStatus>>(true);
-same<Call<typeof scoring.evaluateValue>, Overloaded<typeof declared.evaluateValue>>(true);
-same<Call<typeof scoring.evaluateValues>, Overloaded<typeof declared.evaluateValues>>(true);
-same<Call<typeof scoring.explain>, Overloaded<typeof declared.explain>>(true);
+same<Call<typeof scoring.evaluateValue>, Call<typeof declared.evaluateValue>>(true);
+same<Call<typeof scoring.evaluateValues>, Call<typeof declared.evaluateValues>>(true);
+same<Call<typeof scoring.explain>, Call<typeof declared.explain>>(true);
 same<Call<typeof scoring._getLocalCache>, Call<typeof declared._getLocalCache>>(true);
 same<Call<typeof cleanText.cleanPii>, Call<typeof declared.cleanPii>>(true);
 same<Call<typeof cleanText.cleanPiiAsync>, Call<typeof declared.cleanPiiAsync>>(true);
@@ -90,9 +76,6 @@ same<
   | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache' | 'defaultScorer')
   | ('cleanPii' | 'cleanPiiAsync' | 'cleanTrace' | 'select')
 >(true);
-same<keyof typeof declaredScoring, 'evaluateValue' | 'evaluateValues' | '_getLocalCache'>(true);
-same<keyof typeof declaredVectorCache, 'VectorCache'>(true);
-same<keyof typeof declaredPii, 'cleanPii' | 'cleanPiiAsync' | 'cleanTrace'>(true);
 same<keyof typeof declaredPostgres, 'PostgresTraceStore' | 'PostgresVectorStore'>(true);
 same<keyof typeof declaredConformance, 'noveltyStoreConformance'>(true);
 same<keyof typeof declaredFormats, 'toTraces'>(true);

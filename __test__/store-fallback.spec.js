@@ -250,7 +250,7 @@ describe('entries that the store has missed', () => {
 
   test('is 10,000 vectors at most, the newest', async () => {
     store.fail = down;
-    const memory = new StoreWithFallback(store, new VectorCache({ maxElements: 2 }), 'local');
+    const memory = new StoreWithFallback(store, new VectorCache({ maxElements: 2 }));
     const vectors = Array.from({ length: 32 }, (_, seed) => randomVector(seed));
     const clock = stopClock();
     try {
@@ -388,28 +388,17 @@ describe('flush', () => {
   });
 });
 
-describe('the cache beside a store that answers', () => {
-  test('is added to, and not searched', async () => {
-    const cache = new VectorCache();
-    const scorer = new Scorer({ memory: new LocalStore(), fallback: cache });
-    cache.nearest = () => {
-      throw new Error('searched');
-    };
-    await scorer.evaluateValues([trace('a'), trace('b')]);
-    expect(Array.from(cache, ({ label }) => label)).toEqual(['a', 'b']);
-    expect(cache.model).toMatchObject({ dtype: 'fp32' });
+test('a scorer with a fallback adds traces to it, and does not search it while the store answers', async () => {
+  const fallback = new VectorCache();
+  await new Scorer({ memory: fallback }).evaluateValue(trace('a'));
+  const scorer = new Scorer({ memory: new LocalStore(), fallback });
+  const { noveltyBasis, dimensions } = await scorer.explain(trace('a'));
+  expect({ noveltyBasis, novelty: dimensions.novelty }).toEqual({
+    noveltyBasis: 'empty-store',
+    novelty: 0.5,
   });
-
-  test('does not fail calls that were answered', async () => {
-    const cache = new VectorCache();
-    const store = new LocalStore();
-    const scorer = new Scorer({ memory: store, fallback: cache });
-    cache.add = cache.addBatch = () => {
-      throw new RangeError('no room');
-    };
-    expect(await scorer.evaluateValue(trace('a'))).toBeGreaterThan(0);
-    expect(await store.size()).toBe(1);
-  });
+  await scorer.evaluateValue(trace('b'));
+  expect(Array.from(fallback, ({ label }) => label)).toEqual(['a', 'a', 'b']);
 });
 
 describe.each([

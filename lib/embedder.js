@@ -10,7 +10,6 @@ const { ofType, readCallOptions } = require('./calls/options.js');
 const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
 const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
-const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 
@@ -67,11 +66,6 @@ const MAX_IN_FLIGHT = 64;
 class Embedder {
   get dimensions() {
     return DIMENSIONS;
-  }
-
-  /** @type {import('./inspect.js').Inspect} */
-  [custom](depth, options) {
-    return inspectAs('Embedder', { dimensions: DIMENSIONS }, depth, options);
   }
 
   /** @type {Public['embed']} */

@@ -17,10 +17,8 @@ const {
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
 const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
-const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
-const { requireReceiver } = require('./calls/receiver.js');
 const { StoreWithFallback } = require('./store/fallback.js');
 const { TraceMemory, isTraceMemory, nativeOfTraces } = require('./trace-memory.js');
 const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
@@ -61,10 +59,6 @@ class Scorer {
    */
   #store;
 
-  static {
-    requireReceiver(Scorer, (value) => typeof value === 'object' && value !== null && #native in value);
-  }
-
   /** @param {ScorerOptions<Memory>} [options] */
   constructor(options = {}) {
     const given = readOptions(options, OPTIONS);
@@ -87,11 +81,6 @@ class Scorer {
   /** @returns {Memory} */
   get memory() {
     return /** @type {Memory} */ (this.#memory);
-  }
-
-  /** @type {import('./inspect.js').Inspect} */
-  [custom](depth, options) {
-    return inspectAs('Scorer', { memory: this.#memory }, depth, options);
   }
 
   /** @type {PublicScorer['evaluateValue']} */
@@ -401,7 +390,7 @@ const WEIGHTS = {
   complexity: ofType('number'),
   novelty: ofType('number'),
   toolDiversity: ofType('number'),
-  outcome: ofType('number'),
+  outcomeConfidence: ofType('number'),
 };
 
 /**

@@ -17,13 +17,13 @@ const defaultScorer = new Scorer({ memory: localCache });
  * Ignores the index that `map` passes in place of the options.
  *
  * @template Options
- * @param {Options | number | undefined} options
+ * @param {Options | number | null | undefined} options
  */
-const unlessIndex = (options) => (typeof options === 'number' ? undefined : options);
+const unlessIndex = (options) => (options === null || typeof options === 'number' ? undefined : options);
 
 /**
  * @param {ReadonlyReasoningTrace} trace
- * @param {CallOptions | number} [options]
+ * @param {CallOptions | number | null} [options]
  */
 function evaluateValue(trace, options) {
   return defaultScorer.evaluateValue(trace, unlessIndex(options));
@@ -31,7 +31,7 @@ function evaluateValue(trace, options) {
 
 /**
  * @param {readonly ReadonlyReasoningTrace[]} traces
- * @param {BatchOptions | number} [options]
+ * @param {BatchOptions | number | null} [options]
  */
 function evaluateValues(traces, options) {
   return defaultScorer.evaluateValues(traces, unlessIndex(options));
@@ -39,7 +39,7 @@ function evaluateValues(traces, options) {
 
 /**
  * @param {ReadonlyReasoningTrace} trace
- * @param {ExplainOptions | number} [options]
+ * @param {ExplainOptions | number | null} [options]
  */
 function explain(trace, options) {
   return defaultScorer.explain(trace, unlessIndex(options));

@@ -5,10 +5,8 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 const { readOptions, requireNumber } = require('./calls/options.js');
 const { BoundedMemory, COUNT, DEFAULTS, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { codedError, errorOfElement, errorsOf, fromAddon, localError } = require('./calls/errors.js');
-const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
-const { requireReceiver } = require('./calls/receiver.js');
 
 /**
  * @import { VectorCacheEntry, VectorCacheOptions } from '../index.js'
@@ -46,7 +44,6 @@ class VectorCache extends BoundedMemory {
     };
     nativeOf = (value) =>
       typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
-    requireReceiver(VectorCache, isVectorCache);
   }
 
   /** @param {VectorCacheOptions} [options] */
@@ -148,12 +145,6 @@ class VectorCache extends BoundedMemory {
   /** @returns {string | undefined} */
   get method() {
     return this.#native.method ?? undefined;
-  }
-
-  /** @type {import('./inspect.js').Inspect} */
-  [custom](depth, options) {
-    const { size, maxElements, dimensions, ttlMs, model, method } = this;
-    return inspectAs('VectorCache', { size, maxElements, dimensions, ttlMs, model, method }, depth, options);
   }
 }
 

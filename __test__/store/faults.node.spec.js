@@ -373,7 +373,7 @@ describeWithPostgres('faults', () => {
       if (isDown) throw lostConnection();
       return result;
     });
-    const memory = new StoreWithFallback(made, new VectorCache(), 'local');
+    const memory = new StoreWithFallback(made, new VectorCache());
     const ask = (id, ...seeds) => memory.ask(entry(id, ...seeds.map(randomVector)), true);
     await warningsWhile(async () => {
       const answers = await Promise.all([ask('second', 2, 3), ask('third', 2)]);

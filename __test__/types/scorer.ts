@@ -20,7 +20,7 @@ import {
 
 declare const signal: AbortSignalLike;
 
-const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
+const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 const options: ScorerOptions<VectorCache> = {
   memory: new VectorCache(),
   embedder: null,

@@ -56,7 +56,7 @@ function readOptions(options, readers, path = 'options') {
 }
 
 /**
- * Reads the options of a call, which may be left out: `signal`, and those that have a reader.
+ * Reads the options of a call, which may be absent or null: `signal`, and those that have a reader.
  *
  * @template {Record<string, OptionReader<any>>} [Readers={}]
  * @param {unknown} options
@@ -64,7 +64,7 @@ function readOptions(options, readers, path = 'options') {
  * @returns {OptionsRead<Readers> & { signal?: AbortSignal }}
  */
 function readCallOptions(options, readers) {
-  if (options === undefined) return /** @type {OptionsRead<Readers>} */ ({});
+  if (options === undefined || options === null) return /** @type {OptionsRead<Readers>} */ ({});
   const read = readOptions(options, { signal: readSignal, ...readers });
   return /** @type {OptionsRead<Readers> & { signal?: AbortSignal }} */ (read);
 }

@@ -3,8 +3,6 @@
 const { callAddon } = require('../calls/addon.js');
 const { ofType, readCallOptions, requireNumber } = require('../calls/options.js');
 const { codeOf, codedError, fromAddon } = require('../calls/errors.js');
-const { custom, inspectAs } = require('../inspect.js');
-const { requireReceiver } = require('../calls/receiver.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./entry.js');
 const { packed } = require('./packed.js');
 const { isTraceMemory, nativeOfTraces } = require('../trace-memory.js');
@@ -31,10 +29,6 @@ class LocalStore {
   #traces;
   #kind;
 
-  static {
-    requireReceiver(LocalStore, (value) => typeof value === 'object' && value !== null && #memory in value);
-  }
-
   /** @param {Memory} [memory] */
   constructor(memory = /** @type {any} */ (new VectorCache())) {
     if (!isVectorCache(memory) && !isTraceMemory(memory)) {
@@ -57,11 +51,6 @@ class LocalStore {
   /** @returns {Public['novelty']} */
   get novelty() {
     return this.#kind.method ?? 'prefix';
-  }
-
-  /** @type {import('../inspect.js').Inspect} */
-  [custom](depth, options) {
-    return inspectAs('LocalStore', { memory: this.#memory }, depth, options);
   }
 
   /** @type {Public['compareAndAdd']} */

@@ -15,7 +15,6 @@ const {
   requireNumber,
 } = require('../../calls/options.js');
 const { isArray } = require('../../calls/reading.js');
-const { custom, inspectAs } = require('../../inspect.js');
 const { readEntries, readEntry } = require('../entry.js');
 const { warn } = require('../failures.js');
 const { migrate } = require('./migration.js');
@@ -172,9 +171,6 @@ class Table {
   }
 }
 
-/** @type {(value: unknown) => boolean} returns whether a value is a store whose constructor has run */
-let isStore;
-
 /** A novelty store in a PostgreSQL table that any number of processes share. */
 class PostgresStore {
   #table;
@@ -183,10 +179,6 @@ class PostgresStore {
   /** @type {NodeJS.Timeout | null} */
   #sweeper = null;
   #hasWarned = false;
-
-  static {
-    isStore = (value) => typeof value === 'object' && value !== null && #table in value;
-  }
 
   /**
    * Makes a store without connecting.
@@ -199,15 +191,6 @@ class PostgresStore {
     this.#table = table;
     this.#kind = kind;
     this.#add = add;
-  }
-
-  /** @type {import('../../inspect.js').Inspect} */
-  [custom](depth, options) {
-    // Without the pool, which may contain a password.
-    const { novelty, schema: named, table, index, limits, timeoutMs } = this.#table.settings;
-    const kind = novelty === 'prefix' ? { index } : { novelty };
-    const shown = { schema: named, table, ...kind, ...limits, timeoutMs, closed: this.#table.isClosed };
-    return inspectAs(this.constructor.name, shown, depth, options);
   }
 
   /** @type {Public['migrate']} */
@@ -404,4 +387,4 @@ function nameOf(maxBytes) {
   };
 }
 
-module.exports = { MAX_SQL_INTEGER, PostgresStore, Table, isStore, readShared, storable };
+module.exports = { MAX_SQL_INTEGER, PostgresStore, Table, readShared, storable };

@@ -6,12 +6,11 @@
 
 const { codedError, localError } = require('../../calls/errors.js');
 const { oneOf, readCallOptions, requireNumber } = require('../../calls/options.js');
-const { requireReceiver } = require('../../calls/receiver.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const { readEntry } = require('../entry.js');
 const { bytesOf: vectorBytes, packed } = require('../packed.js');
 const { detected } = require('./statement.js');
-const { MAX_SQL_INTEGER, PostgresStore, Table, isStore, readShared, storable } = require('./store.js');
+const { MAX_SQL_INTEGER, PostgresStore, Table, readShared, storable } = require('./store.js');
 const { BLOCK, PARAMETERS, replaceSummary, selectPositions } = require('./traces-sql.js');
 
 /**
@@ -75,10 +74,6 @@ class PostgresTraceStore extends PostgresStore {
   #size = 0;
   /** The next position at the last lookup. */
   #seen = 0;
-
-  static {
-    requireReceiver(PostgresTraceStore, isStore);
-  }
 
   /** @param {PostgresTraceStoreOptions} options */
   constructor(options) {

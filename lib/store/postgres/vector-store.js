@@ -3,12 +3,11 @@
 // A novelty memory of vectors in PostgreSQL. functions.js compares and adds.
 
 const { inRange, ofType, oneOf, readCallOptions, requireNumber } = require('../../calls/options.js');
-const { requireReceiver } = require('../../calls/receiver.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const { originOf, readMethod, readModel, readVector } = require('../entry.js');
 const { PARAMETERS } = require('./functions.js');
 const schema = require('./schema.js');
-const { MAX_SQL_INTEGER, PostgresStore, Table, isStore, readShared, storable } = require('./store.js');
+const { MAX_SQL_INTEGER, PostgresStore, Table, readShared, storable } = require('./store.js');
 
 /**
  * @import { NoveltyEntry, NoveltyStore, VectorModel } from '../../../index.js'
@@ -34,10 +33,6 @@ const OPTIONS = {
 class PostgresVectorStore extends PostgresStore {
   #table;
   #efSearch;
-
-  static {
-    requireReceiver(PostgresVectorStore, isStore);
-  }
 
   /** @param {PostgresVectorStoreOptions} options */
   constructor(options) {
