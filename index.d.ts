@@ -176,14 +176,14 @@ export interface CallOptions {
    * abort has no effect once the trace is remembered or given to a store, or once `onProgress` was called for the last trace of a
    * batch. One signal may serve any number of calls.
    */
-  signal?: AbortSignalLike | null;
+  signal?: Signal | null;
 }
 
-/** The part of an `AbortSignal` that is used; signals of other libraries work too. */
-export interface AbortSignalLike {
+/** An `AbortSignal`, of which programs without its type have this part. */
+interface Signal {
   readonly aborted: boolean;
-  readonly reason?: unknown;
-  addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
+  readonly reason: unknown;
+  addEventListener(type: 'abort', listener: () => void): void;
 }
 
 /** Options of a call on many traces or texts. */
@@ -757,28 +757,12 @@ export class VectorCache extends BoundedMemory implements Iterable<VectorCacheEn
   add(vector: ArrayLike<number>, label?: string): void;
 
   /**
-   * Adds many vectors in their order, all or none: if one vector or label is refused, nothing is added.
-   *
-   * @param labels - a label for each vector, or `undefined` for a vector without one
-   * @throws `RangeError` or `TypeError` as {@link VectorCache.add}, with the place in the message: `vectors[5][3]
-   * must be a finite number, got NaN` or `vectors[5]: Expected 384 dimensions, got 3`.
-   */
-  addBatch(vectors: ArrayLike<ArrayLike<number>>, labels?: ArrayLike<string | undefined>): void;
-
-  /**
    * Returns the largest cosine similarity of `query` to a vector in the cache, -1 to 1 within 1e-6; 0 if the cache is empty. A zero
    * vector has similarity 0 to every vector.
    *
    * @throws `RangeError` or `TypeError` as {@link VectorCache.add}.
    */
   maxCosineSimilarity(query: ArrayLike<number>): number;
-
-  /**
-   * Returns {@link VectorCache.maxCosineSimilarity} of each query, in their order.
-   *
-   * @throws `RangeError` or `TypeError` as {@link VectorCache.addBatch}, with `queries` for `vectors`.
-   */
-  maxCosineSimilarities(queries: ArrayLike<ArrayLike<number>>): number[];
 
   /**
    * Returns the `k` vectors that are most similar to `query`, or all if the cache holds fewer: the most similar first, of equal ones the

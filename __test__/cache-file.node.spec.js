@@ -154,7 +154,7 @@ describe('Python', () => {
     );
     const labels = ['kp:trace:1', undefined, '', '\u00e9\u{1f980}', undefined];
     const before = Date.now();
-    cache.addBatch(vectors, labels);
+    for (const [at, vector] of vectors.entries()) cache.add(vector, labels[at]);
     await cache.save(file);
     const { code, stdout, stderr } = await run(python, [program, 'read', file]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

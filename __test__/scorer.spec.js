@@ -331,16 +331,16 @@ describe('other options', () => {
     expect(await call.catch(({ message }) => message)).toBe('options.onProgress must be a function');
   });
 
-  test('calls reject an option of other calls, and name those', async () => {
+  test('calls reject an option of other calls, and name their own', async () => {
     const scorer = new Scorer();
     const message = (call) => call.catch((error) => error.message);
     for (const { evaluateValue } of [kp, scorer]) {
       expect(await message(evaluateValue.call(scorer, makeTrace(), { remember: false }))).toBe(
-        'options.remember is not an option of this call, but of explain; its options are signal',
+        'options.remember is not an option of this call; its options are signal',
       );
     }
     expect(await message(scorer.explain(makeTrace(), { onProgress() {} }))).toBe(
-      'options.onProgress is not an option of this call, but of evaluateValues and embedBatch; its options are signal, remember, novelty',
+      'options.onProgress is not an option of this call; its options are signal, remember, novelty',
     );
     expect(scorer.memory.size).toBe(0);
   });

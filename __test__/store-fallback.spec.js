@@ -425,19 +425,4 @@ describe.each([
     expect(noveltyBasis).toBe('store');
     expect(warnings).toEqual([]);
   });
-
-  test('is not stopped by a signal that loses its method after the first look', async () => {
-    const scorer = new Scorer({ memory: store, fallback: makeFallback() });
-    await scorer.evaluateValue(trace('a'));
-    let looks = 0;
-    const signal = {
-      aborted: false,
-      get addEventListener() {
-        return looks++ < 2 ? () => {} : undefined;
-      },
-    };
-    const { noveltyBasis } = await scorer.explain(trace('a'), { remember: false, signal });
-    expect(noveltyBasis).toBe('store');
-    expect(warnings).toEqual([]);
-  });
 });

@@ -40,7 +40,7 @@ async function main() {
   const methods = {
     prefix: async (memory, queries) => {
       const cache = new VectorCache({ maxElements: memory.length });
-      cache.addBatch(memory.map(({ prefix }) => prefix));
+      for (const { prefix } of memory) cache.add(prefix);
       return queries.map(({ prefix }) => {
         const [{ similarity, index }] = cache.nearest(prefix);
         return { novelty: 1 - similarity, nearest: memory[index] };

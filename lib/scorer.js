@@ -16,7 +16,7 @@ const {
 } = require('./calls/options.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
+const { codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const native = require('./loader.js').addon;
 const { isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { StoreWithFallback } = require('./store/fallback.js');
@@ -182,7 +182,7 @@ class Scorer {
           inFlight.push(reply);
           if (own !== undefined) calls.push(own);
         } catch (error) {
-          failure = errorOfElement(error, index, 'trace');
+          failure = errorOfTrace(error, index);
         }
       }
       // The reply to an empty batch also waits for earlier replies.

@@ -5,7 +5,7 @@
 const { setTimeout } = require('node:timers/promises');
 
 const { cancellable } = require('./calls/cancel.js');
-const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
+const { codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
   inRange,
   invalidOption,
@@ -166,7 +166,7 @@ async function offerAll(sieve, traces, signal, onRead) {
       fromAddon(() => sieve.read(trace));
       areKnown.push(isOutcomeKnown(trace));
     } catch (error) {
-      throw errorOfElement(error, read, 'trace');
+      throw errorOfTrace(error, read);
     }
     read++;
     if (areKnown.length === BATCH) await flush();
@@ -195,7 +195,7 @@ async function add(candidates, traces, first, end, ids, embedder) {
       digests.push(digest ?? '');
       areKnown.push(isOutcomeKnown(/** @type {ReadonlyReasoningTrace} */ (trace)));
     } catch (error) {
-      throw errorOfElement(error, index, 'trace');
+      throw errorOfTrace(error, index);
     }
   }
   const embeddings = await embedder?.embedBatch(digests);

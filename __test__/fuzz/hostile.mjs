@@ -209,8 +209,6 @@ function makeOnCache({ member, cache: index, argument, second }) {
       const [cache, most] = caches[index];
       const result = member === 'size' ? cache.size : cache[member](value, second?.make());
       if (member === 'maxCosineSimilarity') check(faultOfSimilarity(result), description);
-      if (member === 'maxCosineSimilarities')
-        for (const one of result) check(faultOfSimilarity(one), description);
       if (member === 'nearest') {
         for (const { similarity } of result) check(faultOfSimilarity(similarity), description);
       }

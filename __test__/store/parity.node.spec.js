@@ -81,7 +81,7 @@ describeWithPostgres('parity with VectorCache', () => {
     expectSame(later, expected.slice(9000));
 
     const cache = new VectorCache({ maxElements: COUNT });
-    cache.addBatch(vectors);
+    for (const vector of vectors) cache.add(vector);
     for (let seed = COUNT; seed < COUNT + 20; seed++) {
       const query = clusteredVector(seed).map((component) => component * 3);
       const found = await store.nearest(query, 10, MODEL);

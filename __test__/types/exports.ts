@@ -62,10 +62,7 @@ export async function use(): Promise<void> {
   cache.add([score, 0, 1]);
   const similarity: number = cache.maxCosineSimilarity(new Float64Array(3));
   cache.add(Float64Array.of(score, 0, 1), 'kp:trace:1');
-  cache.addBatch([[score, 0, 1], new Float32Array(3)], ['a', undefined]);
-  cache.addBatch([new Float64Array(3)]);
-  const similarities: number[] = cache.maxCosineSimilarities([[0, 0, 1]]);
-  const [nearest]: Neighbour[] = cache.nearest([0, 0, 1], similarities.length);
+  const [nearest]: Neighbour[] = cache.nearest([0, 0, 1], 2);
   console.log(nearest?.label?.length, nearest?.similarity, nearest?.index);
   for (const entry of cache) {
     const { vector, label, index }: VectorCacheEntry = entry;
@@ -125,8 +122,6 @@ new native.VectorCache().add(['a']);
 new native.VectorCache().size = 3;
 // @ts-expect-error: a label is a string
 new native.VectorCache().add([1], null);
-// @ts-expect-error: one vector is no batch
-new native.VectorCache().addBatch([1, 2]);
 // @ts-expect-error: there is no such level
 native.cleanPii('text', 'public');
 // @ts-expect-error: nothing can abort it while it runs

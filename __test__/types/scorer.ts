@@ -1,8 +1,8 @@
 // The scorer and what goes with it. This file is compiled, never run.
 
 import {
-  type AbortSignalLike,
   type BatchProgress,
+  type CallOptions,
   defaultScorer,
   Embedder,
   evaluateValue,
@@ -18,7 +18,7 @@ import {
   VectorCache,
 } from '@knowledgepulse/native';
 
-declare const signal: AbortSignalLike;
+declare const signal: NonNullable<CallOptions['signal']>;
 
 const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 const options: ScorerOptions<VectorCache> = {
@@ -90,7 +90,6 @@ export async function useFrozen(trace: ReasoningTrace): Promise<number> {
   const vectors: readonly (readonly number[])[] = [[1, 0]];
   const cache = new VectorCache(Object.freeze({ dimensions: 2 } as const));
   cache.add(vectors[0] ?? [], 'a');
-  cache.addBatch(vectors, ['a', undefined] as const);
   cache.nearest([1, 0] as const, 1);
   const texts: readonly string[] = ['a'];
   await new Embedder().embedBatch(texts, { signal } as const);

@@ -110,23 +110,17 @@ function codeOf(error) {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** @type {Record<string, string>} lists, by the names of their elements */
-const LISTS = { trace: 'traces', vector: 'vectors', label: 'labels', query: 'queries' };
-
 /**
- * Adds the index of an element of a list to its error, whose message can begin with the name of an element.
+ * Adds the index of a trace to its error.
  *
  * @param {unknown} thrown
  * @param {number} index
- * @param {keyof typeof LISTS} name of the element
  */
-function errorOfElement(thrown, index, name) {
+function errorOfTrace(thrown, index) {
   const error = /** @type {CodedError} */ (localError(thrown));
-  if (!['ERR_INVALID_TRACE', 'ERR_INVALID_VECTOR', 'ERR_INVALID_LABEL'].includes(error?.code)) return error;
-  const [subject] = error.message.match(/^(trace|vector|label|query)\b/) ?? [];
-  const rest = subject === undefined ? `: ${error.message}` : error.message.slice(subject.length);
-  const message = `${LISTS[subject ?? name]}[${index}]${rest}`;
+  if (error?.code !== 'ERR_INVALID_TRACE') return error;
+  const message = error.message.replace(/^trace\b/, `traces[${index}]`);
   return codedError(/** @type {ErrorClass} */ (error.constructor), error.code, message, error.cause);
 }
 
-module.exports = { attempt, codeOf, codedError, errorOfElement, errorsOf, fromAddon, localError };
+module.exports = { attempt, codeOf, codedError, errorOfTrace, errorsOf, fromAddon, localError };

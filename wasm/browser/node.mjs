@@ -54,6 +54,9 @@ const sleep = (milliseconds) => new Promise((resolve) => globalThis.setTimeout(r
 
 export { sleep as setTimeout };
 
+/** Of `node:events`: pages have no limit. */
+export const setMaxListeners = () => {};
+
 /** Of `node:crypto`. */
 export const randomUUID = () => crypto.randomUUID();
 
