@@ -564,37 +564,20 @@ export interface ExplainedWord {
 }
 
 /**
- * Embeds texts as the scorer does, to add them to a {@link VectorCache} or to search it. All instances of a process share one model.
+ * Embeds the first 512 tokens of each text as the scorer does, on all cores, to add them to a {@link VectorCache} or to search it.
  *
+ * @returns for each text 384 numbers whose squares add up to 1
+ * @throws `TypeError` with `code` `ERR_INVALID_TEXT`, as a rejection, if a text is not a string.
+ * @throws `Error` with an {@link EmbedderErrorCode}, as a rejection, if the embedder is missing or does not work.
  * @example
  * ```ts
- * const embedder = new Embedder();
  * const cache = new VectorCache();
- * cache.add(await embedder.embed('restart the database'), 'runbook-7');
- * cache.nearest(await embedder.embed('the database does not answer'), 1); // [{ label: 'runbook-7', … }]
+ * const [runbook, query] = await embed(['restart the database', 'the database does not answer']);
+ * cache.add(runbook, 'runbook-7');
+ * cache.nearest(query); // [{ label: 'runbook-7', … }]
  * ```
  */
-export class Embedder {
-  /** The length of an embedding: 384. */
-  get dimensions(): number;
-
-  /**
-   * Embeds the first 512 tokens of a text.
-   *
-   * @returns 384 numbers whose squares add up to 1
-   * @throws `TypeError` with `code` `ERR_INVALID_TEXT`, as a rejection, if it is not a string.
-   * @throws `Error` with an {@link EmbedderErrorCode}, as a rejection, if the embedder is missing or does not work.
-   */
-  embed(text: string, options?: CallOptions): Promise<Float32Array>;
-
-  /**
-   * Embeds many texts, on all cores.
-   *
-   * @returns an embedding for each text, in their order
-   * @throws as {@link Embedder.embed}, as a rejection
-   */
-  embedBatch(texts: readonly string[], options?: BatchOptions): Promise<Float32Array[]>;
-}
+export function embed(texts: readonly string[], options?: BatchOptions): Promise<Float32Array[]>;
 
 /** Options of {@link VectorCache}. */
 export interface VectorCacheOptions {
@@ -1152,7 +1135,7 @@ export interface Selection {
  * @returns the chosen traces, and for each other trace the one that stands for it
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, as {@link evaluateValues}.
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection.
- * @throws with `novelty: 'full'` also as {@link Embedder.embed}, as a rejection
+ * @throws with `novelty: 'full'` also as {@link embed}, as a rejection
  * @example
  * ```ts
  * const { chosen } = await select(traces, { count: 50 });

@@ -2,7 +2,7 @@
 
 const { cleanPii, cleanPiiAsync } = require('./lib/clean/text.js');
 const { cleanTrace } = require('./lib/clean/trace.js');
-const { Embedder, configureEmbedder, embedderStatus } = require('./lib/embedder.js');
+const { configureEmbedder, embed, embedderStatus } = require('./lib/embedder.js');
 const { LocalStore } = require('./lib/store/local.js');
 const { Scorer } = require('./lib/scorer.js');
 const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
@@ -13,7 +13,6 @@ const { VectorCache } = require('./lib/vector-cache.js');
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.
 /** @type {typeof import('./index.js')} */
 module.exports = {
-  Embedder,
   LocalStore,
   Scorer,
   TraceMemory,
@@ -24,6 +23,7 @@ module.exports = {
   cleanTrace,
   configureEmbedder,
   defaultScorer,
+  embed,
   embedderStatus,
   evaluateValue,
   evaluateValues,

@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const vm = require('node:vm');
 
-const { Embedder, Scorer, VectorCache } = require('..');
+const { Scorer, VectorCache, embed } = require('..');
 const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
@@ -46,8 +46,7 @@ const CALLS = {
   evaluateValue: (options, scorer = new Scorer()) => scorer.evaluateValue(makeTrace(), options),
   explain: (options, scorer = new Scorer()) => scorer.explain(makeTrace(), options),
   evaluateValues: (options, scorer = new Scorer()) => scorer.evaluateValues([makeTrace()], options),
-  embed: (options) => new Embedder().embed('text', options),
-  embedBatch: (options) => new Embedder().embedBatch(['text'], options),
+  embed: (options) => embed(['text'], options),
 };
 
 /** The options of a batch that is aborted with 'enough' after a number of items, and how many it was told of. */
@@ -122,7 +121,7 @@ describe.each([
         Object.values(CALLS).map((call) => call({ signal })),
       ),
     ];
-    expect(await Promise.all(calls.map(rejectsWithIt))).toEqual(Array(11).fill(true));
+    expect(await Promise.all(calls.map(rejectsWithIt))).toEqual(Array(9).fill(true));
   });
 
   test('thrown by onProgress does so too', async () => {
@@ -132,7 +131,7 @@ describe.each([
     const calls = [
       new Scorer().evaluateValues([makeTrace()], { onProgress }),
       new Scorer({ embedder: null }).evaluateValues([makeTrace()], { onProgress }),
-      new Embedder().embedBatch(['text'], { onProgress }),
+      embed(['text'], { onProgress }),
     ];
     expect(await Promise.all(calls.map(rejectsWithIt))).toEqual([true, true, true]);
   });
@@ -373,25 +372,23 @@ describe('without an embedder too', () => {
 });
 
 test('embedding can be aborted', async () => {
-  const embedder = new Embedder();
   const controller = new AbortController();
   const { signal } = controller;
   const texts = Array.from({ length: 30 }, (_, index) => `embed ${index} ${'a long text '.repeat(50)}`);
-  const batch = caught(embedder.embedBatch(texts, { signal }));
-  const singles = texts.map((text) => caught(embedder.embed(`${text} single`, { signal })));
+  const batch = caught(embed(texts, { signal }));
+  const singles = texts.map((text) => caught(embed([`${text} single`], { signal })));
   controller.abort('enough');
   expect(await batch).toBe('enough');
   expect(await singles.at(-1)).toBe('enough');
-  expect(await embedder.embed(texts[0])).toHaveLength(384);
+  expect((await embed([texts[0]]))[0]).toHaveLength(384);
 });
 
 test('texts whose embeddings are known already can be, too', async () => {
-  const embedder = new Embedder();
   const texts = Array(64).fill('the same text');
-  await embedder.embed(texts[0]);
+  await embed([texts[0]]);
   for (const stop of [1, 30, 64]) {
     const { told, ...options } = abortedAfter(stop);
-    expect(await caught(embedder.embedBatch(texts, options))).toBe('enough');
+    expect(await caught(embed(texts, options))).toBe('enough');
     expect(told).toHaveLength(stop);
   }
 });

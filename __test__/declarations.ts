@@ -43,11 +43,11 @@ same<Shape<typeof scorer.Scorer>, Shape<typeof declared.Scorer>>(true);
 same<Shape<typeof vectorCache.VectorCache>, Shape<typeof declared.VectorCache>>(true);
 same<Shape<typeof traceMemory.TraceMemory>, Shape<typeof declared.TraceMemory>>(true);
 same<Shape<typeof local.LocalStore>, Shape<typeof declared.LocalStore>>(true);
-same<Shape<typeof embedder.Embedder>, Shape<typeof declared.Embedder>>(true);
 same<Shape<typeof vectorStore.PostgresVectorStore>, Shape<typeof declaredPostgres.PostgresVectorStore>>(true);
 same<Shape<typeof traceStore.PostgresTraceStore>, Shape<typeof declaredPostgres.PostgresTraceStore>>(true);
 
 same<Call<typeof embedder.configureEmbedder>, Call<typeof declared.configureEmbedder>>(true);
+same<Call<typeof embedder.embed>, Call<typeof declared.embed>>(true);
 same<Call<typeof embedder.embedderStatus>, Call<typeof declared.embedderStatus>>(true);
 same<Call<typeof scoring.evaluateValue>, Call<typeof declared.evaluateValue>>(true);
 same<Call<typeof scoring.evaluateValues>, Call<typeof declared.evaluateValues>>(true);
@@ -69,8 +69,8 @@ same<
       | 'TraceMemory'
       | 'VectorCache'
       | 'LocalStore'
-      | 'Embedder'
       | 'configureEmbedder'
+      | 'embed'
       | 'embedderStatus'
     )
   | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache' | 'defaultScorer')

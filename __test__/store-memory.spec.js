@@ -4,7 +4,7 @@
 
 const path = require('node:path');
 
-const { Embedder, LocalStore, Scorer, VectorCache } = require('..');
+const { LocalStore, Scorer, VectorCache, embed } = require('..');
 const { stopClock } = require('./support/clock.js');
 const { revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
@@ -274,7 +274,7 @@ describe('abort', () => {
     const { signal } = controller;
     const second = scorer[method](traces[1], { signal }).catch((reason) => reason);
     // Until it has been embedded, and waits for the store.
-    await new Embedder().embed('after it');
+    await embed(['after it']);
     await new Promise(setImmediate);
     controller.abort('enough');
     expect(await second).toBe('enough');

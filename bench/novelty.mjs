@@ -33,8 +33,7 @@ await runScript(main);
 async function main() {
   const sets = labelledSets();
   await setup();
-  const { Embedder, TraceMemory, VectorCache } = await import('../index.js');
-  const embedder = new Embedder();
+  const { TraceMemory, VectorCache, embed: embedTexts } = await import('../index.js');
 
   /** @type {Record<string, Method>} */
   const methods = {
@@ -84,8 +83,8 @@ async function main() {
    * @returns {Promise<Run>}
    */
   async function embed(trace, task, user) {
-    const digest = await embedder.embed(TraceMemory.digest(trace));
-    return { trace, task, user, digest, prefix: await embedder.embed(piecesOf(trace).join(' ')) };
+    const [digest, prefix] = await embedTexts([TraceMemory.digest(trace), piecesOf(trace).join(' ')]);
+    return { trace, task, user, digest, prefix };
   }
 
   /** @param {Run[]} runs */

@@ -96,10 +96,9 @@ export async function measureTraces(size, novelty, sources, keep) {
  * @returns {Promise<Made>}
  */
 async function make(size, novelty, sources) {
-  const { Embedder, TraceMemory } = await import('../index.js');
-  const embedder = novelty === 'full' ? new Embedder() : undefined;
+  const { TraceMemory, embed } = await import('../index.js');
   const { entries, seen, unseen, more } = await makeEntries(size, novelty, sources, async (traces) =>
-    embedder?.embedBatch(traces.map((trace) => TraceMemory.digest(trace))),
+    novelty === 'full' ? embed(traces.map((trace) => TraceMemory.digest(trace))) : undefined,
   );
   console.log(`comparing with all of ${size} traces …`);
   const memory = new TraceMemory({ novelty, maxElements: size });

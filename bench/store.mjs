@@ -99,7 +99,7 @@ function realTraces() {
  * similarity to it of about 0.9.
  */
 async function vectorMaker() {
-  const { Embedder } = await import('../index.js');
+  const { embed } = await import('../index.js');
   const files = [
     path.join(root, 'examples', 'traces.jsonl'),
     ...(existsSync(sharedTraces) ? [sharedTraces] : []),
@@ -112,7 +112,7 @@ async function vectorMaker() {
   ]);
   const distinct = [...new Set(texts.filter((text) => text.length > 20))].slice(0, 600);
   console.log(`embedding ${distinct.length} texts …`);
-  const centres = await new Embedder().embedBatch(distinct.map((text) => text.slice(0, 400)));
+  const centres = await embed(distinct.map((text) => text.slice(0, 400)));
   const random = generator(7);
   return () => {
     const centre = centres[Math.floor(random() * centres.length)];

@@ -4,7 +4,7 @@ import {
   type BatchProgress,
   type CallOptions,
   defaultScorer,
-  Embedder,
+  embed,
   evaluateValue,
   evaluateValues,
   explain,
@@ -37,9 +37,8 @@ export async function use(trace: ReasoningTrace): Promise<number> {
   const rules: ScoreOverride['rule'][] = breakdown.overrides.map(({ rule }) => rule);
   const label: string | null | undefined = (await explain(trace)).nearest?.label;
   const cache: VectorCache = defaultScorer.memory;
-  const embedder = new Embedder();
-  cache.add(await embedder.embed('text', { signal }));
-  const [first]: Float32Array[] = await embedder.embedBatch(['text'], { signal, onProgress });
+  const [first]: Float32Array[] = await embed(['text'], { signal, onProgress });
+  if (first) cache.add(first);
   return scores.length + more.length + score + rules.length + (label?.length ?? 0) + (first?.length ?? 0);
 }
 
@@ -92,7 +91,7 @@ export async function useFrozen(trace: ReasoningTrace): Promise<number> {
   cache.add(vectors[0] ?? [], 'a');
   cache.nearest([1, 0] as const, 1);
   const texts: readonly string[] = ['a'];
-  await new Embedder().embedBatch(texts, { signal } as const);
+  await embed(texts, { signal } as const);
   const scorer = new Scorer({ weights: { legal: equal } } as const);
   const method: string | undefined = cache.method;
   const scores = await Promise.all([evaluateValue(frozen), scorer.evaluateValue(frozen), explain(frozen)]);

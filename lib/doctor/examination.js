@@ -50,7 +50,7 @@ async function examine() {
 
   await tell({ stage: 'the test embedding' });
   const begin = performance.now();
-  const embedding = await embed(TEXT);
+  const [embedding] = await embed([TEXT]);
   const milliseconds = rounded(performance.now() - begin);
   const differences = PUBLISHED.map((component, index) => Math.abs(component - embedding[index]));
   const largestDifference = Math.max(...differences);

@@ -62,9 +62,8 @@ const cases = {
   async scores() {
     const status = await kp.embedderStatus();
     if (!status.available) return report({ status });
-    const embedder = new kp.Embedder();
     const embeddings = [];
-    for (const text of TEXTS) embeddings.push(Array.from(await embedder.embed(text)));
+    for (const text of TEXTS) embeddings.push(Array.from((await kp.embed([text]))[0]));
     const scores = [];
     for (const text of [TEXTS[0], TEXTS[0], TEXTS[1]]) scores.push(await kp.evaluateValue(trace(text)));
     scores.push(...(await kp.evaluateValues([trace(TEXTS[2])])));
@@ -103,9 +102,8 @@ const cases = {
   // The same of a memory of traces, which are compared by their words and by embeddings.
   async traces() {
     const [file] = args;
-    const embedder = new kp.Embedder();
     const vector = async (/** @type {ReturnType<typeof trace>} */ value) => ({
-      vector: await embedder.embed(kp.TraceMemory.digest(value)),
+      vector: (await kp.embed([kp.TraceMemory.digest(value)]))[0],
     });
     const [first, second] = [TEXTS[0], TEXTS[1]].map(trace);
     const memory = new kp.TraceMemory({ novelty: 'full' });
