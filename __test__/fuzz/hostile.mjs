@@ -135,7 +135,6 @@ const memories = [
 
 const scorers = [
   defaultScorer,
-  embed,
   new Scorer({ memory: caches[1][0] }),
   new Scorer({ memory: new TraceMemory({ maxElements: 40, ttlMs: 20 }) }),
   new Scorer({ embedder: null }),
