@@ -29,9 +29,9 @@ function writeJson(value, path, code) {
  * @param {unknown} thrown
  */
 function reasonOf(thrown) {
-  // The engine's message for the one limit is "Invalid string length", and for the other speaks of the stack.
+  // For the one limit, engines speak of the stack, and for the other of a string's length or of memory.
   if (thrown instanceof RangeError) {
-    return /string/i.test(thrown.message) ? 'it is longer than a string can be' : 'it is nested too deeply';
+    return /stack/.test(thrown.message) ? 'it is nested too deeply' : 'it is longer than a string can be';
   }
   // Engines explain circular references on further lines.
   return thrown instanceof Error ? thrown.message.split('\n', 1)[0] : 'it could not be read';
