@@ -221,9 +221,6 @@ export class Scorer<Memory extends VectorCache | TraceMemory | NoveltyStore = Ve
   flush(options?: CallOptions): Promise<void>;
 }
 
-/** The scorer behind {@link evaluateValue}: one per process, shared by all threads. */
-export const defaultScorer: Scorer;
-
 /** The model that vectors come from. Vectors of different models cannot be compared. */
 export interface VectorModel {
   /** As in {@link EmbedderStatus.model}. */

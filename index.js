@@ -5,7 +5,7 @@ const { cleanTrace } = require('./lib/clean/trace.js');
 const { configureEmbedder, embed, embedderStatus } = require('./lib/embedder.js');
 const { LocalStore } = require('./lib/store/local.js');
 const { Scorer } = require('./lib/scorer.js');
-const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
+const { _getLocalCache, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
 const { select } = require('./lib/select.js');
 const { TraceMemory } = require('./lib/trace-memory.js');
 const { VectorCache } = require('./lib/vector-cache.js');
@@ -22,7 +22,6 @@ module.exports = {
   cleanPiiAsync,
   cleanTrace,
   configureEmbedder,
-  defaultScorer,
   embed,
   embedderStatus,
   evaluateValue,

@@ -57,7 +57,6 @@ same<Call<typeof cleanText.cleanPii>, Call<typeof declared.cleanPii>>(true);
 same<Call<typeof cleanText.cleanPiiAsync>, Call<typeof declared.cleanPiiAsync>>(true);
 same<Call<typeof cleanTrace.cleanTrace>, Call<typeof declared.cleanTrace>>(true);
 same<Call<typeof choose.select>, Call<typeof declared.select>>(true);
-same<typeof scoring.defaultScorer, InstanceType<typeof scorer.Scorer<declared.VectorCache>>>(true);
 same<typeof conformance.noveltyStoreConformance, typeof declaredConformance.noveltyStoreConformance>(true);
 same<Call<typeof formats.toTraces>, Call<typeof declaredFormats.toTraces>>(true);
 
@@ -73,7 +72,7 @@ same<
       | 'embed'
       | 'embedderStatus'
     )
-  | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache' | 'defaultScorer')
+  | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache')
   | ('cleanPii' | 'cleanPiiAsync' | 'cleanTrace' | 'select')
 >(true);
 same<keyof typeof declaredPostgres, 'PostgresTraceStore' | 'PostgresVectorStore'>(true);

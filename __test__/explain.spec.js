@@ -4,7 +4,15 @@
 
 const fc = require('fast-check');
 
-const { LocalStore, Scorer, TraceMemory, VectorCache, defaultScorer, evaluateValue, explain } = require('..');
+const {
+  LocalStore,
+  Scorer,
+  TraceMemory,
+  VectorCache,
+  _getLocalCache,
+  evaluateValue,
+  explain,
+} = require('..');
 const { PROFILES, dimensionsOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
@@ -225,12 +233,12 @@ test('without an embedder', async () => {
 });
 
 test('the function explains with the memory of the process, in objects and arrays of the realm that asks', async () => {
-  defaultScorer.memory.clear();
+  _getLocalCache().clear();
   const trace = makeTrace({ objective: 'of the process' });
   await evaluateValue(trace);
   const breakdown = await explain(trace);
   expect(breakdown).toMatchObject({ noveltyBasis: 'cache', nearest: { label: trace.id } });
-  expect(defaultScorer.memory.size).toBe(2);
+  expect(_getLocalCache().size).toBe(2);
   expect(breakdown).toBeInstanceOf(Object);
   expect(breakdown.overrides).toBeInstanceOf(Array);
   expect(breakdown.nearest).toBeInstanceOf(Object);

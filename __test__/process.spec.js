@@ -100,7 +100,7 @@ test('errors of calls that end on another thread have the stack of their callers
 
 describe('imports', () => {
   const names =
-    'LocalStore Scorer TraceMemory VectorCache _getLocalCache cleanPii cleanPiiAsync cleanTrace configureEmbedder defaultScorer embed embedderStatus evaluateValue evaluateValues explain select'.split(
+    'LocalStore Scorer TraceMemory VectorCache _getLocalCache cleanPii cleanPiiAsync cleanTrace configureEmbedder embed embedderStatus evaluateValue evaluateValues explain select'.split(
       ' ',
     );
 

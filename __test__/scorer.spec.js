@@ -71,7 +71,7 @@ describe('memories', () => {
       `
       const { Worker } = require('node:worker_threads');
       const code = ({ code }) => code;
-      const store = new kp.LocalStore(kp.defaultScorer.memory);
+      const store = new kp.LocalStore(kp._getLocalCache());
       const vectors = [new Float32Array(384).fill(1)];
       const { model, dtype } = await kp.embedderStatus();
       await store.compareAndAdd({ id: 'a', vectors, model: { model, dtype }, method: 'other' });
@@ -120,14 +120,13 @@ describe('memories', () => {
     expect(cache.size).toBe(2);
   });
 
-  test('the functions of the package are one scorer', async () => {
-    const { defaultScorer, _getLocalCache, evaluateValue } = kp;
-    expect(defaultScorer.memory).toBe(_getLocalCache());
+  test('the functions of the package score with one memory', async () => {
+    const { _getLocalCache, evaluateValue, explain } = kp;
     _getLocalCache().clear();
-    const trace = makeTrace({ objective: 'the default one' });
+    const trace = makeTrace({ objective: 'the memory of the process' });
     const first = await evaluateValue(trace);
-    expect(await defaultScorer.evaluateValue(trace)).toBeLessThan(first);
-    expect(defaultScorer.memory.size).toBe(2);
+    expect((await explain(trace)).score).toBeLessThan(first);
+    expect(_getLocalCache().size).toBe(2);
   });
 
   test('remembered traces go by their id', async () => {
@@ -362,7 +361,7 @@ describe('other options', () => {
 
   test('the functions of the package obey them', async () => {
     const { evaluateValue, evaluateValues } = kp;
-    const { size } = kp.defaultScorer.memory;
+    const { size } = kp._getLocalCache();
     const options = { signal: AbortSignal.abort('enough') };
     const calls = [
       evaluateValue(makeTrace(), options),
@@ -370,7 +369,7 @@ describe('other options', () => {
       kp.explain(makeTrace(), options),
     ];
     for (const call of calls) expect(await call.catch((reason) => reason)).toBe('enough');
-    expect(kp.defaultScorer.memory.size).toBe(size);
+    expect(kp._getLocalCache().size).toBe(size);
   });
 
   test.each([

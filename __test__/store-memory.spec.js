@@ -143,7 +143,7 @@ describe('a store that fails', () => {
     const file = path.join(scratch, 'q8.safetensors');
     await runForResult(
       `
-      const { memory: cache } = kp.defaultScorer;
+      const cache = kp._getLocalCache();
       await kp.evaluateValue(makeTrace());
       await cache.save(${JSON.stringify(file)});
       console.log(JSON.stringify(cache.size));

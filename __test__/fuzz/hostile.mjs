@@ -36,11 +36,11 @@ const {
   VectorCache,
   _getLocalCache,
   configureEmbedder,
-  defaultScorer,
   embed,
   embedderStatus,
   evaluateValue,
   evaluateValues,
+  explain,
 } = createRequire(import.meta.url)('../..');
 
 /** Calls that are made without waiting; then all are awaited. */
@@ -134,7 +134,7 @@ const memories = [
 ];
 
 const scorers = [
-  defaultScorer,
+  { evaluateValue, evaluateValues, explain },
   new Scorer({ memory: caches[1][0] }),
   new Scorer({ memory: new TraceMemory({ maxElements: 40, ttlMs: 20 }) }),
   new Scorer({ embedder: null }),

@@ -3,7 +3,6 @@
 import {
   type BatchProgress,
   type CallOptions,
-  defaultScorer,
   embed,
   evaluateValue,
   evaluateValues,
@@ -36,7 +35,7 @@ export async function use(trace: ReasoningTrace): Promise<number> {
   const breakdown: ScoreBreakdown = await scorer.explain(trace, { signal, remember: false });
   const rules: ScoreOverride['rule'][] = breakdown.overrides.map(({ rule }) => rule);
   const label: string | null | undefined = (await explain(trace)).nearest?.label;
-  const cache: VectorCache = defaultScorer.memory;
+  const cache: VectorCache = scorer.memory;
   const [first]: Float32Array[] = await embed(['text'], { signal, onProgress });
   if (first) cache.add(first);
   return scores.length + more.length + score + rules.length + (label?.length ?? 0) + (first?.length ?? 0);
@@ -123,9 +122,9 @@ evaluateValue({} as ReasoningTrace, '1');
 // @ts-expect-error: one trace is not asked about
 evaluateValue({} as ReasoningTrace, { remember: false });
 // @ts-expect-error: methods take options alone
-[{} as ReasoningTrace].map(defaultScorer.evaluateValue);
+[{} as ReasoningTrace].map(new Scorer().evaluateValue);
 // @ts-expect-error: the memory of a scorer is that which it was made with
-defaultScorer.memory = new VectorCache();
+new Scorer().memory = new VectorCache();
 // @ts-expect-error: weights are complete
 new Scorer({ weights: { legal: { complexity: 1 } } });
 // @ts-expect-error: the memory says how traces are compared

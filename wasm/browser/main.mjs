@@ -45,7 +45,6 @@ export const {
   cleanPiiAsync,
   cleanTrace,
   configureEmbedder,
-  defaultScorer,
   embed,
   embedderStatus,
   evaluateValue,
