@@ -1,6 +1,7 @@
 /**
  * Scores KnowledgePulse reasoning traces natively: the functions of `@knowledgepulse/sdk`, scorers with a memory and weights of
- * their own, selection and cleaning of traces, and the configuration of the embedder.
+ * their own, selection and cleaning of traces. Errors have a `code`: see
+ * {@link https://github.com/openknowledgepulse/native/blob/main/docs/errors.md | Errors}.
  *
  * @packageDocumentation
  */
@@ -8,41 +9,31 @@
 import type { PostgresStore } from './postgres.js';
 
 /**
- * The record of an agent's work on one task, step by step. The scorer reads only `task.objective`, `steps[].type`,
- * `steps[].content`, `steps[].tool.name`, `metadata.success`, `metadata.task_domain` and `outcome.confidence`, and remembers
- * the trace by its `id`. Other fields cost nothing, however large they are.
+ * The record of an agent's work on one task. The scorer reads only `task.objective`, `steps[].type`, `steps[].content`,
+ * `steps[].tool.name`, `metadata.success`, `metadata.task_domain`, `outcome.confidence` and, as the label in its memory, `id`.
  */
 export interface ReasoningTrace {
-  /** The JSON-LD context; older documents have the second one. */
-  '@context': 'https://openknowledgepulse.org/schema/v1' | 'https://knowledgepulse.dev/schema/v1';
+  /** The JSON-LD context. Any other is accepted at run time, as that of older documents. */
+  '@context': 'https://openknowledgepulse.org/schema/v1';
   '@type': 'ReasoningTrace';
   /** `kp:trace:<uuid>` */
   id: string;
   /** `kp:skill:<name>:<version>` */
   source_skill?: string;
   metadata: KnowledgeUnitMeta;
-  task: {
-    /** The agent's task: the first part of the text that is embedded. */
-    objective: string;
-    input_schema?: Record<string, unknown>;
-  };
-  /** The agent's steps, in order. May be empty. */
+  /** The objective is the first part of the text that is embedded. */
+  task: { objective: string; input_schema?: Record<string, unknown> };
+  /** In order; may be empty. */
   steps: ReasoningTraceStep[];
-  outcome: {
-    result_summary: string;
-    /** How sure the agent is of its result, 0 to 1. */
-    confidence: number;
-  };
+  /** `confidence`: how sure the agent is of its result, 0 to 1. */
+  outcome: { result_summary: string; confidence: number };
   knowledge_graph_delta?: {
     entities: Array<{ name: string; type: string }>;
     relationships: Array<{ fact: string; valid_from: string }>;
   };
 }
 
-/**
- * A {@link ReasoningTrace} that cannot be changed, such as a frozen one or one that is declared `as const`. The scorer only reads a trace,
- * so it accepts both kinds.
- */
+/** A {@link ReasoningTrace} that may be frozen or declared `as const`, because it is only read. */
 export type ReadonlyReasoningTrace = DeepReadonly<ReasoningTrace>;
 
 /** `T` with all properties read-only, at every depth. */
@@ -51,11 +42,11 @@ type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReado
 /** One step of a {@link ReasoningTrace}. */
 export interface ReasoningTraceStep {
   step_id: number;
-  /** Other types are accepted at run time too, and each distinct type counts towards complexity. */
+  /** Other types are accepted at run time; each distinct type counts towards complexity. */
   type: 'thought' | 'tool_call' | 'observation' | 'error_recovery';
-  /** Part of the text that is embedded. A step without content counts as one with empty content. */
+  /** Part of the text that is embedded. */
   content?: string;
-  /** The tool that was used; distinct names count towards tool diversity. */
+  /** Distinct names count towards tool diversity. */
   tool?: { name: string; mcp_server?: string };
   /** Never read, however large. */
   input?: Record<string, unknown>;
@@ -64,15 +55,15 @@ export interface ReasoningTraceStep {
   latency_ms?: number;
 }
 
-/** The metadata that every knowledge unit carries. */
+/** The metadata of a trace. */
 export interface KnowledgeUnitMeta {
   /** ISO 8601. */
   created_at: string;
   agent_id?: string;
   framework?: string;
-  /** Selects the weights: see {@link ScoringWeights}. */
+  /** Selects the profile of {@link ScoringWeights}. */
   task_domain: string;
-  /** Whether the agent succeeded; a failure multiplies the outcome dimension by 0.3. */
+  /** A failure multiplies the outcome dimension by 0.3. */
   success: boolean;
   /** 0 to 1; not read by the scorer. */
   quality_score: number;
@@ -81,110 +72,74 @@ export interface KnowledgeUnitMeta {
   validated_by?: string[];
 }
 
-/** Who may see a knowledge unit. */
+/** Who may see a trace. */
 export type Visibility = 'private' | 'org' | 'network';
 
-/** How a knowledge unit may be processed. */
+/** How a trace may be processed. */
 export type PrivacyLevel = 'aggregated' | 'federated' | 'private';
 
-/**
- * How much each dimension counts, 0 to 1; the four add up to 1. `metadata.task_domain` chooses the profile (`finance`, `code`,
- * `medical`, `customer_service`); any other domain gets the profile `default`. A {@link Scorer} can have further profiles, and
- * other weights in these.
- */
+/** How much each dimension counts: 0 to 1, and the four sum to 1 within 1e-9. */
 export interface ScoringWeights {
-  /** Weight of complexity: distinct step types, error recovery and the number of steps. */
+  /** Distinct step types, error recovery and the number of steps. */
   complexity: number;
-  /** Weight of novelty: the distance to the traces scored before. */
+  /** The distance to the traces scored before. */
   novelty: number;
-  /** Weight of tool diversity: distinct tools per step. */
+  /** Distinct tools per step. */
   toolDiversity: number;
-  /** Weight of the outcome: confidence and success. */
-  outcome: number;
+  /** Confidence and success. */
+  outcomeConfidence: number;
 }
 
-/** Lets `traces.map(evaluateValue)` work: the index that `map` passes is ignored. */
-export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Promise<number>;
 /**
- * Scores a trace by complexity, novelty, tool diversity and outcome.
+ * Scores a trace by complexity, novelty, tool diversity and outcome. Novelty compares it with the last 1,000 traces that this process
+ * scored, and the trace is then remembered. Calls that overlap give the scores of one call after another.
  *
- * Novelty compares the trace with the last 1,000 traces that this process scored, and the trace is then remembered. The same
- * trace scores less the second time. Calls may overlap: scores and memory are the same as if one call followed the other in
- * the order of the calls. The event loop stays free while the embedding is computed.
+ * Novelty is 0.5 without a model. If one is installed but does not work, the process emits one `KnowledgePulseWarning`.
  *
- * Novelty is 0.5 without a working embedder. If a model is installed but does not work, the process emits one
- * `KnowledgePulseWarning` with the reason.
- *
- * @param trace - the trace; it is read before the call returns, and may be changed afterwards
- * @returns the score, 0 to 1; a missing embedder does not reject the promise
- * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if a field is missing or has the wrong
- * type. The message names the path: `trace.steps[3].tool.name must be a string, got number`. Nothing is remembered.
- * @throws `RangeError` with the same code, as a rejection, if `outcome.confidence` is not in [0, 1].
- * @throws `TypeError` with `code` `ERR_INVALID_OPTION`, as a rejection, if an option is unknown or has the wrong type.
- * @throws `Error` with `code` `ERR_MEMORY_OTHER_MODEL` or `ERR_MEMORY_OTHER_METHOD`, as a rejection, if the memory holds
- * vectors of another model, or was filled by another `novelty`.
- * @example
- * ```ts
- * const score = await evaluateValue(trace);
- * if (score > 0.75) await share(trace);
- * ```
+ * @param trace - read before the call returns
+ * @param options - a number is ignored, so that `traces.map(evaluateValue)` works
+ * @returns the score, 0 to 1
+ * @throws `TypeError` or `RangeError` with `ERR_INVALID_TRACE` and the path of the field, as a rejection; nothing is remembered
+ * @throws `TypeError` with `ERR_INVALID_OPTION`, as a rejection
+ * @throws `Error` with `ERR_MEMORY_OTHER_MODEL` or `ERR_MEMORY_OTHER_METHOD`, as a rejection, if the memory holds other vectors
  */
-export function evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptions): Promise<number>;
+export function evaluateValue(
+  trace: ReadonlyReasoningTrace,
+  options?: CallOptions | number | null,
+): Promise<number>;
 
-/** Lets `batches.map(evaluateValues)` work: the index that `map` passes is ignored. */
-export function evaluateValues(traces: readonly ReadonlyReasoningTrace[], index: number): Promise<number[]>;
 /**
- * Scores many traces. The scores, and the memory afterwards, are the same as after one {@link evaluateValue} after another,
- * but several traces are embedded at a time, on all cores. Later calls of `evaluateValue` wait for the batch.
+ * Scores many traces, on all cores, with the scores of one {@link evaluateValue} after another. At most 64 traces are in flight, and the
+ * others are read later: do not change them before the promise settles.
  *
- * At most 64 traces are in flight and the others are read later, so memory does not grow with the batch. Do not change the array or
- * its traces before the promise settles.
- *
- * @returns the scores, each 0 to 1, in the order of the traces
- * @throws `TypeError` or `RangeError` as {@link evaluateValue}, as a rejection, for the first invalid trace, with a path
- * such as `traces[5].steps[3].tool.name`. Earlier traces are remembered, later ones are not scored.
- * @example
- * ```ts
- * const scores = await evaluateValues(traces);
- * const best = traces[scores.indexOf(Math.max(...scores))];
- * ```
+ * @returns the scores, in the order of the traces
+ * @throws as {@link evaluateValue}, as a rejection, for the first invalid trace; earlier traces are remembered
  */
 export function evaluateValues(
   traces: readonly ReadonlyReasoningTrace[],
-  options?: BatchOptions,
+  options?: BatchOptions | number | null,
 ): Promise<number[]>;
 
-/** Lets `traces.map(explain)` work: the index that `map` passes is ignored. */
-export function explain(trace: ReadonlyReasoningTrace, index: number): Promise<ScoreBreakdown>;
-/**
- * Scores a trace as {@link evaluateValue} does, and returns the parts of the score.
- *
- * @param trace - the trace; it is read before the call returns
- * @returns the score and the parts that it is computed from
- * @throws as {@link evaluateValue}, as a rejection
- * @example
- * ```ts
- * const { score, nearest } = await explain(trace, { remember: false });
- * if (nearest && nearest.similarity > 0.95) console.log(`${score}: resembles ${nearest.label}`);
- * ```
- */
-export function explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
+/** Scores a trace as {@link evaluateValue} does, and returns the parts of the score. */
+export function explain(
+  trace: ReadonlyReasoningTrace,
+  options?: ExplainOptions | number | null,
+): Promise<ScoreBreakdown>;
 
 /** Options of a call that can be cancelled. */
 export interface CallOptions {
   /**
-   * Cancels the call, which rejects with the signal's `reason` (by default an `AbortError`) and leaves memory and files unchanged. An
-   * abort has no effect once the trace is remembered or given to a store, or once `onProgress` was called for the last trace of a
-   * batch. One signal may serve any number of calls.
+   * Cancels the call, which rejects with the signal's `reason` and leaves memory and files unchanged. An abort has no effect once the
+   * trace is remembered or given to a store.
    */
-  signal?: AbortSignalLike | null;
+  signal?: Signal | null;
 }
 
-/** The part of an `AbortSignal` that is used; signals of other libraries work too. */
-export interface AbortSignalLike {
+/** An `AbortSignal`, of which programs without its type have this part. */
+interface Signal {
   readonly aborted: boolean;
-  readonly reason?: unknown;
-  addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
+  readonly reason: unknown;
+  addEventListener(type: 'abort', listener: () => void): void;
 }
 
 /** Options of a call on many traces or texts. */
@@ -196,40 +151,26 @@ export interface BatchOptions extends CallOptions {
   onProgress?: (progress: BatchProgress) => void;
 }
 
-/** The progress of a batch. */
+/** How many traces or texts of `total` are done: 1 or more. */
 export interface BatchProgress {
-  /** The number of traces or texts that are done, 1 to `total`. */
   done: number;
-  /** The number of traces or texts in the batch. */
   total: number;
 }
 
-/** Options of {@link Scorer.explain}. */
+/** Options of {@link explain}. */
 export interface ExplainOptions extends CallOptions {
-  /**
-   * Whether the memory remembers the trace, as with `evaluateValue`. With `false` it stays unchanged.
-   *
-   * @defaultValue `true`
-   */
+  /** Whether the memory remembers the trace; `true` by default. */
   remember?: boolean;
-  /**
-   * A known novelty, such as `dimensions.novelty` of an earlier breakdown. The trace is neither compared nor remembered, and no
-   * embedder is needed.
-   *
-   * @defaultValue the novelty from comparing with the memory
-   */
+  /** A known novelty, 0 to 2. The trace is neither compared nor remembered, and no model is needed. */
   novelty?: number;
 }
 
 /**
- * How traces are compared.
+ * How traces are compared: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/memory.md | Memory}.
  *
- * - `prefix` compares the embeddings of the first 512 tokens, as the SDK does. Its memory is a {@link VectorCache}.
- * - `lexical` compares the words of the whole trace, and never loads a model. Its memory is a {@link TraceMemory}.
- * - `full` compares the words of the whole trace and the embedding of a digest; without a model novelty is 0.5. Its memory is a
- *   {@link TraceMemory} with `novelty: 'full'`.
- *
- * The page {@link https://github.com/openknowledgepulse/native/blob/main/docs/memory.md | Memory} has the formulas and a comparison.
+ * - `prefix`: the embeddings of the first 512 tokens, as the SDK does, in a {@link VectorCache}.
+ * - `lexical`: the words of the whole trace, in a {@link TraceMemory}; needs no model.
+ * - `full`: the words and the embedding of a digest, in a {@link TraceMemory}.
  */
 export type NoveltyMethod = 'prefix' | 'lexical' | 'full';
 
@@ -237,50 +178,27 @@ export type NoveltyMethod = 'prefix' | 'lexical' | 'full';
 export interface ScorerOptions<
   Memory extends VectorCache | TraceMemory | PostgresStore = VectorCache | TraceMemory | PostgresStore,
 > {
-  /**
-   * The memory that traces are compared with and added to. It determines the {@link NoveltyMethod}. Embeddings must have 384 dimensions.
-   * Scorers may share a memory. A `PostgresStore` is shared with other processes; when a batch is aborted, it keeps the traces that
-   * it was given.
-   *
-   * @defaultValue a new {@link VectorCache}, for 1,000 traces
-   */
+  /** The memory to compare with and to add to, which scorers may share; by default a new {@link VectorCache} for 1,000 traces. */
   memory?: Memory;
   /**
-   * The memory that traces are compared with while a store fails; it must have the store's method. Without a fallback, calls reject
-   * with the store's error.
-   *
-   * The fallback remembers every trace. Each time the store begins to fail, the process emits one `KnowledgePulseWarning`, and the
-   * fallback answers until the store has all missed traces. At most 10,000 traces wait, in the memory of the process, so call
-   * {@link Scorer.flush} before it ends. Beyond that the oldest are dropped with a warning (`ERR_STORE_DROPPED`), and the next `flush`
-   * rejects. Traces that the store refuses are dropped with a warning.
+   * The memory to use while a store fails, of the same method. At most 10,000 missed traces wait for the store: call
+   * {@link Scorer.flush} before the process ends. Without a fallback, calls reject with the store's error.
    */
   fallback?: VectorCache | TraceMemory;
-  /**
-   * `null` scores without an embedder: novelty is always 0.5, nothing is remembered, and a score takes microseconds. It changes
-   * nothing for a memory with `novelty: 'lexical'`.
-   *
-   * @defaultValue `'default'`, the embedder of the process
-   */
+  /** `null` scores without a model: novelty is 0.5 and nothing is remembered, unless the memory is `lexical`. */
   embedder?: 'default' | null;
-  /**
-   * Profiles of weights by `metadata.task_domain`, added to the SDK's five; a profile of the same name replaces it. Domains without a
-   * profile use `default`.
-   */
+  /** Profiles by `metadata.task_domain`, beside or instead of the SDK's five. Domains without one use `default`. */
   weights?: Readonly<Record<string, ScoringWeights>>;
 }
 
 /**
- * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
- *
- * The functions {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of {@link defaultScorer}, but can be
- * passed to `map`. A method that is called without its object, as after `const { explain } = scorer`, rejects with
- * `ERR_INVALID_THIS`.
+ * Scores traces with a memory and weights of its own. Calls take effect, and settle, in the order in which they were made.
  *
  * @example
  * ```ts
  * const scorer = new Scorer({
  *   memory: await VectorCache.load('memory.safetensors'),
- *   weights: { legal: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.1, outcome: 0.6 } },
+ *   weights: { legal: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.1, outcomeConfidence: 0.6 } },
  * });
  * const score = await scorer.evaluateValue(trace);
  * await scorer.memory.save('memory.safetensors');
@@ -288,82 +206,51 @@ export interface ScorerOptions<
  */
 export class Scorer<Memory extends VectorCache | TraceMemory | PostgresStore = VectorCache> {
   /**
-   * Makes a scorer. The first call loads the embedder. The constructor waits for a comparison that is running on the memory.
-   *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option or weight is unknown or has the wrong type.
-   * @throws `RangeError` with the same code if an option is outside its range: a memory whose embeddings do not have 384 dimensions, or
-   * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
-   * @throws `Error` with `code` `ERR_MEMORY_OTHER_METHOD` if the cache holds vectors of another method, or the fallback has another
-   * method than the store. With the cache of {@link defaultScorer}, which all threads share, the calls reject instead.
+   * @throws `TypeError` or `RangeError` with `ERR_INVALID_OPTION` for wrong options, weights, or a memory of other dimensions than 384
+   * @throws `Error` with `ERR_MEMORY_OTHER_METHOD` if the memory was filled by another method, or the fallback has another one
    */
   constructor(options?: ScorerOptions<Memory>);
-
   /** The memory itself, not a copy. */
   get memory(): Memory;
-
   /** Scores a trace: see {@link evaluateValue}. */
   evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptions): Promise<number>;
-
-  /**
-   * Scores many traces: see {@link evaluateValues}.
-   *
-   * All are compared and remembered together, one after another, after the last call of `onProgress`; none is if the call rejects for
-   * another reason than an invalid trace.
-   */
+  /** Scores many traces: see {@link evaluateValues}. They are compared and remembered together at the end. */
   evaluateValues(traces: readonly ReadonlyReasoningTrace[], options?: BatchOptions): Promise<number[]>;
-
-  /** Scores a trace and returns the parts of the score: see {@link explain}. */
+  /** Scores a trace and returns the parts of the score. */
   explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
-
   /**
-   * Sends the traces that the store has missed. Call it before the process ends, because waiting traces do not keep the process alive. It
-   * resolves when the store has every trace that was scored before the call; at once if none is missing or there is no store.
+   * Sends the traces that the store has missed; resolves when it has every trace that was scored before the call.
    *
-   * @throws the error of the store, as a rejection. After `ERR_STORE_UNAVAILABLE` and `ERR_STORE_SCHEMA` the traces are kept and sent
-   * later; after any other code the store has refused them.
-   * @throws `Error` with `code` `ERR_STORE_DROPPED`, as a rejection, if traces were dropped since the last `flush` because more
-   * than 10,000 waited. The store has the others.
+   * @throws the error of the store, as a rejection; `Error` with `ERR_STORE_DROPPED` if traces were dropped since the last `flush`
    */
   flush(options?: CallOptions): Promise<void>;
 }
 
-/** The scorer of {@link evaluateValue}, {@link evaluateValues} and {@link explain}: one per process, shared by all threads. */
-export const defaultScorer: Scorer;
-
 /** The model that vectors come from. Vectors of different models cannot be compared. */
 export interface VectorModel {
-  /** Its name, as in {@link EmbedderStatus.model}. */
+  /** As in {@link EmbedderStatus.model}. */
   model: string;
-  /** The type of its weights: `fp32` or `q8`. */
+  /** `fp32` or `q8`. */
   dtype: string;
 }
 
 /** A number for each dimension of a score. */
 export type ScoreDimensions = Record<keyof ScoringWeights, number>;
 
-/**
- * A score and its parts. `contributions` are `dimensions` times `weights`; `composite` is their sum in the order of the fields;
- * `overrides` change it to `score`. All of these hold to the last bit.
- */
+/** A score and its parts. `contributions` are `dimensions` times `weights`, and `composite` is their sum, to the last bit. */
 export interface ScoreBreakdown {
-  /** The score, 0 to 1. */
+  /** 0 to 1. */
   score: number;
-  /**
-   * 0 to 1 each; novelty 0 to 2, because a similarity can be negative. Rounding can take novelty beyond that, by 1e-6, so a
-   * duplicate can be slightly below 0.
-   */
+  /** 0 to 1 each; novelty 0 to 2, because a similarity can be negative, and slightly below 0 for a duplicate. */
   dimensions: ScoreDimensions;
-  /** The name of the profile that the weights belong to: a task domain, or `default`. */
+  /** The profile of the weights: a task domain, or `default`. */
   profile: string;
   weights: ScoringWeights;
   contributions: ScoreDimensions;
   composite: number;
-  /** The rules that applied, in their order. The `after` of the last one is the score. */
+  /** The rules that changed `composite` to `score`, in their order. */
   overrides: ScoreOverride[];
-  /**
-   * The source of the novelty. `cache` and `store`: a comparison with a memory of this process or with a store. `empty-cache`,
-   * `empty-store` and `no-embedder`: it is 0.5. `given`: the option `novelty`.
-   */
+  /** Where the novelty comes from; with `empty-…` and `no-embedder` it is 0.5. */
   noveltyBasis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder' | 'given';
   /** The most similar remembered trace; null without a comparison or with an empty memory. */
   nearest: NearestTrace | null;
@@ -373,109 +260,56 @@ export interface ScoreBreakdown {
   truncated: boolean | null;
 }
 
-/** A rule that changed a score. */
+/** A rule that changed a score: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/scoring.md | Scoring}. */
 export interface ScoreOverride {
-  /**
-   * - `single-thought`: a trace whose only step is a thought scores 0.1.
-   * - `recovery-bonus`: more than two error recoveries in a successful trace add 0.1.
-   * - `single-tool-penalty`: a trace that uses one tool only loses 0.1.
-   * - `clamp`: the score was outside [0, 1], which a novelty above 1 and rounding can cause.
-   */
   rule: 'single-thought' | 'recovery-bonus' | 'single-tool-penalty' | 'clamp';
   before: number;
   after: number;
 }
 
-/** A remembered trace. */
+/** A remembered trace. Its last five fields are null with `prefix`, and words are null with a store. */
 export interface NearestTrace {
   /** Its `id`; null if that was not a string, or was longer than 1,024 bytes of UTF-8. */
   label: string | null;
-  /**
-   * With `novelty: 'prefix'` the cosine similarity, -1 to 1 within 1e-6. Otherwise the larger of
-   * 0.7 `lexical` + 0.3 `embedded` (`lexical` alone without a model) and the fourth power of `contained`, 0 to 1. Novelty is 1 minus
-   * the similarity.
-   */
+  /** Novelty is 1 minus this: -1 to 1 with `prefix`, otherwise 0 to 1. */
   similarity: number;
-  /** The cosine of the weighted words, 0 to 1; null with `novelty: 'prefix'`. */
+  /** The cosine of the weighted words, 0 to 1. */
   lexical: number | null;
-  /** The weighted share of the scored trace's words that it contains, 0 to 1; null with `novelty: 'prefix'`. */
+  /** The weighted share of the scored trace's words that it contains, 0 to 1. */
   contained: number | null;
-  /** The cosine of the embedded digests, 0 to 1; null unless with `novelty: 'full'`. */
+  /** The cosine of the embedded digests, 0 to 1; only with `full`. */
   embedded: number | null;
-  /**
-   * The heaviest words that both traces have, at most ten, the heaviest first. The weights of all shared words add up to `lexical`. Null
-   * with `novelty: 'prefix'`, and with a store, which has only hashes of words.
-   */
+  /** The heaviest words that both traces have, at most ten. The weights of all such words add up to `lexical`. */
   sharedWords: ExplainedWord[] | null;
-  /**
-   * The heaviest words of the scored trace that this one lacks, at most ten. The weights of all such words add up to 1 minus
-   * `contained`. Null where `sharedWords` is null.
-   */
+  /** The heaviest words that it lacks, at most ten. The weights of all such words add up to 1 minus `contained`. */
   newWords: ExplainedWord[] | null;
 }
 
 /** A word of a scored trace. */
 export interface ExplainedWord {
-  /** The compared form of the word: normalised, in lower case, at most 64 characters. */
+  /** In the compared form: normalised, in lower case, at most 64 characters. */
   word: string;
-  /** Its weight: see {@link NearestTrace.sharedWords} and {@link NearestTrace.newWords}. */
   weight: number;
-  /** Its document frequency: the number of remembered traces that contain it. */
+  /** The number of remembered traces that contain it. */
   traces: number;
 }
 
 /**
- * Embeds texts as the scorer does, to add them to a {@link VectorCache} or to search it. All instances of a process share one model.
+ * Embeds the first 512 tokens of each text as the scorer does, on all cores, to add them to a {@link VectorCache} or to search it.
  *
- * @example
- * ```ts
- * const embedder = new Embedder();
- * const cache = new VectorCache();
- * cache.add(await embedder.embed('restart the database'), 'runbook-7');
- * cache.nearest(await embedder.embed('the database does not answer'), 1); // [{ label: 'runbook-7', … }]
- * ```
+ * @returns for each text 384 numbers whose squares add up to 1
+ * @throws `TypeError` with `ERR_INVALID_TEXT`, as a rejection
+ * @throws `Error` with an {@link EmbedderErrorCode}, as a rejection, if there is no model or it does not work
  */
-export class Embedder {
-  /** The length of an embedding: 384. */
-  get dimensions(): number;
-
-  /**
-   * Embeds the first 512 tokens of a text.
-   *
-   * @returns 384 numbers whose squares add up to 1
-   * @throws `TypeError` with `code` `ERR_INVALID_TEXT`, as a rejection, if it is not a string.
-   * @throws `Error` with an {@link EmbedderErrorCode}, as a rejection, if the embedder is missing or does not work.
-   */
-  embed(text: string, options?: CallOptions): Promise<Float32Array>;
-
-  /**
-   * Embeds many texts, on all cores.
-   *
-   * @returns an embedding for each text, in their order
-   * @throws as {@link Embedder.embed}, as a rejection
-   */
-  embedBatch(texts: readonly string[], options?: BatchOptions): Promise<Float32Array[]>;
-}
+export function embed(texts: readonly string[], options?: BatchOptions): Promise<Float32Array[]>;
 
 /** Options of {@link VectorCache}. */
 export interface VectorCacheOptions {
-  /**
-   * The maximum number of vectors or traces: a safe integer; 0 keeps none.
-   *
-   * @defaultValue 1000
-   */
+  /** The maximum number of vectors or traces, 1,000 by default; 0 keeps none. */
   maxElements?: number;
-  /**
-   * The length of every vector: a safe integer of at least 1. Ignored by a {@link TraceMemory} with `lexical`.
-   *
-   * @defaultValue 384
-   */
+  /** The length of every vector, 384 by default. */
   dimensions?: number;
-  /**
-   * The time to live of a vector or trace in milliseconds, by a monotonic clock: 0 or more.
-   *
-   * @defaultValue `Infinity`: never
-   */
+  /** The time to live of a vector or trace in milliseconds, by a monotonic clock; `Infinity` by default. */
   ttlMs?: number;
 }
 
@@ -485,7 +319,7 @@ export interface Neighbour {
   label: string | undefined;
   /** The cosine similarity, -1 to 1 within 1e-6. */
   similarity: number;
-  /** Its position in the cache: the number of older vectors. */
+  /** The number of older vectors. */
   index: number;
 }
 
@@ -493,7 +327,6 @@ export interface Neighbour {
 export interface VectorCacheEntry {
   /** A copy in single precision. */
   vector: Float32Array;
-  /** The label that it was added with, if any. */
   label: string | undefined;
   /** The number of older vectors when the iterator was made. */
   index: number;
@@ -501,24 +334,11 @@ export interface VectorCacheEntry {
 
 /** Options of {@link VectorCache.load}. */
 export interface VectorCacheLoadOptions extends CallOptions {
-  /**
-   * The maximum number of vectors: a safe integer. The newest are kept; 0 keeps none.
-   *
-   * @defaultValue the saved value
-   */
+  /** The maximum number of vectors, of which the newest are kept; by default as saved. */
   maxElements?: number;
-  /**
-   * The time to live of a vector in milliseconds since it was added: 0 or more, `Infinity` for ever.
-   *
-   * @defaultValue the saved value
-   */
+  /** The time to live in milliseconds since a vector was added; by default as saved. */
   ttlMs?: number;
-  /**
-   * `check` loads the embedder and refuses a file with vectors of another model. It accepts a file that names no model, and every file
-   * if there is no embedder. `any` does not check.
-   *
-   * @defaultValue `check`
-   */
+  /** `check`, the default, refuses a file with vectors of another model than the embedder's; `any` does not. */
   model?: 'check' | 'any';
 }
 
@@ -526,165 +346,64 @@ export interface VectorCacheLoadOptions extends CallOptions {
 declare abstract class BoundedMemory {
   /** The number of vectors or traces that have not expired. */
   get size(): number;
-
-  /** The maximum number of vectors or traces. */
   get maxElements(): number;
-
-  /** The time to live of a vector or trace in milliseconds, to a nanosecond; `Infinity` means for ever. */
+  /** Milliseconds; `Infinity` means for ever. */
   get ttlMs(): number;
-
-  /**
-   * The model of the vectors, if a scorer added any. A scorer refuses a memory with vectors of another model,
-   * because they cannot be compared.
-   */
+  /** The model of the vectors, if a scorer added any. */
   get model(): VectorModel | null;
-
-  /** Frees the memory of expired vectors or traces, which are ignored in any case. Does nothing without `ttlMs`. */
+  /** Frees the memory of expired vectors or traces, which are ignored in any case. */
   evictExpired(): void;
-
-  /** Removes every vector or trace, and forgets the model and the method of vectors. */
+  /** Removes every vector or trace. */
   clear(): void;
-
   /**
-   * Writes the memory to a file in the safetensors format: vectors or traces, labels, model, method and bounds as they are at the call. Writing
-   * happens away from the event loop. Calls for one file run in their order.
+   * Writes the memory as it is at the call to a file in the safetensors format, which is replaced in one step.
    *
-   * The file is replaced in one step after the new one is on the disk, so there is always a complete one. Symbolic links are
-   * followed. A replaced file keeps its permissions; a new one follows the `umask`. A process that is killed can leave a file
-   * `.knowledgepulse-….tmp`, which a later call removes.
-   *
-   * @param path - the file; relative to the working directory at the call
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path.
-   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system refuses to write it: the disk is full, the
-   * directory is missing or read-only. The old file is unchanged.
+   * @throws `Error` with `ERR_MEMORY_IO`, as a rejection, if the system refuses it; the old file is unchanged
    */
   save(path: string, options?: CallOptions): Promise<void>;
 }
 
 /**
- * A bounded first-in-first-out memory of vectors. Queries compare with every vector, so their results are exact. It can be saved to a
- * file and loaded again.
+ * A bounded first-in-first-out memory of vectors. Queries compare with every vector, so their results are exact.
  *
- * A scorer compares with it away from the event loop. Members that read or change the vectors (`add`, `size`, `nearest`, iteration)
- * wait for a running comparison of one trace: about 10 ms with 200,000 vectors.
- *
- * @example
- * ```ts
- * const cache = new VectorCache({ maxElements: 2, dimensions: 3 });
- * cache.add([1, 0, 0], 'first');
- * cache.maxCosineSimilarity([1, 1, 0]); // 0.7071…
- * cache.nearest([1, 1, 0]); // [{ label: 'first', similarity: 0.7071…, index: 0 }]
- * await cache.save('memory.safetensors');
- * ```
+ * Vectors are finite numbers, as many as `dimensions`; others throw `ERR_INVALID_VECTOR`, as in `Expected 384 dimensions, got 3`.
  */
 export class VectorCache extends BoundedMemory implements Iterable<VectorCacheEntry> {
-  /**
-   * Makes an empty cache.
-   *
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` for the wrong type of an option, or a value outside its range.
-   */
+  /** @throws `TypeError` or `RangeError` with `ERR_INVALID_OPTION` */
   constructor(options?: VectorCacheOptions);
-
   /**
-   * Loads a file that {@link VectorCache.save} wrote: vectors, labels, model, method and bounds. The time to live goes on by the wall
-   * clock while no process runs; if the clock was set back, vectors count as just added.
+   * Loads a file that {@link VectorCache.save} wrote. The time to live goes on while no process runs.
    *
-   * The file is read and checked away from the event loop. It takes no more memory than a cache with as many vectors.
-   *
-   * @param path - the file; relative to the working directory at the call
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path or option.
-   * @throws `Error` with `code` `ERR_MEMORY_NOT_FOUND`, as a rejection, if there is no such file.
-   * @throws `Error` with `code` `ERR_MEMORY_DAMAGED`, as a rejection, if the file is cut off, changed or no saved cache. The message
-   * has the reason.
-   * @throws `Error` with `code` `ERR_MEMORY_OTHER_METHOD`, as a rejection, if the file holds a {@link TraceMemory}.
-   * @throws `Error` with `code` `ERR_MEMORY_OTHER_MODEL`, as a rejection, if its vectors are of another model than the embedder: see {@link VectorCacheLoadOptions.model}.
-   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system refuses to read it.
-   * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY`, as a rejection, if there is not enough memory.
+   * @throws `Error` with `ERR_MEMORY_NOT_FOUND`, `ERR_MEMORY_DAMAGED`, `ERR_MEMORY_OTHER_METHOD`, `ERR_MEMORY_OTHER_MODEL`,
+   * `ERR_MEMORY_IO` or `ERR_OUT_OF_MEMORY`, as a rejection
    */
   static load(path: string, options?: VectorCacheLoadOptions): Promise<VectorCache>;
-
   /**
-   * Adds a copy of `vector`, and evicts the oldest vector if the cache is full.
+   * Adds a copy of `vector`, and evicts the oldest if the cache is full.
    *
-   * @param vector - finite numbers, as many as the cache has dimensions
-   * @param label - the name by which {@link VectorCache.nearest} returns the vector: at most 1,024 bytes of UTF-8. Lone
-   * surrogates become U+FFFD.
-   * @throws `RangeError` with `code` `ERR_INVALID_VECTOR` if it has another length or a component that is not
-   * finite, as in `Expected 384 dimensions, got 3`. Nothing is added then.
-   * @throws `TypeError` with the same code if it is not an array of numbers.
-   * @throws `TypeError` with `code` `ERR_INVALID_LABEL` if the label is not a string, `RangeError` if it is too long.
-   * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY` if there is not enough memory for it.
+   * @param label - the name by which {@link VectorCache.nearest} returns it: at most 1,024 bytes of UTF-8, else `ERR_INVALID_LABEL`
    */
   add(vector: ArrayLike<number>, label?: string): void;
-
-  /**
-   * Adds many vectors in their order, all or none: if one vector or label is refused, nothing is added.
-   *
-   * @param labels - a label for each vector, or `undefined` for a vector without one
-   * @throws `RangeError` or `TypeError` as {@link VectorCache.add}, with the place in the message: `vectors[5][3]
-   * must be a finite number, got NaN` or `vectors[5]: Expected 384 dimensions, got 3`.
-   */
-  addBatch(vectors: ArrayLike<ArrayLike<number>>, labels?: ArrayLike<string | undefined>): void;
-
-  /**
-   * Returns the largest cosine similarity of `query` to a vector in the cache, -1 to 1 within 1e-6; 0 if the cache is empty. A zero
-   * vector has similarity 0 to every vector.
-   *
-   * @throws `RangeError` or `TypeError` as {@link VectorCache.add}.
-   */
+  /** Returns the largest cosine similarity to a vector in the cache, -1 to 1 within 1e-6; 0 if it is empty or `query` is zero. */
   maxCosineSimilarity(query: ArrayLike<number>): number;
-
-  /**
-   * Returns {@link VectorCache.maxCosineSimilarity} of each query, in their order.
-   *
-   * @throws `RangeError` or `TypeError` as {@link VectorCache.addBatch}, with `queries` for `vectors`.
-   */
-  maxCosineSimilarities(queries: ArrayLike<ArrayLike<number>>): number[];
-
-  /**
-   * Returns the `k` vectors that are most similar to `query`, or all if the cache holds fewer: the most similar first, of equal ones the
-   * older. The similarity of the first is {@link VectorCache.maxCosineSimilarity}.
-   *
-   * @param k - a safe integer of at least 0; 1 by default
-   * @throws `RangeError` or `TypeError` as {@link VectorCache.add}; with `code` `ERR_INVALID_OPTION` for a wrong `k`.
-   */
+  /** Returns the `k` vectors (1 by default) that are most similar, the most similar first, of equal ones the older. */
   nearest(query: ArrayLike<number>, k?: number): Neighbour[];
-
-  /**
-   * Iterates over the vectors that the cache holds when the iterator is made, oldest first. Vectors that are evicted before
-   * their turn are left out.
-   *
-   * A vector is yielded as it was added, in single precision. If its largest component is not between 2^-40 and 2^40, it is multiplied
-   * by a power of two, which changes no similarity.
-   */
+  /** Iterates over the vectors that the cache holds when the iterator is made, oldest first. */
   [Symbol.iterator](): IterableIterator<VectorCacheEntry>;
-
-  /** The length of every vector. */
   get dimensions(): number;
-
-  /**
-   * The novelty method of the vectors: `prefix` if a scorer added them. A scorer refuses
-   * a cache with vectors of another method. `undefined` while all vectors were added with {@link VectorCache.add}; these are always
-   * compared.
-   */
+  /** The method by which the vectors were made; `undefined` while all were added with {@link VectorCache.add}. */
   get method(): string | undefined;
 }
 
 /** Options of {@link TraceMemory}. */
 export interface TraceMemoryOptions extends VectorCacheOptions {
-  /**
-   * The novelty method: `lexical` compares words and needs no model, `full` also compares embeddings of {@link TraceMemory.digest}.
-   *
-   * @defaultValue `lexical`
-   */
+  /** `lexical`, the default, compares words and needs no model; `full` also compares embeddings. */
   novelty?: 'lexical' | 'full';
 }
 
 /** Options of a call on a {@link TraceMemory}. */
 export interface TraceOptions extends CallOptions {
-  /**
-   * The embedding of the trace's {@link TraceMemory.digest}. Required with `novelty: 'full'`, otherwise ignored.
-   */
+  /** The embedding of the trace's {@link TraceMemory.digest}; required with `full`. */
   vector?: ArrayLike<number>;
 }
 
@@ -692,15 +411,15 @@ export interface TraceOptions extends CallOptions {
 export interface SimilarTrace {
   /** The `id` that it was added with, if any. */
   label: string | undefined;
-  /** Its position in the memory: the number of older traces. */
+  /** The number of older traces. */
   index: number;
-  /** The similarity, 0 to 1: the larger of `contained`⁴ and `lexical`, or of `contained`⁴ and 0.7 `lexical` + 0.3 `embedded`. */
+  /** 0 to 1: the larger of `contained`⁴ and `lexical`, or with `full` of `contained`⁴ and 0.7 `lexical` + 0.3 `embedded`. */
   similarity: number;
   /** The cosine of the two traces' weighted words, 0 to 1. */
   lexical: number;
   /** The weighted share of the trace's words that the remembered one contains, 0 to 1. */
   contained: number;
-  /** The cosine of the two projected embeddings, 0 to 1; only with `novelty: 'full'`. */
+  /** The cosine of the two projected embeddings, 0 to 1; only with `full`. */
   embedded: number | undefined;
 }
 
@@ -714,23 +433,19 @@ export interface TraceComparison {
 
 /** A trace that the iterator of a {@link TraceMemory} yields. */
 export interface TraceMemoryEntry {
-  /** The `id` that it was added with, if any. */
   label: string | undefined;
   /** The number of older traces when the iterator was made. */
   index: number;
-  /** The count of each word, by the word's XXH3-64 in 16 hexadecimal digits. At most 480 words. */
+  /** The count of each word, by its XXH3-64 in 16 hexadecimal digits; at most 480 words. */
   words: Map<string, number>;
-  /** A copy of the embedding in single precision; only with `novelty: 'full'`. */
+  /** A copy of the embedding in single precision; only with `full`. */
   vector: Float32Array | undefined;
 }
 
 /**
- * A bounded first-in-first-out memory that compares whole traces by their words, and with `novelty: 'full'` also by an embedding. Results
- * are exact and do not depend on the order of the traces. {@link https://github.com/openknowledgepulse/native/blob/main/docs/memory.md | Memory}
- * has the formula.
- *
- * Traces are read at the call and compared away from the event loop, in the order of the calls. The memory keeps hashes of words, no
- * text: about 4 KB for a real trace, 6 KB with an embedding.
+ * A bounded first-in-first-out memory that compares whole traces by their words, and with `novelty: 'full'` also by an embedding. It keeps
+ * hashes of words, no text. Calls reject with `ERR_INVALID_TRACE` for a malformed trace, and with `ERR_INVALID_VECTOR` for a missing or
+ * malformed embedding.
  *
  * @example
  * ```ts
@@ -741,198 +456,100 @@ export interface TraceMemoryEntry {
  * ```
  */
 export class TraceMemory extends BoundedMemory implements Iterable<TraceMemoryEntry> {
-  /**
-   * Makes an empty memory.
-   *
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` for the wrong type of an option, or a value outside its range.
-   */
+  /** @throws `TypeError` or `RangeError` with `ERR_INVALID_OPTION` */
   constructor(options?: TraceMemoryOptions);
-
-  /**
-   * Loads a file that {@link TraceMemory.save} wrote, with the options and errors of {@link VectorCache.load}. A file of a
-   * {@link VectorCache} is refused with `ERR_MEMORY_OTHER_METHOD`.
-   */
+  /** Loads a file that {@link TraceMemory.save} wrote, with the errors of {@link VectorCache.load}. */
   static load(path: string, options?: VectorCacheLoadOptions): Promise<TraceMemory>;
-
   /**
    * Returns the memory that has this {@link TraceMemory.handle} in another thread of the process, not a copy.
    *
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` if it is no handle, or if no thread holds the memory any more. In
-   * WebAssembly a thread finds only its own memories.
-   * @example
-   * ```ts
-   * new Worker('./worker.js', { workerData: memory.handle });
-   * const memory = TraceMemory.fromHandle(workerData); // in worker.js
-   * ```
+   * @throws `TypeError` or `RangeError` with `ERR_INVALID_OPTION` if no thread holds it any more
    */
   static fromHandle(handle: number): TraceMemory;
-
-  /**
-   * Returns the text to embed for a memory with `novelty: 'full'`: the objective and the contents of all steps, each cut to the same
-   * number of characters, so that together they have at most 1,900.
-   *
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, naming the path, if the trace is malformed.
-   */
+  /** Returns the text to embed for a memory with `full`: the beginnings of the objective and of all steps, 1,900 characters in all. */
   static digest(trace: ReadonlyReasoningTrace): string;
-
-  /**
-   * Adds a trace under its `id` without comparing it, and evicts the oldest trace if the memory is full.
-   *
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if the trace is malformed.
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_VECTOR`, as a rejection, if a required embedding is missing, has
-   * another length, or a component that is not finite.
-   * @throws the reason of the signal, as a rejection, if it aborts before the trace is remembered.
-   */
+  /** Adds a trace under its `id` without comparing it, and evicts the oldest if the memory is full. */
   add(trace: ReadonlyReasoningTrace, options?: TraceOptions): Promise<void>;
-
-  /** Compares a trace without adding it. Rejects as {@link TraceMemory.add}. */
+  /** Compares a trace without adding it. */
   compare(trace: ReadonlyReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
-
-  /** Compares a trace, then adds it, in one atomic step. Rejects as {@link TraceMemory.add}. */
+  /** Compares a trace, then adds it, in one atomic step. */
   compareAndAdd(trace: ReadonlyReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
-
-  /**
-   * Returns the `k` most similar traces, or all if the memory holds fewer: the most similar first, of equal ones the older. Rejects as {@link TraceMemory.add}, and with `ERR_INVALID_OPTION` for a wrong `k`.
-   *
-   * @param k - a safe integer of at least 0; 1 by default
-   */
+  /** Returns the `k` traces (1 by default) that are most similar, the most similar first, of equal ones the older. */
   nearest(trace: ReadonlyReasoningTrace, k?: number, options?: TraceOptions): Promise<SimilarTrace[]>;
-
-  /**
-   * Iterates over the traces that the memory holds when the iterator is made, oldest first. Traces that are evicted before
-   * their turn are left out.
-   */
+  /** Iterates over the traces that the memory holds when the iterator is made, oldest first. */
   [Symbol.iterator](): IterableIterator<TraceMemoryEntry>;
-
-  /** The novelty method. */
   get novelty(): 'lexical' | 'full';
-
-  /**
-   * A number by which {@link TraceMemory.fromHandle} finds the memory in another thread, such as a worker. The number alone does not keep
-   * the memory alive.
-   */
+  /** A number by which {@link TraceMemory.fromHandle} finds the memory in a worker. It does not keep the memory alive. */
   get handle(): number;
-
   /** The memory that the traces take without their labels, in bytes. */
   get bytes(): number;
 }
 
 /**
- * The memory of {@link evaluateValue} itself, not a copy. All threads of the process share it.
+ * The memory of {@link evaluateValue} itself, not a copy.
  *
  * @internal
  */
 export function _getLocalCache(): VectorCache;
 
-/** A type of secret or personal data, and how often it was replaced. */
+/** A type of secret or personal data, as it stands in `[REDACTED:<type>]`, and how often it was replaced. */
 export interface Redaction {
-  /**
-   * The type, as it stands in `[REDACTED:<type>]`: `connection_string`, `bearer_token`, `api_key`, `password`, `email`, `phone`, `ip` or
-   * `filepath`; with `strict` also `private_key`, `jwt`, `webhook_url`, `card_number`, `iban` or
-   * `social_security_number`.
-   */
   type: string;
   /** At least 1. */
   count: number;
 }
 
-/** The result of {@link cleanPii}. */
-export interface CleanedText {
-  /** The text, in which each match is replaced by `[REDACTED:<type>]`. */
+/** The result of {@link cleanPii}: the text with its replacements, and their types in the order of the first match. */
+export interface PiiCleanResult {
   cleaned: string;
-  /** The types that were replaced, in the order of their first match. */
   redactions: Redaction[];
 }
 
-/** The result of {@link cleanTrace}. */
-export interface CleanedTrace {
-  /** A copy of the trace with clean texts. */
-  trace: ReasoningTrace;
-  /** The types that were replaced in all texts together. */
+/** The result of {@link cleanTrace}: a copy of the trace with clean texts, and the replacements in all of them. */
+export interface CleanedTrace<Trace = ReasoningTrace> {
+  trace: Trace;
   redactions: Redaction[];
 }
 
 /** Options of {@link cleanPii}, {@link cleanPiiAsync} and {@link cleanTrace}. */
 export interface CleanOptions {
-  /**
-   * The privacy level: `aggregated` and `federated` replace secrets and identifiers, `private` only secrets. E-mail
-   * addresses, telephone numbers, IP addresses and home directories are identifiers.
-   *
-   * @defaultValue `'aggregated'`
-   */
+  /** `aggregated`, the default, and `federated` replace secrets and identifiers, `private` only secrets. */
   level?: PrivacyLevel;
   /**
-   * Whether to find more than the SDK: keys of some 250 providers, private keys, JSON Web Tokens, webhooks, values of names
-   * like `DB_PASS`, cookies, passwords in URLs and in arguments of commands, numbers of cards, bank accounts and social
-   * security, telephone numbers in groups, IPv6 addresses, and more forms of home directories. The page
-   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/cleaning.md | Cleaning} lists them.
-   *
-   * @defaultValue `false`
+   * Whether to find more than the SDK: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/cleaning.md | Cleaning}.
+   * `false` by default.
    */
   strict?: boolean;
 }
 
 /**
- * Replaces secrets and personal data in a text. Without `strict`, the result equals that of the SDK's `cleanPii`, to the
- * character. The time grows linearly with any text: a megabyte takes some milliseconds. For larger texts,
- * {@link cleanPiiAsync} leaves the event loop free.
+ * Replaces secrets and personal data in a text; without `strict`, with the SDK's result to the character. A text without matches is not
+ * necessarily safe to share.
  *
- * Patterns cannot know every secret: a text without matches is not necessarily safe to share.
- *
- * @param text - the text; lone surrogates stay as they are
  * @param level - the level, as for the SDK, or options
- * @returns the clean text and the replacements, counted by type
- * @throws `TypeError` with `code` `ERR_INVALID_TEXT` if the text is not a string.
- * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if the options are not an object, if one of them has the wrong type, if the
- * call has no such option, or if there is a third argument; `RangeError` with the same code if there is no such level.
- * @example
- * ```ts
- * cleanPii('mail bob@example.com'); // { cleaned: 'mail [REDACTED:email]', redactions: [{ type: 'email', count: 1 }] }
- * ```
+ * @throws `TypeError` with `ERR_INVALID_TEXT` if the text is not a string
+ * @throws `TypeError` or `RangeError` with `ERR_INVALID_OPTION`, also for a third argument
  */
-export function cleanPii(text: string, level?: PrivacyLevel | CleanOptions): CleanedText;
+export function cleanPii(text: string, level?: PrivacyLevel | CleanOptions): PiiCleanResult;
 
-/**
- * Does the same as {@link cleanPii} on another thread. The event loop waits only while the text is copied, before the call
- * returns.
- *
- * @throws as {@link cleanPii}, as a rejection; or the signal's reason if that aborts before the text is clean
- */
+/** Does the same as {@link cleanPii} on another thread. */
 export function cleanPiiAsync(
   text: string,
   level?: PrivacyLevel | (CleanOptions & CallOptions),
-): Promise<CleanedText>;
+): Promise<PiiCleanResult>;
 
 /**
- * Copies a trace and replaces secrets and personal data in all of its texts, as {@link cleanPii} does in one: the objective,
- * the steps with their inputs and summaries, the outcome, the knowledge graph's delta, the metadata, and every other field,
- * including the names of properties. These strings stay as they are: `@context`, `@type`, `id`, `source_skill`; of the
- * metadata `created_at`, `task_domain`, `visibility` and `privacy_level`; the `type` of steps and entities, and
- * `valid_from`.
+ * Copies a trace, as `JSON.stringify` reads it, and replaces secrets and personal data in all of its texts and names of properties, but not
+ * in `@context`, `@type`, `id`, `source_skill`, dates, domains, levels and types. `metadata.privacy_level` does not change the level.
  *
- * With `strict`, strings and numbers are also replaced if the name of a property that they are under says that they are secrets, as in
- * `{ password: ['…'] }` and `{ name: 'X-Api-Key', value: '…' }`.
- *
- * The level comes from the options. The trace's `metadata.privacy_level` does not change it: a trace that is labelled
- * `private` loses its identifiers too, unless `level` is `private`.
- *
- * @param trace - the trace; it is copied before the call returns, and never changed. It need not be one that can be scored.
- * @returns the copy, which is plain data, and the replacements, counted by type
- * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if the trace is not an object, if it contains itself,
- * if a getter throws, or if it holds a value that JSON lacks, such as a function, a bigint, a `Map` or a typed array. The
- * message names the path.
- * @throws `RangeError` with the same code, as a rejection, if the trace is nested deeper than 256 levels or has more than ten million
- * values.
- * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, as {@link cleanPii}.
- * @example
- * ```ts
- * const { trace: clean, redactions } = await cleanTrace(trace, { strict: true });
- * ```
+ * @param trace - copied before the call returns, and never changed
+ * @throws `TypeError` or `RangeError` with `ERR_INVALID_TRACE`, as a rejection, if it has no JSON, is nested deeper than 256 levels or
+ * has more than ten million values
  */
-export function cleanTrace(
-  trace: ReadonlyReasoningTrace,
+export function cleanTrace<Trace extends ReadonlyReasoningTrace>(
+  trace: Trace,
   options?: CleanOptions & CallOptions,
-): Promise<CleanedTrace>;
+): Promise<CleanedTrace<Trace>>;
 
 /** A number of traces, or a percentage of them that is rounded up: `'10%'`. */
 export type TraceCount = number | `${number}%`;
@@ -963,9 +580,6 @@ export interface SelectOptions extends CallOptions {
    */
   window?: number;
 }
-
-/** Traces that can be read more than once: each call begins anew. */
-export type TraceSource = () => Iterable<ReadonlyReasoningTrace> | AsyncIterable<ReadonlyReasoningTrace>;
 
 /** A trace of {@link select}. */
 export interface Candidate {
@@ -1029,81 +643,40 @@ export interface Selection {
  *
  * Nobody knows how a trace ended whose `metadata.imported.known.success` is false, as `toTraces` writes it.
  *
- * @param traces - the traces; they are read some at a time, so do not change them before the call settles. With `window` also a function
- *   that returns them, which is called twice
+ * @param traces - the traces; they are read some at a time, so do not change them before the call settles.
  * @returns the chosen traces, and for each other trace the one that stands for it
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, as {@link evaluateValues}.
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection.
- * @throws with `novelty: 'full'` also as {@link Embedder.embed}, as a rejection
+ * @throws with `novelty: 'full'` also as {@link embed}, as a rejection
  * @example
  * ```ts
  * const { chosen } = await select(traces, { count: 50 });
  * const shared = chosen.map(({ index }) => traces[index]);
  * ```
  */
-export function select(
-  traces: readonly ReadonlyReasoningTrace[] | TraceSource,
-  options: SelectOptions,
-): Promise<Selection>;
+export function select(traces: readonly ReadonlyReasoningTrace[], options: SelectOptions): Promise<Selection>;
 
-/** Options of {@link configureEmbedder}. */
+/** Options of {@link configureEmbedder}; {@link https://github.com/openknowledgepulse/native/blob/main/docs/encoder.md | Encoder} explains them. */
 export interface EmbedderOptions {
-  /**
-   * The directory of the model. It has `model.safetensors` for the built-in engine, or `model.onnx` (or `onnx/model.onnx`) for ONNX
-   * Runtime, and `tokenizer.json`, `tokenizer_config.json`, `config.json`. If `1_Pooling/config.json` names another pooling than the mean
-   * of the tokens, the model is refused (`ERR_MODEL_UNSUPPORTED`).
-   *
-   * @defaultValue the environment variable `KNOWLEDGEPULSE_MODEL_DIR`, then the package
-   * `@knowledgepulse/all-minilm-l6-v2` or `@knowledgepulse/all-minilm-l6-v2-q8`
-   */
+  /** The model's directory; by default `KNOWLEDGEPULSE_MODEL_DIR`, then the installed model package. */
   modelDirectory?: string;
-  /**
-   * Selects an installed model package: `fp32` has the SDK's numbers, `q8` is faster and a quarter of the size.
-   *
-   * @defaultValue the environment variable `KNOWLEDGEPULSE_DTYPE`, then `fp32` if it is installed, else `q8`
-   */
+  /** Selects an installed model: `fp32` has the SDK's numbers, `q8` is faster and a quarter of the size. Or `KNOWLEDGEPULSE_DTYPE`. */
   dtype?: 'fp32' | 'q8';
-  /**
-   * The model in memory instead of a directory, for programs that are one file. The built-in engine computes it. The bytes are copied.
-   */
-  model?: {
-    /** `model.safetensors`, of either model package. */
-    weights: Uint8Array;
-    /** `tokenizer.json`. */
-    tokenizer: Uint8Array;
-  };
-  /**
-   * The engine that computes embeddings. `builtin` reads `model.safetensors`, `onnxruntime` reads `model.onnx`. `auto` takes the built-in
-   * engine, but ONNX Runtime for a model with `model.onnx` alone, and on arm64 where the platform's package carries it.
-   *
-   * @defaultValue the environment variable `KNOWLEDGEPULSE_ENGINE`, then `auto`
-   */
+  /** `model.safetensors` and `tokenizer.json` in memory instead of a directory, for programs that are one file. */
+  model?: { weights: Uint8Array; tokenizer: Uint8Array };
+  /** `builtin` reads `model.safetensors`, `onnxruntime` reads `model.onnx`. By default `KNOWLEDGEPULSE_ENGINE`, then `auto`. */
   engine?: 'auto' | 'builtin' | 'onnxruntime';
-  /**
-   * The library of the engine `onnxruntime`: ONNX Runtime 1.24.1 or newer. It does not select the engine.
-   *
-   * @defaultValue the environment variable `KNOWLEDGEPULSE_ONNXRUNTIME`, then the library in the platform's
-   * package, then that of the package `onnxruntime-node`
-   */
+  /** The library of `onnxruntime`, 1.24.1 or newer; by default `KNOWLEDGEPULSE_ONNXRUNTIME`, then that of a package. */
   runtimePath?: string;
-  /**
-   * Threads that one inference computes on: an integer from 1 to 1024.
-   *
-   * @defaultValue the environment variable `KNOWLEDGEPULSE_THREADS`, then as many as the process may use
-   */
+  /** Threads of one inference, 1 to 1024; by default `KNOWLEDGEPULSE_THREADS`, then as many as the process may use. */
   threads?: number;
 }
 
 /**
- * Configures the embedder of the process: its model, engine and threads. Call it before the first {@link evaluateValue} or
- * {@link embedderStatus}, which load the embedder. A {@link Scorer} with `embedder: null` or `novelty: 'lexical'` loads none.
+ * Configures the embedder of the process, before the first call that loads it.
  *
- * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` for the wrong type of an option, or a value outside its range.
- * @throws `Error` with `code` `ERR_ALREADY_CONFIGURED` if the embedder has been configured or loaded already.
- * @example
- * ```ts
- * configureEmbedder({ dtype: 'q8', threads: 1 });
- * ```
+ * @throws `TypeError` or `RangeError` with `ERR_INVALID_OPTION`
+ * @throws `Error` with `ERR_ALREADY_CONFIGURED` if it has been configured or loaded already
  */
 export function configureEmbedder(options: EmbedderOptions): void;
 
@@ -1111,35 +684,23 @@ export function configureEmbedder(options: EmbedderOptions): void;
 export interface EmbedderStatus {
   /** Whether the embedder works. If not, novelty is 0.5. */
   available: boolean;
-  /** Why it is not available; null if it is. */
+  /** Why it is not available. */
   code: EmbedderErrorCode | null;
   /** The reason as a sentence: the file, the problem, and what to do. */
   reason: string | null;
   modelDirectory: string | null;
   /** The name of the model, from its configuration; `sha256:` and its checksum if it has no name. */
   model: string | null;
-  /**
-   * SHA-256 of the weights' file in hexadecimal: the value in the model's manifest, which `kp-score doctor` verifies, or without a manifest
-   * the computed one.
-   */
+  /** SHA-256 of the weights' file in hexadecimal, as in the model's manifest if it has one. */
   modelSha256: string | null;
-  /** The type that the weights are stored in. */
   dtype: 'fp32' | 'q8' | null;
   /** The length of an embedding: 384. */
   dimensions: number | null;
-  /** The engine that computes embeddings; null without a model. */
   engine: 'builtin' | 'onnxruntime' | null;
-  /** The instructions of the built-in engine; null for ONNX Runtime. `simd128` is WebAssembly. */
+  /** The instructions of the built-in engine. `simd128` is WebAssembly. */
   kernel:
-    | 'avx512-vnni'
-    | 'avx512'
-    | 'avx-vnni'
-    | 'avx2'
-    | 'neon-i8mm'
-    | 'neon-dot'
-    | 'neon'
-    | 'simd128'
-    | 'portable'
+    | ('avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'neon-i8mm' | 'neon-dot' | 'neon')
+    | ('simd128' | 'portable')
     | null;
   /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null;
@@ -1150,77 +711,35 @@ export interface EmbedderStatus {
 
 /** Why there is no embedder. */
 export type EmbedderErrorCode =
-  /** No model package is installed, or the configured directory holds no model. */
-  | 'ERR_MODEL_NOT_FOUND'
-  /** A model file is missing from its package, truncated or altered. */
-  | 'ERR_MODEL_DAMAGED'
-  /** The system refuses to read a model file. */
-  | 'ERR_MODEL_UNREADABLE'
-  /** The engine cannot compute the model. */
-  | 'ERR_MODEL_UNSUPPORTED'
-  /** The engine is ONNX Runtime, and there is no library. */
-  | 'ERR_RUNTIME_NOT_FOUND'
-  /** The system refuses to read the library. */
-  | 'ERR_RUNTIME_UNREADABLE'
-  /** The library is no ONNX Runtime for this platform. */
-  | 'ERR_RUNTIME_UNUSABLE'
-  /** The library is older than 1.24.1. */
-  | 'ERR_RUNTIME_TOO_OLD'
-  /** `tokenizer.json` is malformed or describes another kind of tokenizer. */
-  | 'ERR_TOKENIZER'
-  /** The engine failed. */
-  | 'ERR_INFERENCE'
-  /** `KNOWLEDGEPULSE_KERNEL` names instructions that do not exist or that the processor lacks. */
-  | 'ERR_INVALID_OPTION'
-  /** There is no memory to load the model. */
-  | 'ERR_OUT_OF_MEMORY'
-  /** A bug in this package. */
-  | 'ERR_INTERNAL';
+  | ('ERR_MODEL_NOT_FOUND' | 'ERR_MODEL_DAMAGED' | 'ERR_MODEL_UNREADABLE' | 'ERR_MODEL_UNSUPPORTED')
+  | ('ERR_RUNTIME_NOT_FOUND' | 'ERR_RUNTIME_UNREADABLE' | 'ERR_RUNTIME_UNUSABLE' | 'ERR_RUNTIME_TOO_OLD')
+  | ('ERR_TOKENIZER' | 'ERR_INFERENCE' | 'ERR_INVALID_OPTION' | 'ERR_OUT_OF_MEMORY' | 'ERR_INTERNAL');
 
 /**
- * The `code` of every error of this package, and of every problem that `kp-score doctor` reports. The page
- * {@link https://github.com/openknowledgepulse/native/blob/main/docs/errors.md | Errors} explains each of them.
+ * The `code` of every error of this package, and of every problem that `kp-score doctor` reports: see
+ * {@link https://github.com/openknowledgepulse/native/blob/main/docs/errors.md | Errors}.
  */
 export type ErrorCode =
   | EmbedderErrorCode
   // Arguments. ERR_INVALID_OPTION is above.
-  | 'ERR_INVALID_THIS'
-  | 'ERR_INVALID_TRACE'
-  | 'ERR_INVALID_VECTOR'
-  | 'ERR_INVALID_LABEL'
-  | 'ERR_INVALID_TEXT'
-  | 'ERR_INVALID_INPUT'
-  | 'ERR_INVALID_RECORD'
-  | 'ERR_ALREADY_CONFIGURED'
+  | (
+      | 'ERR_INVALID_TRACE'
+      | 'ERR_INVALID_VECTOR'
+      | 'ERR_INVALID_LABEL'
+      | 'ERR_INVALID_TEXT'
+      | 'ERR_INVALID_INPUT'
+    )
+  | ('ERR_INVALID_RECORD' | 'ERR_ALREADY_CONFIGURED')
   // Memories and their files. ERR_OUT_OF_MEMORY is above.
-  | 'ERR_MEMORY_NOT_FOUND'
-  | 'ERR_MEMORY_DAMAGED'
-  | 'ERR_MEMORY_OTHER_MODEL'
-  | 'ERR_MEMORY_OTHER_METHOD'
-  | 'ERR_MEMORY_IO'
+  | ('ERR_MEMORY_NOT_FOUND' | 'ERR_MEMORY_DAMAGED' | 'ERR_MEMORY_IO')
+  | ('ERR_MEMORY_OTHER_MODEL' | 'ERR_MEMORY_OTHER_METHOD')
   // Stores.
-  | 'ERR_STORE_UNAVAILABLE'
-  | 'ERR_STORE_DROPPED'
-  | 'ERR_STORE_SCHEMA'
-  | 'ERR_STORE'
-  // The package. ERR_INTERNAL is above.
-  | 'ERR_ADDON_LOAD'
-  // The doctor alone.
-  | 'ERR_VERSION_MISMATCH'
-  | 'ERR_EMBEDDING_WRONG'
-  | 'ERR_CRASHED'
-  | 'ERR_TIMEOUT'
+  | ('ERR_STORE_UNAVAILABLE' | 'ERR_STORE_DROPPED' | 'ERR_STORE_SCHEMA' | 'ERR_STORE')
+  // The package, and the doctor alone. ERR_INTERNAL is above.
+  | ('ERR_ADDON_LOAD' | 'ERR_VERSION_MISMATCH' | 'ERR_EMBEDDING_WRONG' | 'ERR_CRASHED' | 'ERR_TIMEOUT')
   | 'ERR_NO_PROCESS';
 
-/**
- * Loads the embedder if necessary, and returns its state. Never rejects.
- *
- * @example
- * ```ts
- * const { available, reason } = await embedderStatus();
- * if (!available) console.warn(`Novelty is 0.5: ${reason}`);
- * ```
- */
+/** Loads the embedder if necessary, and returns its state. Never rejects. */
 export function embedderStatus(): Promise<EmbedderStatus>;
 
 // biome-ignore lint/complexity/noUselessEmptyExport: without it, a file of declarations exports BoundedMemory too.

@@ -2,9 +2,9 @@
 
 const { cleanPii, cleanPiiAsync } = require('./lib/clean/text.js');
 const { cleanTrace } = require('./lib/clean/trace.js');
-const { Embedder, configureEmbedder, embedderStatus } = require('./lib/embedder.js');
+const { configureEmbedder, embed, embedderStatus } = require('./lib/embedder.js');
 const { Scorer } = require('./lib/scorer.js');
-const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
+const { _getLocalCache, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
 const { select } = require('./lib/select.js');
 const { TraceMemory } = require('./lib/trace-memory.js');
 const { VectorCache } = require('./lib/vector-cache.js');
@@ -12,7 +12,6 @@ const { VectorCache } = require('./lib/vector-cache.js');
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.
 /** @type {typeof import('./index.js')} */
 module.exports = {
-  Embedder,
   Scorer,
   TraceMemory,
   VectorCache,
@@ -21,7 +20,7 @@ module.exports = {
   cleanPiiAsync,
   cleanTrace,
   configureEmbedder,
-  defaultScorer,
+  embed,
   embedderStatus,
   evaluateValue,
   evaluateValues,

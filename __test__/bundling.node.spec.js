@@ -53,12 +53,12 @@ async function output(command, args, env, cwd) {
 }
 
 describe("the SDK's modules as one-line re-exports", () => {
-  const sources = {
-    'src/scoring.ts': `export { evaluateValue, _getLocalCache } from '@knowledgepulse/native/scoring';\n`,
-    'src/pii.ts': `export { cleanPii } from '@knowledgepulse/native/pii';\n`,
-    'src/vector-cache.ts': `export { VectorCache } from '@knowledgepulse/native/vector-cache';\n`,
-    'src/index.ts': `export * from './pii.js';\nexport * from './scoring.js';\nexport * from './vector-cache.js';\n`,
-  };
+  // Without the file that is compiled alone.
+  const tree = path.join(__dirname, 'types', 'sdk');
+  const files = fs.readdirSync(tree, { recursive: true }).filter((file) => /(?<!use)\.ts$/.test(file));
+  const sources = Object.fromEntries(
+    files.map((file) => [`src/${file}`, fs.readFileSync(path.join(tree, file), 'utf8')]),
+  );
   const use = `(async () => {
     const score = await sdk.evaluateValue(${trace});
     const cache = sdk._getLocalCache();

@@ -3,10 +3,9 @@
 const fc = require('fast-check');
 
 const kp = require('..');
-const pii = require('../pii.js');
 const oracle = require('./oracle/clean.js');
 const { hostileText, level, slowTexts } = require('./support/clean-texts.js');
-const { claiming, hostile, revoked, throwingGetter } = require('./support/hostile.js');
+const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { rejectionOf } = require('./support/refusals.js');
 
@@ -63,7 +62,6 @@ describe('cleanPii', () => {
     ['a level that there is not', 'secret', RangeError, `level must be ${levels}, got "secret"`],
     ['one among the options', { level: 'x' }, RangeError, `options.level must be ${levels}, got "x"`],
     ['a level that is no string', { level: 1 }, TypeError, 'options.level must be a string'],
-    ['null', null, TypeError, 'options must be an object, got null'],
     ['an index', 0, TypeError, 'options must be an object, got 0'],
     ['strict that is no boolean', { strict: 'yes' }, TypeError, 'options.strict must be a boolean'],
     ['a getter that throws', unreadable, TypeError, 'options.level could not be read: it threw'],
@@ -166,7 +164,7 @@ describe('cleanTrace', () => {
         {
           content: text,
           tool: { name: text, mcp_server: text },
-          input: { id: text, type: text, nested: [[text], null, 7, true, undefined] },
+          input: { id: text, type: text, nested: [[text], null, 7, true] },
           output_summary: text,
           latency_ms: 7,
           unknown: text,
@@ -224,71 +222,60 @@ describe('cleanTrace', () => {
     expect(trace.point).toEqual({ x: '[REDACTED:email]' });
   });
 
-  test('copies once what is there many times', async () => {
-    let bomb = [SECRET];
-    for (let level = 0; level < 100; level++) bomb = [bomb, bomb];
-    const { trace, redactions } = await cleanTrace({ bomb });
-    expect(redactions).toEqual([{ type: 'email', count: 1 }]);
-    expect(trace.bomb[0]).toBe(trace.bomb[1]);
-  });
-
-  test('keeps what JSON does not have: undefined, NaN, infinities and the sign of zero', async () => {
-    const input = {
-      numbers: [-0, 0, Number.NaN, -Infinity, undefined],
-      missing: undefined,
-      '\ud800': '\udc00',
-    };
-    const { trace } = await cleanTrace({ input });
-    expect(trace.input).toStrictEqual(input);
-  });
-
   const cyclic = { steps: [{ input: { a: {} } }] };
   cyclic.steps[0].input.a.b = cyclic.steps[0].input;
-  const whole = makeTrace();
-  whole.self = whole;
-  let deep = {};
-  for (let level = 0; level < 300; level++) deep = { deep };
-  const json = 'must be a value that JSON has, got';
-  const unreadable = 'could not be read: it threw';
-  const again = () => ({ toJSON: again });
+  /** Gives an object in an object, and so on. */
+  function nested(levels) {
+    let deep = {};
+    for (let level = 0; level < levels; level++) deep = { deep };
+    return deep;
+  }
+  const deep = nested(300);
+  // What the engine throws for a result that is too long, without making one.
+  const tooLong = { toJSON: () => 'x'.repeat(2 ** 31) };
   test.each([
     ['null', null, TypeError, 'trace must be an object, got null'],
     ['a string', 'trace', TypeError, 'trace must be an object, got string'],
     ['an array', [], TypeError, 'trace must be an object, got array'],
-    ['what contains itself', cyclic, TypeError, 'trace.steps[0].input.a.b must not contain itself'],
-    ['a trace that contains itself', whole, TypeError, 'trace.self.self must not contain itself'],
+    ['what contains itself', cyclic, TypeError, /^trace has no JSON: .*(circular|cyclic)/i],
     [
       'what is too deep',
       { deep },
       RangeError,
       /^trace is nested deeper than 256 levels, at trace(\.deep){256}$/,
     ],
-    ['too many values', { a: claiming([1], 2 ** 32) }, RangeError, 'trace has more than 10,000,000 values'],
-    ['a function', { a: () => {} }, TypeError, `trace.a ${json} function`],
-    ['a bigint', { a: [1n] }, TypeError, `trace.a[0] ${json} bigint`],
-    ['a symbol', { 'a b': Symbol('s') }, TypeError, `trace["a b"] ${json} symbol`],
-    ['a Map', { a: new Map() }, TypeError, `trace.a ${json} Map`],
-    ['a Set', { a: new Set() }, TypeError, `trace.a ${json} Set`],
-    ['a typed array', { a: new Uint8Array(8) }, TypeError, `trace.a ${json} Uint8Array`],
-    ['a boxed string', { a: new String('bob@example.com') }, TypeError, `trace.a ${json} String`],
-    ['a getter that throws', throwingGetter({}, 'steps', hostile), TypeError, `trace.steps ${unreadable}`],
-    ['a revoked proxy', { a: revoked({}) }, TypeError, `trace.a.toJSON ${unreadable}`],
-    ['a toJSON that throws', { a: { toJSON: hostile.toString } }, TypeError, `trace.a.toJSON ${unreadable}`],
+    ['what is far too deep', { deep: nested(2_000) }, RangeError, 'trace is nested deeper than 256 levels'],
     [
-      'an endless toJSON',
-      { a: { toJSON: again } },
+      'what overflows the stack',
+      nested(50_000),
       RangeError,
-      /^trace is nested deeper than 256 levels, at /,
+      /^trace .*nested (too deeply|deeper than 256 levels)/,
     ],
+    ['what is too long', tooLong, RangeError, 'trace has no JSON: it is longer than a string can be'],
+    ['a bigint', { a: [1n] }, TypeError, /^trace has no JSON: .*BigInt/i],
+    [
+      'a getter that throws',
+      throwingGetter({}, 'steps', hostile),
+      TypeError,
+      'trace has no JSON: it could not be read',
+    ],
+    ['a revoked proxy', { a: revoked({}) }, TypeError, /^trace has no JSON: .*revoked/],
   ])('refuses %s', async (_, trace, Class, message) => {
     const error = await rejectionOf(cleanTrace(trace));
     expect(error).toBeInstanceOf(Class);
     const text = typeof message === 'string' ? message : expect.stringMatching(message);
     expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: text });
   });
-});
 
-test('the sub-path has the same functions', () => {
-  expect(pii).toEqual({ cleanPii, cleanPiiAsync, cleanTrace });
-  for (const name of Object.keys(pii)) expect(pii[name]).toBe(kp[name]);
+  test('copies what JSON lacks as JSON.stringify does', async () => {
+    const input = {
+      nan: Number.NaN,
+      zero: -0,
+      map: new Map([[SECRET, SECRET]]),
+      call() {},
+      list: [undefined],
+    };
+    const { trace } = await cleanTrace({ input, date: new Date(0) });
+    expect(trace).toEqual(JSON.parse(JSON.stringify({ input, date: new Date(0) })));
+  });
 });

@@ -45,7 +45,7 @@ async function explained(traces, options) {
 const breakdowns = (results) => results.map(({ breakdown }) => breakdown);
 
 describe('scores', () => {
-  const weights = { finance: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcome: 0.4 } };
+  const weights = { finance: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcomeConfidence: 0.4 } };
 
   test.each([
     [[], () => ({})],
@@ -353,6 +353,6 @@ describe('exit codes', () => {
     const lines = linesOf(stderr);
     expect(lines.length).toBeGreaterThanOrEqual(3);
     expect(lines[0]).toMatch(/^kp-score: @knowledgepulse\/native cannot load its addon/);
-    expect(lines[1]).toContain('none.node does not exist');
+    expect(lines[1]).toMatch(/^ {2}KNOWLEDGEPULSE_NATIVE_ADDON: Cannot find module '.*none\.node'/);
   });
 });

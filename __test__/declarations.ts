@@ -13,10 +13,7 @@ import type * as choose from '../lib/select.js';
 import type * as postgresStore from '../lib/store/postgres.js';
 import type * as traceMemory from '../lib/trace-memory.js';
 import type * as vectorCache from '../lib/vector-cache.js';
-import type * as declaredPii from '../pii.js';
 import type * as declaredPostgres from '../postgres.js';
-import type * as declaredScoring from '../scoring.js';
-import type * as declaredVectorCache from '../vector-cache.js';
 
 /** `true` for identical types: that they are assignable to each other is not enough, as methods with narrower parameters are. */
 type Same<A, B> =
@@ -25,11 +22,8 @@ type Same<A, B> =
 /** A function by its parameters and its result. */
 type Call<F> = F extends (...args: infer Parameters) => infer Result ? [Parameters, Result] : F;
 
-/** The public members, each as a call or a value; how `console.log` shows them is not declared. */
-type Members<T> = { [Name in keyof T as Exclude<Name, HiddenSymbol<Name>>]: Call<T[Name]> };
-
-/** A symbol other than that of iteration: `inspect.custom`. */
-type HiddenSymbol<Name> = Name extends symbol ? Exclude<Name, typeof Symbol.iterator> : never;
+/** The public members, each as a call or a value. */
+type Members<T> = { [Name in keyof T]: Call<T[Name]> };
 
 /** A class by how it is made, its members, and its static members. */
 // biome-ignore lint/suspicious/noExplicitAny: any class at all
@@ -39,20 +33,11 @@ type Shape<Class extends abstract new (...args: any) => unknown> = {
   statics: Members<Omit<Class, 'prototype'>>;
 };
 
-/** A function of two signatures as one: it is called with an index, by `map`, or with options. */
-type Overloaded<F> = F extends {
-  (...args: infer WithIndex extends [unknown, number]): unknown;
-  (...args: infer WithOptions extends [unknown, unknown?]): infer Result;
-}
-  ? [[WithOptions[0], (WithIndex[1] | WithOptions[1])?], Result]
-  : never;
-
 function same<A, B>(_: Same<A, B>): void {}
 
 same<Shape<typeof scorer.Scorer>, Shape<typeof declared.Scorer>>(true);
 same<Shape<typeof vectorCache.VectorCache>, Shape<typeof declared.VectorCache>>(true);
 same<Shape<typeof traceMemory.TraceMemory>, Shape<typeof declared.TraceMemory>>(true);
-same<Shape<typeof embedder.Embedder>, Shape<typeof declared.Embedder>>(true);
 // The scorer alone calls the other methods of a store.
 same<
   Pick<InstanceType<typeof postgresStore.PostgresStore>, keyof declaredPostgres.PostgresStore>,
@@ -64,27 +49,24 @@ same<
 >(true);
 
 same<Call<typeof embedder.configureEmbedder>, Call<typeof declared.configureEmbedder>>(true);
+same<Call<typeof embedder.embed>, Call<typeof declared.embed>>(true);
 same<Call<typeof embedder.embedderStatus>, Call<typeof declared.embedderStatus>>(true);
-same<Call<typeof scoring.evaluateValue>, Overloaded<typeof declared.evaluateValue>>(true);
-same<Call<typeof scoring.evaluateValues>, Overloaded<typeof declared.evaluateValues>>(true);
-same<Call<typeof scoring.explain>, Overloaded<typeof declared.explain>>(true);
+same<Call<typeof scoring.evaluateValue>, Call<typeof declared.evaluateValue>>(true);
+same<Call<typeof scoring.evaluateValues>, Call<typeof declared.evaluateValues>>(true);
+same<Call<typeof scoring.explain>, Call<typeof declared.explain>>(true);
 same<Call<typeof scoring._getLocalCache>, Call<typeof declared._getLocalCache>>(true);
 same<Call<typeof cleanText.cleanPii>, Call<typeof declared.cleanPii>>(true);
 same<Call<typeof cleanText.cleanPiiAsync>, Call<typeof declared.cleanPiiAsync>>(true);
 same<Call<typeof cleanTrace.cleanTrace>, Call<typeof declared.cleanTrace>>(true);
 same<Call<typeof choose.select>, Call<typeof declared.select>>(true);
-same<typeof scoring.defaultScorer, InstanceType<typeof scorer.Scorer<declared.VectorCache>>>(true);
 same<Call<typeof formats.toTraces>, Call<typeof declaredFormats.toTraces>>(true);
 
 // The names of each entry point, all of which are checked above.
 same<
   keyof typeof declared,
-  | ('Scorer' | 'TraceMemory' | 'VectorCache' | 'Embedder' | 'configureEmbedder' | 'embedderStatus')
-  | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache' | 'defaultScorer')
+  | ('Scorer' | 'TraceMemory' | 'VectorCache' | 'configureEmbedder' | 'embed' | 'embedderStatus')
+  | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache')
   | ('cleanPii' | 'cleanPiiAsync' | 'cleanTrace' | 'select')
 >(true);
-same<keyof typeof declaredScoring, 'evaluateValue' | 'evaluateValues' | '_getLocalCache'>(true);
-same<keyof typeof declaredVectorCache, 'VectorCache'>(true);
-same<keyof typeof declaredPii, 'cleanPii' | 'cleanPiiAsync' | 'cleanTrace'>(true);
 same<keyof typeof declaredPostgres, 'PostgresStore'>(true);
 same<keyof typeof declaredFormats, 'toTraces'>(true);

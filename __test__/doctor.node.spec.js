@@ -6,8 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { embedderStatus } = require('..');
-const { REMEDIES, render } = require('../lib/doctor/doctor.js');
-const { systemLibc } = require('../lib/installation/libc.js');
+const { render } = require('../lib/doctor/doctor.js');
 const { version } = require('../package.json');
 const { addon } = require('./support/addon.js');
 const { modelDirectory, root, runtimeLibrary: library } = require('./support/paths.js');
@@ -17,7 +16,6 @@ const { copyModel, copyPackage, replaceFile, scratchDirectory, writerIn } = requ
 
 const scratch = scratchDirectory('doctor');
 const write = writerIn(scratch);
-const ESCAPE = '\u001b';
 /** The engine alone: which library it takes is what these cases are about. */
 const ONNXRUNTIME = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
 
@@ -47,45 +45,26 @@ async function report(options) {
 describe('a healthy installation', () => {
   test('--json tells everything', async () => {
     const found = await report();
-    const { dtype, dimensions, engine, kernel, threads } = await embedderStatus();
-    const isLinux = process.platform === 'linux';
     expect(found).toEqual({
       healthy: true,
       version,
       directory: root,
-      platform: {
-        os: process.platform,
-        arch: process.arch,
-        libc: isLinux ? expect.stringMatching(/^(glibc|musl)$/) : null,
-        libcVersion: isLinux ? expect.stringMatching(/^\d+\.\d+/) : null,
-      },
+      platform: { os: process.platform, arch: process.arch },
       engine: process.versions.bun
         ? { name: 'bun', version: process.versions.bun }
         : { name: 'node', version: process.versions.node },
-      addon: { path: addon, version, attempts: [] },
-      inference: { engine, kernel },
-      runtime: { path: null, version: null },
-      model: {
-        directory: modelDirectory,
-        dtype,
-        dimensions,
-        files: manifestFiles().map(([name, { sha256 }]) => ({ name, sha256, expectedSha256: sha256 })),
-        verified: true,
-      },
-      threads,
+      addon,
+      embedder: await embedderStatus(),
+      checksums: Object.fromEntries(manifestFiles().map(([name, { sha256 }]) => [name, sha256])),
       embedding: {
         text: 'This is an example sentence',
         loadMilliseconds: expect.any(Number),
         milliseconds: expect.any(Number),
         largestDifference: expect.any(Number),
         tolerance: 1e-5,
-        correct: true,
       },
-      memory: {
-        residentBytes: expect.any(Number),
-        freeBytes: expect.any(Number),
-        totalBytes: expect.any(Number),
-      },
+      residentBytes: expect.any(Number),
+      freeBytes: expect.any(Number),
       warnings: [],
       problems: [],
     });
@@ -93,47 +72,38 @@ describe('a healthy installation', () => {
     expect(found.embedding.loadMilliseconds).toBeGreaterThan(0);
     expect(found.embedding.largestDifference).toBeLessThan(1e-5);
     // The weights alone are 90 MB.
-    expect(found.memory.residentBytes).toBeGreaterThan(90e6);
+    expect(found.residentBytes).toBeGreaterThan(90e6);
   });
 
-  test('the text says the same, without colours where it goes to a file', async () => {
+  test('the text says the same', async () => {
     const { code, stdout, stderr } = await native(['doctor']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).not.toContain(ESCAPE);
     const { kernel } = await embedderStatus();
-    const checksums = manifestFiles().map(([name, { sha256 }]) => `${name} ${sha256}`);
-    for (const part of [version, addon, `built in, ${kernel}`, modelDirectory, ...checksums]) {
+    const checksums = manifestFiles().map(([name, { sha256 }]) => `${name}: ${sha256}`);
+    for (const part of [version, addon, `kernel: ${kernel}`, modelDirectory, ...checksums]) {
       expect(stdout).toContain(part);
     }
-    expect(stdout).not.toMatch(/[✗–]/);
     expect(stdout.trimEnd().endsWith('Healthy.')).toBe(true);
-  });
-
-  test('colours change nothing but the colour', async () => {
-    const found = await report({ env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') } });
-    const coloured = render(found, { colours: true });
-    expect(coloured).toContain(`${ESCAPE}[31m`);
-    const codes = new RegExp(`${ESCAPE}\\[\\d+m`, 'g');
-    expect(coloured.replace(codes, '')).toBe(render(found, { colours: false }));
   });
 
   test('the int8 model is held to a tolerance of its own', async () => {
     const found = await report({ env: { KNOWLEDGEPULSE_DTYPE: 'q8' } });
     expect(found.problems).toEqual([]);
-    expect(found.model).toMatchObject({ dtype: 'q8', verified: true });
+    expect(found.embedder.dtype).toBe('q8');
     expect(found.embedding.tolerance).toBe(1e-2);
     expect(found.embedding.largestDifference).toBeGreaterThan(1e-5);
   });
 
-  test('a model without a manifest works, and is not called verified', async () => {
+  test('a model without a manifest works, and has no checksums', async () => {
     const directory = copyModel(path.join(scratch, 'no-manifest'));
     fs.rmSync(path.join(directory, 'manifest.json'));
     const env = { KNOWLEDGEPULSE_MODEL_DIR: directory };
-    expect(await report({ env })).toMatchObject({
+    const found = await report({ env });
+    expect(found).not.toHaveProperty('checksums');
+    expect(found).toMatchObject({
       healthy: true,
-      model: { directory, files: [], verified: false },
+      embedder: { modelDirectory: directory },
     });
-    expect((await native(['doctor'], { env })).stdout).toContain('not verified');
   });
 
   test('a variable that is ignored is a warning', async () => {
@@ -217,14 +187,14 @@ describe('a broken installation', () => {
       'no model package',
       () => ofAddon(addon),
       'ERR_MODEL_NOT_FOUND',
-      ['npm install @knowledgepulse/all-minilm-l6-v2'],
+      ['install @knowledgepulse/all-minilm-l6-v2'],
       () => copyPackage(inScratch('no-model')),
     ],
     [
       'no model package of the dtype that is asked for',
       () => ({ ...ofAddon(addon), KNOWLEDGEPULSE_DTYPE: 'q8' }),
       'ERR_MODEL_NOT_FOUND',
-      ['Run: npm install', 'all-minilm-l6-v2-q8', 'KNOWLEDGEPULSE_DTYPE'],
+      ['-q8', 'KNOWLEDGEPULSE_DTYPE'],
       () => copyPackage(inScratch('no-q8')),
     ],
     [
@@ -241,10 +211,10 @@ describe('a broken installation', () => {
     expect(found.problems).toHaveLength(1);
     const [problem] = found.problems;
     expect(problem).toEqual({ code, message: expect.any(String), remedy: expect.any(String) });
-    const told = JSON.stringify([problem.message, problem.remedy, found.addon.attempts]);
+    const told = JSON.stringify([problem.message, problem.remedy]);
     for (const name of names) expect(told).toContain(name);
 
-    const text = render(found, { colours: false });
+    const text = render(found);
     expect(text).toContain(`${code}: ${problem.message}`);
     expect(text).toContain(`What to do: ${problem.remedy}`);
     expect(text.endsWith('Not healthy.')).toBe(true);
@@ -252,93 +222,48 @@ describe('a broken installation', () => {
 
   test('a package without any platform package: every attempt is told', async () => {
     const found = await report({ from: copyPackage(path.join(scratch, 'no-platform')) });
-    expect(found.problems[0].code).toBe('ERR_ADDON_LOAD');
-    expect(found.problems[0].remedy).toContain('optional dependencies');
-    expect(found.addon.attempts.length).toBeGreaterThan(0);
-    for (const { name, reason } of found.addon.attempts) {
-      expect(name).toContain(`${process.platform}-${process.arch}`);
-      expect(reason).not.toBe('');
+    const [{ code, message }] = found.problems;
+    expect(code).toBe('ERR_ADDON_LOAD');
+    expect(message).toContain('optional dependencies');
+    const attempts = message.split('\n').filter((line) => line.startsWith('  '));
+    expect(attempts.length).toBeGreaterThan(0);
+    for (const attempt of attempts) {
+      const name = `@knowledgepulse/native-${process.platform}-${process.arch}`;
+      expect(attempt).toMatch(new RegExp(`^  ${name}\\S*: Cannot find module '${name}`));
     }
   });
 
   describe('of packages, as they are installed', () => {
-    const isLinux = process.platform === 'linux';
-    const PERMISSIONS = ['read that file', 'search the directories'];
-    const REINSTALL = ['einstall', 'optional dependencies'];
-    const WHERE = ['on the platform that it will run on'];
+    const UNREADABLE = ['cannot be read', 'permissions'];
+    const NO_RUNTIME = 'ERR_RUNTIME_NOT_FOUND';
+    const DAMAGED = 'ERR_MODEL_DAMAGED';
     const ADDON = 'ERR_ADDON_LOAD';
+    const weights = 'model/model.safetensors';
 
     /** What is done to a file or a folder. */
     const deleted = (file) => fs.rmSync(file, { recursive: true });
     const isDirectory = (file) => deleted(file) ?? fs.mkdirSync(file);
     const isLink = (file) => deleted(file) ?? fs.symlinkSync('nowhere', file);
-    const isCutOff = (file) => fs.truncateSync(file, fs.statSync(file).size >> 1);
-    const isEmpty = (file) => fs.truncateSync(file, 0);
+    const isText = (file) => fs.writeFileSync(file, 'this is no addon');
     const mayNotBeRead = (file) => fs.chmodSync(file, 0);
     // The file may be a link to the model of the repository, whose permissions must stay.
     const mayNotBeReadAlone = (file) => deleted(file) ?? fs.writeFileSync(file, '', { mode: 0 });
-    const isLibraryOfOthers = (file) => {
-      fs.rmSync(file);
-      const manifest = path.join(path.dirname(file), 'package.json');
-      const { files, ...more } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
-      const others = files.filter((other) => other !== path.basename(file));
-      fs.writeFileSync(manifest, JSON.stringify({ ...more, files: others }));
-    };
-    // The names of the libraries are changed: no system has that, and nothing in the addon bears the name of glibc any more.
-    const isForMusl = (file) =>
-      fs.writeFileSync(file, fs.readFileSync(file, 'latin1').replaceAll('GLIBC_2.', 'MUSLC_2.'), 'latin1');
-    const [other, machine] = process.arch === 'x64' ? ['arm64', 183] : ['x64', 62];
-
-    const NOWHERE = 'a link to nowhere';
-    const UNREADABLE = ['cannot be read', ...PERMISSIONS];
-    const NO_RUNTIME = 'ERR_RUNTIME_NOT_FOUND';
-    const DAMAGED = 'ERR_MODEL_DAMAGED';
-    const REMOVE = ['Remove', ...REINSTALL];
-    const weights = 'model/model.safetensors';
-    const isGlibc = systemLibc().libc === 'glibc';
 
     /** What is done to which part of an installation, the code that says so, and what the text names and does not name. */
     const damages = [
-      ['addon', deleted, ADDON, ['does not exist', 'optional dependencies']],
-      ['addon', isCutOff, ADDON, isLinux ? ['truncated', 'Remove'] : [], WHERE],
-      ['addon', isEmpty, ADDON, ['is empty', ...REMOVE], WHERE],
-      ['addon', isDirectory, ADDON, ['is a directory', ...REMOVE], WHERE],
-      ['addon', isLink, ADDON, [NOWHERE]],
-      ['addon', mayNotBeRead, ADDON, ['EACCES', ...UNREADABLE]],
-      ['platform', mayNotBeRead, ADDON, ['EACCES', ...UNREADABLE]],
-      ['platform/package.json', deleted, ADDON, ['does not exist', ...REMOVE]],
-      ['library', deleted, NO_RUNTIME, ['does not exist', ...REINSTALL], ['none came with this program']],
-      ['library', isLink, NO_RUNTIME, [NOWHERE, ...REINSTALL]],
-      ['library', isDirectory, 'ERR_RUNTIME_UNUSABLE', ['is a directory', ...REINSTALL]],
+      ['addon', deleted, ADDON, ['Cannot find module', 'optional dependencies']],
+      ['addon', isText, ADDON, ['reinstall']],
+      ['addon', mayNotBeRead, ADDON, ['reinstall']],
+      ['library', deleted, NO_RUNTIME, ['does not exist', 'einstall']],
+      ['library', isDirectory, 'ERR_RUNTIME_UNUSABLE', ['is a directory', 'einstall']],
       ['library', mayNotBeRead, 'ERR_RUNTIME_UNREADABLE', UNREADABLE],
-      [
-        'library',
-        isLibraryOfOthers,
-        NO_RUNTIME,
-        ['none came with this program', 'install it from elsewhere'],
-      ],
       [weights, deleted, DAMAGED, ['it is missing']],
       ['model/config.json', isDirectory, DAMAGED, ['it is a directory']],
-      [weights, isLink, DAMAGED, [NOWHERE]],
+      [weights, isLink, DAMAGED, ['a link to nowhere']],
       ['model/tokenizer.json', mayNotBeReadAlone, 'ERR_MODEL_UNREADABLE', UNREADABLE, ['damaged']],
       ['model', mayNotBeRead, 'ERR_MODEL_UNREADABLE', UNREADABLE, ['npm install']],
-      ['model', isLink, 'ERR_MODEL_NOT_FOUND', [NOWHERE, 'npm install']],
-      ...(isLinux
-        ? [
-            ['addon', isText, ADDON, ['is no addon for Linux', ...REMOVE], WHERE],
-            ['addon', isForAnother, ADDON, [`is for ${other}`, `is ${process.arch}`, ...WHERE]],
-          ]
-        : []),
-      ...(isGlibc ? [['addon', isForMusl, ADDON, ['is for musl', 'has glibc', ...WHERE]]] : []),
+      ['model', isLink, 'ERR_MODEL_NOT_FOUND', ['a link to nowhere', 'install']],
     ].map(([part, harm, ...rest]) => [part, harm.name, harm, ...rest]);
-
-    function isText(file) {
-      fs.writeFileSync(file, 'this is no addon');
-    }
-
-    function isForAnother(file) {
-      overwrite(file, 18, machine);
-    }
 
     let count = 0;
     /** The package with that of this platform and the model, as npm lays them out. */
@@ -363,20 +288,13 @@ describe('a broken installation', () => {
       return { from, platform, model, addon: inPlatform(addon), library: inPlatform(library) };
     }
 
-    function overwrite(file, position, byte) {
-      const descriptor = fs.openSync(file, 'r+');
-      fs.writeSync(descriptor, Buffer.from([byte]), 0, 1, position);
-      fs.closeSync(descriptor);
-    }
-
     test('whole, they are healthy', async () => {
       const installed = install();
       const found = await report(installed);
       expect(found.problems).toEqual([]);
       expect(found).toMatchObject({
-        addon: { path: installed.addon },
-        inference: { engine: 'builtin' },
-        model: { directory: installed.model },
+        addon: installed.addon,
+        embedder: { engine: 'builtin', modelDirectory: installed.model },
       });
     });
 
@@ -397,14 +315,9 @@ describe('a broken installation', () => {
         // Otherwise it could not be removed after the tests.
         fs.rmSync(path.dirname(installed.platform), { recursive: true });
         expect(found.problems.map((problem) => problem.code)).toEqual([code]);
-        const text = render(found, { colours: false });
-        // The addon is what is looked for where its package cannot be searched; models are told by their folder.
-        const told =
-          part === 'platform'
-            ? installed.addon
-            : first === 'model' || harm === isLibraryOfOthers
-              ? within
-              : file;
+        const text = render(found);
+        // A missing addon is told by its package, and models by their folder.
+        const told = first === 'model' || (first === 'addon' && harm === deleted) ? within : file;
         for (const expected of [told, ...names].flat()) expect(text).toContain(expected);
         for (const unexpected of not) expect(text).not.toContain(unexpected);
         if (part === 'model') expect(text).toContain(installed.model);
@@ -412,26 +325,6 @@ describe('a broken installation', () => {
 
     test.each(damages.filter((row) => !needsPermissions(row)))('doctor reports: %s %s', tell(false));
     testWithPermissions.each(damages.filter(needsPermissions))('doctor reports: %s %s', tell(true));
-  });
-
-  test('the system has no directory of libraries, and the engine names no C library', async () => {
-    const { code, stdout, stderr } = await run(process.execPath, [
-      '-e',
-      `
-        const fs = require('node:fs');
-        const { readdirSync } = fs;
-        fs.readdirSync = (directory, ...more) => readdirSync(directory === '/lib' ? '/nowhere' : directory, ...more);
-        Object.defineProperty(process, 'report', { value: undefined });
-        const { diagnose } = require(${JSON.stringify(path.join(root, 'lib', 'doctor', 'doctor.js'))});
-        diagnose().then(({ healthy, platform }) => console.log(JSON.stringify({ healthy, platform })));
-      `,
-    ]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const { os, arch } = { os: process.platform, arch: process.arch };
-    expect(JSON.parse(stdout)).toEqual({
-      healthy: true,
-      platform: { os, arch, libc: null, libcVersion: null },
-    });
   });
 
   test('no process may be started: the report says so', async () => {
@@ -451,22 +344,13 @@ describe('a broken installation', () => {
     expect(problems[0].remedy).toContain('--allow-child-process');
   });
 
-  test('every code of an embedder has a remedy of its own', () => {
-    const types = fs.readFileSync(path.join(root, 'index.d.ts'), 'utf8');
-    const [, union] = /export type EmbedderErrorCode =([^;]*);/.exec(types);
-    const codes = union.match(/ERR_\w+/g).filter((code) => code !== 'ERR_INTERNAL');
-    expect(codes.length).toBeGreaterThan(9);
-    const remedies = codes.filter((code) => !Object.hasOwn(REMEDIES, code));
-    expect(remedies).toEqual([]);
-  });
-
   test('an addon that is cut off, which may end the process that loads it', async () => {
     const bytes = fs.readFileSync(addon);
     const file = write('half.node', bytes.subarray(0, bytes.length >> 1));
     const found = await report({ env: { KNOWLEDGEPULSE_NATIVE_ADDON: file } });
     expect(found.problems).toHaveLength(1);
     expect(['ERR_CRASHED', 'ERR_ADDON_LOAD']).toContain(found.problems[0].code);
-    expect(found.problems[0].remedy).toContain('half.node');
+    expect(JSON.stringify(found.problems[0])).toContain('half.node');
   });
 
   function copy(source, ...names) {

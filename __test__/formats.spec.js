@@ -5,6 +5,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const vm = require('node:vm');
 const zlib = require('node:zlib');
 
 const fc = require('fast-check');
@@ -13,6 +14,7 @@ const { Scorer } = require('..');
 const { toTraces } = require('../formats.js');
 const { FORMAT_NAMES } = require('../lib/formats.js');
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
+const { makeTrace } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
 const {
   chunksOf,
@@ -339,6 +341,28 @@ test.each(Object.entries(SAME).filter(([format]) => format !== 'otel'))(
     expect(told).toEqual(['Hello', 'it is nested too deeply']);
   },
 );
+
+test('toTraces yields an error that tells a value with a text that is too long from a nested one', async () => {
+  // What the engine throws for a result that is too long, without making one.
+  const long = { toJSON: () => 'x'.repeat(2 ** 31) };
+  const [{ error }, { trace }] = await read([long, makeTrace({ objective: 'Hello' })]);
+  expect(error.message).toBe('it is longer than a string can be');
+  expect(trace.task.objective).toBe('Hello');
+});
+
+test.each([
+  'new Uint8Array(bytes)',
+  'new Uint8Array(bytes).buffer',
+  'new DataView(new Uint8Array(bytes).buffer)',
+])('toTraces reads bytes of another realm, alone and in a stream: %s', async (make) => {
+  const text = JSON.stringify(makeTrace());
+  const bytes = vm.runInNewContext(make, { bytes: [...Buffer.from(text)] });
+  for (const input of [bytes, [bytes].values()]) {
+    const [{ trace, error }] = await read(input);
+    expect(error).toBeUndefined();
+    expect(trace).toEqual(JSON.parse(text));
+  }
+});
 
 test('toTraces of otel takes deeply nested JSON in an attribute for text, and reads the next span', async () => {
   const json = `[{"role":"user","content":${'['.repeat(50_000)}${']'.repeat(50_000)}}]`;

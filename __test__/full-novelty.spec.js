@@ -5,7 +5,7 @@
 
 const path = require('node:path');
 
-const { Embedder, Scorer, TraceMemory } = require('..');
+const { Scorer, TraceMemory, embed } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
 
@@ -27,10 +27,9 @@ const TRACES = [
 /** The comparisons of a memory that is used by itself, one trace after another. */
 async function expectedOf(novelty, traces) {
   const memory = new TraceMemory({ novelty });
-  const embedder = new Embedder();
   const found = [];
   for (const trace of traces) {
-    const vector = novelty === 'full' ? await embedder.embed(TraceMemory.digest(trace)) : undefined;
+    const [vector] = novelty === 'full' ? await embed([TraceMemory.digest(trace)]) : [];
     found.push(await memory.compareAndAdd(trace, { vector }));
   }
   return found;

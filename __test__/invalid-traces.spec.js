@@ -74,7 +74,7 @@ const FIELDS = [
   ['steps.1.tool.name', 'a string'],
   ['metadata', 'an object'],
   ['metadata.success', 'a boolean'],
-  ['metadata.task_domain', 'a string', ['undefined']],
+  ['metadata.task_domain', 'a string', ['undefined', 'null']],
   ['outcome', 'an object'],
   ['outcome.confidence', 'a number'],
 ];
@@ -342,6 +342,7 @@ const ACCEPTED = [
   ['no steps', () => makeTrace({ steps: [] }), { steps: [] }],
   ['no task_domain', () => withoutField('metadata.task_domain'), { domain: 'default' }],
   ['task_domain: undefined', () => withField('metadata.task_domain', undefined), { domain: 'default' }],
+  ['task_domain: null', () => withField('metadata.task_domain', null), { domain: 'default' }],
   ...['', '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'Finance', 'code ', 'co\0de'].map(
     (domain) => [
       ...[`the unknown domain ${JSON.stringify(domain)}`, () => makeTrace({ domain }), { domain: 'default' }],

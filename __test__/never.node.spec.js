@@ -12,8 +12,11 @@ const { scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('never');
 
-const hasStrace = process.platform === 'linux' && spawnSync('strace', ['-V']).status === 0;
-if (!hasStrace) console.warn('skipped: strace, which lists the system calls of a process, is not there');
+// A container may forbid tracing.
+const canTrace =
+  process.platform === 'linux' && spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
+if (!canTrace)
+  console.warn('skipped: strace, which lists the system calls of a process, is not there or may not trace');
 
 const SCRIPT = `
   const { makeTrace } = require(process.argv[2]);
@@ -54,7 +57,6 @@ function systemCalls(program, ...parameters) {
   // Otherwise Bun writes what it made of the JavaScript to a cache.
   const env = { ...process.env, BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' };
   const { status, stderr } = spawnSync('strace', command, { encoding: 'utf8', env });
-  if (/ptrace|Operation not permitted/.test(stderr)) return { refused: stderr };
   expect({ status, stderr }).toEqual({ status: 0, stderr: 'begin\nend true\n' });
   const lines = fs.readFileSync(log, 'utf8').split('\n');
   const begin = lines.findIndex((line) => line.includes('"begin\\n"'));
@@ -62,7 +64,7 @@ function systemCalls(program, ...parameters) {
   expect(begin).toBeGreaterThan(0);
   expect(end).toBeGreaterThan(begin);
   // Without the number of the thread.
-  return { calls: lines.slice(begin + 1, end).map((line) => line.replace(/^\d+\s+/, '')) };
+  return lines.slice(begin + 1, end).map((line) => line.replace(/^\d+\s+/, ''));
 }
 
 /** What tells a system call that changes something outside the process. */
@@ -75,31 +77,27 @@ const DOES = {
     /^(unlink|rename|mkdir|rmdir|link|symlink|chmod|fchmod|chown|fchown|lchown|mknod|utime|setxattr|mount)\w*\(/,
 };
 
-(hasStrace ? describe : describe.skip)('scoring does not', () => {
-  let traced;
+(canTrace ? describe : describe.skip)('scoring does not', () => {
+  let calls;
   beforeAll(() => {
-    traced = systemCalls(SCRIPT);
-    if (traced.refused) console.warn(`skipped: strace may not trace here: ${traced.refused}`);
+    calls = systemCalls(SCRIPT);
   });
 
   test.each(Object.entries(DOES))('%s', (_, pattern) => {
-    if (traced.refused) return;
-    expect(traced.calls.filter((call) => pattern.test(call))).toEqual([]);
+    expect(calls.filter((call) => pattern.test(call))).toEqual([]);
   });
 
   test('go unseen: it reads the model', () => {
-    if (traced.refused) return;
-    expect(traced.calls.some((call) => /^open(at)?\(.*model\.onnx/.test(call))).toBe(true);
+    expect(calls.some((call) => /^open(at)?\(.*model\.safetensors/.test(call))).toBe(true);
   });
 });
 
-(hasStrace ? test : test.skip)(
+(canTrace ? test : test.skip)(
   'saving writes the file that it is told to, and a temporary one beside it',
   () => {
     const directory = fs.mkdtempSync(path.join(scratch, 'saved-'));
     const file = path.join(directory, 'memory.safetensors');
-    const { refused, calls } = systemCalls(FILE_SCRIPT, file);
-    if (refused) return;
+    const calls = systemCalls(FILE_SCRIPT, file);
     const writes = calls.filter((call) =>
       [DOES['write files'], DOES['change the file system']].some((pattern) => pattern.test(call)),
     );

@@ -181,7 +181,10 @@ describe('manifests', () => {
         const [platform, arch] = host.split(' ');
         Object.defineProperties(process, { platform: { value: platform }, arch: { value: arch } });
         try { require(loader); } catch (error) {
-          attempts[host] = error.attempts.map(({ name, error }) => ({ name, message: error.message }));
+          attempts[host] = error.message.split('\\n').flatMap((line) => {
+            const [, name, message] = /^  (\\S+): (.*)/.exec(line) ?? [];
+            return name === undefined ? [] : [{ name, message }];
+          });
         }
       }
       console.log(JSON.stringify(attempts));
@@ -194,7 +197,7 @@ describe('manifests', () => {
       expect(tried.map(({ name }) => name).sort()).toEqual(
         (names.length > 0 ? names : [WEBASSEMBLY]).map((name) => `@knowledgepulse/native-${name}`).sort(),
       );
-      for (const { name, message } of tried) expect(message.split('\n', 1)[0]).toContain(`'${name}'`);
+      for (const { name, message } of tried) expect(message).toContain(`'${name}'`);
     }
   });
 });
@@ -272,7 +275,7 @@ describe('tarballs', () => {
     const ours = Object.keys(contents[main.name]).filter(
       (file) => !/^(bin|lib)\/(?:[\w-]+\/)*[\w-]+\.js$/.test(file),
     );
-    const entries = ['index', 'scoring', 'vector-cache', 'pii', 'formats', 'postgres'].flatMap((name) => [
+    const entries = ['index', 'formats', 'postgres'].flatMap((name) => [
       `${name}.d.ts`,
       `${name}.js`,
     ]);

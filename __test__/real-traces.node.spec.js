@@ -46,7 +46,7 @@ describeShared('embeddings', () => {
       const { readTraces } = require(${JSON.stringify(require.resolve('./support/paths.js'))});
       const texts = readTraces(${JSON.stringify(sharedTraces)}).slice(0, 30).flatMap(({ task, steps }) =>
         [task.objective, steps.map(({ content }) => content ?? '').join(' '), steps[0]?.content ?? '']);
-      const embeddings = await new kp.Embedder().embedBatch(texts);
+      const embeddings = await kp.embed(texts);
       console.log(JSON.stringify({ embeddings: embeddings.map((each) => [...each]), status: await kp.embedderStatus() }));
     `,
       { env: { KNOWLEDGEPULSE_DTYPE: 'fp32', KNOWLEDGEPULSE_ONNXRUNTIME: runtimeLibrary } },

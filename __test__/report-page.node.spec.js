@@ -55,7 +55,7 @@ function ordinaryTraces(count = 400) {
                 }),
           };
     const overrides = OVERRIDES[Math.floor(random() * OVERRIDES.length)];
-    const dimensions = { complexity: random(), toolDiversity: random(), outcome: random() };
+    const dimensions = { complexity: random(), toolDiversity: random(), outcomeConfidence: random() };
     const novelty = i === 0 ? 0.5 : 1 - similarity;
     return makeScored(i, {
       domain: ['code', 'finance', 'medical', 'customer_service', 'astronomy'][Math.floor(random() ** 2 * 5)],
@@ -328,7 +328,7 @@ describeOnce('the page of a report', () => {
   });
 
   test('keeps what scores 1 at a threshold of 1', async () => {
-    const best = makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcome: 1 });
+    const best = makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcomeConfidence: 1 });
     const traces = [
       ...ordinary.slice(0, 50),
       ...Array.from({ length: 3 }, (_, i) => makeScored(50 + i, { breakdown: best })),
@@ -375,12 +375,12 @@ describeOnce('the page of a report', () => {
           complexity: random(),
           novelty: random() * 1.2,
           toolDiversity: random(),
-          outcome: random(),
+          outcomeConfidence: random(),
         };
         return makeScored(10 * i + k, { breakdown: makeBreakdown({ ...dimensions, overrides }) });
       });
     });
-    const high = { complexity: 1, novelty: 1.2, toolDiversity: 1, outcome: 1 };
+    const high = { complexity: 1, novelty: 1.2, toolDiversity: 1, outcomeConfidence: 1 };
     const clamp = [['clamp', (score) => Math.min(1, score)]];
     traces.push(makeScored(99, { breakdown: makeBreakdown({ ...high, overrides: clamp }) }));
     const { page } = await open(renderReport(traces));
@@ -579,7 +579,7 @@ describeOnce('the page of a report', () => {
   });
 
   const noEmbedder = (i) =>
-    makeScored(i, { breakdown: makeBreakdown({ outcome: i / 50, noveltyBasis: 'no-embedder' }) });
+    makeScored(i, { breakdown: makeBreakdown({ outcomeConfidence: i / 50, noveltyBasis: 'no-embedder' }) });
   const same = (i) =>
     makeScored(i, { breakdown: makeBreakdown({ nearest: { label: 'kp:trace:0', similarity: 0.5 } }) });
   const bare = { id: null, domain: '', objective: '' };
@@ -595,7 +595,13 @@ describeOnce('the page of a report', () => {
       [
         makeScored(0, {
           ...bare,
-          breakdown: makeBreakdown({ complexity: 0, novelty: 0, toolDiversity: 0, outcome: 0, profile: ' ' }),
+          breakdown: makeBreakdown({
+            complexity: 0,
+            novelty: 0,
+            toolDiversity: 0,
+            outcomeConfidence: 0,
+            profile: ' ',
+          }),
         }),
       ],
     ],
@@ -606,7 +612,7 @@ describeOnce('the page of a report', () => {
     'the highest scores': [
       many(5, (i) =>
         makeScored(i, {
-          breakdown: makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcome: 1 }),
+          breakdown: makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcomeConfidence: 1 }),
         }),
       ),
     ],

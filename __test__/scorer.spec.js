@@ -3,12 +3,10 @@
 // Scorers with memories and weights of their own.
 
 const path = require('node:path');
-const { inspect } = require('node:util');
 
 const fc = require('fast-check');
 
 const kp = require('..');
-const scoring = require('../scoring.js');
 const { PROFILES, scoreOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
@@ -18,7 +16,7 @@ const { runForResult } = require('./support/run-script.js');
 
 const { Scorer, TraceMemory, VectorCache } = kp;
 
-const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
+const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 
 /** The score of a trace by weights, without an embedder. */
 const scoreBy = (weights, trace) => new Scorer({ embedder: null, weights }).evaluateValue(trace);
@@ -56,14 +54,13 @@ describe('memories', () => {
     expect(cache.size).toBe(2);
   });
 
-  test('the functions of the package are one scorer', async () => {
-    const { defaultScorer, _getLocalCache, evaluateValue } = kp;
-    expect(defaultScorer.memory).toBe(_getLocalCache());
+  test('the functions of the package score with one memory', async () => {
+    const { _getLocalCache, evaluateValue, explain } = kp;
     _getLocalCache().clear();
-    const trace = makeTrace({ objective: 'the default one' });
+    const trace = makeTrace({ objective: 'the memory of the process' });
     const first = await evaluateValue(trace);
-    expect(await defaultScorer.evaluateValue(trace)).toBeLessThan(first);
-    expect(defaultScorer.memory.size).toBe(2);
+    expect((await explain(trace)).score).toBeLessThan(first);
+    expect(_getLocalCache().size).toBe(2);
   });
 
   test('remembered traces go by their id', async () => {
@@ -77,26 +74,22 @@ describe('memories', () => {
     expect(labels).toEqual(['kp:trace:a', none, none, '', long, none, none, '\ufffd', none]);
   });
 
-  test('a memory of another model is refused', async () => {
-    // Made by a process with the other model.
-    const { result } = await runForResult(
-      `
-      const scorer = new kp.Scorer();
-      await scorer.evaluateValue(makeTrace());
-      console.log(JSON.stringify({ model: scorer.memory.model }));
-    `,
-      { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } },
-    );
-    expect(result.model).toEqual({ model: 'sentence-transformers/all-MiniLM-L6-v2', dtype: 'q8' });
-    const scorer = new Scorer();
-    await scorer.evaluateValue(makeTrace());
-    expect(scorer.memory.model).toEqual({ ...result.model, dtype: 'fp32' });
+  test('a scorer refuses a memory whose vectors are of another model', async () => {
+    // A file of a process with the other model.
+    const file = path.join(__dirname, 'support', 'other-model.safetensors');
+    const memory = await VectorCache.load(file, { model: 'any' });
+    const { size } = memory;
+    const { model } = await kp.embedderStatus();
+    expect(memory.model).not.toEqual({ model, dtype: 'fp32' });
+    const error = await new Scorer({ memory }).evaluateValue(makeTrace()).catch((reason) => reason);
+    expect(error).toMatchObject({ code: 'ERR_MEMORY_OTHER_MODEL', name: 'Error' });
+    expect(memory.size).toBe(size);
   });
 });
 
 describe('weights', () => {
   test('extend the profiles and replace them', async () => {
-    const outcomeOnly = { complexity: 0, novelty: 0, toolDiversity: 0, outcome: 1 };
+    const outcomeOnly = { complexity: 0, novelty: 0, toolDiversity: 0, outcomeConfidence: 1 };
     const weights = { legal: outcomeOnly, code: outcomeOnly };
     const steps = [{ type: 'thought' }, { type: 'observation' }];
     const score = (domain) => scoreBy(weights, makeTrace({ domain, steps, confidence: 0.7 }));
@@ -109,7 +102,7 @@ describe('weights', () => {
   });
 
   test('default is for every domain without its own', async () => {
-    const weights = { default: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } };
+    const weights = { default: { complexity: 0, novelty: 1, toolDiversity: 0, outcomeConfidence: 0 } };
     const steps = [{ type: 'thought' }, { type: 'observation' }];
     expect(await scoreBy(weights, makeTrace({ domain: 'astronomy', steps }))).toBe(0.5);
     const medical = makeTrace({ domain: 'medical', steps });
@@ -118,7 +111,7 @@ describe('weights', () => {
 
   test('names of inherited properties are ordinary profile names', async () => {
     const weights = JSON.parse(
-      '{"__proto__": {"complexity": 0, "novelty": 0, "toolDiversity": 0, "outcome": 1}}',
+      '{"__proto__": {"complexity": 0, "novelty": 0, "toolDiversity": 0, "outcomeConfidence": 1}}',
     );
     const steps = [{ type: 'thought' }, { type: 'observation' }];
     const score = (domain) => scoreBy(weights, makeTrace({ domain, steps, confidence: 0.7 }));
@@ -131,8 +124,8 @@ describe('weights', () => {
     const property = fc.asyncProperty(parts, arbitraries.trace, async (values, trace) => {
       const sum = values.reduce((a, b) => a + b);
       fc.pre(sum > 1e-6);
-      const [complexity, novelty, toolDiversity, outcome] = values.map((value) => value / sum);
-      const weights = { complexity, novelty, toolDiversity, outcome };
+      const [complexity, novelty, toolDiversity, outcomeConfidence] = values.map((value) => value / sum);
+      const weights = { complexity, novelty, toolDiversity, outcomeConfidence };
       PROFILES.set('custom', weights);
       const custom = { ...trace, metadata: { ...trace.metadata, task_domain: 'custom' } };
       expect(await scoreBy({ custom: weights }, custom)).toBe(scoreOf(custom, 0.5));
@@ -143,14 +136,24 @@ describe('weights', () => {
 
   const changed = (parts) => ({ x: { ...equal, ...parts } });
   test.each([
-    ['too much', changed({ outcome: 0.5 }), /\["x"\] must sum to 1, but sums to 1\.25$/, RangeError],
-    ['too little', changed({ outcome: 0 }), /\["x"\] must sum to 1, but sums to 0\.75$/, RangeError],
-    ['a little too much', changed({ outcome: 0.25 + 2e-9 }), /sums to 1\.000000002$/, RangeError],
+    [
+      'too much',
+      changed({ outcomeConfidence: 0.5 }),
+      /\["x"\] must sum to 1, but sums to 1\.25$/,
+      RangeError,
+    ],
+    [
+      'too little',
+      changed({ outcomeConfidence: 0 }),
+      /\["x"\] must sum to 1, but sums to 0\.75$/,
+      RangeError,
+    ],
+    ['a little too much', changed({ outcomeConfidence: 0.25 + 2e-9 }), /sums to 1\.000000002$/, RangeError],
     ['a negative one', changed({ novelty: -0.25 }), /\["x"\]\.novelty .*, got -0\.25$/, RangeError],
     ['NaN', changed({ novelty: Number.NaN }), /\["x"\]\.novelty .*, got NaN$/, RangeError],
-    ['infinity', changed({ outcome: 1 / 0 }), /\.outcome .*Infinity$/, RangeError],
+    ['infinity', changed({ outcomeConfidence: 1 / 0 }), /\.outcomeConfidence .*Infinity$/, RangeError],
     ['a missing one', { x: { complexity: 1 } }, /\["x"\]\.novelty must be a number$/],
-    ['a string', changed({ outcome: '0.25' }), /\["x"\]\.outcome must be a number$/],
+    ['a string', changed({ outcomeConfidence: '0.25' }), /\["x"\]\.outcomeConfidence must be a number$/],
     [
       'an unknown one',
       changed({ tool: 0 }),
@@ -172,7 +175,9 @@ describe('weights', () => {
   });
 
   test('a sum that is 1 but for rounding is not refused', () => {
-    const weights = { x: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcome: 0.4 + 5e-10 } };
+    const weights = {
+      x: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcomeConfidence: 0.4 + 5e-10 },
+    };
     expect(() => new Scorer({ weights })).not.toThrow();
   });
 });
@@ -202,7 +207,6 @@ describe('other options', () => {
   const { signal } = new AbortController();
 
   test.each([
-    ['null', null, 'options must be an object, got null'],
     ['a number', 7, 'options must be an object, got 7'],
     ['a string', '7', 'options must be an object, got string'],
     ['an array', [], 'options must be an object, got array'],
@@ -221,12 +225,11 @@ describe('other options', () => {
   ])('calls reject for %s', async (_, options, message) => {
     const scorer = new Scorer();
     // To the functions of the package a number is no options: see below.
-    const modules = typeof options === 'number' ? [] : [kp, scoring];
+    const modules = typeof options === 'number' ? [] : [kp];
     const calls = [
       () => scorer.explain(makeTrace(), options),
       () => scorer.flush(options),
-      () => new kp.Embedder().embed('text', options),
-      () => new kp.Embedder().embedBatch(['text'], options),
+      () => kp.embed(['text'], options),
       ...[scorer, ...modules].flatMap((each) => [
         () => each.evaluateValue(makeTrace(), options),
         () => each.evaluateValues([makeTrace()], options),
@@ -254,34 +257,39 @@ describe('other options', () => {
     expect(await call.catch(({ message }) => message)).toBe('options.onProgress must be a function');
   });
 
-  test('calls reject an option of other calls, and name those', async () => {
+  test('calls reject an option of other calls, and name their own', async () => {
     const scorer = new Scorer();
     const message = (call) => call.catch((error) => error.message);
-    for (const { evaluateValue } of [kp, scoring, { evaluateValue: scorer.evaluateValue.bind(scorer) }]) {
-      expect(await message(evaluateValue(makeTrace(), { remember: false }))).toBe(
-        'options.remember is not an option of this call, but of explain; its options are signal',
+    for (const { evaluateValue } of [kp, scorer]) {
+      expect(await message(evaluateValue.call(scorer, makeTrace(), { remember: false }))).toBe(
+        'options.remember is not an option of this call; its options are signal',
       );
     }
     expect(await message(scorer.explain(makeTrace(), { onProgress() {} }))).toBe(
-      'options.onProgress is not an option of this call, but of evaluateValues and embedBatch; its options are signal, remember, novelty',
+      'options.onProgress is not an option of this call; its options are signal, remember, novelty',
     );
     expect(scorer.memory.size).toBe(0);
   });
 
-  test('undefined, inherited and symbol properties are no unknown options', async () => {
+  test('calls take null, and ignore undefined, inherited and symbol options', async () => {
     const scorer = new Scorer({ embedder: null, storee: undefined });
     const inherited = Object.create({ signal: AbortSignal.abort('enough'), sginal: null });
-    for (const options of [undefined, { remember: undefined }, { [Symbol('s')]: 1 }, { signal: null }]) {
+    for (const options of [
+      undefined,
+      null,
+      { remember: undefined },
+      { [Symbol('s')]: 1 },
+      { signal: null },
+    ]) {
       expect(await scorer.evaluateValue(makeTrace(), options)).toBeGreaterThan(0);
     }
+    expect(await kp.evaluateValue(makeTrace(), null)).toBeGreaterThan(0);
     expect(await scorer.evaluateValue(makeTrace(), inherited).catch((reason) => reason)).toBe('enough');
   });
 
-  test.each([
-    ['the package', kp],
-    ['its module scoring', scoring],
-  ])('the functions of %s obey them', async (_, { evaluateValue, evaluateValues }) => {
-    const { size } = kp.defaultScorer.memory;
+  test('the functions of the package obey them', async () => {
+    const { evaluateValue, evaluateValues } = kp;
+    const { size } = kp._getLocalCache();
     const options = { signal: AbortSignal.abort('enough') };
     const calls = [
       evaluateValue(makeTrace(), options),
@@ -289,7 +297,7 @@ describe('other options', () => {
       kp.explain(makeTrace(), options),
     ];
     for (const call of calls) expect(await call.catch((reason) => reason)).toBe('enough');
-    expect(kp.defaultScorer.memory.size).toBe(size);
+    expect(kp._getLocalCache().size).toBe(size);
   });
 
   test.each([
@@ -328,18 +336,4 @@ test('replies come in the order of the calls, also when the embedder turns out t
     { env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(__dirname, 'nowhere') } },
   );
   expect(result).toEqual(['queued', 'queued too', 'at once', 'at once too', 'later']);
-});
-
-test('console.log shows the state of the objects', () => {
-  const cache = new VectorCache({ maxElements: 2 });
-  cache.add(new Float32Array(384).fill(1));
-  const shown =
-    'VectorCache { size: 1, maxElements: 2, dimensions: 384, ttlMs: Infinity, model: null, method: undefined }';
-  const show = (value, depth = 2) =>
-    inspect(value, { breakLength: Number.POSITIVE_INFINITY, compact: 9, depth });
-  expect(show(cache)).toBe(shown);
-  expect(show([cache])).toBe(`[ ${shown} ]`);
-  expect(show(new Scorer({ memory: cache }))).toBe(`Scorer { memory: ${shown} }`);
-  expect(show(new kp.Embedder())).toBe('Embedder { dimensions: 384 }');
-  expect(inspect({ deep: { deep: { deep: { cache } } } })).toMatch(/\[(Object|VectorCache)/);
 });

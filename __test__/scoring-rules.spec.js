@@ -43,6 +43,8 @@ test.each([
   ['two recoveries alone', many(2, 'error_recovery'), { domain: 'code' }],
   ['a single tool', `a=t a=t ${many(28, 'a')}`, {}],
   ['a single thought with a tool', 'thought=t', {}],
+  ['two lone surrogates as types and tools', '\ud800=\ud800 \ud801=\ud801', {}],
+  ['a lone surrogate and its replacement', '\ud800=\ud800 \ufffd=\ufffd', {}],
   ['a bonus and a penalty', `a=t ${many(3, 'error_recovery')}`, {}],
 ])('evaluateValue scores as the reference a trace with %s', async (_, types, parts) => {
   const trace = makeTrace({ steps: stepsOf(types), domain: 'default', confidence: 1, ...parts });
@@ -52,7 +54,10 @@ test.each([
 test.each([...PROFILES])('evaluateValue weighs by the profile of the domain %s', async (domain, weights) => {
   const steps = stepsOf('thought tool_call=a tool_call=b observation error_recovery');
   const expected =
-    0.85 * weights.complexity + 0.5 * weights.novelty + weights.toolDiversity + 0.7 * weights.outcome;
+    0.85 * weights.complexity +
+    0.5 * weights.novelty +
+    weights.toolDiversity +
+    0.7 * weights.outcomeConfidence;
   expect(await evaluateAlone(makeTrace({ steps, domain, confidence: 0.7 }))).toBeCloseTo(expected, 12);
 });
 

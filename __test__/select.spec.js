@@ -2,7 +2,7 @@
 
 const fc = require('fast-check');
 
-const { Embedder, TraceMemory, select } = require('..');
+const { TraceMemory, embed, select } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 
 const NEIGHBOURS = 32;
@@ -170,8 +170,7 @@ describe('select', () => {
     const traces = texts.map((text) => traceOf(text));
     const { left } = await select(traces, { count: 3, novelty: 'full' });
     const memory = new TraceMemory({ novelty: 'full' });
-    const embedder = new Embedder();
-    const vectors = await embedder.embedBatch(traces.map((trace) => TraceMemory.digest(trace)));
+    const vectors = await embed(traces.map((trace) => TraceMemory.digest(trace)));
     for (const [index, trace] of traces.entries()) await memory.add(trace, { vector: vectors[index] });
     expect(left).toHaveLength(2);
     for (const { index, chosen } of left) {

@@ -2,7 +2,7 @@
 
 // A scorer whose memory lies elsewhere: scores, order, failures, and a fallback.
 
-const { Embedder, Scorer, TraceMemory, VectorCache } = require('..');
+const { Scorer, TraceMemory, VectorCache, embed } = require('..');
 const { StoreWithFallback } = require('../lib/store/fallback.js');
 const { LocalMemory } = require('../lib/store/local.js');
 const { makeTrace } = require('./support/make-trace.js');
@@ -181,7 +181,7 @@ describe('abort', () => {
     const controller = new AbortController();
     const second = scorer[method](traces[1], { signal: controller.signal }).catch((reason) => reason);
     // Until it has been embedded, and waits for the store.
-    await new Embedder().embed('after it');
+    await embed(['after it']);
     await new Promise(setImmediate);
     controller.abort('enough');
     const third = scorer.evaluateValue(traces[2]);

@@ -33,7 +33,7 @@ test.each(Object.entries(RESOLUTIONS))('moduleResolution %s', async (moduleResol
   const { compiler, module } = settings;
   const project = path.join(scratch, `${moduleResolution}.json`);
   const compilerOptions = { module, moduleResolution, allowJs: true, checkJs: true };
-  const include = ['types/*.ts'];
+  const include = ['types/**/*.ts'];
   // The example of the README awaits at its top level, which only modules may.
   if (module !== 'commonjs') include.push('readme/*');
   const config = { extends: './types/tsconfig.json', compilerOptions, include };

@@ -1,12 +1,22 @@
 'use strict';
 
+// A `VectorCache`: its options, the vectors and labels that it takes and refuses, what it finds, and its files.
+
+const fs = require('node:fs');
+const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
+const vm = require('node:vm');
 
 const fc = require('fast-check');
 
 const { VectorCache, _getLocalCache } = require('..');
 const { cosineSimilarity } = require('./oracle/score.js');
-const { runForResult } = require('./support/run-script.js');
+const { claiming, hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
+const { LARGE } = require('./support/large-cache.js');
+const { expectError, rejectionOf, same, thrownBy } = require('./support/refusals.js');
+const { run, runForResult } = require('./support/run-script.js');
+const { headerOf, safetensors } = require('./support/safetensors.js');
+const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
 
 const axis = (index, dimensions = 3) => Array.from({ length: dimensions }, (_, i) => (i === index ? 1 : 0));
 
@@ -15,10 +25,461 @@ test('VectorCache has the surface of the SDK, and more', () => {
   const classes = [prototype, Object.getPrototypeOf(prototype)];
   const names = [...new Set(classes.flatMap((each) => Object.getOwnPropertyNames(each)))];
   const sdk = ['add', 'clear', 'constructor', 'evictExpired', 'maxCosineSimilarity', 'size'];
-  const more = 'addBatch dimensions maxCosineSimilarities maxElements method model nearest'.split(' ');
+  const more = 'dimensions maxElements method model nearest'.split(' ');
   expect(names.sort()).toEqual([...sdk, ...more, 'save', 'ttlMs'].sort());
   expect(() => VectorCache()).toThrow(TypeError);
   expect(() => VectorCache.prototype.add.call({}, [1])).toThrow(TypeError);
+});
+
+const INVALID = 'ERR_INVALID_OPTION';
+const WHOLE = 'a safe integer of at least 0';
+
+test.each([
+  ['null', null, TypeError, 'options must be an object, got null'],
+  ['an array', [1000, 384], TypeError, 'options must be an object, got array'],
+  ['a function', () => {}, TypeError, 'options must be an object, got function'],
+  ['maxElements: "10"', { maxElements: '10' }, TypeError, 'options.maxElements must be a number, got string'],
+  ['dimensions: null', { dimensions: null }, TypeError, 'options.dimensions must be a number, got null'],
+  ['ttlMs: a Date', { ttlMs: new Date(10) }, TypeError, 'options.ttlMs must be a number, got object'],
+  ...[-1, 0.5, 2 ** 53, Number.NaN, 1 / 0].map((value) => [
+    ...[`maxElements: ${value}`, { maxElements: value }, RangeError],
+    `options.maxElements must be ${WHOLE}, got ${value}`,
+  ]),
+  ...[0, -1, 1.5].map((value) => [
+    ...[`dimensions: ${value}`, { dimensions: value }, RangeError],
+    `options.dimensions must be a safe integer of at least 1, got ${value}`,
+  ]),
+  ...[-1, -1 / 0, Number.NaN].map((value) => [
+    ...[`ttlMs: ${value}`, { ttlMs: value }, RangeError],
+    `options.ttlMs must be a number of at least 0, got ${value}`,
+  ]),
+  [
+    'a getter that throws',
+    throwingGetter({}, 'ttlMs', 7),
+    TypeError,
+    'options.ttlMs could not be read: it threw',
+    same(7),
+  ],
+  [
+    'a proxy that throws',
+    throwingProxy({}, hostile),
+    TypeError,
+    /^options\.\w+ could not be read/,
+    same(hostile),
+  ],
+  [
+    'a revoked proxy',
+    revoked({}),
+    TypeError,
+    /^options could not be read/,
+    (cause) => cause.name === 'TypeError',
+  ],
+  [
+    'an unknown option',
+    { maxelements: 3 },
+    TypeError,
+    /^options\.maxelements is not an option of this call; its/,
+  ],
+])('new VectorCache refuses %s', (...row) => {
+  const [, options, Class, message, isCause] = row;
+  expectError(
+    thrownBy(() => new VectorCache(options)),
+    [Class, INVALID, message, isCause],
+  );
+});
+
+describe('new VectorCache accepts', () => {
+  class Options {}
+  Object.defineProperty(Options.prototype, 'maxElements', { get: () => 2 });
+  Object.defineProperty(Options.prototype, 'dimensions', { get: () => 3 });
+  const TWO = { maxElements: 2, dimensions: 3 };
+
+  test.each([
+    ['an infinite ttlMs', { ...TWO, ttlMs: 1 / 0 }],
+    ['the largest ttlMs', { ...TWO, ttlMs: Number.MAX_VALUE }],
+    ['a fraction as ttlMs', { ...TWO, ttlMs: 60_000.5 }],
+    ['options that are undefined, and symbols', { ...TWO, maxelements: undefined, [Symbol('s')]: null }],
+    ['options without a prototype', Object.assign(Object.create(null), TWO)],
+    ['inherited options', Object.create(TWO)],
+    ['frozen options', Object.freeze({ ...TWO })],
+    ['an instance with getters', new Options()],
+    ['a proxy', new Proxy(TWO, {})],
+    ['a Map that has the fields', Object.assign(new Map(), TWO)],
+    ['options of another realm', vm.runInNewContext('({ maxElements: 2, dimensions: 3 })')],
+  ])('%s', (_, options) => {
+    const cache = new VectorCache(options);
+    cache.add([1, 0, 0]);
+    cache.add([0, 1, 0]);
+    cache.evictExpired();
+    expect([cache.size, cache.maxCosineSimilarity([1, 0, 0])]).toEqual([2, 1]);
+    cache.add([0, 0, 1]);
+    expect([cache.size, cache.maxCosineSimilarity([1, 0, 0])]).toEqual([2, 0]);
+    expect(thrownBy(() => cache.add([1, 0])).message).toBe('Expected 3 dimensions, got 2');
+  });
+
+  test.each([
+    ['no options', []],
+    ['undefined', [undefined]],
+    ['an empty object', [{}]],
+    ['undefined options', [{ maxElements: undefined, dimensions: undefined, ttlMs: undefined }]],
+  ])('%s, which means the defaults', (_, parameters) => {
+    const cache = new VectorCache(...parameters);
+    for (let index = 0; index < 1001; index++) cache.add(new Float32Array(384).fill(1));
+    expect(cache).toMatchObject({ size: 1000, maxElements: 1000, dimensions: 384, ttlMs: 1 / 0 });
+  });
+
+  test.each([{ maxElements: 0 }, { maxElements: -0 }, { ttlMs: 0 }])('%p, which keeps nothing', (options) => {
+    const cache = new VectorCache({ dimensions: 2, ...options });
+    cache.add([1, 0]);
+    cache.evictExpired();
+    expect([cache.size, cache.maxCosineSimilarity([1, 0])]).toEqual([0, 0]);
+  });
+
+  test('huge limits, without taking memory for them', () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const before = process.memoryUsage().rss;
+    const caches = Array.from({ length: 100 }, () => new VectorCache({ maxElements: most }));
+    const wide = Array.from({ length: 100 }, () => new VectorCache({ maxElements: most, dimensions: most }));
+    for (const cache of caches) cache.add(new Float32Array(384).fill(1));
+    expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
+    expect(caches[99].maxCosineSimilarity(new Float32Array(384).fill(2))).toBeCloseTo(1, 6);
+    expect(wide[99].size).toBe(0);
+  });
+});
+
+test.each(['add', 'maxCosineSimilarity', 'nearest'])('%s of a cache of huge dimensions refuses', (method) => {
+  const length = Number.MAX_SAFE_INTEGER;
+  const cache = new VectorCache({ dimensions: length, maxElements: 1 });
+  for (const vector of [[1, 2, 3], new Float32Array(3), new Uint8Array(3), { length: 3 }]) {
+    const error = thrownBy(() => cache[method](vector));
+    expectError(error, [RangeError, 'ERR_INVALID_VECTOR', `Expected ${length} dimensions, got 3`]);
+  }
+  const error = thrownBy(() => cache[method]({ length, 0: 1 }));
+  expect(error).toMatchObject({ name: 'RangeError', code: 'ERR_OUT_OF_MEMORY' });
+  expect(error.message).toContain(String(length));
+  expect(cache.size).toBe(0);
+});
+
+const DIMENSIONS = 384;
+const LAST = DIMENSIONS - 1;
+const GOOD = Array.from({ length: DIMENSIONS }, (_, index) => Math.sin(index + 1));
+/** Some direction that no other vector here has. */
+const PROBE = Float64Array.from(GOOD, (_, index) => Math.cos(index * index));
+
+const isTypeError = (cause) => cause?.name === 'TypeError';
+
+/** A vector like `GOOD` with another component. */
+const withComponent = (index, value) => Object.assign([...GOOD], { [index]: value });
+
+/** An object like `GOOD` that is no array, with other fields. */
+const arrayLike = (fields) => Object.assign({ length: DIMENSIONS }, GOOD, fields);
+
+function shared(Type, values) {
+  const vector = new Type(new SharedArrayBuffer(values.length * Type.BYTES_PER_ELEMENT));
+  vector.set(values);
+  return vector;
+}
+
+function detached(Type) {
+  const vector = Type.from(GOOD);
+  structuredClone(vector.buffer, { transfer: [vector.buffer] });
+  return vector;
+}
+
+/** A Float32Array on a buffer that has become too short for it. */
+function shrunk() {
+  const buffer = new ArrayBuffer(DIMENSIONS * 4, { maxByteLength: DIMENSIONS * 4 });
+  const vector = new Float32Array(buffer, 0, DIMENSIONS);
+  buffer.resize(100);
+  return vector;
+}
+
+/** A proxy that is revoked while its components are read. */
+function revokedAt(index) {
+  const { proxy, revoke } = Proxy.revocable([...GOOD], {
+    get(target, key) {
+      if (key === String(index)) revoke();
+      return target[key];
+    },
+  });
+  return proxy;
+}
+
+/** Malformed vectors: their class of errors, and the message, in which `$` stands for the name of the parameter. */
+const MALFORMED = [
+  ...[
+    ['undefined', undefined, 'undefined'],
+    ['null', null, 'null'],
+    ['a number', 1000, '1000'],
+    ['a string', 'a'.repeat(DIMENSIONS), 'string'],
+  ].map(([name, vector, found]) => [
+    ...[name, () => vector, TypeError, `$ must be an array of numbers, got ${found}`],
+  ]),
+  ...[
+    ['no components', () => [], 0],
+    ['one component more', () => [...GOOD, 1], 385],
+    ['a Float32Array of 3', () => new Float32Array(3), 3],
+    ['a Float64Array of 385', () => new Float64Array(385), 385],
+    ['a Buffer of 3', () => Buffer.from([1, 2, 3]), 3],
+    ['a part of a Float32Array', () => new Float32Array(DIMENSIONS).subarray(1), LAST],
+    ['a shared Float32Array of 3', () => shared(Float32Array, [1, 2, 3]), 3],
+    ['a detached Float32Array', () => detached(Float32Array), 0],
+    ['a detached Int16Array', () => detached(Int16Array), 0],
+    ['a Float32Array on a buffer that shrank', shrunk, 0],
+    ['four billion holes', () => new Array(2 ** 32 - 1), 2 ** 32 - 1],
+    ...[-1, Number.NaN, 384.5, 2 ** 53].map((length) => [
+      ...[`length: ${length}`, () => arrayLike({ length }), length],
+    ]),
+  ].map(([name, make, found]) => [name, make, RangeError, `Expected 384 dimensions, got ${found}`]),
+  ['no length', () => ({ 0: 1 }), TypeError, '$.length must be a number, got undefined'],
+  [
+    'a string as length',
+    () => arrayLike({ length: '384' }),
+    TypeError,
+    '$.length must be a number, got string',
+  ],
+  ...[Array, Float32Array, Float64Array].flatMap((Type) =>
+    [Number.NaN, 1 / 0, -1 / 0].map((value, at) => [
+      `${value} in a ${Type.name}`,
+      () => Type.from(withComponent([0, 191, LAST][at], value)),
+      RangeError,
+      `$[${[0, 191, LAST][at]}] must be a finite number, got ${value}`,
+    ]),
+  ),
+  [
+    'NaN in shared memory',
+    () => shared(Float32Array, withComponent(200, Number.NaN)),
+    RangeError,
+    '$[200] must be a finite number, got NaN',
+  ],
+  ...[
+    ['a string', () => withComponent(LAST, '1'), LAST, 'string'],
+    ['null', () => withComponent(LAST, null), LAST, 'null'],
+    ['a hole', () => Object.assign(new Array(DIMENSIONS), GOOD.slice(0, 7)), 7, 'undefined'],
+    ['a BigInt64Array', () => new BigInt64Array(DIMENSIONS), 0, 'bigint'],
+  ].map(([name, make, index, found]) => [
+    ...[`${name} at ${index}`, make, TypeError, `$[${index}] must be a number, got ${found}`],
+  ]),
+  ...[
+    ['a component that throws', () => throwingGetter([...GOOD], '5', hostile), '[5]', same(hostile)],
+    ['a proxy that throws', () => throwingProxy([...GOOD], hostile), '.length', same(hostile)],
+    ['a revoked proxy of a Float32Array', () => revoked(Float32Array.from(GOOD)), '.length', isTypeError],
+    ['a proxy that is revoked halfway', () => revokedAt(99), '[100]', isTypeError],
+  ].map(([name, make, place, isCause]) => [
+    ...[name, make, TypeError, `$${place} could not be read: it threw`, isCause],
+  ]),
+];
+
+describe.each([
+  ['add', 'vector', (cache, vector) => cache.add(vector, 'label')],
+  ['maxCosineSimilarity', 'query', (cache, query) => cache.maxCosineSimilarity(query)],
+  ['nearest', 'query', (cache, query) => cache.nearest(query, 2)],
+])('%s', (_method, parameter, call) => {
+  test.each(MALFORMED)('refuses %s', (...row) => {
+    const [, make, Class, pattern, isCause] = row;
+    const cache = new VectorCache({ maxElements: 1 });
+    cache.add(PROBE);
+    const error = thrownBy(() => call(cache, make()));
+    expectError(error, [Class, 'ERR_INVALID_VECTOR', pattern.replace('$', parameter), isCause]);
+    // Nothing is displaced from the full cache.
+    expect(cache.size).toBe(1);
+    expect(cache.maxCosineSimilarity(PROBE)).toBeCloseTo(1, 6);
+  });
+});
+
+const SCALED = GOOD.map((component) => component * 100);
+
+class Floats extends Float32Array {}
+class Doubles extends Float64Array {}
+
+/** A subclass that cannot be made from a length alone. */
+class Labelled extends Float32Array {
+  constructor(buffer, label) {
+    if (typeof label !== 'string') throw new Error('no label');
+    super(buffer);
+    this.set(GOOD);
+  }
+}
+
+function toArguments() {
+  // biome-ignore lint/complexity/noArguments: it is what is tested
+  return arguments;
+}
+
+function fromGetters() {
+  const getters = GOOD.map((component, index) => [index, { get: () => component }]);
+  return Object.defineProperties({ length: DIMENSIONS }, Object.fromEntries(getters));
+}
+
+function withInheritedComponent() {
+  const vector = [...GOOD];
+  delete vector[3];
+  return Object.setPrototypeOf(vector, { 3: 0.25, __proto__: Array.prototype });
+}
+
+/** A Float32Array that follows its buffer, which grows. */
+function growing() {
+  const buffer = new ArrayBuffer(4, { maxByteLength: DIMENSIONS * 4 });
+  const vector = new Float32Array(buffer);
+  buffer.resize(DIMENSIONS * 4);
+  vector.set(GOOD);
+  return vector;
+}
+
+const TYPES = [
+  ...[Float32Array, Float64Array, Int8Array, Int16Array, Int32Array],
+  ...[Uint8Array, Uint8ClampedArray, Uint16Array, Uint32Array],
+];
+
+/** Vectors by their names, with what the reference multiplies their components by. */
+const ROWS = [
+  ['an array', () => [...GOOD]],
+  ['a frozen array', () => Object.freeze([...GOOD])],
+  ['an array without a prototype', () => Object.setPrototypeOf([...GOOD], null)],
+  ['an array of another realm', () => vm.runInNewContext(`[${GOOD}]`)],
+  ['an array with a negative zero', () => [-0, ...GOOD.slice(1)]],
+  ['an array whose iterator throws', () => throwingGetter([...GOOD], Symbol.iterator, new Error('iterated'))],
+  ['an array with a component of its prototype', withInheritedComponent],
+  ['an array-like object', arrayLike],
+  ['an inherited array-like object', () => Object.create(arrayLike())],
+  ['the arguments of a call', () => toArguments(...GOOD)],
+  ['components from getters', fromGetters],
+  ['a proxy of an array', () => new Proxy([...GOOD], {})],
+  ['a proxy of a Float32Array', () => claiming(Float32Array.from(GOOD), DIMENSIONS)],
+  ...TYPES.map((Type) => [`a ${Type.name}`, () => Type.from(SCALED)]),
+  ...[Floats, Doubles].map((Type) => [`a subclass, ${Type.name}`, () => Type.from(GOOD)]),
+  ...[Float32Array, Float64Array, Int8Array, Floats].map((Type) => [
+    ...[`a ${Type.name} in shared memory`, () => shared(Type, SCALED)],
+  ]),
+  ['a Buffer', () => Buffer.from(Uint8Array.from(SCALED))],
+  ['a Float32Array of another realm', () => vm.runInNewContext(`new Float32Array([${GOOD}])`)],
+  ['a part of a Float32Array', () => new Float32Array([9, 9, ...GOOD, 9]).subarray(2, 386)],
+  ['a part of a Float64Array', () => new Float64Array([9, ...GOOD, 9]).subarray(1, 385)],
+  ['a subclass of its own making', () => new Labelled(new ArrayBuffer(DIMENSIONS * 4), 'a')],
+  ['the same in shared memory', () => new Labelled(new SharedArrayBuffer(DIMENSIONS * 4), 'a')],
+  ['a Float32Array whose buffer throws', () => throwingGetter(Float32Array.from(GOOD), 'buffer', hostile)],
+  ['its own slice, shared', () => Object.assign(shared(Float32Array, SCALED), { slice: () => [] })],
+  ['a Float32Array that follows its buffer', growing],
+  ['1e300 in a Float64Array', () => Float64Array.from(GOOD, (component) => component * 1e300), 1e-300],
+  ['1e-300 in an array', () => GOOD.map((component) => component * 1e-300), 1e300],
+  ['the largest number', () => new Float64Array(DIMENSIONS).fill(Number.MAX_VALUE, 0, 1), 1e-308],
+  ['the smallest number', () => new Float64Array(DIMENSIONS).fill(Number.MIN_VALUE, 0, 1), 2 ** 1023],
+  ['the largest single', () => Float32Array.from(GOOD, (component) => component * 3e38)],
+];
+
+test.each(ROWS)('every method of VectorCache accepts %s', (...row) => {
+  const [, make, factor = 1] = row;
+  const vector = make();
+  // The reference reads neither the length nor hostile fields.
+  const components = Float64Array.from({ length: DIMENSIONS }, (_, index) => Number(vector[index]) * factor);
+
+  const added = new VectorCache();
+  expect(added.add(vector)).toBe(undefined);
+  expect(added.maxCosineSimilarity(components)).toBeCloseTo(1, 6);
+  const similarity = added.maxCosineSimilarity(PROBE);
+  expect(similarity).toBeCloseTo(cosineSimilarity(components, PROBE), 6);
+
+  const asked = new VectorCache();
+  expect([asked.maxCosineSimilarity(vector), asked.nearest(vector)]).toEqual([0, []]);
+  asked.add(PROBE);
+  const found = asked.maxCosineSimilarity(vector);
+  expect(found).toBeCloseTo(similarity, 6);
+  expect(asked.nearest(vector)[0].similarity).toBe(found);
+  expect(asked.size).toBe(1);
+});
+
+test('a zero vector is similar to nothing', () => {
+  const cache = new VectorCache();
+  cache.add(new Float32Array(DIMENSIONS));
+  for (const query of [GOOD, Array(DIMENSIONS).fill(0), Array(DIMENSIONS).fill(-0)]) {
+    expect(cache.maxCosineSimilarity(query)).toBe(0);
+  }
+});
+
+test('add takes a vector whose getters use the cache', () => {
+  const cache = new VectorCache({ dimensions: 2 });
+  const get = () => {
+    cache.add([0, 1]);
+    return cache.maxCosineSimilarity([0, 1]);
+  };
+  cache.add(Object.defineProperty({ length: 2, 1: 0 }, '0', { get }));
+  expect(Array.from(cache, ({ vector }) => [...vector])).toEqual([
+    [0, 1],
+    [1, 0],
+  ]);
+});
+
+test.each([
+  ['an array', () => [1, 0]],
+  ['an array-like object', () => ({ length: 2, 0: 1, 1: 0 })],
+  ...[Float32Array, Float64Array, Int8Array].map((Type) => [`a ${Type.name}`, () => Type.from([1, 0])]),
+  ...[Float32Array, Float64Array].map((Type) => [
+    `a ${Type.name} in shared memory`,
+    () => Object.assign(new Type(new SharedArrayBuffer(2 * Type.BYTES_PER_ELEMENT)), { 0: 1 }),
+  ]),
+])('add copies %s, and leaves it as it is', (_, make) => {
+  const cache = new VectorCache({ dimensions: 2 });
+  const vector = make();
+  cache.add(vector);
+  cache.maxCosineSimilarity(vector);
+  expect([vector[0], vector[1]]).toEqual([1, 0]);
+  vector[0] = 0;
+  vector[1] = 1;
+  expect(cache.maxCosineSimilarity([1, 0])).toBe(1);
+  expect(cache.maxCosineSimilarity([0, 1])).toBe(0);
+});
+
+test('add copies a buffer that is transferred afterwards', () => {
+  const cache = new VectorCache({ dimensions: 2 });
+  const vector = new Float32Array([1, 0]);
+  cache.add(vector);
+  structuredClone(vector.buffer, { transfer: [vector.buffer] });
+  expect([vector.length, cache.maxCosineSimilarity([1, 0])]).toEqual([0, 1]);
+});
+
+describe('labels', () => {
+  test.each([
+    ['null', null, TypeError, 'must be a string, got null'],
+    ['a number', 7, TypeError, 'must be a string, got 7'],
+    ['a boxed string', new String('a'), TypeError, 'must be a string, got object'],
+    ['an object whose toString throws', hostile, TypeError, 'must be a string, got object'],
+    ...[
+      'a'.repeat(1025),
+      `${'\u00e9'.repeat(512)}a`,
+      `${'\u{1f980}'.repeat(256)}a`,
+      `${'\ud800'.repeat(341)}ab`,
+    ].map((label) => [
+      `1,025 bytes of ${label.slice(0, 2)}`,
+      label,
+      RangeError,
+      'must be at most 1024 bytes of UTF-8, got 1025',
+    ]),
+  ])('%s is refused', (_, label, Class, message) => {
+    const cache = new VectorCache({ dimensions: 1 });
+    expectError(
+      thrownBy(() => cache.add([1], label)),
+      [Class, 'ERR_INVALID_LABEL', `label ${message}`],
+    );
+    expect(cache.size).toBe(0);
+  });
+
+  test('keep every character, up to 1,024 bytes; a lone surrogate becomes U+FFFD', () => {
+    const cache = new VectorCache({ dimensions: 1 });
+    const labels = [
+      'a\0b',
+      '\u00e9\u{1f980}\ufeff',
+      '\ud800',
+      'x\udc00\ud800y',
+      'a'.repeat(1024),
+      '\u00e9'.repeat(512),
+    ];
+    for (const label of labels) cache.add([1], label);
+    const expected = labels.map(
+      (label) => label.toWellFormed?.() ?? label.replace(/\p{Surrogate}/gu, '\ufffd'),
+    );
+    expect(cache.nearest([1], 9).map(({ label }) => label)).toEqual(expected);
+    expect([...cache].map(({ label }) => label)).toEqual(expected);
+  });
 });
 
 describe('nearest', () => {
@@ -30,7 +491,8 @@ describe('nearest', () => {
       { label: undefined, similarity: -1, index: 2 },
     ];
     const cache = new VectorCache({ dimensions: 2 });
-    cache.addBatch([axis(0, 2), axis(1, 2), [-1, 0], [2, 0]], ['east', 'north', undefined, '']);
+    const vectors = [axis(0, 2), axis(1, 2), [-1, 0], [2, 0]];
+    for (const [at, label] of ['east', 'north', undefined, ''].entries()) cache.add(vectors[at], label);
     expect(cache.nearest([5, 0])).toEqual(all.slice(0, 1));
     expect(cache.nearest([5, 0], undefined)).toEqual(all.slice(0, 1));
     for (let k = 0; k <= 5; k++) expect(cache.nearest([5, 0], k)).toEqual(all.slice(0, k));
@@ -38,13 +500,13 @@ describe('nearest', () => {
     expect(cache.nearest([5, 0])).toBeInstanceOf(Array);
   });
 
-  test('labels keep every character; a lone surrogate becomes U+FFFD', () => {
-    const cache = new VectorCache({ dimensions: 1 });
-    const labels = ['a\0b', '\u00e9\u{1f980}\ufeff', '\ud800', 'x\udc00\ud800y', 'kp:trace:1'];
-    for (const label of labels) cache.add([1], label);
-    const expected = ['a\0b', '\u00e9\u{1f980}\ufeff', '\ufffd', 'x\ufffd\ufffdy', 'kp:trace:1'];
-    expect(cache.nearest([1], 9).map(({ label }) => label)).toEqual(expected);
-    expect([...cache].map(({ label }) => label)).toEqual(expected);
+  test.each([
+    ['a string', '1', TypeError, 'a number, got string'],
+    ['null', null, TypeError, 'a number, got null'],
+    ...[-1, 0.5, 2 ** 53, Number.NaN].map((k) => [`${k}`, k, RangeError, `${WHOLE}, got ${k}`]),
+  ])('refuses %s as k', (_, k, Class, expected) => {
+    const error = thrownBy(() => new VectorCache({ dimensions: 1 }).nearest([1], k));
+    expectError(error, [Class, INVALID, `k must be ${expected}`]);
   });
 });
 
@@ -73,10 +535,10 @@ describe('iteration', () => {
     const cache = new VectorCache({ dimensions: 2 });
     const tiny = axis(0, 2).map((component) => component * 1e-300);
     const vectors = [[1e300, -1e300], tiny, [0.1, 1 / 3], [0, 0], [2 ** -40, 2 ** 40]];
-    cache.addBatch(vectors);
+    for (const vector of vectors) cache.add(vector);
     const first = [...cache].map(({ vector }) => vector);
     cache.clear();
-    cache.addBatch(first);
+    for (const vector of first) cache.add(vector);
     expect([...cache].map(({ vector }) => vector)).toEqual(first);
     expect(first.slice(2)).toEqual(vectors.slice(2).map((vector) => Float32Array.from(vector)));
   });
@@ -195,26 +657,300 @@ test('VectorCache agrees with double precision within 1e-6', () => {
       }
       expect(cache.nearest(query, 3)).toEqual(ranked.slice(0, 3));
     }
-    const all = queries.map((query) => cache.maxCosineSimilarity(query));
-    expect(cache.maxCosineSimilarities(queries)).toEqual(all);
   });
   fc.assert(property, { numRuns: 500 });
 });
 
-test('a refused batch leaves no garbage', async () => {
-  const { result } = await runForResult(
-    `const cache = new kp.VectorCache({ maxElements: 40_000 });
-    const vectors = Array(40_000).fill(new Float32Array(384).fill(1));
-    vectors.push('no vector');
-    let most = 0;
-    for (let round = 0; round < 20; round++) {
-      try {
-        cache.addBatch(vectors);
-      } catch {}
-      most = Math.max(most, process.memoryUsage().rss);
+const scratch = scratchDirectory('files');
+
+const newFile = () => cacheFileIn(scratch);
+
+const boundsOf = (cache) => [cache.maxElements, cache.dimensions, cache.ttlMs, cache.model, cache.size];
+
+describe('load', () => {
+  test('restores the saved state', async () => {
+    const component = fc.float({ noNaN: true, noDefaultInfinity: true });
+    const cases = fc.integer({ min: 1, max: 70 }).chain((dimensions) =>
+      fc.record({
+        dimensions: fc.constant(dimensions),
+        maxElements: fc.integer({ min: 0, max: 12 }),
+        ttlMs: fc.constantFrom(undefined, 60_000, 3_600_000.5),
+        entries: fc.array(
+          fc.record({
+            vector: fc.array(component, { minLength: dimensions, maxLength: dimensions }),
+            label: fc.option(fc.string({ unit: 'grapheme', maxLength: 20 }), { nil: undefined }),
+          }),
+          { maxLength: 20 },
+        ),
+      }),
+    );
+    const file = newFile();
+    const property = fc.asyncProperty(cases, async ({ entries, ...options }) => {
+      const cache = new VectorCache(options);
+      for (const { vector, label } of entries) cache.add(vector, label);
+      await cache.save(file);
+      const loaded = await VectorCache.load(file);
+      expect(loaded).toBeInstanceOf(VectorCache);
+      expect(boundsOf(loaded)).toEqual(boundsOf(cache));
+      expect([...loaded]).toEqual([...cache]);
+      for (const { vector } of cache) {
+        expect(loaded.nearest(vector, 5)).toEqual(cache.nearest(vector, 5));
+      }
+    });
+    await fc.assert(property, { numRuns: 100 });
+    expect(fs.readdirSync(path.dirname(file))).toEqual(['memory.safetensors']);
+  });
+
+  test('saves the state at the call, without later additions', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ maxElements: 4000 });
+    const vector = new Float32Array(384);
+    let added = 0;
+    const add = (count) => {
+      for (let i = 0; i < count; i++) {
+        vector[added % 384] = added;
+        cache.add(vector, `${added++}`);
+      }
+    };
+    add(3900);
+    for (let round = 0; round < 10; round++) {
+      const expected = [...cache].map(({ label }) => label);
+      const saved = cache.save(file);
+      // Fills the block that the file is written from, and empties the first.
+      add(500);
+      await saved;
+      const loaded = await VectorCache.load(file);
+      expect([...loaded].map(({ label }) => label)).toEqual(expected);
     }
-    console.log(JSON.stringify({ most, size: cache.size }));`,
-  );
-  expect(result.size).toBe(0);
-  expect(result.most).toBeLessThan(1e9);
+  });
+
+  (process.platform === 'win32' ? test.skip : test)('is that of the last call by whatever path', async () => {
+    const file = newFile();
+    const link = `${file}.link`;
+    fs.symlinkSync(file, link);
+    const cache = new VectorCache({ maxElements: 20_000 });
+    for (let count = 0; count < 20_000; count++) cache.add(new Float32Array(384));
+    const first = cache.save(link);
+    cache.clear();
+    await Promise.all([first, cache.save(file)]);
+    expect((await VectorCache.load(file)).size).toBe(0);
+  });
+
+  test('is garbage in time', async () => {
+    const file = newFile();
+    const { result } = await runForResult(
+      `const cache = new kp.VectorCache({ maxElements: 40_000 });
+      for (let count = 0; count < 40_000; count++) cache.add(new Float32Array(384).fill(1));
+      const file = ${JSON.stringify(file)};
+      await cache.save(file);
+      let most = 0;
+      for (let round = 0; round < 25; round++) {
+        await kp.VectorCache.load(file);
+        most = Math.max(most, process.memoryUsage().rss);
+      }
+      console.log(JSON.stringify(most));`,
+    );
+    // Each takes 78 MB.
+    expect(result).toBeLessThan(1e9);
+  });
+});
+
+const OTHER_MODEL = path.join(__dirname, 'support', 'other-model.safetensors');
+
+describe('a file of another model', () => {
+  const load = `
+    const load = async (options) => {
+      try {
+        return (await kp.VectorCache.load(${JSON.stringify(OTHER_MODEL)}, options)).size;
+      } catch (error) {
+        return [error.code, error.message, error instanceof Error];
+      }
+    };
+    console.log(JSON.stringify([await load(), await load({ model: 'check' }), await load({ model: 'any' })]));
+  `;
+
+  test('is refused, unless it is asked for', async () => {
+    const { result } = await runForResult(load, { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } });
+    const [refused, checked, taken] = result;
+    expect(refused[0]).toBe('ERR_MEMORY_OTHER_MODEL');
+    expect(refused[1]).toContain(OTHER_MODEL);
+    expect(refused[1]).toContain('example/another-model (fp16)');
+    expect(refused[1]).toContain('(q8)');
+    expect(refused[2]).toBe(true);
+    expect(checked).toEqual(refused);
+    expect(taken).toBe(3);
+  });
+
+  test('is taken without its vectors, as any empty cache is', async () => {
+    const body = `
+      const loaded = await kp.VectorCache.load(${JSON.stringify(OTHER_MODEL)}, { maxElements: 0 });
+      console.log(JSON.stringify(loaded.size));
+    `;
+    expect((await runForResult(body, { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } })).result).toBe(0);
+  });
+
+  test('is taken where there is no embedder', async () => {
+    const nowhere = path.join(scratch, 'nowhere');
+    const { result } = await runForResult(load, { env: { KNOWLEDGEPULSE_MODEL_DIR: nowhere } });
+    expect(result).toEqual([3, 3, 3]);
+  });
+});
+
+/** Expects an `Error` with a code that names the file. */
+async function expectNamed(promise, code, file) {
+  const error = await rejectionOf(promise);
+  expect(error).toBeInstanceOf(Error);
+  expect(error).toMatchObject({ code, message: expect.stringContaining(file) });
+}
+
+describe('load refuses', () => {
+  test('a missing file, and a directory', async () => {
+    const file = newFile();
+    await expectNamed(VectorCache.load(file), 'ERR_MEMORY_NOT_FOUND', file);
+    await expectNamed(VectorCache.load(scratch), 'ERR_MEMORY_IO', scratch);
+  });
+
+  test('a truncated or changed file', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ dimensions: 3 });
+    for (const label of ['a', 'b']) cache.add([1, 2, 3], label);
+    await cache.save(file);
+    const whole = fs.readFileSync(file);
+    const changed = Buffer.from(whole);
+    changed[whole.length >> 1] ^= 4;
+    for (const contents of [Buffer.alloc(0), whole.subarray(0, -1), changed]) {
+      fs.writeFileSync(file, contents);
+      await expectNamed(VectorCache.load(file), 'ERR_MEMORY_DAMAGED', file);
+    }
+    // What is damaged can be replaced.
+    await cache.save(file);
+    expect((await VectorCache.load(file)).size).toBe(2);
+  });
+
+  test('a file that claims more than it holds, without taking memory for it', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ dimensions: 8 });
+    cache.add(new Float32Array(8));
+    await cache.save(file);
+    const bytes = fs.readFileSync(file);
+    const { header, start } = headerOf(bytes);
+    const { __metadata__, ...tensors } = header;
+    const before = process.memoryUsage().rss;
+    const shorter = /it has \d+ bytes, not the \d+ of its header/;
+    const unreadable = /its header is not that of a safetensors file/;
+    // WebAssembly, with 32 bits, cannot read such numbers.
+    const either = new RegExp(`${shorter.source}|${unreadable.source}`);
+    for (const [count, reason] of [
+      [2, shorter],
+      [1e9, either],
+      [2 ** 32, either],
+      [2 ** 45, either],
+      [2 ** 53, unreadable],
+      [2 ** 60, unreadable],
+    ]) {
+      let end = 0;
+      const claimed = Object.entries(tensors).map(([name, { dtype, shape, data_offsets }]) => {
+        const times = ['labels', 'checksum'].includes(name) ? 1 : count;
+        const [rows, ...columns] = shape;
+        const [from, to] = data_offsets;
+        const begin = end;
+        end += (to - from) * times;
+        return [name, { dtype, shape: [rows * times, ...columns], data_offsets: [begin, end] }];
+      });
+      const claim = { __metadata__, ...Object.fromEntries(claimed) };
+      fs.writeFileSync(file, safetensors(claim, bytes.subarray(start)));
+      expect(await rejectionOf(VectorCache.load(file))).toMatchObject({
+        code: 'ERR_MEMORY_DAMAGED',
+        message: expect.stringMatching(reason),
+      });
+    }
+    expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
+  });
+});
+
+describe('save', () => {
+  test('says why it cannot write', async () => {
+    const cache = new VectorCache();
+    for (const file of [scratch, path.join(scratch, 'missing', 'file')])
+      await expectNamed(cache.save(file), 'ERR_MEMORY_IO', file);
+    // One that failed is not in the way of the next.
+    const file = newFile();
+    const directory = path.dirname(file);
+    fs.rmdirSync(directory);
+    const failed = rejectionOf(cache.save(file));
+    expect((await failed).code).toBe('ERR_MEMORY_IO');
+    fs.mkdirSync(directory);
+    await cache.save(file);
+    expect((await VectorCache.load(file)).size).toBe(0);
+  });
+
+  test('follows the directory that the process was in', async () => {
+    const file = newFile();
+    const before = process.cwd();
+    process.chdir(path.dirname(file));
+    const saved = new VectorCache().save('memory.safetensors');
+    process.chdir(before);
+    await saved;
+    expect(fs.existsSync(file)).toBe(true);
+  });
+
+  test('does not keep a process that ends from ending', async () => {
+    const file = newFile();
+    const script = `${LARGE}; cache.save(file); process.exit(3)`;
+    const { code, stderr } = await run(process.execPath, ['-e', script, file]);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: '' });
+    if (fs.existsSync(file)) expect((await VectorCache.load(file)).size).toBe(2000);
+  });
+
+  test('is done before a process ends by itself', async () => {
+    const file = newFile();
+    const { code, stderr } = await run(process.execPath, ['-e', `${LARGE}; cache.save(file)`, file]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect((await VectorCache.load(file)).size).toBe(2000);
+  });
+});
+
+describe('save and load refuse', () => {
+  test.each([
+    ['undefined', undefined, TypeError, 'path must be a string, got undefined'],
+    ['null', null, TypeError, 'path must be a string, got null'],
+    ['a number', 7, TypeError, 'path must be a string, got 7'],
+    ['a boxed string', new String('file'), TypeError, 'path must be a string, got object'],
+    ['a revoked proxy', revoked({}), TypeError, 'path must be a string, got object'],
+    ['an empty path', '', RangeError, 'path must not be empty'],
+  ])('%s as a path', async (_, file, Class, message) => {
+    for (const call of [() => new VectorCache().save(file), () => VectorCache.load(file)]) {
+      expectError(await rejectionOf(call()), [Class, INVALID, message]);
+    }
+  });
+
+  test('a path that no system has', async () => {
+    for (const call of [() => new VectorCache().save('a\0b'), () => VectorCache.load('a\0b')]) {
+      expect(await rejectionOf(call())).toMatchObject({ name: 'Error', code: 'ERR_MEMORY_IO' });
+    }
+  });
+
+  const choice = "options.model must be 'check' or 'any'";
+  const known = /call; its options are signal, maxElements, ttlMs, model$/;
+  const throwing = throwingGetter({}, 'model', hostile);
+  test.each([
+    ['an array', [], TypeError, 'options must be an object, got array'],
+    ['a string', 'any', TypeError, 'options must be an object, got string'],
+    ['model: null', { model: null }, RangeError, choice],
+    ['model: true', { model: true }, RangeError, choice],
+    ['another model', { model: 'all' }, RangeError, choice],
+    ['maxElements: -1', { maxElements: -1 }, RangeError, `options.maxElements must be ${WHOLE}, got -1`],
+    ['an unknown option', { dimensions: 3 }, TypeError, known],
+    ["ttlMs: '1'", { ttlMs: '1' }, TypeError, 'options.ttlMs must be a number, got string'],
+    [
+      'ttlMs: NaN',
+      { ttlMs: Number.NaN },
+      RangeError,
+      /^options\.ttlMs must be a number of at least 0, got NaN$/,
+    ],
+    ['a getter that throws', throwing, TypeError, /^options\.model could/, same(hostile)],
+  ])('%s as options', async (...row) => {
+    const [, options, Class, message, isCause] = row;
+    expectError(await rejectionOf(VectorCache.load('missing', options)), [Class, INVALID, message, isCause]);
+  });
 });

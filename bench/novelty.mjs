@@ -32,14 +32,13 @@ await runScript(main);
 async function main() {
   const sets = labelledSets();
   await setup();
-  const { Embedder, TraceMemory, VectorCache } = await import('../index.js');
-  const embedder = new Embedder();
+  const { TraceMemory, VectorCache, embed: embedTexts } = await import('../index.js');
 
   /** @type {Record<string, Method>} */
   const methods = {
     prefix: async (memory, queries) => {
       const cache = new VectorCache({ maxElements: memory.length });
-      cache.addBatch(memory.map(({ prefix }) => prefix));
+      for (const { prefix } of memory) cache.add(prefix);
       return queries.map(({ prefix }) => {
         const [{ similarity, index }] = cache.nearest(prefix);
         return { novelty: 1 - similarity, nearest: memory[index] };
@@ -83,8 +82,8 @@ async function main() {
    * @returns {Promise<Run>}
    */
   async function embed(trace, task, user) {
-    const digest = await embedder.embed(TraceMemory.digest(trace));
-    return { trace, task, user, digest, prefix: await embedder.embed(piecesOf(trace).join(' ')) };
+    const [digest, prefix] = await embedTexts([TraceMemory.digest(trace), piecesOf(trace).join(' ')]);
+    return { trace, task, user, digest, prefix };
   }
 
   /** @param {Run[]} runs */

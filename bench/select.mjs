@@ -29,7 +29,7 @@ async function main() {
   await setup();
   /** @type {Map<ReasoningTrace, Float32Array>} */
   const digests = new Map();
-  const { Embedder, Scorer, TraceMemory, select } = await import('../index.js');
+  const { Scorer, TraceMemory, embed, select } = await import('../index.js');
 
   const scoresOf = (/** @type {ReasoningTrace[]} */ traces) =>
     new Scorer({ memory: new TraceMemory({ maxElements: traces.length }) }).evaluateValues(traces);
@@ -67,7 +67,7 @@ async function main() {
   for (const file of sets) {
     const runs = readLabelled(file);
     if (python) {
-      const found = await new Embedder().embedBatch(runs.map(({ trace }) => TraceMemory.digest(trace)));
+      const found = await embed(runs.map(({ trace }) => TraceMemory.digest(trace)));
       for (const [index, { trace }] of runs.entries()) digests.set(trace, found[index]);
     }
     console.log(

@@ -72,7 +72,7 @@ async function main() {
  * @param {number} size
  */
 async function makeEntries(size) {
-  const { Embedder, Scorer, TraceMemory } = await import('../index.js');
+  const { Scorer, TraceMemory, embed } = await import('../index.js');
   const names = ['tau-airline.jsonl', 'hotpot.jsonl'].map((name) =>
     path.join(path.dirname(sharedTraces), name),
   );
@@ -84,7 +84,7 @@ async function makeEntries(size) {
   const sources = files.map(read);
   console.log(`mixing ${size} traces …`);
   const texts = sources.flat().map((trace) => TraceMemory.digest(trace));
-  const embedded = await new Embedder().embedBatch(texts);
+  const embedded = await embed(texts);
   const vectors = new Map(sources.flat().map((trace, index) => [trace, embedded[index]]));
   const mixer = traceMixer(sources, 5);
   /** @type {Entry[]} */

@@ -2,5 +2,5 @@
 'use strict';
 
 // The doctor checks the addon, so it runs without it.
-if (process.argv[2] === 'doctor') require('../lib/doctor/command.js').runProcess();
+if (process.argv[2] === 'doctor') require('../lib/doctor/doctor.js').runProcess();
 else require('../lib/command/process.js').runProcess();

@@ -5,12 +5,12 @@
 const fs = require('node:fs');
 const { createRequire } = require('node:module');
 const path = require('node:path');
+const { isUint8Array } = require('node:util').types;
 
 const { attempt } = require('./calls/errors.js');
 const { inRange, invalidOption, oneOf, readOptions } = require('./calls/options.js');
 const addonDirectory = require('./loader.js').directory;
 const { describe } = require('./calls/reading.js');
-const { unresolvedPackage } = require('./installation/obstacle.js');
 
 /** @import { EmbedderOptions } from '../index.js' */
 
@@ -90,9 +90,7 @@ function readEmbedderOptions(given) {
 
 /** @type {import('./calls/options.js').OptionReader<Uint8Array>} */
 function readBytes(value, path) {
-  // Accepts arrays of other realms.
-  if (Object.prototype.toString.call(value) === '[object Uint8Array]')
-    return /** @type {Uint8Array} */ (value);
+  if (isUint8Array(value)) return value;
   throw invalidOption(TypeError, `${path} must be a Uint8Array, got ${describe(value)}`);
 }
 
@@ -165,8 +163,12 @@ function installedModel(dtype) {
   }
   return dtypes
     .filter((candidate) => dtype === undefined || dtype === candidate)
-    .map((candidate) => unresolvedPackage(`@knowledgepulse/${MODEL_PACKAGES[candidate]}`))
-    .find((directory) => directory !== undefined);
+    .flatMap((candidate) => {
+      const name = `@knowledgepulse/${MODEL_PACKAGES[candidate]}`;
+      // Absent in a compiled program and under Plug'n'Play.
+      return (attempt(() => require.resolve.paths(name), null) ?? []).map((base) => path.join(base, name));
+    })
+    .find((directory) => attempt(() => fs.lstatSync(directory), undefined) !== undefined);
 }
 
 /** @param {Dtype} dtype */

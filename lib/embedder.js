@@ -8,13 +8,11 @@ const { callAddon } = require('./calls/addon.js');
 const { cancellable } = require('./calls/cancel.js');
 const { ofType, readCallOptions } = require('./calls/options.js');
 const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
-const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
-const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 
-/** @import { Embedder as Public, EmbedderOptions, EmbedderStatus } from '../index.js' */
+/** @import { EmbedderOptions, EmbedderStatus } from '../index.js' */
 
 let configured = false;
 
@@ -63,38 +61,18 @@ async function embedderStatus() {
 /** The number of texts of a batch in flight, enough for every lane. */
 const MAX_IN_FLIGHT = 64;
 
-/** Embeds texts as the scorer does. All embedders of a process are the same one. */
-class Embedder {
-  get dimensions() {
-    return DIMENSIONS;
+/** @type {typeof import('../index.js').embed} */
+async function embed(texts, options) {
+  const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
+  if (!isArray(texts)) throw invalidText('texts must be an array');
+  const total = readLength(texts, 'texts', 'ERR_INVALID_TEXT');
+  /** @type {string[]} */
+  const checked = [];
+  for (let index = 0; index < total; index++) {
+    const path = `texts[${index}]`;
+    checked.push(readText(readFrom(texts, index, path, 'ERR_INVALID_TEXT'), path));
   }
-
-  /** @type {import('./inspect.js').Inspect} */
-  [custom](depth, options) {
-    return inspectAs('Embedder', { dimensions: DIMENSIONS }, depth, options);
-  }
-
-  /** @type {Public['embed']} */
-  async embed(text, options) {
-    const { signal } = readCallOptions(options);
-    const checked = readText(text, 'text');
-    signal?.throwIfAborted();
-    return embed(checked, signal);
-  }
-
-  /** @type {Public['embedBatch']} */
-  async embedBatch(texts, options) {
-    const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
-    if (!isArray(texts)) throw invalidText('texts must be an array');
-    const total = readLength(texts, 'texts', 'ERR_INVALID_TEXT');
-    /** @type {string[]} */
-    const checked = [];
-    for (let index = 0; index < total; index++) {
-      const path = `texts[${index}]`;
-      checked.push(readText(readFrom(texts, index, path, 'ERR_INVALID_TEXT'), path));
-    }
-    return cancellable(() => embedAll(checked, signal, onProgress), signal);
-  }
+  return cancellable(() => embedAll(checked, signal, onProgress), signal);
 }
 
 /**
@@ -117,7 +95,7 @@ async function embedAll(texts, signal, onProgress) {
   for (const text of texts) {
     if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
     signal?.throwIfAborted();
-    const embedding = embed(text, signal);
+    const embedding = embedText(text, signal);
     // Its rejection may be handled later.
     embedding.catch(() => {});
     inFlight.push(embedding);
@@ -152,7 +130,7 @@ function invalidText(message) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<Float32Array>}
  */
-async function embed(text, signal) {
+async function embedText(text, signal) {
   ensureConfigured();
   // A copy, so that the array is of the caller's realm.
   return new Float32Array(await callAddon(signal, (call) => native.embed(text, call)));
@@ -169,7 +147,6 @@ function tellWarning() {
 }
 
 module.exports = {
-  Embedder,
   configureEmbedder,
   embed,
   embedderStatus,

@@ -6,6 +6,7 @@ const { types } = require('node:util');
 
 const { inRange, ofType, oneOf, readOptions } = require('./calls/options.js');
 const { codedError } = require('./calls/errors.js');
+const { reasonOf, writeJson } = require('./calls/json.js');
 const { addon } = require('./loader.js');
 
 /**
@@ -45,20 +46,15 @@ const OPTIONS = {
 
 /** @type {import('./calls/options.js').OptionReader<string>} */
 function readMap(value, path) {
-  let json;
-  try {
-    json = JSON.stringify(value);
-  } catch (thrown) {
-    throw codedError(TypeError, 'ERR_INVALID_OPTION', `${path} has no JSON: ${reasonOf(thrown)}`);
-  }
-  const problem = addon.mapProblem(json ?? 'null', path);
+  const json = writeJson(value, path, 'ERR_INVALID_OPTION');
+  const problem = addon.mapProblem(json, path);
   if (problem !== null) throw codedError(TypeError, 'ERR_INVALID_OPTION', problem);
   return json;
 }
 
 /** @type {typeof import('../formats.js').toTraces} */
 function toTraces(input, options) {
-  return generate(input, options === undefined ? {} : readOptions(options, OPTIONS));
+  return generate(input, readOptions(options ?? {}, OPTIONS));
 }
 
 /**
@@ -115,17 +111,6 @@ function* readValues(input, options) {
   yield* readResults(reader);
 }
 
-/**
- * Returns why a value has no JSON: it is nested too deeply, refers to itself, or has getters that throw.
- *
- * @param {unknown} thrown
- */
-function reasonOf(thrown) {
-  if (thrown instanceof RangeError) return 'it is nested too deeply';
-  // Engines explain circular references on further lines.
-  return thrown instanceof Error ? thrown.message.split('\n', 1)[0] : 'it could not be read';
-}
-
 /** @param {string | null} json */
 const parsed = (json) => JSON.parse(json ?? 'null');
 
@@ -165,8 +150,7 @@ function chunksOf(input) {
     const advice = 'the contents of the file are wanted, or a stream of them: fs.createReadStream(path)';
     throw invalidInput(`the input ${JSON.stringify(input)} looks like a path: ${advice}`);
   }
-  if (typeof input === 'string' || input instanceof Uint8Array) return [input];
-  if (types.isAnyArrayBuffer(input)) return [new Uint8Array(input)];
+  if (typeof input === 'string' || bytesIn(input) !== undefined) return [input];
   if (types.isPromise(input)) throw invalidInput('the input is a promise: await it first');
   if (input === null || typeof input !== 'object' || Array.isArray(input)) return undefined;
   return Symbol.asyncIterator in input || Symbol.iterator in input ? input : undefined;
@@ -187,9 +171,24 @@ async function* bytesOf(chunks) {
       const end = text.length - (/[\ud800-\udbff]/.test(text.slice(-1)) ? 1 : 0);
       half = text.slice(end);
       yield Buffer.from(text.slice(0, end));
-    } else if (chunk instanceof Uint8Array) yield chunk;
-    else throw invalidInput('a stream must be of bytes or text');
+      continue;
+    }
+    const bytes = bytesIn(chunk);
+    if (bytes === undefined) throw invalidInput('a stream must be of bytes or text');
+    yield bytes;
   }
+}
+
+/**
+ * Returns the bytes of an `ArrayBuffer`, a `Uint8Array` or a `DataView`, also of another realm; undefined for other values.
+ *
+ * @param {unknown} value
+ */
+function bytesIn(value) {
+  if (types.isUint8Array(value)) return value;
+  if (types.isAnyArrayBuffer(value)) return new Uint8Array(value);
+  if (types.isDataView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  return undefined;
 }
 
 /** @param {NativeForeign | null} foreign what the input is instead of text, if it is something else */

@@ -16,11 +16,9 @@ const {
 } = require('./calls/options.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { attempt, codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
-const { custom, inspectAs } = require('./inspect.js');
+const { attempt, codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const native = require('./loader.js').addon;
 const { isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
-const { requireReceiver } = require('./calls/receiver.js');
 const { StoreCalls } = require('./store/calls.js');
 const { StoreWithFallback } = require('./store/fallback.js');
 const { LocalMemory } = require('./store/local.js');
@@ -65,10 +63,6 @@ class Scorer {
    */
   #store;
 
-  static {
-    requireReceiver(Scorer, (value) => typeof value === 'object' && value !== null && #native in value);
-  }
-
   /** @param {ScorerOptions<Memory>} [options] */
   constructor(options = {}) {
     const given = readOptions(options, OPTIONS);
@@ -94,11 +88,6 @@ class Scorer {
   /** @returns {Memory} */
   get memory() {
     return /** @type {Memory} */ (this.#memory);
-  }
-
-  /** @type {import('./inspect.js').Inspect} */
-  [custom](depth, options) {
-    return inspectAs('Scorer', { memory: this.#memory }, depth, options);
   }
 
   /** @type {PublicScorer['evaluateValue']} */
@@ -186,7 +175,7 @@ class Scorer {
           if (typeof reply === 'object') reply.catch(() => {});
           inFlight.push(reply);
         } catch (error) {
-          failure = errorOfElement(error, index, 'trace');
+          failure = errorOfTrace(error, index);
         }
       }
       while (inFlight.length > 0) await takeFirst();
@@ -332,7 +321,7 @@ const WEIGHTS = {
   complexity: ofType('number'),
   novelty: ofType('number'),
   toolDiversity: ofType('number'),
-  outcome: ofType('number'),
+  outcomeConfidence: ofType('number'),
 };
 
 /**

@@ -11,38 +11,38 @@ const { adoptNative } = require('./vector-cache.js');
 /** @type {import('../index.js').VectorCache} */
 const localCache = adoptNative(native.localCache());
 /** The scorer behind the functions: its memory is that of the process, shared by all threads. */
-const defaultScorer = new Scorer({ memory: localCache });
+const processScorer = new Scorer({ memory: localCache });
 
 /**
  * Ignores the index that `map` passes in place of the options.
  *
  * @template Options
- * @param {Options | number | undefined} options
+ * @param {Options | number | null | undefined} options
  */
-const unlessIndex = (options) => (typeof options === 'number' ? undefined : options);
+const unlessIndex = (options) => (options === null || typeof options === 'number' ? undefined : options);
 
 /**
  * @param {ReadonlyReasoningTrace} trace
- * @param {CallOptions | number} [options]
+ * @param {CallOptions | number | null} [options]
  */
 function evaluateValue(trace, options) {
-  return defaultScorer.evaluateValue(trace, unlessIndex(options));
+  return processScorer.evaluateValue(trace, unlessIndex(options));
 }
 
 /**
  * @param {readonly ReadonlyReasoningTrace[]} traces
- * @param {BatchOptions | number} [options]
+ * @param {BatchOptions | number | null} [options]
  */
 function evaluateValues(traces, options) {
-  return defaultScorer.evaluateValues(traces, unlessIndex(options));
+  return processScorer.evaluateValues(traces, unlessIndex(options));
 }
 
 /**
  * @param {ReadonlyReasoningTrace} trace
- * @param {ExplainOptions | number} [options]
+ * @param {ExplainOptions | number | null} [options]
  */
 function explain(trace, options) {
-  return defaultScorer.explain(trace, unlessIndex(options));
+  return processScorer.explain(trace, unlessIndex(options));
 }
 
 /** @type {typeof import('../index.js')._getLocalCache} */
@@ -50,4 +50,4 @@ function _getLocalCache() {
   return localCache;
 }
 
-module.exports = { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain };
+module.exports = { _getLocalCache, evaluateValue, evaluateValues, explain };

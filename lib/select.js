@@ -5,7 +5,7 @@
 const { setTimeout } = require('node:timers/promises');
 
 const { cancellable } = require('./calls/cancel.js');
-const { codedError, errorOfElement, fromAddon } = require('./calls/errors.js');
+const { codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
   inRange,
   invalidOption,
@@ -16,7 +16,7 @@ const {
   requireNumber,
 } = require('./calls/options.js');
 const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
-const { Embedder } = require('./embedder.js');
+const { embed } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
 const { nativeOfTraces } = require('./trace-memory.js');
@@ -97,12 +97,11 @@ async function select(traces, options) {
   const candidates = new native.NativeCandidates(novelty);
   const work = async () => {
     if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));
-    const embedder = novelty === 'full' ? new Embedder() : undefined;
     /** @type {Array<string | undefined>} */
     const ids = [];
     for (let first = 0; first < length; first += BATCH) {
       signal?.throwIfAborted();
-      await add(candidates, traces, first, Math.min(first + BATCH, length), ids, embedder);
+      await add(candidates, traces, first, Math.min(first + BATCH, length), ids, novelty === 'full');
     }
     const reply = fromAddon(() => candidates.select(count, quota, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
@@ -166,7 +165,7 @@ async function offerAll(sieve, traces, signal, onRead) {
       fromAddon(() => sieve.read(trace));
       areKnown.push(isOutcomeKnown(trace));
     } catch (error) {
-      throw errorOfElement(error, read, 'trace');
+      throw errorOfTrace(error, read);
     }
     read++;
     if (areKnown.length === BATCH) await flush();
@@ -181,24 +180,24 @@ async function offerAll(sieve, traces, signal, onRead) {
  * @param {number} first
  * @param {number} end
  * @param {Array<string | undefined>} ids
- * @param {InstanceType<typeof Embedder> | undefined} embedder
+ * @param {boolean} embeds
  */
-async function add(candidates, traces, first, end, ids, embedder) {
+async function add(candidates, traces, first, end, ids, embeds) {
   /** @type {boolean[]} */
   const areKnown = [];
   const digests = [];
   for (let index = first; index < end; index++) {
     try {
       const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-      const { id, digest } = fromAddon(() => candidates.read(trace, embedder !== undefined));
+      const { id, digest } = fromAddon(() => candidates.read(trace, embeds));
       ids.push(id ?? undefined);
       digests.push(digest ?? '');
       areKnown.push(isOutcomeKnown(/** @type {ReadonlyReasoningTrace} */ (trace)));
     } catch (error) {
-      throw errorOfElement(error, index, 'trace');
+      throw errorOfTrace(error, index);
     }
   }
-  const embeddings = await embedder?.embedBatch(digests);
+  const embeddings = embeds ? await embed(digests) : undefined;
   const vectors = embeddings && new Float32Array(embeddings.length * DIMENSIONS);
   embeddings?.forEach((embedding, index) => {
     vectors?.set(embedding, index * DIMENSIONS);

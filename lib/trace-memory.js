@@ -4,9 +4,7 @@ const { callAddon } = require('./calls/addon.js');
 const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
 const { BoundedMemory, COUNT, DEFAULTS, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
-const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
-const { requireReceiver } = require('./calls/receiver.js');
 const { toFloatArray } = require('./vector-cache.js');
 
 /**
@@ -49,7 +47,6 @@ class TraceMemory extends BoundedMemory {
     };
     nativeOfTraces = (value) =>
       typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
-    requireReceiver(TraceMemory, isTraceMemory);
   }
 
   /** @param {TraceMemoryOptions} [options] */
@@ -129,12 +126,6 @@ class TraceMemory extends BoundedMemory {
 
   get bytes() {
     return this.#native.bytes;
-  }
-
-  /** @type {import('./inspect.js').Inspect} */
-  [custom](depth, options) {
-    const { size, maxElements, ttlMs, novelty, model } = this;
-    return inspectAs('TraceMemory', { size, maxElements, ttlMs, novelty, model }, depth, options);
   }
 
   /**

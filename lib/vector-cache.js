@@ -4,11 +4,9 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 
 const { readOptions, requireNumber } = require('./calls/options.js');
 const { BoundedMemory, COUNT, DEFAULTS, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
-const { codedError, errorOfElement, errorsOf, fromAddon, localError } = require('./calls/errors.js');
-const { custom, inspectAs } = require('./inspect.js');
+const { codedError, errorsOf, fromAddon } = require('./calls/errors.js');
 const native = require('./loader.js').addon;
-const { describe, readFrom, readLength } = require('./calls/reading.js');
-const { requireReceiver } = require('./calls/receiver.js');
+const { describe, readFrom } = require('./calls/reading.js');
 
 /**
  * @import { VectorCacheEntry, VectorCacheOptions } from '../index.js'
@@ -46,7 +44,6 @@ class VectorCache extends BoundedMemory {
     };
     nativeOf = (value) =>
       typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
-    requireReceiver(VectorCache, isVectorCache);
   }
 
   /** @param {VectorCacheOptions} [options] */
@@ -72,54 +69,10 @@ class VectorCache extends BoundedMemory {
     fromAddon(() => this.#native.add(checked, label));
   }
 
-  /** @type {Public['addBatch']} */
-  addBatch(vectors, labels) {
-    const dimensions = this.#dimensions;
-    const count = readCount(vectors, 'vectors', 'ERR_INVALID_VECTOR');
-    if (labels !== undefined) requireAsMany(labels, count);
-    // Vectors that the cache would evict at once are checked too; the cache changes only after all are valid.
-    const bounds = { ...this.#native.bounds, ttlMs: Number.POSITIVE_INFINITY };
-    const batch = new native.NativeVectorCache(bounds);
-    try {
-      for (let index = 0; index < count; index++) {
-        const vector = readFrom(vectors, index, `vectors[${index}]`, 'ERR_INVALID_VECTOR');
-        const label =
-          labels === undefined ? undefined : readFrom(labels, index, `labels[${index}]`, 'ERR_INVALID_LABEL');
-        try {
-          const checked = requireLabel(label);
-          batch.add(toFloatArray(vector, 'vector', dimensions), checked);
-        } catch (error) {
-          throw errorOfElement(error, index, 'vector');
-        }
-      }
-      this.#native.append(batch);
-    } catch (error) {
-      // Garbage is collected only after the caller returns to the event loop.
-      batch.clear();
-      throw localError(error);
-    }
-  }
-
   /** @type {Public['maxCosineSimilarity']} */
   maxCosineSimilarity(query) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
     return fromAddon(() => this.#native.maxCosineSimilarity(checked));
-  }
-
-  /** @type {Public['maxCosineSimilarities']} */
-  maxCosineSimilarities(queries) {
-    const dimensions = this.#dimensions;
-    const count = readCount(queries, 'queries', 'ERR_INVALID_VECTOR');
-    const similarities = [];
-    for (let index = 0; index < count; index++) {
-      const query = readFrom(queries, index, `queries[${index}]`, 'ERR_INVALID_VECTOR');
-      try {
-        similarities.push(this.#native.maxCosineSimilarity(toFloatArray(query, 'query', dimensions)));
-      } catch (error) {
-        throw errorOfElement(error, index, 'query');
-      }
-    }
-    return similarities;
   }
 
   /** @type {Public['nearest']} */
@@ -148,12 +101,6 @@ class VectorCache extends BoundedMemory {
   /** @returns {string | undefined} */
   get method() {
     return this.#native.method ?? undefined;
-  }
-
-  /** @type {import('./inspect.js').Inspect} */
-  [custom](depth, options) {
-    const { size, maxElements, dimensions, ttlMs, model, method } = this;
-    return inspectAs('VectorCache', { size, maxElements, dimensions, ttlMs, model, method }, depth, options);
   }
 }
 
@@ -197,29 +144,6 @@ function toFloatArray(value, name, dimensions) {
     copy[index] = component;
   }
   return copy;
-}
-
-/**
- * @param {unknown} list
- * @param {string} name
- * @param {import('./calls/errors.js').Code} code
- */
-function readCount(list, name, code) {
-  if (list === null || typeof list !== 'object') {
-    throw codedError(TypeError, code, `${name} must be an array, got ${describe(list)}`);
-  }
-  return readLength(list, name, code);
-}
-
-/**
- * @param {unknown} labels
- * @param {number} count
- */
-function requireAsMany(labels, count) {
-  const length = readCount(labels, 'labels', 'ERR_INVALID_LABEL');
-  if (length === count) return;
-  const message = `labels must be as many as vectors: expected ${count}, got ${length}`;
-  throw codedError(RangeError, 'ERR_INVALID_LABEL', message);
 }
 
 /** @param {unknown} label */

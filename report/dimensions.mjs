@@ -3,7 +3,7 @@ export const DIMENSIONS = /** @type {const} */ ([
   { key: 'complexity', title: 'Complexity', noun: 'complexity', colour: 'var(--complexity)' },
   { key: 'novelty', title: 'Novelty', noun: 'novelty', colour: 'var(--novelty)' },
   { key: 'toolDiversity', title: 'Tool diversity', noun: 'tool diversity', colour: 'var(--tools)' },
-  { key: 'outcome', title: 'Outcome', noun: 'outcome', colour: 'var(--outcome)' },
+  { key: 'outcomeConfidence', title: 'Outcome', noun: 'outcome', colour: 'var(--outcome)' },
 ]);
 
 export const SCORE = /** @type {const} */ ({

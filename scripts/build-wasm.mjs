@@ -210,7 +210,7 @@ const changedEmnapi = {
 };
 
 /**
- * What the package requires of Node.js, and what looks into an installation, is another module in a browser.
+ * What the package requires of Node.js, and its loader, are other modules in a browser.
  *
  * @type {import('esbuild').Plugin}
  */
@@ -218,7 +218,7 @@ const withoutNode = {
   name: 'without-node',
   setup: ({ onResolve }) => {
     const place = (/** @type {string} */ name) => ({ path: path.join(root, 'wasm', 'browser', name) });
-    onResolve({ filter: /^node:|\/installation\/obstacle\.js$/ }, () => place('node.mjs'));
+    onResolve({ filter: /^node:/ }, () => place('node.mjs'));
     onResolve({ filter: /\/loader\.js$/ }, () => place('loader.js'));
   },
 };

@@ -6,10 +6,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import libc from '../lib/installation/libc.js';
-
-const { systemLibc } = libc;
-
 /**
  * The fields of a `package.json` that the scripts read.
  *
@@ -41,7 +37,9 @@ const SUFFIXES = { darwin: '', linux: '-gnu', win32: '-msvc' };
 
 /** Returns the name of this machine's platform package, as in `linux-x64-gnu`. */
 export function hostPlatform() {
-  const suffix = systemLibc().libc === 'musl' ? '-musl' : SUFFIXES[process.platform];
+  const { header } = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (process.report.getReport());
+  const isMusl = process.platform === 'linux' && header.glibcVersionRuntime === undefined;
+  const suffix = isMusl ? '-musl' : SUFFIXES[process.platform];
   if (suffix === undefined) throw new Error(`unsupported platform ${process.platform}`);
   return `${process.platform}-${process.arch}${suffix}`;
 }

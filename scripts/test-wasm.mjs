@@ -20,7 +20,6 @@ const SPECS = [
   'invalid-traces',
   'scorer',
   'vector-cache',
-  'vector-cache-files',
 ].map((name) => `./__test__/${name}.spec.js`);
 
 /** The tests of behaviour that differs in WebAssembly: see docs/webassembly.md. */

@@ -4,12 +4,12 @@ use napi::bindgen_prelude::{AsyncTask, Utf16String};
 use napi_derive::napi;
 
 use knowledgepulse_clean::{self as clean, Options, Redactions};
-use knowledgepulse_json::Value;
+use knowledgepulse_error::Error;
+use knowledgepulse_json::parse_str;
 
 use crate::{
     background::{self, Background},
     call::NativeCall,
-    json,
 };
 
 /// A text in which something was replaced.
@@ -30,8 +30,8 @@ pub struct NativeRedaction {
 /// A clean trace.
 #[napi(object)]
 pub struct NativeCleanedTrace {
-    /// The nodes of the trace, in JSON.
-    pub nodes: String,
+    /// The trace, in JSON.
+    pub json: String,
     pub redactions: Vec<NativeRedaction>,
 }
 
@@ -53,21 +53,23 @@ pub fn clean_pii_async(
     background::run(move || clean::clean_text(&text, Options { identifiers, strict }, &call).map(cleaned))
 }
 
-/// Cleans a trace, away from the event loop: its nodes in JSON, as `lib/calls/nodes.js` makes them. Rejects with `ERR_ABORTED` if
-/// the call was cancelled.
+/// Cleans a trace that `JSON.stringify` has written, away from the event loop. Rejects with `ERR_ABORTED` if the call was cancelled.
 #[napi(catch_unwind, ts_return_type = "Promise<NativeCleanedTrace>")]
 pub fn clean_trace(
-    nodes: String,
+    json: String,
     identifiers: bool,
     strict: bool,
     call: Option<&NativeCall>,
 ) -> AsyncTask<Background<NativeCleanedTrace>> {
     let call = call.map(NativeCall::share).unwrap_or_default();
     background::run(move || {
-        let nodes = json::nodes(&nodes)?;
-        let (nodes, redactions) = clean::clean_nodes(&nodes, Options { identifiers, strict }, &call)?;
+        // `JSON.stringify` writes nothing else that is refused.
+        let trace = parse_str(&json).map_err(|_| Error::TraceTooLarge {
+            problem: "is nested deeper than 256 levels".into(),
+        })?;
+        let (trace, redactions) = clean::clean_trace(trace, Options { identifiers, strict }, &call)?;
         Ok(NativeCleanedTrace {
-            nodes: Value::Array(nodes).to_json(),
+            json: trace.to_json(),
             redactions: listed(&redactions),
         })
     })

@@ -85,7 +85,6 @@ fn message(error: &Error) -> String {
         return error.to_string();
     };
     let property = match dimension {
-        Some("tool diversity") => ".toolDiversity".into(),
         Some(dimension) => format!(".{dimension}"),
         None => String::new(),
     };

@@ -1,5 +1,4 @@
-//! JSON values from JavaScript, and for it. `lib/calls/nodes.js` writes them as text, because parsing text is faster than reading
-//! properties.
+//! JSON values for JavaScript.
 
 use napi::{
     Env, ValueType,
@@ -7,20 +6,7 @@ use napi::{
     sys,
 };
 
-use knowledgepulse_error::{Error, Result};
-use knowledgepulse_json::{Value, parse_str};
-
-/// Reads the nodes of a value: its objects and arrays, the value itself first. References replace the nodes inside a node.
-///
-/// # Errors
-/// [`Error::Internal`] if `lib/calls/nodes.js` cannot have written the text.
-pub(super) fn nodes(text: &str) -> Result<Vec<Value>> {
-    match parse_str(text) {
-        Ok(Value::Array(nodes)) => Ok(nodes),
-        Ok(_) => Err(Error::Internal("nodes are an array".into())),
-        Err(error) => Err(Error::Internal(error.to_string())),
-    }
-}
+use knowledgepulse_json::Value;
 
 /// A JSON value that becomes the value of JavaScript.
 pub struct Json(pub(super) Value);

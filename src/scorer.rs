@@ -59,7 +59,7 @@ pub struct NativeProfile {
     pub complexity: f64,
     pub novelty: f64,
     pub tool_diversity: f64,
-    pub outcome: f64,
+    pub outcome_confidence: f64,
 }
 
 /// The scorer behind `Scorer`; the JavaScript class checks the types of its arguments.
@@ -85,7 +85,7 @@ impl NativeScorer {
                 complexity: profile.complexity,
                 novelty: profile.novelty,
                 tool_diversity: profile.tool_diversity,
-                outcome: profile.outcome,
+                outcome: profile.outcome_confidence,
             };
             known
                 .set(profile.name, weights)

@@ -16,7 +16,7 @@ use knowledgepulse_embed::sufficiency::Sufficiency;
 use knowledgepulse_error::{Error, fault};
 use knowledgepulse_index::method::Method;
 use knowledgepulse_trace::{
-    Metadata, Outcome, Step, StepKind, Task, Tool, Trace,
+    Metadata, Name, Outcome, Step, StepKind, Task, Tool, Trace,
     contents::Contents,
     label::{Label, MAX_LABEL_BYTES},
     text::MOST_UNITS,
@@ -39,9 +39,6 @@ pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<
         None => None,
         Some(_) => reader.id(&trace)?,
     };
-    if let Some(id) = &id {
-        reader.begin_fingerprint(id);
-    }
 
     let at = At::trace("trace.task");
     let task = reader.object(reader.get(&trace, "task", at)?, at)?;
@@ -56,13 +53,14 @@ pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<
     let success = reader.get(&metadata, "success", at)?;
     let success = reader.cast::<bool>(success, ValueType::Boolean, "a boolean", at)?;
     let at = At::trace("trace.metadata.task_domain");
-    let task_domain = reader.get(&metadata, "task_domain", at)?;
-    let has_domain = task_domain.get_type()? != ValueType::Undefined;
+    let task_domain = reader.optional(reader.get(&metadata, "task_domain", at)?)?;
     reader.fingerprinted(|contents| {
         contents.presence(success);
-        contents.presence(has_domain);
+        contents.presence(task_domain.is_some());
     });
-    let task_domain = has_domain.then(|| reader.string(task_domain, at)).transpose()?;
+    let task_domain = task_domain
+        .map(|domain| reader.string(domain, at, String::from_utf16_lossy))
+        .transpose()?;
 
     let at = At::trace("trace.outcome");
     let outcome = reader.object(reader.get(&trace, "outcome", at)?, at)?;
@@ -191,7 +189,7 @@ impl<'env> Reader<'env> {
             .map_err(|error| self.unreadable(error, at))?;
         let step = self.object(step, at)?;
         let at = At::step(index, ".type");
-        let kind = self.string(self.get_key(&step, self.kind, at)?, at)?;
+        let kind = self.string(self.get_key(&step, self.kind, at)?, at, StepKind::of)?;
         let at = At::step(index, ".content");
         let content = self.optional(self.get_key(&step, self.content, at)?)?;
         self.fingerprinted(|contents| contents.presence(content.is_some()));
@@ -202,11 +200,11 @@ impl<'env> Reader<'env> {
         let tool = tool.map(|tool| -> Result<Tool> {
             let tool = self.object(tool, at)?;
             let at = At::step(index, ".tool.name");
-            let name = self.string(self.get_key(&tool, self.name, at)?, at)?;
+            let name = self.string(self.get_key(&tool, self.name, at)?, at, Name::of)?;
             Ok(Tool { name })
         });
         Ok(Step {
-            kind: StepKind::from(kind),
+            kind,
             content,
             tool: tool.transpose()?,
         })
@@ -235,14 +233,6 @@ impl<'env> Reader<'env> {
             return Err(self.wrong(value, "an object", at));
         }
         Ok(Object::from_raw(self.env.raw(), value.raw()))
-    }
-
-    /// Starts the fingerprint of the trace with this id.
-    fn begin_fingerprint(&self, id: &str) {
-        let units: Vec<u16> = id.encode_utf16().collect();
-        let mut contents = Contents::default();
-        contents.text(units.len(), &units);
-        self.contents.replace(Some(contents));
     }
 
     /// Adds to the fingerprint, if there is one.
@@ -302,8 +292,8 @@ impl<'env> Reader<'env> {
         }
     }
 
-    /// Returns the `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable
-    /// string is ignored instead of refused.
+    /// Returns the `id`, under which the memory keeps the trace, and begins the fingerprint with it. It has no part in the score, so
+    /// one that is not a usable string is ignored instead of refused.
     fn id(&self, trace: &Object) -> Result<Option<String>> {
         let key = self.env.create_string("id")?;
         let Ok(value) = trace.get_property_unchecked::<JsString, Unknown>(key) else {
@@ -318,17 +308,24 @@ impl<'env> Reader<'env> {
         if string.utf16_len()? > MAX_LABEL_BYTES {
             return Ok(None);
         }
-        let id = self.string(value, at)?;
-        Ok((id.len() <= MAX_LABEL_BYTES).then_some(id))
+        let units = self.string(value, at, <[u16]>::to_vec)?;
+        let id = String::from_utf16_lossy(&units);
+        if id.len() > MAX_LABEL_BYTES {
+            return Ok(None);
+        }
+        let mut contents = Contents::default();
+        contents.text(units.len(), &units);
+        self.contents.replace(Some(contents));
+        Ok(Some(id))
     }
 
-    /// Reads a string. Lone surrogates become U+FFFD in every engine.
-    fn string(&self, value: Unknown, at: At) -> Result<String> {
+    /// Reads a string and converts its UTF-16 code units.
+    fn string<T>(&self, value: Unknown, at: At, convert: impl FnOnce(&[u16]) -> T) -> Result<T> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
         let mut units = self.units.borrow_mut();
         self.copy_units(string, string.utf16_len()?, &mut units)?;
         self.fingerprinted(|contents| contents.text(units.len(), &units));
-        Ok(String::from_utf16_lossy(&units))
+        Ok(convert(&units))
     }
 
     /// Copies the first `count` code units of a string into `units`.

@@ -30,16 +30,16 @@ import {
 } from './verdict.mjs';
 
 const {
-  Embedder,
   Scorer,
   TraceMemory,
   VectorCache,
   _getLocalCache,
   configureEmbedder,
-  defaultScorer,
+  embed,
   embedderStatus,
   evaluateValue,
   evaluateValues,
+  explain,
 } = createRequire(import.meta.url)('../..');
 const { MemoryStore } = createRequire(import.meta.url)('../support/store.js');
 
@@ -131,7 +131,7 @@ const memories = [
 ];
 
 const scorers = [
-  defaultScorer,
+  { evaluateValue, evaluateValues, explain },
   new Scorer({ memory: caches[1][0] }),
   new Scorer({ memory: new TraceMemory({ maxElements: 40, ttlMs: 20 }) }),
   new Scorer({ embedder: null }),
@@ -140,7 +140,6 @@ const scorers = [
 ];
 /** Those before have no store, which may fail. */
 const FIRST_WITH_STORE = 4;
-const embedder = new Embedder();
 
 const before = await scoresOfTemplates();
 const start = performance.now();
@@ -206,8 +205,6 @@ function makeOnCache({ member, cache: index, argument, second }) {
       const [cache, most] = caches[index];
       const result = member === 'size' ? cache.size : cache[member](value, second?.make());
       if (member === 'maxCosineSimilarity') check(faultOfSimilarity(result), description);
-      if (member === 'maxCosineSimilarities')
-        for (const one of result) check(faultOfSimilarity(one), description);
       if (member === 'nearest') {
         for (const { similarity } of result) check(faultOfSimilarity(similarity), description);
       }
@@ -221,19 +218,15 @@ function makeOnCache({ member, cache: index, argument, second }) {
 }
 
 /** Makes a call of a scorer or an embedder, whose signal may abort it. */
-async function makeOnScorer({ scorer, member, trace, traces, text, texts, callOptions }) {
+async function makeOnScorer({ scorer, member, trace, traces, texts, callOptions }) {
   const spoilt = traces ?? [trace];
-  const what =
-    trace || traces ? spoilt.map(({ describe }) => describe()) : (texts ?? [text]).map(({ name }) => name);
+  const what = trace || traces ? spoilt.map(({ describe }) => describe()) : texts.map(({ name }) => name);
   const description = `${member} of scorer ${scorer}: ${what.join(' | ')}; ${callOptions.name}`;
   current = description;
   const { options, made } = callOptions.make(member);
   const argument =
-    trace?.make(other) ??
-    text?.make() ??
-    traces?.map(({ make }) => make(other)) ??
-    texts?.map(({ make }) => make());
-  const callee = scorers[scorer] ?? embedder;
+    trace?.make(other) ?? traces?.map(({ make }) => make(other)) ?? texts?.map(({ make }) => make());
+  const callee = scorers[scorer] ?? { embed };
   let promise;
   try {
     promise = callee[member](argument, options);

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { trace } from './traces.mjs';
 import { objectOf, option, plain, texts, thrown, value } from './values.mjs';
 
-const SUM_TO_ONE = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
+const SUM_TO_ONE = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 
 /** When a signal aborts: after a number of turns of the microtask queue, or of the event loop. */
 const moment = fc.record({
@@ -91,7 +91,7 @@ function noFunction(value) {
 }
 
 /** The options of a call besides its signal: others are refused. */
-const OPTIONS_OF = { explain: ['remember'], evaluateValues: ['onProgress'], embedBatch: ['onProgress'] };
+const OPTIONS_OF = { explain: ['remember'], evaluateValues: ['onProgress'], embed: ['onProgress'] };
 
 /** The options of a call of a `member`: `make` gives them, and what to do when it has been made. */
 const callOptions = fc.oneof(
@@ -145,8 +145,7 @@ const call = (weight, members, parts) => ({
 export const scorerCall = fc.oneof(
   call(6, ['evaluateValue', 'explain'], { scorer, trace }),
   call(2, ['evaluateValues'], { scorer, traces: fc.array(trace, { maxLength: 6 }) }),
-  call(2, ['embed'], { text }),
-  call(1, ['embedBatch'], { texts: fc.array(text, { maxLength: 4 }) }),
+  call(3, ['embed'], { texts: fc.array(text, { maxLength: 4 }) }),
 );
 
 const weight = fc.oneof(value, plain(fc.double()));

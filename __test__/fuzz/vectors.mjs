@@ -104,12 +104,6 @@ const vector = fc.oneof(
   { weight: 2, arbitrary: value },
 );
 
-/** Some vectors together. */
-const list = fc.array(vector, { maxLength: 4 }).map((vectors) => ({
-  name: `a list of ${vectors.map(({ name }) => name).join(', ')}`,
-  make: () => vectors.map(({ make }) => make()),
-}));
-
 /** An option of a new cache: it is good, any value at all, or any number. */
 const limit = (good) =>
   fc.oneof({ weight: 5, arbitrary: option(good, 4) }, { weight: 1, arbitrary: plain(fc.double()) });
@@ -133,12 +127,10 @@ const call = (weight, members, parts) => ({
   weight,
   arbitrary: fc.record({ member: fc.constantFrom(...members), ...parts }),
 });
-const lists = fc.oneof({ weight: 6, arbitrary: list }, { weight: 1, arbitrary: value });
 
 export const cacheCall = fc.oneof(
   call(8, ['add', 'maxCosineSimilarity', 'nearest'], { cache, argument: vector }),
-  call(3, ['addBatch', 'maxCosineSimilarities'], { cache, argument: lists }),
-  call(2, ['add', 'addBatch', 'nearest'], { cache, argument: vector, second: value }),
+  call(2, ['add', 'nearest'], { cache, argument: vector, second: value }),
   call(2, ['size', 'evictExpired', 'clear'], { cache }),
   call(2, ['constructor'], { argument: options }),
 );

@@ -41,8 +41,7 @@ export function isGiven(error, given) {
 export function faultOfResult(member, result) {
   if (member === 'explain') return faultOfBreakdown(result);
   if (member === 'evaluateValue') return faultOfScore(result);
-  if (member === 'embed') return faultOfEmbedding(result);
-  const faultOf = member === 'embedBatch' ? faultOfEmbedding : faultOfScore;
+  const faultOf = member === 'embed' ? faultOfEmbedding : faultOfScore;
   return result.map(faultOf).find((fault) => fault !== null) ?? null;
 }
 

@@ -61,7 +61,6 @@ const DAMAGES = [
   ['the platform package is missing', [PLATFORM], loadError(PLATFORM)],
   ['the addon is missing', [PLATFORM, ADDON], loadError(PLATFORM)],
   ['the addon is a text file', [PLATFORM, ADDON, () => 'this is no addon'], loadError(PLATFORM, ADDON)],
-  ['the addon is truncated', [PLATFORM, ADDON, half], loadError(PLATFORM, ADDON, 'truncated')],
   [
     'the model package is missing',
     [FP32],

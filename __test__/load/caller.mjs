@@ -73,10 +73,7 @@ export function standIn(milliseconds) {
 
 if (workerData?.isCaller) {
   const { controlDelay } = workerData;
-  const scorer =
-    controlDelay === undefined
-      ? createRequire(import.meta.url)('../..').defaultScorer
-      : standIn(controlDelay);
+  const scorer = controlDelay === undefined ? createRequire(import.meta.url)('../..') : standIn(controlDelay);
   parentPort.on('message', async (task) => {
     if (task === null) return parentPort.close();
     await call({ ...workerData, ...task }, scorer);

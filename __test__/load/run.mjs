@@ -16,9 +16,8 @@ import { residentMegabytes, slope } from '../support/memory.mjs';
 import { call, standIn } from './caller.mjs';
 import { primer } from './workload.mjs';
 
-const { _getLocalCache, configureEmbedder, defaultScorer, embedderStatus, evaluateValue } = createRequire(
-  import.meta.url,
-)('../..');
+const kp = createRequire(import.meta.url)('../..');
+const { _getLocalCache, configureEmbedder, embedderStatus, evaluateValue } = kp;
 
 const WORKERS = 8;
 const CAPACITY = 1000;
@@ -83,7 +82,7 @@ async function load({ from, count, controlDelay }) {
   const start = performance.now();
   const replies = workers.map((worker) => next(worker, 'message'));
   for (const worker of workers) worker.postMessage({ from, count });
-  const scorer = isControl ? standIn(controlDelay) : defaultScorer;
+  const scorer = isControl ? standIn(controlDelay) : kp;
   const longest = await call({ ...shared, caller: 0, from, count }, scorer);
   const lateness = watch.stop();
   await Promise.all(replies);

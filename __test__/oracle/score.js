@@ -5,14 +5,14 @@
 
 /** @typedef {import('../../index.js').ReasoningTrace} Trace */
 
-const DEFAULT = { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcome: 0.25 };
+const DEFAULT = { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcomeConfidence: 0.25 };
 
 const PROFILES = new Map([
   ['default', DEFAULT],
-  ['finance', { complexity: 0.2, novelty: 0.25, toolDiversity: 0.1, outcome: 0.45 }],
-  ['code', { complexity: 0.2, novelty: 0.3, toolDiversity: 0.3, outcome: 0.2 }],
-  ['medical', { complexity: 0.15, novelty: 0.2, toolDiversity: 0.1, outcome: 0.55 }],
-  ['customer_service', { complexity: 0.2, novelty: 0.3, toolDiversity: 0.2, outcome: 0.3 }],
+  ['finance', { complexity: 0.2, novelty: 0.25, toolDiversity: 0.1, outcomeConfidence: 0.45 }],
+  ['code', { complexity: 0.2, novelty: 0.3, toolDiversity: 0.3, outcomeConfidence: 0.2 }],
+  ['medical', { complexity: 0.15, novelty: 0.2, toolDiversity: 0.1, outcomeConfidence: 0.55 }],
+  ['customer_service', { complexity: 0.2, novelty: 0.3, toolDiversity: 0.2, outcomeConfidence: 0.3 }],
 ]);
 
 /**
@@ -42,7 +42,7 @@ function dimensionsOf(trace, novelty) {
     ),
     novelty,
     toolDiversity: Math.min(1, (uniqueTools / Math.max(1, steps.length)) * 3),
-    outcome: outcome.confidence * (metadata.success ? 1.0 : 0.3),
+    outcomeConfidence: outcome.confidence * (metadata.success ? 1.0 : 0.3),
   };
 }
 
@@ -60,7 +60,7 @@ function scoreOf(trace, novelty) {
     dimensions.complexity * weights.complexity +
     dimensions.novelty * weights.novelty +
     dimensions.toolDiversity * weights.toolDiversity +
-    dimensions.outcome * weights.outcome;
+    dimensions.outcomeConfidence * weights.outcomeConfidence;
 
   const errorRecovery = steps.filter((step) => step.type === 'error_recovery').length;
   const tools = steps.flatMap(({ tool }) => (tool ? [tool.name] : []));

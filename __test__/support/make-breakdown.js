@@ -2,7 +2,7 @@
 
 /** @typedef {import('../../index.js').ScoreBreakdown} ScoreBreakdown */
 
-const WEIGHTS = { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcome: 0.25 };
+const WEIGHTS = { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcomeConfidence: 0.25 };
 
 /**
  * The breakdown of a score that no trace has, by the arithmetic of one that a trace has.
@@ -15,19 +15,19 @@ function makeBreakdown({
   complexity = 0.5,
   novelty = 0.5,
   toolDiversity = 0.5,
-  outcome = 0.5,
+  outcomeConfidence = 0.5,
   overrides = [],
   nearest = null,
   noveltyBasis = nearest === null ? 'empty-cache' : 'cache',
   profile = 'default',
   truncated = false,
 } = {}) {
-  const dimensions = { complexity, novelty, toolDiversity, outcome };
+  const dimensions = { complexity, novelty, toolDiversity, outcomeConfidence };
   const contributions = {
     complexity: complexity * WEIGHTS.complexity,
     novelty: novelty * WEIGHTS.novelty,
     toolDiversity: toolDiversity * WEIGHTS.toolDiversity,
-    outcome: outcome * WEIGHTS.outcome,
+    outcomeConfidence: outcomeConfidence * WEIGHTS.outcomeConfidence,
   };
   const composite = Object.values(contributions).reduce((sum, value) => sum + value);
   let score = composite;
@@ -83,7 +83,7 @@ function carrying(texts) {
   const traces = texts.map((text, i) => {
     const parts = { lexical: null, contained: null, embedded: null, sharedWords: null, newWords: null };
     const nearest = { label: text, similarity: 0.99, ...parts };
-    const breakdown = makeBreakdown({ outcome: i / 10, profile: text, nearest });
+    const breakdown = makeBreakdown({ outcomeConfidence: i / 10, profile: text, nearest });
     return makeScored(i, { id: text, source: text, domain: text, objective: text, breakdown });
   });
   const errors = texts.map((text) => ({ source: text, line: 1, message: text }));

@@ -1,10 +1,9 @@
 // The scorer and what goes with it. This file is compiled, never run.
 
 import {
-  type AbortSignalLike,
   type BatchProgress,
-  defaultScorer,
-  Embedder,
+  type CallOptions,
+  embed,
   evaluateValue,
   evaluateValues,
   explain,
@@ -18,9 +17,9 @@ import {
   VectorCache,
 } from '@knowledgepulse/native';
 
-declare const signal: AbortSignalLike;
+declare const signal: NonNullable<CallOptions['signal']>;
 
-const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
+const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 const options: ScorerOptions<VectorCache> = {
   memory: new VectorCache(),
   embedder: null,
@@ -36,10 +35,9 @@ export async function use(trace: ReasoningTrace): Promise<number> {
   const breakdown: ScoreBreakdown = await scorer.explain(trace, { signal, remember: false });
   const rules: ScoreOverride['rule'][] = breakdown.overrides.map(({ rule }) => rule);
   const label: string | null | undefined = (await explain(trace)).nearest?.label;
-  const cache: VectorCache = defaultScorer.memory;
-  const embedder = new Embedder();
-  cache.add(await embedder.embed('text', { signal }));
-  const [first]: Float32Array[] = await embedder.embedBatch(['text'], { signal, onProgress });
+  const cache: VectorCache = scorer.memory;
+  const [first]: Float32Array[] = await embed(['text'], { signal, onProgress });
+  if (first) cache.add(first);
   return scores.length + more.length + score + rules.length + (label?.length ?? 0) + (first?.length ?? 0);
 }
 
@@ -90,10 +88,9 @@ export async function useFrozen(trace: ReasoningTrace): Promise<number> {
   const vectors: readonly (readonly number[])[] = [[1, 0]];
   const cache = new VectorCache(Object.freeze({ dimensions: 2 } as const));
   cache.add(vectors[0] ?? [], 'a');
-  cache.addBatch(vectors, ['a', undefined] as const);
   cache.nearest([1, 0] as const, 1);
   const texts: readonly string[] = ['a'];
-  await new Embedder().embedBatch(texts, { signal } as const);
+  await embed(texts, { signal } as const);
   const scorer = new Scorer({ weights: { legal: equal } } as const);
   const method: string | undefined = cache.method;
   const scores = await Promise.all([evaluateValue(frozen), scorer.evaluateValue(frozen), explain(frozen)]);
@@ -125,9 +122,9 @@ evaluateValue({} as ReasoningTrace, '1');
 // @ts-expect-error: one trace is not asked about
 evaluateValue({} as ReasoningTrace, { remember: false });
 // @ts-expect-error: methods take options alone
-[{} as ReasoningTrace].map(defaultScorer.evaluateValue);
+[{} as ReasoningTrace].map(new Scorer().evaluateValue);
 // @ts-expect-error: the memory of a scorer is that which it was made with
-defaultScorer.memory = new VectorCache();
+new Scorer().memory = new VectorCache();
 // @ts-expect-error: weights are complete
 new Scorer({ weights: { legal: { complexity: 1 } } });
 // @ts-expect-error: the memory says how traces are compared

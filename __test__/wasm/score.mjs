@@ -21,8 +21,7 @@ export async function scoresOf(api, traces) {
   const again = await scorer.evaluateValues(traces.slice(0, 3), { signal: new AbortController().signal });
   const breakdowns = [];
   for (const trace of traces.slice(0, 5)) breakdowns.push(await scorer.explain(trace, { remember: false }));
-  const embedder = new api.Embedder();
-  const embeddings = await embedder.embedBatch(TEXTS);
+  const embeddings = await api.embed(TEXTS);
   const cache = new api.VectorCache();
   for (const [index, embedding] of embeddings.entries()) cache.add(embedding, TEXTS[index].slice(0, 10));
   return {
@@ -45,8 +44,7 @@ export async function scoresOf(api, traces) {
  * @param {() => void} breakNext has the next question end its worker
  */
 export async function replacementOf(api, breakNext) {
-  const embedder = new api.Embedder();
-  const embed = async () => Array.from(await embedder.embed(TEXTS[0]));
+  const embed = async () => Array.from((await api.embed([TEXTS[0]]))[0]);
   const before = await embed();
   breakNext();
   const outcomes = await Promise.allSettled([embed(), embed(), embed()]);

@@ -50,8 +50,8 @@ const errorsOf = (code) => (/** @type {ErrorClass} */ Class, /** @type {string} 
   codedError(Class, code, message);
 
 /**
- * Converts an error of the addon to one of this realm. Jest and `vm` run modules in other realms, where `instanceof TypeError` is
- * false for the addon's errors.
+ * Converts an error of the addon to one of this realm, with a stack. Jest and `vm` run modules in other realms, where
+ * `instanceof TypeError` is false for the addon's errors; an error that is made on no call has no stack.
  *
  * @param {unknown} thrown
  */
@@ -61,7 +61,8 @@ function localError(thrown) {
   if (codeOf(error) === 'GenericFailure') {
     return codedError(Error, 'ERR_INTERNAL', `internal error: ${error?.message}; please report it`);
   }
-  if (thrown instanceof Error || !Object.hasOwn(classes, error?.name ?? '')) return thrown;
+  const isTraced = thrown instanceof Error && /\n\s+at /.test(thrown.stack ?? '');
+  if (isTraced || !Object.hasOwn(classes, error?.name ?? '')) return thrown;
   const { name, code, message, cause } = /** @type {CodedError} */ (error);
   return codedError(classes[name], code, message, cause);
 }
@@ -83,10 +84,20 @@ function fromAddon(ask) {
   }
   const promise = /** @type {Partial<Promise<unknown>> | null | undefined} */ (reply);
   if (typeof promise?.then !== 'function') return reply;
-  const settled = /** @type {Promise<unknown>} */ (promise).catch((error) => {
+  return /** @type {T} */ (settled(/** @type {Promise<unknown>} */ (promise)));
+}
+
+/**
+ * Awaits a reply of the addon. In an async function, so that the stack of an error goes on in those that await the reply.
+ *
+ * @param {Promise<unknown>} reply
+ */
+async function settled(reply) {
+  try {
+    return await reply;
+  } catch (error) {
     throw localError(error);
-  });
-  return /** @type {T} */ (settled);
+  }
 }
 
 /**
@@ -99,23 +110,17 @@ function codeOf(error) {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** @type {Record<string, string>} lists, by the names of their elements */
-const LISTS = { trace: 'traces', vector: 'vectors', label: 'labels', query: 'queries' };
-
 /**
- * Adds the index of an element of a list to its error, whose message can begin with the name of an element.
+ * Adds the index of a trace to its error.
  *
  * @param {unknown} thrown
  * @param {number} index
- * @param {keyof typeof LISTS} name of the element
  */
-function errorOfElement(thrown, index, name) {
+function errorOfTrace(thrown, index) {
   const error = /** @type {CodedError} */ (localError(thrown));
-  if (!['ERR_INVALID_TRACE', 'ERR_INVALID_VECTOR', 'ERR_INVALID_LABEL'].includes(error?.code)) return error;
-  const [subject] = error.message.match(/^(trace|vector|label|query)\b/) ?? [];
-  const rest = subject === undefined ? `: ${error.message}` : error.message.slice(subject.length);
-  const message = `${LISTS[subject ?? name]}[${index}]${rest}`;
+  if (error?.code !== 'ERR_INVALID_TRACE') return error;
+  const message = error.message.replace(/^trace\b/, `traces[${index}]`);
   return codedError(/** @type {ErrorClass} */ (error.constructor), error.code, message, error.cause);
 }
 
-module.exports = { attempt, codeOf, codedError, errorOfElement, errorsOf, fromAddon, localError };
+module.exports = { attempt, codeOf, codedError, errorOfTrace, errorsOf, fromAddon, localError };

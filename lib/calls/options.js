@@ -2,24 +2,12 @@
 
 // Reads the options of a call, each once; unknown ones are refused.
 
-const { follow } = require('./cancel.js');
 const { attempt, errorsOf } = require('./errors.js');
 const { describe, isArray, namesOf, readFrom } = require('./reading.js');
 
 const invalidOption = errorsOf('ERR_INVALID_OPTION');
 
-/**
- * Options of some calls that callers may expect elsewhere; an error names the calls that have them.
- *
- * @type {Record<string, string>}
- */
-const OWNERS = {
-  onProgress: 'evaluateValues and embedBatch',
-  novelty: 'explain',
-  remember: 'explain',
-};
-
-/** @import { AbortSignalLike, BatchProgress } from '../../index.js' */
+/** @import { BatchProgress } from '../../index.js' */
 
 /**
  * Checks the value of an option, which messages call `path`, and returns what it stands for.
@@ -56,7 +44,7 @@ function readOptions(options, readers, path = 'options') {
 }
 
 /**
- * Reads the options of a call, which may be left out: `signal`, and those that have a reader.
+ * Reads the options of a call, which may be absent or null: `signal`, and those that have a reader.
  *
  * @template {Record<string, OptionReader<any>>} [Readers={}]
  * @param {unknown} options
@@ -64,7 +52,7 @@ function readOptions(options, readers, path = 'options') {
  * @returns {OptionsRead<Readers> & { signal?: AbortSignal }}
  */
 function readCallOptions(options, readers) {
-  if (options === undefined) return /** @type {OptionsRead<Readers>} */ ({});
+  if (options === undefined || options === null) return /** @type {OptionsRead<Readers>} */ ({});
   const read = readOptions(options, { signal: readSignal, ...readers });
   return /** @type {OptionsRead<Readers> & { signal?: AbortSignal }} */ (read);
 }
@@ -77,7 +65,7 @@ function readCallOptions(options, readers) {
 function readSignal(value, path) {
   if (value === null) return undefined;
   if (!isAbortSignal(value)) throw invalidOption(TypeError, `${path} must be an AbortSignal`);
-  return follow(value);
+  return value;
 }
 
 /**
@@ -122,16 +110,13 @@ function oneOf(choices) {
 }
 
 /**
- * Recognises a signal by its shape, because it may come from another realm or library.
+ * Recognises an `AbortSignal`, also of another realm.
  *
  * @param {unknown} value
- * @returns {value is AbortSignalLike}
+ * @returns {value is AbortSignal}
  */
 function isAbortSignal(value) {
-  return attempt(() => {
-    const { aborted, addEventListener } = /** @type {AbortSignalLike} */ (value);
-    return typeof aborted === 'boolean' && typeof addEventListener === 'function';
-  }, false);
+  return attempt(() => Object.prototype.toString.call(value) === '[object AbortSignal]', false);
 }
 
 /**
@@ -165,11 +150,8 @@ function requireOptions(options, known, path = 'options') {
     if (known.includes(name)) continue;
     const where = /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`;
     if (readFrom(given, name, where, 'ERR_INVALID_OPTION') === undefined) continue;
-    const owner = Object.hasOwn(OWNERS, name) ? `, but of ${OWNERS[name]}` : '';
     const wrong =
-      path === 'options'
-        ? `is not an option of this call${owner}; its options are`
-        : `is not known; ${path} has`;
+      path === 'options' ? 'is not an option of this call; its options are' : `is not known; ${path} has`;
     throw invalidOption(TypeError, `${where} ${wrong} ${known.join(', ')}`);
   }
   return given;

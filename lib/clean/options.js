@@ -41,7 +41,7 @@ function refuseMore(given) {
  * @returns {Settings}
  */
 function readSettings(given) {
-  if (given === undefined) return settingsOf({});
+  if (given === undefined || given === null) return settingsOf({});
   if (typeof given === 'string') return settingsOf({ level: readLevel(given, 'level') });
   return settingsOf(readOptions(given, OPTIONS));
 }

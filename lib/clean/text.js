@@ -8,7 +8,7 @@ const { describe } = require('../calls/reading.js');
 const native = require('../loader.js').addon;
 const { readCallSettings, readSettings, refuseMore } = require('./options.js');
 
-/** @import { CleanedText } from '../../index.js' */
+/** @import { PiiCleanResult } from '../../index.js' */
 
 /** @typedef {import('./options.js').Settings} Settings */
 /** @typedef {import('../binding.js').NativeCall} NativeCall */
@@ -47,8 +47,8 @@ async function onAnotherThread(clean, given, { identifiers, strict, signal }) {
 
 /**
  * @param {string} text
- * @param {CleanedText | null} found null if there is nothing to replace
- * @returns {CleanedText}
+ * @param {PiiCleanResult | null} found null if there is nothing to replace
+ * @returns {PiiCleanResult}
  */
 function resultOf(text, found) {
   return found === null ? { cleaned: text, redactions: [] } : localCopy(found);

@@ -7,14 +7,10 @@ const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 
+const { codedError } = require('../calls/errors.js');
 const { version } = require('../../package.json');
 
-/** @import { Finding } from './doctor.js' */
-
-/**
- * @typedef {Error & { code?: string, summary?: string, remedy?: string,
- *   attempts?: import('../installation/obstacle.js').LoadFailure[] }} LoadError
- */
+/** @import { Message } from './doctor.js' */
 
 /** A text, and the beginning of its published embedding. */
 const TEXT = 'This is an example sentence';
@@ -24,126 +20,85 @@ const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.002652
 const TOLERANCES = { fp32: 1e-5, q8: 1e-2 };
 
 /**
- * Sends a finding; resolves once the parent has it.
+ * Sends a message; resolves once the parent has it.
  *
- * @param {Finding} finding
+ * @param {Message} message
  */
-function tell(finding) {
-  return new Promise((resolve) => process.send?.(finding, resolve));
-}
+const tell = (message) => new Promise((resolve) => process.send?.(message, resolve));
 
-/**
- * @param {string} code
- * @param {string} message
- * @param {{ remedy?: string }} [more]
- */
-function fail(code, message, more) {
-  return tell({ problem: { code, message, ...more } });
-}
-
-async function examineAddon() {
+/** Examines the addon, then the model. Rejects with the first problem, which has a code. */
+async function examine() {
   await tell({ stage: 'loading the addon' });
-  let loaded;
-  try {
-    loaded = require('../loader.js');
-  } catch (thrown) {
-    const error = /** @type {LoadError} */ (thrown);
-    const attempts = error.attempts?.map(({ name, reason }) => ({ name, reason }));
-    await tell({ addon: { attempts: attempts ?? [] } });
-    await fail(error.code ?? 'ERR_INTERNAL', error.summary ?? String(error.stack), { remedy: error.remedy });
-    return false;
+  const { addon, file } = require('../loader.js');
+  await tell({ addon: file });
+  const found = addon.version();
+  if (found !== version) {
+    const message = `the addon is version ${found}, the package ${version}`;
+    throw codedError(Error, 'ERR_VERSION_MISMATCH', message);
   }
-  const { addon, file } = loaded;
-  const addonVersion = addon.version();
-  await tell({ addon: { path: file, version: addonVersion } });
-  if (addonVersion !== version) {
-    await fail('ERR_VERSION_MISMATCH', `the addon is version ${addonVersion}, the package ${version}`);
-  }
-  return true;
-}
 
-async function examineEmbedder() {
   const { embed, embedderStatus } = require('../embedder.js');
   await tell({ stage: 'loading the model' });
   const start = performance.now();
-  const status = await embedderStatus();
+  const embedder = await embedderStatus();
   const loadMilliseconds = rounded(performance.now() - start);
-  const { dimensions, dtype, engine, kernel, modelDirectory, runtimePath, runtimeVersion, threads } = status;
-  await tell({
-    threads,
-    inference: { engine, kernel },
-    runtime: { path: runtimePath, version: runtimeVersion },
-    model: { directory: modelDirectory, dtype, dimensions, files: [], verified: false },
-  });
-  if (!status.available || dtype === null) {
-    await fail(status.code ?? 'ERR_INTERNAL', status.reason ?? 'the embedder does not say why it is missing');
-    return;
-  }
-
-  if (modelDirectory !== null && !(await examineFiles(modelDirectory))) return;
+  await tell({ embedder });
+  const { code, dtype, modelDirectory, reason } = embedder;
+  if (dtype === null || code !== null) throw codedError(Error, code ?? 'ERR_INTERNAL', String(reason));
+  await tell({ stage: 'reading the files of the model' });
+  if (modelDirectory !== null) await examineFiles(modelDirectory);
 
   await tell({ stage: 'the test embedding' });
   const begin = performance.now();
-  const embedding = await embed(TEXT);
+  const [embedding] = await embed([TEXT]);
   const milliseconds = rounded(performance.now() - begin);
   const differences = PUBLISHED.map((component, index) => Math.abs(component - embedding[index]));
   const largestDifference = Math.max(...differences);
   const tolerance = TOLERANCES[dtype];
-  const correct = largestDifference <= tolerance;
   await tell({
-    embedding: { text: TEXT, loadMilliseconds, milliseconds, largestDifference, tolerance, correct },
-    memory: { residentBytes: process.memoryUsage().rss },
+    embedding: { text: TEXT, loadMilliseconds, milliseconds, largestDifference, tolerance },
+    residentBytes: process.memoryUsage().rss,
   });
-  if (!correct) {
-    await fail(
-      'ERR_EMBEDDING_WRONG',
-      `the embedding of "${TEXT}" differs from the published one by ${largestDifference}; ${tolerance} is allowed`,
-    );
+  if (largestDifference > tolerance) {
+    const message = `the embedding of "${TEXT}" differs from the published one by ${largestDifference}; ${tolerance} is allowed`;
+    throw codedError(Error, 'ERR_EMBEDDING_WRONG', message);
   }
 }
 
 /**
- * Compares the checksums of a model's files with its manifest, if there is one; the embedder reports a malformed one. Loading compares sizes
- * only, because reading 90 MB twice would take longer than the rest.
+ * Compares the checksums of a model's files with its manifest, if there is one. Loading compares sizes only, because reading 90 MB twice
+ * would take longer than the rest.
  *
  * @param {string} directory
  */
 async function examineFiles(directory) {
-  await tell({ stage: 'reading the files of the model' });
   const manifest = path.join(directory, 'manifest.json');
+  if (!fs.existsSync(manifest)) return;
   /** @type {{ files: Record<string, { sha256: string }> }} */
-  const { files: listed } = fs.existsSync(manifest)
-    ? JSON.parse(fs.readFileSync(manifest, 'utf8'))
-    : { files: {} };
-  const files = Object.entries(listed).map(([name, { sha256: expectedSha256 }]) => {
-    const sha256 = createHash('sha256')
-      .update(fs.readFileSync(path.join(directory, name)))
-      .digest('hex');
-    return { name, sha256, expectedSha256 };
-  });
-  const damaged = files.filter(({ sha256, expectedSha256 }) => sha256 !== expectedSha256);
-  await tell({ model: { files, verified: files.length > 0 && damaged.length === 0 } });
-  for (const { name, sha256, expectedSha256 } of damaged) {
+  const { files } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
+  /** @type {Record<string, string>} */
+  const checksums = {};
+  for (const [name, { sha256: expected }] of Object.entries(files)) {
     const file = path.join(directory, name);
-    await fail(
-      'ERR_MODEL_DAMAGED',
-      `${file} is damaged: its SHA-256 is ${sha256} instead of ${expectedSha256}`,
-    );
+    const found = createHash('sha256').update(fs.readFileSync(file)).digest('hex');
+    checksums[name] = found;
+    if (found === expected) continue;
+    const message = `${file} is damaged: its SHA-256 is ${found} instead of ${expected}`;
+    throw codedError(Error, 'ERR_MODEL_DAMAGED', message);
   }
-  return damaged.length === 0;
+  await tell({ checksums });
 }
 
 /** @param {number} milliseconds */
-function rounded(milliseconds) {
-  return Math.round(milliseconds * 10) / 10;
-}
+const rounded = (milliseconds) => Math.round(milliseconds * 10) / 10;
 
 process.on('warning', (/** @type {Error & { code?: string }} */ { name, code, message }) => {
   if (name === 'KnowledgePulseWarning') tell({ warning: { code, message } });
 });
 
-examineAddon()
-  .then((isLoaded) => (isLoaded ? examineEmbedder() : undefined))
-  .catch((error) => fail(error.code ?? 'ERR_INTERNAL', error.stack))
+examine()
+  .catch(({ code = 'ERR_INTERNAL', message, stack }) =>
+    tell({ problem: { code, message: code === 'ERR_INTERNAL' ? stack : message } }),
+  )
   .then(() => tell({ finished: true }))
   .then(() => process.disconnect());

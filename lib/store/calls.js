@@ -5,7 +5,7 @@
 const { setImmediate } = require('node:timers/promises');
 
 const { cancellable } = require('../calls/cancel.js');
-const { codedError, errorOfElement, fromAddon } = require('../calls/errors.js');
+const { codedError, errorOfTrace, fromAddon } = require('../calls/errors.js');
 const { readFrom } = require('../calls/reading.js');
 const native = require('../loader.js').addon;
 
@@ -131,7 +131,7 @@ class StoreCalls {
             reply.catch(() => {});
             inFlight.push({ call, reply });
           } catch (error) {
-            failure = errorOfElement(error, index, 'trace');
+            failure = errorOfTrace(error, index);
           }
         }
         while (inFlight.length > 0) await takeFirst();

@@ -6,9 +6,7 @@ const { createHash, randomUUID } = require('node:crypto');
 
 const { attempt, codedError, fromAddon } = require('../calls/errors.js');
 const { inRange, invalidOption, ofType, oneOf, readOptions, requireObject } = require('../calls/options.js');
-const { requireReceiver } = require('../calls/receiver.js');
 const { DIMENSIONS } = require('../embedding.js');
-const { custom, inspectAs } = require('../inspect.js');
 const { copy, packed } = require('./local.js');
 const sql = require('./sql.js');
 const { transact } = require('./transaction.js');
@@ -69,13 +67,6 @@ class PostgresStore {
   /** Loaded only where it is needed. */
   #native = require('../loader.js').addon;
 
-  static {
-    requireReceiver(
-      PostgresStore,
-      (value) => typeof value === 'object' && value !== null && #settings in value,
-    );
-  }
-
   /** @param {PostgresStoreOptions} options */
   constructor(options) {
     this.#settings = readSettings(options);
@@ -84,13 +75,6 @@ class PostgresStore {
 
   get novelty() {
     return this.#settings.novelty;
-  }
-
-  /** @type {import('../inspect.js').Inspect} */
-  [custom](depth, options) {
-    // Without the pool, which may contain a password.
-    const { pool, ...shown } = this.#settings;
-    return inspectAs('PostgresStore', shown, depth, options);
   }
 
   /** @type {Public['size']} */

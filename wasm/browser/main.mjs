@@ -38,7 +38,6 @@ holder.addon = connect(addon, (onAnswer, onEnd) => {
 /** @type {typeof import('../../index.js')} */
 const api = require('../../index.js');
 export const {
-  Embedder,
   Scorer,
   TraceMemory,
   VectorCache,
@@ -46,7 +45,7 @@ export const {
   cleanPiiAsync,
   cleanTrace,
   configureEmbedder,
-  defaultScorer,
+  embed,
   embedderStatus,
   evaluateValue,
   evaluateValues,

@@ -23,29 +23,20 @@ const lengthOfShared =
 const isSharedArrayBuffer = (value) =>
   lengthOfShared !== undefined && isOne(value, (it) => lengthOfShared.call(it));
 
-/** The kinds of boxed primitives, by what only they can do. */
-const UNBOXED = [Boolean, Number, String, Symbol, BigInt].map(
-  ({ prototype }) => /** @type {() => unknown} */ (prototype.valueOf),
-);
+const lengthOfView = getter(DataView.prototype, 'byteLength');
 
 /** `types` of `node:util`: an object of another page is one too. */
 export const types = {
   isAnyArrayBuffer: (/** @type {unknown} */ value) =>
     isSharedArrayBuffer(value) || isOne(value, (it) => lengthOfBuffer.call(it)),
-  isBoxedPrimitive: (/** @type {unknown} */ value) =>
-    value !== null && typeof value === 'object' && UNBOXED.some((of) => isOne(value, (it) => of.call(it))),
+  isDataView: (/** @type {unknown} */ value) => isOne(value, (it) => lengthOfView.call(it)),
   isFloat32Array: (/** @type {unknown} */ value) => kindOfView.call(value) === 'Float32Array',
   isFloat64Array: (/** @type {unknown} */ value) => kindOfView.call(value) === 'Float64Array',
   isMap: (/** @type {unknown} */ value) => isOne(value, (it) => Map.prototype.has.call(it, undefined)),
   isPromise: (/** @type {unknown} */ value) => Object.prototype.toString.call(value) === '[object Promise]',
-  isSet: (/** @type {unknown} */ value) => isOne(value, (it) => Set.prototype.has.call(it, undefined)),
   isSharedArrayBuffer,
+  isUint8Array: (/** @type {unknown} */ value) => kindOfView.call(value) === 'Uint8Array',
 };
-
-/** `inspect` of `node:util`. */
-export const inspect = Object.assign((/** @type {unknown} */ value) => String(value), {
-  custom: Symbol.for('nodejs.util.inspect.custom'),
-});
 
 /** `setImmediate` of `node:timers/promises`: messages, unlike timers, come at once. */
 export const setImmediate = () =>
@@ -63,6 +54,9 @@ const sleep = (milliseconds) => new Promise((resolve) => globalThis.setTimeout(r
 
 export { sleep as setTimeout };
 
+/** Of `node:events`: pages have no limit. */
+export const setMaxListeners = () => {};
+
 /** Of `node:crypto`. */
 export const randomUUID = () => crypto.randomUUID();
 
@@ -75,7 +69,7 @@ const nothing = () => {
 
 /** Of `node:fs`. */
 export const existsSync = () => false;
-export { nothing as readdirSync, nothing as readFileSync };
+export { nothing as lstatSync, nothing as readdirSync, nothing as readFileSync };
 
 /** Of `node:module`. */
 export const createRequire = () => ({ resolve: nothing });
@@ -84,6 +78,3 @@ export const createRequire = () => ({ resolve: nothing });
 export const join = (...parts) => parts.join('/');
 /** @param {string} path */
 export const resolve = (path) => path;
-
-/** Of lib/installation/obstacle.js. */
-export const unresolvedPackage = () => undefined;

@@ -49,7 +49,7 @@ pub(crate) fn by_dimension(numbers: ByDimension) -> Value {
         "complexity": complexity,
         "novelty": novelty,
         "toolDiversity": tool_diversity,
-        "outcome": outcome,
+        "outcomeConfidence": outcome,
     }
 }
 

@@ -34,8 +34,8 @@ const SINGLE_DECIMALS: u8 = 6;
 
 const CSV_HEADER: &str =
     "source,line,index,id,objective,domain,score,kept,format,knownSuccess,knownConfidence";
-const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcome,profile,\
-    complexityWeight,noveltyWeight,toolDiversityWeight,outcomeWeight,\
+const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcomeConfidence,profile,\
+    complexityWeight,noveltyWeight,toolDiversityWeight,outcomeConfidenceWeight,\
     composite,overrides,noveltyBasis,nearestLabel,nearestSimilarity,tokens,truncated";
 
 /// Makes text of results: [`begin`](Self::begin), then a [`row`](Self::row) for each trace, then [`end`](Self::end).
@@ -344,9 +344,9 @@ mod tests {
 
     const SCORED: &str = r#"{"source":"a.jsonl","line":3,"index":1,"format":"trace","known":{"success":true,"confidence":false},
         "id":"t1","objective":" Fix\nit","domain":"=code","success":true,"breakdown":{"score":0.46875,
-        "dimensions":{"complexity":0.5,"novelty":-1.4e-9,"toolDiversity":0.25,"outcome":1},"profile":"code",
-        "weights":{"complexity":0.25,"novelty":0.35,"toolDiversity":0.15,"outcome":0.25},
-        "contributions":{"complexity":0.125,"novelty":0,"toolDiversity":0.0375,"outcome":0.25},"composite":0.4125,
+        "dimensions":{"complexity":0.5,"novelty":-1.4e-9,"toolDiversity":0.25,"outcomeConfidence":1},"profile":"code",
+        "weights":{"complexity":0.25,"novelty":0.35,"toolDiversity":0.15,"outcomeConfidence":0.25},
+        "contributions":{"complexity":0.125,"novelty":0,"toolDiversity":0.0375,"outcomeConfidence":0.25},"composite":0.4125,
         "overrides":[{"rule":"recovery-bonus","before":0.4125,"after":0.46875}],"noveltyBasis":"cache",
         "nearest":{"label":"t0","similarity":1.0000000014,"lexical":null,"contained":null,"embedded":null,"sharedWords":null,
         "newWords":null},"tokens":512,"truncated":true}}"#;

@@ -17,7 +17,7 @@ pub struct ByDimension {
 
 impl ByDimension {
     /// The names of the dimensions in JavaScript.
-    pub const NAMES: [&str; 4] = ["complexity", "novelty", "toolDiversity", "outcome"];
+    pub const NAMES: [&str; 4] = ["complexity", "novelty", "toolDiversity", "outcomeConfidence"];
 
     /// Returns these numbers, which are in the order of [`Self::NAMES`].
     #[must_use]

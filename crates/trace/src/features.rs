@@ -36,7 +36,7 @@ impl Features {
             types.insert(&step.kind);
             error_recoveries += usize::from(step.kind == StepKind::ErrorRecovery);
             if let Some(tool) = &step.tool {
-                tools.insert(tool.name.as_str());
+                tools.insert(&tool.name);
             }
         }
         Self {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn an_empty_tool_name_is_a_tool() {
         let mut trace = with_steps(&["tool_call"]);
-        trace.steps[0].tool = Some(Tool { name: String::new() });
+        trace.steps[0].tool = Some(Tool { name: "".into() });
         let features = Features::of(&trace);
         assert!(features.has_tool);
         assert_eq!(features.unique_tools, 1);

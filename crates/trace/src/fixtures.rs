@@ -12,7 +12,7 @@ pub fn with_steps(kinds: &[&str]) -> Trace {
         steps: kinds
             .iter()
             .map(|kind| Step {
-                kind: StepKind::from((*kind).to_owned()),
+                kind: StepKind::of(&kind.encode_utf16().collect::<Vec<_>>()),
                 content: None,
                 tool: None,
             })

@@ -6,7 +6,7 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    Metadata, Outcome, Step, StepKind, Task, Tool, Trace,
+    Metadata, Name, Outcome, Step, StepKind, Task, Tool, Trace,
     contents::Contents,
     label::{Label, MAX_LABEL_BYTES},
     text::MOST_UNITS,
@@ -35,7 +35,7 @@ pub fn read(trace: &Value, texts: Texts) -> Result<Trace> {
     let mut reader = Reader {
         texts,
         units_left: Some(MOST_UNITS),
-        contents: id.as_deref().map(begun),
+        contents: id.map(begun),
     };
 
     let task = object(trace.get("task"), At::trace("trace.task"))?;
@@ -47,14 +47,14 @@ pub fn read(trace: &Value, texts: Texts) -> Result<Trace> {
         Some(Value::Bool(success)) => *success,
         other => return Err(wrong(other, "a boolean", At::trace("trace.metadata.success"))),
     };
-    let task_domain = metadata.get("task_domain");
+    let task_domain = metadata.get("task_domain").filter(|domain| !domain.is_null());
     reader.fingerprint(|contents| {
         contents.presence(success);
         contents.presence(task_domain.is_some());
     });
     let at = At::trace("trace.metadata.task_domain");
     let task_domain = task_domain
-        .map(|domain| reader.string(Some(domain), at))
+        .map(|domain| reader.string(Some(domain), at, String::from_utf16_lossy))
         .transpose()?;
 
     let outcome = object(trace.get("outcome"), At::trace("trace.outcome"))?;
@@ -71,7 +71,7 @@ pub fn read(trace: &Value, texts: Texts) -> Result<Trace> {
         outcome: Outcome::new(confidence)?,
         label: id
             .zip(fingerprint)
-            .map(|(id, fingerprint)| Label::of_trace(&id, fingerprint)),
+            .map(|(id, fingerprint)| Label::of_trace(&id.to_string_lossy(), fingerprint)),
         text_cut: reader.units_left.is_none(),
     })
 }
@@ -123,14 +123,14 @@ fn text_at(value: Option<&Value>, at: At) -> Result<&Text> {
 }
 
 /// Reads the `id`, the label in the memory. It has no part in the score, so an unusable one is ignored, not refused.
-fn id_of(trace: &Object) -> Option<String> {
-    let id = trace.get("id")?.as_text()?.to_string_lossy();
-    (id.len() <= MAX_LABEL_BYTES).then(|| id.into_owned())
+fn id_of(trace: &Object) -> Option<&Text> {
+    let id = trace.get("id")?.as_text()?;
+    (id.to_string_lossy().len() <= MAX_LABEL_BYTES).then_some(id)
 }
 
 /// Begins the fingerprint of the trace with this id.
-fn begun(id: &str) -> Contents {
-    let units: Vec<u16> = id.encode_utf16().collect();
+fn begun(id: &Text) -> Contents {
+    let units: Vec<u16> = id.units().collect();
     let mut contents = Contents::default();
     contents.text(units.len(), &units);
     contents
@@ -164,7 +164,8 @@ impl Reader<'_> {
 
     fn step(&mut self, step: &Value, index: usize) -> Result<Step> {
         let step = object(Some(step), At::step(index, ""))?;
-        let kind = self.string(step.get("type"), At::step(index, ".type"))?;
+        let at = At::step(index, ".type");
+        let kind = self.string(step.get("type"), at, StepKind::of)?;
         let given = |name| step.get(name).filter(|value| !value.is_null());
         let content = given("content");
         self.fingerprint(|contents| contents.presence(content.is_some()));
@@ -176,25 +177,19 @@ impl Reader<'_> {
             None => None,
             tool => {
                 let tool = object(tool, At::step(index, ".tool"))?;
-                let name = self.string(tool.get("name"), At::step(index, ".tool.name"))?;
+                let at = At::step(index, ".tool.name");
+                let name = self.string(tool.get("name"), at, Name::of)?;
                 Some(Tool { name })
             }
         };
-        Ok(Step {
-            kind: StepKind::from(kind),
-            content,
-            tool,
-        })
+        Ok(Step { kind, content, tool })
     }
 
-    /// Reads a string. Lone surrogates become U+FFFD.
-    fn string(&mut self, value: Option<&Value>, at: At) -> Result<String> {
-        let text = text_at(value, at)?;
-        if self.contents.is_some() {
-            let units: Vec<u16> = text.units().collect();
-            self.fingerprint(|contents| contents.text(units.len(), &units));
-        }
-        Ok(text.to_string_lossy().into_owned())
+    /// Reads a string and converts its UTF-16 code units.
+    fn string<T>(&mut self, value: Option<&Value>, at: At, convert: impl FnOnce(&[u16]) -> T) -> Result<T> {
+        let units: Vec<u16> = text_at(value, at)?.units().collect();
+        self.fingerprint(|contents| contents.text(units.len(), &units));
+        Ok(convert(&units))
     }
 
     /// Reads a part of the compared text. The fingerprint covers all of it, up to [`MOST_UNITS`].
@@ -274,6 +269,29 @@ mod tests {
     }
 
     #[test]
+    fn read_compares_types_tools_and_ids_by_their_code_units() {
+        let trace = |unit: &str| {
+            let json = TRACE.replace("\"new\"", unit).replace("\"t\"", unit);
+            read(&parsed(&json.replace("\"a\"", unit)), Texts::Whole).unwrap()
+        };
+        let [one, other, replacement] = [r#""\ud800""#, r#""\ud801""#, r#""\ufffd""#].map(trace);
+        for (left, right) in [(&one, &other), (&one, &replacement)] {
+            assert_ne!(left.steps[1].kind, right.steps[1].kind);
+            assert_ne!(left.steps[1].tool, right.steps[1].tool);
+            let fingerprint = |trace: &Trace| trace.label.as_ref().and_then(Label::fingerprint);
+            assert_ne!(fingerprint(left), fingerprint(right));
+        }
+        assert_eq!(one.label.as_deref(), Some("\u{fffd}"));
+    }
+
+    #[test]
+    fn read_takes_a_task_domain_of_null_for_an_absent_one() {
+        let with_null = TRACE.replace("true", "true,\"task_domain\":null");
+        let with_null = read(&parsed(&with_null), Texts::Whole).unwrap();
+        assert_eq!(with_null, read(&parsed(TRACE), Texts::Whole).unwrap());
+    }
+
+    #[test]
     fn read_cuts_the_whole_text_after_its_limit() {
         let long = TRACE.replace("\"c\"", &format!("\"{}\"", "x".repeat(MOST_UNITS)));
         let trace = read(&parsed(&long), Texts::Whole).unwrap();
@@ -319,8 +337,8 @@ mod tests {
             ),
             (
                 "true",
-                "true,\"task_domain\":null",
-                "trace.metadata.task_domain must be a string, got null",
+                "true,\"task_domain\":1",
+                "trace.metadata.task_domain must be a string, got number",
             ),
             (
                 "0.5",

@@ -56,7 +56,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
     /// The tool's name; tool diversity counts distinct names.
-    pub name: String,
+    pub name: Name,
 }
 
 /// Domain and success of the run.
@@ -87,18 +87,38 @@ pub enum StepKind {
     /// `error_recovery`
     ErrorRecovery,
     /// Any other type.
-    Other(String),
+    Other(Name),
 }
 
-impl From<String> for StepKind {
-    fn from(name: String) -> Self {
-        match name.as_str() {
-            "thought" => Self::Thought,
-            "tool_call" => Self::ToolCall,
-            "observation" => Self::Observation,
-            "error_recovery" => Self::ErrorRecovery,
-            _ => Self::Other(name),
+impl StepKind {
+    /// Returns the type with this name, given in UTF-16.
+    #[must_use]
+    pub fn of(name: &[u16]) -> Self {
+        match String::from_utf16(name).as_deref() {
+            Ok("thought") => Self::Thought,
+            Ok("tool_call") => Self::ToolCall,
+            Ok("observation") => Self::Observation,
+            Ok("error_recovery") => Self::ErrorRecovery,
+            _ => Self::Other(Name::of(name)),
         }
+    }
+}
+
+/// A name, compared by its UTF-16 code units as JavaScript compares strings: two lone surrogates are two names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Name(Box<[u16]>);
+
+impl Name {
+    /// Returns the name with these code units.
+    #[must_use]
+    pub fn of(units: &[u16]) -> Self {
+        Self(units.into())
+    }
+}
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Self {
+        Self(name.encode_utf16().collect())
     }
 }
 
@@ -134,7 +154,8 @@ mod tests {
             ("error_recovery", StepKind::ErrorRecovery),
             ("Thought", StepKind::Other("Thought".into())),
         ] {
-            assert_eq!(StepKind::from(name.to_owned()), kind);
+            let units: Vec<u16> = name.encode_utf16().collect();
+            assert_eq!(StepKind::of(&units), kind);
         }
     }
 

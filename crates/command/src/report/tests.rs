@@ -435,11 +435,11 @@ fn the_best_trace_has_all_that_explains_its_score() {
         "{\"position\":0,\"index\":0,\"id\":\"a\",\"source\":\"traces.jsonl\",\"line\":1,\"element\":3,\
          \"score\":0.5,\"excerpt\":\"Objective of a\",\"domain\":\"code\",\"success\":true,\"breakdown\":{\
          \"score\":0.5,\"composite\":0.5,\"noveltyBasis\":\"cache\",\"tokens\":100,\"truncated\":false,\
-         \"dimensions\":{\"complexity\":0.5,\"novelty\":0.75,\"toolDiversity\":0.5,\"outcome\":0.5},\
+         \"dimensions\":{\"complexity\":0.5,\"novelty\":0.75,\"toolDiversity\":0.5,\"outcomeConfidence\":0.5},\
          \"profile\":\"default\",\
-         \"weights\":{\"complexity\":0.25,\"novelty\":0.35,\"toolDiversity\":0.15,\"outcome\":0.25},\
+         \"weights\":{\"complexity\":0.25,\"novelty\":0.35,\"toolDiversity\":0.15,\"outcomeConfidence\":0.25},\
          \"contributions\":{\"complexity\":0.125,\"novelty\":0.26249999999999996,\"toolDiversity\":0.075,\
-         \"outcome\":0.125},\
+         \"outcomeConfidence\":0.125},\
          \"overrides\":[{\"rule\":\"recovery-bonus\",\"before\":0.4,\"after\":0.5}],\
          \"nearest\":{\"similarity\":0.25,\"lexical\":null,\"contained\":null,\"embedded\":null,\
          \"sharedWords\":null,\"newWords\":null,\"label\":\"b\"}}}"
@@ -468,7 +468,7 @@ fn domains_have_the_spread_of_each_measure_the_largest_first() {
         ("complexity", "0.375"),
         ("novelty", "1.75"),
         ("toolDiversity", "0.1875"),
-        ("outcome", "0.09375"),
+        ("outcomeConfidence", "0.09375"),
     ] {
         assert_eq!(json(&summary, &format!("domains.0.{measure}.mean")), mean);
     }

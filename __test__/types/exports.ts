@@ -1,5 +1,4 @@
-// Our exports must fit wherever the SDK's did: its signatures, declared by hand, take them. This file is
-// compiled, never run.
+// The declared types in use. This file is compiled, never run.
 
 import type {
   EmbedderOptions,
@@ -16,67 +15,12 @@ import type {
   Visibility,
 } from '@knowledgepulse/native';
 import * as native from '@knowledgepulse/native';
+import { type FormatName, type ImportedTrace, toTraces } from '@knowledgepulse/native/formats';
 
 // The package needs no types but the language's own.
 declare const console: { log(...values: unknown[]): void };
 
-interface SdkTrace {
-  '@context': 'https://openknowledgepulse.org/schema/v1' | 'https://knowledgepulse.dev/schema/v1';
-  '@type': 'ReasoningTrace';
-  id: string;
-  source_skill?: string;
-  metadata: {
-    created_at: string;
-    agent_id?: string;
-    framework?: string;
-    task_domain: string;
-    success: boolean;
-    quality_score: number;
-    visibility: 'private' | 'org' | 'network';
-    privacy_level: 'aggregated' | 'federated' | 'private';
-    validated_by?: string[];
-  };
-  task: { objective: string; input_schema?: Record<string, unknown> };
-  steps: Array<{
-    step_id: number;
-    type: 'thought' | 'tool_call' | 'observation' | 'error_recovery';
-    content?: string;
-    tool?: { name: string; mcp_server?: string };
-    input?: Record<string, unknown>;
-    output_summary?: string;
-    latency_ms?: number;
-  }>;
-  outcome: { result_summary: string; confidence: number };
-  knowledge_graph_delta?: {
-    entities: Array<{ name: string; type: string }>;
-    relationships: Array<{ fact: string; valid_from: string }>;
-  };
-}
-
-interface SdkVectorCache {
-  add(vector: ArrayLike<number>): void;
-  maxCosineSimilarity(query: ArrayLike<number>): number;
-  readonly size: number;
-  evictExpired(): void;
-  clear(): void;
-}
-
-interface SdkModule {
-  evaluateValue(trace: SdkTrace): Promise<number>;
-  _getLocalCache(): SdkVectorCache;
-  VectorCache: new (options?: {
-    maxElements?: number;
-    dimensions?: number;
-    ttlMs?: number;
-  }) => SdkVectorCache;
-}
-
-export const swapped: SdkModule = native;
-
-// The types go both ways: an SDK trace is ours and ours is an SDK trace.
-declare const sdkTrace: SdkTrace;
-export const ours: ReasoningTrace = sdkTrace;
-export const theirs: SdkTrace = ours;
+declare const ours: ReasoningTrace;
 export const step: ReasoningTraceStep | undefined = ours.steps[0];
 export const meta: KnowledgeUnitMeta = ours.metadata;
 export const visibility: Visibility = ours.metadata.visibility;
@@ -118,10 +62,7 @@ export async function use(): Promise<void> {
   cache.add([score, 0, 1]);
   const similarity: number = cache.maxCosineSimilarity(new Float64Array(3));
   cache.add(Float64Array.of(score, 0, 1), 'kp:trace:1');
-  cache.addBatch([[score, 0, 1], new Float32Array(3)], ['a', undefined]);
-  cache.addBatch([new Float64Array(3)]);
-  const similarities: number[] = cache.maxCosineSimilarities([[0, 0, 1]]);
-  const [nearest]: Neighbour[] = cache.nearest([0, 0, 1], similarities.length);
+  const [nearest]: Neighbour[] = cache.nearest([0, 0, 1], 2);
   console.log(nearest?.label?.length, nearest?.similarity, nearest?.index);
   for (const entry of cache) {
     const { vector, label, index }: VectorCacheEntry = entry;
@@ -135,18 +76,42 @@ export async function use(): Promise<void> {
   native.configureEmbedder(embedder);
   const status: EmbedderStatus = await native.embedderStatus();
   if (!status.available) console.log(status.code satisfies string | null, status.reason, similarity);
-  const weights: ScoringWeights = { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcome: 0.25 };
+  const weights: ScoringWeights = {
+    complexity: 0.25,
+    novelty: 0.35,
+    toolDiversity: 0.15,
+    outcomeConfidence: 0.25,
+  };
   console.log(weights, cache.size);
 }
 
-type SdkClean = (
-  text: string,
-  level?: 'aggregated' | 'federated' | 'private',
-) => { cleaned: string; redactions: { type: string; count: number }[] };
+export const cleaned: native.PiiCleanResult = native.cleanPii('text', { level: 'private', strict: true });
+export const later: Promise<native.PiiCleanResult> = native.cleanPiiAsync('text', 'federated');
 
-export const clean: SdkClean = native.cleanPii;
+/** As docs/formats.md does it. */
+export async function convert(text: string): Promise<number> {
+  let failures = 0;
+  for await (const { trace, known, format, error } of toTraces(text, { format: 'atif', success: true })) {
+    if (error) {
+      failures += error.message.length;
+      continue;
+    }
+    const name: FormatName = format;
+    const imported = (trace as ImportedTrace).metadata.imported.left_out?.[name] ?? 0;
+    failures += (await native.evaluateValue(trace)) + Number(known.success) + imported;
+  }
+  return failures;
+}
 
 // What must not compile.
+// @ts-expect-error: a format that there is not
+toTraces('', { format: 'csv' });
+// @ts-expect-error: types that were not found would be `any`, and take anything
+export const untyped: string = native.evaluateValue;
+// @ts-expect-error: of the class too
+export const untypedClass: string = native.VectorCache;
+// @ts-expect-error: a function of traces is no array of them
+native.select(() => [ours], { count: 1 });
 // @ts-expect-error: a trace is needed
 native.evaluateValue({});
 // @ts-expect-error: an unknown step type
@@ -157,8 +122,6 @@ new native.VectorCache().add(['a']);
 new native.VectorCache().size = 3;
 // @ts-expect-error: a label is a string
 new native.VectorCache().add([1], null);
-// @ts-expect-error: one vector is no batch
-new native.VectorCache().addBatch([1, 2]);
 // @ts-expect-error: there is no such level
 native.cleanPii('text', 'public');
 // @ts-expect-error: nothing can abort it while it runs

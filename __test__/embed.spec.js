@@ -1,0 +1,84 @@
+'use strict';
+
+// Texts to embeddings, by themselves: what the embedder needs is in embedder.spec.js.
+
+const { _getLocalCache, embed } = require('..');
+const { OracleEmbedder } = require('./oracle/embedder.js');
+const { claiming, lengths, revoked, throwingProxy } = require('./support/hostile.js');
+const { modelDirectory } = require('./support/paths.js');
+const { rejectionOf } = require('./support/refusals.js');
+const { runForResult } = require('./support/run-script.js');
+
+test('embed gives what the SDK gives, in arrays of its own, and remembers nothing', async () => {
+  const oracle = new OracleEmbedder(modelDirectory);
+  const { size } = _getLocalCache();
+  const texts = ['This is an example sentence', '', 'naïve [MASK] 你好', 'word '.repeat(600), '\ud800 lone'];
+  try {
+    for (const [at, ours] of (await embed(texts)).entries()) {
+      const theirs = await oracle.embed(texts[at]);
+      expect(ours).toBeInstanceOf(Float32Array);
+      expect(ours).toHaveLength(384);
+      expect(Math.hypot(...ours)).toBeCloseTo(1, 6);
+      for (const [index, component] of ours.entries()) {
+        expect(Math.abs(component - theirs[index])).toBeLessThan(1e-5);
+      }
+    }
+  } finally {
+    await oracle.close();
+  }
+  const [first, second] = await embed([texts[0], texts[0]]);
+  expect(first).toEqual(second);
+  first.fill(0);
+  const [again] = await embed([texts[0]]);
+  expect(again).toEqual(second);
+  // As published with the model.
+  expect(again[0]).toBeCloseTo(0.0676569, 6);
+  expect(_getLocalCache().size).toBe(size);
+});
+
+test('embed gives many texts the embeddings of one text after another, to the bit', async () => {
+  const texts = Array.from({ length: 150 }, (_, at) => `text ${at} ${'and more '.repeat(at % 20)}`);
+  const progress = [];
+  const onProgress = ({ done, total }) => progress.push([done, total]);
+  const batch = await embed(texts, { onProgress });
+  expect(batch).toHaveLength(150);
+  for (const index of [0, 1, 63, 64, 149]) expect([batch[index]]).toEqual(await embed([texts[index]]));
+  expect(progress).toEqual(texts.map((_, index) => [index + 1, 150]));
+  expect(await embed([])).toEqual([]);
+});
+
+test.each([
+  ['a text', 'text', ' must be an array'],
+  ['nothing', undefined, ' must be an array'],
+  ['a number in it', ['a', 7], '[1] must be a string, got number'],
+  ['a string object in it', [Object('text')], '[0] must be a string, got object'],
+  // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
+  ['a hole', ['a', , 'b'], '[1] must be a string, got undefined'],
+  ['a revoked proxy', revoked([]), ' must be an array'],
+  ['a getter that throws', throwingProxy(['a'], 'thrown', '0'), '[0] could not be read: it threw'],
+  ...lengths.map(([length, Class, expected]) => [
+    ...['a wrong length', claiming(['a'], length), `.length must be ${expected}`, Class],
+  ]),
+])('embed refuses %s', async (...row) => {
+  const [, texts, message, Class = TypeError] = row;
+  const error = await rejectionOf(embed(texts));
+  expect(error).toBeInstanceOf(Class);
+  expect(error).toMatchObject({ code: 'ERR_INVALID_TEXT', message: `texts${message}` });
+});
+
+test('embed of no texts is aborted like another call', async () => {
+  const signal = AbortSignal.abort('enough');
+  expect(await embed([], { signal }).catch((reason) => reason)).toBe('enough');
+});
+
+test('embed rejects where there is no model, with the reason', async () => {
+  const { result } = await runForResult(
+    `
+    const failure = ({ name, code, message }) => ({ name, code, message });
+    console.log(JSON.stringify(await kp.embed(['a', 'b']).catch(failure)));
+  `,
+    { env: { KNOWLEDGEPULSE_MODEL_DIR: '/nowhere' } },
+  );
+  expect(result).toMatchObject({ name: 'Error', code: 'ERR_MODEL_NOT_FOUND' });
+  expect(result.message).toContain('/nowhere');
+});

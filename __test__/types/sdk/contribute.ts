@@ -1,0 +1,5 @@
+import type { Procedure, Trace } from './types.js';
+
+export async function contributeKnowledge(unit: Trace | Procedure): Promise<string> {
+  return JSON.stringify(unit);
+}

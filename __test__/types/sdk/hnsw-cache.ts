@@ -1,0 +1,1 @@
+export { VectorCache } from '@knowledgepulse/native';

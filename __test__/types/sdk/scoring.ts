@@ -1,0 +1,1 @@
+export { _getLocalCache, evaluateValue, type ScoringWeights } from '@knowledgepulse/native';

@@ -1,0 +1,1 @@
+export { cleanPii, type PiiCleanResult } from '@knowledgepulse/native';
