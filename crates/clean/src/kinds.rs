@@ -6,11 +6,13 @@ use memchr::memchr2;
 use regex::bytes::Regex;
 
 use crate::{
-    commands, keys, names, numbers, paths, providers,
-    ranges::{Ranges, expression, skip, skip_back},
-    text::{is_white_space, is_word},
+    commands, encoded, keys, names, numbers, paths, pem, phrases, providers,
+    ranges::{Ranges, expression, merged, skip, skip_back},
+    structures,
+    text::{Text, is_white_space, is_word},
     values::is_placeholder,
     words::Words,
+    wrapped,
 };
 
 /// Where a kind is applied.
@@ -95,6 +97,12 @@ macro_rules! checked {
 /// Neither white space nor the end of a value.
 const NO_SPACE: &str = r#"[^\s\x80'"`,;)}\]]"#;
 
+const NORTH_AMERICAN_PHONE: &str =
+    r"(?:\+?1[-.\s\x80]?)?\(?\d{3}\)?[-.\s\x80]?[\s\x80]?\d{3}[-.\s\x80]\d{4}\b";
+
+/// The type of secrets in Base64, which are not looked for in what is decoded.
+const ENCODED: &str = "encoded_secret";
+
 /// All kinds: type, needed letters, expression and check. The SDK's kinds are numbered as in its documentation.
 ///
 /// A strict kind stands where the kinds around it neither cut it in two nor are cut by it: connection strings and bearer
@@ -123,16 +131,15 @@ pub(super) static KINDS: &[Kind] = &[
         before: " ",
         ..secret("bearer_token", b"B", bearer_tokens)
     },
-    if_strict(secret("private_key", b"-P", keys::private_keys)),
-    if_strict(secret(
-        "jwt",
-        b".J",
-        // Signed ones, whose signature may be empty, and encrypted ones, which have five parts. The header begins with `{"`.
-        matches_of!(
-            r"\beyJ[A-Za-z0-9_-]{7,}",
-            r"(?:\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+){3}|\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*)"
-        ),
-    )),
+    if_strict(secret("private_key", b"-", pem::private_keys)),
+    if_strict(secret("api_key", b"", |letters| {
+        wrapped::tokens(letters, |joined| {
+            let mut found = providers::keys(joined);
+            found.extend(keys::json_web_tokens(joined));
+            merged(found)
+        })
+    })),
+    if_strict(secret("jwt", b".J", keys::json_web_tokens)),
     if_strict(secret(
         "webhook_url",
         b":/",
@@ -142,8 +149,13 @@ pub(super) static KINDS: &[Kind] = &[
             r"|[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{20,})"
         ),
     )),
+    if_strict(secret("password", b":S", structures::kubernetes_secrets)),
+    if_strict(secret("password", b":\"", structures::of_structures)),
+    if_strict(secret("api_key", b"=", structures::account_keys)),
+    if_strict(secret(ENCODED, b"", |letters| {
+        encoded::secrets(letters, has_secret)
+    })),
     if_strict(secret("api_key", b"", providers::keys)),
-    if_strict(secret("api_key", b"", keys::provider_keys)),
     if_strict(secret("api_key", b"0", keys::other_keys)),
     // Keys and signatures that are recognised only by the name that they are assigned to.
     if_strict(secret(
@@ -212,6 +224,7 @@ pub(super) static KINDS: &[Kind] = &[
             r#"\b(?:echo|printf)[ ]+(?:-[ne] )?["']?[^\s\x80|]{3,200}[ ]*\|[ ]*(?:sudo -S|sudo .{0,40}-S\b|[^|\n]{0,100}--(?:password-stdin|stdin|with-token))"#
         ),
     )),
+    if_strict(secret("seed_phrase", b"", phrases::seed_phrases)),
     if_strict(secret(
         "iban",
         b"0",
@@ -246,7 +259,17 @@ pub(super) static KINDS: &[Kind] = &[
         b"@.",
         matches_of!(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}"),
     ),
+    if_strict(identifier(
+        "mac_address",
+        b"",
+        checked!(
+            numbers::mac_address,
+            r"\b[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})\b",
+            r"|\b[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\b"
+        ),
+    )),
     if_strict(identifier("ip", b":", numbers::ipv6_addresses)),
+    if_strict(identifier("user", b"", paths::owners)),
     if_strict(identifier(
         "phone",
         b"+0",
@@ -256,15 +279,28 @@ pub(super) static KINDS: &[Kind] = &[
             r"|[ ]?\(0?\d{1,4}\)[ ]?\d{1,8}(?:[ \x80./-]\d{1,8}){0,5})"
         ),
     )),
-    // 10 and 11
-    identifier(
+    if_strict(identifier(
         "phone",
         b"0",
-        matches_of!(
-            r"(?:\+?1[-.\s\x80]?)?",
-            r"\(?\d{3}\)?[-.\s\x80]?[\s\x80]?\d{3}[-.\s\x80]\d{4}\b"
+        checked!(
+            numbers::national_phone,
+            r"\b0[1-9](?:(?:[ \x80]\d\d){4}|(?:\.\d\d){4}|(?:-\d\d){4})\b|\b0\d{2,3}[ /]\d{2,3} \d\d \d\d\b",
+            r"|\b00[ ]?[1-9]\d{0,2}(?:[ -]\d{1,4}){3,6}\b",
+            r"|\b(?i:tel|telephone|phone|mobile?|tlf|telefon|handy|fax|cell|gsm|whatsapp)(?i:[. ]|no\b|nr\b|number)*",
+            r#"["']?[ \x80]*[:=]?[ \x80]*["']?\(?\+?\d[\d ()./-]{5,20}\d\b"#
         ),
-    ),
+    )),
+    // 10
+    Kind {
+        mode: Mode::NotStrict,
+        ..identifier("phone", b"0", matches_of!(NORTH_AMERICAN_PHONE))
+    },
+    if_strict(identifier(
+        "phone",
+        b"0",
+        checked!(numbers::phone_outside_uuid, NORTH_AMERICAN_PHONE),
+    )),
+    // 11
     identifier("phone", b"+0", matches_of!(r"\+[1-9]\d{6,14}\b")),
     // 12
     identifier(
@@ -288,6 +324,16 @@ pub(super) static KINDS: &[Kind] = &[
         matches_of!(r"[A-Z]:\\Users\\[A-Za-z0-9._-]+(?:\\", NO_SPACE, "*)*"),
     ),
 ];
+
+/// Returns whether a text has a secret that stands there as it is.
+fn has_secret(text: &str) -> bool {
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let text = Text::new(&units);
+    let mut kinds = KINDS
+        .iter()
+        .filter(|kind| kind.mode != Mode::NotStrict && !kind.is_identifier && kind.name != ENCODED);
+    kinds.any(|kind| text.has_all(kind.needs) && !(kind.find)(text.letters()).is_empty())
+}
 
 /// `Bearer\s+(?!kp_)[A-Za-z0-9_\-.~+/=]{20,}`, without `Bearer`.
 fn bearer_tokens(letters: &[u8]) -> Ranges {

@@ -6,19 +6,26 @@
 //!
 //! Texts are JavaScript's: UTF-16 code units, which may be lone surrogates ([`text`]).
 
+mod base64;
 mod commands;
 mod custom;
+mod encoded;
 mod keys;
 mod kinds;
+mod lines;
 mod names;
 mod numbers;
 mod paths;
+mod pem;
+mod phrases;
 mod providers;
 mod ranges;
+mod structures;
 mod text;
 mod trace;
 mod values;
 mod words;
+mod wrapped;
 
 pub use custom::{Cleaner, Finding, InvalidExpression};
 pub use trace::{clean_nodes, clean_trace};
