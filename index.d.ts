@@ -967,8 +967,8 @@ export function _getLocalCache(): VectorCache;
 export interface Redaction {
   /**
    * The type, as it stands in `[REDACTED:<type>]`: `connection_string`, `bearer_token`, `api_key`, `password`, `email`, `phone`, `ip` or
-   * `filepath`; with `strict` also `private_key`, `jwt`, `webhook_url`, `card_number`, `iban` or
-   * `social_security_number`.
+   * `filepath`; with `strict` also `private_key`, `encoded_secret`, `seed_phrase`, `jwt`, `webhook_url`, `card_number`, `iban`,
+   * `social_security_number`, `certificate`, `mac_address` or `user`.
    */
   type: string;
   /** At least 1. */

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     base64::Decoder,
-    lines::{Base64Line, Lines},
+    lines::{Base64Line, Lines, break_at},
     ranges::{Ranges, find, skip},
 };
 
@@ -48,12 +48,17 @@ pub(super) fn secrets(letters: &[u8], has_secret: impl Fn(&str) -> bool) -> Rang
 
 /// Decodes the lines that go on with the Base64 of a line. Returns where they end.
 fn wrapped(letters: &[u8], run: Range<usize>, is_diff: bool, decoder: &mut Decoder) -> usize {
+    /// Signs and blanks between Base64 and the end of its line.
+    const MOST_BEHIND: usize = 16;
     let mut end = run.end;
-    if run.len() < LEAST_WRAPPED_LETTERS || letters.get(end) == Some(&b'=') {
+    let behind = skip(&letters[..letters.len().min(end + MOST_BEHIND)], end, |letter| {
+        !letter.is_ascii_alphanumeric() && !matches!(letter, b'=' | b'\\' | b'\n' | b'\r')
+    });
+    let Some(next) = break_at(letters, behind).filter(|_| run.len() >= LEAST_WRAPPED_LETTERS) else {
         return end;
-    }
+    };
     let mut indent = None;
-    for line in Lines::new(letters, run.start..letters.len()).skip(1) {
+    for line in Lines::new(letters, next..letters.len()) {
         let line = line.start + usize::from(is_diff && !line.is_empty())..line.end;
         let Some(base64) = Base64Line::of(letters, line.clone()) else {
             break;

@@ -16,6 +16,12 @@ const OTHER_KEYS: &[&str] = &[
     r"\d{8,10}:AA[A-Za-z0-9_-]{33}",
     // Discord's bots: an id in Base64, a time, and a signature.
     r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
+    // MaxMind, Terraform Cloud, OpenAI, Azure's applications, Authress: with a mark within the key.
+    r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk",
+    r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
+    r"sk-(?:[a-z]+-)?[A-Za-z0-9_-]{20,74}T3BlbkFJ[A-Za-z0-9_-]{20,}",
+    r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,}",
+    r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}",
     // Mailgun and Mailchimp: hexadecimal digits with a suffix.
     r"[a-f0-9]{32}-(?:[a-f0-9]{8}-[a-f0-9]{8}|us\d{1,2})\b",
 ];
@@ -78,17 +84,6 @@ pub(super) fn json_web_tokens(letters: &[u8]) -> Ranges {
     found
         .filter_map(|found| found.get(1).map(|token| token.range()))
         .collect()
-}
-
-/// Returns the text after the last `=` of an assignment.
-pub(super) fn after_separator(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let separator = letters[found.clone()]
-        .iter()
-        .position(|letter| matches!(letter, b'=' | b':'))?;
-    let start = skip(letters, found.start + separator + 1, |letter| {
-        is_white_space(letter) || matches!(letter, b'>' | b'\\' | b'"' | b'\'')
-    });
-    Some(start..found.end)
 }
 
 /// Returns a bearer token that is too short for the SDK, or whose scheme has small letters.

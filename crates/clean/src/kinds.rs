@@ -2,6 +2,7 @@
 
 use std::{ops::Range, sync::LazyLock};
 
+use knowledgepulse_json::Value;
 use memchr::memchr2;
 use regex::bytes::Regex;
 
@@ -25,6 +26,9 @@ pub(super) enum Mode {
     NotStrict,
 }
 
+/// Finds the ranges to replace, in linear time, in the letters of a text.
+type Find = fn(&[u8]) -> Ranges;
+
 /// Something to be found.
 pub(super) struct Kind {
     /// The type.
@@ -37,11 +41,10 @@ pub(super) struct Kind {
     pub(super) mode: Mode,
     /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit.
     pub(super) needs: &'static [u8],
-    /// Finds the ranges to replace, in linear time, in the letters of a text.
-    pub(super) find: fn(&[u8]) -> Ranges,
+    pub(super) find: Find,
 }
 
-const fn secret(name: &'static str, needs: &'static [u8], find: fn(&[u8]) -> Ranges) -> Kind {
+const fn secret(name: &'static str, needs: &'static [u8], find: Find) -> Kind {
     Kind {
         name,
         before: "",
@@ -52,7 +55,7 @@ const fn secret(name: &'static str, needs: &'static [u8], find: fn(&[u8]) -> Ran
     }
 }
 
-const fn identifier(name: &'static str, needs: &'static [u8], find: fn(&[u8]) -> Ranges) -> Kind {
+const fn identifier(name: &'static str, needs: &'static [u8], find: Find) -> Kind {
     Kind {
         is_identifier: true,
         ..secret(name, needs, find)
@@ -150,24 +153,19 @@ pub(super) static KINDS: &[Kind] = &[
         ),
     )),
     if_strict(secret("password", b":S", structures::kubernetes_secrets)),
-    if_strict(secret("password", b":\"", structures::of_structures)),
+    if_strict(secret("password", b"", structures::of_structures)),
     if_strict(secret("api_key", b"=", structures::account_keys)),
     if_strict(secret(ENCODED, b"", |letters| {
         encoded::secrets(letters, has_secret)
     })),
+    // Of clusters and their users, in Base64 as Kubernetes has them.
+    if_strict(identifier(
+        "certificate",
+        b"",
+        matches_of!(r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{12,}={0,2}"),
+    )),
     if_strict(secret("api_key", b"", providers::keys)),
     if_strict(secret("api_key", b"0", keys::other_keys)),
-    // Keys and signatures that are recognised only by the name that they are assigned to.
-    if_strict(secret(
-        "api_key",
-        b"",
-        checked!(
-            keys::after_separator,
-            r#"(?i:secret[_-]?(?:access[_-]?)?key\\*["']?[\s\x80]*(?:=>|[=:])[\s\x80]*\\*["']?)[A-Za-z0-9/+]{40,}"#,
-            r"|(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{40,}={0,2}",
-            r"|[?&](?i:sig|x-(?:amz|goog)-signature)=[A-Za-z0-9%+/_-]{40,}=?"
-        ),
-    )),
     if_strict(secret("password", b":/@", keys::url_credentials)),
     if_strict(secret("password", b"", names::assigned)),
     if_strict(Kind {
@@ -333,6 +331,35 @@ fn has_secret(text: &str) -> bool {
         .iter()
         .filter(|kind| kind.mode != Mode::NotStrict && !kind.is_identifier && kind.name != ENCODED);
     kinds.any(|kind| text.has_all(kind.needs) && !(kind.find)(text.letters()).is_empty())
+}
+
+/// Returns for each string of a list the type of a secret that goes over several of them, as over the lines of a file; nothing for another list.
+pub(super) fn over_strings(list: &[Value]) -> Vec<Option<&'static str>> {
+    const FIND: [(&str, Find); 2] = [
+        ("private_key", pem::private_keys),
+        ("seed_phrase", phrases::seed_phrases),
+    ];
+    let mut joined = Vec::new();
+    let mut ends = Vec::with_capacity(list.len());
+    for string in list {
+        let Some(text) = string.as_text() else {
+            return Vec::new();
+        };
+        joined.extend_from_slice(text.as_bytes());
+        joined.push(b'\n');
+        ends.push(joined.len());
+    }
+    let mut types = vec![None; list.len()];
+    for (name, find) in FIND {
+        for range in find(&joined) {
+            let string_of = |at: usize| ends.partition_point(|end| *end <= at);
+            let strings = string_of(range.start)..string_of(range.end - 1) + 1;
+            if strings.len() > 1 {
+                types[strings].fill(Some(name));
+            }
+        }
+    }
+    types
 }
 
 /// `Bearer\s+(?!kp_)[A-Za-z0-9_\-.~+/=]{20,}`, without `Bearer`.

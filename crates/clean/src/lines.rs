@@ -25,23 +25,26 @@ impl Iterator for Lines<'_> {
     fn next(&mut self) -> Option<Range<usize>> {
         let start = self.next.take()?;
         let mut end = start;
-        while let Some(letter) = self.letters.get(end) {
-            let after = match letter {
-                b'\n' | b'\r' => end,
-                b'\\' => skip(self.letters, end, |letter| letter == b'\\'),
-                _ => {
-                    end += 1;
-                    continue;
-                }
-            };
-            if matches!(self.letters.get(after), Some(b'\n' | b'\r' | b'n' | b'r')) {
-                self.next = Some(after + 1);
+        while end < self.letters.len() {
+            self.next = break_at(self.letters, end);
+            if self.next.is_some() {
                 break;
             }
-            end = after;
+            end = skip(self.letters, end, |letter| letter == b'\\').max(end + 1);
         }
         Some(start..end)
     }
+}
+
+/// Returns the end of the line break that begins at `start`.
+pub(super) fn break_at(letters: &[u8], start: usize) -> Option<usize> {
+    let letter = skip(letters, start, |letter| letter == b'\\');
+    let is_break = match letters.get(letter)? {
+        b'\n' | b'\r' => true,
+        b'n' | b'r' => letter > start,
+        _ => false,
+    };
+    is_break.then_some(letter + 1)
 }
 
 /// Returns where the line that `at` stands in begins, no further back than `most` letters.
@@ -79,18 +82,19 @@ pub(super) struct Base64Line {
 }
 
 impl Base64Line {
-    /// Returns `None` for a line without a letter of the alphabet.
+    /// Returns `None` for a line without a letter of the alphabet, and for what stands behind a line in a JSON string: `","time":"…"}`.
     pub(super) fn of(letters: &[u8], line: Range<usize>) -> Option<Self> {
         const LEAST_LETTERS: usize = 16;
         const LEAST_LETTERS_WITHOUT_DIGITS: usize = 40;
-        if !letters[line.clone()].iter().any(u8::is_ascii_alphabetic) {
-            return None;
-        }
         let is_long = |run: &Range<usize>| {
             let text = &letters[run.clone()];
             text.len() >= LEAST_LETTERS && (is_mixed(text) || text.len() >= LEAST_LETTERS_WITHOUT_DIGITS)
         };
+        let text = &letters[line.clone()];
         let long = base64_runs(letters, line.clone()).filter(is_long).last();
+        if long.is_none() && (text.starts_with(b"\"") || !text.iter().any(u8::is_ascii_alphabetic)) {
+            return None;
+        }
         let run = long
             .clone()
             .or_else(|| base64_runs(letters, line.clone()).last())?;

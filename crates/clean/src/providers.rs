@@ -28,8 +28,6 @@ const RULES: [&str; 2] = [
 
 /// No key is longer.
 const MOST_LETTERS: usize = 1500;
-/// How far before a keyword within a key the key begins at most.
-const MOST_BEFORE: usize = 96;
 const MOST_TAIL_LETTERS: usize = 48;
 /// A shorter prefix of letters and digits alone begins words too.
 const LEAST_PREFIX_LETTERS: usize = 3;
@@ -67,39 +65,39 @@ impl Rule {
             .get_or_init(|| expression(&format!("^(?:{})", self.key)))
     }
 
-    /// Finds the key that begins at `start`, has the keyword there or further on, and has no letters behind `run`.
-    fn key(&self, letters: &[u8], start: usize, keyword: &Range<usize>, run: usize) -> Option<Range<usize>> {
+    /// Finds the key that begins with a keyword, whose first letters end at `run`.
+    fn key(&self, letters: &[u8], keyword: &Range<usize>, run: usize) -> Option<Range<usize>> {
+        let start = keyword.start;
         let prefix = &letters[keyword.clone()];
-        // Lengths of keys change, so a prefix that hardly begins a word tells a key of any length.
+        // A prefix that hardly begins a word tells a key of any length, because lengths change.
         let is_telling =
             prefix.len() > LEAST_PREFIX_LETTERS || !letters[keyword.end - 1].is_ascii_alphanumeric();
         let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
         let found = self.expression().find(window);
-        if let Some(found) = found
-            && entropy(found.as_bytes()) >= self.least_entropy.min(LEAST_ENTROPY)
-        {
-            let end = start + found.end();
+        let end =
+            match found.filter(|found| entropy(found.as_bytes()) >= self.least_entropy.min(LEAST_ENTROPY)) {
+                Some(found) => start + found.end(),
+                None => {
+                    // The first letters after a prefix tell whether they are generated.
+                    let tail = &letters[keyword.end..run.min(keyword.end + MOST_TAIL_LETTERS)];
+                    let is_key = is_telling
+                        && prefix.len() > 2
+                        && (is_generated(tail) || alternates(tail))
+                        && !is_placeholder(tail)
+                        && self.has_prefix(prefix);
+                    is_key.then_some(run)?
+                }
+            };
+        if !is_telling {
             let goes_on = letters.get(end).is_some_and(|next| is_word(*next));
-            // The rest of a key that is longer than usual would still be a secret.
-            // Keys in Base64 have more signs.
-            let is_base64 = found
-                .as_bytes()
-                .iter()
-                .any(|letter| matches!(letter, b'+' | b'/'));
-            let end = skip(letters, end, |letter| {
-                is_telling && (of_key(letter) || is_base64 && of_base64(letter))
-            });
-            return (!goes_on || is_telling).then(|| start..whole(letters, end.max(run)));
+            return (!goes_on).then(|| start..whole(letters, end));
         }
-        // A key of another length than the rule knows.
-        // The first letters after a prefix tell whether they are generated.
-        let tail = &letters[keyword.end..run.min(keyword.end + MOST_TAIL_LETTERS)];
-        let is_key = is_telling
-            && prefix.len() > 2
-            && (is_generated(tail) || alternates(tail))
-            && !is_placeholder(tail)
-            && self.has_prefix(prefix);
-        is_key.then(|| start..whole(letters, run))
+        // The rest of a key that is longer than usual would still be a secret. Keys in Base64 have more signs.
+        let is_base64 = self.key.contains("+/");
+        let end = skip(letters, end.max(run), |letter| {
+            of_key(letter) || is_base64 && of_base64(letter)
+        });
+        Some(start..whole(letters, end))
     }
 
     /// Returns whether the expression has this prefix in this case.
@@ -144,8 +142,8 @@ impl Attempts {
 struct Rules {
     rules: Vec<Rule>,
     keywords: AhoCorasick,
-    /// For each keyword the rules that have it, and whether it stands within their keys.
-    of_keyword: Vec<Vec<(usize, bool)>>,
+    /// For each keyword the rules that have it.
+    of_keyword: Vec<Vec<usize>>,
 }
 
 impl Rules {
@@ -156,7 +154,7 @@ impl Rules {
 
     fn load() -> Self {
         let mut rules = Vec::new();
-        let mut by_keyword: BTreeMap<&str, Vec<(usize, bool)>> = BTreeMap::new();
+        let mut by_keyword: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (rule, keywords) in RULES
             .iter()
             .flat_map(|rules| rules.lines())
@@ -164,9 +162,7 @@ impl Rules {
             .filter_map(Rule::of)
         {
             for keyword in keywords.split(' ') {
-                let within = keyword.strip_prefix('*');
-                let places = by_keyword.entry(within.unwrap_or(keyword)).or_default();
-                places.push((rules.len(), within.is_some()));
+                by_keyword.entry(keyword).or_default().push(rules.len());
             }
             rules.push(rule);
         }
@@ -195,8 +191,6 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
     let mut run = 0;
     // Where the letters end that a rule looks at.
     let mut line = 0;
-    // The letters of keys that stand before the keyword within a key that was looked at last.
-    let mut before = 0..0;
     let mut attempts = vec![Attempts::default(); all.rules.len()];
     for found in all.keywords.find_overlapping_iter(letters) {
         let keyword = found.start()..found.end();
@@ -210,20 +204,15 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
         if line < keyword.end {
             line = skip(letters, keyword.end, is_within_line);
         }
-        for &(index, is_within) in &all.of_keyword[found.pattern().as_usize()] {
+        if !begins_word(letters, keyword.start) {
+            continue;
+        }
+        for &index in &all.of_keyword[found.pattern().as_usize()] {
             if keyword.start < attempts[index].next {
                 continue;
             }
             let rule = &all.rules[index];
-            let start = if is_within {
-                key_start(letters, keyword.start, &mut before)
-            } else {
-                Some(keyword.start)
-            };
-            let Some(start) = start.filter(|start| begins_word(letters, *start)) else {
-                continue;
-            };
-            match rule.key(letters, start, &keyword, run) {
+            match rule.key(letters, &keyword, run) {
                 Some(key) => {
                     last = key.start..key.end.max(last.end);
                     ranges.push(key);
@@ -235,10 +224,11 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
     merged(ranges)
 }
 
-/// Returns whether a word begins at `start`: behind another sign, the escape of one, or `%3D`.
+/// Returns whether a word begins at `start`: behind another sign, the escape of one, or `%3D`, but not behind the name of a hash.
 fn begins_word(letters: &[u8], start: usize) -> bool {
     match &letters[..start] {
         [.., b'\\', b'n' | b'r' | b't'] => true,
+        [.., b's', b'h', b'a', _, _, _, b'-'] => false,
         [.., b'%', first, second] if first.is_ascii_hexdigit() && second.is_ascii_hexdigit() => true,
         [.., last] => !is_word(*last) && *last != b'+',
         [] => true,
@@ -281,19 +271,6 @@ fn whole(letters: &[u8], mut end: usize) -> usize {
         }
     }
     end
-}
-
-/// Returns where the key begins that has a keyword at `at`. `before` are the letters of keys before an earlier keyword, which are not
-/// read again, and then those before this one.
-fn key_start(letters: &[u8], at: usize, before: &mut Range<usize>) -> Option<usize> {
-    if !before.contains(&at) {
-        let known = if at < before.end { 0..0 } else { before.clone() };
-        let other = letters[known.end..at]
-            .iter()
-            .rposition(|letter| !of_key(*letter) && *letter != b'.');
-        *before = other.map_or(known.start, |other| known.end + other + 1)..at;
-    }
-    (at - before.start < MOST_BEFORE).then_some(before.start)
 }
 
 /// Shannon's entropy of the letters, in bits.

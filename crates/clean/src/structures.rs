@@ -29,6 +29,11 @@ const STRUCTURES: &[(&str, &str)] = &[
         "sensitive",
         r#"\\*"value\\*"\s*:\s*\\*"([^"\\]+)\\*"\s*,(?:\s*\\*"type\\*"\s*:\s*\\*"\w+\\*"\s*,)?\s*\\*"sensitive\\*"\s*:\s*true"#,
     ),
+    // Signatures of URLs.
+    (
+        "?",
+        r"[?&](?i:sig|x-(?:amz|goog)-signature)=([A-Za-z0-9%+/_-]{40,}=?)",
+    ),
     (
         "api",
         r#"\\*"type\\*"\s*:\s*\\*"api(?:_key)?\\*"\s*,\s*\\*"key\\*"\s*:\s*\\*"([^"\\]+)"#,

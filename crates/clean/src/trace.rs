@@ -17,6 +17,7 @@ use knowledgepulse_json::{Object, Text, Value, write_string};
 
 use crate::{
     Cleaner as Custom, Options, Redactions, clean, is_secret, is_secret_name,
+    kinds::over_strings,
     structures::{is_opaque, secret_fields},
     text::is_word,
     words::Words,
@@ -264,8 +265,20 @@ impl<'n> Cleaner<'n> {
             }
             _ => None,
         };
+        let secrets = if self.options.strict {
+            over_strings(elements)
+        } else {
+            Vec::new()
+        };
         let mut copy = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
+            if let (Some(text), Some(Some(name))) = (element.as_text(), secrets.get(index)) {
+                self.path.push((index, None));
+                let clean = self.marker(&text.to_string_lossy(), name);
+                self.path.pop();
+                copy.push(clean.map_or_else(|| element.clone(), Value::String));
+                continue;
+            }
             let name = pair_name.filter(|_| index == 1);
             let kept = kept.map(Kept::Fields);
             copy.push(self.child((index, None), element, kept.as_ref(), name)?);
@@ -397,15 +410,24 @@ impl<'n> Cleaner<'n> {
 
     /// Replaces a value that stands under the name of a secret.
     fn secret(&mut self, value: &str) -> Option<Text> {
-        self.secrets += 1;
-        match &mut self.custom {
-            None => Some(SECRET.into()),
-            Some(custom) => {
-                let marker = custom.replace_value(value, SECRET_TYPE)?;
-                self.place();
-                Some(marker.as_str().into())
-            }
+        if self.custom.is_none() {
+            self.secrets += 1;
+            return Some(SECRET.into());
         }
+        self.marker(value, SECRET_TYPE)
+    }
+
+    /// Returns the marker of a value that is replaced whole.
+    fn marker(&mut self, value: &str, name: &'static str) -> Option<Text> {
+        let marker = match &mut self.custom {
+            Some(custom) => custom.replace_value(value, name)?,
+            None => {
+                self.redactions.add(name, 1);
+                format!("[REDACTED:{name}]")
+            }
+        };
+        self.place();
+        Some(marker.as_str().into())
     }
 
     /// Says where the newest findings are.
