@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{
     base64::Decoder,
     lines::{Base64Line, Lines, break_at},
-    ranges::{Ranges, find, skip},
+    ranges::{Ranges, skip},
 };
 
 /// Shorter texts have no secret that is told by itself.
@@ -21,10 +21,16 @@ pub(super) fn secrets(letters: &[u8], has_secret: impl Fn(&str) -> bool) -> Rang
         |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'-' | b'_');
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(mut start) = find(letters, from, of_base64) {
+    // Most runs are words, which end before the last letter of the shortest run that counts.
+    while let Some(next) = letters.get(from..from + LEAST_LETTERS) {
+        if let Some(other) = next.iter().rposition(|letter| !of_base64(*letter)) {
+            from += other + 1;
+            continue;
+        }
+        let mut start = from;
         let run = skip(letters, start, of_base64);
         from = run;
-        if !(LEAST_LETTERS..=MOST_LETTERS).contains(&(run - start)) {
+        if run - start > MOST_LETTERS {
             continue;
         }
         // The letter of an escape in a JSON string: `\n`.

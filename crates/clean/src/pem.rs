@@ -75,23 +75,20 @@ fn has_key(letters: &[u8], within: Range<usize>) -> bool {
 
 /// Returns the end of the lines of Base64 behind a first line, and behind the headers there; the start without any.
 fn lines_after(letters: &[u8], within: Range<usize>) -> usize {
-    let mut end = within.start;
-    let mut indent = 0;
+    let (mut end, mut indent, mut is_last) = (within.start, 0, true);
     for line in Lines::new(letters, within.clone()) {
         let Some(base64) = Base64Line::of(letters, line.clone()) else {
             continue;
         };
-        if base64.is_long {
-            (end, indent) = (base64.run.end, base64.indent);
-            if !base64.is_last {
-                break;
-            }
+        // Behind a line that goes on after its Base64, the next one has to be alike.
+        if base64.is_long && (is_last || base64.indent.abs_diff(indent) <= 1) {
+            (end, indent, is_last) = (base64.run.end, base64.indent, base64.is_last);
         } else if end > within.start {
             if base64.ends(letters, indent) {
                 end = base64.run.end;
             }
             break;
-        } else if !letters[line].windows(2).any(|pair| pair == b": ") {
+        } else if line.start > within.start && !letters[line].windows(2).any(|pair| pair == b": ") {
             break;
         }
     }
@@ -110,7 +107,7 @@ fn lines_before(letters: &[u8], within: Range<usize>) -> Option<usize> {
         let Some(base64) = Base64Line::of(letters, line) else {
             continue;
         };
-        if base64.is_long && base64.is_last {
+        if base64.is_long {
             start.get_or_insert(base64.run.start);
             indent = base64.indent;
         } else if !base64.ends(letters, indent) {

@@ -22,13 +22,14 @@ pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
     let mut row: Vec<Range<usize>> = Vec::new();
     let mut end = 0;
     while let Some(mut start) = find(letters, end, |letter| letter.is_ascii_alphabetic()) {
-        let between = &letters[end..start];
-        let is_next = between.len() <= MOST_BETWEEN && between.iter().copied().all(is_between);
+        let between = end..start;
         // The letter of a line break in a JSON string.
         start += usize::from(letters[start] == b'n' && letters[..start].ends_with(b"\\"));
         end = skip(letters, start, |letter| letter.is_ascii_alphabetic());
         let is_word = LETTERS_OF_WORD.contains(&(end - start));
-        if !is_next || !is_word {
+        let is_next =
+            || between.len() <= MOST_BETWEEN && letters[between.clone()].iter().copied().all(is_between);
+        if !is_word || !row.is_empty() && !is_next() {
             take_phrases(letters, &mut row, &mut ranges);
         }
         if is_word {

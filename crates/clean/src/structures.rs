@@ -10,56 +10,29 @@ use regex::bytes::Regex;
 use crate::{
     lines::{Lines, line_start},
     names::{closing_quote, is_marked, opening_at},
-    ranges::{Ranges, expression, skip, skip_back},
+    ranges::{Ranges, expression, merged, skip, skip_back},
     text::is_white_space,
     values::{is_keyword, is_placeholder},
 };
 
-/// A word that a text has, and an expression whose first group is a secret in it.
-const STRUCTURES: &[(&str, &str)] = &[
-    (
-        "kty",
-        r#"\\*"(?:d|p|q|dp|dq|qi|k)\\*"\s*:\s*\\*"([A-Za-z0-9_-]{20,})"#,
-    ),
-    (
-        "sensitive",
-        r#"\\*"sensitive\\*"\s*:\s*true\s*,(?:\s*\\*"type\\*"\s*:\s*\\*"\w+\\*"\s*,)?\s*\\*"value\\*"\s*:\s*\\*"([^"\\]+)"#,
-    ),
-    (
-        "sensitive",
-        r#"\\*"value\\*"\s*:\s*\\*"([^"\\]+)\\*"\s*,(?:\s*\\*"type\\*"\s*:\s*\\*"\w+\\*"\s*,)?\s*\\*"sensitive\\*"\s*:\s*true"#,
-    ),
-    // Signatures of URLs.
-    (
-        "?",
-        r"[?&](?i:sig|x-(?:amz|goog)-signature)=([A-Za-z0-9%+/_-]{40,}=?)",
-    ),
-    (
-        "api",
-        r#"\\*"type\\*"\s*:\s*\\*"api(?:_key)?\\*"\s*,\s*\\*"key\\*"\s*:\s*\\*"([^"\\]+)"#,
-    ),
-];
-
-/// Finds secrets by the expressions of [`STRUCTURES`].
+/// Finds secrets by the expressions of `rules/structures.tsv`.
 pub(super) fn of_structures(letters: &[u8]) -> Ranges {
-    static EXPRESSIONS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-        STRUCTURES
-            .iter()
-            .map(|(_, pattern)| expression(pattern))
+    static RULES: LazyLock<Vec<(&[u8], Regex)>> = LazyLock::new(|| {
+        let rules = include_str!("../rules/structures.tsv").lines().skip(1);
+        let rules = rules.filter_map(|rule| rule.split_once('\t')?.1.split_once('\t'));
+        rules
+            .map(|(word, pattern)| (word.as_bytes(), expression(pattern)))
             .collect()
     });
     let mut ranges = Ranges::new();
-    for ((word, _), expression) in STRUCTURES.iter().zip(EXPRESSIONS.iter()) {
-        if memmem::find(letters, word.as_bytes()).is_none() {
-            continue;
-        }
-        let found = expression.captures_iter(letters);
-        let groups = found.filter_map(|found| found.get(1).map(|group| group.range()));
-        ranges.extend(groups.filter(|range| is_value(&letters[range.clone()])));
+    let rules = RULES
+        .iter()
+        .filter(|(word, _)| memmem::find(letters, word).is_some());
+    for found in rules.flat_map(|(_, expression)| expression.captures_iter(letters)) {
+        let secret = found.get(1).map(|group| group.range());
+        ranges.extend(secret.filter(|range| is_value(&letters[range.clone()])));
     }
-    ranges.sort_unstable_by_key(|range| range.start);
-    ranges.dedup_by(|next, range| next.start < range.end);
-    ranges
+    merged(ranges)
 }
 
 /// Returns the fields of an object whose values are secrets because of its other fields.

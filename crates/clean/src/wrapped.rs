@@ -54,8 +54,8 @@ fn is_of_words(part: &[u8]) -> bool {
 pub(super) fn tokens(letters: &[u8], find: impl Fn(&[u8]) -> Ranges) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
-            r#"["'`]?[ \t]*[+\\.&]?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}[^A-Za-z0-9\s]{1,3}[ \t]*)?"#,
-            r#"[>+|#/*.&-]{0,2}[ \t]*["'`]?|["'`][ \t]?[+.&][ \t]?["'`]"#
+            r#"["'`]?[ \t]*[+\\.&|\xFF]?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}(?:\t|[^\w\s]{1,3}[ \t]*))?"#,
+            r#"[>+|#/*.&\xFF-]{0,2}[ \t]*["'`]?|["'`][ \t]?[+.&][ \t]?["'`]"#
         ))
     });
     let of_token = |letter: u8| is_word(letter) || matches!(letter, b'-' | b'.');
