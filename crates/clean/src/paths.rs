@@ -107,7 +107,7 @@ pub(super) fn owners(letters: &[u8]) -> Ranges {
             concat!(
                 r"[-bcdlps.](?:[r-][w-][xsS-]){{2}}[r-][w-][xtT-][.+@]?[ \t]+(?:\d[\d.,]*[kKMGT]?[ \t]+)?",
                 r"{0}(?:(?:[ \t]+|/){0})?[ \t]+\d",
-                r"|\([ \t]*\d+/[ \t]*{0}\)|\b(?:[ug]id|groups)=\d+\({0}\)"
+                r"|\b[UG]id: \([ \t]*\d+/[ \t]*{0}\)|\b(?:[ug]id|groups)=\d+\({0}\)"
             ),
             NAME
         ))
