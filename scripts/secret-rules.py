@@ -1,6 +1,7 @@
-"""Writes crates/clean/rules/: the rules of Betterleaks, by which kp-score knows the keys of providers.
+"""Writes crates/clean/rules/betterleaks.tsv: the rules of Betterleaks, by which kp-score knows the keys of providers.
 
 Betterleaks (MIT licence) is gitleaks' successor, by the same author. The crate kingfisher-rules carries its configuration unchanged.
+Rules that need the provider's name beside the key are left out, because the cleaner knows names by itself.
 To take newer rules, set VERSION and run `python3 scripts/secret-rules.py` (Python 3.11 or newer, and Cargo).
 """
 
@@ -17,7 +18,7 @@ VERSION = '3.0.1'
 CRATE = 'kingfisher-rules'
 TARGET = Path(__file__).parent.parent / 'crates' / 'clean' / 'rules'
 
-# What Betterleaks puts between a name and its value, and around a secret. The cleaner has its own, which know JSON within JSON.
+# What Betterleaks puts between a name and its value, and around a secret.
 CONNECTION = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"""
 CONNECTION_IN_FLAGS = CONNECTION.replace('{0,3}(?:=|>', '{0,3})(?:=|>', 1)
 BEFORE = re.compile(r'^(?:\\b|\(\?:\^\|\[[^\]]+\]\))')
@@ -30,29 +31,15 @@ OWN = re.compile(
     r'^(?:generic-.*|curl-auth-.*|kubernetes-secret-yaml|gcp-application-default-credentials|gcp-service-account|private-key|jwt.*'
     r'|temporal-cloud-api-key.*|mongodb-connection-string|azure-(?:app|service|storage).*|nuget-config-password|sidekiq-sensitive-url'
     r'|freemius-secret-key|slack-webhook-url|microsoft-teams-webhook|aws-secret-access-key|aws-.*-short-lived|ovh-.*|endorlabs-.*'
-    r'|aiven-.*|amplitude-.*|bitly-.*|cloudinary-.*|couchbase-.*|influxdb-.*|hashicorp-tf-password|flyio-.*|canadian-digital-.*)$'
+    r'|authress-.*|azure-ad-client-secret|hashicorp-tf-api-token|maxmind-license-key|openai-api-key|aiven-.*|amplitude-.*|bitly-.*|cloudinary-.*|couchbase-.*|influxdb-.*|hashicorp-tf-password|flyio-.*|canadian-digital-.*)$'
 )
 # Rules that say too little where the provider's name does not stand in the same text.
 VAGUE = re.compile(
     r'^(?:facebook-access-token|salesforce-access-token.*|tableau-.*|midtrans-.*|gitlab-incoming-mail-address-token|.*-(?:site|region))$'
 )
-# Where the rule begins: the keyword, if Betterleaks' own stands elsewhere in the text. After `*` it stands within the secret.
+# What the key begins with, if Betterleaks' keyword stands elsewhere in the text.
 KEYWORDS = {
-    'authress-service-client-access-key': ['*.acc_', '*.acc-'],
-    'azure-ad-client-secret': [f'*{digit}q~' for digit in range(10)],
-    'box-api-access-token': ['box'],
-    'etsy-open-api-key': ['etsy'],
-    'gocardless-api-token': ['gocardless'],
-    'hashicorp-tf-api-token': ['*.atlasv1.'],
-    'lob-api-key': ['lob'],
-    'maxmind-license-key': ['*_mmk'],
     'minimax-api-key': ['sk-api-'],
-    'new-relic-browser-api-token': ['new-relic', 'newrelic', 'new_relic'],
-    'new-relic-insert-key': ['new-relic', 'newrelic', 'new_relic'],
-    'new-relic-user-api-key': ['new-relic', 'newrelic', 'new_relic'],
-    'openai-api-key': ['*t3blbkfj'],
-    'typeform-api-token': ['typeform'],
-    'woocommerce-consumer-secret.1': ['woo'],
     'airtable-personnal-access-token': ['pat'],
     'ionic-personal-access-token': ['ion_'],
     'miro-access-token': ['eyjtaxjv'],
@@ -111,25 +98,14 @@ def bare(expression):
             return without_groups(flags + expression)
 
 
-def split(expression):
-    """Returns the name and the secret of an expression; an empty name where the secret is told by itself."""
-    for connection in (CONNECTION, CONNECTION_IN_FLAGS):
-        name, found, secret = expression.partition(connection)
-        if found:
-            flags = '(?i)' if name.startswith('(?i') else ''
-            if connection == CONNECTION_IN_FLAGS:
-                # The flags end with the name.
-                return name + ')', bare(secret)
-            return name, bare(flags + secret)
-    return '', bare(expression)
+def is_named(rule):
+    return CONNECTION in rule['regex'] or CONNECTION_IN_FLAGS in rule['regex']
 
 
 def line_of(rule):
-    name, secret = split(rule['regex'])
-    name = without_groups(name)
     entropy = re.search(r'entropy\(finding\["secret"\]\) <=? ([\d.]+)', rule.get('filter', ''))
     keywords = KEYWORDS.get(rule['id'], rule['keywords'])
-    fields = [rule['id'], ' '.join(keywords), entropy[1] if entropy else '0', name, secret]
+    fields = [rule['id'], ' '.join(keywords), entropy[1] if entropy else '0', bare(rule['regex'])]
     assert not any('\t' in field or '\n' in field for field in fields), rule['id']
     return '\t'.join(fields)
 
@@ -143,12 +119,13 @@ def main():
         for rule in rules
         if 'regex' in rule
         and not rule.get('skipReport')
+        and not is_named(rule)
         and not any(pattern.search(rule['id']) for pattern in (NO_SECRET, OWN, VAGUE))
     ]
     commit = config.split('/')[5]
     header = [
         f'# Rules of Betterleaks at {commit}, from the crate {CRATE} {VERSION}. MIT licence: see LICENSE beside this file.',
-        '# Written by scripts/secret-rules.py; do not edit. Rule, keywords, least entropy, name, secret.',
+        '# Written by scripts/secret-rules.py; do not edit. Rule, keywords, least entropy, key.',
     ]
     TARGET.mkdir(exist_ok=True)
     (TARGET / 'betterleaks.tsv').write_text('\n'.join(header + sorted(map(line_of, wanted))) + '\n')

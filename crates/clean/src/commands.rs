@@ -22,64 +22,41 @@ enum Form {
     User(u8),
 }
 
-/// Options, and how each has its secret.
-type Options = &'static [(&'static str, Form)];
+/// Commands whose options can be secrets. Options whose name says so, as `--password`, are found with any command.
+struct Command {
+    names: &'static str,
+    /// A word that has to be among the arguments; empty for none.
+    word: &'static str,
+    /// Options, and how each has its secret.
+    options: Vec<(&'static str, Form)>,
+}
 
-/// Commands, a word that has to be among their arguments, and the options that take a secret. Options whose name says so, as `--password`, are
-/// found with any command.
-const COMMANDS: &[(&str, &str, Options)] = &[
-    (
-        "curl",
-        "",
-        &[
-            ("-u", Form::User(b':')),
-            ("--user", Form::User(b':')),
-            ("-U", Form::User(b':')),
-            ("--proxy-user", Form::User(b':')),
-            ("-b", Form::User(b'=')),
-            ("--cookie", Form::User(b'=')),
-        ],
-    ),
-    (
-        "http https xh",
-        "",
-        &[("-a", Form::User(b':')), ("--auth", Form::User(b':'))],
-    ),
-    (
-        "mysql mysqldump mysqladmin mysqlimport mysqlcheck mariadb mariadb-dump mariadb-admin",
-        "",
-        &[("-p", Form::Same)],
-    ),
-    ("sshpass", "", &[("-p", Form::Next), ("-p", Form::Same)]),
-    ("redis-cli", "", &[("-a", Form::Next)]),
-    (
-        "docker podman buildah skopeo helm oc az cf",
-        "login",
-        &[("-p", Form::Next)],
-    ),
-    (
-        "mongo mongosh mongodump mongorestore mongoexport mongoimport",
-        "",
-        &[("-p", Form::Next), ("-p", Form::Same)],
-    ),
-    (
-        "ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd",
-        "",
-        &[("-w", Form::Next)],
-    ),
-    ("sqlcmd bcp zip unzip", "", &[("-P", Form::Next)]),
-    ("7z 7za 7zz rar unrar", "", &[("-p", Form::Same)]),
-    ("smbclient rpcclient", "", &[("-U", Form::User(b'%'))]),
-    ("plink pscp psftp", "", &[("-pw", Form::Next)]),
-    ("psexec PsExec", "", &[("-p", Form::Next)]),
-];
+/// The commands of `rules/commands.tsv`.
+static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
+    let option = |text: &'static str| match text.as_bytes() {
+        [.., b'+'] => (&text[..text.len() - 1], Form::Same),
+        [.., sign @ (b':' | b'=' | b'%')] => (&text[..text.len() - 1], Form::User(*sign)),
+        _ => (text, Form::Next),
+    };
+    let lines = include_str!("../rules/commands.tsv").lines().skip(1);
+    let fields = lines.map(|line| line.split('\t').collect::<Vec<_>>());
+    let command = |fields: Vec<&'static str>| match fields[..] {
+        [names, word, options] => Some(Command {
+            names,
+            word,
+            options: options.split(' ').map(option).collect(),
+        }),
+        _ => None,
+    };
+    fields.filter_map(command).collect()
+});
 
 /// Secrets in options that only their command gives a meaning.
 pub(super) fn options_of_commands(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         let names: Vec<_> = COMMANDS
             .iter()
-            .map(|(names, ..)| names.replace(' ', "|"))
+            .map(|command| command.names.replace(' ', "|"))
             .collect();
         expression(&format!(r"\b(?:{})(?:\.exe)?[ \t]", names.join("|")))
     });
@@ -90,10 +67,8 @@ pub(super) fn options_of_commands(letters: &[u8]) -> Ranges {
         let name = &letters[found.start()..name_end];
         let name = name.strip_suffix(b".exe").unwrap_or(name);
         from = found.end();
-        let Some((_, word, options)) = COMMANDS
-            .iter()
-            .find(|(names, ..)| names.split(' ').any(|each| each.as_bytes() == name))
-        else {
+        let is_named = |command: &&Command| command.names.split(' ').any(|each| each.as_bytes() == name);
+        let Some(Command { word, options, .. }) = COMMANDS.iter().find(is_named) else {
             continue;
         };
         let least = ranges.len();

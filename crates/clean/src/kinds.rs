@@ -2,15 +2,18 @@
 
 use std::{ops::Range, sync::LazyLock};
 
+use knowledgepulse_json::Value;
 use memchr::memchr2;
 use regex::bytes::Regex;
 
 use crate::{
-    commands, keys, names, numbers, paths, providers,
-    ranges::{Ranges, expression, skip, skip_back},
-    text::{is_white_space, is_word},
+    commands, encoded, keys, names, numbers, paths, pem, phrases, providers,
+    ranges::{Ranges, expression, merged, skip, skip_back},
+    structures,
+    text::{Text, is_white_space, is_word},
     values::is_placeholder,
     words::Words,
+    wrapped,
 };
 
 /// Where a kind is applied.
@@ -22,6 +25,9 @@ pub(super) enum Mode {
     /// With `strict` another kind stands in its place.
     NotStrict,
 }
+
+/// Finds the ranges to replace, in linear time, in the letters of a text.
+type Find = fn(&[u8]) -> Ranges;
 
 /// Something to be found.
 pub(super) struct Kind {
@@ -35,11 +41,10 @@ pub(super) struct Kind {
     pub(super) mode: Mode,
     /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit.
     pub(super) needs: &'static [u8],
-    /// Finds the ranges to replace, in linear time, in the letters of a text.
-    pub(super) find: fn(&[u8]) -> Ranges,
+    pub(super) find: Find,
 }
 
-const fn secret(name: &'static str, needs: &'static [u8], find: fn(&[u8]) -> Ranges) -> Kind {
+const fn secret(name: &'static str, needs: &'static [u8], find: Find) -> Kind {
     Kind {
         name,
         before: "",
@@ -50,7 +55,7 @@ const fn secret(name: &'static str, needs: &'static [u8], find: fn(&[u8]) -> Ran
     }
 }
 
-const fn identifier(name: &'static str, needs: &'static [u8], find: fn(&[u8]) -> Ranges) -> Kind {
+const fn identifier(name: &'static str, needs: &'static [u8], find: Find) -> Kind {
     Kind {
         is_identifier: true,
         ..secret(name, needs, find)
@@ -95,6 +100,12 @@ macro_rules! checked {
 /// Neither white space nor the end of a value.
 const NO_SPACE: &str = r#"[^\s\x80'"`,;)}\]]"#;
 
+const NORTH_AMERICAN_PHONE: &str =
+    r"(?:\+?1[-.\s\x80]?)?\(?\d{3}\)?[-.\s\x80]?[\s\x80]?\d{3}[-.\s\x80]\d{4}\b";
+
+/// The type of secrets in Base64, which are not looked for in what is decoded.
+const ENCODED: &str = "encoded_secret";
+
 /// All kinds: type, needed letters, expression and check. The SDK's kinds are numbered as in its documentation.
 ///
 /// A strict kind stands where the kinds around it neither cut it in two nor are cut by it: connection strings and bearer
@@ -123,16 +134,15 @@ pub(super) static KINDS: &[Kind] = &[
         before: " ",
         ..secret("bearer_token", b"B", bearer_tokens)
     },
-    if_strict(secret("private_key", b"-P", keys::private_keys)),
-    if_strict(secret(
-        "jwt",
-        b".J",
-        // Signed ones, whose signature may be empty, and encrypted ones, which have five parts. The header begins with `{"`.
-        matches_of!(
-            r"\beyJ[A-Za-z0-9_-]{7,}",
-            r"(?:\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+){3}|\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*)"
-        ),
-    )),
+    if_strict(secret("private_key", b"-", pem::private_keys)),
+    if_strict(secret("api_key", b"", |letters| {
+        wrapped::tokens(letters, |joined| {
+            let mut found = providers::keys(joined);
+            found.extend(keys::json_web_tokens(joined));
+            merged(found)
+        })
+    })),
+    if_strict(secret("jwt", b".J", keys::json_web_tokens)),
     if_strict(secret(
         "webhook_url",
         b":/",
@@ -142,20 +152,20 @@ pub(super) static KINDS: &[Kind] = &[
             r"|[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{20,})"
         ),
     )),
-    if_strict(secret("api_key", b"", providers::keys)),
-    if_strict(secret("api_key", b"", keys::provider_keys)),
-    if_strict(secret("api_key", b"0", keys::other_keys)),
-    // Keys and signatures that are recognised only by the name that they are assigned to.
-    if_strict(secret(
-        "api_key",
+    if_strict(secret("password", b":S", structures::kubernetes_secrets)),
+    if_strict(secret("password", b"", structures::of_structures)),
+    if_strict(secret("api_key", b"=", structures::account_keys)),
+    if_strict(secret(ENCODED, b"", |letters| {
+        encoded::secrets(letters, has_secret)
+    })),
+    // Of clusters and their users, in Base64 as Kubernetes has them.
+    if_strict(identifier(
+        "certificate",
         b"",
-        checked!(
-            keys::after_separator,
-            r#"(?i:secret[_-]?(?:access[_-]?)?key\\*["']?[\s\x80]*(?:=>|[=:])[\s\x80]*\\*["']?)[A-Za-z0-9/+]{40,}"#,
-            r"|(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{40,}={0,2}",
-            r"|[?&](?i:sig|x-(?:amz|goog)-signature)=[A-Za-z0-9%+/_-]{40,}=?"
-        ),
+        matches_of!(r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{12,}={0,2}"),
     )),
+    if_strict(secret("api_key", b"", providers::keys)),
+    if_strict(secret("api_key", b"0", keys::other_keys)),
     if_strict(secret("password", b":/@", keys::url_credentials)),
     if_strict(secret("password", b"", names::assigned)),
     if_strict(Kind {
@@ -212,6 +222,7 @@ pub(super) static KINDS: &[Kind] = &[
             r#"\b(?:echo|printf)[ ]+(?:-[ne] )?["']?[^\s\x80|]{3,200}[ ]*\|[ ]*(?:sudo -S|sudo .{0,40}-S\b|[^|\n]{0,100}--(?:password-stdin|stdin|with-token))"#
         ),
     )),
+    if_strict(secret("seed_phrase", b"", phrases::seed_phrases)),
     if_strict(secret(
         "iban",
         b"0",
@@ -246,7 +257,17 @@ pub(super) static KINDS: &[Kind] = &[
         b"@.",
         matches_of!(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}"),
     ),
+    if_strict(identifier(
+        "mac_address",
+        b"",
+        checked!(
+            numbers::mac_address,
+            r"\b[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})\b",
+            r"|\b[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\b"
+        ),
+    )),
     if_strict(identifier("ip", b":", numbers::ipv6_addresses)),
+    if_strict(identifier("user", b"", paths::owners)),
     if_strict(identifier(
         "phone",
         b"+0",
@@ -256,15 +277,28 @@ pub(super) static KINDS: &[Kind] = &[
             r"|[ ]?\(0?\d{1,4}\)[ ]?\d{1,8}(?:[ \x80./-]\d{1,8}){0,5})"
         ),
     )),
-    // 10 and 11
-    identifier(
+    if_strict(identifier(
         "phone",
         b"0",
-        matches_of!(
-            r"(?:\+?1[-.\s\x80]?)?",
-            r"\(?\d{3}\)?[-.\s\x80]?[\s\x80]?\d{3}[-.\s\x80]\d{4}\b"
+        checked!(
+            numbers::national_phone,
+            r"\b0[1-9](?:(?:[ \x80]\d\d){4}|(?:\.\d\d){4}|(?:-\d\d){4})\b|\b0\d{2,3}[ /]\d{2,3} \d\d \d\d\b",
+            r"|\b00[ ]?[1-9]\d{0,2}(?:[ -]\d{1,4}){3,6}\b",
+            r"|\b(?i:tel|telephone|phone|mobile?|tlf|telefon|handy|fax|cell|gsm|whatsapp)(?i:[. ]|no\b|nr\b|number)*",
+            r#"["']?[ \x80]*[:=]?[ \x80]*["']?\(?\+?\d[\d ()./-]{5,20}\d\b"#
         ),
-    ),
+    )),
+    // 10
+    Kind {
+        mode: Mode::NotStrict,
+        ..identifier("phone", b"0", matches_of!(NORTH_AMERICAN_PHONE))
+    },
+    if_strict(identifier(
+        "phone",
+        b"0",
+        checked!(numbers::phone_outside_uuid, NORTH_AMERICAN_PHONE),
+    )),
+    // 11
     identifier("phone", b"+0", matches_of!(r"\+[1-9]\d{6,14}\b")),
     // 12
     identifier(
@@ -288,6 +322,45 @@ pub(super) static KINDS: &[Kind] = &[
         matches_of!(r"[A-Z]:\\Users\\[A-Za-z0-9._-]+(?:\\", NO_SPACE, "*)*"),
     ),
 ];
+
+/// Returns whether a text has a secret that stands there as it is.
+fn has_secret(text: &str) -> bool {
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let text = Text::new(&units);
+    let mut kinds = KINDS
+        .iter()
+        .filter(|kind| kind.mode != Mode::NotStrict && !kind.is_identifier && kind.name != ENCODED);
+    kinds.any(|kind| text.has_all(kind.needs) && !(kind.find)(text.letters()).is_empty())
+}
+
+/// Returns for each string of a list the type of a secret that goes over several of them, as over the lines of a file; nothing for another list.
+pub(super) fn over_strings(list: &[Value]) -> Vec<Option<&'static str>> {
+    const FIND: [(&str, Find); 2] = [
+        ("private_key", pem::private_keys),
+        ("seed_phrase", phrases::seed_phrases),
+    ];
+    let mut joined = Vec::new();
+    let mut ends = Vec::with_capacity(list.len());
+    for string in list {
+        let Some(text) = string.as_text() else {
+            return Vec::new();
+        };
+        joined.extend_from_slice(text.as_bytes());
+        joined.push(b'\n');
+        ends.push(joined.len());
+    }
+    let mut types = vec![None; list.len()];
+    for (name, find) in FIND {
+        for range in find(&joined) {
+            let string_of = |at: usize| ends.partition_point(|end| *end <= at);
+            let strings = string_of(range.start)..string_of(range.end - 1) + 1;
+            if strings.len() > 1 {
+                types[strings].fill(Some(name));
+            }
+        }
+    }
+    types
+}
 
 /// `Bearer\s+(?!kp_)[A-Za-z0-9_\-.~+/=]{20,}`, without `Bearer`.
 fn bearer_tokens(letters: &[u8]) -> Ranges {

@@ -6,19 +6,26 @@
 //!
 //! Texts are JavaScript's: UTF-16 code units, which may be lone surrogates ([`text`]).
 
+mod base64;
 mod commands;
 mod custom;
+mod encoded;
 mod keys;
 mod kinds;
+mod lines;
 mod names;
 mod numbers;
 mod paths;
+mod pem;
+mod phrases;
 mod providers;
 mod ranges;
+mod structures;
 mod text;
 mod trace;
 mod values;
 mod words;
+mod wrapped;
 
 pub use custom::{Cleaner, Finding, InvalidExpression};
 pub use trace::{clean_nodes, clean_trace};
@@ -324,6 +331,56 @@ pub(crate) mod tests {
         ] {
             assert_eq!(cleaned_trace(trace).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn clean_trace_cleans_values_that_their_structure_tells() {
+        for (trace, expected) in [
+            (
+                r#"{"kind":"Secret","data":{"a":"c3Zj","b":["c3Zj"]},"stringData":{"c":"x1"},"type":"c3Zj"}"#,
+                r#"{"kind":"Secret","data":{"a":"[REDACTED:password]","b":["[REDACTED:password]"]},"stringData":{"c":"[REDACTED:password]"},"type":"c3Zj"}"#,
+            ),
+            (
+                r#"{"kind":"ConfigMap","data":{"a":"c3Zj"}}"#,
+                r#"{"kind":"ConfigMap","data":{"a":"c3Zj"}}"#,
+            ),
+            (
+                r#"{"a":{"keyName":"key1","value":"x1"},"b":{"sensitive":true,"value":"x1"},"c":{"kty":"oct","k":"x1"},"d":{"type":"api","key":"x1"}}"#,
+                r#"{"a":{"keyName":"key1","value":"[REDACTED:password]"},"b":{"sensitive":true,"value":"[REDACTED:password]"},"c":{"kty":"oct","k":"[REDACTED:password]"},"d":{"type":"api","key":"[REDACTED:password]"}}"#,
+            ),
+            (
+                r#"["-----BEGIN PRIVATE KEY-----\n","MIIEvQIBADANBgkqhkiG9w0BAQ\n","-----END PRIVATE KEY-----\n","print()"]"#,
+                r#"["[REDACTED:private_key]","[REDACTED:private_key]","[REDACTED:private_key]","print()"]"#,
+            ),
+            (
+                r#"["-----BEGIN PRIVATE KEY-----",7,"MIIEvQIBADANBgkqhkiG9w0BAQ"]"#,
+                r#"["-----BEGIN PRIVATE KEY-----",7,"MIIEvQIBADANBgkqhkiG9w0BAQ"]"#,
+            ),
+        ] {
+            assert_eq!(cleaned_trace(trace).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn clean_trace_leaves_opaque_thoughts_and_no_other_value_under_their_names() {
+        let opaque = "sk-aB3dE5fG7hJaB3dE5fG7hJaB3dE5fG7hJaB3dE5fG7hJaB3dE5fG7hJaB3dE5fG7hJaB3dE5fG7hJ";
+        for name in [
+            "signature",
+            "thinkingSignature",
+            "thought_signature",
+            "encrypted_content",
+        ] {
+            let trace = format!(r#"{{"{name}":"{opaque}"}}"#);
+            assert_eq!(cleaned_trace(&trace).unwrap(), trace);
+            for other in ["bob@example.com", &opaque[..40]] {
+                let trace = format!(r#"{{"{name}":"{other}"}}"#);
+                assert_ne!(cleaned_trace(&trace).unwrap(), trace);
+            }
+        }
+        let thought = format!(r#"{{"type":"redacted_thinking","data":"{opaque}"}}"#);
+        assert_eq!(cleaned_trace(&thought).unwrap(), thought);
+        let image = thought.replace("redacted_thinking", "text");
+        assert_ne!(cleaned_trace(&image).unwrap(), image);
     }
 
     /// The spec `clean-secrets` reads and writes the same traces.

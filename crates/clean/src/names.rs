@@ -63,7 +63,8 @@ const ENDINGS: &[Ending] = &[
     ("psk", true, Sort::Secret),
     ("dsn", true, Sort::Generated),
     ("jwt", true, Sort::Generated),
-    ("signature", true, Sort::Generated),
+    ("refresh", true, Sort::Generated),
+    ("access", true, Sort::Generated),
     ("token", false, Sort::Token),
     ("pwd", false, Sort::Directory),
     ("pass", true, Sort::Pass),
@@ -220,7 +221,9 @@ fn ending_of(name: &Name) -> Option<Sort> {
         // In `api_key` and `apiKey`, and in `apikey`.
         let is_secret = (name.has_word("key") || before.len() < MOST_NAME_LETTERS / 4)
             && (0..before.len()).any(|start| KEYS.has(&before[start..]));
-        let is_other = name.is_environment && name.has_word("key") && !before.ends_with(b"public");
+        let is_of_service = before.ends_with(b"primary") || before.ends_with(b"secondary");
+        let is_other =
+            name.has_word("key") && (is_of_service || name.is_environment && !before.ends_with(b"public"));
         return if is_secret {
             Some(Sort::Secret)
         } else {
@@ -954,7 +957,7 @@ fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
 }
 
 /// Backslashes and a quote.
-fn opening_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
+pub(super) fn opening_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
     const MOST_BACKSLASHES: usize = 15;
     let quote = skip_at_most(letters, start, MOST_BACKSLASHES, |letter| letter == b'\\');
     matches!(letters.get(quote), Some(b'"' | b'\'' | b'`')).then_some(start..quote + 1)
@@ -965,7 +968,7 @@ fn opening_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
 ///
 /// A string at depth `d` of JSON in JSON is quoted by `2^d - 1` backslashes and a quote, and each quote or backslash in it has
 /// a multiple of `2^(d + 1)` more.
-fn closing_quote(letters: &[u8], opening: Range<usize>) -> usize {
+pub(super) fn closing_quote(letters: &[u8], opening: Range<usize>) -> usize {
     let quote = letters[opening.end - 1];
     let before = opening.len() - 1;
     let mut backslashes = 0;

@@ -31,6 +31,8 @@ fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
         "b bits byte bytes cycles iterations items kb mb microseconds ms nanoseconds ns ops requests rows \
          samples seconds ticks tokens us",
     );
+    static IDS: Words = Words::new("epoch iteration pid request revision seed span trace");
+    const MOST_NAME_LETTERS: usize = 16;
     if !letters[range.clone()].iter().all(u8::is_ascii_digit) {
         return false;
     }
@@ -47,14 +49,20 @@ fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
         .iter()
         .rev()
         .skip_while(|letter| matches!(letter, b' ' | b'"' | b'\'' | b'=' | b':' | b'\\' | b'#'));
-    let mut before = before.take(3).copied();
-    let is_id = matches!(
-        (before.next(), before.next()),
-        (Some(b'd' | b'D'), Some(b'i' | b'I'))
-    );
-    is_id
-        && !is_word(letters[range.start - 1])
-        && before.next().is_none_or(|letter| !letter.is_ascii_lowercase())
+    let mut word: Vec<u8> = before
+        .take_while(|letter| letter.is_ascii_alphabetic())
+        .take(MOST_NAME_LETTERS)
+        .copied()
+        .collect();
+    word.reverse();
+    // `userId`, and not `paid`.
+    let of_camel = |name: &[u8]| name.last().is_none_or(|last| !last.is_ascii_lowercase());
+    let is_id = match word.as_slice() {
+        [name @ .., b'i', b'd'] => of_camel(name),
+        [.., b'I', b'd' | b'D'] => true,
+        name => IDS.has(name),
+    };
+    is_id && !is_word(letters[range.start - 1])
 }
 
 const MOST_CARD_DIGITS: usize = 19;
@@ -390,13 +398,69 @@ pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option
             .filter(|group| !group.is_empty())
     };
     let digits = code + groups().map(<[u8]>::len).sum::<usize>();
-    // Numbers of France are of pairs, all others have a longer group. A line that a diff adds begins with `+` too.
+    // Numbers of some countries are of pairs, all others have a longer group. A line that a diff adds begins with `+` too.
     let is_grouped = groups().any(|group| group.len() > 2)
-        || (code == 2 && groups().filter(|group| group.len() == 2).count() >= 4);
+        || (code > 1 && groups().filter(|group| group.len() == 2).count() >= 4);
     let has_point_alone = text
         .iter()
         .filter(|letter| !letter.is_ascii_digit())
         .all(|letter| *letter == b'.')
         && groups().count() < 3;
     (known && is_grouped && !has_point_alone && DIGITS.contains(&digits)).then_some(found)
+}
+
+/// Returns a telephone number without a country's code, in pairs of digits or behind a word that says so.
+pub(super) fn national_phone(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
+    let start = skip(letters, found.start, |letter| {
+        !letter.is_ascii_digit() && !matches!(letter, b'+' | b'(')
+    });
+    let range = start..found.end;
+    let digits = letters[range.clone()]
+        .iter()
+        .filter(|letter| letter.is_ascii_digit());
+    // In a longer row of groups it is another number.
+    let before = skip_back(letters, 0..start, |letter| letter == b' ');
+    let behind = skip(letters, range.end, |letter| letter == b' ');
+    let is_digit = |index: Option<usize>| {
+        index
+            .and_then(|at| letters.get(at))
+            .is_some_and(u8::is_ascii_digit)
+    };
+    let is_in_row = is_digit(before.checked_sub(1)) || is_digit(Some(behind));
+    (DIGITS.contains(&digits.count()) && !is_in_row && is_whole_number(letters, &range)).then_some(range)
+}
+
+/// Returns a telephone number that is no part of a UUID.
+pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    const UUID_LETTERS: usize = 36;
+    let of_uuid = |letter: u8| letter.is_ascii_hexdigit() || letter == b'-';
+    let start = skip_back(
+        letters,
+        found.start.saturating_sub(UUID_LETTERS)..found.start,
+        of_uuid,
+    );
+    let end = skip(
+        &letters[..letters.len().min(start + UUID_LETTERS)],
+        start,
+        of_uuid,
+    );
+    let groups = letters[start..end]
+        .split(|letter| *letter == b'-')
+        .map(<[u8]>::len);
+    (!groups.eq([8, 4, 4, 4, 12])).then_some(found)
+}
+
+/// Returns a hardware address: six pairs of hexadecimal digits, or three groups of four. Those of all machines say nothing.
+pub(super) fn mac_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let text = &letters[found.clone()];
+    let digits = || text.iter().filter(|letter| letter.is_ascii_hexdigit());
+    let is_one_digit = digits().all(|digit| digit.eq_ignore_ascii_case(&text[0]));
+    // With other signs, it can be a time or a list of numbers.
+    let is_hexadecimal = text.contains(&b':') || digits().any(u8::is_ascii_alphabetic);
+    let continues = |sign: Option<&u8>| sign.is_some_and(|sign| matches!(sign, b':' | b'-' | b'.'));
+    let continues_behind =
+        continues(letters.get(found.end)) && letters.get(found.end + 1).is_some_and(u8::is_ascii_hexdigit);
+    let continues_before = continues(found.start.checked_sub(1).and_then(|before| letters.get(before)));
+    (!is_one_digit && is_hexadecimal && !continues_before && !continues_behind).then_some(found)
 }

@@ -1,4 +1,4 @@
-//! E-mail addresses and home directories in forms that the SDK's expressions miss.
+//! E-mail addresses, home directories and users in forms that the SDK's expressions miss.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 use crate::{
     ranges::{Ranges, expression, find_letter, skip, skip_back},
     text::{LATIN, is_word},
+    words::Words,
 };
 
 /// The longest local part of an address.
@@ -87,5 +88,41 @@ pub(super) fn other_homes(letters: &[u8]) -> Ranges {
         .find_iter(letters)
         .map(|found| found.range())
         .filter(stands_first)
+        .collect()
+}
+
+/// Users who are no persons.
+static COMMON_USERS: Words = Words::new(
+    "adm admin administrator apache app bin circleci codespace coder daemon debian dev developer docker \
+     ec2-user everyone games git gitpod httpd jenkins jovyan mail man mysql nginx nobody node nogroup none \
+     postgres redis root runner runneradmin staff sudo sys system ubuntu user users vagrant vscode wheel www \
+     www-data",
+);
+
+/// Owners of files and their groups, in the lists of `ls -l`, `tar -t`, `stat` and `eza`, and users in the answer of `id`.
+pub(super) fn owners(letters: &[u8]) -> Ranges {
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        const NAME: &str = r"([A-Za-z_][\w.@\\-]*)";
+        expression(&format!(
+            concat!(
+                r"[-bcdlps.](?:[r-][w-][xsS-]){{2}}[r-][w-][xtT-][.+@]?[ \t]+(?:\d[\d.,]*[kKMGT]?[ \t]+)?",
+                r"{0}(?:(?:[ \t]+|/){0})?[ \t]+\d",
+                r"|\b[UG]id: \([ \t]*\d+/[ \t]*{0}\)|\b(?:[ug]id|groups)=\d+\({0}\)"
+            ),
+            NAME
+        ))
+    });
+    let is_common = |range: &Range<usize>| COMMON_USERS.has(&letters[range.clone()]);
+    EXPRESSION
+        .captures_iter(letters)
+        .flat_map(|found| {
+            found
+                .iter()
+                .skip(1)
+                .flatten()
+                .map(|name| name.range())
+                .collect::<Vec<_>>()
+        })
+        .filter(|name| !is_common(name))
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Keys of providers, by the rules of Betterleaks in `rules/betterleaks.tsv`.
+//! Keys of providers, by the rules of Betterleaks in `rules/betterleaks.tsv` and our own in `rules/own.tsv`.
 //!
 //! One automaton finds the keywords of all rules. At each keyword the expressions of its rules are tried, at that place alone, so the
 //! time stays linear, and an expression is compiled only when its keyword is first met.
@@ -11,25 +11,26 @@ use std::{
 };
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, skip},
+    lines::of_base64,
+    ranges::{Ranges, expression, merged, skip},
     text::is_word,
-    values::{is_generated, is_placeholder},
+    values::{is_generated, is_mixed, is_placeholder},
 };
 
-const RULES: &str = include_str!("../rules/betterleaks.tsv");
+const RULES: [&str; 2] = [
+    include_str!("../rules/betterleaks.tsv"),
+    include_str!("../rules/own.tsv"),
+];
 
-/// The text between the name of a provider and its key, also in JSON within JSON.
-const CONNECTION: &str = r#"[ \t\w.-]{0,20}[\s'"\\]{0,6}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,8}"#;
 /// No key is longer.
 const MOST_LETTERS: usize = 1500;
-/// The separator stands no further behind the beginning of a name.
-const MOST_NAME_LETTERS: usize = 96;
-/// How far before a keyword within a key the key begins at most.
-const MOST_BEFORE: usize = 96;
 const MOST_TAIL_LETTERS: usize = 48;
+/// A shorter prefix of letters and digits alone begins words too.
+const LEAST_PREFIX_LETTERS: usize = 3;
 /// A rule that has failed more often than this in a run of letters is tried there less often. See [`Attempts`].
 const MOST_FAILURES: usize = 8;
 /// The last letters of a run, in which a rule is tried at each keyword.
@@ -38,13 +39,12 @@ const MOST_READINGS: usize = 4;
 /// A prefix tells a key, so only runs of a letter or two are placeholders.
 const LEAST_ENTROPY: f64 = 2.0;
 
-/// A rule of Betterleaks.
+/// The key of a provider.
 struct Rule {
-    /// The expressions of the provider's name, empty where the key is told by itself, and of the key.
-    name: &'static str,
+    /// The expression of the key.
     key: &'static str,
     least_entropy: f64,
-    /// The expression of both, compiled when first needed.
+    /// Compiled when first needed.
     expression: OnceLock<Regex>,
 }
 
@@ -54,94 +54,60 @@ impl Rule {
         let keywords = fields.next()?;
         let rule = Self {
             least_entropy: fields.next()?.parse().ok()?,
-            name: fields.next()?,
             key: fields.next()?,
             expression: OnceLock::new(),
         };
         Some((rule, keywords))
     }
 
-    fn is_named(&self) -> bool {
-        !self.name.is_empty()
-    }
-
     fn expression(&self) -> &Regex {
-        self.expression.get_or_init(|| {
-            let Self { name, key, .. } = self;
-            expression(&if self.is_named() {
-                format!("^(?:{name}){CONNECTION}({key})")
-            } else {
-                format!("^(?:{key})")
-            })
-        })
+        self.expression
+            .get_or_init(|| expression(&format!("^(?:{})", self.key)))
     }
 
-    /// Finds the key that stands under the provider's name, which begins at `start`.
-    fn named_key(&self, letters: &[u8], start: usize) -> Option<Range<usize>> {
-        let name = &letters[start..letters.len().min(start + MOST_NAME_LETTERS)];
-        if !name
-            .iter()
-            .any(|letter| matches!(letter, b'=' | b':' | b'>' | b'|' | b','))
-        {
-            return None;
-        }
-        let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
-        // Most attempts fail, and places of groups cost an allocation.
-        let expression = self.expression();
-        if !expression.is_match(window) {
-            return None;
-        }
-        let found = expression.captures(window)?.get(1)?;
-        let key = start + found.start()..start + found.end();
-        let text = &letters[key.clone()];
-        let ends = letters
-            .get(key.end)
-            .is_none_or(|next| !is_word(*next) && *next != b'-');
-        let digits = text.iter().filter(|letter| letter.is_ascii_digit()).count();
-        let is_key = ends
-            && digits > text.len() / 16
-            && entropy(text) >= self.least_entropy
-            && is_telling(&letters[start..key.start]);
-        is_key.then_some(key)
-    }
-
-    /// Finds the key that begins at `start`, has the keyword there or further on, and has no letters behind `run`.
-    fn key(&self, letters: &[u8], start: usize, keyword: &Range<usize>, run: usize) -> Option<Range<usize>> {
-        let has_separator = !letters[keyword.end - 1].is_ascii_alphanumeric();
+    /// Finds the key that begins with a keyword, whose first letters end at `run`.
+    fn key(&self, letters: &[u8], keyword: &Range<usize>, run: usize) -> Option<Range<usize>> {
+        let start = keyword.start;
+        let prefix = &letters[keyword.clone()];
+        // A prefix that hardly begins a word tells a key of any length, because lengths change.
+        let is_telling =
+            prefix.len() > LEAST_PREFIX_LETTERS || !letters[keyword.end - 1].is_ascii_alphanumeric();
         let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
         let found = self.expression().find(window);
-        if let Some(found) = found
-            && entropy(found.as_bytes()) >= self.least_entropy.min(LEAST_ENTROPY)
-        {
-            let end = start + found.end();
+        let end =
+            match found.filter(|found| entropy(found.as_bytes()) >= self.least_entropy.min(LEAST_ENTROPY)) {
+                Some(found) => start + found.end(),
+                None => {
+                    // The first letters after a prefix tell whether they are generated.
+                    let tail = &letters[keyword.end..run.min(keyword.end + MOST_TAIL_LETTERS)];
+                    let is_key = is_telling
+                        && prefix.len() > 2
+                        && (is_generated(tail) || alternates(tail))
+                        && !is_placeholder(tail)
+                        && self.has_prefix(prefix);
+                    is_key.then_some(run)?
+                }
+            };
+        if !is_telling {
             let goes_on = letters.get(end).is_some_and(|next| is_word(*next));
-            // The rest of a key that is longer than usual would still be a secret.
-            return (!goes_on || has_separator).then(|| start..whole(letters, end.max(run)));
+            return (!goes_on).then(|| start..whole(letters, end));
         }
-        // A key of another length than the rule knows.
-        let prefix = &letters[keyword.clone()];
-        // The first letters after a prefix tell whether they are generated.
-        let tail = &letters[keyword.end..run.min(keyword.end + MOST_TAIL_LETTERS)];
-        let is_key = has_separator
-            && prefix.len() > 2
-            && is_generated(tail)
-            && !is_placeholder(tail)
-            && self.has_prefix(prefix);
-        is_key.then(|| start..whole(letters, run))
+        // The rest of a key that is longer than usual would still be a secret. Keys in Base64 have more signs.
+        let is_base64 = self.key.contains("+/");
+        let end = skip(letters, end.max(run), |letter| {
+            of_key(letter) || is_base64 && of_base64(letter)
+        });
+        Some(start..whole(letters, end))
     }
 
-    /// Returns whether the expression has this prefix, in this case.
+    /// Returns whether the expression has this prefix in this case.
     fn has_prefix(&self, prefix: &[u8]) -> bool {
-        let key = self.key.as_bytes();
-        let is_in_any_case = key.starts_with(b"(?i)");
-        let plain: Vec<u8> = key.iter().copied().filter(|letter| *letter != b'\\').collect();
-        plain.windows(prefix.len()).any(|part| {
-            if is_in_any_case {
-                part.eq_ignore_ascii_case(prefix)
-            } else {
-                part == prefix
-            }
-        })
+        let plain = self.key.replace('\\', "");
+        let has = |prefix: &[u8]| memmem::find(plain.as_bytes(), prefix).is_some();
+        // A prefix with alternatives is written otherwise there.
+        let has_separator = prefix.last().is_some_and(|last| !last.is_ascii_alphanumeric());
+        let is_small = !prefix.iter().any(u8::is_ascii_uppercase) && !has(&prefix.to_ascii_uppercase());
+        self.key.starts_with("(?i)") || has_separator && is_small || has(prefix)
     }
 }
 
@@ -176,8 +142,8 @@ impl Attempts {
 struct Rules {
     rules: Vec<Rule>,
     keywords: AhoCorasick,
-    /// For each keyword the rules that have it, and whether it stands within their keys.
-    of_keyword: Vec<Vec<(usize, bool)>>,
+    /// For each keyword the rules that have it.
+    of_keyword: Vec<Vec<usize>>,
 }
 
 impl Rules {
@@ -188,16 +154,15 @@ impl Rules {
 
     fn load() -> Self {
         let mut rules = Vec::new();
-        let mut by_keyword: BTreeMap<&str, Vec<(usize, bool)>> = BTreeMap::new();
+        let mut by_keyword: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (rule, keywords) in RULES
-            .lines()
+            .iter()
+            .flat_map(|rules| rules.lines())
             .filter(|line| !line.starts_with('#'))
             .filter_map(Rule::of)
         {
             for keyword in keywords.split(' ') {
-                let within = keyword.strip_prefix('*');
-                let places = by_keyword.entry(within.unwrap_or(keyword)).or_default();
-                places.push((rules.len(), within.is_some()));
+                by_keyword.entry(keyword).or_default().push(rules.len());
             }
             rules.push(rule);
         }
@@ -217,21 +182,20 @@ impl Rules {
     }
 }
 
-/// Finds keys by the rules of Betterleaks.
+/// Finds keys by their rules.
 pub(super) fn keys(letters: &[u8]) -> Ranges {
     let all = Rules::get();
     let mut ranges = Ranges::new();
-    let mut done = 0;
+    let mut last = 0..0;
     // Where the letters of a key end that were looked at last.
     let mut run = 0;
     // Where the letters end that a rule looks at.
     let mut line = 0;
-    // The letters of keys that stand before the keyword within a key that was looked at last.
-    let mut before = 0..0;
     let mut attempts = vec![Attempts::default(); all.rules.len()];
     for found in all.keywords.find_overlapping_iter(letters) {
         let keyword = found.start()..found.end();
-        if keyword.start < done {
+        // Of two keywords with one beginning, the longer one can tell more of the key.
+        if keyword.start != last.start && keyword.start < last.end {
             continue;
         }
         if run < keyword.end {
@@ -240,27 +204,17 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
         if line < keyword.end {
             line = skip(letters, keyword.end, is_within_line);
         }
-        for &(index, is_within) in &all.of_keyword[found.pattern().as_usize()] {
+        if !begins_word(letters, keyword.start) {
+            continue;
+        }
+        for &index in &all.of_keyword[found.pattern().as_usize()] {
             if keyword.start < attempts[index].next {
                 continue;
             }
             let rule = &all.rules[index];
-            let key = if rule.is_named() {
-                rule.named_key(letters, keyword.start)
-            } else {
-                let start = if is_within {
-                    key_start(letters, keyword.start, &mut before)
-                } else {
-                    Some(keyword.start)
-                };
-                let Some(start) = start.filter(|start| begins_word(letters, *start)) else {
-                    continue;
-                };
-                rule.key(letters, start, &keyword, run)
-            };
-            match key {
+            match rule.key(letters, &keyword, run) {
                 Some(key) => {
-                    done = done.max(key.end);
+                    last = key.start..key.end.max(last.end);
                     ranges.push(key);
                 }
                 None => attempts[index].fail(keyword.start, line),
@@ -270,27 +224,26 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
     merged(ranges)
 }
 
-/// Sorts ranges, and joins overlapping ones.
-fn merged(mut ranges: Ranges) -> Ranges {
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut joined: Ranges = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    joined
-}
-
-/// Returns whether a word begins at `start`: behind another sign, the escape of one, or `%3D`.
+/// Returns whether a word begins at `start`: behind another sign, the escape of one, or `%3D`, but not behind the name of a hash.
 fn begins_word(letters: &[u8], start: usize) -> bool {
     match &letters[..start] {
         [.., b'\\', b'n' | b'r' | b't'] => true,
+        [.., b's', b'h', b'a', _, _, _, b'-'] => false,
         [.., b'%', first, second] if first.is_ascii_hexdigit() && second.is_ascii_hexdigit() => true,
         [.., last] => !is_word(*last) && *last != b'+',
         [] => true,
     }
+}
+
+/// Returns whether small letters, capitals and digits follow each other as they do in random text, and not as in words.
+fn alternates(tail: &[u8]) -> bool {
+    const LEAST_LETTERS: usize = 16;
+    let sorts = tail.iter().filter(|letter| letter.is_ascii_alphanumeric());
+    let sorts: Vec<_> = sorts
+        .map(|letter| (letter.is_ascii_digit(), letter.is_ascii_uppercase()))
+        .collect();
+    let changes = sorts.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    sorts.len() >= LEAST_LETTERS && changes * 5 >= sorts.len() * 2
 }
 
 fn of_key(letter: u8) -> bool {
@@ -306,47 +259,18 @@ fn is_within_line(letter: u8) -> bool {
         )
 }
 
-/// Returns the end of a key whose last part ends at `end`, and which may have more: `.…`, `:…`.
+/// Returns the end of a key whose first part ends at `end`, and which may have more parts: `.…`, `:…`.
 fn whole(letters: &[u8], mut end: usize) -> usize {
-    while matches!(letters.get(end), Some(b'.' | b':')) {
-        let next = skip(letters, end + 1, of_key);
-        if !is_generated(&letters[end + 1..next]) {
-            break;
+    const LEAST_PART_LETTERS: usize = 6;
+    let mut next = end;
+    while matches!(letters.get(next), Some(b'.' | b':')) {
+        let part = next + 1;
+        next = skip(letters, part, of_key);
+        if next - part >= LEAST_PART_LETTERS && is_mixed(&letters[part..next]) {
+            end = next;
         }
-        end = next;
     }
     end
-}
-
-/// Returns where the key begins that has a keyword at `at`. `before` are the letters of keys before an earlier keyword, which are not
-/// read again, and then those before this one.
-fn key_start(letters: &[u8], at: usize, before: &mut Range<usize>) -> Option<usize> {
-    if !before.contains(&at) {
-        let known = if at < before.end { 0..0 } else { before.clone() };
-        let other = letters[known.end..at]
-            .iter()
-            .rposition(|letter| !of_key(*letter) && *letter != b'.');
-        *before = other.map_or(known.start, |other| known.end + other + 1)..at;
-    }
-    (at - before.start < MOST_BEFORE).then_some(before.start)
-}
-
-/// Returns whether the text before a key names it: the provider's name alone, or with a word such as `key`.
-fn is_telling(before: &[u8]) -> bool {
-    const WORDS: &[&[u8]] = &[
-        b"key", b"token", b"secret", b"api", b"auth", b"pass", b"cred", b"access", b"pat", b"sdk",
-    ];
-    let mut words = before
-        .split(|letter| !letter.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let is_alone = words.clone().count() == 1;
-    let has_word = |word: &[u8]| {
-        let word = word.to_ascii_lowercase();
-        WORDS
-            .iter()
-            .any(|each| word.windows(each.len()).any(|part| part == *each))
-    };
-    is_alone || words.any(has_word)
 }
 
 /// Shannon's entropy of the letters, in bits.
@@ -374,9 +298,12 @@ mod tests {
     #[test]
     fn every_rule_is_read_and_compiles() {
         let all = Rules::get();
-        let lines = RULES.lines().filter(|line| !line.starts_with('#'));
-        assert_eq!(all.rules.len(), lines.count());
-        assert!(all.rules.len() > 300);
+        let lines = RULES.iter().flat_map(|rules| rules.lines());
+        assert_eq!(
+            all.rules.len(),
+            lines.filter(|line| !line.starts_with('#')).count()
+        );
+        assert!(all.rules.len() > 200);
         for rule in &all.rules {
             assert!(!rule.expression().is_match(b"a text"));
         }
@@ -419,18 +346,6 @@ mod tests {
     }
 
     #[test]
-    fn a_key_stands_under_its_name_only_if_that_is_telling() {
-        let key = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
-        assert_eq!(found(&format!("datadog_key = {key}")), [key]);
-        assert_eq!(found(&format!(r#"\"datadog\": \"{key}\""#)), [key]);
-        assert!(found(&format!("datadog commit: {key}")).is_empty());
-        assert!(found(&format!("datadog_key = {key}0")).is_empty());
-        let words = "thequickbrownfoxjumpsoverlazydog";
-        assert!(found(&format!("datadog = {}12", &words[2..])).is_empty());
-        assert_eq!(found(&format!("datadog = {}123", &words[3..])).len(), 1);
-    }
-
-    #[test]
     fn placeholders_and_pieces_of_longer_words_are_no_keys() {
         for text in [
             "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx".to_owned(),
@@ -441,11 +356,6 @@ mod tests {
         ] {
             assert!(found(&text).is_empty(), "{text}");
         }
-    }
-
-    #[test]
-    fn merged_joins_ranges_that_overlap_and_no_others() {
-        assert_eq!(merged(vec![6..9, 0..4, 2..7, 9..12]), [0..9, 9..12]);
     }
 
     #[test]

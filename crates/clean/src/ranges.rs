@@ -52,3 +52,26 @@ pub(super) fn stands_alone(letters: &[u8], range: &Range<usize>) -> bool {
     };
     !is_word_at(range.start.checked_sub(1)) && !is_word_at(Some(range.end))
 }
+
+/// Sorts ranges, and joins overlapping ones.
+pub(super) fn merged(mut ranges: Ranges) -> Ranges {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined: Ranges = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merged_joins_ranges_that_overlap_and_no_others() {
+        assert_eq!(merged(vec![6..9, 0..4, 2..7, 9..12]), [0..9, 9..12]);
+    }
+}

@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Range};
 /// The letter for white space beyond ASCII.
 pub(super) const WHITE_SPACE: u8 = 0x80;
 /// The letter for everything else beyond ASCII.
-const OTHER: u8 = 0xFF;
+pub(super) const OTHER: u8 = 0xFF;
 /// The letter for a Latin letter beyond ASCII.
 pub(super) const LATIN: u8 = 0xFE;
 

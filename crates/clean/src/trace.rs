@@ -9,13 +9,18 @@ use std::{
     collections::{HashMap, HashSet},
     fmt::Write as _,
     mem,
+    sync::LazyLock,
 };
 
 use knowledgepulse_error::{Call, Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
 use crate::{
-    Cleaner as Custom, Options, Redactions, clean, is_secret, is_secret_name, text::is_word, words::Words,
+    Cleaner as Custom, Options, Redactions, clean, is_secret, is_secret_name,
+    kinds::over_strings,
+    structures::{is_opaque, secret_fields},
+    text::is_word,
+    words::Words,
 };
 
 /// Deeper values are refused, because the cleaner calls itself for each level.
@@ -27,6 +32,8 @@ const MOST_PLAIN_LETTERS: usize = 12;
 
 const SECRET_TYPE: &str = "password";
 const SECRET: &str = "[REDACTED:password]";
+/// The name that a value stands under whose structure tells that it is a secret.
+static SECRET_NAME: LazyLock<Text> = LazyLock::new(|| SECRET_TYPE.into());
 /// A cookie is found by the name of its header, so it is cleaned with that name before it.
 const COOKIE: &str = "Cookie: ";
 /// Names of the two fields of a pair: `{ name: 'X-Api-Key', value: '…' }`.
@@ -258,8 +265,20 @@ impl<'n> Cleaner<'n> {
             }
             _ => None,
         };
+        let secrets = if self.options.strict {
+            over_strings(elements)
+        } else {
+            Vec::new()
+        };
         let mut copy = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
+            if let (Some(text), Some(Some(name))) = (element.as_text(), secrets.get(index)) {
+                self.path.push((index, None));
+                let clean = self.marker(&text.to_string_lossy(), name);
+                self.path.pop();
+                copy.push(clean.map_or_else(|| element.clone(), Value::String));
+                continue;
+            }
             let name = pair_name.filter(|_| index == 1);
             let kept = kept.map(Kept::Fields);
             copy.push(self.child((index, None), element, kept.as_ref(), name)?);
@@ -275,9 +294,14 @@ impl<'n> Cleaner<'n> {
         } else {
             None
         };
+        let secrets = if strict { secret_fields(object) } else { &[] };
         let mut copy = Vec::with_capacity(object.len());
         let mut is_renamed = false;
         for (place, (name, value)) in object.iter().enumerate() {
+            if strict && is_opaque(object, name, value) {
+                copy.push((name.clone(), value.clone()));
+                continue;
+            }
             let fields = kept.unwrap_or_default().iter();
             let kept = fields
                 .clone()
@@ -286,7 +310,11 @@ impl<'n> Cleaner<'n> {
             let pair_name = pair_name.filter(|_| PAIR_VALUES.has(name.as_bytes()));
             let secret_name = pair_name.unwrap_or(name);
             let is_secret = strict && kept.is_none() && self.hides(secret_name, value);
-            let under = is_secret.then_some(secret_name);
+            let is_of_structure = secrets.iter().any(|field| name == field);
+            let under = match (is_of_structure, is_secret) {
+                (true, _) => Some(&*SECRET_NAME),
+                (_, is_secret) => is_secret.then_some(secret_name),
+            };
             let clean = self.child((place, Some(name)), value, kept, under)?;
             self.path.push((place, Some(name)));
             let clean_name = self.text(name, "");
@@ -358,7 +386,6 @@ impl<'n> Cleaner<'n> {
                 self.text(text, COOKIE)
             }
             Value::String(_) if matches!(kept, Some(Kept::Whole)) => None,
-            Value::String(text) if self.custom.is_some() && is_uuid(text) => None,
             Value::String(text) => self.text(text, ""),
             Value::Number(number) if self.is_secret(&knowledgepulse_json::number(*number)) => {
                 self.secret(&knowledgepulse_json::number(*number))
@@ -383,15 +410,24 @@ impl<'n> Cleaner<'n> {
 
     /// Replaces a value that stands under the name of a secret.
     fn secret(&mut self, value: &str) -> Option<Text> {
-        self.secrets += 1;
-        match &mut self.custom {
-            None => Some(SECRET.into()),
-            Some(custom) => {
-                let marker = custom.replace_value(value, SECRET_TYPE)?;
-                self.place();
-                Some(marker.as_str().into())
-            }
+        if self.custom.is_none() {
+            self.secrets += 1;
+            return Some(SECRET.into());
         }
+        self.marker(value, SECRET_TYPE)
+    }
+
+    /// Returns the marker of a value that is replaced whole.
+    fn marker(&mut self, value: &str, name: &'static str) -> Option<Text> {
+        let marker = match &mut self.custom {
+            Some(custom) => custom.replace_value(value, name)?,
+            None => {
+                self.redactions.add(name, 1);
+                format!("[REDACTED:{name}]")
+            }
+        };
+        self.place();
+        Some(marker.as_str().into())
     }
 
     /// Says where the newest findings are.
@@ -461,16 +497,6 @@ fn is_cookie_name(name: &Text) -> bool {
     let name = name.as_bytes();
     let last = name.rsplit(|letter| *letter == b'-').next().unwrap_or_default();
     last.eq_ignore_ascii_case(b"cookie") || last.eq_ignore_ascii_case(b"cookies")
-}
-
-/// Returns whether a text is a UUID, which can look like a telephone number.
-fn is_uuid(text: &Text) -> bool {
-    let bytes = text.as_bytes();
-    let is_at = |(at, byte): (usize, &u8)| match at {
-        8 | 13 | 18 | 23 => *byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    };
-    bytes.len() == 36 && bytes.iter().enumerate().all(is_at)
 }
 
 /// Returns whether a value of a pair looks like a name instead.

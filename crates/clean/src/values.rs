@@ -1,8 +1,9 @@
 //! The kind of a value, by itself: a placeholder, a piece of a program, or a secret.
 
 use crate::{
+    base64::Decoder,
     ranges::skip,
-    text::{is_word, starts_with},
+    text::{OTHER, is_word, starts_with},
     words::Words,
 };
 
@@ -72,8 +73,18 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         {
             true
         }
-        _ => PLACEHOLDER_STARTS.iter().any(begins),
+        _ => PLACEHOLDER_STARTS.iter().any(begins) || is_cut_off(value),
     }
+}
+
+/// Returns whether a value is the beginning of a key alone: `sk-ant-...`, `eyJhbGciOi…`.
+fn is_cut_off(value: &[u8]) -> bool {
+    const MOST_LETTERS: usize = 20;
+    let shown = value.strip_suffix(b"...").or(value.strip_suffix(&[OTHER]));
+    shown.is_some_and(|shown| {
+        let is_prefix = !is_mixed(shown) || matches!(shown.last(), Some(b'-' | b'_'));
+        shown.len() <= MOST_LETTERS && (is_prefix || shown.starts_with(b"eyJ"))
+    })
 }
 
 /// Returns whether a value has the look of a generated one: letters and digits, both of them, and nothing that separates
@@ -102,35 +113,12 @@ pub(super) fn is_generated(value: &[u8]) -> bool {
 
 /// Returns whether a value is Base64 of `user:password`, as HTTP's basic authentication and Docker have it.
 pub(super) fn is_basic_credentials(value: &[u8]) -> bool {
-    let digit = |letter: u8| match letter {
-        b'A'..=b'Z' => Some(letter - b'A'),
-        b'a'..=b'z' => Some(letter - b'a' + 26),
-        b'0'..=b'9' => Some(letter - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
-    };
-    const MOST: usize = 4096;
-    let end = value
-        .iter()
-        .position(|letter| *letter == b'=')
-        .unwrap_or(value.len())
-        .min(MOST);
-    let (mut bits, mut count, mut has_colon) = (0_u32, 0, false);
-    for letter in &value[..end] {
-        let Some(digit) = digit(*letter) else { return false };
-        bits = (bits << 6 | u32::from(digit)) & 0xFFFF;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            let byte = (bits >> count) & 0xFF;
-            has_colon |= byte == u32::from(b':');
-            if byte < 0x20 || byte == 0x7F {
-                return false;
-            }
-        }
-    }
-    end >= 4 && has_colon
+    const MOST_LETTERS: usize = 4096;
+    const LEAST_BYTES: usize = 3;
+    let mut decoder = Decoder::default();
+    let is_text = decoder.push(&value[..value.len().min(MOST_LETTERS)]);
+    let text = decoder.text().filter(|text| text.len() >= LEAST_BYTES);
+    is_text && text.is_some_and(|text| text.contains(':'))
 }
 
 /// Returns whether a value without quotes is a number, a version, or a share, and shorter than one that is a secret.

@@ -47,7 +47,7 @@ impl Words {
 
     /// Returns the words.
     pub(super) fn words(&self) -> impl Iterator<Item = &'static [u8]> {
-        self.text.split(' ').map(str::as_bytes)
+        self.text.split_ascii_whitespace().map(str::as_bytes)
     }
 }
 

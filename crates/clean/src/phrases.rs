@@ -1,0 +1,66 @@
+//! Seed phrases of wallets: twelve words or more of the English list of BIP-39, in one line, in a numbered list, or in a list of strings.
+
+use std::ops::Range;
+
+use crate::{
+    ranges::{Ranges, find, skip},
+    words::Words,
+};
+
+static WORDS: Words = Words::new(include_str!("../rules/bip39-english.txt"));
+
+/// More words are two phrases, or a list of words.
+const WORDS_OF_PHRASE: std::ops::RangeInclusive<usize> = 12..=50;
+const LETTERS_OF_WORD: std::ops::RangeInclusive<usize> = 3..=8;
+/// Signs, numbers and blanks between two words.
+const MOST_BETWEEN: usize = 12;
+
+/// Finds seed phrases.
+pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
+    let mut ranges = Ranges::new();
+    // Words in a row that are as long as those of the list. Most rows of a text are short, and are not looked up.
+    let mut row: Vec<Range<usize>> = Vec::new();
+    let mut end = 0;
+    while let Some(mut start) = find(letters, end, |letter| letter.is_ascii_alphabetic()) {
+        let between = end..start;
+        // The letter of a line break in a JSON string.
+        start += usize::from(letters[start] == b'n' && letters[..start].ends_with(b"\\"));
+        end = skip(letters, start, |letter| letter.is_ascii_alphabetic());
+        let is_word = LETTERS_OF_WORD.contains(&(end - start));
+        let is_next =
+            || between.len() <= MOST_BETWEEN && letters[between.clone()].iter().copied().all(is_between);
+        if !is_word || !row.is_empty() && !is_next() {
+            take_phrases(letters, &mut row, &mut ranges);
+        }
+        if is_word {
+            row.push(start..end);
+        }
+    }
+    take_phrases(letters, &mut row, &mut ranges);
+    ranges
+}
+
+/// Returns whether a letter can stand between the words of a list, and not of a program.
+fn is_between(letter: u8) -> bool {
+    let is_sign = matches!(
+        letter,
+        b'.' | b',' | b':' | b';' | b')' | b'[' | b']' | b'-' | b'|' | b'#' | b'*'
+    );
+    let is_quote = matches!(letter, b'"' | b'\'' | b'`' | b'\\');
+    is_sign || is_quote || letter.is_ascii_digit() || letter.is_ascii_whitespace() || !letter.is_ascii()
+}
+
+/// Adds the phrases of a row of words, which it empties. Most words of a phrase differ.
+fn take_phrases(letters: &[u8], row: &mut Vec<Range<usize>>, ranges: &mut Ranges) {
+    if row.len() >= *WORDS_OF_PHRASE.start() {
+        let phrases = row.split(|word| !WORDS.has(&letters[word.clone()]));
+        let phrases = phrases.filter(|words| {
+            let mut texts: Vec<_> = words.iter().map(|word| &letters[word.clone()]).collect();
+            texts.sort_unstable();
+            texts.dedup();
+            WORDS_OF_PHRASE.contains(&words.len()) && texts.len() * 4 >= words.len() * 3
+        });
+        ranges.extend(phrases.map(|words| words[0].start..words[words.len() - 1].end));
+    }
+    row.clear();
+}
