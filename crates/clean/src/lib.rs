@@ -8,6 +8,7 @@
 
 mod commands;
 mod custom;
+mod identity;
 mod keys;
 mod kinds;
 mod names;
@@ -21,6 +22,7 @@ mod values;
 mod words;
 
 pub use custom::{Cleaner, Finding, InvalidExpression};
+pub use identity::Identities;
 pub use trace::{clean_nodes, clean_trace};
 
 use kinds::{KINDS, Kind, Mode};
@@ -83,7 +85,7 @@ impl Redactions {
 pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redactions) {
     let mut redactions = Redactions::default();
     // Nobody has the call, so nobody cancels it.
-    let cleaned = clean(text, options, &mut redactions, &Call::default(), None);
+    let cleaned = clean(text, options, &mut redactions, &Call::default(), None, None);
     (cleaned, redactions)
 }
 
@@ -93,7 +95,7 @@ pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redaction
 /// [`Error::Aborted`] if the call was cancelled.
 pub fn clean_text(text: &[u16], options: Options, call: &Call) -> Result<(Option<Vec<u16>>, Redactions)> {
     let mut redactions = Redactions::default();
-    let cleaned = clean(text, options, &mut redactions, call, None);
+    let cleaned = clean(text, options, &mut redactions, call, None, None);
     if call.complete() {
         Ok((cleaned, redactions))
     } else {
@@ -101,13 +103,15 @@ pub fn clean_text(text: &[u16], options: Options, call: &Call) -> Result<(Option
     }
 }
 
-/// Applies one kind after another, until the call is cancelled; with a person's own rules before them, if a cleaner has them.
+/// Applies one kind after another, until the call is cancelled; with a person's own rules before them, if a cleaner has them, and
+/// then replaces the identities of the session.
 fn clean(
     text: &[u16],
     options: Options,
     redactions: &mut Redactions,
     call: &Call,
     mut cleaner: Option<&mut Cleaner>,
+    identities: Option<&Identities>,
 ) -> Option<Vec<u16>> {
     fault::point("clean");
     let mut text = Text::new(text);
@@ -132,6 +136,17 @@ fn clean(
                 redactions.add(kind.name, found.len());
                 text.replace(&found, &[format!("{}[REDACTED:{}]", kind.before, kind.name)]);
             }
+        }
+    }
+    let named = identities.map_or_else(Vec::new, |identities| identities.find(&text));
+    match &mut cleaner {
+        _ if named.is_empty() => {}
+        Some(cleaner) => cleaner.replace_names(&mut text, named),
+        None => {
+            named.iter().for_each(|named| redactions.add(named.kind, 1));
+            let (ranges, markers): (Vec<_>, Vec<_>) =
+                named.into_iter().map(|named| (named.range, named.marker)).unzip();
+            text.replace(&ranges, &markers);
         }
     }
     text.into_changed()

@@ -15,7 +15,8 @@ use knowledgepulse_error::{Call, Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
 use crate::{
-    Cleaner as Custom, Options, Redactions, clean, is_secret, is_secret_name, text::is_word, words::Words,
+    Cleaner as Custom, Identities, Options, Redactions, clean, is_secret, is_secret_name, text::is_word,
+    words::Words,
 };
 
 /// Deeper values are refused, because the cleaner calls itself for each level.
@@ -95,7 +96,37 @@ pub fn clean_trace(trace: Value, options: Options, call: &Call) -> Result<(Value
 /// # Errors
 /// As [`clean_trace`].
 pub fn clean_nodes(nodes: &[Value], options: Options, call: &Call) -> Result<(Vec<Value>, Redactions)> {
-    clean_kept(nodes, options, call, KEPT.fields(), None)
+    let mut identities = Identities::default();
+    if options.strict && options.identifiers {
+        learn(nodes, &mut identities, call);
+    }
+    clean_kept(nodes, options, call, KEPT.fields(), None, &identities)
+}
+
+/// Learns identities from a value that is given as nodes.
+pub(crate) fn learn(nodes: &[Value], identities: &mut Identities, call: &Call) {
+    let root = reference(0);
+    // Each node once, in the order of the value. What is left to read, the next one last.
+    let mut is_read = vec![false; nodes.len()];
+    let mut left: Vec<(Option<&Text>, &Value)> = vec![(None, &root)];
+    while let Some((name, value)) = left.pop()
+        && !call.is_cancelled()
+    {
+        if let Value::String(text) = value {
+            identities.learn_field(name, text);
+        }
+        let node = referred(value).filter(|at| is_read.get(*at) == Some(&false));
+        let Some(at) = node else { continue };
+        is_read[at] = true;
+        match &nodes[at] {
+            Value::Array(elements) => left.extend(elements.iter().rev().map(|element| (name, element))),
+            Value::Object(fields) => {
+                left.extend(fields.iter().rev().map(|(name, value)| (Some(name), value)));
+                fields.keys().for_each(|name| identities.learn_name(name));
+            }
+            scalar => left.push((name, scalar)),
+        }
+    }
 }
 
 /// Cleans a JSON value as a cleaner wants it, which knows where each finding is.
@@ -104,8 +135,17 @@ pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) ->
     let elements = value.as_array().unwrap_or_default();
     let kept = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
     let fields = KEPT.fields().filter(|_| kept);
-    let (mut nodes, _) = clean_kept(&nodes_of(value), options, &Call::default(), fields, Some(custom))?;
-    Ok(joined(&mut nodes, 0))
+    let identities = custom.take_identities();
+    let cleaned = clean_kept(
+        &nodes_of(value),
+        options,
+        &Call::default(),
+        fields,
+        Some(custom),
+        &identities,
+    );
+    custom.set_identities(identities);
+    Ok(joined(&mut cleaned?.0, 0))
 }
 
 fn clean_kept(
@@ -114,6 +154,7 @@ fn clean_kept(
     call: &Call,
     kept: Option<Fields>,
     custom: Option<&mut Custom>,
+    identities: &Identities,
 ) -> Result<(Vec<Value>, Redactions)> {
     let mut cleaner = Cleaner {
         nodes,
@@ -130,6 +171,7 @@ fn clean_kept(
         secrets: 0,
         redactions: Redactions::default(),
         custom,
+        identities,
     };
     cleaner.node(0, kept)?;
     if cleaner.secrets > 0 {
@@ -143,7 +185,7 @@ fn clean_kept(
 }
 
 /// Returns the nodes of a value.
-fn nodes_of(value: Value) -> Vec<Value> {
+pub(crate) fn nodes_of(value: Value) -> Vec<Value> {
     let mut nodes = vec![value];
     let mut at = 0;
     while at < nodes.len() {
@@ -218,6 +260,8 @@ struct Cleaner<'n> {
     redactions: Redactions,
     /// A cleaner with settings of its user.
     custom: Option<&'n mut Custom>,
+    /// The names to be replaced.
+    identities: &'n Identities,
 }
 
 impl<'n> Cleaner<'n> {
@@ -405,7 +449,8 @@ impl<'n> Cleaner<'n> {
     /// Cleans a text with `before` before it, which is not part of the result. Returns `None` if there is nothing to replace.
     fn text(&mut self, text: &Text, before: &str) -> Option<Text> {
         let bytes = text.as_bytes();
-        if before.is_empty() && bytes.len() <= MOST_PLAIN_LETTERS && bytes.iter().copied().all(is_word) {
+        let is_plain = bytes.len() <= MOST_PLAIN_LETTERS && bytes.iter().copied().all(is_word);
+        if before.is_empty() && is_plain && !self.identities.may_be_in(bytes) {
             return None;
         }
         let units: Vec<u16> = if bytes.is_ascii() {
@@ -415,7 +460,14 @@ impl<'n> Cleaner<'n> {
             before.encode_utf16().chain(text.units()).collect()
         };
         let custom = self.custom.as_deref_mut();
-        let cleaned = clean(&units, self.options, &mut self.redactions, self.call, custom)?;
+        let cleaned = clean(
+            &units,
+            self.options,
+            &mut self.redactions,
+            self.call,
+            custom,
+            Some(self.identities),
+        )?;
         self.place();
         // The header's name stays: it is not part of any match.
         let cleaned = cleaned.get(before.len()..).unwrap_or_default();
