@@ -16,6 +16,7 @@ mod numbers;
 mod paths;
 mod providers;
 mod ranges;
+mod review;
 mod text;
 mod trace;
 mod values;
@@ -23,6 +24,7 @@ mod words;
 
 pub use custom::{Cleaner, Finding, InvalidExpression};
 pub use identity::Identities;
+pub use review::places_to_review;
 pub use trace::{clean_nodes, clean_trace};
 
 use kinds::{KINDS, Kind, Mode};
@@ -150,6 +152,26 @@ fn clean(
         }
     }
     text.into_changed()
+}
+
+/// Longer texts are cleaned block by block with `strict`: the search needs eleven bytes for each letter of a text.
+const BLOCK: usize = 1024 * 1024;
+
+/// Returns how many bytes of a long text are to be cleaned by themselves. They end before a private key that would be cut in two, with
+/// a line, or else with a word.
+#[must_use]
+pub fn block_of(text: &str) -> usize {
+    if text.len() <= BLOCK {
+        return text.len();
+    }
+    let (bytes, least) = (text.as_bytes(), BLOCK / 2);
+    let key = memchr::memmem::rfind(&bytes[least..BLOCK], b"-----BEGIN ").map(|at| least + at);
+    let key = key.filter(|key| memchr::memmem::find(&bytes[*key..BLOCK], b"-----END ").is_none());
+    let most = key.unwrap_or(BLOCK);
+    let behind = |is_end: fn(&u8) -> bool| Some(least + bytes[least..most].iter().rposition(is_end)? + 1);
+    behind(|byte| *byte == b'\n')
+        .or_else(|| behind(|byte| matches!(byte, b' ' | b',' | b';' | b'"')))
+        .unwrap_or_else(|| text.floor_char_boundary(most))
 }
 
 #[cfg(test)]
@@ -293,6 +315,37 @@ pub(crate) mod tests {
             named,
             [("api_key", 2), ("email", 1), ("phone", 1), ("filepath", 1)]
         );
+    }
+
+    #[test]
+    fn block_of_ends_with_a_line_and_before_a_private_key() {
+        let line = "0123456 \n".repeat(BLOCK / 9 + 1);
+        assert_eq!(block_of(&line), BLOCK / 9 * 9);
+        let key = format!(
+            "{}-----BEGIN X KEY-----\n{}",
+            &line[..BLOCK - 100],
+            "abcdef\n".repeat(200)
+        );
+        assert_eq!(block_of(&key), (BLOCK - 100) / 9 * 9);
+        assert_eq!(block_of(&"é".repeat(BLOCK)), BLOCK);
+        assert_eq!(block_of(&format!("a{}", "é".repeat(BLOCK))), BLOCK - 1);
+        assert_eq!(block_of("short"), 5);
+    }
+
+    #[test]
+    fn long_texts_are_cleaned_as_short_ones_are() {
+        let strict = Options { strict: true, ..SDK };
+        let unit = "mail bob@example.com, password=hunter22\nüber the lazy dog 1234567\n";
+        let text = unit.repeat(BLOCK * 5 / 2 / unit.len());
+        let trace = json::Value::Array(vec![text.as_str().into()]);
+        let (clean, redactions) = clean_trace(trace, strict, &Call::default()).unwrap();
+        let expected = "mail [REDACTED:email], password=[REDACTED:password]\nüber the lazy dog 1234567\n";
+        let count = text.len() / unit.len();
+        assert_eq!(
+            clean.as_array().unwrap()[0].as_str().unwrap(),
+            expected.repeat(count)
+        );
+        assert!(redactions.as_slice().iter().all(|each| each.count == count));
     }
 
     #[test]

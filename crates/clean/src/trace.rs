@@ -15,8 +15,8 @@ use knowledgepulse_error::{Call, Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
 use crate::{
-    Cleaner as Custom, Identities, Options, Redactions, clean, is_secret, is_secret_name, text::is_word,
-    words::Words,
+    Cleaner as Custom, Identities, Options, Redactions, block_of, clean, is_secret, is_secret_name,
+    text::is_word, words::Words,
 };
 
 /// Deeper values are refused, because the cleaner calls itself for each level.
@@ -129,15 +129,16 @@ pub(crate) fn learn(nodes: &[Value], identities: &mut Identities, call: &Call) {
     }
 }
 
-/// Cleans a JSON value as a cleaner wants it, which knows where each finding is.
-pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) -> Result<Value> {
+/// Cleans a JSON value as a cleaner wants it, which knows where each finding is. Returns the value and the clean one.
+pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) -> Result<(Value, Value)> {
     let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
     let elements = value.as_array().unwrap_or_default();
     let kept = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
     let fields = KEPT.fields().filter(|_| kept);
     let identities = custom.take_identities();
+    let mut nodes = nodes_of(value);
     let cleaned = clean_kept(
-        &nodes_of(value),
+        &nodes,
         options,
         &Call::default(),
         fields,
@@ -145,7 +146,8 @@ pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) ->
         &identities,
     );
     custom.set_identities(identities);
-    Ok(joined(&mut cleaned?.0, 0))
+    let mut cleaned = cleaned?.0;
+    Ok((joined(&mut nodes, 0), joined(&mut cleaned, 0)))
 }
 
 fn clean_kept(
@@ -453,6 +455,12 @@ impl<'n> Cleaner<'n> {
         if before.is_empty() && is_plain && !self.identities.may_be_in(bytes) {
             return None;
         }
+        if let Some(long) = text
+            .as_str()
+            .filter(|text| self.options.strict && block_of(text) < text.len())
+        {
+            return self.long_text(long, before);
+        }
         let units: Vec<u16> = if bytes.is_ascii() {
             let letters = before.bytes().chain(bytes.iter().copied());
             letters.map(u16::from).collect()
@@ -460,18 +468,32 @@ impl<'n> Cleaner<'n> {
             before.encode_utf16().chain(text.units()).collect()
         };
         let custom = self.custom.as_deref_mut();
+        let names = Some(self.identities);
         let cleaned = clean(
             &units,
             self.options,
             &mut self.redactions,
             self.call,
             custom,
-            Some(self.identities),
+            names,
         )?;
         self.place();
         // The header's name stays: it is not part of any match.
         let cleaned = cleaned.get(before.len()..).unwrap_or_default();
         Some(Text::from_units(cleaned))
+    }
+
+    /// Cleans a text block by block.
+    fn long_text(&mut self, text: &str, mut before: &str) -> Option<Text> {
+        let (mut cleaned, mut rest, mut is_changed) = (String::new(), text, false);
+        while !rest.is_empty() && !self.call.is_cancelled() {
+            let (block, after) = rest.split_at(block_of(rest));
+            let clean = self.text(&block.into(), before);
+            is_changed |= clean.is_some();
+            cleaned.push_str(&clean.map_or(block.into(), |clean| clean.to_string_lossy().into_owned()));
+            (rest, before) = (after, "");
+        }
+        is_changed.then(|| cleaned.into())
     }
 
     fn count_values(&mut self, count: usize) -> Result<()> {
