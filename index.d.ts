@@ -1050,7 +1050,8 @@ export function cleanPiiAsync(
  * `valid_from`.
  *
  * With `strict`, strings and numbers are also replaced if the name of a property that they are under says that they are secrets, as in
- * `{ password: ['…'] }` and `{ name: 'X-Api-Key', value: '…' }`.
+ * `{ password: ['…'] }` and `{ name: 'X-Api-Key', value: '…' }`. Names of accounts, people and machines that the trace itself
+ * tells, in directories, prompts and authors, become `[user-1]` and `[host-1]` wherever they stand.
  *
  * The level comes from the options. The trace's `metadata.privacy_level` does not change it: a trace that is labelled
  * `private` loses its identifiers too, unless `level` is `private`.

@@ -27,6 +27,8 @@ pub(super) type Take<'t> = dyn FnMut(Part, usize) -> Result<()> + 't;
 pub(super) struct Parts<'n> {
     /// The name of the file in messages.
     name: &'n str,
+    /// The most bytes of a value, or of a line of text.
+    limit: u64,
     bytes: Vec<u8>,
     /// The bytes before `start` are through; those from there to `next` are text, and the rest was not looked at.
     start: usize,
@@ -95,6 +97,7 @@ impl<'n> Parts<'n> {
     pub(super) fn new(name: &'n str) -> Self {
         Self {
             name,
+            limit: DEFAULT_LIMIT,
             bytes: Vec::new(),
             start: 0,
             next: 0,
@@ -164,7 +167,8 @@ impl<'n> Parts<'n> {
         if self.in_array {
             return self.next_in_array(blank, first, is_over);
         }
-        if self.may_begin && matches!(first, Some(b'{' | b'[')) {
+        let is_indented = !bytes[..blank].contains(&b'\n');
+        if self.may_begin && is_indented && matches!(first, Some(b'{' | b'[')) {
             if let Some(next) = self.whole_value(blank, is_over) {
                 return next;
             }
@@ -185,18 +189,19 @@ impl<'n> Parts<'n> {
     /// Finds the end of a value of any number of lines. Returns `None` if there is no such value.
     fn whole_value(&mut self, blank: usize, is_over: bool) -> Option<Result<Next>> {
         let bytes = &self.bytes[self.next..];
-        let Some(end) = self.scan.end_of_value(&bytes[blank..]) else {
-            if is_over {
-                return None;
-            }
-            let is_array = bytes[blank] == b'[';
-            let is_long = bytes.len() as u64 > DEFAULT_LIMIT;
+        let end = self.scan.end_of_value(&bytes[blank..]);
+        if end.unwrap_or(bytes.len() - blank) as u64 > self.limit {
             let inner = bytes[blank + 1..].trim_ascii_start().first();
-            if is_long && is_array {
-                self.in_array = inner == Some(&b'{');
-                return self.in_array.then_some(Ok(Next::Between(blank + 1)));
-            }
-            return Some(self.wait(bytes.len()));
+            self.in_array = bytes[blank] == b'[' && inner == Some(&b'{');
+            return match bytes[blank] {
+                _ if self.in_array => Some(Ok(Next::Between(blank + 1))),
+                // Text begins so too.
+                b'[' => None,
+                _ => Some(Err(self.too_long())),
+            };
+        }
+        let Some(end) = end else {
+            return (!is_over).then_some(Ok(Next::Unknown));
         };
         let end = blank + end;
         let rest = &bytes[end..];
@@ -206,7 +211,7 @@ impl<'n> Parts<'n> {
             // The line may go on.
             self.scan.at -= 1;
             self.scan.depth = 1;
-            return Some(self.wait(bytes.len()));
+            return Some(self.wait(rest.len()));
         }
         let line = line.unwrap_or(rest.len());
         if !rest[..line].trim_ascii().is_empty() {
@@ -242,16 +247,18 @@ impl<'n> Parts<'n> {
 
     /// Asks for more bytes, unless there are too many already.
     fn wait(&self, length: usize) -> Result<Next> {
-        if length as u64 <= DEFAULT_LIMIT {
-            return Ok(Next::Unknown);
+        if length as u64 <= self.limit {
+            Ok(Next::Unknown)
+        } else {
+            Err(self.too_long())
         }
+    }
+
+    fn too_long(&self) -> Failure {
         let before = &self.bytes[self.start..self.next];
         let line = self.line + memchr::memchr_iter(b'\n', before).count();
         let megabytes = DEFAULT_LIMIT / 1024 / 1024;
-        Err(Failure::file(format!(
-            "{}:{line}: longer than {megabytes} MB",
-            self.name
-        )))
+        Failure::file(format!("{}:{line}: longer than {megabytes} MB", self.name))
     }
 
     /// Hands on the text before `next` in blocks, until no more than so many bytes wait.
@@ -260,7 +267,7 @@ impl<'n> Parts<'n> {
             let text = text_of(self.name, &self.bytes[self.start..self.next])?;
             let block = block_of(text);
             take(Part::Text(&text[..block]), self.line)?;
-            self.line += memchr::memchr_iter(b'\n', text[..block].as_bytes()).count();
+            self.line += memchr::memchr_iter(b'\n', &text.as_bytes()[..block]).count();
             self.start += block;
         }
         Ok(())
@@ -293,4 +300,108 @@ fn text_of<'t>(name: &str, bytes: &'t [u8]) -> Result<&'t str> {
 
 fn value_of(bytes: &[u8]) -> Option<Value> {
     parse_str(std::str::from_utf8(bytes).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the parts of a text that is pushed in pieces of so many bytes.
+    fn parts(text: &str, size: usize, limit: u64) -> std::result::Result<Vec<String>, String> {
+        let mut found = Vec::new();
+        let mut take = |part: Part, line: usize| {
+            let (kind, text) = match part {
+                Part::Json(text, _) => ('J', text),
+                Part::Text(text) => ('T', text),
+                Part::Between(text) => ('-', text),
+            };
+            found.push(format!("{line}{kind}{text}"));
+            Ok(())
+        };
+        let mut parts = Parts {
+            limit,
+            ..Parts::new("in")
+        };
+        let mut push = || {
+            for bytes in text.as_bytes().chunks(size) {
+                parts.push(bytes, &mut take)?;
+            }
+            parts.finish(&mut take)
+        };
+        push().map_err(|failure| failure.message)?;
+        Ok(found)
+    }
+
+    #[test]
+    fn parts_are_values_of_any_number_of_lines_and_the_text_between_them() {
+        for (text, expected) in [
+            ("", &[][..]),
+            ("{\"a\":1}", &["1J{\"a\":1}"]),
+            (
+                "\u{feff}{}\n\n[1]\n",
+                &["1-\u{feff}", "1J{}\n", "2T\n", "3J[1]\n"],
+            ),
+            (
+                "{\n\"a\": [\"}\\\"\"]\n}\n{\n}\nend",
+                &["1J{\n\"a\": [\"}\\\"\"]\n}\n", "4J{\n}\n", "6Tend"],
+            ),
+            ("a\n{\"b\":1}\nc\n{\nd", &["1Ta\n", "2J{\"b\":1}\n", "3Tc\n{\nd"]),
+            ("[x] log\n{\"a\":1}\n", &["1T[x] log\n", "2J{\"a\":1}\n"]),
+            ("{} trailing\n{}", &["1T{} trailing\n", "2J{}"]),
+            ("{\"a\":\n", &["1T{\"a\":\n"]),
+        ] {
+            for size in 1..=text.len().max(1) {
+                assert_eq!(parts(text, size, 1000).unwrap(), expected, "{text:?} by {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn elements_of_an_array_that_is_too_long_are_parts() {
+        let text = "[\n {\"a\":\"xxxxxxxx\"},\n {\"b\":[2]}\n]\n{}\n";
+        let expected = [
+            "1-[",
+            "1-\n ",
+            "2J{\"a\":\"xxxxxxxx\"}",
+            "2-,",
+            "2-\n ",
+            "3J{\"b\":[2]}",
+            "3-\n]",
+            "4T\n",
+            "5J{}\n",
+        ];
+        assert_eq!(parts(text, 30, 28).unwrap(), expected);
+        assert_eq!(parts(text, 30, 1000).unwrap().len(), 2);
+        for size in 1..60 {
+            let parts = parts(text, size, 28).unwrap();
+            let whole: String = parts.iter().map(|part| &part[2..]).collect();
+            assert_eq!(whole, text, "by {size}");
+        }
+    }
+
+    #[test]
+    fn values_and_lines_that_are_too_long_are_refused() {
+        let too_long = |line| Err(format!("in:{line}: longer than 64 MB"));
+        assert_eq!(
+            parts(&format!("{{}}\n{{\"a\":\"{}\"}}", "x".repeat(50)), 7, 40),
+            too_long(2)
+        );
+        assert_eq!(parts(&format!("a\nb\n{}", "x".repeat(50)), 7, 40), too_long(3));
+        assert_eq!(
+            parts(&format!("[{{\"a\":\"{}\"}}]", "x".repeat(50)), 7, 40),
+            too_long(1)
+        );
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_refused() {
+        let mut parts = Parts::new("in");
+        let pushed = parts
+            .push(b"a\xff\n", &mut |_, _| Ok(()))
+            .and_then(|()| parts.finish(&mut |_, _| Ok(())));
+        assert_eq!(
+            pushed.unwrap_err().message,
+            "in is not UTF-8 text; iconv makes it so"
+        );
+    }
 }
