@@ -5,7 +5,7 @@
 //! `rules/common-words.txt` keeps code whole: a name in it is replaced only within the text around it by which it was learned.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, HashSet},
     ops::Range,
     sync::{LazyLock, OnceLock},
 };
@@ -69,6 +69,17 @@ const MOST_TEXTS: usize = 8;
 const MOST_COMMAND: usize = 4096;
 /// More people and machines are not learned.
 const MOST_OWNERS: usize = 1000;
+/// Commands that print a name on a line, which a rule finds.
+const ASKING: [&str; 8] = [
+    "whoami",
+    "id -un",
+    "logname",
+    "hostname",
+    "uname -n",
+    "pwd",
+    "git config",
+    "git branch --show-current",
+];
 const PUBLIC_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,18 +95,6 @@ impl Who {
             Self::Host => "host",
         }
     }
-}
-
-/// What a command prints.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Question {
-    User,
-    Host,
-    FullName,
-    Mail,
-    Directory,
-    Branch,
-    Other,
 }
 
 /// A text to be found, and the part of it that is a name.
@@ -116,8 +115,9 @@ pub struct Identities {
     names: HashMap<(Who, String), usize>,
     /// Each person and machine, with its number.
     owners: Vec<(Who, usize)>,
-    /// Commands whose answers were not seen yet, and how many texts have come since.
-    asked: VecDeque<(Vec<Question>, usize)>,
+    /// Commands whose output was not seen yet, and how many texts have come since.
+    asked: Vec<(Vec<String>, usize)>,
+    known: HashSet<(Vec<u16>, usize)>,
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
@@ -209,20 +209,20 @@ impl Identities {
             self.take_answer(text);
         }
         if text.len() <= MOST_COMMAND {
-            let questions = questions_of(text);
-            let asks = questions.iter().any(|question| *question != Question::Other);
+            let commands = commands_of(text);
             // A call is often told twice, as its text and as its input.
-            if asks && !self.asked.iter().any(|(others, _)| *others == questions) {
-                self.asked.push_back((questions, 0));
+            if commands.iter().any(asks) && !self.asked.iter().any(|(others, _)| *others == commands) {
+                self.asked.push((commands, 0));
             }
         }
     }
 
-    /// Applies the rules.
-    fn learn_bytes(&mut self, text: &[u8]) {
+    /// Applies the rules. Returns whether one has matched.
+    fn learn_bytes(&mut self, text: &[u8]) -> bool {
         let Some((keywords, rules)) = &*KEYWORDS else {
-            return;
+            return false;
         };
+        let mut has_match = false;
         let mut done = vec![0; RULES.len()];
         for found in keywords.find_overlapping_iter(text) {
             let at = rules[found.pattern().as_usize()];
@@ -241,10 +241,12 @@ impl Identities {
                 if all.end() >= found.end() {
                     done[at] = all.end();
                     self.take(&captures);
+                    has_match = true;
                     break;
                 }
             }
         }
+        has_match
     }
 
     /// Takes a text for what one of the last commands has printed, if it looks so.
@@ -258,32 +260,20 @@ impl Identities {
         let text = text.rsplit_once("Output:\n").map_or(text, |(_, output)| output);
         let is_printed = |line: &&str| !line.is_empty() && !line.starts_with(['[', '<', '$']);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(is_printed).take(200).collect();
-        let mut answers = Vec::new();
-        let fits = |(questions, _): &(Vec<Question>, usize)| {
-            answers = answers_of(questions, &lines);
-            !answers.is_empty()
-        };
-        if let Some(at) = self.asked.iter().position(fits) {
-            self.asked.remove(at);
-        }
-        for (question, line) in answers {
-            self.answer(question, line);
-        }
-        for (_, texts) in &mut self.asked {
-            *texts += 1;
-        }
-        self.asked.retain(|(_, texts)| *texts < MOST_TEXTS);
-    }
-
-    fn answer(&mut self, question: Question, answer: &str) {
-        match question {
-            Question::User => self.add_user(answer.rsplit('\\').next().unwrap_or_default(), "", ""),
-            Question::Host => self.add_host(answer, ""),
-            Question::FullName => self.add_author(answer, ""),
-            Question::Mail => self.add_author("", answer),
-            Question::Directory => self.add_directory(answer, false),
-            Question::Branch => self.add_branch(answer),
-            Question::Other => {}
+        let asked = std::mem::take(&mut self.asked);
+        let mut is_open = true;
+        for (commands, texts) in asked {
+            // As in a terminal.
+            let typed = |(command, line)| format!("$ {command}\n{line}\n");
+            let mut answers = answers_of(&commands, &lines).into_iter().map(typed);
+            if is_open && answers.any(|typed| self.learn_bytes(typed.as_bytes())) {
+                answers.for_each(|typed| {
+                    self.learn_bytes(typed.as_bytes());
+                });
+                is_open = false;
+            } else if texts + 1 < MOST_TEXTS {
+                self.asked.push((commands, texts + 1));
+            }
         }
     }
 
@@ -328,6 +318,9 @@ impl Identities {
             return;
         }
         let Some(name) = folders.get(own) else { return };
+        if name.contains(' ') {
+            return self.add_author(name, "");
+        }
         let Some(before) = path.find(name).map(|at| &path[..at]) else {
             return;
         };
@@ -433,8 +426,7 @@ impl Identities {
                 units: units(&format!("{before}{name}{after}")),
                 owner,
             };
-            let is_same = |other: &Pattern| other.units == pattern.units && other.name == pattern.name;
-            if !self.patterns.iter().any(is_same) {
+            if self.known.insert((pattern.units.clone(), start)) {
                 self.patterns.push(pattern);
                 self.finder = OnceLock::new();
             }
@@ -575,99 +567,56 @@ fn is_telling(name: &str) -> bool {
         || is_long && (!parts.iter().all(|part| is_common(part)) || parts.len() > 1 && digits >= 4)
 }
 
-/// Returns what the lines of a command print, one question each.
-fn questions_of(text: &str) -> Vec<Question> {
-    const COMMANDS: [&str; 7] = [
-        "whoami",
-        "hostname",
-        "pwd",
-        "id -un",
-        "git config",
-        "git branch",
-        "git rev-parse",
-    ];
-    if !COMMANDS.iter().any(|command| text.contains(command)) {
+/// Returns whether a command prints a name on a line.
+fn asks(command: &String) -> bool {
+    ASKING.iter().any(|asking| command.starts_with(asking))
+}
+
+/// Returns the commands of a text one by one, if one of them prints a name.
+fn commands_of(text: &str) -> Vec<String> {
+    if !ASKING.iter().any(|asking| text.contains(asking)) {
         return Vec::new();
     }
-    // A command in an argument that is itself JSON: `{"command": "whoami"}`.
-    if text.trim_start().starts_with('{')
-        && let Ok(value) = parse_str(text)
-    {
+    // An argument may be JSON: `{"command": "whoami"}`.
+    let value = text
+        .trim_start()
+        .starts_with('{')
+        .then(|| parse_str(text).ok())
+        .flatten();
+    if let Some(value) = value {
         let command = ["command", "cmd", "code", "script"]
             .iter()
             .find_map(|name| value.get(name));
-        let last = |value: &Value| {
-            value
-                .as_array()
-                .and_then(<[Value]>::last)
-                .and_then(|last| last.as_str().map(str::to_owned))
-        };
-        let command = command.and_then(|value| value.as_str().map(str::to_owned).or_else(|| last(value)));
-        return command.map(|command| questions_of(&command)).unwrap_or_default();
+        let command = command.and_then(|value| value.as_array().map_or(Some(value), <[Value]>::last));
+        return command
+            .and_then(Value::as_str)
+            .map(commands_of)
+            .unwrap_or_default();
     }
-    text.split(['\n', ';'])
-        .flat_map(|line| line.split("&&"))
-        .map(str::trim)
-        .filter(|command| !command.is_empty() && !command.starts_with("cd ") && !command.starts_with('#'))
-        .map(question_of)
+    let commands = text.split(['\n', ';']).flat_map(|line| line.split("&&"));
+    let commands = commands.map(|command| command.trim_matches(['$', '%', '>', '!', ' ', '`']).to_owned());
+    commands
+        .filter(|command| !command.is_empty() && !command.starts_with("cd "))
         .collect()
 }
 
-fn question_of(command: &str) -> Question {
-    let command = command
-        .trim_start_matches(['$', '%', '>', '!', ' ', '`'])
-        .trim_end_matches(['`', ' ']);
-    let command = command
-        .split("2>")
-        .next()
-        .unwrap_or_default()
-        .split("||")
-        .next()
-        .unwrap_or_default()
-        .trim();
-    match command {
-        "whoami" | "id -un" | "echo $USER" | "logname" => Question::User,
-        "hostname" | "hostname -s" | "hostname -f" | "uname -n" => Question::Host,
-        "pwd" | "echo $HOME" | "echo ~" => Question::Directory,
-        "git branch --show-current" | "git rev-parse --abbrev-ref HEAD" => Question::Branch,
-        _ if command.starts_with("git config") && command.ends_with("user.name") => Question::FullName,
-        _ if command.starts_with("git config") && command.ends_with("user.email") => Question::Mail,
-        _ => Question::Other,
-    }
-}
-
-/// Lays questions beside printed lines; empty if these are no answers. A command whose output has any number of lines hides the
+/// Lays commands that ask for a name beside the lines that were printed. A command whose output has any number of lines hides the
 /// answers of those behind it, up to the last.
-fn answers_of<'l>(questions: &[Question], lines: &[&'l str]) -> Vec<(Question, &'l str)> {
-    let known = |question: &&Question| **question != Question::Other;
-    let first = questions.iter().take_while(known).count();
-    let last = if first == questions.len() {
+fn answers_of<'l>(commands: &'l [String], lines: &[&'l str]) -> Vec<(&'l str, &'l str)> {
+    let asking =
+        |commands: &mut dyn Iterator<Item = &'l String>| commands.take_while(|command| asks(command)).count();
+    let first = asking(&mut commands.iter());
+    let last = if first == commands.len() {
         0
     } else {
-        questions.iter().rev().take_while(known).count()
+        asking(&mut commands.iter().rev())
     };
     if lines.len() < first + last {
         return Vec::new();
     }
-    let behind = questions.iter().rev().zip(lines.iter().rev()).take(last);
-    let pairs = questions.iter().zip(lines).take(first).chain(behind);
-    let pairs: Vec<(Question, &str)> = pairs.map(|(question, line)| (*question, *line)).collect();
-    let fits = |(question, line): &(Question, &str)| {
-        let words = line.split_whitespace().count();
-        match question {
-            Question::User | Question::Host => {
-                words == 1 && line.len() <= MOST_LETTERS && !line.ends_with([':', '.', ','])
-            }
-            Question::FullName => {
-                (1..=5).contains(&words) && line.chars().all(|c| c.is_alphanumeric() || " -'.".contains(c))
-            }
-            Question::Mail => words == 1 && line.contains('@'),
-            Question::Directory => line.starts_with('/') || line.contains(":\\"),
-            Question::Branch => words == 1,
-            Question::Other => false,
-        }
-    };
-    if pairs.iter().all(fits) { pairs } else { Vec::new() }
+    let behind = commands.iter().rev().zip(lines.iter().rev()).take(last);
+    let pairs = commands.iter().zip(lines).take(first).chain(behind);
+    pairs.map(|(command, line)| (command.as_str(), *line)).collect()
 }
 
 /// Returns whether units are those of a pattern, in any case. Letters beyond ASCII have not been compared yet.
