@@ -31,7 +31,8 @@ static NOBODY: Words = Words::new(
      yourname your you me myuser someone somebody anonymous localhost localdomain local host hostname server container \
      desktop laptop machine dev prod staging actions bot noreply no-reply info support contact hello mail team service \
      services system staff wheel sudo bin lib opt tmp var usr etc srv mnt claude codex cursor copilot gemini anthropic \
-     openai datasets dataset models checkpoints cache shared share downloads documents example sample demo appuser",
+     openai datasets dataset models checkpoints cache shared share downloads documents example sample demo appuser \
+     swe-agent sweagent kasm-user",
 );
 /// Folders that stand for a disk, not for somebody.
 static DISKS: Words = Words::new(
@@ -43,7 +44,8 @@ static ROOTS: Words =
     Words::new("data scratch mnt media net nfs efs gpfs lustre storage vol volumes export shared u");
 /// Names of fields that hold a directory, a branch, or a machine.
 static DIRECTORIES: Words = Words::new(
-    "cwd workdir working_dir workingdir homedir home_dir home projectpath project_path project_root workspace_root pwd",
+    "cwd workdir working_dir workingdir homedir home_dir home projectpath project_path project_root workspace_root \
+     projectroot rootpath directory worktree pwd",
 );
 static BRANCHES: Words = Words::new("gitbranch git_branch branch head_branch headbranch");
 static HOSTS: Words = Words::new("hostname host_name host.name computername machine_name");
@@ -80,6 +82,8 @@ const ASKING: [&str; 8] = [
     "git config",
     "git branch --show-current",
 ];
+/// Ends of names of machines that have no address of their own.
+const PRIVATE: [&str; 5] = [".local", ".lan", ".home", ".internal", ".corp"];
 const PUBLIC_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -203,7 +207,8 @@ impl Identities {
             self.add_directory(text, false);
         } else if BRANCHES.has(name) {
             self.add_branch(text);
-        } else if HOSTS.has(name) {
+        } else if HOSTS.has(name) && (!text.contains('.') || PRIVATE.iter().any(|end| text.ends_with(end))) {
+            // Others are hosts of addresses.
             self.add_host(text, "");
         } else if (ANSWERS.has(name) || name.ends_with(b"_output")) && !self.asked.is_empty() {
             self.take_answer(text);
@@ -377,8 +382,7 @@ impl Identities {
             Some((name, _)) => name,
             None => local,
         };
-        let is_bot = name.contains("[bot]")
-            || name.contains("Claude")
+        let is_bot = [name, mail].iter().any(|text| text.contains("[bot]"))
             || is_nobody(name)
             || !local.is_empty() && is_nobody(local);
         if is_bot {
@@ -756,6 +760,8 @@ mod tests {
             "Working directory: /data/jdoe/parser",
             "Primary working directory: /mnt/efs/jdoe/parser",
             "<cwd>/scratch/jdoe/parser</cwd>",
+            "cd /mnt/efs/jdoe/parser && ls",
+            r#"{"cmd":"ls","workdir":"/data/jdoe/parser"}"#,
             "$ whoami\njdoe\n",
             "bash-5.2# id -un\njdoe",
         ] {
@@ -788,6 +794,7 @@ mod tests {
         for session in [
             r#"[{"cwd":"/mnt/efs/jdoe/parser"},"jdoe"]"#,
             r#"[{"cwd":"/data/jdoe"},"jdoe"]"#,
+            r#"[{"cwd":"C:\\Users\\Ann Jdoe\\x"},"jdoe"]"#,
             r#"[{"cwd":"D:\\Users\\jdoe\\parser"},"jdoe"]"#,
             r#"[{"gitBranch":"jdoe/parser"},"jdoe"]"#,
             r#"[{"input":{"command":"whoami"}},{"content":"jdoe"},"jdoe"]"#,
@@ -881,6 +888,8 @@ mod tests {
             "-rw-r--r-- 1 root root 12 Jan 1 a",
             "Author: dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>",
             "Author: Claude <noreply@anthropic.com>",
+            "Author: Devin AI <158243242+devin-ai-integration[bot]@users.noreply.github.com>",
+            "Linux Mint 21.3 is based on\nhostname: gateway7\nLinux kernel 5.10.1 has",
             "Author: github-actions <github-actions@github.com>",
             "origin\thttps://github.com/django/django.git (fetch)",
             "On branch feature/parser\nOn branch main",
