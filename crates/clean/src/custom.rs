@@ -140,7 +140,8 @@ impl Cleaner {
     }
 
     /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name
-    /// of a secret. Returns the value and the clean one.
+    /// of a secret. Returns the value and the clean one, in which strings that stay are null: [`with_strings`](crate::with_strings)
+    /// puts them there.
     ///
     /// # Errors
     /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels or has more than ten million values.
@@ -423,7 +424,8 @@ mod tests {
             br#"{"id":"a@b.cc","list":[{"token":"hunter22"}],"note":"mail bob@example.com about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#,
         )
         .unwrap();
-        let (_, clean) = cleaner.clean_json(value).unwrap();
+        let (value, clean) = cleaner.clean_json(value).unwrap();
+        let clean = trace::with_strings(value, clean);
         assert_eq!(
             clean.to_json(),
             r#"{"id":"[REDACTED:email]","list":[{"token":"[REDACTED:password]"}],"note":"mail [REDACTED:email] about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#
@@ -441,7 +443,8 @@ mod tests {
     fn clean_json_keeps_the_id_of_a_trace_and_of_each_trace_in_a_list() {
         let clean = |text: &str| {
             let value = knowledgepulse_json::parse(text.as_bytes()).unwrap();
-            strict().clean_json(value).unwrap().1.to_json()
+            let (value, clean) = strict().clean_json(value).unwrap();
+            trace::with_strings(value, clean).to_json()
         };
         let trace = r#"{"@type":"ReasoningTrace","id":"a@b.cc"}"#;
         let traces = format!("[{trace},{trace}]");

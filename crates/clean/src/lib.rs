@@ -25,7 +25,7 @@ mod words;
 pub use custom::{Cleaner, Finding, InvalidExpression};
 pub use identity::Identities;
 pub use review::places_to_review;
-pub use trace::{clean_nodes, clean_trace};
+pub use trace::{clean_nodes, clean_trace, with_strings};
 
 use kinds::{KINDS, Kind, Mode};
 use knowledgepulse_error::{Call, Error, Result, fault};

@@ -129,7 +129,8 @@ pub(crate) fn learn(nodes: &[Value], identities: &mut Identities, call: &Call) {
     }
 }
 
-/// Cleans a JSON value as a cleaner wants it, which knows where each finding is. Returns the value and the clean one.
+/// Cleans a JSON value as a cleaner wants it, which knows where each finding is. Returns the value and the clean one, in which strings
+/// that stay are null.
 pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) -> Result<(Value, Value)> {
     let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
     let elements = value.as_array().unwrap_or_default();
@@ -213,6 +214,26 @@ fn joined(nodes: &mut [Value], at: usize) -> Value {
         }
     }
     node
+}
+
+/// Puts the strings that stay into a clean value, in place of null.
+#[must_use]
+pub fn with_strings(value: Value, clean: Value) -> Value {
+    match (value, clean) {
+        (value @ Value::String(_), Value::Null) => value,
+        (Value::Array(values), Value::Array(clean)) => {
+            let pairs = values.into_iter().zip(clean);
+            Value::Array(pairs.map(|(value, clean)| with_strings(value, clean)).collect())
+        }
+        (Value::Object(values), Value::Object(clean)) => {
+            let pairs = values.iter().zip(clean.iter());
+            let fields = pairs.map(|((_, value), (name, clean))| {
+                (name.clone(), with_strings(value.clone(), clean.clone()))
+            });
+            Value::Object(fields.collect())
+        }
+        (_, clean) => clean,
+    }
 }
 
 fn children(node: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
@@ -419,7 +440,12 @@ impl<'n> Cleaner<'n> {
         if self.call.is_cancelled() {
             return Err(Error::Aborted);
         }
-        Ok(clean.map_or_else(|| value.clone(), Value::String))
+        Ok(match (clean, value) {
+            (Some(clean), _) => Value::String(clean),
+            // A cleaner of files has the text already.
+            (None, Value::String(_)) if self.custom.is_some() => Value::Null,
+            (None, value) => value.clone(),
+        })
     }
 
     fn is_secret(&self, value: &str) -> bool {

@@ -16,7 +16,7 @@ use std::{
     path::Path,
 };
 
-use knowledgepulse_clean::{Cleaner, Finding, Identities};
+use knowledgepulse_clean::{Cleaner, Finding, Identities, with_strings};
 use knowledgepulse_json::Value;
 use knowledgepulse_os::temporary;
 
@@ -257,7 +257,7 @@ impl Cleaning<'_> {
         let Some(replaced) = replace_strings(text, &value, &clean) else {
             findings.into_iter().for_each(|finding| self.find(line, finding));
             let ending = &text[text.trim_end().len()..];
-            return self.write(&(clean.to_json() + ending), line);
+            return self.write(&(with_strings(value, clean).to_json() + ending), line);
         };
         let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         for finding in findings {
