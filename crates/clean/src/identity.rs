@@ -64,7 +64,7 @@ const LEAST_IN_CAMEL_CASE: usize = 4;
 const MOST_LETTERS: usize = 64;
 /// How much of a text around a keyword its rule sees, in bytes.
 const BEFORE: usize = 160;
-const AFTER: usize = 800;
+const AFTER: usize = 300;
 /// After so many texts without an answer, a command is forgotten.
 const MOST_TEXTS: usize = 8;
 /// Longer texts are no commands that ask for a name.
@@ -715,7 +715,7 @@ mod tests {
     fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
         for place in [
             "/home/jdoe/project",
-            "see /Users/jdoe",
+            "see /Users/jdoe/x",
             r"C:\Users\jdoe\project",
             r"c:\\Users\\jdoe\\project",
             r"\/home\/jdoe\/project",
@@ -893,6 +893,7 @@ mod tests {
             "Author: github-actions <github-actions@github.com>",
             "origin\thttps://github.com/django/django.git (fetch)",
             "On branch feature/parser\nOn branch main",
+            "assert_eq!(path, \"/home/parsley\")",
             "git config user.name \"Test User\" && git config user.email test@example.com",
             "$ whoami\nroot\n$ hostname\nlocalhost\n",
             "USER=app\nHOME=/root\n",
