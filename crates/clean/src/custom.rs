@@ -10,7 +10,9 @@ use knowledgepulse_error::{Call, Result};
 use knowledgepulse_json::Value;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use crate::{Options, Redactions, kinds::KINDS, ranges::Ranges, text::Text, trace};
+use crate::{
+    Identities, Options, Redactions, identity::Named, kinds::KINDS, ranges::Ranges, text::Text, trace,
+};
 
 /// A secret or something personal, where it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +51,7 @@ pub struct Cleaner {
     /// How many pseudonyms each type has, and which text has which.
     pseudonyms: Option<HashMap<String, HashMap<Vec<u16>, usize>>>,
     findings: Vec<Finding>,
+    identities: Identities,
 }
 
 impl Cleaner {
@@ -62,6 +65,7 @@ impl Cleaner {
             allowed_expressions: Vec::new(),
             pseudonyms: None,
             findings: Vec::new(),
+            identities: Identities::default(),
         }
     }
 
@@ -69,6 +73,7 @@ impl Cleaner {
     #[must_use]
     pub fn types() -> Vec<(&'static str, bool)> {
         let mut types: Vec<_> = KINDS.iter().map(|kind| (kind.name, kind.is_identifier)).collect();
+        types.extend(["user", "host"].map(|name| (name, true)));
         types.sort_unstable();
         types.dedup();
         types
@@ -108,18 +113,39 @@ impl Cleaner {
         self.pseudonyms.get_or_insert_default();
     }
 
+    /// Sets the identities of the session that is cleaned next. They stay at the level that keeps identifiers.
+    pub fn set_identities(&mut self, identities: Identities) {
+        self.identities = identities;
+    }
+
+    /// Returns the identities, and has none from then on.
+    pub fn take_identities(&mut self) -> Identities {
+        mem::take(&mut self.identities)
+    }
+
     /// Cleans a text. Returns the clean text, or `None` if there is nothing to replace.
     pub fn clean_text(&mut self, text: &[u16]) -> Option<Vec<u16>> {
         let mut redactions = Redactions::default();
-        crate::clean(text, self.options, &mut redactions, &Call::default(), Some(self))
+        let identities = self.take_identities();
+        let cleaned = crate::clean(
+            text,
+            self.options,
+            &mut redactions,
+            &Call::default(),
+            Some(self),
+            Some(&identities),
+        );
+        self.set_identities(identities);
+        cleaned
     }
 
     /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name
-    /// of a secret.
+    /// of a secret. Returns the value and the clean one, in which strings that stay are null: [`with_strings`](crate::with_strings)
+    /// puts them there.
     ///
     /// # Errors
     /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels or has more than ten million values.
-    pub fn clean_json(&mut self, value: Value) -> Result<Value> {
+    pub fn clean_json(&mut self, value: Value) -> Result<(Value, Value)> {
         trace::clean_json(value, self.options, self)
     }
 
@@ -160,8 +186,29 @@ impl Cleaner {
         text.replace(&ranges, &markers);
     }
 
+    /// Replaces names of the session that are not allowed to stay.
+    pub(crate) fn replace_names(&mut self, text: &mut Text, mut named: Vec<Named>) {
+        named.retain(|named| {
+            self.options.identifiers && !self.is_allowed(&text.letters()[named.range.clone()])
+        });
+        if named.is_empty() {
+            return;
+        }
+        for Named { range, kind, .. } in &named {
+            self.record(kind, text.original(range.start), &text.units()[range.clone()]);
+        }
+        let (ranges, markers): (Ranges, Vec<_>) =
+            named.into_iter().map(|named| (named.range, named.marker)).unzip();
+        text.replace(&ranges, &markers);
+    }
+
     /// Records a finding, and returns its marker.
     fn found(&mut self, name: &str, start: usize, units: &[u16]) -> String {
+        self.record(name, start, units);
+        self.marker(name, units)
+    }
+
+    fn record(&mut self, name: &str, start: usize, units: &[u16]) {
         self.findings.push(Finding {
             name: name.to_owned(),
             start,
@@ -169,7 +216,6 @@ impl Cleaner {
             path: String::new(),
             excerpt: excerpt_of(units),
         });
-        self.marker(name, units)
     }
 
     /// Removes the findings that stand within these ranges: a match that is replaced together with the text around it is one finding.
@@ -378,7 +424,8 @@ mod tests {
             br#"{"id":"a@b.cc","list":[{"token":"hunter22"}],"note":"mail bob@example.com about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#,
         )
         .unwrap();
-        let clean = cleaner.clean_json(value).unwrap();
+        let (value, clean) = cleaner.clean_json(value).unwrap();
+        let clean = trace::with_strings(value, clean);
         assert_eq!(
             clean.to_json(),
             r#"{"id":"[REDACTED:email]","list":[{"token":"[REDACTED:password]"}],"note":"mail [REDACTED:email] about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#
@@ -396,7 +443,8 @@ mod tests {
     fn clean_json_keeps_the_id_of_a_trace_and_of_each_trace_in_a_list() {
         let clean = |text: &str| {
             let value = knowledgepulse_json::parse(text.as_bytes()).unwrap();
-            strict().clean_json(value).unwrap().to_json()
+            let (value, clean) = strict().clean_json(value).unwrap();
+            trace::with_strings(value, clean).to_json()
         };
         let trace = r#"{"@type":"ReasoningTrace","id":"a@b.cc"}"#;
         let traces = format!("[{trace},{trace}]");

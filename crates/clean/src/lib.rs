@@ -10,6 +10,7 @@ mod base64;
 mod commands;
 mod custom;
 mod encoded;
+mod identity;
 mod keys;
 mod kinds;
 mod lines;
@@ -20,6 +21,7 @@ mod pem;
 mod phrases;
 mod providers;
 mod ranges;
+mod review;
 mod structures;
 mod text;
 mod trace;
@@ -28,7 +30,9 @@ mod words;
 mod wrapped;
 
 pub use custom::{Cleaner, Finding, InvalidExpression};
-pub use trace::{clean_nodes, clean_trace};
+pub use identity::Identities;
+pub use review::places_to_review;
+pub use trace::{clean_nodes, clean_trace, with_strings};
 
 use kinds::{KINDS, Kind, Mode};
 use knowledgepulse_error::{Call, Error, Result, fault};
@@ -90,7 +94,7 @@ impl Redactions {
 pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redactions) {
     let mut redactions = Redactions::default();
     // Nobody has the call, so nobody cancels it.
-    let cleaned = clean(text, options, &mut redactions, &Call::default(), None);
+    let cleaned = clean(text, options, &mut redactions, &Call::default(), None, None);
     (cleaned, redactions)
 }
 
@@ -100,7 +104,7 @@ pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redaction
 /// [`Error::Aborted`] if the call was cancelled.
 pub fn clean_text(text: &[u16], options: Options, call: &Call) -> Result<(Option<Vec<u16>>, Redactions)> {
     let mut redactions = Redactions::default();
-    let cleaned = clean(text, options, &mut redactions, call, None);
+    let cleaned = clean(text, options, &mut redactions, call, None, None);
     if call.complete() {
         Ok((cleaned, redactions))
     } else {
@@ -108,13 +112,15 @@ pub fn clean_text(text: &[u16], options: Options, call: &Call) -> Result<(Option
     }
 }
 
-/// Applies one kind after another, until the call is cancelled; with a person's own rules before them, if a cleaner has them.
+/// Applies one kind after another, until the call is cancelled; with a person's own rules before them, if a cleaner has them, and
+/// then replaces the identities of the session.
 fn clean(
     text: &[u16],
     options: Options,
     redactions: &mut Redactions,
     call: &Call,
     mut cleaner: Option<&mut Cleaner>,
+    identities: Option<&Identities>,
 ) -> Option<Vec<u16>> {
     fault::point("clean");
     let mut text = Text::new(text);
@@ -141,7 +147,43 @@ fn clean(
             }
         }
     }
+    let named = identities.map_or_else(Vec::new, |identities| identities.find(&text));
+    match &mut cleaner {
+        _ if named.is_empty() => {}
+        Some(cleaner) => cleaner.replace_names(&mut text, named),
+        None => {
+            named.iter().for_each(|named| redactions.add(named.kind, 1));
+            let (ranges, markers): (Vec<_>, Vec<_>) =
+                named.into_iter().map(|named| (named.range, named.marker)).unzip();
+            text.replace(&ranges, &markers);
+        }
+    }
     text.into_changed()
+}
+
+/// Longer texts are cleaned block by block with `strict`: the search needs eleven bytes for each letter of a text.
+const BLOCK: usize = 1024 * 1024;
+
+/// Returns how many bytes of a long text are to be cleaned by themselves. They end before a private key that would be cut in two, with
+/// a line, or else with a word.
+#[must_use]
+pub fn block_of(text: &str) -> usize {
+    if text.len() <= BLOCK {
+        return text.len();
+    }
+    let (bytes, least) = (text.as_bytes(), BLOCK / 2);
+    // A key stays whole, be its first line that of PEM or of SSH2, with a space.
+    let has = |part: &[u8], what: &[u8]| memchr::memmem::find(part, what).is_some();
+    let key = memchr::memmem::rfind(&bytes[least..BLOCK], b"BEGIN ").map(|at| least + at);
+    let key = key.filter(|&key| {
+        let rest = &bytes[key..BLOCK];
+        !has(rest, b"--END ") && !has(rest, b"-- END ")
+    });
+    let most = key.unwrap_or(BLOCK);
+    let behind = |is_end: fn(&u8) -> bool| Some(least + bytes[least..most].iter().rposition(is_end)? + 1);
+    behind(|byte| *byte == b'\n')
+        .or_else(|| behind(|byte| matches!(byte, b' ' | b',' | b';' | b'"')))
+        .unwrap_or_else(|| text.floor_char_boundary(most))
 }
 
 #[cfg(test)]
@@ -285,6 +327,37 @@ pub(crate) mod tests {
             named,
             [("api_key", 2), ("email", 1), ("phone", 1), ("filepath", 1)]
         );
+    }
+
+    #[test]
+    fn block_of_ends_with_a_line_and_before_a_private_key() {
+        let line = "0123456 \n".repeat(BLOCK / 9 + 1);
+        assert_eq!(block_of(&line), BLOCK / 9 * 9);
+        let key = format!(
+            "{}-----BEGIN X KEY-----\n{}",
+            &line[..BLOCK - 100],
+            "abcdef\n".repeat(200)
+        );
+        assert_eq!(block_of(&key), (BLOCK - 100) / 9 * 9);
+        assert_eq!(block_of(&"é".repeat(BLOCK)), BLOCK);
+        assert_eq!(block_of(&format!("a{}", "é".repeat(BLOCK))), BLOCK - 1);
+        assert_eq!(block_of("short"), 5);
+    }
+
+    #[test]
+    fn long_texts_are_cleaned_as_short_ones_are() {
+        let strict = Options { strict: true, ..SDK };
+        let unit = "mail bob@example.com, password=hunter22\nüber the lazy dog 1234567\n";
+        let text = unit.repeat(BLOCK * 5 / 2 / unit.len());
+        let trace = json::Value::Array(vec![text.as_str().into()]);
+        let (clean, redactions) = clean_trace(trace, strict, &Call::default()).unwrap();
+        let expected = "mail [REDACTED:email], password=[REDACTED:password]\nüber the lazy dog 1234567\n";
+        let count = text.len() / unit.len();
+        assert_eq!(
+            clean.as_array().unwrap()[0].as_str().unwrap(),
+            expected.repeat(count)
+        );
+        assert!(redactions.as_slice().iter().all(|each| each.count == count));
     }
 
     #[test]

@@ -122,7 +122,8 @@ fn mark(has: &mut [bool; 256], letters: &[u8]) {
     }
 }
 
-fn letter(unit: u16) -> u8 {
+/// Returns the letter of a unit.
+pub(super) fn letter(unit: u16) -> u8 {
     match unit {
         #[allow(clippy::cast_possible_truncation)] // It fits.
         0..=0x7F => unit as u8,

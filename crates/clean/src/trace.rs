@@ -16,7 +16,7 @@ use knowledgepulse_error::{Call, Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
 use crate::{
-    Cleaner as Custom, Options, Redactions, clean, is_secret, is_secret_name,
+    Cleaner as Custom, Identities, Options, Redactions, block_of, clean, is_secret, is_secret_name,
     kinds::over_strings,
     structures::{is_opaque, secret_fields},
     text::is_word,
@@ -102,17 +102,59 @@ pub fn clean_trace(trace: Value, options: Options, call: &Call) -> Result<(Value
 /// # Errors
 /// As [`clean_trace`].
 pub fn clean_nodes(nodes: &[Value], options: Options, call: &Call) -> Result<(Vec<Value>, Redactions)> {
-    clean_kept(nodes, options, call, KEPT.fields(), None)
+    let mut identities = Identities::default();
+    if options.strict && options.identifiers {
+        learn(nodes, &mut identities, call);
+    }
+    clean_kept(nodes, options, call, KEPT.fields(), None, &identities)
 }
 
-/// Cleans a JSON value as a cleaner wants it, which knows where each finding is.
-pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) -> Result<Value> {
+/// Learns identities from a value that is given as nodes.
+pub(crate) fn learn(nodes: &[Value], identities: &mut Identities, call: &Call) {
+    let root = reference(0);
+    // Each node once, in the order of the value. What is left to read, the next one last.
+    let mut is_read = vec![false; nodes.len()];
+    let mut left: Vec<(Option<&Text>, &Value)> = vec![(None, &root)];
+    while let Some((name, value)) = left.pop()
+        && !call.is_cancelled()
+    {
+        if let Value::String(text) = value {
+            identities.learn_field(name, text);
+        }
+        let node = referred(value).filter(|at| is_read.get(*at) == Some(&false));
+        let Some(at) = node else { continue };
+        is_read[at] = true;
+        match &nodes[at] {
+            Value::Array(elements) => left.extend(elements.iter().rev().map(|element| (name, element))),
+            Value::Object(fields) => {
+                left.extend(fields.iter().rev().map(|(name, value)| (Some(name), value)));
+                fields.keys().for_each(|name| identities.learn_name(name));
+            }
+            scalar => left.push((name, scalar)),
+        }
+    }
+}
+
+/// Cleans a JSON value as a cleaner wants it, which knows where each finding is. Returns the value and the clean one, in which strings
+/// that stay are null.
+pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) -> Result<(Value, Value)> {
     let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
     let elements = value.as_array().unwrap_or_default();
     let kept = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
     let fields = KEPT.fields().filter(|_| kept);
-    let (mut nodes, _) = clean_kept(&nodes_of(value), options, &Call::default(), fields, Some(custom))?;
-    Ok(joined(&mut nodes, 0))
+    let identities = custom.take_identities();
+    let mut nodes = nodes_of(value);
+    let cleaned = clean_kept(
+        &nodes,
+        options,
+        &Call::default(),
+        fields,
+        Some(custom),
+        &identities,
+    );
+    custom.set_identities(identities);
+    let mut cleaned = cleaned?.0;
+    Ok((joined(&mut nodes, 0), joined(&mut cleaned, 0)))
 }
 
 fn clean_kept(
@@ -121,6 +163,7 @@ fn clean_kept(
     call: &Call,
     kept: Option<Fields>,
     custom: Option<&mut Custom>,
+    identities: &Identities,
 ) -> Result<(Vec<Value>, Redactions)> {
     let mut cleaner = Cleaner {
         nodes,
@@ -137,6 +180,7 @@ fn clean_kept(
         secrets: 0,
         redactions: Redactions::default(),
         custom,
+        identities,
     };
     cleaner.node(0, kept)?;
     if cleaner.secrets > 0 {
@@ -150,7 +194,7 @@ fn clean_kept(
 }
 
 /// Returns the nodes of a value.
-fn nodes_of(value: Value) -> Vec<Value> {
+pub(crate) fn nodes_of(value: Value) -> Vec<Value> {
     let mut nodes = vec![value];
     let mut at = 0;
     while at < nodes.len() {
@@ -176,6 +220,26 @@ fn joined(nodes: &mut [Value], at: usize) -> Value {
         }
     }
     node
+}
+
+/// Puts the strings that stay into a clean value, in place of null.
+#[must_use]
+pub fn with_strings(value: Value, clean: Value) -> Value {
+    match (value, clean) {
+        (value @ Value::String(_), Value::Null) => value,
+        (Value::Array(values), Value::Array(clean)) => {
+            let pairs = values.into_iter().zip(clean);
+            Value::Array(pairs.map(|(value, clean)| with_strings(value, clean)).collect())
+        }
+        (Value::Object(values), Value::Object(clean)) => {
+            let pairs = values.iter().zip(clean.iter());
+            let fields = pairs.map(|((_, value), (name, clean))| {
+                (name.clone(), with_strings(value.clone(), clean.clone()))
+            });
+            Value::Object(fields.collect())
+        }
+        (_, clean) => clean,
+    }
 }
 
 fn children(node: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
@@ -225,6 +289,8 @@ struct Cleaner<'n> {
     redactions: Redactions,
     /// A cleaner with settings of its user.
     custom: Option<&'n mut Custom>,
+    /// The names to be replaced.
+    identities: &'n Identities,
 }
 
 impl<'n> Cleaner<'n> {
@@ -400,7 +466,12 @@ impl<'n> Cleaner<'n> {
         if self.call.is_cancelled() {
             return Err(Error::Aborted);
         }
-        Ok(clean.map_or_else(|| value.clone(), Value::String))
+        Ok(match (clean, value) {
+            (Some(clean), _) => Value::String(clean),
+            // A cleaner of files has the text already.
+            (None, Value::String(_)) if self.custom.is_some() => Value::Null,
+            (None, value) => value.clone(),
+        })
     }
 
     fn is_secret(&self, value: &str) -> bool {
@@ -441,8 +512,15 @@ impl<'n> Cleaner<'n> {
     /// Cleans a text with `before` before it, which is not part of the result. Returns `None` if there is nothing to replace.
     fn text(&mut self, text: &Text, before: &str) -> Option<Text> {
         let bytes = text.as_bytes();
-        if before.is_empty() && bytes.len() <= MOST_PLAIN_LETTERS && bytes.iter().copied().all(is_word) {
+        let is_plain = bytes.len() <= MOST_PLAIN_LETTERS && bytes.iter().copied().all(is_word);
+        if before.is_empty() && is_plain && !self.identities.may_be_in(bytes) {
             return None;
+        }
+        if let Some(long) = text
+            .as_str()
+            .filter(|text| self.options.strict && block_of(text) < text.len())
+        {
+            return self.long_text(long, before);
         }
         let units: Vec<u16> = if bytes.is_ascii() {
             let letters = before.bytes().chain(bytes.iter().copied());
@@ -451,11 +529,32 @@ impl<'n> Cleaner<'n> {
             before.encode_utf16().chain(text.units()).collect()
         };
         let custom = self.custom.as_deref_mut();
-        let cleaned = clean(&units, self.options, &mut self.redactions, self.call, custom)?;
+        let names = Some(self.identities);
+        let cleaned = clean(
+            &units,
+            self.options,
+            &mut self.redactions,
+            self.call,
+            custom,
+            names,
+        )?;
         self.place();
         // The header's name stays: it is not part of any match.
         let cleaned = cleaned.get(before.len()..).unwrap_or_default();
         Some(Text::from_units(cleaned))
+    }
+
+    /// Cleans a text block by block.
+    fn long_text(&mut self, text: &str, mut before: &str) -> Option<Text> {
+        let (mut cleaned, mut rest, mut is_changed) = (String::new(), text, false);
+        while !rest.is_empty() && !self.call.is_cancelled() {
+            let (block, after) = rest.split_at(block_of(rest));
+            let clean = self.text(&block.into(), before);
+            is_changed |= clean.is_some();
+            cleaned.push_str(&clean.map_or(block.into(), |clean| clean.to_string_lossy().into_owned()));
+            (rest, before) = (after, "");
+        }
+        is_changed.then(|| cleaned.into())
     }
 
     fn count_values(&mut self, count: usize) -> Result<()> {

@@ -7,13 +7,12 @@ use knowledgepulse_score::{Scorer, weights::Profiles};
 
 use crate::{
     error::{Exit, Result},
-    messages::Messages,
+    messages::{BadLines, Messages},
     options::Options,
     output_file::StandardOutput,
     pieces::{Preparation, Work},
     printable::{MOST_UNITS, counted, grouped, label_of, pad_end, width_of},
     reading::{Event, Reading},
-    run::MOST_NAMED,
     start::Stop,
 };
 
@@ -49,7 +48,7 @@ pub(crate) fn dry_run(options: &Options, map: Option<Map>, messages: &Messages, 
         preparation: Arc::new(Preparation::new(Arc::new(scorer))),
     };
     let mut inputs: Vec<Contents> = Vec::new();
-    let (mut bad, mut is_unread) = (0, false);
+    let (mut bad_lines, mut bad, mut is_unread) = (BadLines::default(), 0, false);
     let _ = reading.run(&mut |event| {
         match (event, inputs.last_mut()) {
             (Event::Begin(source), _) => inputs.push(Contents {
@@ -63,9 +62,8 @@ pub(crate) fn dry_run(options: &Options, map: Option<Map>, messages: &Messages, 
                         Err(Work::Wrong(reason)) => {
                             input.bad += 1;
                             bad += 1;
-                            if options.verbose || bad <= MOST_NAMED {
-                                messages.note_at(&prepared.place(&input.source), reason);
-                            }
+                            let place = prepared.place(&input.source);
+                            bad_lines.add(&place, reason, options.verbose, messages);
                         }
                         Err(_) => input.without_conversation += 1,
                     }
@@ -79,6 +77,7 @@ pub(crate) fn dry_run(options: &Options, map: Option<Map>, messages: &Messages, 
         }
         stop.flow()
     });
+    bad_lines.end(messages);
     StandardOutput::print(table(&inputs).as_bytes())?;
     Ok(match (stop.is_interrupted(), is_unread, bad) {
         (true, ..) => Exit::Interrupted,

@@ -1,13 +1,13 @@
 //! Folders as inputs: the files in them that a reader recognises.
 
-use std::{fs::File, io, ops::ControlFlow};
+use std::{fs::File, io, ops::ControlFlow, path::Path};
 
 use knowledgepulse_formats::{reader, records::Records};
 use walkdir::WalkDir;
 
 use crate::{
     compression::{Input, read_text},
-    error::{Failure, Result, reason_of},
+    error::{Failure, Result},
     file_identity::{is_same_file, metadata_of},
     messages::Messages,
     options::Options,
@@ -20,8 +20,8 @@ const MOST_RECORDS: usize = 10;
 /// So many bytes of a file are read at once to recognise it.
 const BEGINNING_SIZE: usize = 64 * 1024;
 
-/// Replaces each folder among the inputs by the files below it that a reader recognises, in the order of their names. Leaves out links and
-/// the files that the run writes, and says how many files were skipped.
+/// Replaces each folder among the inputs by the files below it that a reader recognises or that cannot be read, in the order of their
+/// names. Leaves out links and the files that the run writes, and says how many files were skipped.
 ///
 /// # Errors
 /// If only folders are named, and no file in them is recognised.
@@ -65,7 +65,10 @@ fn find(folder: &str, options: &Options, messages: &Messages, sources: &mut Vec<
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                messages.warning(format!("cannot read a part of {folder}: {error}"));
+                match error.path().and_then(Path::to_str) {
+                    Some(path) => sources.push(path.to_owned()),
+                    None => messages.warning(format!("cannot read a part of {folder}: {error}")),
+                }
                 continue;
             }
         };
@@ -83,14 +86,14 @@ fn find(folder: &str, options: &Options, messages: &Messages, sources: &mut Vec<
             continue;
         }
         match is_recognised(path, options) {
-            Ok(true) => sources.push(path.to_owned()),
+            // Reading it says why that fails, and that the run is incomplete.
+            Ok(true) | Err(_) => sources.push(path.to_owned()),
             Ok(false) => {
                 skipped += 1;
                 if options.verbose {
                     messages.note(format!("{path}: skipped, it is of no known format"));
                 }
             }
-            Err(error) => messages.warning(format!("cannot read {path}: {}", reason_of(&error))),
         }
     }
     skipped

@@ -24,6 +24,7 @@ mod printable;
 mod ranking;
 mod reading;
 pub mod report;
+mod review;
 mod rows;
 mod run;
 mod run_memory;

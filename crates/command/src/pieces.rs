@@ -37,6 +37,7 @@ use crate::{
     host::{NotScored, Outcome, Store},
     known::{KnownNovelties, Lookup},
     options::{Cleaning, KnownTraces},
+    review,
     scored::{Place, Scored},
     text::cut,
 };
@@ -83,6 +84,8 @@ pub(crate) struct Scoring {
     pub text: String,
     /// The replacements, counted by type.
     pub redactions: Redactions,
+    /// In how many places of the clean trace a person should look.
+    pub to_review: u64,
     /// The candidate, if a set is chosen.
     pub candidate: Option<Candidate>,
     /// The trace as it was recorded, in JSON, if it is read again to choose, or a store gets it when it is chosen.
@@ -152,6 +155,7 @@ pub(crate) struct Unscored {
     about: About,
     text: String,
     redactions: Redactions,
+    to_review: u64,
 }
 
 impl Prepared {
@@ -291,6 +295,7 @@ impl Preparation {
             Ok(trace) => trace,
             Err(error) => return Err(Work::Wrong(wrong(error.to_string(), foreign).into())),
         };
+        let to_review = self.clean.map_or(0, |_| review::count_of(&shown));
         let about = About {
             format: format.unwrap_or(FormatName::Trace),
             known,
@@ -320,6 +325,7 @@ impl Preparation {
             about,
             text,
             redactions,
+            to_review,
         }))
     }
 
@@ -440,6 +446,7 @@ impl<'h> Pipeline<'h> {
             about,
             text,
             redactions,
+            to_review,
         } = *unscored;
         let fingerprint = fingerprint.filter(|_| earlier.is_none());
         if let (Some(known), Some(fingerprint)) = (&mut self.known, fingerprint) {
@@ -465,6 +472,7 @@ impl<'h> Pipeline<'h> {
             about,
             text,
             redactions,
+            to_review,
             candidate: self.is_choosing.then_some(Candidate { label, compared }),
             recorded: to_share,
         };
@@ -563,6 +571,7 @@ impl Scoring {
             about: self.about,
             text: self.text,
             redactions: self.redactions,
+            to_review: self.to_review,
             candidate: self.candidate,
             recorded: self.recorded,
         }
@@ -575,6 +584,7 @@ pub(crate) struct Finished {
     pub about: About,
     pub text: String,
     pub redactions: Redactions,
+    pub to_review: u64,
     pub candidate: Option<Candidate>,
     pub recorded: Option<String>,
 }

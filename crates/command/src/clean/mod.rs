@@ -1,14 +1,24 @@
-//! `kp-score clean`: files, with secrets and personal data replaced.
+//! `kp-score clean`: files, with secrets, personal data and the identities of each file replaced.
 //!
-//! JSON is cleaned string by string, as the trace that it may be, and every other byte of it stays. All else is cleaned as text.
+//! A file is read twice. The first time, identities are learned from it, and what cannot be cleaned ends the run before anything is
+//! written. JSON is cleaned string by string, as the trace that it may be, and every other byte of it stays. All else is cleaned as
+//! text.
 
 mod findings;
 mod options;
+mod parts;
 
-use std::{collections::BTreeMap, fs, fs::File, io, io::Read, ops::ControlFlow, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Read, Seek},
+    ops::ControlFlow,
+    path::Path,
+};
 
-use knowledgepulse_clean::{Cleaner, Finding};
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_clean::{Cleaner, Finding, Identities, with_strings};
+use knowledgepulse_json::Value;
+use knowledgepulse_os::temporary;
 
 use crate::{
     compression::{Input, read_text},
@@ -18,11 +28,13 @@ use crate::{
     options::{STDIN, name_of},
     output_file::{OutputFile, StandardOutput},
     printable::counted,
+    review::Review,
     splice::replace_strings,
     start::Stop,
     waiting::Waiting,
 };
 use options::Options;
+use parts::{Part, Parts, Take};
 
 /// Something that was found, in a file and a line.
 struct Found {
@@ -42,41 +54,67 @@ pub(crate) fn run(
         return Ok(None);
     };
     messages.set_quiet(options.quiet);
+    let mut sources = Vec::new();
+    let mut identities = Identities::default();
+    for source in &options.sources {
+        let mut source = Source::open(source)?;
+        source.read(stop, &mut |part, _| {
+            match part {
+                _ if !options.identifiers => {}
+                Part::Json(_, value) => identities.learn_json(value),
+                Part::Text(text) => identities.learn_text(text),
+                Part::Between(_) => {}
+            }
+            Ok(())
+        })?;
+        // Pseudonyms that hold for all files are learned from all of them.
+        let learned = if options.pseudonyms {
+            Identities::default()
+        } else {
+            std::mem::take(&mut identities)
+        };
+        sources.push((source, learned));
+    }
+    let is_shared = options.pseudonyms;
+    options.name_outputs(
+        sources
+            .iter()
+            .map(|(_, learned)| if is_shared { &identities } else { learned }),
+    )?;
+    options.cleaner.set_identities(identities);
     if let Some(folder) = options.out.as_deref().filter(|out| out.ends_with('/')) {
         fs::create_dir_all(folder).map_err(|error| Failure::write(folder, &error))?;
     }
-    let mut found = Vec::new();
-    for source in options.sources.clone() {
-        let text = read(&source)?;
-        let (clean, findings) = clean_file(&text, &mut options.cleaner);
-        let file = name_of(&source).to_owned();
-        found.extend(findings.into_iter().map(|(line, finding)| Found {
-            file: file.clone(),
-            line,
-            finding,
-        }));
-        if stop.is_interrupted() {
-            return Err(Failure::interrupted("interrupted; this file was not written"));
+    let mut found = FoundAll::default();
+    for (at, (mut source, learned)) in sources.into_iter().enumerate() {
+        if !options.pseudonyms {
+            options.cleaner.set_identities(learned);
         }
-        write(&options, &source, clean.as_deref().unwrap_or(&text))?;
+        let mut output = Output::open(options.outputs[at].as_deref())?;
+        let file = name_of(&source.name).to_owned();
+        let mut cleaning = Cleaning {
+            file: &file,
+            cleaner: &mut options.cleaner,
+            output: &mut output,
+            found: &mut found,
+            keeps_findings: options.findings.is_some(),
+        };
+        source.read(stop, &mut |part, line| cleaning.clean(part, line))?;
+        output.finish()?;
     }
     if let Some(file) = &options.findings {
-        OutputFile::replace(file, findings::report(file, &found, host.version()).as_bytes())?;
+        OutputFile::replace(
+            file,
+            findings::report(file, &found.listed, host.version()).as_bytes(),
+        )?;
     }
-    messages.note(summary(&options, &found));
-    let fails = |found: &Found| options.fail_on.contains(&found.finding.name);
-    Ok(Some(if found.iter().any(fails) {
-        Exit::Found
-    } else {
-        Exit::Ok
-    }))
+    messages.note(summary(&options, &found.counts));
+    found.review.tell(messages);
+    let is_found = options.fail_on.iter().any(|name| found.counts.contains_key(name));
+    Ok(Some(if is_found { Exit::Found } else { Exit::Ok }))
 }
 
-fn summary(options: &Options, found: &[Found]) -> String {
-    let mut counts = BTreeMap::<&str, u64>::new();
-    for found in found {
-        *counts.entry(&found.finding.name).or_default() += 1;
-    }
+fn summary(options: &Options, counts: &BTreeMap<String, u64>) -> String {
     let counts: Vec<_> = counts
         .iter()
         .map(|(name, count)| format!("{name} {count}"))
@@ -88,126 +126,155 @@ fn summary(options: &Options, found: &[Found]) -> String {
     format!("{files}: replaced {}", counts.join(", "))
 }
 
-/// Reads a text, decompressed.
-fn read(source: &str) -> Result<String> {
-    let failed = |error| Failure::read(name_of(source), &error);
-    let input: Box<dyn Read> = if source == STDIN {
-        Box::new(Waiting(io::stdin()))
-    } else if Path::new(source).is_dir() {
-        return Err(Failure::file(format!(
-            "{source} is a directory: name the files in it"
-        )));
-    } else {
-        Box::new(File::open(source).map_err(failed)?)
-    };
-    let mut bytes = Vec::new();
-    let mut take = |text: &[u8]| {
-        bytes.extend_from_slice(text);
-        ControlFlow::Continue(())
-    };
-    read_text(&mut Input::new(input), &mut take).map_err(failed)?;
-    String::from_utf8(bytes).map_err(|_| {
-        Failure::file(format!(
-            "{} is not UTF-8 text; iconv makes it so",
-            name_of(source)
-        ))
-    })
+/// An input that can be read twice.
+struct Source {
+    name: String,
+    /// The contents of an input that cannot be read twice.
+    copy: Option<File>,
 }
 
-fn write(options: &Options, source: &str, text: &str) -> Result<()> {
-    match options.output_of(source).map_err(Failure::usage)? {
-        Some(file) => OutputFile::replace(&file, text.as_bytes()),
-        None => StandardOutput::print(text.as_bytes()),
-    }
-}
-
-/// Cleans the text of a file. Returns `None` if there is nothing to replace, and the findings with their lines.
-fn clean_file(text: &str, cleaner: &mut Cleaner) -> (Option<String>, Vec<(usize, Finding)>) {
-    let mut parts = Parts {
-        cleaner,
-        clean: String::new(),
-        is_changed: false,
-        found: Vec::new(),
-    };
-    let start = text.len() - text.trim_start_matches('\u{feff}').len();
-    parts.clean.push_str(&text[..start]);
-    match json_of(&text[start..]) {
-        Some(value) => parts.json(&text[start..], value, 1),
-        None => parts.lines(&text[start..]),
-    }
-    (parts.is_changed.then_some(parts.clean), parts.found)
-}
-
-/// Returns the objects and arrays that a text is JSON of.
-fn json_of(text: &str) -> Option<Value> {
-    text.trim_start()
-        .starts_with(['{', '['])
-        .then(|| parse_str(text).ok())
-        .flatten()
-}
-
-/// The clean parts of a file, one after the other.
-struct Parts<'c> {
-    cleaner: &'c mut Cleaner,
-    clean: String,
-    is_changed: bool,
-    found: Vec<(usize, Finding)>,
-}
-
-impl Parts<'_> {
-    /// Cleans lines: each line of JSON by itself, and the lines between as texts.
-    fn lines(&mut self, text: &str) {
-        let (mut start, mut at, mut first, mut number) = (0, 0, 1, 1);
-        for line in text.split_inclusive('\n') {
-            let value = line.starts_with('{').then(|| json_of(line)).flatten();
-            if let Some(value) = value {
-                self.text(&text[start..at], first);
-                self.json(line, value, number);
-                start = at + line.len();
-                first = number + 1;
-            }
-            at += line.len();
-            number += 1;
+impl Source {
+    fn open(name: &str) -> Result<Self> {
+        let failed = |error| Failure::read(name_of(name), &error);
+        if name != STDIN && Path::new(name).is_dir() {
+            return Err(Failure::file(format!(
+                "{name} is a directory: name the files in it"
+            )));
         }
-        self.text(&text[start..], first);
+        let is_file = name != STDIN && fs::metadata(name).map_err(failed)?.is_file();
+        if is_file {
+            let name = name.to_owned();
+            return Ok(Self { name, copy: None });
+        }
+        let mut copy = temporary::unnamed().map_err(failed)?;
+        let copied = if name == STDIN {
+            io::copy(&mut Waiting(io::stdin()), &mut copy)
+        } else {
+            File::open(name).and_then(|mut input| io::copy(&mut input, &mut copy))
+        };
+        copied.map_err(failed)?;
+        Ok(Self {
+            name: name.to_owned(),
+            copy: Some(copy),
+        })
     }
 
-    fn json(&mut self, text: &str, value: Value, line: usize) {
-        let Ok(clean) = self.cleaner.clean_json(value.clone()) else {
+    /// Reads its parts, decompressed.
+    fn read(&mut self, stop: &Stop, take: &mut Take) -> Result<()> {
+        let failed = |error| Failure::read(name_of(&self.name), &error);
+        let input: Box<dyn Read + '_> = match &mut self.copy {
+            Some(copy) => {
+                copy.rewind().map_err(failed)?;
+                Box::new(copy)
+            }
+            None => Box::new(File::open(&self.name).map_err(failed)?),
+        };
+        let mut parts = Parts::new(name_of(&self.name));
+        let mut result = Ok(());
+        let mut push = |bytes: &[u8]| {
+            result = match stop.is_interrupted() {
+                true => Err(Failure::interrupted("interrupted; this file was not written")),
+                false => parts.push(bytes, take),
+            };
+            if result.is_ok() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        };
+        read_text(&mut Input::new(input), &mut push).map_err(failed)?;
+        result?;
+        parts.finish(take)
+    }
+}
+
+/// A file, or standard output.
+enum Output {
+    File(OutputFile),
+    Standard(StandardOutput),
+}
+
+impl Output {
+    fn open(name: Option<&str>) -> Result<Self> {
+        Ok(match name {
+            Some(name) => Self::File(OutputFile::open(name, None)?),
+            None => Self::Standard(StandardOutput::new()),
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Standard(stdout) => stdout.write(bytes).map(drop),
+        }
+    }
+
+    fn finish(self) -> Result<()> {
+        match self {
+            Self::File(mut file) => {
+                file.finish()?;
+                file.publish(true)
+            }
+            Self::Standard(mut stdout) => stdout.flush().map(drop),
+        }
+    }
+}
+
+/// The findings of a run.
+#[derive(Default)]
+struct FoundAll {
+    counts: BTreeMap<String, u64>,
+    listed: Vec<Found>,
+    review: Review,
+}
+
+/// Cleans the parts of a file.
+struct Cleaning<'c> {
+    file: &'c str,
+    cleaner: &'c mut Cleaner,
+    output: &'c mut Output,
+    found: &'c mut FoundAll,
+    keeps_findings: bool,
+}
+
+impl Cleaning<'_> {
+    fn clean(&mut self, part: Part, line: usize) -> Result<()> {
+        match part {
+            Part::Json(text, value) => self.json(text, value, line),
+            Part::Text(text) => self.text(text, line),
+            Part::Between(text) => self.output.write(text.as_bytes()),
+        }
+    }
+
+    fn json(&mut self, text: &str, value: Value, line: usize) -> Result<()> {
+        let Ok((value, clean)) = self.cleaner.clean_json(value) else {
             // Nested too deeply to be cleaned as JSON.
             self.cleaner.take_findings();
             return self.text(text, line);
         };
         let findings = self.cleaner.take_findings();
         // Where a name stands twice, the value holds only the last of its members, and nothing was looked for in the others.
-        let replaced = replace_strings(text, &value, &clean);
-        self.is_changed |= replaced.is_none() || !findings.is_empty();
-        let Some(replaced) = replaced else {
-            self.clean.push_str(&clean.to_json());
+        let Some(replaced) = replace_strings(text, &value, &clean) else {
+            findings.into_iter().for_each(|finding| self.find(line, finding));
             let ending = &text[text.trim_end().len()..];
-            self.clean.push_str(ending);
-            self.found
-                .extend(findings.into_iter().map(|finding| (line, finding)));
-            return;
+            return self.write(&(with_strings(value, clean).to_json() + ending), line);
         };
-        self.clean.push_str(&replaced.text);
         let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         for finding in findings {
             let place = replaced.places.get(&finding.pointer).copied().unwrap_or_default();
             let before = ends.partition_point(|end| *end < place);
-            self.found.push((line + before, finding));
+            self.find(line + before, finding);
         }
+        drop((value, clean));
+        self.write(&replaced.text, line)
     }
 
-    fn text(&mut self, text: &str, line: usize) {
-        if text.is_empty() {
-            return;
-        }
+    fn text(&mut self, text: &str, first: usize) -> Result<()> {
         let units: Vec<u16> = text.encode_utf16().collect();
         let clean = self.cleaner.clean_text(&units);
         let mut findings = self.cleaner.take_findings();
         findings.sort_by_key(|finding| finding.start);
-        let (mut at, mut line) = (0, line);
+        let (mut at, mut line) = (0, first);
         for finding in findings {
             let start = finding.start.max(at);
             line += units[at..start]
@@ -215,16 +282,25 @@ impl Parts<'_> {
                 .filter(|unit| **unit == u16::from(b'\n'))
                 .count();
             at = start;
-            self.found.push((line, finding));
+            self.find(line, finding);
         }
-        match clean {
-            // The text was valid, and markers are ASCII between its characters.
-            Some(clean) => {
-                self.clean.push_str(&String::from_utf16_lossy(&clean));
-                self.is_changed = true;
-            }
-            None => self.clean.push_str(text),
+        // The text was valid, and markers are ASCII between its characters.
+        let clean = clean.map(|clean| String::from_utf16_lossy(&clean));
+        self.write(clean.as_deref().unwrap_or(text), first)
+    }
+
+    fn find(&mut self, line: usize, finding: Finding) {
+        *self.found.counts.entry(finding.name.clone()).or_default() += 1;
+        if self.keeps_findings {
+            let file = self.file.to_owned();
+            self.found.listed.push(Found { file, line, finding });
         }
+    }
+
+    /// Writes a clean part that begins on a line.
+    fn write(&mut self, text: &str, line: usize) -> Result<()> {
+        self.found.review.add_text(self.file, line, text);
+        self.output.write(text.as_bytes())
     }
 }
 
@@ -238,12 +314,26 @@ mod tests {
             identifiers: true,
             strict: true,
         });
-        let (clean, found) = clean_file(text, &mut cleaner);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("out").display().to_string();
+        let (mut output, mut found) = (Output::open(Some(&file)).unwrap(), FoundAll::default());
+        let mut cleaning = Cleaning {
+            file: "in",
+            cleaner: &mut cleaner,
+            output: &mut output,
+            found: &mut found,
+            keeps_findings: true,
+        };
+        let mut parts = Parts::new("in");
+        let mut take = |part: Part, line| cleaning.clean(part, line);
+        parts.push(text.as_bytes(), &mut take).unwrap();
+        parts.finish(&mut take).unwrap();
+        output.finish().unwrap();
         let found = found
+            .listed
             .into_iter()
-            .map(|(line, finding)| (line, finding.name))
-            .collect();
-        (clean.unwrap_or_else(|| text.to_owned()), found)
+            .map(|found| (found.line, found.finding.name));
+        (fs::read_to_string(file).unwrap(), found.collect())
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The arguments of `kp-score clean`.
 
-use std::{fs, path::Path};
+use std::{fs, iter, path::Path};
 
-use knowledgepulse_clean::{Cleaner, InvalidExpression, Options as Wanted};
+use knowledgepulse_clean::{Cleaner, Identities, InvalidExpression, Options as Wanted};
 use lexopt::Arg;
 
 use crate::{
@@ -23,8 +23,18 @@ pub(super) struct Options {
     pub fail_on: Vec<String>,
     /// Whether the summary of the findings is left out.
     pub quiet: bool,
+    /// Whether identifiers are replaced.
+    pub identifiers: bool,
+    /// Whether the numbers of replacements hold for all files.
+    pub pseudonyms: bool,
     /// The cleaner with its rules, allowed values and pseudonyms.
     pub cleaner: Cleaner,
+    /// The file that each source is written to; `None` for standard output.
+    pub outputs: Vec<Option<String>>,
+}
+
+fn wrong(message: String) -> Failure {
+    Failure::usage(format!("{message}; see kp-score --help"))
 }
 
 /// Names for all types of a sort, beside the types themselves.
@@ -33,7 +43,6 @@ const IDENTIFIERS: &str = "identifiers";
 
 /// Reads the arguments behind `clean`; `None` if they ask for help.
 pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
-    let wrong = |message: String| Failure::usage(format!("{message}; see kp-score --help"));
     let mut parser = lexopt::Parser::from_args(arguments);
     let (mut sources, mut fail_on) = (Vec::new(), Vec::new());
     let (mut out, mut findings, mut allow, mut rules) = (None, None, Vec::new(), Vec::new());
@@ -70,8 +79,9 @@ pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
     if sources.is_empty() {
         sources.push(STDIN.to_owned());
     }
+    let identifiers = level != "private";
     let mut cleaner = Cleaner::new(Wanted {
-        identifiers: level != "private",
+        identifiers,
         strict: true,
     });
     if pseudonyms {
@@ -84,15 +94,18 @@ pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
     for file in &rules {
         names.extend(read_rules(file, &mut cleaner)?);
     }
-    let options = Options {
+    let mut options = Options {
         fail_on: types_of(&fail_on, &names).map_err(wrong)?,
         sources,
         out,
         findings,
         quiet,
+        identifiers,
+        pseudonyms,
         cleaner,
+        outputs: Vec::new(),
     };
-    refuse_same_file(&options).map_err(wrong)?;
+    options.name_outputs(iter::repeat(&Identities::default()))?;
     Ok(Some(options))
 }
 
@@ -185,11 +198,8 @@ fn refuse_same_file(options: &Options) -> std::result::Result<(), String> {
     if options.sources.iter().filter(|source| *source == STDIN).count() > 1 {
         return Err("standard input can be read only once".into());
     }
-    let mut outputs = Vec::new();
-    for source in &options.sources {
-        outputs.extend(options.output_of(source)?);
-    }
-    outputs.extend(options.findings.clone());
+    let outputs = options.outputs.iter().flatten().chain(&options.findings);
+    let outputs: Vec<&String> = outputs.collect();
     for (at, file) in outputs.iter().enumerate() {
         if outputs[..at].iter().any(|other| is_same_file(other, file)) {
             return Err(format!("{file} would be written twice"));
@@ -208,8 +218,28 @@ fn is_folder(out: &str) -> bool {
 }
 
 impl Options {
+    /// Names the outputs after their sources, without the identities of each.
+    ///
+    /// # Errors
+    /// If an output would replace an input or another output.
+    pub(super) fn name_outputs<'i>(
+        &mut self,
+        identities: impl Iterator<Item = &'i Identities>,
+    ) -> Result<()> {
+        self.outputs.clear();
+        for (source, identities) in self.sources.iter().zip(identities) {
+            let output = self.output_of(source, identities).map_err(wrong)?;
+            self.outputs.push(output);
+        }
+        refuse_same_file(self).map_err(wrong)
+    }
+
     /// Returns the file that a source is written to; `None` for standard output.
-    pub(super) fn output_of(&self, source: &str) -> std::result::Result<Option<String>, String> {
+    fn output_of(
+        &self,
+        source: &str,
+        identities: &Identities,
+    ) -> std::result::Result<Option<String>, String> {
         let Some(out) = &self.out else { return Ok(None) };
         if !is_folder(out) {
             return Ok(Some(out.clone()));
@@ -220,6 +250,14 @@ impl Options {
         };
         // Compressed with gzip only.
         let name = name.strip_suffix(".zst").unwrap_or(name);
-        Ok(Some(Path::new(out).join(name).display().to_string()))
+        let clean = identities.clean_name(name);
+        let (stem, ending) = clean.split_at(clean.find('.').unwrap_or(clean.len()));
+        let numbered = (1..).map(|number| match number {
+            1 => clean.clone(),
+            _ => format!("{stem} ({number}){ending}"),
+        });
+        let mut files = numbered.map(|name| Path::new(out).join(name).display().to_string());
+        // Names that were different stay so.
+        Ok(files.find(|file| clean == name || !self.outputs.contains(&Some(file.clone()))))
     }
 }

@@ -43,6 +43,7 @@ fn options_of(value: &Value) -> Option<ReportOptions> {
         },
         dtype: value.get("dtype")?.as_str().map(str::to_owned),
         version: value.get("version")?.as_str()?.to_owned(),
+        clean: None,
     })
 }
 

@@ -7,6 +7,7 @@ mod described;
 mod duplicates;
 mod excerpt;
 
+use knowledgepulse_clean::{Options as CleanOptions, clean_pii};
 use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Object, Text, Value, object};
 use knowledgepulse_score::{Breakdown, dimensions::ByDimension, select::Selection};
@@ -65,6 +66,8 @@ pub struct ReportOptions {
     pub dtype: Option<String>,
     /// The version of the package.
     pub version: String,
+    /// How names of files are cleaned, which then have no folders; `None` if the traces were not cleaned.
+    pub clean: Option<CleanOptions>,
 }
 
 /// How a run ended.
@@ -176,7 +179,7 @@ impl Report {
         let basis = novelty.basis.name().replacen("cache", "memory", 1);
         self.bases.count(&basis.replacen("store", "memory", 1));
 
-        let listed = listed(scored, position);
+        let listed = listed(scored, self.source_of(&scored.place.source), position);
         if let Some(chosen) = &mut self.chosen {
             chosen.add(&listed);
         }
@@ -196,11 +199,22 @@ impl Report {
             return;
         }
         self.errors.push(json_object! {
-            "source": source_of(&place.source),
+            "source": self.source_of(&place.source),
             "line": place.line,
             "element": place.index,
             "message": excerpt_of(message, EXCERPT_LENGTH),
         });
+    }
+
+    /// Returns how an input is called in the report.
+    fn source_of(&self, source: &str) -> Text {
+        let Some(clean) = self.options.clean else {
+            return excerpt_of(&source.into(), NAME_LENGTH);
+        };
+        let name = source.rsplit(['/', '\\']).next().unwrap_or_default();
+        let units: Vec<u16> = name.encode_utf16().collect();
+        let units = clean_pii(&units, clean).0.unwrap_or(units);
+        excerpt_of(&Text::from_units(&units), NAME_LENGTH)
     }
 
     fn note_start(&mut self, source: &str, position: u64) {
@@ -209,8 +223,9 @@ impl Report {
         }
         self.last_source = Some(source.to_owned());
         if self.starts.len() < LISTED_SOURCES {
+            let source = self.source_of(source);
             self.starts
-                .push(json_object! { "source": source_of(source), "position": position });
+                .push(json_object! { "source": source, "position": position });
         }
     }
 
@@ -254,7 +269,7 @@ impl Report {
         });
         json_object! {
             "threshold": options.threshold,
-            "sources": list(sources.map(|source| source_of(source))),
+            "sources": list(sources.map(|source| self.source_of(source))),
             "sourceCount": options.sources.len(),
             "noveltyMode": options.novelty.name(),
             "dtype": options.dtype.clone(),
@@ -354,15 +369,11 @@ fn counts(named: &Named<u64>) -> Value {
     counts.collect::<Object>().into()
 }
 
-fn source_of(source: &str) -> Text {
-    excerpt_of(&source.into(), NAME_LENGTH)
-}
-
-fn listed(scored: &Scored, position: u64) -> Listed {
+fn listed(scored: &Scored, source: Text, position: u64) -> Listed {
     Listed {
         position,
         id: scored.id.as_ref().and_then(name_of),
-        source: source_of(&scored.place.source),
+        source,
         line: scored.place.line,
         element: scored.place.index,
         score: scored.breakdown.score,

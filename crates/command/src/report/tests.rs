@@ -24,6 +24,7 @@ fn options() -> ReportOptions {
         sources: vec!["traces.jsonl".into()],
         novelty: Method::Prefix,
         dtype: Some("fp32".into()),
+        clean: None,
         version: "1.2.3".into(),
     }
 }
@@ -127,6 +128,31 @@ fn ids(value: &Value, path: &str) -> Vec<String> {
     let traces = at(value, path);
     let ids = traces.as_array().unwrap().iter().map(|trace| at(trace, "id"));
     ids.map(|id| id.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn summary_of_cleaned_traces_has_names_of_files_without_folders() {
+    let clean = knowledgepulse_clean::Options {
+        identifiers: true,
+        strict: true,
+    };
+    let mut report = Report::new(ReportOptions {
+        sources: vec!["/srv/jane/bob@example.com.jsonl".into()],
+        clean: Some(clean),
+        ..options()
+    });
+    let mut judged = trace("a", 0.7, None);
+    judged.scored.place.source = r"C:\jane\session.jsonl".into();
+    report.add(&judged);
+    report.add_error(&judged.scored.place, &"bad".into());
+    let summary = report.summary(&run()).to_json();
+    assert!(!summary.contains("jane") && !summary.contains("srv"), "{summary}");
+    assert!(summary.contains(r#""sources":["[REDACTED:email]"]"#), "{summary}");
+    assert_eq!(
+        summary.matches(r#""source":"session.jsonl""#).count(),
+        3,
+        "{summary}"
+    );
 }
 
 proptest! {

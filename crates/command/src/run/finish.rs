@@ -130,6 +130,9 @@ impl Run<'_> {
         self.messages.stop_progress();
         self.print_figures(&figures)?;
         self.stdout.flush()?;
+        if self.options.clean.is_some() && figures.scored > 0 {
+            self.review.tell(&self.messages);
+        }
         if figures.scored > 0 {
             self.warn_of_no_effect(&figures);
         }

@@ -4,8 +4,6 @@ mod finish;
 mod prepare;
 mod score;
 
-pub(crate) use score::MOST_NAMED;
-
 use std::fs::Metadata;
 
 use knowledgepulse_formats::map::Map;
@@ -15,11 +13,12 @@ use crate::{
     dry_run::dry_run,
     error::{Exit, Result},
     host::Host,
-    messages::Messages,
+    messages::{BadLines, Messages},
     options::Options,
     output_file::{OutputFile, StandardOutput},
     ranking::Ranking,
     report::Report,
+    review::Review,
     rows::Rows,
     run_memory::RunMemory,
     start::Stop,
@@ -59,6 +58,9 @@ pub(crate) struct Run<'h> {
     choosing: Option<Choosing>,
     /// The chosen traces, in JSON, which join a store.
     to_share: Vec<String>,
+    /// The places in clean traces where a person should look.
+    review: Review,
+    bad_lines: BadLines,
     /// The coverage of the chosen set.
     coverage: Option<Coverage>,
     /// The state of `--out` before the run, if it is an input too.

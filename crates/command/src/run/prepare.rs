@@ -17,12 +17,13 @@ use crate::{
     file_identity::{is_same_file, metadata_of},
     host::{Host, StoreRequest},
     known::KnownNovelties,
-    messages::Messages,
-    options::{KnownTraces, Options, name_of},
+    messages::{BadLines, Messages},
+    options::{Cleaning, KnownTraces, Options, name_of},
     output_file::{OutputFile, StandardOutput},
     pieces::Pipeline,
     ranking::Ranking,
     report::{Report, ReportOptions},
+    review::Review,
     rows::Rows,
     run_memory::RunMemory,
     start::Stop,
@@ -72,6 +73,8 @@ impl<'h> Run<'h> {
             ranking: None,
             choosing: None,
             to_share: Vec::new(),
+            review: Review::default(),
+            bad_lines: BadLines::default(),
             coverage: None,
             _lock: None,
         };
@@ -272,6 +275,7 @@ impl<'h> Run<'h> {
                 novelty: options.novelty,
                 dtype: self.embedder.dtype().map(str::to_owned),
                 version: self.host.version().to_owned(),
+                clean: options.clean.map(Cleaning::options),
             }));
         }
         self.outputs = outputs;

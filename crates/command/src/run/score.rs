@@ -28,9 +28,6 @@ use crate::{
     values::IntoValue,
 };
 
-/// How many bad lines are named, unless all are asked for.
-pub(crate) const MOST_NAMED: u64 = 20;
-
 /// How many batches of records may wait to be scored.
 const MOST_WAITING_BATCHES: usize = 4;
 
@@ -62,6 +59,7 @@ impl Run<'_> {
             }
         }
         while self.settle(pipeline)? {}
+        self.bad_lines.end(&self.messages);
         self.messages.on_all_done();
         Ok(())
     }
@@ -191,6 +189,7 @@ impl Run<'_> {
             about,
             text,
             redactions,
+            to_review,
             candidate,
             recorded,
         } = scoring.finish();
@@ -220,6 +219,7 @@ impl Run<'_> {
             nearest.words = None;
         }
         self.summary.add_redactions(&redactions);
+        self.review.add_trace(&place, to_review);
         if !matches!(breakdown.novelty.basis, Basis::Given | Basis::NoEmbedder) {
             self.added += 1;
         }
@@ -253,13 +253,8 @@ impl Run<'_> {
     fn add_bad(&mut self, place: &Place, reason: &Text) {
         let reason = self.cleaned(reason);
         self.summary.counts.bad += 1;
-        let bad = self.summary.counts.bad;
-        if self.options.verbose || bad <= MOST_NAMED {
-            self.messages.note_at(place, &reason);
-        } else if bad == MOST_NAMED + 1 {
-            self.messages
-                .note("further bad lines are only counted; --verbose names them all");
-        }
+        self.bad_lines
+            .add(place, &reason, self.options.verbose, &self.messages);
         if let Some(report) = &mut self.report {
             report.add_error(place, &reason);
         }

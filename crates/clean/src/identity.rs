@@ -1,0 +1,947 @@
+//! Identities: the words that say who worked in a session, and on which machine. They are learned from the whole session, then
+//! replaced everywhere in it by `[user-1]` and `[host-1]`.
+//!
+//! A rule knows a place that names somebody: a home directory, a prompt, an author, the answer to `whoami`. The list of
+//! `rules/common-words.txt` keeps code whole: a name in it is replaced only within the text around it by which it was learned.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::{LazyLock, OnceLock},
+};
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
+use knowledgepulse_error::Call;
+use knowledgepulse_json::{self as json, Value, parse_str};
+use regex::bytes::{Captures, Regex};
+
+use crate::{
+    ranges::expression,
+    text::{LATIN, Text, letter},
+    trace,
+    words::Words,
+};
+
+/// Accounts, folders and machines that are the same everywhere, and words that stand for a name in examples.
+static NOBODY: Words = Words::new(
+    "root app ubuntu debian node admin administrator user users username home homes runner runneradmin vscode codespace \
+     gitpod vagrant docker circleci travis vsts jenkins jovyan coder ec2-user azureuser opc ansible deploy git github \
+     gitlab www-data nobody daemon postgres mysql redis nginx guest public default agent sandbox openhands linuxbrew \
+     work workspace workspaces testbed project projects repo repos src code build builder test tests tester testuser name \
+     yourname your you me myuser someone somebody anonymous localhost localdomain local host hostname server container \
+     desktop laptop machine dev prod staging actions bot noreply no-reply info support contact hello mail team service \
+     services system staff wheel sudo bin lib opt tmp var usr etc srv mnt claude codex cursor copilot gemini anthropic \
+     openai datasets dataset models checkpoints cache shared share downloads documents example sample demo appuser \
+     swe-agent sweagent kasm-user",
+);
+/// Folders that stand for a disk, not for somebody.
+static DISKS: Words = Words::new(
+    "efs nfs gpfs lustre beegfs ceph fsx ebs data disk disks disk1 ssd hdd nvme nvme0 storage volume volumes vol scratch shared \
+     share home homes users user c d e media mnt net export fs fast large local",
+);
+/// The first folders of paths whose next folder is often somebody's own.
+static ROOTS: Words =
+    Words::new("data scratch mnt media net nfs efs gpfs lustre storage vol volumes export shared u");
+/// Names of fields that hold a directory, a branch, or a machine.
+static DIRECTORIES: Words = Words::new(
+    "cwd workdir working_dir workingdir homedir home_dir home projectpath project_path project_root workspace_root \
+     projectroot rootpath directory worktree pwd",
+);
+static BRANCHES: Words = Words::new("gitbranch git_branch branch head_branch headbranch");
+static HOSTS: Words = Words::new("hostname host_name host.name computername machine_name");
+/// Names of fields that hold what a command printed.
+static ANSWERS: Words = Words::new("content text output stdout result observation response message");
+static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    include_str!("../rules/common-words.txt")
+        .split_whitespace()
+        .collect()
+});
+
+/// The fewest letters of a name that is replaced wherever it stands.
+const LEAST_LETTERS: usize = 3;
+/// The fewest letters of a name that is replaced within `camelCase`.
+const LEAST_IN_CAMEL_CASE: usize = 4;
+const MOST_LETTERS: usize = 64;
+/// How much of a text around a keyword its rule sees, in bytes.
+const BEFORE: usize = 160;
+const AFTER: usize = 300;
+/// After so many texts without an answer, a command is forgotten.
+const MOST_TEXTS: usize = 8;
+/// Longer texts are no commands that ask for a name.
+const MOST_COMMAND: usize = 4096;
+/// More people and machines are not learned.
+const MOST_OWNERS: usize = 1000;
+/// Commands that print a name on a line, which a rule finds.
+const ASKING: [&str; 8] = [
+    "whoami",
+    "id -un",
+    "logname",
+    "hostname",
+    "uname -n",
+    "pwd",
+    "git config",
+    "git branch --show-current",
+];
+/// Ends of names of machines that have no address of their own.
+const PRIVATE: [&str; 5] = [".local", ".lan", ".home", ".internal", ".corp"];
+const PUBLIC_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Who {
+    User,
+    Host,
+}
+
+impl Who {
+    fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// A text to be found, and the part of it that is a name.
+#[derive(Debug, Clone)]
+struct Pattern {
+    /// In small letters.
+    units: Vec<u16>,
+    name: Range<usize>,
+    /// The position of its owner.
+    owner: usize,
+}
+
+/// The identities of a session.
+#[derive(Debug, Default)]
+pub struct Identities {
+    patterns: Vec<Pattern>,
+    /// The owner of each name, in small letters and without signs.
+    names: HashMap<(Who, String), usize>,
+    /// Each person and machine, with its number.
+    owners: Vec<(Who, usize)>,
+    /// Commands whose output was not seen yet, and how many texts have come since.
+    asked: Vec<(Vec<String>, usize)>,
+    known: HashSet<(Vec<u16>, usize)>,
+    finder: OnceLock<Option<AhoCorasick>>,
+}
+
+/// A name in a text.
+pub(crate) struct Named {
+    pub range: Range<usize>,
+    /// `user` or `host`.
+    pub kind: &'static str,
+    /// `[user-1]`.
+    pub marker: String,
+}
+
+/// A place that names somebody.
+struct Rule {
+    /// The rule is tried where one of these stands.
+    keywords: Vec<&'static str>,
+    expression: Regex,
+}
+
+/// What stands for `<...>` in the rules. Lines also begin in strings of JSON within JSON; words also behind escape sequences.
+const PARTS: [(&str, &str); 7] = [
+    (
+        "<USER>",
+        r"(?P<user>[A-Za-z_\x80-\xff][A-Za-z0-9._\x80-\xff-]{0,39})",
+    ),
+    ("<HOST>", r"(?P<host>[A-Za-z0-9][A-Za-z0-9.-]{0,62})"),
+    ("<PATH>", r#"(?:[A-Za-z]:)?[\\/][^\s"'`<>|;,)]{2,200}"#),
+    ("<LINE>", r"(?:^|[\n\r]|\\[nr])"),
+    ("<BEFORE>", r#"(?:^|[\s"']|\\[nrt])"#),
+    (
+        "<START>",
+        r"(?:^|\\[nrt]|\[[0-9;]{0,9}m|[^A-Za-z0-9_.@/:+\x80-\xff-])",
+    ),
+    ("<COLOURS>", r"(?:\x1b\[[0-9;]*[A-Za-z])*"),
+];
+
+static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let lines = include_str!("../rules/identities.tsv").lines();
+    let rules = lines.filter_map(|line| line.split_once('\t'));
+    let rule = |(keywords, pattern): (&'static str, &str)| {
+        let pattern = PARTS.iter().fold(pattern.to_owned(), |pattern, (part, letters)| {
+            pattern.replace(part, letters)
+        });
+        Rule {
+            keywords: keywords.split('|').collect(),
+            expression: expression(&pattern),
+        }
+    };
+    rules.map(rule).collect()
+});
+
+/// Finds all keywords, and the rule of each.
+static KEYWORDS: LazyLock<Option<(AhoCorasick, Vec<usize>)>> = LazyLock::new(|| {
+    let of_rule = |(rule, each): (usize, &Rule)| vec![rule; each.keywords.len()];
+    let rules = RULES.iter().enumerate().flat_map(of_rule).collect();
+    let keywords = RULES.iter().flat_map(|rule| &rule.keywords);
+    Some((AhoCorasick::new(keywords).ok()?, rules))
+});
+
+impl Identities {
+    /// Learns from a text of the session.
+    pub fn learn_text(&mut self, text: &str) {
+        self.learn_bytes(text.as_bytes());
+    }
+
+    /// Learns from a JSON value of the session: from its texts, and from fields that hold a directory, a branch, a machine or
+    /// what a command printed.
+    pub fn learn_json(&mut self, value: Value) {
+        trace::learn(&trace::nodes_of(value), self, &Call::default());
+    }
+
+    /// Learns from the name of a field.
+    pub(crate) fn learn_name(&mut self, name: &json::Text) {
+        self.learn_bytes(name.as_bytes());
+    }
+
+    /// Learns from the text of a field.
+    pub(crate) fn learn_field(&mut self, name: Option<&json::Text>, text: &json::Text) {
+        self.learn_bytes(text.as_bytes());
+        let Some(text) = text.as_str() else { return };
+        let name = name.map(json::Text::as_bytes).unwrap_or_default();
+        if DIRECTORIES.has(name) {
+            self.add_directory(text, false);
+        } else if BRANCHES.has(name) {
+            self.add_branch(text);
+        } else if HOSTS.has(name) && (!text.contains('.') || PRIVATE.iter().any(|end| text.ends_with(end))) {
+            // Others are hosts of addresses.
+            self.add_host(text, "");
+        } else if (ANSWERS.has(name) || name.ends_with(b"_output")) && !self.asked.is_empty() {
+            self.take_answer(text);
+        }
+        if text.len() <= MOST_COMMAND {
+            let commands = commands_of(text);
+            // A call is often told twice, as its text and as its input.
+            if commands.iter().any(asks) && !self.asked.iter().any(|(others, _)| *others == commands) {
+                self.asked.push((commands, 0));
+            }
+        }
+    }
+
+    /// Applies the rules. Returns whether one has matched.
+    fn learn_bytes(&mut self, text: &[u8]) -> bool {
+        let Some((keywords, rules)) = &*KEYWORDS else {
+            return false;
+        };
+        let mut has_match = false;
+        let mut done = vec![0; RULES.len()];
+        for found in keywords.find_overlapping_iter(text) {
+            let at = rules[found.pattern().as_usize()];
+            let rule = &RULES[at];
+            if found.end() <= done[at] {
+                continue;
+            }
+            let window = &text[..text.len().min(found.end() + AFTER)];
+            let mut from = done[at].max(found.start().saturating_sub(BEFORE));
+            done[at] = found.end();
+            while let Some(captures) = rule.expression.captures_at(window, from) {
+                let Some(all) = captures.get(0).filter(|all| all.start() <= found.start()) else {
+                    break;
+                };
+                from = all.end().max(from + 1);
+                if all.end() >= found.end() {
+                    done[at] = all.end();
+                    self.take(&captures);
+                    has_match = true;
+                    break;
+                }
+            }
+        }
+        has_match
+    }
+
+    /// Takes a text for what one of the last commands has printed, if it looks so.
+    fn take_answer(&mut self, text: &str) {
+        let inner = text.trim_start().starts_with('{').then(|| parse_str(text).ok());
+        let inner = inner.flatten().and_then(|value| {
+            let output = value.get("output").or_else(|| value.get("stdout"))?;
+            output.as_str().map(str::to_owned)
+        });
+        let text = inner.as_deref().unwrap_or(text);
+        let text = text.rsplit_once("Output:\n").map_or(text, |(_, output)| output);
+        let is_printed = |line: &&str| !line.is_empty() && !line.starts_with(['[', '<', '$']);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(is_printed).take(200).collect();
+        let asked = std::mem::take(&mut self.asked);
+        let mut is_open = true;
+        for (commands, texts) in asked {
+            // As in a terminal.
+            let typed = |(command, line)| format!("$ {command}\n{line}\n");
+            let mut answers = answers_of(&commands, &lines).into_iter().map(typed);
+            if is_open && answers.any(|typed| self.learn_bytes(typed.as_bytes())) {
+                answers.for_each(|typed| {
+                    self.learn_bytes(typed.as_bytes());
+                });
+                is_open = false;
+            } else if texts + 1 < MOST_TEXTS {
+                self.asked.push((commands, texts + 1));
+            }
+        }
+    }
+
+    /// Learns from a match of a rule.
+    fn take(&mut self, found: &Captures) {
+        let group = |name| {
+            let bytes = found.name(name).map(|part| part.as_bytes()).unwrap_or_default();
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        let [user, host, home, dir, name, mail, remote, branch] =
+            ["user", "host", "home", "dir", "name", "mail", "remote", "branch"].map(group);
+        let (behind, before) = (format!("@{host}"), format!("{user}@"));
+        let is_login = !user.is_empty() && !host.is_empty();
+        self.add_user(&user, "", if is_login { &behind } else { "" });
+        self.add_host(&host, if is_login { &before } else { "" });
+        self.add_directory(&home, true);
+        self.add_directory(&dir, false);
+        self.add_author(name.trim(), &mail);
+        self.add_remote(&remote);
+        self.add_branch(&branch);
+    }
+
+    /// Learns who a directory belongs to. That of a home is its last folder.
+    fn add_directory(&mut self, path: &str, is_home: bool) {
+        let path = path.trim();
+        let folders: Vec<&str> = path
+            .split(['/', '\\'])
+            .filter(|folder| !folder.is_empty())
+            .collect();
+        let is_root = path.starts_with(['/', '\\']) || path.as_bytes().get(1) == Some(&b':');
+        let has =
+            |words: &Words, at: usize| folders.get(at).is_some_and(|folder| words.has(folder.as_bytes()));
+        let of_homes = (0..folders.len().min(4))
+            .find(|at| ["home", "users", "homes"].contains(&&*folders[*at].to_lowercase()));
+        let own = match of_homes {
+            Some(at) => at + 1,
+            None if is_home => folders.len().saturating_sub(1),
+            None if has(&ROOTS, 0) => (1..folders.len()).find(|at| !has(&DISKS, *at)).unwrap_or(0),
+            None => 0,
+        };
+        if !is_root || own == 0 {
+            return;
+        }
+        let Some(name) = folders.get(own) else { return };
+        if name.contains(' ') {
+            return self.add_author(name, "");
+        }
+        let Some(before) = path.find(name).map(|at| &path[..at]) else {
+            return;
+        };
+        self.add_user(name, before, "");
+        self.add_user(name, &before.replace(['/', '\\', ':'], "-"), "");
+    }
+
+    /// Learns the owner of a repository. One that is called like its repository is a project.
+    fn add_remote(&mut self, url: &str) {
+        let url = url.trim_end_matches('/').trim_end_matches(".git");
+        let mut parts = url.rsplit(['/', ':']);
+        let (Some(repository), Some(owner)) = (parts.next(), parts.next()) else {
+            return;
+        };
+        let has_host = parts.any(|part| part.contains(['.', '@']));
+        let is_project = repository.to_lowercase().starts_with(&owner.to_lowercase());
+        if has_host && !is_project {
+            self.add_user(owner, "", &format!("/{repository}"));
+        }
+    }
+
+    /// Learns the first part of a branch's name: `alice/fix-parser`.
+    fn add_branch(&mut self, branch: &str) {
+        if let ["users" | "user", name, _, ..] | [name, _, ..] = branch.split('/').collect::<Vec<_>>()[..] {
+            self.add_user(name, "", "");
+        }
+    }
+
+    fn add_host(&mut self, host: &str, before: &str) {
+        let host = host.trim_end_matches(['.', '-']);
+        let first = host.split('.').next().unwrap_or_default();
+        let is_host = host.contains(|c: char| c.is_ascii_alphabetic()) && host.bytes().all(is_of_host);
+        let is_public = PUBLIC_HOSTS.iter().any(|public| host.ends_with(public));
+        if is_host && !is_public && !is_nobody(first) {
+            self.add(Who::Host, &[host, first], before, "");
+        }
+    }
+
+    /// Learns the name of an account. `before` and `after` are the text around it by which a common word is found.
+    fn add_user(&mut self, name: &str, before: &str, after: &str) {
+        let name = name.trim_matches(['.', '-', '_', ' ']);
+        if is_name(name) {
+            let forms = forms_of(name);
+            let forms: Vec<&str> = forms.iter().map(String::as_str).chain([name]).collect();
+            self.add(Who::User, &forms, before, after);
+        }
+    }
+
+    /// Learns the name of a person, and the local part of an address.
+    fn add_author(&mut self, name: &str, mail: &str) {
+        let (local, domain) = mail.split_once('@').unwrap_or_default();
+        let local = match local.split_once('+') {
+            Some((_, name)) if domain == "users.noreply.github.com" => name,
+            Some((name, _)) => name,
+            None => local,
+        };
+        let is_bot = [name, mail].iter().any(|text| text.contains("[bot]"))
+            || is_nobody(name)
+            || !local.is_empty() && is_nobody(local);
+        if is_bot {
+            return;
+        }
+        let mut forms = forms_of(name);
+        forms.extend(
+            [name, local]
+                .into_iter()
+                .filter(|name| is_name(name))
+                .map(str::to_owned),
+        );
+        let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
+        self.add(Who::User, &forms, "", " <");
+    }
+
+    /// Adds names of somebody: each to be found by itself, or a common word with the text around it.
+    fn add(&mut self, who: Who, names: &[&str], before: &str, after: &str) {
+        let is_wanted = |name: &&&str| {
+            let length = name.chars().count();
+            length <= MOST_LETTERS && (is_telling(name) || !before.is_empty() || !after.is_empty())
+        };
+        let names: Vec<&str> = names.iter().filter(is_wanted).copied().collect();
+        if names.is_empty() || self.owners.len() >= MOST_OWNERS {
+            return;
+        }
+        let key = |name: &str| (who, name.to_lowercase().replace(['.', '_', '-'], " "));
+        let known = names.iter().find_map(|name| self.names.get(&key(name)).copied());
+        let owner = known.unwrap_or_else(|| {
+            let number = self.owners.iter().filter(|(other, _)| *other == who).count() + 1;
+            self.owners.push((who, number));
+            self.owners.len() - 1
+        });
+        for name in names {
+            self.names.insert(key(name), owner);
+            let (before, after) = if is_telling(name) {
+                ("", "")
+            } else {
+                (before, after)
+            };
+            let units = |text: &str| text.to_lowercase().encode_utf16().collect::<Vec<u16>>();
+            let start = units(before).len();
+            let pattern = Pattern {
+                name: start..start + units(name).len(),
+                units: units(&format!("{before}{name}{after}")),
+                owner,
+            };
+            if self.known.insert((pattern.units.clone(), start)) {
+                self.patterns.push(pattern);
+                self.finder = OnceLock::new();
+            }
+        }
+    }
+
+    fn finder(&self) -> Option<&AhoCorasick> {
+        let built = self.finder.get_or_init(|| {
+            let letters = |pattern: &Pattern| pattern.units.iter().copied().map(letter).collect::<Vec<u8>>();
+            (!self.patterns.is_empty())
+                .then(|| {
+                    AhoCorasickBuilder::new()
+                        .ascii_case_insensitive(true)
+                        .build(self.patterns.iter().map(letters))
+                })
+                .and_then(Result::ok)
+        });
+        built.as_ref()
+    }
+
+    /// Returns whether a text may have a name in it, by its letters.
+    pub(crate) fn may_be_in(&self, letters: &[u8]) -> bool {
+        self.finder().is_some_and(|finder| finder.is_match(letters))
+    }
+
+    /// Returns the names in a text, in order.
+    pub(crate) fn find(&self, text: &Text) -> Vec<Named> {
+        let Some(finder) = self.finder() else {
+            return Vec::new();
+        };
+        let mut found: Vec<(Range<usize>, usize)> = Vec::new();
+        for each in finder.find_overlapping_iter(text.letters()) {
+            let pattern = &self.patterns[each.pattern().as_usize()];
+            let whole = each.start()..each.end();
+            let range = whole.start + pattern.name.start..whole.start + pattern.name.end;
+            if same_letters(&text.units()[whole.clone()], &pattern.units)
+                && stands_alone(text, &whole)
+                && !is_in_marker(text.letters(), range.start)
+            {
+                found.push((range, pattern.owner));
+            }
+        }
+        found.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        let mut end = 0;
+        found.retain(|(range, _)| {
+            let is_free = range.start >= end;
+            end = if is_free { range.end } else { end };
+            is_free
+        });
+        let named = |(range, owner): (Range<usize>, usize)| {
+            let (who, number) = self.owners[owner];
+            let kind = who.name();
+            Named {
+                range,
+                kind,
+                marker: format!("[{kind}-{number}]"),
+            }
+        };
+        found.into_iter().map(named).collect()
+    }
+
+    /// Returns a name of a file without the names that were learned.
+    #[must_use]
+    pub fn clean_name(&self, name: &str) -> String {
+        let units: Vec<u16> = name.encode_utf16().collect();
+        let mut text = Text::new(&units);
+        let (ranges, markers): (Vec<_>, Vec<_>) = self
+            .find(&text)
+            .into_iter()
+            .map(|named| (named.range, named.marker))
+            .unzip();
+        if !ranges.is_empty() {
+            text.replace(&ranges, &markers);
+        }
+        String::from_utf16_lossy(text.units())
+    }
+}
+
+fn is_nobody(name: &str) -> bool {
+    NOBODY.has(name.as_bytes())
+        || name
+            .split(['-', '_', '.'])
+            .all(|part| NOBODY.has(part.as_bytes()))
+}
+
+fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
+}
+
+/// Returns whether a word may be the name of an account.
+fn is_name(name: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+    name.chars().count() >= 2
+        && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name.chars().all(is_of_name)
+        && !is_nobody(name)
+}
+
+/// Returns the forms of a person's name: of `Jane Doe` also `janedoe`, `jdoe`, `jane` and `doe`; empty for a single word.
+fn forms_of(name: &str) -> Vec<String> {
+    let parts = name.split([' ', ',', '.']).filter(|part| !part.is_empty());
+    let parts: Vec<&str> = parts.collect();
+    let is_part = |part: &&str| {
+        part.chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '\''))
+    };
+    match parts[..] {
+        [first, .., last]
+            if parts.len() <= 5 && parts.iter().all(is_part) && !parts.iter().any(|part| is_nobody(part)) =>
+        {
+            let initial: String = first.chars().take(1).collect();
+            let forms = [
+                parts.join(" "),
+                format!("{first}{last}"),
+                format!("{initial}{last}"),
+            ];
+            forms
+                .into_iter()
+                .chain([first, last].map(str::to_owned))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns whether a name is replaced wherever it stands: it has a space, or it is long enough and no common words.
+fn is_telling(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    let is_common = |part: &str| {
+        let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_short = part.is_ascii() && word.len() < LEAST_LETTERS;
+        is_short || COMMON.contains(word) || COMMON.contains(part) || is_nobody(part)
+    };
+    let parts: Vec<&str> = name.split(['.', '_', '-', ' ']).collect();
+    let is_long = !name.is_ascii() || name.len() >= LEAST_LETTERS;
+    name.contains(' ')
+        || is_long && (!parts.iter().all(|part| is_common(part)) || parts.len() > 1 && digits >= 4)
+}
+
+/// Returns whether a command prints a name on a line.
+fn asks(command: &String) -> bool {
+    ASKING.iter().any(|asking| command.starts_with(asking))
+}
+
+/// Returns the commands of a text one by one, if one of them prints a name.
+fn commands_of(text: &str) -> Vec<String> {
+    if !ASKING.iter().any(|asking| text.contains(asking)) {
+        return Vec::new();
+    }
+    // An argument may be JSON: `{"command": "whoami"}`.
+    let value = text
+        .trim_start()
+        .starts_with('{')
+        .then(|| parse_str(text).ok())
+        .flatten();
+    if let Some(value) = value {
+        let command = ["command", "cmd", "code", "script"]
+            .iter()
+            .find_map(|name| value.get(name));
+        let command = command.and_then(|value| value.as_array().map_or(Some(value), <[Value]>::last));
+        return command
+            .and_then(Value::as_str)
+            .map(commands_of)
+            .unwrap_or_default();
+    }
+    let commands = text.split(['\n', ';']).flat_map(|line| line.split("&&"));
+    let commands = commands.map(|command| command.trim_matches(['$', '%', '>', '!', ' ', '`']).to_owned());
+    commands
+        .filter(|command| !command.is_empty() && !command.starts_with("cd "))
+        .collect()
+}
+
+/// Lays commands that ask for a name beside the lines that were printed. A command whose output has any number of lines hides the
+/// answers of those behind it, up to the last.
+fn answers_of<'l>(commands: &'l [String], lines: &[&'l str]) -> Vec<(&'l str, &'l str)> {
+    let asking =
+        |commands: &mut dyn Iterator<Item = &'l String>| commands.take_while(|command| asks(command)).count();
+    let first = asking(&mut commands.iter());
+    let last = if first == commands.len() {
+        0
+    } else {
+        asking(&mut commands.iter().rev())
+    };
+    if lines.len() < first + last {
+        return Vec::new();
+    }
+    let behind = commands.iter().rev().zip(lines.iter().rev()).take(last);
+    let pairs = commands.iter().zip(lines).take(first).chain(behind);
+    pairs.map(|(command, line)| (command.as_str(), *line)).collect()
+}
+
+/// Returns whether units are those of a pattern, in any case. Letters beyond ASCII have not been compared yet.
+fn same_letters(units: &[u16], pattern: &[u16]) -> bool {
+    let is_same = |(unit, small): (&u16, &u16)| {
+        let c = char::from_u32(u32::from(*unit)).map(|c| c.to_lowercase().next().unwrap_or(c));
+        *unit < 0x80 || unit == small || c.map(u32::from) == Some(u32::from(*small))
+    };
+    units.iter().zip(pattern).all(is_same)
+}
+
+/// Returns whether a name stands between what is no part of it: anything but letters and digits, escape sequences, and a change
+/// of case in `camelCase`.
+fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
+    let letters = text.letters();
+    let name = &letters[range.clone()];
+    let (Some(first), Some(last)) = (name.first(), name.last()) else {
+        return false;
+    };
+    let is_part = |at: usize, of: u8| {
+        let c = char::from_u32(u32::from(text.units()[at])).unwrap_or(' ');
+        // Han, kana and Hangul have no spaces between words.
+        let is_spaceless = matches!(u32::from(c), 0x3040..=0x30ff | 0x3400..=0x9fff | 0xac00..=0xd7af);
+        let is_letter = letters[at].is_ascii_alphanumeric() || letters[at] == LATIN;
+        is_letter || !of.is_ascii() && of != LATIN && c.is_alphanumeric() && !is_spaceless
+    };
+    let is_long = name.len() >= LEAST_IN_CAMEL_CASE;
+    let before = range.start.checked_sub(1).is_none_or(|at| {
+        let rest = &letters[..at];
+        let changes = is_long && letters[at].is_ascii_lowercase() && first.is_ascii_uppercase();
+        let escape = rest.last() == Some(&b'\\') && matches!(letters[at], b'n' | b'r' | b't');
+        let colour = letters[at] == b'm' && {
+            let digits = rest
+                .iter()
+                .rev()
+                .take_while(|letter| letter.is_ascii_digit() || **letter == b';');
+            let digits = digits.count();
+            rest.len()
+                .checked_sub(digits + 1)
+                .is_some_and(|at| rest[at] == b'[')
+        };
+        let encoded = rest.len() >= 2 && rest[rest.len() - 2] == b'%' && letters[at].is_ascii_hexdigit();
+        !is_part(at, *first) || changes || escape || colour || encoded
+    });
+    let after = letters.get(range.end).is_none_or(|next| {
+        !is_part(range.end, *last) || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
+    });
+    before && after
+}
+
+/// Returns whether a place is within a marker such as `[REDACTED:email]`.
+fn is_in_marker(letters: &[u8], at: usize) -> bool {
+    const MARKER: &[u8] = b"[REDACTED:";
+    let before = &letters[at.saturating_sub(40)..at];
+    let opening = before.iter().rposition(|letter| *letter == b'[');
+    opening.is_some_and(|opening| {
+        let inner = &before[opening..];
+        !inner.contains(&b']') && (inner.starts_with(MARKER) || MARKER.starts_with(inner))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cleaner, Options, clean_trace};
+    use knowledgepulse_error::Call;
+    use knowledgepulse_json::parse;
+
+    const STRICT: Options = Options {
+        identifiers: true,
+        strict: true,
+    };
+
+    /// Cleans a JSON value as a session by itself.
+    fn cleaned(session: &str) -> String {
+        let value = parse(session.as_bytes()).unwrap();
+        clean_trace(value, STRICT, &Call::default()).unwrap().0.to_json()
+    }
+
+    /// Cleans texts as one session.
+    fn cleaned_text(learned: &str, text: &str) -> String {
+        let mut identities = Identities::default();
+        identities.learn_text(learned);
+        let mut cleaner = Cleaner::new(STRICT);
+        cleaner.set_identities(identities);
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let clean = cleaner.clean_text(&units).unwrap_or(units);
+        String::from_utf16(&clean).unwrap()
+    }
+
+    #[test]
+    fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
+        for place in [
+            "/home/jdoe/project",
+            "see /Users/jdoe/x",
+            r"C:\Users\jdoe\project",
+            r"c:\\Users\\jdoe\\project",
+            r"\/home\/jdoe\/project",
+            "/mnt/c/Users/jdoe/x",
+            "/export/home/jdoe/x",
+            "file:///home/jdoe/x",
+            "%2FUsers%2Fjdoe%2Fx",
+            "ls ~/.claude/projects/-Users-jdoe-project/1.jsonl",
+            "projects/C--Users-jdoe-project",
+            "/mnt/efs/jdoe/.ssh/config",
+            "cat /nfs/team/jdoe/.bashrc",
+            "jdoe@laptop7:~$ ls",
+            "(base) jdoe@laptop7:/srv$ ls",
+            "[jdoe@laptop7 project]$ ls",
+            "jdoe@Johns-MacBook-Pro project % ls",
+            "jdoe@laptop7 ~/project> ls",
+            "\u{1b}[01;32mjdoe@laptop7\u{1b}[00m:\u{1b}[01;34m~/x\u{1b}[00m$ ls",
+            "ssh -i key jdoe@build7.corp.example",
+            "scp x jdoe@build7:/srv",
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPabcdefgh jdoe@laptop7",
+            "uid=1000(jdoe) gid=1000(jdoe) groups=1000(jdoe),27(sudo)",
+            "-rw-r--r--  1 jdoe staff  120 Jan  1 10:00 a.txt",
+            "drwxr-xr-x@ 5 jdoe  staff   160 Jan  1 10:00 src",
+            "SHELL=/bin/bash\nUSER=jdoe\nLANG=C",
+            "export LOGNAME=jdoe",
+            "HOME=/data/team/jdoe\n",
+            "USERNAME=jdoe\r\n",
+            "commit 1a2b\nAuthor: Jane Doe <jdoe@corp.example>\nDate: x",
+            "Author: jdoe <12345+jdoe@users.noreply.github.com>",
+            r"x\nAuthor: J D <jdoe@corp.example>\n",
+            "Signed-off-by: Jane Doe <jdoe@corp.example>",
+            "author Jane Doe <jdoe@corp.example> 1690000000 +0200",
+            "user.name=Jane Doe\nuser.email=jdoe@corp.example",
+            "git config user.email \"jdoe@corp.example\"",
+            "[user]\n\tname = Jane Doe\n\temail = jdoe@corp.example\n",
+            "origin\tgit@github.com:jdoe/parser.git (fetch)",
+            "origin  https://gitlab.example/jdoe/parser (push)",
+            "[remote \"origin\"]\n\turl = https://github.com/jdoe/parser.git",
+            "git remote add origin git@github.com:jdoe/parser.git",
+            "On branch jdoe/fix-parser",
+            "git checkout -b jdoe/fix-parser",
+            "Working directory: /data/jdoe/parser",
+            "Primary working directory: /mnt/efs/jdoe/parser",
+            "<cwd>/scratch/jdoe/parser</cwd>",
+            "cd /mnt/efs/jdoe/parser && ls",
+            r#"{"cmd":"ls","workdir":"/data/jdoe/parser"}"#,
+            "$ whoami\njdoe\n",
+            "bash-5.2# id -un\njdoe",
+        ] {
+            let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's)");
+            assert!(
+                found == "ask [user-1], [user-1] or [user-1]_2 ([user-1]'s)",
+                "{place}: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn learn_text_finds_the_machine() {
+        for place in [
+            "jdoe@krypton7:~$ ls",
+            "[jdoe@krypton7 x]$ ls",
+            "Linux krypton7 5.15.0-91-generic #101 SMP",
+            "Darwin krypton7.local 23.1.0 Darwin Kernel",
+            "   Static hostname: krypton7",
+            "HOSTNAME=krypton7\n",
+            "$ hostname\nkrypton7\n",
+            "root@krypton7:/app# ls",
+        ] {
+            assert_eq!(cleaned_text(place, "on krypton7."), "on [host-1].", "{place}");
+        }
+    }
+
+    #[test]
+    fn learn_json_takes_what_fields_and_answers_say() {
+        for session in [
+            r#"[{"cwd":"/mnt/efs/jdoe/parser"},"jdoe"]"#,
+            r#"[{"cwd":"/data/jdoe"},"jdoe"]"#,
+            r#"[{"cwd":"C:\\Users\\Ann Jdoe\\x"},"jdoe"]"#,
+            r#"[{"cwd":"D:\\Users\\jdoe\\parser"},"jdoe"]"#,
+            r#"[{"gitBranch":"jdoe/parser"},"jdoe"]"#,
+            r#"[{"input":{"command":"whoami"}},{"content":"jdoe"},"jdoe"]"#,
+            r#"[{"input":{"command":"cd x && whoami && hostname"}},{"id":"x1","content":[{"text":"jdoe\nbuild7"}]},"jdoe"]"#,
+            r#"[{"arguments":"{\"command\":[\"bash\",\"-lc\",\"whoami; ls\"]}"},{"output":"{\"output\":\"jdoe\\na.txt\\n\",\"metadata\":{}}"},"jdoe"]"#,
+            r#"[{"cmd":"ls && whoami"},{"stdout":"a\nb\njdoe\n"},"jdoe"]"#,
+            r#"[{"cmd":"whoami"},{"content":"Chunk ID: 1\nOutput:\njdoe\n"},"jdoe"]"#,
+            r#"[{"cmd":"whoami"},{"cmd":"hostname"},{"content":"jdoe"},{"content":"build7"},"jdoe"]"#,
+            r#"[{"cmd":"git config user.email"},{"content":"jdoe@corp.example"},"jdoe"]"#,
+            r#"[{"/home/jdoe/a.txt":1},"jdoe"]"#,
+        ] {
+            let found = cleaned(session);
+            assert!(
+                found.ends_with(r#""[user-1]"]"#) && !found.contains("jdoe"),
+                "{session}: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_replaced_in_all_texts_and_names_of_a_session() {
+        let session = r#"{"cwd":"/Users/jane.doe/parser","title":"Jane.Doe's parser","files":{"/srv/jane.doe/x.rs":1},
+            "log":"Author: Jane Doe <jane@corp.example>\n","who":"Jane DOE, jane_doe, janedoe, jdoe, DOE, JaneHelper, myJane\\njane",
+            "slug":"-srv-jane-doe-parser","ansi":"\u001b[32mjane\u001b[0m","zh":"用jane的","path":"a%2Fjane%2Fb"}"#;
+        assert_eq!(
+            cleaned(session),
+            concat!(
+                r#"{"cwd":"[REDACTED:filepath]","title":"[user-1]'s parser","files":{"/srv/[user-1]/x.rs":1},"#,
+                r#""log":"Author: [user-1] <[REDACTED:email]>\n","#,
+                r#""who":"[user-1], [user-1]_[user-1], [user-1], [user-1], [user-1], [user-1]Helper, my[user-1]\\n[user-1]","#,
+                r#""slug":"-srv-[user-1]-[user-1]-parser","ansi":"\u001b[32m[user-1]\u001b[0m","zh":"用[user-1]的","#,
+                r#""path":"a%2F[user-1]%2Fb"}"#
+            )
+        );
+    }
+
+    #[test]
+    fn words_that_contain_a_name_stay() {
+        assert_eq!(
+            cleaned_text("whoami: /home/dana/x", "Danar, bandana, dana1x, [REDACTED:dana]"),
+            "Danar, bandana, dana1x, [REDACTED:dana]"
+        );
+    }
+
+    #[test]
+    fn common_words_are_replaced_only_where_their_surroundings_tell_the_name() {
+        for (learned, text, expected) in [
+            (
+                "cwd: /data/max/x",
+                "max(1, 2) in /data/max/x.py",
+                "max(1, 2) in /data/[user-1]/x.py",
+            ),
+            (
+                "cwd: /data/max/x",
+                "projects/-data-max-x",
+                "projects/-data-[user-1]-x",
+            ),
+            (
+                "main@krypton7:~$ ",
+                "fn main() on main@krypton7",
+                "fn main() on [user-1]@[host-1]",
+            ),
+            (
+                "Author: Max Young <max@corp.example>",
+                "max(young) by Max Young",
+                "max(young) by [user-1]",
+            ),
+            (
+                "jd@krypton7:~$ ",
+                "jd.json jd@krypton7",
+                "jd.json [user-1]@[host-1]",
+            ),
+            (
+                "origin\tgit@github.com:payments/api2.git (fetch)",
+                "payments github.com/payments/api2",
+                "payments github.com/[user-1]/api2",
+            ),
+        ] {
+            assert_eq!(cleaned_text(learned, text), expected, "{learned}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
+        for text in [
+            "/home/ubuntu/app /home/node /Users/runner /home/user/x /root/x",
+            "root@localhost:~# ubuntu@ubuntu:~$",
+            "cwd: /app/src\ncwd: /workspace/parser\ncwd: /testbed\ncwd: /work/parser",
+            "cwd: /data/datasets/x\ncwd: /mnt/data",
+            "uid=0(root) gid=0(root)",
+            "-rw-r--r-- 1 root root 12 Jan 1 a",
+            "Author: dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>",
+            "Author: Claude <noreply@anthropic.com>",
+            "Author: Devin AI <158243242+devin-ai-integration[bot]@users.noreply.github.com>",
+            "Linux Mint 21.3 is based on\nhostname: gateway7\nLinux kernel 5.10.1 has",
+            "Author: github-actions <github-actions@github.com>",
+            "origin\thttps://github.com/django/django.git (fetch)",
+            "On branch feature/parser\nOn branch main",
+            "assert_eq!(path, \"/home/parsley\")",
+            "git config user.name \"Test User\" && git config user.email test@example.com",
+            "$ whoami\nroot\n$ hostname\nlocalhost\n",
+            "USER=app\nHOME=/root\n",
+            "git@github.com:/x git@github.com:acme/x",
+            "https://example.com/home/settings2 navigate('/api/users/list2')",
+        ] {
+            let mut identities = Identities::default();
+            identities.learn_text(text);
+            assert!(identities.patterns.is_empty(), "{text}: {:?}", identities.names);
+        }
+    }
+
+    #[test]
+    fn names_beyond_ascii_are_replaced_in_any_case() {
+        assert_eq!(
+            cleaned_text(
+                "Author: José Núñez <jn@corp.example>\n",
+                "JOSÉ, josé, Joséphine, NÚÑEZ"
+            ),
+            "[user-1], [user-1], Joséphine, [user-1]"
+        );
+        assert_eq!(cleaned_text("/home/иван/x", "Иван и Иванов"), "[user-1] и Иванов");
+        assert_eq!(cleaned_text("/home/田中/x", "用田中的"), "用[user-1]的");
+    }
+
+    #[test]
+    fn a_clean_session_has_no_identities_left() {
+        let session = r#"["jdoe@krypton7:~$ whoami","Author: Jane Doe <jdoe@corp.example>","/home/jdoe/x"]"#;
+        let once = cleaned(session);
+        assert_eq!(cleaned(&once), once);
+    }
+
+    #[test]
+    fn the_levels_that_keep_identifiers_keep_names() {
+        let private = Options {
+            identifiers: false,
+            ..STRICT
+        };
+        let value = parse(br#"["jdoe@krypton7:~$ ls"]"#).unwrap();
+        let clean = clean_trace(value.clone(), private, &Call::default()).unwrap().0;
+        assert_eq!(clean, value);
+        let plain = Options {
+            strict: false,
+            ..STRICT
+        };
+        assert_eq!(
+            clean_trace(value.clone(), plain, &Call::default()).unwrap().0,
+            value
+        );
+    }
+}

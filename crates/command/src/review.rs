@@ -1,0 +1,78 @@
+//! What a run that cleans tells at its end: what patterns do not find, and the places where a person should look.
+
+use knowledgepulse_clean::places_to_review;
+use knowledgepulse_json::Value;
+
+use crate::{messages::Messages, printable::counted, scored::Place};
+
+/// So many places are named.
+const MOST_NAMED: usize = 3;
+
+/// The places that look like what patterns do not find.
+#[derive(Debug, Default)]
+pub(crate) struct Review {
+    count: u64,
+    first: Vec<String>,
+}
+
+impl Review {
+    /// Adds the places in a clean text that begins on a line of a file.
+    pub(crate) fn add_text(&mut self, file: &str, line: usize, text: &str) {
+        let (mut line, mut at) = (line, 0);
+        for place in places_to_review(text) {
+            line += memchr::memchr_iter(b'\n', &text.as_bytes()[at..place]).count();
+            at = place;
+            self.add(1, || format!("{file}:{line}"));
+        }
+    }
+
+    /// Adds the places in a clean trace.
+    pub(crate) fn add_trace(&mut self, place: &Place, count: u64) {
+        self.add(count, || place.to_string());
+    }
+
+    fn add(&mut self, count: u64, place: impl Fn() -> String) {
+        self.count += count;
+        if count > 0 && self.first.len() < MOST_NAMED {
+            let place = place();
+            if self.first.last() != Some(&place) {
+                self.first.push(place);
+            }
+        }
+    }
+
+    /// Tells what was not looked for, and where to look.
+    pub(crate) fn tell(&self, messages: &Messages) {
+        let seen = match self.count {
+            0 => String::new(),
+            count => {
+                let (look, more) = (
+                    if count == 1 { "looks" } else { "look" },
+                    if count > self.first.len() as u64 {
+                        " …"
+                    } else {
+                        ""
+                    },
+                );
+                let places = counted(count, "place");
+                format!(
+                    "; {places} {look} like addresses or signatures: {}{more}",
+                    self.first.join(" ")
+                )
+            }
+        };
+        messages.note(format!("names of people, street addresses: not detected{seen}"));
+    }
+}
+
+/// Returns how many places in the texts of a clean trace look like what patterns do not find.
+pub(crate) fn count_of(trace: &Value) -> u64 {
+    match trace {
+        Value::String(text) => text
+            .as_str()
+            .map_or(0, |text| places_to_review(text).count() as u64),
+        Value::Array(elements) => elements.iter().map(count_of).sum(),
+        Value::Object(fields) => fields.values().map(count_of).sum(),
+        _ => 0,
+    }
+}
