@@ -1170,10 +1170,7 @@ export interface Selection {
  * const shared = chosen.map(({ index }) => traces[index]);
  * ```
  */
-export function select(
-  traces: readonly ReadonlyReasoningTrace[],
-  options: SelectOptions,
-): Promise<Selection>;
+export function select(traces: readonly ReadonlyReasoningTrace[], options: SelectOptions): Promise<Selection>;
 
 /** Options of {@link configureEmbedder}. */
 export interface EmbedderOptions {

@@ -172,6 +172,8 @@ describe('select', () => {
       traceOf(`task${run % 12} of kind${run % 12} run${run} note${(run * 7) % 31}`, {
         id: `run ${run}`,
         success: run % 5 < 2,
+        // No two traces are equally valuable.
+        confidence: 0.4 + ((run * 37) % 60) / 100,
       }),
     );
     const idsOf = async (/** @type {typeof traces} */ list, /** @type {number} */ count) =>

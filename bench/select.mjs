@@ -119,8 +119,10 @@ async function main() {
   }
 }
 
-const qualityOf = (/** @type {ReasoningTrace} */ { metadata, outcome }) =>
-  outcome.confidence * (metadata.success ? 1 : 0.3);
+/** @param {ReasoningTrace} trace */
+function qualityOf({ metadata, outcome }) {
+  return outcome.confidence * (metadata.success ? 1 : 0.3);
+}
 
 /**
  * Cosines of TF-IDF with sublinear counts and smooth document frequencies.
