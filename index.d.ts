@@ -556,7 +556,7 @@ export type TraceCount = number | `${number}%`;
 
 /** Options of {@link select}. */
 export interface SelectOptions extends CallOptions {
-  /** How many traces are chosen; all if there are fewer. */
+  /** How many traces are chosen; fewer if there are fewer that are fit to be shared. */
   count: TraceCount;
   /**
    * The novelty method: see {@link TraceMemoryOptions.novelty}. `full` needs a model.
@@ -573,12 +573,6 @@ export interface SelectOptions extends CallOptions {
   quota?: { failures?: TraceCount };
   /** Called now and then while traces are compared, which takes most of the time. If it throws, the call rejects with that. */
   onProgress?: (progress: BatchProgress) => void;
-  /**
-   * How many traces are held in memory, where there are more than fit into it: a sample, which is the same each time. The traces are read
-   * twice then. The set covers the sample at least .4 times as well as any of its size; `left`, `standsFor` and
-   * `similar` tell of the sample alone. Goes with `novelty: 'lexical'`, without `known` and `quota`.
-   */
-  window?: number;
 }
 
 /** A trace of {@link select}. */
@@ -621,17 +615,17 @@ export interface LeftTrace extends Candidate {
   chosen: SimilarCandidate | null;
   /** The trace of `known` that stands for it, by its index in the memory. */
   known: { index: number; similarity: number } | null;
+  /** Why nobody can learn from it, so that it is never chosen; null if it can be. */
+  unfit: 'no-agent-step' | 'one-step' | 'no-objective' | null;
 }
 
 /** The result of {@link select}. */
 export interface Selection {
   /** The chosen traces, the most valuable first. A smaller `count` gives the beginning of the list. */
   chosen: ChosenTrace[];
-  /** The other traces, in their order. */
+  /** The other traces, in their order. Of more than 100,000 traces a uniform sample is compared, and `left` has its traces alone. */
   left: LeftTrace[];
-  /** How they were chosen: with their outcomes, or without, where most are not known. */
-  rule: 'outcomes' | 'unknown-outcomes';
-  /** A sentence that says so, and why. */
+  /** A sentence that says how they were chosen, and why they may be fewer than `count`. */
   explanation: string;
   /** The coverage by `known` alone, as a part of the coverage by all traces, 0 to 1. */
   coveredBefore: number;
@@ -643,7 +637,7 @@ export interface Selection {
  *
  * Nobody knows how a trace ended whose `metadata.imported.known.success` is false, as `toTraces` writes it.
  *
- * @param traces - the traces; they are read some at a time, so do not change them before the call settles.
+ * @param traces - the traces; they are read some at a time, so do not change them before the call settles
  * @returns the chosen traces, and for each other trace the one that stands for it
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, as {@link evaluateValues}.
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection.

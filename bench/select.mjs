@@ -1,5 +1,5 @@
-// `npm run bench:select`: how many solved tasks are among K chosen runs, on labelled runs of agents: the tables in crates/score/DESIGN.md. Needs the
-// labelled traces, which are not part of the repository.
+// `npm run bench:select [SET...]`: how many solved tasks are among K chosen runs, on labelled runs of agents: the tables in
+// crates/score/DESIGN.md. Needs labelled traces, which are not part of the repository: SET.jsonl and SET.labels.jsonl.
 //
 // Each repetition has the runs of four fifths of the tasks, in a random order. "Solved" is the number of different tasks
 // with a successful run among the K. Outcomes are known, or a quarter of them is wrong, or all are hidden.
@@ -18,9 +18,12 @@ import { semhash } from './semhash.mjs';
 
 /** @typedef {(runs: Run[], shown: ReasoningTrace[], random: () => number) => Promise<number[]>} Method indices, the first chosen first */
 
-const REPETITIONS = 40;
+const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_REPETITIONS ?? 40);
 
-const SIZES = [10, 25, 50];
+const SIZES = [10, 20, 50];
+
+/** The row that the others are compared with. */
+const PLAIN = 'TF-IDF facility location';
 
 await runScript(main);
 
@@ -46,8 +49,11 @@ async function main() {
       return [...shown.keys()].sort((one, other) => scores[other] - scores[one]);
     },
     QDIT: async (_, shown) => qdit(shown, await similarities(shown)),
-    'select, lexical': (_, shown) => chosen(shown, 'lexical'),
-    'select, window 50': (_, shown) => chosen(shown, 'lexical', 50),
+    [PLAIN]: async (runs, shown) => facilityLocation(shown, await tfIdf(runs)),
+    select: async (_, shown) => {
+      const { chosen } = await select(shown, { count: Math.max(...SIZES) });
+      return chosen.map(({ index }) => index);
+    },
   };
   const python = semhash();
   if (python) {
@@ -98,16 +104,6 @@ async function main() {
   }
   python?.end();
 
-  /**
-   * @param {ReasoningTrace[]} shown
-   * @param {'lexical' | 'full'} novelty
-   * @param {number} [window]
-   */
-  async function chosen(shown, novelty, window) {
-    const { chosen } = await select(shown, { count: Math.max(...SIZES), novelty, window });
-    return chosen.map(({ index }) => index);
-  }
-
   /** @param {ReasoningTrace[]} traces */
   async function similarities(traces) {
     const memory = new TraceMemory({ maxElements: traces.length });
@@ -123,6 +119,72 @@ async function main() {
   }
 }
 
+/** @param {ReasoningTrace} trace */
+function qualityOf({ metadata, outcome }) {
+  return outcome.confidence * (metadata.success ? 1 : 0.3);
+}
+
+/**
+ * Cosines of TF-IDF with sublinear counts and smooth document frequencies.
+ *
+ * @param {Run[]} runs
+ */
+function tfIdf(runs) {
+  const bags = runs.map(({ trace }) => {
+    const text = [trace.task.objective, ...trace.steps.map(({ content }) => content ?? '')].join('\n');
+    /** @type {Map<string, number>} */
+    const counts = new Map();
+    for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}_]+/gu))
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+    return counts;
+  });
+  /** @type {Map<string, number[]>} */
+  const holders = new Map();
+  for (const [at, bag] of bags.entries())
+    for (const word of bag.keys()) holders.set(word, [...(holders.get(word) ?? []), at]);
+  const vectors = bags.map((bag) => {
+    const vector = [...bag].map(([word, count]) => {
+      const idf = Math.log((1 + bags.length) / (1 + (holders.get(word)?.length ?? 0))) + 1;
+      return /** @type {const} */ ([word, (1 + Math.log(count)) * idf]);
+    });
+    const length = Math.hypot(...vector.map(([, value]) => value)) || 1;
+    return new Map(vector.map(([word, value]) => [word, value / length]));
+  });
+  return vectors.map((vector) => {
+    const row = new Float64Array(runs.length);
+    for (const [word, value] of vector)
+      for (const other of holders.get(word) ?? []) row[other] += value * (vectors[other].get(word) ?? 0);
+    return row;
+  });
+}
+
+/**
+ * Greedy by the gain in Σ q(i) max q(j) s(i, j).
+ *
+ * @param {ReasoningTrace[]} shown
+ * @param {Float64Array[]} similarity
+ */
+function facilityLocation(shown, similarity) {
+  const quality = shown.map(qualityOf);
+  const cover = new Float64Array(shown.length);
+  const left = new Set(shown.keys());
+  /** @type {number[]} */
+  const order = [];
+  while (left.size > 0 && order.length < Math.max(...SIZES)) {
+    const gainOf = (/** @type {number} */ j) =>
+      cover.reduce(
+        (sum, before, i) => sum + quality[i] * Math.max(0, quality[j] * similarity[i][j] - before),
+        0,
+      );
+    const gains = [...left].map((j) => /** @type {const} */ ([j, gainOf(j)]));
+    const [best] = gains.reduce((one, other) => (other[1] > one[1] ? other : one));
+    left.delete(best);
+    order.push(best);
+    for (const i of cover.keys()) cover[i] = Math.max(cover[i], quality[best] * similarity[i][best]);
+  }
+  return order;
+}
+
 /**
  * Greedy by the mean of a trace's quality and its gain in Σ max similarity, each from 0 to 1, as QDIT does with α = 0.5.
  *
@@ -130,7 +192,7 @@ async function main() {
  * @param {Float64Array[]} similarity
  */
 function qdit(shown, similarity) {
-  const quality = shown.map(({ metadata, outcome }) => outcome.confidence * (metadata.success ? 1 : 0.3));
+  const quality = shown.map(qualityOf);
   const cover = new Float64Array(shown.length);
   /** @type {number[]} */
   const order = [];
@@ -195,23 +257,22 @@ function solvedBy(indices, runs) {
 }
 
 /**
- * Prints the means with 95 % intervals, and the ratio to `--top`.
+ * Prints the means, and the mean differences from the plain method in the same repetitions, with 95 % intervals.
  *
  * @param {string} outcomes
  * @param {Record<string, number[][]>} solved
  */
 function print(outcomes, solved) {
-  console.log(`\n| outcomes ${outcomes} | ${SIZES.map((size) => `K = ${size} | × top`).join(' | ')} |`);
+  console.log(`\n| outcomes ${outcomes} | ${SIZES.map((size) => `K = ${size} | − TF-IDF`).join(' | ')} |`);
   console.log(`| --- |${' ---: | ---: |'.repeat(SIZES.length)}`);
   for (const [name, repetitions] of Object.entries(solved)) {
     const cells = SIZES.flatMap((_, column) => {
-      const values = repetitions.map((each) => each[column]);
-      const middle = mean(values);
-      const deviation = Math.sqrt(mean(values.map((value) => (value - middle) ** 2)));
-      const top = mean(solved['--top, lexical'].map((each) => each[column]));
+      const differences = repetitions.map((each, at) => each[column] - solved[PLAIN][at][column]);
+      const middle = mean(differences);
+      const deviation = Math.sqrt(mean(differences.map((value) => (value - middle) ** 2)));
       return [
-        `${middle.toFixed(1)} ± ${((1.96 * deviation) / Math.sqrt(values.length)).toFixed(1)}`,
-        (middle / top).toFixed(2),
+        mean(repetitions.map((each) => each[column])).toFixed(1),
+        `${middle.toFixed(1)} ± ${((1.96 * deviation) / Math.sqrt(differences.length)).toFixed(1)}`,
       ];
     });
     console.log(`| ${name} | ${cells.join(' | ')} |`);

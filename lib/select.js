@@ -7,7 +7,6 @@ const { setTimeout } = require('node:timers/promises');
 const { cancellable } = require('./calls/cancel.js');
 const { codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
-  inRange,
   invalidOption,
   ofType,
   oneOf,
@@ -54,7 +53,6 @@ const SELECT_OPTIONS = {
   quota: (/** @type {unknown} */ value, /** @type {string} */ path) =>
     readOptions(value, { failures: readCount }, path).failures,
   onProgress: ofType('function'),
-  window: inRange({ from: 1, whole: true }),
 };
 
 /** @type {OptionReader<NativeTraceMemory>} */
@@ -73,7 +71,6 @@ async function select(traces, options) {
     known,
     quota,
     onProgress,
-    window,
   } = readCallOptions(options, SELECT_OPTIONS);
   if (count === undefined)
     throw invalidOption(TypeError, "options.count must be a number or a percentage like '10%'");
@@ -83,14 +80,8 @@ async function select(traces, options) {
       `options.known compares by novelty '${known.method}': select with novelty '${known.method}', or use another memory`,
     );
   }
-  if (window !== undefined) {
-    if (novelty !== 'lexical' || known !== undefined || quota !== undefined) {
-      const message = "options.window goes with novelty 'lexical', and without known and quota";
-      throw invalidOption(RangeError, message);
-    }
-    return selectInPasses(traces, count, window, onProgress, signal);
-  }
-  if (!isArray(traces)) throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
+  if (!isArray(traces))
+    throw codedError(TypeError, 'ERR_INVALID_TRACE', `traces must be an array, got ${describe(traces)}`);
   const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
   signal?.throwIfAborted();
   const call = new native.NativeCall();
@@ -108,70 +99,6 @@ async function select(traces, options) {
     return toSelection(await found, ids);
   };
   return cancellable(work, signal, () => call.cancel());
-}
-
-/**
- * Chooses from traces that are read twice, of which a sample is held.
- *
- * @param {unknown} traces
- * @param {NativeCount} count
- * @param {number} window
- * @param {SelectOptions['onProgress']} onProgress
- * @param {AbortSignal | undefined} signal
- */
-async function selectInPasses(traces, count, window, onProgress, signal) {
-  const source = isArray(traces) ? () => traces : traces;
-  if (typeof source !== 'function') {
-    const message = `traces must be an array, or a function that returns them each time they are read, got ${describe(traces)}`;
-    throw codedError(TypeError, 'ERR_INVALID_TRACE', message);
-  }
-  signal?.throwIfAborted();
-  const call = new native.NativeCall();
-  const sieve = new native.NativeSieve(window);
-  const work = async () => {
-    await offerAll(sieve, source(), signal);
-    const total = await fromAddon(() => sieve.beginAgain(count, call));
-    const done = await offerAll(sieve, source(), signal, (read) => onProgress?.({ done: read, total }));
-    if (done !== total) {
-      const message = `traces must be the same each time they are read: there were ${total}, then ${done}`;
-      throw codedError(RangeError, 'ERR_INVALID_TRACE', message);
-    }
-    const { selection, ids } = await fromAddon(() => sieve.finish(MOST_LISTED));
-    return toSelection(selection, ids);
-  };
-  return cancellable(work, signal, () => call.cancel());
-}
-
-/**
- * Offers all traces, some at a time; resolves with how many there are.
- *
- * @param {InstanceType<typeof native.NativeSieve>} sieve
- * @param {any} traces
- * @param {AbortSignal | undefined} signal
- * @param {(read: number) => void} [onRead]
- */
-async function offerAll(sieve, traces, signal, onRead) {
-  let read = 0;
-  /** @type {boolean[]} */
-  let areKnown = [];
-  const flush = async () => {
-    signal?.throwIfAborted();
-    await fromAddon(() => sieve.offer(areKnown));
-    areKnown = [];
-    onRead?.(read);
-  };
-  for await (const trace of traces) {
-    try {
-      fromAddon(() => sieve.read(trace));
-      areKnown.push(isOutcomeKnown(trace));
-    } catch (error) {
-      throw errorOfTrace(error, read);
-    }
-    read++;
-    if (areKnown.length === BATCH) await flush();
-  }
-  if (areKnown.length > 0) await flush();
-  return read;
 }
 
 /**
@@ -278,14 +205,14 @@ function toSelection(found, ids) {
     similar: Array.from(each.similar, toSimilar),
     nearestLeft: orNull(each.nearestLeft),
   }));
-  const left = Array.from(found.left, ({ index, chosen: by, known }) => ({
+  const left = Array.from(found.left, ({ index, chosen: by, known, unfit }) => ({
     index,
     id: ids[index],
     chosen: orNull(by),
     known: known ? { index: known.index, similarity: known.similarity } : null,
+    unfit: /** @type {Selection['left'][number]['unfit']} */ (unfit ?? null),
   }));
-  const rule = /** @type {Selection['rule']} */ (found.rule);
-  return { chosen, left, rule, explanation: found.explanation, coveredBefore: found.coveredBefore };
+  return { chosen, left, explanation: found.explanation, coveredBefore: found.coveredBefore };
 }
 
 module.exports = { select };

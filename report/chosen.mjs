@@ -1,19 +1,14 @@
-import { dot, lineY, link, pointer, pointerX, ruleX, text, tip } from '@observablehq/plot';
+import { dot, lineY, pointerX, ruleX, text, tip } from '@observablehq/plot';
 
 import { element, finding, more, section, table } from './dom.mjs';
-import { chart, drawn, figureWithSlider, sequenceChart, slider } from './figure.mjs';
-import { count, cut, decimal, integer, percent } from './format.mjs';
+import { drawn, figureWithSlider, sequenceChart, slider } from './figure.mjs';
+import { count, decimal, integer, percent } from './format.mjs';
 import { groupLine, groupList } from './groups.mjs';
 
 /** @import { ChosenSet, ChosenTrace, Report } from './data.js' */
 
 /** How many rows the table of the curve has. */
 const ROWS = 20;
-
-/** How many groups are named on the map, how long the names are, and about how large their letters. */
-const NAMED = 12;
-const NAME_LENGTH = 24;
-const LETTER = { width: 6.2, height: 15 };
 
 /**
  * The coverage by the first traces, as a part of the coverage by all traces.
@@ -22,9 +17,6 @@ const LETTER = { width: 6.2, height: 15 };
  * @param {number} size
  */
 const coveredBy = ({ coveredBefore, curve }, size) => (size === 0 ? coveredBefore : curve[size - 1]);
-
-/** @type {Array<'start' | 'middle' | 'end'>} */
-const ANCHORS = ['start', 'middle', 'end'];
 
 /** @param {number} part */
 const shareOf = (part) => percent(part, 1);
@@ -77,91 +69,6 @@ function coverage(set, size, width) {
   });
 }
 
-/**
- * The chosen traces and the traces that they stand for, similar ones near each other.
- *
- * @param {ChosenSet} set
- * @param {number} size
- * @param {number} width
- */
-function map({ traces }, size, width) {
-  const height = Math.round(Math.min(width * 0.75, 520));
-  const margin = 14;
-  const similar = traces.flatMap((trace) => trace.similar.map((near) => ({ ...near, by: trace })));
-  const colour = (/** @type {ChosenTrace} */ { rank }) => (rank <= size ? 'var(--kept)' : 'var(--dropped)');
-  const names = namesOf(
-    traces,
-    (x, y) => [margin + ((x + 1) / 2) * (width - 2 * margin), margin + ((1 - y) / 2) * (height - 2 * margin)],
-    width,
-  );
-  const titleOf = (/** @type {ChosenTrace} */ trace) =>
-    `${integer(trace.rank)}. ${cut(leadOf(trace), 60)}\nstands for ${integer(trace.standsFor)}`;
-  const label = `Map of ${count(traces.length, 'chosen trace')} and ${integer(similar.length)} that they stand for; the list below has them.`;
-  return chart(label, {
-    width,
-    height,
-    margin,
-    axis: null,
-    x: { domain: [-1, 1] },
-    y: { domain: [-1, 1] },
-    marks: [
-      link(similar, {
-        x1: 'x',
-        y1: 'y',
-        x2: ({ by }) => by.x,
-        y2: ({ by }) => by.y,
-        stroke: ({ by }) => colour(by),
-        strokeOpacity: 0.35,
-      }),
-      dot(similar, { x: 'x', y: 'y', r: 2, fill: ({ by }) => colour(by), fillOpacity: 0.6 }),
-      dot(traces, { x: 'x', y: 'y', r: 5, fill: colour, stroke: 'var(--paper)', strokeWidth: 1.5 }),
-      ...ANCHORS.map((textAnchor) =>
-        text(
-          names.filter(({ anchor }) => anchor === textAnchor),
-          {
-            x: 'x',
-            y: 'y',
-            dy: -12,
-            textAnchor,
-            text: 'name',
-            fill: 'var(--ink)',
-            stroke: 'var(--paper)',
-            strokeWidth: 4,
-          },
-        ),
-      ),
-      tip(traces, pointer({ x: 'x', y: 'y', title: titleOf })),
-    ],
-  });
-}
-
-/**
- * The names of the largest groups that do not cover each other.
- *
- * @param {ChosenTrace[]} traces
- * @param {(x: number, y: number) => [number, number]} toPixels
- * @param {number} width
- */
-function namesOf(traces, toPixels, width) {
-  /** @type {Array<{ left: number, top: number, right: number }>} */
-  const taken = [];
-  const names = [];
-  for (const { x, y, rank, excerpt } of [...traces].sort((a, b) => b.standsFor - a.standsFor)) {
-    const name = `${integer(rank)} ${cut(excerpt, NAME_LENGTH)}`;
-    const [middle, top] = toPixels(x, y);
-    const long = [...name].length * LETTER.width;
-    const anchor = middle < long / 2 ? 'start' : middle > width - long / 2 ? 'end' : 'middle';
-    const left = middle - { start: 0, middle: long / 2, end: long }[anchor];
-    const isFree = taken.every(
-      (other) => left > other.right || left + long < other.left || Math.abs(top - other.top) > LETTER.height,
-    );
-    if (!isFree || names.length === NAMED) continue;
-    taken.push({ left, top, right: left + long });
-    names.push({ x, y, name, anchor });
-  }
-  return names;
-}
-
 const leadOf = (/** @type {ChosenTrace} */ { excerpt, id }) =>
   excerpt || id || 'A trace without an objective';
 
@@ -191,10 +98,7 @@ export function chosenSection(report) {
   if (set === null || set.curve.length === 0) return null;
   const { chosen, curve, traces } = set;
   let size = chosen;
-  const figures = [
-    drawn({}, (width) => coverage(set, size, width)),
-    drawn({}, (width) => map(set, size, width)),
-  ];
+  const figure = drawn({}, (width) => coverage(set, size, width));
   const verdict = element('p.verdict');
   const input = slider('set-size', [1, curve.length, 1], chosen, (value) => choose(value));
   /** @param {number} next */
@@ -203,7 +107,7 @@ export function chosenSection(report) {
     const words = `${count(size, 'trace')} cover${size === 1 ? 's' : ''} ${shareOf(coveredBy(set, size))}`;
     verdict.replaceChildren(element('b', words), element('span.mono', `--select ${size}`));
     input.setAttribute('aria-valuetext', words);
-    for (const { redraw } of figures) redraw();
+    figure.redraw();
   };
   choose(chosen);
   const step = Math.ceil(curve.length / ROWS);
@@ -212,7 +116,7 @@ export function chosenSection(report) {
   return section(
     'The chosen set',
     finding(findingOf(report.count, set)),
-    figureWithSlider(figures[0].frame, input, 'Move to see what another number covers', verdict),
+    figureWithSlider(figure.frame, input, 'Move to see what another number covers', verdict),
     more(
       'The curve as a table',
       table(
@@ -231,20 +135,6 @@ export function chosenSection(report) {
         ),
       ),
     ),
-    traces.length > 0 &&
-      element(
-        'figure',
-        figures[1].frame,
-        element(
-          'figcaption',
-          'Large dots are chosen traces, small ones the traces that they stand for. Similar traces are near each other; ',
-          'how far groups are apart says little. ',
-          element('span.swatch', { style: '--colour: var(--kept)' }),
-          'in the set of this size ',
-          element('span.swatch', { style: '--colour: var(--dropped)' }),
-          'beyond it.',
-        ),
-      ),
     traces.length > 0 && element('h3', 'Who stands for whom'),
     groupList('trace', traces, (trace) => lineOf(trace, report)),
     unlisted > 0 && element('p.soft.about', `${count(unlisted, 'chosen trace')} not listed.`),

@@ -137,7 +137,7 @@ export interface Group {
 
 /** A set of traces that was chosen. */
 export interface ChosenSet {
-  /** By which rule, and why. */
+  /** How it was chosen, and why it may have fewer traces than were asked for. */
   explanation: string;
   chosen: number;
   /** The coverage before the run, as a part of the coverage by all traces, 0 to 1. */
@@ -150,19 +150,13 @@ export interface ChosenSet {
   traces: ChosenTrace[];
 }
 
-/** A trace on the map, where similar traces are near each other. */
-export interface MappedTrace extends ListedTrace {
-  x: number;
-  y: number;
-}
-
 /** A trace that was chosen. */
-export interface ChosenTrace extends MappedTrace, Pick<SelectedTrace, 'rank' | 'reason' | 'standsFor'> {
-  /** The most similar of the traces that it stands for, at most 16, the most similar first. */
-  similar: Array<MappedTrace & { similarity: number }>;
+export interface ChosenTrace extends ListedTrace, Pick<SelectedTrace, 'rank' | 'reason' | 'standsFor'> {
+  /** The most similar of the traces that it stands for, at most 4, the most similar first. */
+  similar: Array<ListedTrace & { similarity: number }>;
 }
 
-/** The place of a trace on the map, and its task. */
+/** Where a trace was read, and its task. */
 export interface ListedTrace {
   /** How many traces were scored before it. */
   position: number;

@@ -1,11 +1,8 @@
 //! Choosing traces for JavaScript.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU32, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU32, Ordering},
 };
 
 use napi::{
@@ -18,9 +15,7 @@ use knowledgepulse_error::Error;
 use knowledgepulse_index::{
     method::Method, options::MemoryOptions as Bounds, shared::lock, traces::TraceEntry,
 };
-use knowledgepulse_score::select::{
-    self, Candidates, Count, Neighbour, Offered, Options, Outcome, Sample, Sieve, Standing,
-};
+use knowledgepulse_score::select::{self, Candidates, Count, Left, Neighbour, Options, Outcome, Standing, Unfit};
 use knowledgepulse_trace::{Trace, digest, words::Words};
 
 use crate::{
@@ -91,6 +86,8 @@ pub struct NativeLeft {
     pub chosen: Option<NativeNearby>,
     /// Or the known trace, by its index in the memory.
     pub known: Option<NativeNearby>,
+    /// `no-agent-step`, `one-step` or `no-objective` if it cannot be chosen.
+    pub unfit: Option<String>,
 }
 
 /// The chosen set.
@@ -100,7 +97,6 @@ pub struct NativeSelection {
     pub chosen: Vec<NativeChosen>,
     /// The others, in their order.
     pub left: Vec<NativeLeft>,
-    pub rule: String,
     pub explanation: String,
     /// The part of the largest F that the known traces cover.
     pub covered_before: f64,
@@ -192,7 +188,7 @@ impl NativeCandidates {
                     label: None,
                     model: None,
                 };
-                candidates.add(entry, Outcome::of(&trace, known))?;
+                candidates.add(entry, Outcome::of(&trace, known), Unfit::of(&trace))?;
             }
             Ok(())
         })
@@ -220,7 +216,7 @@ impl NativeCandidates {
             count: count.into(),
             failures: failures.map(Into::into),
             threads: 0,
-            outlook: false,
+            beyond: false,
         };
         background::run(move || {
             #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
@@ -253,8 +249,9 @@ impl NativeSelection {
                 .collect(),
             nearest_left: chosen.nearest_left.map(Into::into),
         });
-        let left = selection.left.into_iter().map(|(index, standing)| NativeLeft {
+        let to_left = |Left { index, standing, unfit }| NativeLeft {
             index: index as u32,
+            unfit: unfit.map(|unfit| unfit.name().into()),
             chosen: match standing {
                 Standing::Chosen(near) => Some(near.into()),
                 _ => None,
@@ -263,113 +260,12 @@ impl NativeSelection {
                 Standing::Known(Some(index), similarity) => Some(Neighbour { index, similarity }.into()),
                 _ => None,
             },
-        });
+        };
         Self {
             chosen: chosen.collect(),
-            left: left.collect(),
-            rule: selection.rule.name().into(),
+            left: selection.left.into_iter().map(to_left).collect(),
             explanation,
             covered_before: selection.covered_before,
         }
     }
-}
-
-/// A choice from traces that are read twice.
-enum Passes {
-    First(Sample),
-    Second(Box<Sieve>),
-    Done,
-}
-
-/// A set that is chosen from more traces than memory holds, which are read twice.
-#[napi]
-pub struct NativeSieve {
-    passes: Arc<Mutex<Passes>>,
-    /// Traces that were read and are not offered yet.
-    read: Vec<Trace>,
-}
-
-#[napi]
-impl NativeSieve {
-    /// No traces yet. `window` is how many are held.
-    #[napi(constructor, catch_unwind)]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
-    pub fn new(window: f64) -> Self {
-        Self {
-            passes: Arc::new(Mutex::new(Passes::First(Sample::new(window as usize)))),
-            read: Vec::new(),
-        }
-    }
-
-    /// Reads a trace, which the next call of `offer` offers. Throws `ERR_INVALID_TRACE`.
-    #[napi(catch_unwind)]
-    pub fn read(&mut self, env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<()> {
-        self.read.push(trace::read(env, trace, Some(Method::Full))?);
-        Ok(())
-    }
-
-    /// Offers the traces that were read, each with whether its outcome is known.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn offer(&mut self, known: Vec<bool>) -> AsyncTask<Background<()>> {
-        let (passes, traces) = (Arc::clone(&self.passes), std::mem::take(&mut self.read));
-        background::run(move || {
-            let offered = traces.into_iter().zip(known).map(|(trace, known)| {
-                let outcome = Outcome::of(&trace, known);
-                move || Offered {
-                    words: Words::of(&trace),
-                    outcome,
-                    label: trace.label,
-                }
-            });
-            match &mut *locked(&passes) {
-                Passes::First(sample) => offered.for_each(|read| sample.offer(read)),
-                Passes::Second(sieve) => sieve.offer(&offered.map(|read| read()).collect::<Vec<_>>())?,
-                Passes::Done => {}
-            }
-            Ok(())
-        })
-    }
-
-    /// Ends the first pass. The traces are to be offered again, in the same order. Rejects with `ERR_ABORTED` if the call was
-    /// cancelled.
-    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
-    pub fn begin_again(&self, count: NativeCount, call: &NativeCall) -> AsyncTask<Background<u32>> {
-        let (passes, call) = (Arc::clone(&self.passes), call.share());
-        background::run(move || {
-            let mut passes = locked(&passes);
-            let Passes::First(sample) = std::mem::replace(&mut *passes, Passes::Done) else {
-                return Err(Error::Internal("there is no first pass".into()));
-            };
-            #[allow(clippy::cast_possible_truncation)] // For progress alone.
-            let seen = sample.seen() as u32;
-            let sieve = sample.into_sieve(count.into(), 0, &|_| !call.is_cancelled())?;
-            *passes = Passes::Second(Box::new(sieve));
-            Ok(seen)
-        })
-    }
-
-    /// Ends the second pass.
-    #[napi(catch_unwind, ts_return_type = "Promise<NativeSieved>")]
-    pub fn finish(&self, most_listed: u32) -> AsyncTask<Background<NativeSieved>> {
-        let passes = Arc::clone(&self.passes);
-        background::run(move || {
-            let Passes::Second(mut sieve) = std::mem::replace(&mut *locked(&passes), Passes::Done) else {
-                return Err(Error::Internal("there is no second pass".into()));
-            };
-            let labels = sieve.labels().into_iter();
-            let ids = labels.map(|(index, label)| (index.to_string(), label.to_string()));
-            Ok(NativeSieved {
-                ids: ids.collect(),
-                selection: NativeSelection::of(sieve.finish(false), most_listed),
-            })
-        })
-    }
-}
-
-/// The set that was chosen in two passes.
-#[napi(object, object_from_js = false)]
-pub struct NativeSieved {
-    pub selection: NativeSelection,
-    /// The `id`s of the traces in it, by their indices.
-    pub ids: HashMap<String, String>,
 }

@@ -5,8 +5,11 @@
 
 /** @typedef {import('../../index.js').ReasoningTrace} Trace */
 
-const WORD = /[\p{L}\p{M}\p{N}_]/u;
-const UNSPACED = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u;
+const WORD = /[\p{L}\p{N}_]/u;
+const MARK = /\p{M}/u;
+const UNSEEN = /[\p{M}\p{Cc}\p{Cf}\p{White_Space}]/u;
+const GIVES_PAIRS =
+  /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u;
 const DIGEST = 1_900;
 /** The rounds of power iteration that make the direction which P removes. */
 const ROUNDS = 8;
@@ -19,6 +22,9 @@ const piecesOf = (trace) => [trace.task.objective, ...trace.steps.map(({ content
 /** @param {string} text */
 const foldCase = (text) => Array.from(text, (c) => c.toUpperCase().toLowerCase()).join('');
 
+/** @param {string} text */
+const charactersOf = (text) => Array.from(foldCase(text.normalize('NFKC')).normalize('NFKC'));
+
 /**
  * The words of a text, in order.
  *
@@ -28,21 +34,24 @@ function wordsOf(text) {
   const words = [];
   let word = '';
   /** @type {string[]} */
-  let unspaced = [];
+  let run = [];
   const end = () => {
     if (word !== '') words.push(word);
-    if (unspaced.length === 1) words.push(unspaced[0]);
-    for (let index = 1; index < unspaced.length; index++) words.push(unspaced[index - 1] + unspaced[index]);
+    if (run.length === 1) words.push(run[0]);
+    for (let index = 1; index < run.length; index++) words.push(run[index - 1] + run[index]);
     word = '';
-    unspaced = [];
+    run = [];
   };
-  for (const c of foldCase(text.normalize('NFKC')).normalize('NFKC')) {
-    if (!WORD.test(c)) end();
-    else if (UNSPACED.test(c)) {
+  for (const c of charactersOf(text)) {
+    if (MARK.test(c)) {
+      if (word !== '') word += c;
+      else if (run.length > 0) run[run.length - 1] += c;
+    } else if (!WORD.test(c)) end();
+    else if (GIVES_PAIRS.test(c)) {
       if (word !== '') end();
-      unspaced.push(c);
+      run.push(c);
     } else {
-      if (unspaced.length > 0) end();
+      if (run.length > 0) end();
       word += c;
     }
   }
@@ -58,8 +67,10 @@ function wordsOf(text) {
  */
 function countsOf(trace) {
   const counts = new Map();
+  const visibleOf = (/** @type {string} */ text) => charactersOf(text).filter((c) => !UNSEEN.test(c));
+  const hasWords = piecesOf(trace).some((piece) => wordsOf(piece).length > 0);
   for (const piece of piecesOf(trace)) {
-    const distinct = new Set(wordsOf(piece));
+    const distinct = new Set(hasWords ? wordsOf(piece) : visibleOf(piece));
     for (const word of distinct) counts.set(word, (counts.get(word) ?? 0) + (distinct.size + 6) ** -0.5);
   }
   return counts;

@@ -153,7 +153,7 @@ for (const line of [
   '--novelty lexical --memory memory --known again --out out.jsonl',
   '--top 5 --out out.jsonl --dropped dropped.jsonl --report report.html',
   '--select 5 --novelty full --out out.jsonl --report report.html --memory memory',
-  '--select 5 --window 10 --dropped dropped.jsonl',
+  '--select 5 --dropped dropped.jsonl',
 ]) {
   const args = line.split(' ');
   await test(`kp-score ${line} writes the same bytes in WebAssembly`, () => {

@@ -1,37 +1,31 @@
 //! Chooses a set of the traces of a run, for `--select`.
 
-use std::{mem, sync::mpsc::Receiver};
+use std::sync::mpsc::Receiver;
 
 use knowledgepulse_embed::DIMENSIONS;
 use knowledgepulse_error::Error;
 use knowledgepulse_index::traces::TraceEntry;
-use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{
     engine::Comparable,
-    select::{Candidates, Chosen, Neighbour, Offered, Options, Outcome, Sample, Selection, Standing, select},
+    select::{Candidates, Chosen, Left, Neighbour, Options, Outcome, Selection, Standing, Unfit, select},
 };
-use knowledgepulse_trace::{
-    json::{self, Texts},
-    label::Label,
-    words::Words,
-};
+use knowledgepulse_trace::{Trace, label::Label};
 
 use crate::{
     error::{Failure, Result},
     json_object,
-    labels::Labels,
+    labels::{Labels, ids_of, names_of},
     messages::Messages,
     options,
     run_memory::RunMemory,
+    scored::Scored,
     start::Stop,
     values::list,
 };
 
 /// How many of the traces that a chosen one stands for are listed.
 const MOST_LISTED: usize = 16;
-
-/// How many traces are compared at a time that are read again.
-const BATCH: usize = 256;
 
 /// A trace that may be chosen.
 pub(crate) struct Candidate {
@@ -41,17 +35,35 @@ pub(crate) struct Candidate {
     pub compared: Receiver<Option<Comparable>>,
 }
 
-/// The candidates of a set.
-enum From {
-    /// All traces.
-    All(Box<Candidates>),
-    /// A sample, and traces that are read again, with their outcomes.
-    Again(Sample, Vec<Outcome>),
+/// The facts about a trace by which a set is chosen.
+pub(crate) struct Facts {
+    outcome: Outcome,
+    unfit: Option<Unfit>,
+    /// The ids that its format gave, beside that of the trace.
+    ids: Vec<Text>,
+}
+
+impl Facts {
+    /// Reads the facts of a trace; `known` tells whether its record said how it ended.
+    pub(crate) fn of(trace: &Trace, value: &Value, known: bool) -> Self {
+        Self {
+            outcome: Outcome::of(trace, known && !was_unknown(value)),
+            unfit: Unfit::of(trace),
+            ids: ids_of(value),
+        }
+    }
+}
+
+/// Returns whether nobody knew how the run ended when the trace was converted.
+fn was_unknown(trace: &Value) -> bool {
+    let path = ["metadata", "imported", "known", "success"];
+    let known = path.into_iter().try_fold(trace, |value, name| value.get(name));
+    known == Some(&Value::Bool(false))
 }
 
 /// The scored traces of a run, from which a set is chosen.
 pub(crate) struct Choosing {
-    from: From,
+    candidates: Candidates,
     ids: Vec<Option<Text>>,
     labels: Option<Labels>,
     /// How many traces have no label.
@@ -70,12 +82,8 @@ impl Choosing {
             .map(|file| Labels::read(file, options.success_at))
             .transpose()?;
         let beside = known.and_then(RunMemory::candidates);
-        let all = || beside.unwrap_or_else(|| Candidates::new(options.novelty, DIMENSIONS));
         Ok(Some(Self {
-            from: match options.window {
-                None => From::All(Box::new(all())),
-                Some(window) => From::Again(Sample::new(window), Vec::new()),
-            },
+            candidates: beside.unwrap_or_else(|| Candidates::new(options.novelty, DIMENSIONS)),
             ids: Vec::new(),
             labels,
             without_label: 0,
@@ -83,20 +91,21 @@ impl Choosing {
                 count,
                 failures: options.failures,
                 threads: options.embedder_choice.threads.unwrap_or_default(),
-                outlook: options.report.is_some(),
+                beyond: options.report.is_some(),
             },
         }))
     }
 
-    /// Adds a scored trace; `outcome` is the outcome that it states itself.
-    pub(crate) fn add(
-        &mut self,
-        id: Option<&Text>,
-        mut outcome: Outcome,
-        candidate: Candidate,
-    ) -> Result<()> {
+    /// Adds a scored trace.
+    pub(crate) fn add(&mut self, scored: &Scored, facts: Facts, candidate: Candidate) -> Result<()> {
+        let Facts {
+            mut outcome,
+            unfit,
+            ids,
+        } = facts;
         if let Some(labels) = &mut self.labels {
-            match labels.of(id) {
+            let names = names_of(&scored.place.source);
+            match labels.of(scored.id.iter().chain(&ids).chain(&names)) {
                 None => self.without_label += 1,
                 Some(label) => {
                     outcome.success = Some(label.success);
@@ -112,15 +121,7 @@ impl Choosing {
         else {
             return Err(Failure::file("a trace could not be compared with the others"));
         };
-        self.ids.push(id.cloned());
-        let candidates = match &mut self.from {
-            From::All(candidates) => candidates,
-            From::Again(sample, outcomes) => {
-                outcomes.push(outcome);
-                sample.offer(|| offered(words.words().clone(), outcome));
-                return Ok(());
-            }
-        };
+        self.ids.push(scored.id.clone());
         let text = text.as_ref();
         let entry = TraceEntry {
             words: words.words(),
@@ -128,22 +129,19 @@ impl Choosing {
             label: candidate.label.as_ref(),
             model: text.and_then(|text| text.origin.model.as_ref()),
         };
-        candidates.add(entry, outcome).map_err(|error| failed(&error))
+        self.candidates
+            .add(entry, outcome, unfit)
+            .map_err(|error| failed(&error))
     }
 
     /// Sets the similarity of the last added trace to the traces in a store.
     pub(crate) fn set_covered(&mut self, similarity: f64) {
-        if let From::All(candidates) = &mut self.from {
-            candidates.set_covered(similarity);
-        }
+        self.candidates.set_covered(similarity);
     }
 
     /// Adds a trace to a memory, by its position among the added traces and with its novelty.
     pub(crate) fn share(&mut self, position: usize, novelty: f64, memory: &RunMemory) -> Result<()> {
-        let From::All(candidates) = &mut self.from else {
-            return Ok(());
-        };
-        let Some(stored) = candidates.get(position) else {
+        let Some(stored) = self.candidates.get(position) else {
             return Ok(());
         };
         let label = stored.label.map(|label| label.with_novelty(novelty));
@@ -151,66 +149,38 @@ impl Choosing {
             words: &stored.words,
             vector: stored.vector.as_deref(),
             label: label.as_ref(),
-            model: candidates.model(),
+            model: self.candidates.model(),
         })
     }
 
-    /// Chooses, unless the run is interrupted, and tells how. `again` hands the traces on once more, as they were recorded, in JSON.
-    pub(crate) fn choose(
-        &mut self,
-        messages: &Messages,
-        stop: &Stop,
-        again: impl FnOnce(&mut dyn FnMut(&str) -> Result<()>) -> Result<()>,
-    ) -> Result<Selection> {
-        if let Some(labels) = &self.labels {
-            let (unused, without) = (labels.unused(), self.without_label);
-            if unused > 0 || without > 0 {
-                messages.warning(format!(
-                    "--labels: {unused} labels belong to no trace, and {without} traces have no label"
-                ));
-            }
+    /// Refuses labels that belong to no trace, or warns of them if they may belong to traces that the run has not added.
+    pub(crate) fn check_labels(&self, is_strict: bool, messages: &Messages) -> Result<()> {
+        let Some(labels) = &self.labels else {
+            return Ok(());
+        };
+        let without = self.without_label;
+        let unused = labels.unused();
+        if is_strict && let Some(reason) = unused {
+            return Err(Failure::file(format!(
+                "--labels: {reason}; --keep-going chooses without them"
+            )));
         }
+        let without = (without > 0).then(|| format!("{without} traces have no label"));
+        let problems: Vec<_> = unused.into_iter().chain(without).collect();
+        if !problems.is_empty() {
+            messages.warning(format!("--labels: {}", problems.join(", and ")));
+        }
+        Ok(())
+    }
+
+    /// Chooses, unless the run is interrupted, and tells how.
+    pub(crate) fn choose(&mut self, messages: &Messages, stop: &Stop) -> Result<Selection> {
         let interrupted_before = stop.is_interrupted();
         let go_on = |_| interrupted_before || !stop.is_interrupted();
-        let failed = |error| match error {
+        let selection = select(&mut self.candidates, &self.options, &go_on).map_err(|error| match error {
             Error::Aborted => Failure::interrupted("interrupted: nothing was chosen"),
             error => failed(&error),
-        };
-        let selection = match &mut self.from {
-            From::All(candidates) => select(candidates, &self.options, &go_on).map_err(failed)?,
-            From::Again(sample, outcomes) => {
-                let Options {
-                    count,
-                    threads,
-                    outlook,
-                    ..
-                } = self.options;
-                let sample = mem::replace(sample, Sample::new(0));
-                let mut sieve = sample.into_sieve(count, threads, &go_on).map_err(failed)?;
-                let mut batch = Vec::with_capacity(BATCH);
-                let mut outcomes = outcomes.iter();
-                let mut take = |trace: &str| {
-                    let read = || json::read(&parse_str(trace).ok()?, Texts::Whole).ok();
-                    let (Some(trace), Some(&outcome)) = (read(), outcomes.next()) else {
-                        return Err(Failure::file(
-                            "a trace that waited to be chosen came back damaged: please report it",
-                        ));
-                    };
-                    batch.push(offered(Words::of(&trace), outcome));
-                    if batch.len() == BATCH {
-                        sieve.offer(&batch).map_err(failed)?;
-                        batch.clear();
-                        if !go_on(0) {
-                            return Err(failed(Error::Aborted));
-                        }
-                    }
-                    Ok(())
-                };
-                again(&mut take)?;
-                sieve.offer(&batch).map_err(failed)?;
-                sieve.finish(outlook)
-            }
-        };
+        })?;
         messages.note(selection.explanation());
         Ok(selection)
     }
@@ -221,7 +191,12 @@ impl Choosing {
         for (rank, chosen) in (1..).zip(&selection.chosen) {
             described[chosen.index] = self.describe_chosen(rank, chosen);
         }
-        for &(index, standing) in &selection.left {
+        for &Left {
+            index,
+            standing,
+            unfit,
+        } in &selection.left
+        {
             let chosen = match standing {
                 Standing::Chosen(near) => Some(self.describe_near(near)),
                 _ => None,
@@ -230,7 +205,8 @@ impl Choosing {
                 Standing::Known(_, similarity) => Some(json_object! { "similarity": similarity }),
                 _ => None,
             };
-            described[index] = json_object! { "chosen": chosen, "known": known };
+            let unfit = unfit.map(Unfit::name);
+            described[index] = json_object! { "chosen": chosen, "known": known, "unfit": unfit };
         }
         described
     }
@@ -250,15 +226,6 @@ impl Choosing {
 
     fn describe_near(&self, near: Neighbour) -> Value {
         json_object! { "id": self.ids[near.index].clone(), "similarity": near.similarity }
-    }
-}
-
-/// Returns a trace as a sample takes it; its id is known by its position.
-fn offered(words: Words, outcome: Outcome) -> Offered {
-    Offered {
-        words,
-        outcome,
-        label: None,
     }
 }
 

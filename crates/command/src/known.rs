@@ -1,9 +1,11 @@
 //! Known traces, which need no new score: traces in the memory when it was loaded, and traces of this run.
 
-use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use knowledgepulse_trace::label::Fingerprint;
-use lru::LruCache;
 
 use crate::run_memory::RunMemory;
 
@@ -22,40 +24,49 @@ pub(crate) enum Lookup {
 pub(crate) struct KnownNovelties {
     /// Those that the memory held when it was loaded.
     pub held: Arc<HashMap<Fingerprint, f64>>,
-    /// Traces of this run, as many as the memory keeps; `None` while a trace is being scored.
-    new: LruCache<Fingerprint, Option<f64>>,
+    /// Traces of this run; `None` while a trace is being scored.
+    new: HashMap<Fingerprint, Option<f64>>,
+    /// These in their order, at most `most`, which is as many as the memory keeps.
+    order: VecDeque<Fingerprint>,
+    most: usize,
 }
 
 impl KnownNovelties {
     pub(crate) fn of(memory: &RunMemory) -> Self {
-        let mut new = LruCache::unbounded();
-        // Without a bound it takes no memory before it is filled.
-        new.resize(NonZeroUsize::new(memory.most()).unwrap_or(NonZeroUsize::MIN));
         Self {
             held: Arc::new(memory.novelties()),
-            new,
+            new: HashMap::new(),
+            order: VecDeque::new(),
+            most: memory.most().max(1),
         }
     }
 
     pub(crate) fn find(&self, fingerprint: Fingerprint) -> Lookup {
         let held = self.held.get(&fingerprint).map(|novelty| Some(*novelty));
-        match held.or_else(|| self.new.peek(&fingerprint).copied()) {
+        match held.or_else(|| self.new.get(&fingerprint).copied()) {
             Some(Some(novelty)) => Lookup::Scored(novelty),
             Some(None) => Lookup::Waiting,
             None => Lookup::New,
         }
     }
 
-    /// Notes a trace that is being scored.
+    /// Notes a new trace that is being scored.
     pub(crate) fn begin(&mut self, fingerprint: Fingerprint) {
-        self.new.put(fingerprint, None);
+        self.new.insert(fingerprint, None);
+        self.order.push_back(fingerprint);
+        if self.order.len() > self.most
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.new.remove(&oldest);
+        }
     }
 
     /// Notes the novelty of a trace that was being scored; `None` if it has no score.
     pub(crate) fn finish(&mut self, fingerprint: Fingerprint, novelty: Option<f64>) {
         if novelty.is_none() {
-            self.new.pop(&fingerprint);
-        } else if let Some(known) = self.new.peek_mut(&fingerprint) {
+            self.new.remove(&fingerprint);
+            self.order.retain(|other| *other != fingerprint);
+        } else if let Some(known) = self.new.get_mut(&fingerprint) {
             *known = novelty;
         }
     }

@@ -19,9 +19,10 @@ pub struct Label {
     pub confidence: Option<f64>,
 }
 
-/// The labels of a file, by the `id`s of traces.
+/// The labels of a file, by ids of traces.
 #[derive(Debug, Default)]
 pub struct Labels {
+    file: String,
     labels: HashMap<Text, Label>,
     used: HashSet<Text>,
 }
@@ -33,7 +34,10 @@ impl Labels {
     /// # Errors
     /// If the file cannot be read, or something in it is no label; the message names the line.
     pub fn read(file: &str, success_at: f64) -> Result<Self> {
-        let mut labels = Self::default();
+        let mut labels = Self {
+            file: file.to_owned(),
+            ..Self::default()
+        };
         for (line, record) in read_records(file)? {
             let label = record.and_then(|record| label_of(&record, success_at));
             let (id, label) = label.map_err(|reason| Failure::file(format!("{file}:{line}: {reason}")))?;
@@ -42,18 +46,69 @@ impl Labels {
         Ok(labels)
     }
 
-    /// Returns the label of a trace.
-    pub fn of(&mut self, id: Option<&Text>) -> Option<Label> {
-        let id = id?;
-        let label = self.labels.get(id).copied()?;
-        self.used.insert(id.clone());
-        Some(label)
+    /// Returns the label of a trace with these ids: that of the first one that has a label.
+    pub fn of<'i>(&mut self, ids: impl Iterator<Item = &'i Text>) -> Option<Label> {
+        let mut found = None;
+        for id in ids {
+            if let Some(label) = self.labels.get(id) {
+                self.used.insert(id.clone());
+                found = found.or(Some(*label));
+            }
+        }
+        found
     }
 
-    /// Returns how many labels belong to no trace that was asked for.
-    pub fn unused(&self) -> usize {
-        self.labels.len() - self.used.len()
+    /// Says how many labels belong to no trace that was asked for, and names one; `None` if all have a trace.
+    pub fn unused(&self) -> Option<String> {
+        let unused = self.labels.keys().filter(|id| !self.used.contains(*id));
+        let first = unused
+            .clone()
+            .min_by_key(|id| id.to_string_lossy().into_owned())?;
+        let (count, all, file) = (unused.count(), self.labels.len(), &self.file);
+        let first = Value::from(first.clone()).to_json();
+        Some(format!(
+            "{count} of {all} labels in {file} belong to no trace, such as {first}"
+        ))
     }
+}
+
+/// Returns the ids that the format of a trace gave it, as readers keep them in `metadata.imported`.
+pub(crate) fn ids_of(trace: &Value) -> Vec<Text> {
+    let imported = trace
+        .get("metadata")
+        .and_then(|metadata| metadata.get("imported"));
+    let fields = imported.and_then(Value::as_object).into_iter().flatten();
+    let ids = fields.filter(|(name, _)| is_id(&name.to_string_lossy()));
+    ids.filter_map(|(_, value)| text_of_id(value)).collect()
+}
+
+/// Whether a field has an id of the run itself.
+fn is_id(name: &str) -> bool {
+    let is_id = name == "id" || name == "trial" || name.ends_with("_id") || name.ends_with("_path");
+    is_id && !name.starts_with("parent")
+}
+
+/// Returns an id as a text; numbers are ids too.
+fn text_of_id(value: &Value) -> Option<Text> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) => Some(value.to_json().into()),
+        _ => None,
+    }
+}
+
+/// Returns the names of a file: as it was given, without its folder, and then without each of its extensions.
+pub(crate) fn names_of(source: &str) -> Vec<Text> {
+    let mut name = source.rsplit(['/', '\\']).next().unwrap_or(source);
+    let mut names = vec![source.into(), name.into()];
+    while let Some((stem, extension)) = name.rsplit_once('.')
+        && !stem.is_empty()
+        && extension.bytes().all(|byte| byte.is_ascii_alphabetic())
+    {
+        name = stem;
+        names.push(name.into());
+    }
+    names
 }
 
 type Wrong = String;
@@ -117,8 +172,8 @@ fn value_of(name: &str, cell: &str) -> Value {
 }
 
 fn label_of(record: &Value, success_at: f64) -> std::result::Result<(Text, Label), Wrong> {
-    let id = record.get("id").and_then(Value::as_text);
-    let id = id.ok_or("a label needs the id of a trace, a string")?;
+    let id = record.get("id").and_then(text_of_id);
+    let id = id.ok_or("a label needs the id of a trace, a string or a number")?;
     let success = match (record.get("success"), record.get("reward")) {
         (Some(Value::Bool(success)), _) => *success,
         (Some(Value::Number(success)), _) if [0.0, 1.0].contains(success) => *success > 0.0,
@@ -130,7 +185,7 @@ fn label_of(record: &Value, success_at: f64) -> std::result::Result<(Text, Label
         Some(Value::Number(confidence)) if (0.0..=1.0).contains(confidence) => Some(*confidence),
         _ => return Err("confidence must be a number from 0 to 1".into()),
     };
-    Ok((id.clone(), Label { success, confidence }))
+    Ok((id, Label { success, confidence }))
 }
 
 #[cfg(test)]
@@ -153,14 +208,44 @@ mod tests {
         ] {
             let mut labels = read(contents, 0.75).unwrap();
             let label = |success, confidence| Some(Label { success, confidence });
-            assert_eq!(labels.of(Some(&"a".into())), label(true, Some(0.5)));
-            assert_eq!(labels.of(Some(&"b".into())), label(true, None));
-            assert_eq!(labels.of(Some(&"z".into())), None);
-            assert_eq!((labels.of(None), labels.unused()), (None, 1));
-            assert_eq!(
-                read(contents, 1.0).unwrap().of(Some(&"b".into())),
-                label(false, None)
+            let of = |labels: &mut Labels, id: &str| labels.of([id.into()].iter());
+            assert_eq!(of(&mut labels, "a"), label(true, Some(0.5)));
+            assert_eq!(of(&mut labels, "b"), label(true, None));
+            assert_eq!(of(&mut labels, "z"), None);
+            assert_eq!(labels.of([].iter()), None);
+            let unused = labels.unused().unwrap();
+            assert!(
+                unused.starts_with("1 of 3 labels in ") && unused.ends_with("such as \"c\""),
+                "{unused}"
             );
+            assert_eq!(labels.of(["c".into(), "a".into()].iter()), label(false, None));
+            assert_eq!(labels.unused(), None);
+            assert_eq!(of(&mut read(contents, 1.0).unwrap(), "b"), label(false, None));
+        }
+    }
+
+    #[test]
+    fn ids_of_a_trace_are_those_that_its_format_gave() {
+        let trace = knowledgepulse_json::parse_str(
+            r#"{"id":"t","metadata":{"imported":{"format":"swe-agent","instance_id":"a","session_id":7,"parent_id":"p","id":"b","trial":"c","model":"m"}}}"#,
+        );
+        let ids: Vec<Text> = ["a", "7", "b", "c"].map(Into::into).to_vec();
+        assert_eq!(ids_of(&trace.unwrap()), ids);
+        assert!(ids_of(&Value::Null).is_empty());
+    }
+
+    #[test]
+    fn names_of_a_file_lose_folder_and_extensions() {
+        for (source, names) in [
+            (
+                "runs/a.1.traj.json",
+                &["runs/a.1.traj.json", "a.1.traj.json", "a.1.traj", "a.1"][..],
+            ),
+            ("C:\\runs\\b.jsonl", &["C:\\runs\\b.jsonl", "b.jsonl", "b"]),
+            (".hidden", &[".hidden", ".hidden"]),
+        ] {
+            let names: Vec<Text> = names.iter().map(|&name| name.into()).collect();
+            assert_eq!(names_of(source), names);
         }
     }
 

@@ -133,8 +133,6 @@ pub struct Options {
     pub(crate) top: Option<Count>,
     /// How many traces are chosen, as a set that covers the others.
     pub(crate) select: Option<Count>,
-    /// How many traces are held in memory to choose by; `None` for all.
-    pub(crate) window: Option<usize>,
     /// How many traces of the set are reserved for failures of tasks that nobody solved.
     pub(crate) failures: Option<Count>,
     /// The file of outcomes by which traces are chosen.
@@ -209,7 +207,7 @@ type Wrong = String;
 
 /// The options with a value, and the options without.
 const WITH_VALUE: &str = "confidence domain dropped dtype engine fail-under format from known labels map memory memory-size \
-    model-dir novelty out quota report select store store-table success success-at threads threshold top weights window";
+    model-dir novelty out quota report select store store-table success success-at threads threshold top weights";
 const FLAGS: &str = "clean-strict compare dry-run explain forget help keep-going no-embedder no-progress quiet verbose version";
 /// Takes a value only if the next argument is one of [`LEVELS`].
 const CLEAN: &str = "clean";
@@ -447,7 +445,6 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
             .get("select")
             .map(|text| top_of("select", text))
             .transpose()?,
-        window: values.count("window", is_count, "a whole number of at least 1")?,
         failures: values.get("quota").map(quota_of).transpose()?,
         labels: values.owned("labels"),
         success_at: values
@@ -558,7 +555,7 @@ fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Res
 /// Refuses options that contradict `--select`, or that need it.
 fn refuse_choosing(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
     if options.select.is_none() {
-        let name = ["quota", "labels", "success-at", "window"]
+        let name = ["quota", "labels", "success-at"]
             .into_iter()
             .find(|name| values.has(name));
         return name.map_or(Ok(()), |name| Err(format!("--{name} needs --select")));
@@ -571,16 +568,6 @@ fn refuse_choosing(values: &Values, options: &Options) -> std::result::Result<()
             "--select compares words, and --no-embedder compares nothing: --novelty lexical needs no model"
                 .into(),
         );
-    }
-    let unfit = ["quota", "memory", "store"]
-        .into_iter()
-        .find(|name| values.has(name));
-    match (options.window, unfit) {
-        (Some(_), Some(name)) => return Err(format!("--window and --{name} exclude each other")),
-        (Some(_), None) if options.novelty == Method::Full => {
-            return Err("--window compares words alone: --novelty lexical".into());
-        }
-        _ => {}
     }
     match options.novelty {
         Method::Prefix => Err("--select compares words: --novelty lexical or --novelty full".into()),
@@ -711,10 +698,7 @@ mod tests {
 --select 2 --top 2 | --top and --select exclude each other
 --select 0 | --select must be a whole number of at least 1, or a percentage up to 100%, got '0'
 --labels x | --labels needs --select
---window 9 | --window needs --select
 --quota failures=1 | --quota needs --select
---select 2 --window 9 --memory x | --window and --memory exclude each other
---select 2 --window 9 --novelty full | --window compares words alone: --novelty lexical
 --select 2 --quota half | --quota must be failures=N or failures=N%, got 'half'
 --select 2 --success-at 1 | --success-at needs --labels
 --select 2 --novelty prefix | --select compares words: --novelty lexical or --novelty full

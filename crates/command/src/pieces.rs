@@ -23,7 +23,6 @@ use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{
     Scorer, Summary,
     engine::{Comparable, ComparedScore, Engine, Request},
-    select,
 };
 use knowledgepulse_trace::{
     Trace,
@@ -33,7 +32,7 @@ use knowledgepulse_trace::{
 use rayon::prelude::*;
 
 use crate::{
-    choosing::Candidate,
+    choosing::{Candidate, Facts},
     host::{NotScored, Outcome, Store},
     known::{KnownNovelties, Lookup},
     options::{Cleaning, KnownTraces},
@@ -88,7 +87,7 @@ pub(crate) struct Scoring {
     pub to_review: u64,
     /// The candidate, if a set is chosen.
     pub candidate: Option<Candidate>,
-    /// The trace as it was recorded, in JSON, if it is read again to choose, or a store gets it when it is chosen.
+    /// The trace as it was recorded, in JSON, if a store gets it when it is chosen.
     pub recorded: Option<String>,
 }
 
@@ -100,13 +99,13 @@ pub(crate) struct About {
     pub objective: Text,
     pub domain: Text,
     pub success: bool,
-    /// How the run ended.
-    pub outcome: select::Outcome,
+    /// The facts by which a set is chosen.
+    pub facts: Facts,
 }
 
 impl About {
-    pub(crate) fn scored(self, place: Place, breakdown: knowledgepulse_score::Breakdown) -> Scored {
-        Scored {
+    pub(crate) fn scored(self, place: Place, breakdown: knowledgepulse_score::Breakdown) -> (Scored, Facts) {
+        let scored = Scored {
             place,
             format: self.format,
             known: self.known,
@@ -115,7 +114,8 @@ impl About {
             domain: self.domain,
             success: self.success,
             breakdown,
-        }
+        };
+        (scored, self.facts)
     }
 }
 
@@ -205,7 +205,7 @@ pub(crate) struct Preparation {
     held: Option<Arc<HashMap<Fingerprint, f64>>>,
     skips_known: bool,
     clean: Option<Cleaning>,
-    /// Whether traces are needed as they were recorded: a store compares them, or they are read again.
+    /// Whether traces are needed as they were recorded: a store compares them.
     is_recorded: bool,
     is_written: bool,
     /// Whether the words that a novelty rests on are shown.
@@ -281,6 +281,11 @@ impl Preparation {
         if is_held && self.skips_known {
             return Err(Work::Known);
         }
+        // Before it is cleaned of ids.
+        let trace = trace.map(|trace| {
+            let facts = Facts::of(&trace, &value, known.success);
+            (trace, facts)
+        });
         let recorded = self.is_recorded.then(|| value.to_json());
         let foreign = (format.is_none() && value.as_object().is_some()).then(|| OfNoFormat::new(&value));
         let (shown, text, redactions) = match self.clean {
@@ -291,7 +296,7 @@ impl Preparation {
                 Err(error) => return Err(Work::Wrong(error.to_string().into())),
             },
         };
-        let trace = match trace {
+        let (trace, facts) = match trace {
             Ok(trace) => trace,
             Err(error) => return Err(Work::Wrong(wrong(error.to_string(), foreign).into())),
         };
@@ -303,7 +308,7 @@ impl Preparation {
             objective: excerpt_of(&shown),
             domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
             success: trace.metadata.success,
-            outcome: select::Outcome::of(&trace, known.success && !was_unknown(&shown)),
+            facts,
         };
         let text = if self.is_written {
             text.map_or_else(|| shown.to_json(), str::to_owned)
@@ -356,8 +361,6 @@ pub(crate) struct Pipeline<'h> {
     pub explains: bool,
     /// Whether a set of the traces is chosen.
     pub is_choosing: bool,
-    /// Whether traces are read again to choose.
-    pub reads_again: bool,
     pieces: VecDeque<Piece>,
     most_pieces: usize,
     bytes: u64,
@@ -375,7 +378,6 @@ impl<'h> Pipeline<'h> {
             is_written: false,
             explains: false,
             is_choosing: false,
-            reads_again: false,
             pieces: VecDeque::new(),
             most_pieces: LEAST_PIECES.max(PIECES_PER_CORE * rayon::current_num_threads()),
             bytes: 0,
@@ -416,7 +418,7 @@ impl<'h> Pipeline<'h> {
             held: self.known.as_ref().map(|known| Arc::clone(&known.held)),
             skips_known: self.known_traces == KnownTraces::Skip,
             clean: self.clean,
-            is_recorded: self.store.is_some() || self.reads_again,
+            is_recorded: self.store.is_some(),
             is_written: self.is_written,
             explains: self.explains,
         }
@@ -587,13 +589,6 @@ pub(crate) struct Finished {
     pub to_review: u64,
     pub candidate: Option<Candidate>,
     pub recorded: Option<String>,
-}
-
-/// Returns whether nobody knew how the run ended when the trace was converted.
-fn was_unknown(trace: &Value) -> bool {
-    let path = ["metadata", "imported", "known", "success"];
-    let known = path.into_iter().try_fold(trace, |value, name| value.get(name));
-    known == Some(&Value::Bool(false))
 }
 
 /// Returns the problem of a trace, and the formats that the record could have meant.

@@ -74,15 +74,15 @@ impl Ranking {
     pub(crate) fn finish_with(self, order: Vec<usize>) -> Result<Best> {
         let Self { file, entries, .. } = self;
         let file = file.into_inner().map_err(|error| cannot_keep(error.error()))?;
-        let mut best = Best {
-            is_best: Vec::new(),
+        let mut is_best = vec![false; entries.len()];
+        order.iter().for_each(|&at| is_best[at] = true);
+        Ok(Best {
+            threshold: order.last().map_or(0.0, |&at| entries[at].score),
             entries,
-            order: Vec::new(),
-            threshold: 0.0,
+            is_best,
+            order,
             file,
-        };
-        best.set(order);
-        Ok(best)
+        })
     }
 }
 
@@ -105,14 +105,6 @@ fn by_rank(entries: &[Entry]) -> Vec<usize> {
 }
 
 impl Best {
-    /// Takes the records at these positions for the best instead, in this order.
-    pub(crate) fn set(&mut self, order: Vec<usize>) {
-        self.is_best = vec![false; self.entries.len()];
-        order.iter().for_each(|&at| self.is_best[at] = true);
-        self.threshold = order.last().map_or(0.0, |&at| self.entries[at].score);
-        self.order = order;
-    }
-
     /// Hands on all records in the order in which they were added, and whether each is among the best.
     pub(crate) fn each(&mut self, mut take: impl FnMut(&[u8], bool) -> Result<()>) -> Result<()> {
         self.file.rewind().map_err(|error| cannot_keep(&error))?;

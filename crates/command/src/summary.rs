@@ -11,7 +11,7 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_score::{
     engine::{EngineKind, Status},
-    select::{Count, Rule, Selection},
+    select::{Count, Selection},
 };
 
 use crate::{
@@ -183,7 +183,6 @@ pub struct About {
 /// The coverage of a chosen set, as a part of the coverage by all traces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
-    pub rule: Rule,
     /// The coverage by the set and the traces that were shared before, 0 to 1.
     pub covered: f64,
     /// The part that was covered before.
@@ -195,7 +194,6 @@ impl Coverage {
     pub fn of(selection: &Selection) -> Self {
         let covered_before = selection.covered_before;
         Self {
-            rule: selection.rule,
             covered: selection
                 .chosen
                 .last()
@@ -389,7 +387,6 @@ impl Figures {
         });
         let selection = coverage.map(|coverage| {
             json_object! {
-                "rule": coverage.rule.name(),
                 "covered": coverage.covered,
                 "coveredBefore": coverage.covered_before,
             }

@@ -1,12 +1,13 @@
-//! How long a choice takes, and how much memory: `cargo bench --bench select -- COUNT` chooses 1,000 of COUNT synthetic traces, `COUNT WINDOW K`
-//! K of them in two passes. Where that would take hours, `cargo bench --bench select -- COUNT rows N` compares the last N traces with all.
+//! How long a choice takes, and how much memory: `cargo bench --bench select -- COUNT` chooses 1,000 of COUNT synthetic traces. Where that
+//! would take hours, `cargo bench --bench select -- COUNT rows N` compares the last N traces with all.
 
 #![allow(clippy::expect_used)] // A benchmark that cannot set up has nothing to report.
 
 use std::{fs, time::Instant};
 
 use knowledgepulse_index::{method::Method, options::MemoryOptions as Bounds, traces::TraceMemory};
-use knowledgepulse_score::select::{Candidates, Count, Offered, Options, Outcome, Sample, select};
+use knowledgepulse_score::select::{Candidates, Count, Options, Outcome, select};
+use knowledgepulse_trace::words::Words;
 
 #[path = "../../index/benches/random/mod.rs"]
 mod random;
@@ -15,22 +16,18 @@ use random::{Random, VOCABULARY, words};
 const CHOSEN: usize = 1000;
 
 /// The same traces each time: ten runs of each task, of which four in ten succeeded.
-fn traces(count: usize) -> impl Iterator<Item = Offered> {
+fn traces(count: usize) -> impl Iterator<Item = (Words, Outcome)> {
     let mut random = Random(1);
     let tasks = (count as u64 / 10).max(1);
     (0..count).map(move |_| {
         let task = random.below(tasks);
         let words = words(&mut random, VOCABULARY, 2 * tasks, task);
         let success = random.below(10) < 4;
-        Offered {
-            words,
-            outcome: Outcome {
-                success: Some(success),
-                confidence: if success { 0.9 } else { 0.4 },
-                recoveries: 0.0,
-            },
-            label: None,
-        }
+        let outcome = Outcome {
+            success: Some(success),
+            confidence: if success { 0.9 } else { 0.4 },
+        };
+        (words, outcome)
     })
 }
 
@@ -60,8 +57,8 @@ fn main() {
             ..Bounds::default()
         };
         let mut memory = TraceMemory::new(Method::Lexical, bounds);
-        for trace in traces(count) {
-            memory.add((&trace.words).into(), start).expect("room");
+        for (words, _) in traces(count) {
+            memory.add((&words).into(), start).expect("room");
         }
         let added = seconds();
         let rows = number(2).unwrap_or(1000);
@@ -71,44 +68,17 @@ fn main() {
             seconds() - added,
             peak()
         );
-    } else if let Some(window) = number(1) {
-        let mut sample = Sample::new(window);
-        traces(count).for_each(|trace| sample.offer(|| trace));
-        let mut sieve = sample
-            .into_sieve(Count::Number(number(2).unwrap_or(CHOSEN)), 0, &|_| true)
-            .expect("a sieve");
-        let drawn = seconds();
-        let mut rest = traces(count);
-        loop {
-            let batch: Vec<_> = rest.by_ref().take(256).collect();
-            if batch.is_empty() {
-                break;
-            }
-            sieve.offer(&batch).expect("a sieve");
-        }
-        let sieved = seconds();
-        let selection = sieve.finish(true);
-        println!(
-            "{count} traces, window {window}: sampled in {drawn:.1} s, sieved in {:.1} s, finished in {:.1} s, {} chosen, covered {:.3}, {}",
-            sieved - drawn,
-            seconds() - sieved,
-            selection.chosen.len(),
-            selection.chosen.last().map_or(0.0, |last| last.covered),
-            peak()
-        );
     } else {
         let mut candidates = Candidates::new(Method::Lexical, 0);
-        for trace in traces(count) {
-            candidates
-                .add((&trace.words).into(), trace.outcome)
-                .expect("room");
+        for (words, outcome) in traces(count) {
+            candidates.add((&words).into(), outcome, None).expect("room");
         }
         let added = seconds();
         let options = Options {
             count: Count::Number(CHOSEN),
             failures: None,
             threads: 0,
-            outlook: true,
+            beyond: true,
         };
         let selection = select(&mut candidates, &options, &|_| true).expect("a choice");
         println!(

@@ -1,14 +1,15 @@
 //! The words of a trace and their counts.
 //!
-//! A word is a run of letters, marks, digits and `_`, in normalisation form NFKC and with the case folded: each character in upper
-//! case, then in lower case, so that `ß` and `SS` or `ς` and `Σ` are the same. Scripts that are written without spaces have
-//! pairs of neighbouring characters instead, or a character that stands alone.
+//! A word is a run of letters, digits and `_` with their marks, in normalisation form NFKC and with the case folded: each character in
+//! upper case, then in lower case, so that `ß` and `SS` or `ς` and `Σ` are the same. Scripts without spaces between words, and Hangul,
+//! whose words have endings, give pairs of neighbouring characters instead, or a character that stands alone. A trace without any word
+//! is compared by its characters.
 //!
 //! A word is identified by the unseeded XXH3-64 of its UTF-8. With 100 million different words, a collision has a probability of 1 in 3,700.
 
 use twox_hash::XxHash3_64;
 use unicode_normalization::UnicodeNormalization;
-use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 use unicode_script::{Script, UnicodeScript};
 
 use crate::Trace;
@@ -117,6 +118,7 @@ impl Words {
         let mut shares: Vec<(u64, u64)> = Vec::new();
         let mut hashes = Vec::new();
         let mut left = MOST_NORMALISED;
+        let split = splitting(trace);
         for piece in pieces(trace) {
             hashes.clear();
             split(piece, &mut left, &mut |word| hashes.push(hash_of(word)));
@@ -181,6 +183,7 @@ impl SpelledWords {
         let words = Words::of(trace);
         let mut spellings = vec![String::new(); words.len()];
         let mut left = MOST_NORMALISED;
+        let split = splitting(trace);
         for piece in pieces(trace) {
             split(piece, &mut left, &mut |word| {
                 let place = words.binary_search_by_key(&hash_of(word), |word| word.hash);
@@ -223,9 +226,29 @@ pub(super) fn pieces(trace: &Trace) -> impl Iterator<Item = &str> {
     std::iter::once(trace.task.objective.as_str()).chain(contents)
 }
 
-/// Passes each occurrence of a word of a piece to `sink`. `left` is the number of characters that may still be normalised; the rest is
-/// left out.
-fn split(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
+/// Passes each occurrence of a word of a piece to a sink. The number is how many characters may still be normalised; the rest is left out.
+type Split = fn(&str, &mut usize, &mut dyn FnMut(&str));
+
+/// Returns how the pieces of a trace are split: into words, or into characters if it has no word.
+fn splitting(trace: &Trace) -> Split {
+    let has_words = |piece: &str| piece.nfkc().take(MOST_NORMALISED).any(is_word);
+    if pieces(trace).any(has_words) {
+        split_words
+    } else {
+        split_characters
+    }
+}
+
+/// Returns the characters of a text in NFKC and without case.
+fn folded(text: &str) -> impl Iterator<Item = char> {
+    let folded = text
+        .nfkc()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase);
+    folded.nfkc()
+}
+
+fn split_words(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
     let mut splitter = Splitter::default();
     let mut rest = piece;
     while !rest.is_empty() {
@@ -244,11 +267,7 @@ fn split(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
         if is_ascii {
             splitter.push_ascii(section, sink);
         } else {
-            let folded = section
-                .nfkc()
-                .flat_map(char::to_uppercase)
-                .flat_map(char::to_lowercase);
-            for c in folded.nfkc().take(*left) {
+            for c in folded(section).take(*left) {
                 *left -= 1;
                 splitter.push(c, sink);
             }
@@ -257,12 +276,28 @@ fn split(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
     splitter.end(sink);
 }
 
+/// Passes each visible character, without marks.
+fn split_characters(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
+    for c in folded(piece).take(*left) {
+        *left -= 1;
+        let is_unseen = matches!(
+            c.general_category(),
+            GeneralCategory::Control | GeneralCategory::Format
+        );
+        if !is_unseen && !c.is_whitespace() && !is_mark(c) {
+            sink(c.encode_utf8(&mut [0; 4]));
+        }
+    }
+}
+
 /// Joins characters to words.
 #[derive(Default)]
 struct Splitter {
     word: String,
-    /// The last character of a script without spaces, and whether it is already in a pair.
-    unspaced: Option<(char, bool)>,
+    /// The last two characters of a run that gives pairs, each with its marks, or the first alone.
+    pair: String,
+    /// The beginning of the last character in `pair`.
+    last: usize,
 }
 
 impl Splitter {
@@ -276,7 +311,7 @@ impl Splitter {
             _ => section,
         };
         if !word.is_empty() {
-            self.end_unspaced(sink);
+            self.end_pair(sink);
             let start = self.word.len();
             self.word.push_str(word);
             self.word[start..].make_ascii_lowercase();
@@ -284,26 +319,32 @@ impl Splitter {
     }
 
     fn push(&mut self, c: char, sink: &mut dyn FnMut(&str)) {
-        if !is_word(c) {
-            self.end(sink);
-        } else if is_unspaced(c) {
-            self.end_word(sink);
-            if let Some((before, _)) = self.unspaced {
-                let mut pair = [0; 8];
-                let length = before.encode_utf8(&mut pair).len();
-                let length = length + c.encode_utf8(&mut pair[length..]).len();
-                sink(std::str::from_utf8(&pair[..length]).unwrap_or_default());
+        if is_mark(c) {
+            // A mark belongs to the character before it; after one outside of words it is part of no word.
+            for open in [&mut self.word, &mut self.pair] {
+                if !open.is_empty() {
+                    open.push(c);
+                }
             }
-            self.unspaced = Some((c, self.unspaced.is_some()));
+        } else if !is_word(c) {
+            self.end(sink);
+        } else if gives_pairs(c) {
+            self.end_word(sink);
+            if self.last > 0 {
+                sink(&self.pair);
+                self.pair.drain(..self.last);
+            }
+            self.last = self.pair.len();
+            self.pair.push(c);
         } else {
-            self.end_unspaced(sink);
+            self.end_pair(sink);
             self.word.push(c);
         }
     }
 
     fn end(&mut self, sink: &mut dyn FnMut(&str)) {
         self.end_word(sink);
-        self.end_unspaced(sink);
+        self.end_pair(sink);
     }
 
     fn end_word(&mut self, sink: &mut dyn FnMut(&str)) {
@@ -313,9 +354,11 @@ impl Splitter {
         }
     }
 
-    fn end_unspaced(&mut self, sink: &mut dyn FnMut(&str)) {
-        if let Some((c, false)) = self.unspaced.take() {
-            sink(c.encode_utf8(&mut [0; 4]));
+    fn end_pair(&mut self, sink: &mut dyn FnMut(&str)) {
+        if !self.pair.is_empty() {
+            sink(&self.pair);
+            self.pair.clear();
+            self.last = 0;
         }
     }
 }
@@ -330,16 +373,21 @@ fn is_word(c: char) -> bool {
     }
     matches!(
         c.general_category_group(),
-        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Mark | GeneralCategoryGroup::Number
+        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
     )
 }
 
-/// Whether `c` is of a script that is written without spaces between words.
-fn is_unspaced(c: char) -> bool {
-    const SCRIPTS: [Script; 7] = [
+fn is_mark(c: char) -> bool {
+    !c.is_ascii() && c.general_category_group() == GeneralCategoryGroup::Mark
+}
+
+/// Whether `c` is of a script that is written without spaces between words, or of Hangul.
+fn gives_pairs(c: char) -> bool {
+    const SCRIPTS: [Script; 8] = [
         Script::Han,
         Script::Hiragana,
         Script::Katakana,
+        Script::Hangul,
         Script::Thai,
         Script::Lao,
         Script::Khmer,
@@ -363,6 +411,7 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         let mut words = Vec::new();
+        let split = splitting(&with_texts(text, &[]));
         split(text, &mut usize::MAX.clone(), &mut |word| {
             words.push(word.to_owned())
         });
@@ -376,27 +425,53 @@ mod tests {
             of("Hi! user_id=mia_li_3668, $5.00"),
             "hi|user_id|mia_li_3668|5|00"
         );
-        assert_eq!(of(" ... "), "");
         assert_eq!(of("ＦＵＬＬ ﬁne x²"), "full|fine|x2");
         assert_eq!(of("Straße STRASSE strasse"), "strasse|strasse|strasse");
         assert_eq!(of("λόγος ΛΌΓΟΣ"), "λόγοσ|λόγοσ");
         assert_eq!(of("cafe\u{301} café CAFÉ"), "café|café|café");
         assert_eq!(of("नमस्ते दुनिया"), "नमस्ते|दुनिया");
         assert_eq!(of("naˈiːv x\u{338}y"), "naˈiːv|x\u{338}y");
-        // A mark after a character outside of words is no word either.
-        assert_eq!(of("a=\u{338}b"), "a|b");
+        for text in ["a=\u{338}b", "a \u{301}b", "a✈\u{fe0f}b", "\u{301}a \u{e31}b"] {
+            assert_eq!(of(text), "a|b", "a mark after a character outside of words");
+        }
     }
 
     #[test]
-    fn scripts_without_spaces_have_pairs() {
+    fn scripts_without_spaces_and_hangul_give_pairs() {
         let of = |text: &str| words(text).join("|");
         assert_eq!(of("東京都"), "東京|京都");
         assert_eq!(of("日"), "日");
         assert_eq!(of("iPhone手机 and 机"), "iphone|手机|and|机");
         assert_eq!(of("データ"), "デー|ータ");
         assert_eq!(of("ﾃﾞｰﾀ"), "デー|ータ");
-        assert_eq!(of("สวัส"), "สว|วั|ัส");
+        assert_eq!(of("สวัส"), "สวั|วัส");
+        assert_eq!(of("ที่นี่"), "ที่นี่");
+        assert_eq!(of("ที่"), "ที่");
+        assert_eq!(of("日\u{301}本"), "日\u{301}本");
         assert_eq!(of("日本3月"), "日本|3|月");
+        assert_eq!(of("서울은 서울에서 Seoul을"), "서울|울은|서울|울에|에서|seoul|을");
+        // Conjoining letters are composed first.
+        assert_eq!(of("\u{1109}\u{1165}\u{110b}\u{116e}\u{11af}"), "서울");
+    }
+
+    #[test]
+    fn trace_without_words_has_its_characters() {
+        let of = |text: &str| words(text).join("|");
+        assert_eq!(of("?? !"), "?|?|!");
+        assert_eq!(of("✈\u{fe0f}"), "✈");
+        assert_eq!(of("👩\u{200d}💻\n🎉"), "👩|💻|🎉");
+        assert_eq!(of("？"), "?");
+        assert_eq!(of(" \t\u{301}\u{200b}"), "");
+        assert_eq!(of("™ ?"), "tm");
+        let hashes = |objective: &str, steps: &[&str]| -> Vec<u64> {
+            let words = Words::of(&with_texts(objective, steps));
+            words.iter().map(|word| word.hash).collect()
+        };
+        assert_eq!(hashes("???", &[]), [hash_of("?")]);
+        assert_ne!(hashes("✈\u{fe0f}", &[]), hashes("❤\u{fe0f}", &[]));
+        assert_eq!(hashes("???", &["word"]), [hash_of("word")]);
+        let spelled = SpelledWords::of(&with_texts("???", &[]));
+        assert_eq!(spelled.spelling(hash_of("?")), Some("?"));
     }
 
     #[test]
@@ -404,7 +479,7 @@ mod tests {
         let mut left = 20;
         let mut found = Vec::new();
         for piece in ["\u{fdfa}".repeat(1_000), "plain é".into()] {
-            split(&piece, &mut left, &mut |word| found.push(word.to_owned()));
+            split_words(&piece, &mut left, &mut |word| found.push(word.to_owned()));
         }
         assert_eq!(left, 0);
         // The first one is 18 characters of four words.
@@ -487,15 +562,13 @@ mod tests {
         /// Cutting at ASCII changes nothing.
         #[test]
         fn sections_have_the_words_of_the_whole(text in prop_oneof![nasty_text(), "\\PC{0,80}", "[a-z=<\u{338}\u{301}é 東ー３ｱﾞ]{0,40}"]) {
+            let (mut sections, mut whole) = (Vec::new(), Vec::new());
+            split_words(&text, &mut usize::MAX.clone(), &mut |word| sections.push(word.to_owned()));
             let mut splitter = Splitter::default();
-            let mut whole = Vec::new();
             let mut sink = |word: &str| whole.push(word.to_owned());
-            let folded = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
-            for c in folded.nfkc() {
-                splitter.push(c, &mut sink);
-            }
+            folded(&text).for_each(|c| splitter.push(c, &mut sink));
             splitter.end(&mut sink);
-            prop_assert_eq!(words(&text), whole);
+            prop_assert_eq!(sections, whole);
         }
 
         #[test]

@@ -3,13 +3,20 @@
 use std::collections::HashMap;
 
 use knowledgepulse_json::{Value, object};
-use knowledgepulse_score::select::{Neighbour, Reason, Selection, knee};
+use knowledgepulse_score::select::{Neighbour, Reason, Selection};
 
 use super::{bounded::rounded, duplicates::Listed};
 use crate::{
     json_object,
     values::{IntoValue, list},
 };
+
+/// How many chosen traces are listed, and how many traces that each stands for.
+const LISTED: usize = 200;
+const LISTED_SIMILAR: usize = 4;
+
+/// A curve that rises less above its chord than this has no knee.
+const LEAST_BEND: f64 = 0.05;
 
 /// A chosen set in a report, in bounded memory.
 #[derive(Debug)]
@@ -19,64 +26,53 @@ pub(super) struct ChosenSet {
     covered_before: f64,
     /// The part that the first trace covers, the first two and so on, beyond the set.
     curve: Vec<f64>,
-    /// The traces on the map, in the order of their ranks.
+    /// The traces that are listed, in the order of their ranks.
     traces: Vec<Shown>,
-    /// By the positions of the traces on the map: their place, and their description once they were added.
-    places: HashMap<usize, ([f64; 2], Option<Listed>)>,
+    /// The descriptions of these and of the traces that they stand for, by position, once they were added.
+    listed: HashMap<usize, Option<Listed>>,
 }
 
-/// A chosen trace on the map.
+/// A chosen trace that is listed.
 #[derive(Debug)]
 struct Shown {
     position: usize,
     reason: Reason,
     /// For how many traces it stands.
     stands_for: u64,
-    /// The traces among them that are on the map.
+    /// The most similar of these.
     similar: Vec<Neighbour>,
 }
 
 impl ChosenSet {
-    /// Returns the report's data about a selection; `None` if its outlook was not asked for.
+    /// Returns the report's data about a selection; `None` if the curve beyond it was not asked for.
     pub(super) fn of(selection: &Selection) -> Option<Self> {
-        let outlook = selection.outlook.as_ref()?;
-        let places = outlook.places.iter();
-        let places: HashMap<_, _> = places
-            .map(|place| (place.index, ([place.x, place.y], None)))
-            .collect();
-        let is_shown = |index: usize| places.contains_key(&index);
-        let shown = selection
-            .chosen
-            .iter()
-            .take_while(|chosen| is_shown(chosen.index));
+        let beyond = selection.beyond.as_ref()?;
+        let shown = selection.chosen.iter().take(LISTED);
         let shown = shown.map(|chosen| Shown {
             position: chosen.index,
             reason: chosen.reason,
             stands_for: chosen.stands_for.len() as u64,
-            similar: chosen
-                .stands_for
-                .iter()
-                .copied()
-                .filter(|near| is_shown(near.index))
-                .collect(),
+            similar: chosen.stands_for.iter().take(LISTED_SIMILAR).copied().collect(),
         });
+        let traces: Vec<_> = shown.collect();
+        let similar = traces.iter().flat_map(|shown| &shown.similar);
+        let positions = traces.iter().map(|shown| shown.position);
+        let positions = positions.chain(similar.map(|near| near.index));
         let covered = selection.chosen.iter().map(|chosen| chosen.covered);
         Some(Self {
             explanation: selection.explanation(),
             chosen: selection.chosen.len() as u64,
             covered_before: selection.covered_before,
-            curve: covered.chain(outlook.beyond.iter().copied()).collect(),
-            traces: shown.collect(),
-            places,
+            curve: covered.chain(beyond.iter().copied()).collect(),
+            listed: positions.map(|position| (position, None)).collect(),
+            traces,
         })
     }
 
-    /// Takes the description of a trace, if it is on the map.
+    /// Takes the description of a trace, if it is listed.
     pub(super) fn add(&mut self, listed: &Listed) {
-        let place = usize::try_from(listed.position)
-            .ok()
-            .and_then(|position| self.places.get_mut(&position));
-        if let Some((_, shown)) = place {
+        let place = usize::try_from(listed.position).ok();
+        if let Some(shown) = place.and_then(|position| self.listed.get_mut(&position)) {
             *shown = Some(listed.clone());
         }
     }
@@ -107,10 +103,36 @@ impl ChosenSet {
         }
     }
 
-    /// Returns the fields of a trace on the map.
-    fn fields(&self, position: usize) -> Option<impl Iterator<Item = (&'static str, Value)>> {
-        let ([x, y], listed) = self.places.get(&position)?;
-        let place = [("x", rounded(*x).into()), ("y", rounded(*y).into())];
-        Some(listed.as_ref()?.fields().into_iter().chain(place))
+    /// Returns the fields of a trace that is listed.
+    fn fields(&self, position: usize) -> Option<impl Iterator<Item = (&'static str, Value)> + use<>> {
+        let listed = self.listed.get(&position)?.as_ref()?;
+        Some(listed.fields().into_iter())
+    }
+}
+
+/// Returns after how many values a rising curve bends most: where it lies highest above its chord, as Kneedle has it (Satopää et al.
+/// 2011). `before` is its value at 0. `None` if it hardly bends.
+#[allow(clippy::cast_precision_loss)] // No curve has 2^53 values.
+fn knee(before: f64, curve: &[f64]) -> Option<usize> {
+    let rise = curve.last()? - before;
+    let above = |at: usize| (curve[at] - before) / rise - (at + 1) as f64 / curve.len() as f64;
+    // Of equal ones the first.
+    let highest = (0..curve.len())
+        .rev()
+        .max_by(|&one, &other| above(one).total_cmp(&above(other)))?;
+    (above(highest) >= LEAST_BEND).then_some(highest + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knee_is_where_a_curve_bends_most() {
+        assert_eq!(knee(0.0, &[0.3, 0.6, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0]), Some(3));
+        assert_eq!(knee(0.5, &[0.7, 0.9, 0.91, 0.92]), Some(2));
+        assert_eq!(knee(0.0, &[0.25, 0.5, 0.75, 1.0]), None);
+        assert_eq!(knee(0.0, &[]), None);
+        assert_eq!(knee(0.4, &[0.4, 0.4]), None);
     }
 }

@@ -2,13 +2,11 @@
 
 use std::{
     cmp::Reverse,
-    collections::{HashMap, HashSet},
-    num::NonZeroUsize,
+    collections::{HashMap, VecDeque},
     sync::Arc,
 };
 
 use knowledgepulse_json::{Text, Value, object};
-use lru::LruCache;
 
 use crate::{
     json_object,
@@ -16,15 +14,11 @@ use crate::{
     values::{IntoValue, list},
 };
 
-/// How many traces are known by their id: the traces added last, and the traces of the groups used last.
-const KNOWN_TRACES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
-const KNOWN_LINKS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19_999);
+/// How many traces can be described when a later one resembles them: those added last.
+const RECENT_TRACES: usize = 10_000;
 
-/// How many groups are held. Beyond that the smallest are no longer listed, unless they grow.
-const HELD_GROUPS: usize = 2_000;
-
-/// The number of groups at which unreachable groups are removed: more than can be held and linked.
-const MOST_GROUPS: usize = HELD_GROUPS + KNOWN_LINKS.get() * 3 / 2;
+/// How many groups are described, the largest; others are counted alone, unless they grow.
+const DESCRIBED_GROUPS: usize = 2_000;
 
 const LISTED_GROUPS: usize = 30;
 const LISTED_MEMBERS: usize = 8;
@@ -97,9 +91,6 @@ impl Member {
     }
 }
 
-/// The number of a group: how many were begun before it.
-type GroupId = u64;
-
 #[derive(Debug)]
 struct Group {
     size: u64,
@@ -171,37 +162,52 @@ impl Group {
     }
 }
 
-/// The groups of near-duplicates of a run, in bounded memory.
-#[derive(Debug)]
-pub(super) struct NearDuplicates {
-    traces: LruCache<Text, Arc<Listed>>,
-    /// The groups of traces, by their ids.
-    links: LruCache<Text, GroupId>,
-    groups: HashMap<GroupId, Group>,
-    /// Into which groups others were merged.
-    merged: HashMap<GroupId, GroupId>,
-    /// The groups that may be listed.
-    held: Vec<GroupId>,
-    /// How many traces resemble an earlier one so much.
-    count: u64,
-    begun: u64,
-    group_count: u64,
+/// The traces that were added last.
+#[derive(Debug, Default)]
+struct Recent {
+    traces: VecDeque<Arc<Listed>>,
+    /// The positions of these by their ids.
+    positions: HashMap<Text, u64>,
 }
 
-impl NearDuplicates {
-    pub(super) fn new() -> Self {
-        Self {
-            traces: LruCache::new(KNOWN_TRACES),
-            links: LruCache::new(KNOWN_LINKS),
-            groups: HashMap::new(),
-            merged: HashMap::new(),
-            held: Vec::new(),
-            count: 0,
-            begun: 0,
-            group_count: 0,
+impl Recent {
+    fn push(&mut self, trace: Arc<Listed>) {
+        let Some(id) = &trace.id else { return };
+        self.positions.insert(id.clone(), trace.position);
+        self.traces.push_back(trace);
+        if self.traces.len() > RECENT_TRACES
+            && let Some(oldest) = self.traces.pop_front()
+            && let Some(id) = &oldest.id
+            && self.positions.get(id) == Some(&oldest.position)
+        {
+            self.positions.remove(id);
         }
     }
 
+    fn get(&self, id: &Text) -> Option<Arc<Listed>> {
+        let position = self.positions.get(id)?;
+        let found = self.traces.binary_search_by_key(position, |trace| trace.position);
+        found.ok().and_then(|index| self.traces.get(index)).cloned()
+    }
+}
+
+/// The groups of near-duplicates of a run: a union-find of groups, by the ids of their traces.
+#[derive(Debug, Default)]
+pub(super) struct NearDuplicates {
+    recent: Recent,
+    /// The group in which each trace was put first.
+    first_groups: HashMap<Text, usize>,
+    /// Into which group each group was merged; itself if into none.
+    parents: Vec<usize>,
+    /// The groups that were merged into no other.
+    groups: HashMap<usize, Group>,
+    /// The groups with members, and groups that were merged since.
+    described: Vec<usize>,
+    /// How many traces resemble an earlier one so much.
+    count: u64,
+}
+
+impl NearDuplicates {
     /// Adds a trace. `nearest` is the label of the trace that it resembles most, if there is one, and `resemblance` is how much.
     pub(super) fn add(&mut self, trace: Listed, nearest: Option<Option<Text>>, resemblance: Option<f64>) {
         let trace = Arc::new(trace);
@@ -211,15 +217,10 @@ impl NearDuplicates {
             self.count += 1;
             self.link(&trace, label, similarity);
         }
-        if let Some(id) = &trace.id {
-            self.traces.put(id.clone(), trace.clone());
-        }
+        self.recent.push(trace);
     }
 
     fn link(&mut self, trace: &Arc<Listed>, nearest: Option<Text>, similarity: f64) {
-        if self.groups.len() + self.merged.len() > MOST_GROUPS {
-            self.sweep();
-        }
         let mut group = match &nearest {
             Some(label) => self.group_of(label),
             None => self.begin(),
@@ -227,42 +228,66 @@ impl NearDuplicates {
         if trace.id != nearest
             && let Some(id) = &trace.id
         {
-            if let Some(&own) = self.links.get(id) {
-                let own = root_of(&mut self.merged, own);
-                group = self.merge(group, own);
+            match self.first_groups.get(id) {
+                Some(&own) => group = self.merge(group, own),
+                None => drop(self.first_groups.insert(id.clone(), group)),
             }
-            self.links.put(id.clone(), group);
         }
-        self.groups.entry(group).or_default().join(Member {
-            trace: Trace::Listed(trace.clone()),
-            nearest: Some((nearest, similarity)),
-        });
-        self.hold(group);
+        let trace = Trace::Listed(trace.clone());
+        let nearest = Some((nearest, similarity));
+        self.join(group, Member { trace, nearest });
     }
 
     /// Returns the group of the trace that another one resembles; a new one has that trace.
-    fn group_of(&mut self, id: &Text) -> GroupId {
-        if let Some(&known) = self.links.get(id) {
-            return root_of(&mut self.merged, known);
+    fn group_of(&mut self, id: &Text) -> usize {
+        if let Some(&first) = self.first_groups.get(id) {
+            return self.root_of(first);
         }
         let group = self.begin();
-        self.links.put(id.clone(), group);
-        let trace = self.traces.get(id).cloned();
+        self.first_groups.insert(id.clone(), group);
+        let trace = self.recent.get(id);
         let trace = trace.map_or_else(|| Trace::Forgotten(id.clone()), Trace::Listed);
-        let member = Member { trace, nearest: None };
-        self.groups.entry(group).or_default().join(member);
+        self.join(group, Member { trace, nearest: None });
         group
     }
 
-    fn begin(&mut self) -> GroupId {
-        self.begun += 1;
-        self.group_count += 1;
-        self.groups.insert(self.begun, Group::default());
-        self.begun
+    fn begin(&mut self) -> usize {
+        let group = self.parents.len();
+        self.parents.push(group);
+        self.groups.insert(group, Group::default());
+        group
+    }
+
+    fn join(&mut self, group: usize, member: Member) {
+        let joined = self.groups.entry(group).or_default();
+        if joined.members.is_empty() {
+            self.described.push(group);
+        }
+        joined.join(member);
+        if self.described.len() > 2 * DESCRIBED_GROUPS {
+            let largest = self.largest(self.described.len());
+            for group in &largest[largest.len().min(DESCRIBED_GROUPS)..] {
+                let group = self.groups.entry(*group).or_default();
+                (group.members, group.positions) = Default::default();
+            }
+            self.described = largest;
+            self.described.truncate(DESCRIBED_GROUPS);
+        }
+    }
+
+    /// Returns the group that a group was merged into, by any number of steps, or itself.
+    fn root_of(&mut self, mut group: usize) -> usize {
+        while self.parents[group] != group {
+            // So that the next look takes half of the steps.
+            self.parents[group] = self.parents[self.parents[group]];
+            group = self.parents[group];
+        }
+        group
     }
 
     /// Merges the smaller one of two groups into the larger one, which it returns.
-    fn merge(&mut self, a: GroupId, b: GroupId) -> GroupId {
+    fn merge(&mut self, a: usize, b: usize) -> usize {
+        let (a, b) = (self.root_of(a), self.root_of(b));
         if a == b {
             return a;
         }
@@ -270,38 +295,18 @@ impl NearDuplicates {
         let (large, small) = if size(a) >= size(b) { (a, b) } else { (b, a) };
         let gone = self.groups.remove(&small).unwrap_or_default();
         self.groups.entry(large).or_default().merge(gone);
-        self.merged.insert(small, large);
-        self.held.retain(|&group| group != small);
-        self.group_count -= 1;
+        self.parents[small] = large;
         large
     }
 
-    fn hold(&mut self, group: GroupId) {
-        if self.held.contains(&group) {
-            return;
-        }
-        self.held.push(group);
-        if self.held.len() > HELD_GROUPS {
-            self.held = self.largest(HELD_GROUPS / 2);
-        }
-    }
-
-    fn largest(&self, limit: usize) -> Vec<GroupId> {
-        let mut groups = self.held.clone();
-        groups.sort_by_cached_key(|group| Reverse(self.groups.get(group).map_or(0, |group| group.size)));
+    /// Returns the largest groups with members, the largest first, of equal ones the oldest.
+    fn largest(&self, limit: usize) -> Vec<usize> {
+        let groups = self.described.iter().copied();
+        let mut groups: Vec<_> = groups.filter(|group| self.groups.contains_key(group)).collect();
+        groups.sort_by_cached_key(|group| (Reverse(self.groups.get(group).map(|group| group.size)), *group));
+        groups.dedup();
         groups.truncate(limit);
         groups
-    }
-
-    /// Forgets the groups that are neither held nor linked.
-    fn sweep(&mut self) {
-        let mut used: HashSet<GroupId> = self.held.iter().copied().collect();
-        for (_, group) in &mut self.links {
-            *group = root_of(&mut self.merged, *group);
-            used.insert(*group);
-        }
-        self.merged.clear();
-        self.groups.retain(|group, _| used.contains(group));
     }
 
     /// Returns the largest groups, and how many near-duplicates there were.
@@ -311,32 +316,18 @@ impl NearDuplicates {
         json_object! {
             "similarity": SIMILARITY,
             "count": self.count,
-            "groupCount": self.group_count,
+            "groupCount": self.groups.len(),
             "groups": list(groups.map(Group::to_value)),
         }
     }
-}
-
-/// Returns the current group of a group: itself, or the one that it was merged into, by any number of steps.
-fn root_of(merged: &mut HashMap<GroupId, GroupId>, group: GroupId) -> GroupId {
-    let mut root = group;
-    while let Some(&next) = merged.get(&root) {
-        root = next;
-    }
-    // So that the next look takes one step.
-    let mut step = group;
-    while step != root {
-        step = merged.insert(step, root).unwrap_or(root);
-    }
-    root
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Several times as many as the groups that there may be, and a multiple of 3.
-    const ADDED: u64 = 90_000;
+    /// Several times as many as the traces that are described, and a multiple of 3.
+    const ADDED: u64 = 30_000;
 
     fn listed(position: u64, id: Option<Text>) -> Listed {
         Listed {
@@ -353,44 +344,83 @@ mod tests {
     /// Adds traces with the ids and nearest labels that `link` returns for their positions.
     fn add_many(link: impl Fn(u64) -> (Option<u64>, Option<u64>)) -> NearDuplicates {
         let text = |id: u64| Text::from(id.to_string());
-        let mut duplicates = NearDuplicates::new();
+        let mut duplicates = NearDuplicates::default();
         for position in 0..ADDED {
             let (id, nearest) = link(position);
             let trace = listed(position, id.map(text));
             duplicates.add(trace, Some(nearest.map(text)), Some(0.96));
-            assert!(duplicates.groups.len() + duplicates.merged.len() <= MOST_GROUPS + 2);
-            assert!(duplicates.held.len() <= HELD_GROUPS);
         }
         duplicates
     }
 
+    fn described(duplicates: &NearDuplicates) -> usize {
+        let groups = duplicates.groups.values();
+        groups.filter(|group| !group.members.is_empty()).count()
+    }
+
     #[test]
-    fn memory_is_bounded_of_pairs() {
+    fn add_of_many_pairs_describes_some() {
         let duplicates = add_many(|position| (Some(2 * position), Some(2 * position + 1)));
-        assert_eq!((duplicates.count, duplicates.group_count), (ADDED, ADDED));
+        assert_eq!((duplicates.count, duplicates.groups.len() as u64), (ADDED, ADDED));
+        assert!(described(&duplicates) <= 2 * DESCRIBED_GROUPS);
+        assert!(duplicates.recent.traces.len() <= RECENT_TRACES);
+        assert!(duplicates.recent.positions.len() <= RECENT_TRACES);
     }
 
     #[test]
-    fn memory_is_bounded_without_ids() {
-        assert_eq!(add_many(|_| (None, None)).group_count, ADDED);
+    fn add_without_ids_begins_a_group_each_time() {
+        let duplicates = add_many(|_| (None, None));
+        assert_eq!(duplicates.groups.len() as u64, ADDED);
+        assert!(described(&duplicates) <= 2 * DESCRIBED_GROUPS);
     }
 
     #[test]
-    fn memory_is_bounded_of_groups_that_merge() {
+    fn add_merges_groups_that_a_trace_links() {
         // Each third trace links the groups of the two before it.
         let duplicates = add_many(|position| match position % 3 {
             2 => (Some(10 * (position - 2)), Some(10 * (position - 1))),
             _ => (Some(10 * position), Some(10 * position + 1)),
         });
-        assert_eq!(duplicates.group_count, ADDED / 3);
+        assert_eq!(duplicates.groups.len() as u64, ADDED / 3);
+        assert!(duplicates.groups.values().all(|group| group.size == 5));
     }
 
     #[test]
-    fn memory_is_bounded_of_one_group() {
+    fn add_of_a_chain_makes_one_group_with_the_first_members() {
         let duplicates = add_many(|position| (Some(position + 1), Some(position)));
-        assert_eq!(duplicates.group_count, 1);
+        assert_eq!(duplicates.groups.len(), 1);
         let group = duplicates.groups.values().next().unwrap();
         assert_eq!((group.size, group.members.len()), (ADDED + 1, LISTED_MEMBERS));
         assert!(group.positions.len() <= POSITIONS);
+    }
+
+    #[test]
+    fn add_describes_a_group_that_grows_late() {
+        // After many pairs, a chain.
+        let duplicates = add_many(|position| match position {
+            29_000.. => (Some(position + 100_000), Some(29_000 + 99_999)),
+            _ => (Some(2 * position), Some(2 * position + 1)),
+        });
+        let summary = duplicates.summary();
+        let first = &summary.get("groups").and_then(Value::as_array).unwrap()[0];
+        assert_eq!(first.get("size"), Some(&1_001_u64.into_value()));
+        assert_eq!(
+            first.get("members").and_then(Value::as_array).unwrap().len(),
+            LISTED_MEMBERS
+        );
+    }
+
+    #[test]
+    fn recent_knows_the_last_of_traces_with_one_id() {
+        let mut recent = Recent::default();
+        for position in 0..RECENT_TRACES as u64 + 1 {
+            let id = if position < 2 { 0 } else { position };
+            recent.push(Arc::new(listed(position, Some(id.to_string().into()))));
+        }
+        let position = |id: &str| recent.get(&id.into()).map(|trace| trace.position);
+        assert_eq!(
+            (position("0"), position("10000"), position("gone")),
+            (Some(1), Some(10_000), None)
+        );
     }
 }

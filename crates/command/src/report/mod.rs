@@ -137,7 +137,7 @@ impl Report {
             novelty: Sequence::new(SEQUENCE_BUCKETS),
             starts: Vec::new(),
             last_source: None,
-            duplicates: NearDuplicates::new(),
+            duplicates: NearDuplicates::default(),
             chosen: None,
             best: Top::new(LISTED_TRACES),
             worst: Top::new(LISTED_TRACES),

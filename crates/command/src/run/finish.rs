@@ -63,20 +63,18 @@ impl Run<'_> {
 
     /// Chooses a set of the waiting traces, and writes it in the order of its ranks.
     fn record_chosen(&mut self, ranking: Ranking, mut choosing: Choosing) -> Result<()> {
-        let mut chosen = ranking.finish_with(Vec::new())?;
-        let selection = choosing.choose(&self.messages, &self.stop, |take| {
-            chosen.each(|record, kept| {
-                let (_, _, recorded) = read_record(record, kept)?;
-                take(&recorded.unwrap_or_default())
-            })
-        })?;
+        let counts = &self.summary.counts;
+        // What else the labels may belong to: the rest of the input, bad lines, and traces that were skipped.
+        let is_complete = self.why_incomplete().is_none() && counts.bad + counts.known_traces == 0;
+        choosing.check_labels(is_complete && !self.options.keep_going, &self.messages)?;
+        let selection = choosing.choose(&self.messages, &self.stop)?;
         let mut described = choosing.describe(&selection);
         if let Some(report) = &mut self.report {
             report.set_selection(&selection);
         }
         self.coverage = Some(Coverage::of(&selection));
         let order: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
-        chosen.set(order.clone());
+        let mut chosen = ranking.finish_with(order.clone())?;
         // Their rows come below.
         let rows = self.rows.take();
         let mut position = 0;
@@ -97,8 +95,7 @@ impl Run<'_> {
         let mut order = order.into_iter();
         chosen.best(|record| {
             let (mut judged, text, recorded) = read_record(record, true)?;
-            self.to_share
-                .extend(recorded.filter(|_| self.options.store.is_some()));
+            self.to_share.extend(recorded);
             if let Some(position) = order.next() {
                 judged.selection = Some(mem::take(&mut described[position]));
                 if let (Some(memory), Some(_)) = (&self.memory, &self.options.memory) {

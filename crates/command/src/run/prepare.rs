@@ -97,7 +97,6 @@ impl<'h> Run<'h> {
         let known = run.memory.as_ref().filter(|_| run.options.memory.is_some());
         run.choosing = Choosing::of(&run.options, known)?;
         pipeline.is_choosing = run.choosing.is_some();
-        pipeline.reads_again = run.options.window.is_some();
         pipeline.is_written = run.options.out.is_some() || run.options.dropped.is_some();
         run.open_outputs()?;
         Ok((run, pipeline))

@@ -223,10 +223,9 @@ impl Run<'_> {
         if !matches!(breakdown.novelty.basis, Basis::Given | Basis::NoEmbedder) {
             self.added += 1;
         }
-        let outcome = about.outcome;
-        let scored = about.scored(place, breakdown);
+        let (scored, facts) = about.scored(place, breakdown);
         if let (Some(choosing), Some(candidate)) = (&mut self.choosing, candidate) {
-            choosing.add(scored.id.as_ref(), outcome, candidate)?;
+            choosing.add(&scored, facts, candidate)?;
             if let (Some(_), Some(nearest)) = (&pipeline.store, &scored.breakdown.novelty.nearest) {
                 choosing.set_covered(nearest.similarity);
             }

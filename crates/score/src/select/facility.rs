@@ -119,23 +119,7 @@ impl<'n> Facility<'n> {
             .sum()
     }
 
-    /// Chooses up to `count` of the traces that are `eligible`, each the one by which F grows most, of equal ones the first.
-    pub(super) fn choose_greedily(&mut self, count: usize, eligible: &[bool]) -> Vec<Pick> {
-        let indices = (0..eligible.len()).filter(|&index| eligible[index]);
-        greedy(self, count, indices)
-    }
-}
-
-/// A function of a set that grows the less by an element the larger the set is.
-pub(super) trait Submodular {
-    /// By how much it grows with an element.
-    fn gain(&self, index: usize) -> f64;
-
-    /// Adds an element to the set.
-    fn choose(&mut self, index: usize);
-}
-
-impl Submodular for Facility<'_> {
+    /// By how much F grows with a trace.
     fn gain(&self, index: usize) -> f64 {
         let quality = self.qualities[index];
         self.covered_by(index)
@@ -155,35 +139,33 @@ impl Submodular for Facility<'_> {
             *cover = cover.max(quality * similarity);
         }
     }
-}
 
-/// Lazy greedy (Minoux 1978): chooses up to `count` elements, each the one by which the function grows most, of equal ones the first.
-pub(super) fn greedy(
-    function: &mut impl Submodular,
-    count: usize,
-    indices: impl Iterator<Item = usize>,
-) -> Vec<Pick> {
-    let bound = |function: &mut _, index, chosen| Bound {
-        gain: Submodular::gain(function, index),
-        index: Reverse(index),
-        chosen,
-    };
-    let mut bounds: BinaryHeap<Bound> = indices.map(|index| bound(function, index, 0)).collect();
-    let mut picks = Vec::new();
-    while picks.len() < count
-        && let Some(best) = bounds.pop()
-    {
-        let index = best.index.0;
-        if best.chosen == picks.len() {
-            function.choose(index);
-            picks.push(Pick {
-                index,
-                gain: best.gain,
-            });
-        } else {
-            // Gains only fall, so one that is still the largest is the largest of all.
-            bounds.push(bound(function, index, picks.len()));
+    /// Chooses up to `count` of the traces that are `eligible`, each the one by which F grows most, of equal ones the first: lazy greedy
+    /// (Minoux 1978).
+    pub(super) fn choose_greedily(&mut self, count: usize, eligible: &[bool]) -> Vec<Pick> {
+        let bound = |facility: &Self, index, chosen| Bound {
+            gain: facility.gain(index),
+            index: Reverse(index),
+            chosen,
+        };
+        let indices = (0..eligible.len()).filter(|&index| eligible[index]);
+        let mut bounds: BinaryHeap<Bound> = indices.map(|index| bound(self, index, 0)).collect();
+        let mut picks = Vec::new();
+        while picks.len() < count
+            && let Some(best) = bounds.pop()
+        {
+            let index = best.index.0;
+            if best.chosen == picks.len() {
+                self.choose(index);
+                picks.push(Pick {
+                    index,
+                    gain: best.gain,
+                });
+            } else {
+                // Gains only fall, so one that is still the largest is the largest of all.
+                bounds.push(bound(self, index, picks.len()));
+            }
         }
+        picks
     }
-    picks
 }

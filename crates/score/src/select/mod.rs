@@ -1,34 +1,26 @@
 //! Chooses the traces that are worth sharing: not the highest scores, but a set that covers all others well.
 //!
-//! With q(j) = confidence × (success ? 1 : 0.3) and the similarity s(i, j) of [`similarity`](knowledgepulse_index::similarity) for the
-//! [`NEIGHBOURS`] nearest j of each i (1 for i itself, 0 for all others), the set X of a size is chosen that makes
+//! With q(j) = confidence × (success ? 1 : 0.3) and a similarity s(i, j) for the [`NEIGHBOURS`] nearest j of each i (1 for i itself, 0 for
+//! all others), the set X of a size is chosen that makes
 //!
 //! F(X) = Σ w(i) · max over j in X or M of q(j) s(i, j)
 //!
-//! large, where M is what is shared already. w(i) is q(i), divided by a power of the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts little more when it
-//! was run often. Lazy greedy gives at least 1 - 1/e of the largest F.
-//!
-//! Where most outcomes are unknown, w(i) falls with the number of runs of the task, and q(j) compares the lengths of these runs. DESIGN.md
-//! has the measurements.
+//! large, where M is what is shared already. w(i) is q(i), divided by the root of the density, the sum of s(i, j) over i and the [`DENSE`]
+//! nearest, so that a kind of task counts less often than it was run. s(i, j) is the [`cosine`] of words, or with embeddings the
+//! [`similarity`](knowledgepulse_index::similarity) of novelty. Lazy greedy gives at least 1 - 1/e of the largest F. DESIGN.md has the
+//! measurements.
 
+mod candidates;
+mod cosine;
 mod facility;
-mod outlook;
-mod stream;
 
-use std::{collections::HashMap, time::Instant};
+use std::collections::HashMap;
 
+pub use candidates::{Candidates, Outcome, Sampled, Unfit};
 use facility::{Facility, Pick};
 use knowledgepulse_error::Result;
 pub use knowledgepulse_index::traces::join::Neighbour;
-use knowledgepulse_index::{
-    method::Method,
-    options::{MemoryOptions as Bounds, ModelIdentity},
-    shared::SharedMemory,
-    traces::{StoredTrace, TraceEntry, TraceMemory, join::Neighbours},
-};
-use knowledgepulse_trace::{StepKind, Trace, words::Words};
-pub use outlook::{Outlook, Place, knee};
-pub use stream::{Offered, Sample, Sieve};
+use knowledgepulse_index::traces::join::Neighbours;
 
 /// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
 const NEIGHBOURS: usize = 64;
@@ -39,61 +31,12 @@ const DENSE: usize = 16;
 /// The value of a failure beside that of a success, which is 1.
 const FAILURE: f64 = 0.3;
 
-/// The power of the density by which w(i) is divided where outcomes are known. See DESIGN.md.
-const DENSITY: f64 = 1.25;
-
-/// The power of the number of runs by which 1 is divided where outcomes are unknown. See DESIGN.md.
-const RUNS: i32 = 2;
-
-/// The value of the longest run of a task less that of the shortest where outcomes are unknown. See DESIGN.md.
-const LONGER: f64 = 0.4;
-
-/// From which similarity on two traces are taken to be of one task. Runs of one task have a median similarity of .64 to .85, runs of different
-/// ones .13 to .24. See DESIGN.md.
+/// From which similarity on a success solves the task of a failure. Runs of one task have a median similarity of .56 to .69, runs of
+/// different ones .04 to .06, and .6 % of these or less reach it.
 const SAME_TASK: f64 = 0.4;
 
-/// The power by which the count of a less similar trace falls.
-const SHARPNESS: i32 = 8;
-
-/// How a run ended, as far as that is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
-    /// Whether it succeeded; `None` if nobody said.
-    pub success: Option<bool>,
-    /// How sure that is, 0 to 1.
-    pub confidence: f64,
-    /// The share of `error_recovery` among its steps, 0 to 1.
-    pub recoveries: f64,
-}
-
-impl Outcome {
-    /// Reads the outcome of a trace; `known` tells whether its success was recorded.
-    #[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
-    #[must_use]
-    pub fn of(trace: &Trace, known: bool) -> Self {
-        let recoveries = trace
-            .steps
-            .iter()
-            .filter(|step| step.kind == StepKind::ErrorRecovery);
-        Self {
-            success: known.then_some(trace.metadata.success),
-            confidence: trace.outcome.confidence,
-            recoveries: recoveries.count() as f64 / trace.steps.len().max(1) as f64,
-        }
-    }
-
-    /// Returns the length of the run by its words: Σ c(t), less the share of its recoveries.
-    fn length(self, words: &Words) -> f64 {
-        let counts = words.iter().map(|word| word.count.value());
-        counts.sum::<f64>() * (1.0 - self.recoveries)
-    }
-
-    /// Returns q, which is unknown where the success is.
-    fn quality(self) -> Option<f64> {
-        self.success
-            .map(|success| self.confidence * if success { 1.0 } else { FAILURE })
-    }
-}
+/// How many times as many traces as were asked for the curve has.
+const BEYOND: usize = 4;
 
 /// A number of traces, or a part of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -130,45 +73,8 @@ pub struct Options {
     pub failures: Option<Count>,
     /// How many threads compare traces; 0 stands for one for each core.
     pub threads: usize,
-    /// Whether to look beyond the set, and to draw a map of it.
-    pub outlook: bool,
-}
-
-/// The rule by which a set was chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// Facility location with the outcomes.
-    Outcomes,
-    /// Facility location without them.
-    Unknown,
-}
-
-impl Rule {
-    /// Returns the rule where so many outcomes of all are unknown.
-    fn of(unknown: usize, all: usize) -> Self {
-        if 2 * unknown > all {
-            Self::Unknown
-        } else {
-            Self::Outcomes
-        }
-    }
-
-    /// Returns w of a trace.
-    fn weight(self, quality: f64, of: &Neighbours) -> f64 {
-        match self {
-            Self::Outcomes => quality / density(of).powf(DENSITY),
-            Self::Unknown => runs(of).powi(-RUNS),
-        }
-    }
-
-    /// Returns the rule's name in the API.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Outcomes => "outcomes",
-            Self::Unknown => "unknown-outcomes",
-        }
-    }
+    /// Whether to tell how much a larger set would cover.
+    pub beyond: bool,
 }
 
 /// Why a trace was chosen.
@@ -204,7 +110,7 @@ pub struct Chosen {
     pub covered: f64,
     /// The candidates that it stands for, which were not chosen, the most similar first.
     pub stands_for: Vec<Neighbour>,
-    /// The most similar candidate that was not chosen, even if another trace stands for it. `None` if a sample was compared.
+    /// The most similar candidate that was not chosen, even if another trace stands for it.
     pub nearest_left: Option<Neighbour>,
 }
 
@@ -219,133 +125,61 @@ pub enum Standing {
     Nothing,
 }
 
+/// A trace that was not chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Left {
+    /// Its index among the candidates.
+    pub index: usize,
+    /// What stands for it.
+    pub standing: Standing,
+    /// Why it cannot be chosen; `None` if it can.
+    pub unfit: Option<Unfit>,
+}
+
 /// The result of a selection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selection {
     /// The traces, the most valuable first. Traces of the quota come last, unless there are too few of them.
     pub chosen: Vec<Chosen>,
-    /// The standing of each of the other candidates, by index and in their order.
-    pub left: Vec<(usize, Standing)>,
-    /// How they were chosen.
-    pub rule: Rule,
+    /// The other candidates, in their order; of a sample, those that it has.
+    pub left: Vec<Left>,
     /// How many candidates have no known outcome.
     pub unknown: usize,
     /// The part of the largest F that the known traces cover by themselves.
     pub covered_before: f64,
-    /// The outlook beyond the set, if it was asked for.
-    pub outlook: Option<Outlook>,
-    /// The sample that the set was chosen by; `None` if all traces were compared. It has all that are left then, and all that the chosen
-    /// ones stand for.
+    /// The part of the largest F that the set would cover with one more trace, two more and so on, if it was asked for.
+    pub beyond: Option<Vec<f64>>,
+    /// The sample that the set was chosen from; `None` if it was chosen from all traces.
     pub sampled: Option<Sampled>,
 }
 
-/// A sample of traces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sampled {
-    /// How many traces it has.
-    pub size: usize,
-    /// Of how many.
-    pub seen: usize,
-}
-
 impl Selection {
-    /// Returns a sentence that says which rule ran, and why.
+    /// Returns a sentence that says how the set was chosen, and why it may have fewer traces than were asked for.
     #[must_use]
     pub fn explanation(&self) -> String {
-        let all = self
-            .sampled
-            .map_or(self.chosen.len() + self.left.len(), |sampled| sampled.size);
-        let explanation = match self.rule {
-            Rule::Outcomes if self.unknown == 0 => {
-                "chosen by facility location with outcomes: the outcome of every trace is known".to_owned()
+        let all = self.chosen.len() + self.left.len();
+        let mut explanation = match self.unknown {
+            0 => "chosen by facility location with outcomes: the outcome of every trace is known".to_owned(),
+            unknown if unknown == all => {
+                "chosen by facility location without outcomes, which are not known: the set covers kinds of work, not successes".to_owned()
             }
-            Rule::Outcomes => format!(
-                "chosen by facility location with outcomes: those of {} of {all} traces are not known, and count as the mean of the others",
-                self.unknown
-            ),
-            Rule::Unknown => format!(
-                "chosen without outcomes: those of {} of {all} traces are not known, so tasks with few runs, and of these the longer runs with fewer error recoveries, come first",
-                self.unknown
+            unknown => format!(
+                "chosen by facility location with outcomes: those of {unknown} of {all} traces are not known, and count as the mean of the others"
             ),
         };
-        match self.sampled {
-            None => explanation,
-            Some(Sampled { size, seen }) => {
-                format!("{explanation}; all {seen} traces were held against a sample of {size}")
-            }
+        let unfit = |reason| self.left.iter().filter(|left| left.unfit == Some(reason)).count();
+        let counts = Unfit::ALL.map(|reason| (unfit(reason), reason.words()));
+        let total: usize = counts.iter().map(|(count, _)| count).sum();
+        if total > 0 {
+            let some = counts.iter().filter(|(count, _)| *count > 0);
+            let some: Vec<_> = some.map(|(count, words)| format!("{count} {words}")).collect();
+            explanation += &format!("; {total} of {all} are not fit to be shared: {}", some.join(", "));
         }
-    }
-}
-
-/// The traces to choose from, with the traces that are shared already.
-#[derive(Debug)]
-pub struct Candidates {
-    memory: TraceMemory,
-    /// How many traces of the memory are shared already.
-    known: usize,
-    outcomes: Vec<Outcome>,
-    /// The similarity of each candidate to the traces that are shared elsewhere.
-    covered: Vec<f64>,
-    /// The length of each candidate.
-    lengths: Vec<f64>,
-}
-
-impl Candidates {
-    /// Returns an empty list of candidates, which are compared by `method`. `dimensions` are the dimensions of the
-    /// embeddings.
-    #[must_use]
-    pub fn new(method: Method, dimensions: usize) -> Self {
-        let bounds = Bounds {
-            dimensions,
-            ..Bounds::default()
-        };
-        Self::beside(&mut TraceMemory::new(method, bounds))
-    }
-
-    /// No candidates, beside the traces of a memory, by whose method they are compared.
-    #[must_use]
-    pub fn beside(known: &mut TraceMemory) -> Self {
-        Self {
-            known: known.len(Instant::now()),
-            memory: known.clone().unbounded(),
-            outcomes: Vec::new(),
-            covered: Vec::new(),
-            lengths: Vec::new(),
+        if let Some(Sampled { size, seen }) = self.sampled {
+            explanation +=
+                &format!("; {seen} traces are too many to compare, so a uniform sample of {size} was");
         }
-    }
-
-    /// Adds a candidate.
-    ///
-    /// # Errors
-    /// The errors of [`TraceMemory::add`].
-    pub fn add(&mut self, entry: TraceEntry, outcome: Outcome) -> Result<()> {
-        self.memory.add(entry, Instant::now())?;
-        self.outcomes.push(outcome);
-        self.covered.push(0.0);
-        self.lengths.push(outcome.length(entry.words));
-        Ok(())
-    }
-
-    /// Sets the similarity of the last added candidate to the traces that are shared elsewhere, which the set complements
-    /// too.
-    pub fn set_covered(&mut self, similarity: f64) {
-        if let Some(last) = self.covered.last_mut() {
-            *last = similarity;
-        }
-    }
-
-    /// Returns a candidate as it was added; `None` for an unknown index.
-    pub fn get(&mut self, index: usize) -> Option<StoredTrace> {
-        let now = Instant::now();
-        let sequence = self.memory.sequence(now);
-        let start = sequence.start + (self.known + index) as u64;
-        self.memory.stored(start..sequence.end, now)
-    }
-
-    /// Returns the model that the embeddings come from, if that was said.
-    #[must_use]
-    pub fn model(&self) -> Option<&ModelIdentity> {
-        self.memory.model()
+        explanation
     }
 }
 
@@ -358,19 +192,30 @@ pub fn select(
     options: &Options,
     progress: &(dyn Fn(usize) -> bool + Sync),
 ) -> Result<Selection> {
-    let neighbours = candidates
-        .memory
-        .join(candidates.known, NEIGHBOURS, options.threads, progress)?;
-    Ok(choose(&neighbours, candidates, options))
+    let neighbours = candidates.join(options.threads, progress)?;
+    let mut selection = choose(&neighbours, candidates, options);
+    candidates.name(&mut selection);
+    Ok(selection)
 }
 
+/// Chooses traces by their places among those that are compared.
 fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options) -> Selection {
-    let outcomes = &candidates.outcomes;
-    let (rule, unknown, qualities, weights) = judge(neighbours, candidates);
+    let outcomes = candidates.outcomes();
+    let unfit: Vec<_> = candidates.unfit().collect();
+    let mut qualities = complete(&outcomes);
+    // What cannot be chosen need not be covered either.
+    let pairs = qualities.iter_mut().zip(&unfit);
+    pairs
+        .filter(|(_, unfit)| unfit.is_some())
+        .for_each(|(quality, _)| *quality = 0.0);
+    let weights = neighbours.iter().zip(&qualities);
+    let weights = weights
+        .map(|(of, quality)| quality / density(of).sqrt())
+        .collect();
     let shared: Vec<_> = neighbours
         .iter()
-        .zip(&candidates.covered)
-        .map(|(of, &elsewhere)| {
+        .zip(candidates.covered())
+        .map(|(of, elsewhere)| {
             let known = of.before.filter(|known| known.similarity >= elsewhere);
             known.map_or((None, elsewhere), |known| (Some(known.index), known.similarity))
         })
@@ -378,24 +223,58 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     let cover = shared.iter().map(|&(_, similarity)| similarity);
     let mut facility = Facility::new(neighbours, weights, qualities.clone(), cover.collect());
     let (before, most) = (facility.value(), facility.most());
-    let (picks, is_left) = pick(&mut facility, &unsolved(neighbours, outcomes), options);
+    let mut is_eligible: Vec<_> = unfit.iter().map(Option::is_none).collect();
+    let picks = pick(
+        &mut facility,
+        &mut is_eligible,
+        &unsolved(neighbours, &outcomes),
+        options,
+    );
+    let mut is_left = vec![true; neighbours.len()];
+    picks.iter().for_each(|(pick, _)| is_left[pick.index] = false);
+
+    let mut covered = before;
+    let mut share_with = |gain: f64| {
+        covered += gain;
+        share(covered, most)
+    };
+    let mut chosen: Vec<_> = picks
+        .iter()
+        .map(|&(Pick { index, gain }, reason)| Chosen {
+            index,
+            reason,
+            gain,
+            covered: share_with(gain),
+            stands_for: Vec::new(),
+            nearest_left: neighbours[index]
+                .nearest
+                .iter()
+                .copied()
+                .find(|near| is_left[near.index]),
+        })
+        .collect();
     // The code below does not change the set.
-    let more = (outlook::BEYOND - 1) * picks.len();
-    let beyond = options.outlook.then(|| facility.choose_greedily(more, &is_left));
-    let left = stand(neighbours, &qualities, &shared, &is_left);
-    let near = |index: usize| neighbours[index].nearest.iter().copied();
-    let (mut chosen, outlook) = describe(picks, beyond, &left, before, most, near);
-    for chosen in &mut chosen {
-        chosen.nearest_left = near(chosen.index).find(|near| is_left[near.index]);
-    }
+    let beyond = options.beyond.then(|| {
+        let more = facility.choose_greedily((BEYOND - 1) * picks.len(), &is_eligible);
+        more.iter().map(|pick| share_with(pick.gain)).collect()
+    });
+    let standings = stand(neighbours, &qualities, &shared, &is_left);
+    list(&mut chosen, &standings);
+    let left = standings.into_iter().map(|(index, standing)| Left {
+        index,
+        standing,
+        unfit: unfit[index],
+    });
     Selection {
+        left: left.collect(),
         chosen,
-        outlook,
-        sampled: None,
-        left,
-        rule,
-        unknown,
+        unknown: outcomes
+            .iter()
+            .filter(|outcome| outcome.success.is_none())
+            .count(),
         covered_before: share(before, most),
+        beyond,
+        sampled: None,
     }
 }
 
@@ -404,62 +283,25 @@ fn share(value: f64, most: f64) -> f64 {
     if most > 0.0 { (value / most).min(1.0) } else { 0.0 }
 }
 
-/// Returns the chosen traces with those of `left` that they stand for, and the outlook if there are picks `beyond`. F of what is known is
-/// `before`, and `most` of all traces. `near` returns the nearest traces of a chosen one.
-fn describe<I: Iterator<Item = Neighbour>>(
-    picks: Vec<(Pick, Reason)>,
-    beyond: Option<Vec<Pick>>,
-    left: &[(usize, Standing)],
-    before: f64,
-    most: f64,
-    near: impl Fn(usize) -> I,
-) -> (Vec<Chosen>, Option<Outlook>) {
-    let mut stood_for: HashMap<usize, Vec<Neighbour>> = HashMap::new();
-    for &(index, standing) in left {
-        if let Standing::Chosen(by) = standing {
-            let similarity = by.similarity;
-            let own = stood_for.entry(by.index).or_default();
-            own.push(Neighbour { index, similarity });
+/// Lists with each chosen trace those that it stands for.
+fn list(chosen: &mut [Chosen], standings: &[(usize, Standing)]) {
+    let ranks = chosen.iter().enumerate();
+    let ranks: HashMap<usize, usize> = ranks.map(|(rank, chosen)| (chosen.index, rank)).collect();
+    for &(index, standing) in standings {
+        if let Standing::Chosen(Neighbour {
+            index: by,
+            similarity,
+        }) = standing
+        {
+            chosen[ranks[&by]]
+                .stands_for
+                .push(Neighbour { index, similarity });
         }
     }
-    let mut covered = before;
-    let mut share_with = |gain: f64| {
-        covered += gain;
-        share(covered, most)
-    };
-    let chosen = picks.into_iter().map(|(Pick { index, gain }, reason)| {
-        let mut stands_for = stood_for.remove(&index).unwrap_or_default();
-        stands_for.sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
-        Chosen {
-            index,
-            reason,
-            gain,
-            covered: share_with(gain),
-            stands_for,
-            nearest_left: None,
-        }
-    });
-    let chosen: Vec<_> = chosen.collect();
-    let outlook = beyond.map(|beyond| Outlook {
-        beyond: beyond.iter().map(|pick| share_with(pick.gain)).collect(),
-        places: outlook::lay_out(&chosen, near),
-    });
-    (chosen, outlook)
-}
-
-/// Returns the rule, how many outcomes are unknown, and q and w of each trace.
-fn judge(neighbours: &[Neighbours], candidates: &Candidates) -> (Rule, usize, Vec<f64>, Vec<f64>) {
-    let outcomes = &candidates.outcomes;
-    let unknown = outcomes.iter().filter(|outcome| outcome.success.is_none());
-    let unknown = unknown.count();
-    let rule = Rule::of(unknown, outcomes.len());
-    let qualities = match rule {
-        Rule::Outcomes => complete(outcomes),
-        Rule::Unknown => guess(neighbours, &candidates.lengths),
-    };
-    let pairs = neighbours.iter().zip(&qualities);
-    let weights = pairs.map(|(of, &quality)| rule.weight(quality, of)).collect();
-    (rule, unknown, qualities, weights)
+    for chosen in chosen {
+        let by_similarity = |one: &Neighbour, other: &Neighbour| other.similarity.total_cmp(&one.similarity);
+        chosen.stands_for.sort_by(by_similarity);
+    }
 }
 
 /// How much of its kind there is around a trace, itself included.
@@ -468,17 +310,15 @@ fn density(of: &Neighbours) -> f64 {
     1.0 + nearest.map(|near| near.similarity).sum::<f64>()
 }
 
-/// The number of runs of a trace's task, itself included. A trace of a lower similarity than [`SAME_TASK`] counts in part.
-fn runs(of: &Neighbours) -> f64 {
-    let part = |near: &Neighbour| (near.similarity / SAME_TASK).min(1.0).powi(SHARPNESS);
-    1.0 + of.nearest.iter().map(part).sum::<f64>()
-}
-
-/// Picks the traces, and tells which are left. The room for failures is filled last, unless there are too few of them.
-fn pick(facility: &mut Facility, unsolved: &[bool], options: &Options) -> (Vec<(Pick, Reason)>, Vec<bool>) {
+/// Picks the traces, which are no longer eligible then. The room for failures is filled last, unless there are too few of them.
+fn pick(
+    facility: &mut Facility,
+    is_eligible: &mut [bool],
+    unsolved: &[bool],
+    options: &Options,
+) -> Vec<(Pick, Reason)> {
     let count = options.count.of(unsolved.len());
     let room = options.failures.map_or(0, |failures| failures.of(count));
-    let mut is_left = vec![true; unsolved.len()];
     let mut picks = Vec::new();
     let phases = [
         (Reason::Coverage, count - room),
@@ -486,54 +326,29 @@ fn pick(facility: &mut Facility, unsolved: &[bool], options: &Options) -> (Vec<(
         (Reason::Coverage, count),
     ];
     for (reason, until) in phases {
-        let pairs = is_left.iter().zip(unsolved);
+        let pairs = is_eligible.iter().zip(unsolved);
         let eligible: Vec<_> = pairs
-            .map(|(&left, &unsolved)| left && (reason == Reason::Coverage || unsolved))
+            .map(|(&eligible, &unsolved)| eligible && (reason == Reason::Coverage || unsolved))
             .collect();
         for pick in facility.choose_greedily(until - picks.len(), &eligible) {
-            is_left[pick.index] = false;
+            is_eligible[pick.index] = false;
             picks.push((pick, reason));
         }
     }
-    (picks, is_left)
+    picks
 }
 
-/// Returns q of each trace where most are known: an unknown one is the mean of the others.
+/// Returns q of each trace: an unknown one is the mean of the others, or 1 if all are unknown.
+#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
 fn complete(outcomes: &[Outcome]) -> Vec<f64> {
-    let mean = mean_of(outcomes);
+    let known: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.quality()).collect();
+    let mean = if known.is_empty() {
+        1.0
+    } else {
+        known.iter().sum::<f64>() / known.len() as f64
+    };
     let qualities = outcomes.iter().map(|outcome| outcome.quality());
     qualities.map(|quality| quality.unwrap_or(mean)).collect()
-}
-
-/// Returns the mean q of the known outcomes.
-#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
-fn mean_of(outcomes: &[Outcome]) -> f64 {
-    let known = outcomes.iter().filter_map(|outcome| outcome.quality());
-    known.clone().sum::<f64>() / known.count().max(1) as f64
-}
-
-/// Returns q of each trace where outcomes are unknown.
-fn guess(neighbours: &[Neighbours], lengths: &[f64]) -> Vec<f64> {
-    let pairs = neighbours.iter().zip(lengths);
-    pairs
-        .map(|(of, &own)| quality_by_length(own, lengths, of.nearest.iter().copied()))
-        .collect()
-}
-
-/// Returns q of a trace of the length `own` whose outcome is not known: the more of the other runs of its task are shorter, the larger it is.
-/// `near` are the nearest traces, whose lengths are in `lengths`.
-#[allow(clippy::cast_precision_loss)] // At most NEIGHBOURS.
-fn quality_by_length(own: f64, lengths: &[f64], near: impl Iterator<Item = Neighbour>) -> f64 {
-    let runs = near.take_while(|near| near.similarity >= SAME_TASK);
-    let runs: Vec<_> = runs.map(|near| lengths[near.index]).collect();
-    let shorter = runs.iter().filter(|&&length| length < own).count() as f64;
-    let equal = runs.iter().filter(|&&length| length == own).count() as f64;
-    let part = if runs.is_empty() {
-        0.5
-    } else {
-        (shorter + equal / 2.0) / runs.len() as f64
-    };
-    1.0 - LONGER + LONGER * part
 }
 
 /// Returns which traces are failures without a success that is similar.

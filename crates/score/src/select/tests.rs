@@ -1,3 +1,10 @@
+use std::time::Instant;
+
+use knowledgepulse_index::{
+    method::Method,
+    traces::{TraceEntry, TraceMemory},
+    vectors::{ModelIdentity, Options as Bounds},
+};
 use knowledgepulse_trace::{
     fixtures::{with_steps, with_texts},
     words::Words,
@@ -9,17 +16,14 @@ use super::*;
 const SUCCESS: Outcome = Outcome {
     success: Some(true),
     confidence: 1.0,
-    recoveries: 0.0,
 };
 const FAILED: Outcome = Outcome {
     success: Some(false),
     confidence: 1.0,
-    recoveries: 0.0,
 };
 const UNKNOWN: Outcome = Outcome {
     success: None,
     confidence: 0.5,
-    recoveries: 0.0,
 };
 
 fn words(text: &str) -> Words {
@@ -29,7 +33,7 @@ fn words(text: &str) -> Words {
 fn candidates(traces: &[(&str, Outcome)]) -> Candidates {
     let mut candidates = Candidates::new(Method::Lexical, 384);
     for (text, outcome) in traces {
-        candidates.add((&words(text)).into(), *outcome).unwrap();
+        candidates.add((&words(text)).into(), *outcome, None).unwrap();
     }
     candidates
 }
@@ -39,7 +43,15 @@ fn options(count: usize) -> Options {
         count: Count::Number(count),
         failures: None,
         threads: 1,
-        outlook: false,
+        beyond: false,
+    }
+}
+
+fn left(index: usize, standing: Standing) -> Left {
+    Left {
+        index,
+        standing,
+        unfit: None,
     }
 }
 
@@ -49,9 +61,9 @@ fn indices(selection: &Selection) -> Vec<usize> {
 
 /// Greedy by the definition: F of the whole set is computed for every trace that may join it.
 fn naive(neighbours: &[Neighbours], candidates: &Candidates, count: usize) -> Vec<(usize, f64)> {
-    let all = candidates.outcomes.len();
-    let quality: Vec<f64> = candidates
-        .outcomes
+    let outcomes = candidates.outcomes();
+    let all = outcomes.len();
+    let quality: Vec<f64> = outcomes
         .iter()
         .map(|outcome| outcome.quality().unwrap())
         .collect();
@@ -65,7 +77,7 @@ fn naive(neighbours: &[Neighbours], candidates: &Candidates, count: usize) -> Ve
     let weight = |i: usize| {
         let mut nearest = similarity[i].clone();
         nearest.sort_by(|one, other| other.total_cmp(one));
-        quality[i] / nearest.iter().take(1 + DENSE).sum::<f64>().powf(DENSITY)
+        quality[i] / nearest.iter().take(1 + DENSE).sum::<f64>().sqrt()
     };
     let value = |set: &[usize]| {
         let best = |i: usize| {
@@ -116,10 +128,10 @@ proptest! {
         }
         let mut candidates = Candidates::beside(&mut memory);
         for (own, success, confidence) in &traces[known..] {
-            let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0, recoveries: 0.0 };
-            candidates.add((&words(&text(own))).into(), outcome).unwrap();
+            let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
+            candidates.add((&words(&text(own))).into(), outcome, None).unwrap();
         }
-        let neighbours = candidates.memory.join(known, NEIGHBOURS, 1, &|_| true).unwrap();
+        let neighbours = candidates.join(1, &|_| true).unwrap();
         let expected = naive(&neighbours, &candidates, count);
         let found = select(&mut candidates, &options(count), &|_| true).unwrap();
         prop_assert_eq!(found.chosen.len(), expected.len());
@@ -135,12 +147,12 @@ proptest! {
         // Each trace is chosen or left, and stands for as many as say so.
         let standing = |standing: &Standing| matches!(standing, Standing::Chosen(_));
         let stood: usize = found.chosen.iter().map(|chosen| chosen.stands_for.len()).sum();
-        prop_assert_eq!(found.left.iter().filter(|(_, by)| standing(by)).count(), stood);
-        prop_assert_eq!(found.left.len() + found.chosen.len(), candidates.outcomes.len());
+        prop_assert_eq!(found.left.iter().filter(|left| standing(&left.standing)).count(), stood);
+        prop_assert_eq!(found.left.len() + found.chosen.len(), candidates.outcomes().len());
         // A smaller set is the beginning of a larger one.
         let all = select(&mut candidates, &options(usize::MAX), &|_| true).unwrap();
         prop_assert_eq!(&indices(&all)[..expected.len()], &indices(&found)[..]);
-        if all.chosen.len() == candidates.outcomes.len() {
+        if all.chosen.len() == candidates.outcomes().len() {
             prop_assert!((all.chosen.last().unwrap().covered - 1.0).abs() < 1e-9);
         }
     }
@@ -156,7 +168,6 @@ fn select_takes_one_success_of_each_task() {
         ("compose music", FAILED),
     ];
     let selection = select(&mut candidates(&traces), &options(2), &|_| true).unwrap();
-    assert_eq!(selection.rule, Rule::Outcomes);
     let mut found = indices(&selection);
     found.sort_unstable();
     assert!(found == [1, 2] || found == [1, 3], "{found:?}");
@@ -164,10 +175,10 @@ fn select_takes_one_success_of_each_task() {
     assert_eq!(flight.stands_for[0].index, 0);
     assert_eq!(flight.nearest_left.unwrap().index, 0);
     assert!(matches!(
-        selection.left[0],
-        (0, Standing::Chosen(Neighbour { index: 1, .. }))
+        selection.left[0].standing,
+        Standing::Chosen(Neighbour { index: 1, .. })
     ));
-    assert_eq!(selection.left.last(), Some(&(4, Standing::Nothing)));
+    assert_eq!(selection.left.last(), Some(&left(4, Standing::Nothing)));
 }
 
 #[test]
@@ -211,70 +222,6 @@ fn select_keeps_room_for_failures_that_nobody_solved() {
 }
 
 #[test]
-fn select_without_outcomes_says_so() {
-    let traces = [
-        ("book a flight to paris", UNKNOWN),
-        ("book a flight to paris now", UNKNOWN),
-        ("cancel my hotel room", UNKNOWN),
-        ("write a poem", SUCCESS),
-    ];
-    let selection = select(&mut candidates(&traces), &options(3), &|_| true).unwrap();
-    assert_eq!(selection.rule, Rule::Unknown);
-    assert!(
-        selection.explanation().contains("3 of 4 traces are not known"),
-        "{}",
-        selection.explanation()
-    );
-    let mut found = indices(&selection);
-    found.sort_unstable();
-    assert_eq!(found, [1, 2, 3]);
-}
-
-#[test]
-fn select_without_outcomes_takes_the_longer_run_with_fewer_recoveries() {
-    let choose = |recoveries: [f64; 3]| {
-        let texts = [
-            "book a flight to paris",
-            "book a flight to paris in may",
-            "book a flight to paris in may or june",
-        ];
-        let mut candidates = candidates(&[]);
-        for (text, recoveries) in texts.iter().zip(recoveries) {
-            let outcome = Outcome {
-                recoveries,
-                ..UNKNOWN
-            };
-            candidates.add((&words(text)).into(), outcome).unwrap();
-        }
-        indices(&select(&mut candidates, &options(1), &|_| true).unwrap())
-    };
-    assert_eq!(choose([0.0; 3]), [2]);
-    assert_eq!(choose([0.0, 0.0, 0.8]), [1]);
-}
-
-#[test]
-fn runs_counts_a_less_similar_trace_in_part() {
-    let of = |similarities: &[f64]| Neighbours {
-        nearest: similarities
-            .iter()
-            .map(|&similarity| Neighbour { index: 0, similarity })
-            .collect(),
-        before: None,
-    };
-    assert_eq!(runs(&of(&[])), 1.0);
-    assert_eq!(runs(&of(&[1.0, SAME_TASK])), 3.0);
-    assert_eq!(runs(&of(&[1.0, SAME_TASK / 2.0])), 2.0 + 1.0 / 256.0);
-}
-
-#[test]
-fn outcome_of_a_trace_tells_its_share_of_recoveries() {
-    let trace = with_steps(&["thought", "error_recovery", "thought", "error_recovery"]);
-    assert_eq!(Outcome::of(&trace, true).recoveries, 0.5);
-    assert_eq!(Outcome::of(&trace, false).success, None);
-    assert_eq!(Outcome::of(&with_steps(&[]), true).recoveries, 0.0);
-}
-
-#[test]
 fn select_beside_what_is_known_takes_what_is_not() {
     let mut memory = TraceMemory::new(
         Method::Lexical,
@@ -288,13 +235,13 @@ fn select_beside_what_is_known_takes_what_is_not() {
         .unwrap();
     let mut candidates = Candidates::beside(&mut memory);
     for text in ["book a flight to paris", "cancel my hotel room"] {
-        candidates.add((&words(text)).into(), SUCCESS).unwrap();
+        candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
     }
     assert_eq!(candidates.get(1).unwrap().words, words("cancel my hotel room"));
     assert_eq!(candidates.get(2), None);
     let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
     assert_eq!(indices(&selection), [1]);
-    assert_eq!(selection.left, [(0, Standing::Known(Some(0), 1.0))]);
+    assert_eq!(selection.left, [left(0, Standing::Known(Some(0), 1.0))]);
     assert_eq!(selection.covered_before, 0.5);
 }
 
@@ -309,71 +256,20 @@ fn count_of_a_percentage_is_rounded_up() {
 #[test]
 fn select_of_nothing_is_empty() {
     let mut none = Candidates::new(Method::Lexical, 384);
-    assert!(none.outcomes.is_empty());
     let selection = select(&mut none, &options(5), &|_| true).unwrap();
     assert!(selection.chosen.is_empty() && selection.left.is_empty());
-}
-
-#[test]
-fn outlook_goes_on_where_the_set_ends() {
-    let texts: Vec<_> = (0..12)
-        .map(|task| format!("task{} run{task}", task / 2))
-        .collect();
-    let traces: Vec<_> = texts.iter().map(|text| (&**text, SUCCESS)).collect();
-    let outlook = Options {
-        outlook: true,
-        ..options(2)
-    };
-    let selection = select(&mut candidates(&traces), &outlook, &|_| true).unwrap();
-    let larger = select(&mut candidates(&traces), &options(8), &|_| true).unwrap();
-    let found = selection.outlook.unwrap();
-    let expected: Vec<_> = larger.chosen[2..].iter().map(|chosen| chosen.covered).collect();
-    assert_eq!(found.beyond, expected);
-    assert_eq!(
-        indices(&larger)[..2],
-        [found.places[0].index, found.places[1].index]
-    );
-    assert_eq!(found.places.len(), 4);
 }
 
 #[test]
 fn select_beside_what_is_shared_elsewhere_takes_what_is_not() {
     let mut candidates = candidates(&[]);
     for (text, similarity) in [("book a flight to paris", 0.9), ("cancel my hotel room", 0.0)] {
-        candidates.add((&words(text)).into(), SUCCESS).unwrap();
+        candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
         candidates.set_covered(similarity);
     }
     let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
     assert_eq!(indices(&selection), [1]);
-    assert_eq!(selection.left, [(0, Standing::Known(None, 0.9))]);
-}
-
-#[test]
-fn rule_is_unknown_where_more_than_half_of_the_outcomes_are() {
-    for (unknown, all, rule, name) in [
-        (0, 0, Rule::Outcomes, "outcomes"),
-        (1, 2, Rule::Outcomes, "outcomes"),
-        (2, 3, Rule::Unknown, "unknown-outcomes"),
-        (4, 5, Rule::Unknown, "unknown-outcomes"),
-    ] {
-        assert_eq!(Rule::of(unknown, all), rule, "{unknown} of {all}");
-        assert_eq!(rule.name(), name);
-    }
-    // A density of 16, and four runs, of which a trace of half the similarity is a 256th.
-    let dense = near(&[(1, 1.0); 15]);
-    assert_eq!(Rule::Outcomes.weight(0.5, &dense), 0.5 / 32.0);
-    let runs = near(&[(1, 0.9), (2, 0.6), (3, 0.4)]);
-    assert_eq!(Rule::Unknown.weight(0.5, &runs), 1.0 / 16.0);
-    let less = near(&[(1, 0.2)]);
-    let found = Rule::Unknown.weight(0.5, &less);
-    assert!(
-        (found - (1.0 + 1.0 / 256.0_f64).powi(-2)).abs() < 1e-12,
-        "{found}"
-    );
-    assert_eq!(
-        [Reason::Coverage, Reason::Failure].map(Reason::name),
-        ["coverage", "failure"]
-    );
+    assert_eq!(selection.left, [left(0, Standing::Known(None, 0.9))]);
 }
 
 #[test]
@@ -383,7 +279,7 @@ fn unknown_outcome_counts_as_the_mean_of_the_others() {
         ..SUCCESS
     };
     assert_eq!(complete(&[SUCCESS, UNKNOWN, half]), [1.0, 0.75, 0.5]);
-    assert_eq!(complete(&[UNKNOWN]), [0.0]);
+    assert_eq!(complete(&[UNKNOWN]), [1.0]);
     let traces = [
         ("book a flight", SUCCESS),
         ("write a poem", UNKNOWN),
@@ -404,28 +300,6 @@ fn unknown_outcome_counts_as_the_mean_of_the_others() {
     );
 }
 
-#[test]
-fn longer_runs_of_a_task_count_more_where_outcomes_are_unknown() {
-    for (own, near, quality) in [
-        (2.0, vec![], 0.8),
-        (2.0, vec![(1.0, 0.39)], 0.8),
-        (2.0, vec![(1.0, 0.4)], 1.0),
-        (2.0, vec![(3.0, 0.4)], 0.6),
-        (2.0, vec![(2.0, 0.4)], 0.8),
-        (
-            2.0,
-            vec![(1.0, 0.9), (2.0, 0.8), (3.0, 0.7), (3.0, 0.6), (1.0, 0.2)],
-            0.6 + 0.4 * 0.375,
-        ),
-    ] {
-        let lengths: Vec<_> = near.iter().map(|&(length, _)| length).collect();
-        let of = near.iter().enumerate();
-        let of = of.map(|(index, &(_, similarity))| Neighbour { index, similarity });
-        let found = quality_by_length(own, &lengths, of);
-        assert!((found - quality).abs() < 1e-12, "{near:?}: {found}");
-    }
-}
-
 /// Returns neighbours with these indices and similarities.
 fn near(near: &[(usize, f64)]) -> Neighbours {
     let neighbour = |&(index, similarity)| Neighbour { index, similarity };
@@ -433,19 +307,6 @@ fn near(near: &[(usize, f64)]) -> Neighbours {
         nearest: near.iter().map(neighbour).collect(),
         before: None,
     }
-}
-
-#[test]
-fn guess_reads_the_lengths_of_the_neighbours() {
-    let neighbours = [near(&[(1, 0.9)]), near(&[(0, 0.9)]), near(&[])];
-    let found = guess(&neighbours, &[1.0, 2.0, 9.0]);
-    assert!(
-        found
-            .iter()
-            .zip([0.6, 1.0, 0.8])
-            .all(|(found, quality)| (found - quality).abs() < 1e-12),
-        "{found:?}"
-    );
 }
 
 #[test]
@@ -510,11 +371,11 @@ fn candidate_is_covered_by_the_more_similar_of_memory_and_elsewhere() {
         ("write a poem", 0.9, Standing::Known(None, 0.9)),
     ] {
         let mut candidates = Candidates::beside(&mut memory);
-        candidates.add((&words(text)).into(), SUCCESS).unwrap();
+        candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
         candidates.set_covered(elsewhere);
         assert!(candidates.model().is_none());
         let selection = select(&mut candidates, &options(0), &|_| true).unwrap();
-        assert_eq!(selection.left, [(0, standing)], "{text} {elsewhere}");
+        assert_eq!(selection.left, [left(0, standing)], "{text} {elsewhere}");
     }
 }
 
@@ -558,6 +419,199 @@ fn candidates_have_the_model_of_their_embeddings() {
         model: Some(&model),
         ..(&words).into()
     };
-    candidates.add(entry, SUCCESS).unwrap();
+    candidates.add(entry, SUCCESS, None).unwrap();
     assert_eq!(candidates.model(), Some(&model));
+}
+
+#[test]
+fn select_without_outcomes_covers_the_kinds_of_work() {
+    let traces = [
+        ("book a flight to paris", UNKNOWN),
+        ("cancel my hotel room", UNKNOWN),
+        ("cancel my hotel room please", UNKNOWN),
+        ("cancel my hotel room now", UNKNOWN),
+    ];
+    let selection = select(&mut candidates(&traces), &options(2), &|_| true).unwrap();
+    let found = indices(&selection);
+    assert!(
+        found[0] > 0 && found[1] == 0,
+        "one of each kind, the larger first: {found:?}"
+    );
+    assert_eq!(selection.unknown, 4);
+    let explanation = selection.explanation();
+    assert!(
+        explanation.contains("kinds of work, not successes"),
+        "{explanation}"
+    );
+}
+
+#[test]
+fn select_of_more_runs_of_a_kind_weighs_them_by_the_root_of_their_density() {
+    let of = |similarities: &[f64]| {
+        let nearest: Vec<_> = similarities.iter().map(|&similarity| (0, similarity)).collect();
+        density(&near(&nearest))
+    };
+    assert_eq!(of(&[]), 1.0);
+    assert_eq!(of(&[1.0, 0.5]), 2.5);
+    assert_eq!(of(&[1.0; 20]), 17.0);
+}
+
+#[test]
+fn select_leaves_traces_that_are_not_fit_to_be_shared() {
+    let reasons = [
+        None,
+        Some(Unfit::OneStep),
+        Some(Unfit::OneStep),
+        Some(Unfit::NoAgentStep),
+        None,
+    ];
+    let add = |reasons: &[Option<Unfit>]| {
+        let mut candidates = candidates(&[]);
+        for (number, &unfit) in reasons.iter().enumerate() {
+            let words = words(&format!("book a flight{} to paris", number / 2));
+            candidates.add((&words).into(), SUCCESS, unfit).unwrap();
+        }
+        candidates
+    };
+    let everything = Options {
+        failures: Some(Count::Number(2)),
+        beyond: true,
+        ..options(5)
+    };
+    let selection = select(&mut add(&reasons), &everything, &|_| true).unwrap();
+    let mut found = indices(&selection);
+    found.sort_unstable();
+    assert_eq!(found, [0, 4]);
+    assert!(selection.chosen.last().unwrap().covered > 1.0 - 1e-9);
+    assert_eq!(selection.beyond, Some(Vec::new()));
+    let left: Vec<_> = selection
+        .left
+        .iter()
+        .map(|left| (left.index, left.unfit))
+        .collect();
+    assert_eq!(left, [1, 2, 3].map(|index| (index, reasons[index])));
+    let explanation = selection.explanation();
+    let end = "; 3 of 5 are not fit to be shared: 1 without a step of the agent, 2 of one step";
+    assert!(explanation.ends_with(end), "{explanation}");
+    let none = select(&mut add(&reasons[1..4]), &options(5), &|_| true).unwrap();
+    assert!(none.chosen.is_empty());
+}
+
+#[test]
+fn unfit_names_the_first_reason() {
+    let mut trace = with_steps(&["thought", "observation"]);
+    assert_eq!(Unfit::of(&trace), None);
+    trace.task.objective = " \n".into();
+    assert_eq!(Unfit::of(&trace), Some(Unfit::NoObjective));
+    for (steps, unfit) in [
+        (&[][..], Unfit::NoAgentStep),
+        (&["observation", "observation"], Unfit::NoAgentStep),
+        (&["tool_call"], Unfit::OneStep),
+    ] {
+        assert_eq!(Unfit::of(&with_steps(steps)), Some(unfit), "{steps:?}");
+    }
+    let names = Unfit::ALL.map(Unfit::name);
+    assert_eq!(names, ["no-agent-step", "one-step", "no-objective"]);
+    assert_eq!(
+        [Reason::Coverage, Reason::Failure].map(Reason::name),
+        ["coverage", "failure"]
+    );
+}
+
+#[test]
+fn beyond_goes_on_where_the_set_ends() {
+    let texts: Vec<_> = (0..12)
+        .map(|task| format!("task{} run{task}", task / 2))
+        .collect();
+    let traces: Vec<_> = texts.iter().map(|text| (&**text, SUCCESS)).collect();
+    let beyond = Options {
+        beyond: true,
+        ..options(2)
+    };
+    let selection = select(&mut candidates(&traces), &beyond, &|_| true).unwrap();
+    let larger = select(&mut candidates(&traces), &options(8), &|_| true).unwrap();
+    let expected: Vec<_> = larger.chosen[2..].iter().map(|chosen| chosen.covered).collect();
+    assert_eq!(selection.beyond, Some(expected));
+}
+
+#[test]
+fn too_many_candidates_become_a_uniform_sample() {
+    let texts: Vec<_> = (0..1000)
+        .map(|number| format!("task{} run{number}", number / 5))
+        .collect();
+    let mut known = TraceMemory::new(Method::Lexical, Bounds::default());
+    known.add((&words("task0 run0")).into(), Instant::now()).unwrap();
+    let mut candidates = Candidates::beside(&mut known).with_most(100);
+    for text in &texts {
+        candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
+        candidates.set_covered(if text == "task199 run999" { 0.5 } else { 0.0 });
+    }
+    let selection = select(&mut candidates, &options(20), &|_| true).unwrap();
+    let Some(Sampled { size, seen: 1000 }) = selection.sampled else {
+        panic!("{:?}", selection.sampled);
+    };
+    assert!((40..=100).contains(&size), "{size}");
+    assert_eq!((selection.chosen.len(), selection.left.len()), (20, size - 20));
+    let mut all: Vec<_> = selection.left.iter().map(|left| left.index).collect();
+    all.extend(indices(&selection));
+    all.sort_unstable();
+    // Each quarter of the traces has about a quarter of the sample.
+    let of_quarter = |quarter: usize| all.iter().filter(|&&index| index / 250 == quarter).count();
+    assert!(
+        (0..4).all(|quarter| of_quarter(quarter) * 4 > size / 2),
+        "{all:?}"
+    );
+    for &index in &all {
+        assert_eq!(
+            candidates.get(index).unwrap().words,
+            words(&texts[index]),
+            "{index}"
+        );
+    }
+    let outside = (0..1000).find(|index| all.binary_search(index).is_err()).unwrap();
+    assert_eq!(candidates.get(outside), None);
+    for chosen in &selection.chosen {
+        for near in &chosen.stands_for {
+            assert_eq!(near.index / 5, chosen.index / 5, "runs of one task");
+        }
+    }
+    let explanation = selection.explanation();
+    let end = format!("; 1000 traces are too many to compare, so a uniform sample of {size} was");
+    assert!(explanation.ends_with(&end), "{explanation}");
+}
+
+#[test]
+fn join_compares_by_cosines_of_words_that_count_once() {
+    let texts = ["one two three four", "two three", "three four five five", "six"];
+    let mut known = TraceMemory::new(Method::Lexical, Bounds::default());
+    known.add((&words(texts[0])).into(), Instant::now()).unwrap();
+    let mut candidates = Candidates::beside(&mut known);
+    // Many steps with a word do not make it count more.
+    for (text, steps) in texts[1..].iter().zip([&["three", "three"][..], &[], &[]]) {
+        let words = Words::of(&with_texts(text, steps));
+        candidates.add((&words).into(), SUCCESS, None).unwrap();
+    }
+    let found = candidates.join(1, &|_| true).unwrap();
+    let weight = |df: f64| (5.0 / df).ln().powi(2);
+    let (one, two, three) = (weight(1.0), weight(2.0), weight(3.0));
+    let expected = |shared: f64, length: f64, other: f64| shared / (length * other).sqrt();
+    let close =
+        |found: Option<Neighbour>, similarity: f64| (found.unwrap().similarity - similarity).abs() < 1e-12;
+    let lengths = [one + 2.0 * two + three, two + three, three + two + one];
+    assert!(
+        close(found[0].before, expected(two + three, lengths[0], lengths[1])),
+        "{found:?}"
+    );
+    assert!(
+        close(found[1].before, expected(two + three, lengths[0], lengths[2])),
+        "{found:?}"
+    );
+    assert!(
+        close(
+            found[0].nearest.first().copied(),
+            expected(three, lengths[1], lengths[2])
+        ),
+        "{found:?}"
+    );
+    assert_eq!(found[2], Neighbours::default());
 }

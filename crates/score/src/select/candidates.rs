@@ -1,0 +1,330 @@
+//! The traces to choose from.
+
+use std::time::Instant;
+
+use knowledgepulse_error::Result;
+use knowledgepulse_index::{
+    method::Method,
+    shared::Shared,
+    traces::{
+        StoredTrace, TraceEntry, TraceMemory,
+        join::{Neighbour, Neighbours},
+    },
+    vectors::{ModelIdentity, Options as Bounds},
+};
+use knowledgepulse_trace::{StepKind, Trace, words::Words};
+
+use super::{
+    FAILURE, NEIGHBOURS, Selection, Standing,
+    cosine::{Cosines, Numbers, Vocabulary},
+};
+
+/// How many traces are compared: they take 0.8 GB, and their join takes a minute on two cores. See DESIGN.md.
+const MOST_COMPARED: usize = 100_000;
+
+/// How a run ended, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// Whether it succeeded; `None` if nobody said.
+    pub success: Option<bool>,
+    /// How sure that is, 0 to 1.
+    pub confidence: f64,
+}
+
+impl Outcome {
+    /// Reads the outcome of a trace; `known` tells whether its success was recorded.
+    #[must_use]
+    pub fn of(trace: &Trace, known: bool) -> Self {
+        Self {
+            success: known.then_some(trace.metadata.success),
+            confidence: trace.outcome.confidence,
+        }
+    }
+
+    /// Returns q, which is unknown where the success is.
+    pub(super) fn quality(self) -> Option<f64> {
+        self.success
+            .map(|success| self.confidence * if success { 1.0 } else { FAILURE })
+    }
+}
+
+/// Why a trace is not fit to be shared: nobody can learn from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfit {
+    /// It has observations alone, or nothing.
+    NoAgentStep,
+    /// It has one step.
+    OneStep,
+    /// It does not say what was to be done.
+    NoObjective,
+}
+
+impl Unfit {
+    pub(super) const ALL: [Self; 3] = [Self::NoAgentStep, Self::OneStep, Self::NoObjective];
+
+    /// Returns why a trace is unfit; `None` if it is fit.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Option<Self> {
+        if trace.steps.iter().all(|step| step.kind == StepKind::Observation) {
+            return Some(Self::NoAgentStep);
+        }
+        if trace.steps.len() == 1 {
+            return Some(Self::OneStep);
+        }
+        let is_empty = trace.task.objective.trim().is_empty();
+        is_empty.then_some(Self::NoObjective)
+    }
+
+    /// Returns the reason's name in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoAgentStep => "no-agent-step",
+            Self::OneStep => "one-step",
+            Self::NoObjective => "no-objective",
+        }
+    }
+
+    /// Completes "3 of 20 are not fit to be shared: 3 ...".
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::NoAgentStep => "without a step of the agent",
+            Self::OneStep => "of one step",
+            Self::NoObjective => "without an objective",
+        }
+    }
+}
+
+/// A sample of traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampled {
+    /// How many traces it has.
+    pub size: usize,
+    /// Of how many.
+    pub seen: usize,
+}
+
+/// A candidate beside its words.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    /// How many candidates were added before it.
+    index: usize,
+    outcome: Outcome,
+    unfit: Option<Unfit>,
+    /// The similarity to the traces that are shared elsewhere.
+    covered: f64,
+}
+
+/// The traces to choose from, with the traces that are shared already. More than [`MOST_COMPARED`] become a uniform sample.
+#[derive(Debug)]
+pub struct Candidates {
+    /// The traces that are shared already.
+    shared: TraceMemory,
+    /// These, and the candidates after them.
+    memory: TraceMemory,
+    /// How many traces are shared already.
+    known: usize,
+    vocabulary: Vocabulary,
+    /// The words of each trace in the memory, if it compares words alone.
+    words: Vec<Numbers>,
+    held: Vec<Held>,
+    added: usize,
+    /// Of 2 to this power candidates one is held.
+    level: u32,
+    most: usize,
+}
+
+impl Candidates {
+    /// Returns an empty list of candidates, which are compared by `method`. `dimensions` are the dimensions of the
+    /// embeddings.
+    #[must_use]
+    pub fn new(method: Method, dimensions: usize) -> Self {
+        let bounds = Bounds {
+            dimensions,
+            ..Bounds::default()
+        };
+        Self::beside(&mut TraceMemory::new(method, bounds))
+    }
+
+    /// No candidates, beside the traces of a memory, by whose method they are compared.
+    #[must_use]
+    pub fn beside(known: &mut TraceMemory) -> Self {
+        let size = known.len(Instant::now());
+        let shared = known.clone().unbounded();
+        let mut candidates = Self {
+            known: size,
+            memory: shared.clone(),
+            shared,
+            vocabulary: Vocabulary::default(),
+            words: Vec::new(),
+            held: Vec::new(),
+            added: 0,
+            level: 0,
+            most: MOST_COMPARED,
+        };
+        for place in 0..size {
+            if let Some(stored) = candidates.stored(place) {
+                candidates.note(&stored.words);
+            }
+        }
+        candidates
+    }
+
+    /// Notes the words of the trace that was added last.
+    fn note(&mut self, words: &Words) {
+        if self.memory.method() == Method::Lexical {
+            self.words.push(self.vocabulary.numbers_of(words));
+        }
+    }
+
+    /// Compares at most so many candidates.
+    #[cfg(test)]
+    pub(super) fn with_most(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// Adds a candidate.
+    ///
+    /// # Errors
+    /// The errors of [`TraceMemory::add`].
+    pub fn add(&mut self, entry: TraceEntry, outcome: Outcome, unfit: Option<Unfit>) -> Result<()> {
+        let index = self.added;
+        self.added += 1;
+        while is_sampled(index, self.level) && self.held.len() == self.most {
+            self.thin()?;
+        }
+        if is_sampled(index, self.level) {
+            self.memory.add(entry, Instant::now())?;
+            self.note(entry.words);
+            self.held.push(Held {
+                index,
+                outcome,
+                unfit,
+                covered: 0.0,
+            });
+        }
+        Ok(())
+    }
+
+    /// Drops about half of the candidates.
+    fn thin(&mut self) -> Result<()> {
+        self.level += 1;
+        let mut memory = self.shared.clone();
+        let held = std::mem::take(&mut self.held);
+        self.words.truncate(self.known);
+        for (place, held) in held.into_iter().enumerate() {
+            if is_sampled(held.index, self.level)
+                && let Some(stored) = self.stored(self.known + place)
+            {
+                let entry = TraceEntry {
+                    words: &stored.words,
+                    vector: stored.vector.as_deref(),
+                    label: stored.label.as_ref(),
+                    model: self.memory.model(),
+                };
+                memory.add(entry, Instant::now())?;
+                self.note(&stored.words);
+                self.held.push(held);
+            }
+        }
+        self.memory = memory;
+        Ok(())
+    }
+
+    /// Sets the similarity of the last added candidate to the traces that are shared elsewhere, which the set complements
+    /// too.
+    pub fn set_covered(&mut self, similarity: f64) {
+        let last = self.held.last_mut();
+        if let Some(last) = last.filter(|last| last.index + 1 == self.added) {
+            last.covered = similarity;
+        }
+    }
+
+    /// Returns a candidate as it was added; `None` for an unknown index, and for a trace that is not in the sample.
+    pub fn get(&mut self, index: usize) -> Option<StoredTrace> {
+        let place = self.held.binary_search_by_key(&index, |held| held.index).ok()?;
+        self.stored(self.known + place)
+    }
+
+    /// Returns a trace by its place in the memory.
+    fn stored(&mut self, place: usize) -> Option<StoredTrace> {
+        let now = Instant::now();
+        let sequence = self.memory.sequence(now);
+        let start = sequence.start + place as u64;
+        self.memory.stored(start..sequence.end, now)
+    }
+
+    /// Returns the model that the embeddings come from, if that was said.
+    #[must_use]
+    pub fn model(&self) -> Option<&ModelIdentity> {
+        self.memory.model()
+    }
+
+    /// Finds the neighbours of each candidate, the most similar first: by words alone those of the smallest novelty, by their cosines.
+    pub(super) fn join(
+        &mut self,
+        threads: usize,
+        progress: &(dyn Fn(usize) -> bool + Sync),
+    ) -> Result<Vec<Neighbours>> {
+        let mut neighbours = self.memory.join(self.known, NEIGHBOURS, threads, progress)?;
+        if self.memory.method() == Method::Lexical {
+            let mut cosines = Cosines::new(&self.words, &self.vocabulary);
+            for (place, Neighbours { nearest, before }) in neighbours.iter_mut().enumerate() {
+                let others = nearest.iter().map(|near| self.known + near.index);
+                let others = others.chain(before.iter().map(|known| known.index));
+                let row = cosines.row(self.known + place, others);
+                for (near, cosine) in nearest.iter_mut().chain(before).zip(row) {
+                    near.similarity = cosine;
+                }
+                nearest.sort_by(|one, other| {
+                    let by_similarity = other.similarity.total_cmp(&one.similarity);
+                    by_similarity.then(one.index.cmp(&other.index))
+                });
+            }
+        }
+        Ok(neighbours)
+    }
+
+    pub(super) fn outcomes(&self) -> Vec<Outcome> {
+        self.held.iter().map(|held| held.outcome).collect()
+    }
+
+    pub(super) fn unfit(&self) -> impl Iterator<Item = Option<Unfit>> {
+        self.held.iter().map(|held| held.unfit)
+    }
+
+    /// Returns the similarity of each candidate to the traces that are shared elsewhere.
+    pub(super) fn covered(&self) -> impl Iterator<Item = f64> {
+        self.held.iter().map(|held| held.covered)
+    }
+
+    /// Replaces the places of a selection of the sample by the indices of the traces.
+    pub(super) fn name(&self, selection: &mut Selection) {
+        let rename = |index: &mut usize| *index = self.held[*index].index;
+        let rename_near = |near: &mut Neighbour| rename(&mut near.index);
+        for chosen in &mut selection.chosen {
+            rename(&mut chosen.index);
+            chosen.stands_for.iter_mut().for_each(rename_near);
+            chosen.nearest_left.iter_mut().for_each(rename_near);
+        }
+        for left in &mut selection.left {
+            rename(&mut left.index);
+            if let Standing::Chosen(by) = &mut left.standing {
+                rename_near(by);
+            }
+        }
+        selection.sampled = (self.level > 0).then_some(Sampled {
+            size: self.held.len(),
+            seen: self.added,
+        });
+    }
+}
+
+/// Whether a sample of one in 2^`level` traces has the trace at an index. The bits are those of SplitMix64.
+fn is_sampled(index: usize, level: u32) -> bool {
+    let mut bits = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (bits ^ (bits >> 31)).trailing_zeros() >= level
+}
