@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TextKind, TraceBuilder, fields_of},
+    trace::{Sink, TextKind, TraceBuilder, fields_of},
     messages::add_said,
     open_traces::OpenTraces,
     values::{joined, list_of, object_of, spelled, str_of, string_of},

@@ -14,7 +14,7 @@ use std::{
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    mapping::{Call, Calls, Outcome, Sink, TextKind, TraceBuilder},
+    trace::{Call, Calls, Outcome, Sink, TextKind, TraceBuilder},
     messages::{add_message, is_message},
     values::joined,
 };

@@ -10,7 +10,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     messages::add_said,
     open_traces::CurrentTrace,
     values::{elements_of, first_of, is_given, joined, list_of, object_of, or, str_of, string_of},

@@ -1,7 +1,7 @@
 //! Readers of the formats that agents write, which return traces.
 //!
 //! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and the
-//! reader's findings become the steps of a trace by shared rules ([`mapping`]). `DESIGN.md` has a table for each format that says
+//! reader's findings become the steps of a trace by shared rules ([`trace`]). `DESIGN.md` has a table for each format that says
 //! what its fields become.
 
 mod archive;
@@ -17,7 +17,7 @@ mod langchain;
 mod langfuse;
 mod langsmith;
 pub mod map;
-pub mod mapping;
+pub mod trace;
 mod messages;
 mod open_traces;
 mod openai_chat;
@@ -227,12 +227,12 @@ impl Wrong {
 }
 
 /// A complete trace, or the problem of a part of a record.
-pub(crate) struct Found(Box<dyn FnOnce() -> Result<mapping::TraceBuilder, Wrong> + Send>);
+pub(crate) struct Found(Box<dyn FnOnce() -> Result<trace::TraceBuilder, Wrong> + Send>);
 
 impl Found {
     /// Builds the trace later, on any core: its records have been read.
     pub(crate) fn later(
-        build: impl FnOnce() -> Result<mapping::TraceBuilder, Wrong> + Send + 'static,
+        build: impl FnOnce() -> Result<trace::TraceBuilder, Wrong> + Send + 'static,
     ) -> Self {
         Self(Box::new(build))
     }
@@ -241,13 +241,13 @@ impl Found {
     ///
     /// # Errors
     /// The problem of a part of a record.
-    pub(crate) fn build(self) -> Result<mapping::TraceBuilder, Wrong> {
+    pub(crate) fn build(self) -> Result<trace::TraceBuilder, Wrong> {
         (self.0)()
     }
 }
 
-impl From<mapping::TraceBuilder> for Found {
-    fn from(builder: mapping::TraceBuilder) -> Self {
+impl From<trace::TraceBuilder> for Found {
+    fn from(builder: trace::TraceBuilder) -> Self {
         Self::later(|| Ok(builder))
     }
 }

@@ -9,7 +9,7 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Wrong, langchain,
-    mapping::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
+    trace::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
     parts::translated,
     sharegpt, tagged,
     values::{

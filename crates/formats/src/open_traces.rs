@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use knowledgepulse_json::Text;
 
-use crate::{DEFAULT_LIMIT, Entry, Found, Wrong, mapping::TraceBuilder};
+use crate::{DEFAULT_LIMIT, Entry, Found, Wrong, trace::TraceBuilder};
 
 /// How many traces are open at a time.
 const MOST_OPEN: usize = 1024;

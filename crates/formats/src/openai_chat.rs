@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder, fields_of},
+    trace::{Sink, TraceBuilder, fields_of},
     messages::{add_message, is_message, message_by},
     open_traces::CurrentTrace,
     values::{self, list_of, number_of, object_of, spelled, string_of},

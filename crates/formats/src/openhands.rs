@@ -5,7 +5,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of},
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of},
     open_traces::CurrentTrace,
     values::{
         fields_where, first_of, id_of, input_of, is_given, is_truthy, joined, list_of, number_of, object_of,

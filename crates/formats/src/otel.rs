@@ -17,7 +17,7 @@ use crate::{
     Entry, FormatName, FormatReader, Found, Place, Wrong,
     conversation::{Conversation, ListId, ToolSpan},
     date,
-    mapping::{Call, Sink, TraceBuilder, fields_of},
+    trace::{Call, Sink, TraceBuilder, fields_of},
     open_traces::OpenTraces,
     values::{list_of, object_of, spelled, str_of, string_of},
 };

@@ -5,7 +5,7 @@
 use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
-    mapping::fields_of,
+    trace::fields_of,
     values::{first_of, joined, json_of, list_of, string_of},
 };
 

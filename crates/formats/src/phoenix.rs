@@ -5,7 +5,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Wrong,
-    mapping::fields_of,
+    trace::fields_of,
     otel::told::Told,
     values::{first_of, list_of, object_of, or, str_of, string_of},
 };

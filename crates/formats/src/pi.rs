@@ -8,7 +8,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Outcome, Sink, TextKind, TraceBuilder, fields_of},
+    trace::{Outcome, Sink, TextKind, TraceBuilder, fields_of},
     messages::{add_message, add_said},
     open_traces::CurrentTrace,
     parts::{call_of, some_object},

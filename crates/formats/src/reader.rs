@@ -8,7 +8,7 @@ use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong, atif, claude_code, codex,
     gemini_cli, inspect, langchain, langfuse, langsmith,
     map::{self, Map},
-    mapping::with_end,
+    trace::with_end,
     openai_chat, openhands, otel, phoenix, pi,
     records::Record,
     sharegpt, swe_agent,

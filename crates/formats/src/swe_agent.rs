@@ -8,7 +8,7 @@ use regex::Regex;
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, regex},
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, regex},
     messages::add_message,
     values::{fields_where, is_given, list_of, number_of, object_of, string_of, trimmed},
 };

@@ -9,7 +9,7 @@ use knowledgepulse_json::{Object, Text, Value, trim};
 
 use crate::{
     Wrong,
-    mapping::fields_of,
+    trace::fields_of,
     values::{is_given, list_of, number_in, object_of, or, radix_of, spelled},
 };
 

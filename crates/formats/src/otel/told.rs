@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::said::messages_within;
 use crate::{
     date, langchain,
-    mapping::with_end,
+    trace::with_end,
     parts::some_object,
     values::{is_given, number_of, str_of, string_of},
 };
