@@ -12,7 +12,7 @@ use knowledgepulse_formats::{
     Context, DEFAULT_LIMIT, Files, FormatName, Given,
     encoding::Foreign,
     map::Map,
-    reader::{Settings, TraceReader, format_of, read_alone},
+    reader::{Settings, TraceReader, read_alone},
     records::{Record, Records},
 };
 
@@ -89,7 +89,7 @@ impl Reading {
         let mut batches = Batches {
             records: Records::with(DEFAULT_LIMIT, move |value, text, is_parallel| {
                 // It is recognised here too, while its memory is in the cache of this core.
-                let recognised = alone.format.is_none().then(|| format_of(&value)).flatten();
+                let recognised = alone.format.is_none().then(|| alone.recognise(&value)).flatten();
                 let read = if is_parallel {
                     read_alone(&alone, value, recognised)
                 } else {

@@ -7,9 +7,9 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     messages::{add_message, is_message},
     open_traces::CurrentTrace,
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     values::{first_of, input_of, joined, list_of, number_of, object_of, str_of, string_of, truth_of},
 };
 

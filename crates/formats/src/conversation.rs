@@ -14,8 +14,8 @@ use std::{
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    trace::{Call, Calls, Outcome, Sink, TextKind, TraceBuilder},
     messages::{add_message, is_message},
+    trace::{Call, Calls, Outcome, Sink, TextKind, TraceBuilder},
     values::joined,
 };
 

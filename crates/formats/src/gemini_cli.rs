@@ -10,9 +10,9 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     messages::add_said,
     open_traces::CurrentTrace,
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, text_of_part},
     values::{elements_of, first_of, is_given, joined, list_of, object_of, or, str_of, string_of},
 };
 

@@ -9,9 +9,9 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Wrong, langchain,
-    trace::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
     parts::translated,
     sharegpt, tagged,
+    trace::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
     values::{
         fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of,
         string_of, truth_of,
@@ -272,8 +272,7 @@ fn add_part<'a, S: Sink>(sink: &mut S, part: Cow<'a, Value>, text: &mut Vec<Cow<
 /// Adds the text that has come together.
 fn flush<S: Sink>(sink: &mut S, text: &mut Vec<Cow<'_, Value>>, kind: TextKind) {
     if !text.is_empty() {
-        let joined = sink.text_of_parts(text.iter().map(AsRef::as_ref));
-        sink.say(kind, joined);
+        sink.say_parts(kind, text.iter().map(AsRef::as_ref));
         text.clear();
     }
 }

@@ -7,9 +7,9 @@ use knowledgepulse_json::{Object, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    trace::{Sink, TraceBuilder, fields_of},
     messages::{add_message, is_message, message_by},
     open_traces::CurrentTrace,
+    trace::{Sink, TraceBuilder, fields_of},
     values::{self, list_of, number_of, object_of, spelled, string_of},
 };
 

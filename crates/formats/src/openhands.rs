@@ -5,8 +5,8 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of},
     open_traces::CurrentTrace,
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of},
     values::{
         fields_where, first_of, id_of, input_of, is_given, is_truthy, joined, list_of, number_of, object_of,
         or, str_of, string_of, truth_of,

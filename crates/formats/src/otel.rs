@@ -17,8 +17,8 @@ use crate::{
     Entry, FormatName, FormatReader, Found, Place, Wrong,
     conversation::{Conversation, ListId, ToolSpan},
     date,
-    trace::{Call, Sink, TraceBuilder, fields_of},
     open_traces::OpenTraces,
+    trace::{Call, Sink, TraceBuilder, fields_of},
     values::{list_of, object_of, spelled, str_of, string_of},
 };
 use attributes::{Attributes, scopes_of, time_of};

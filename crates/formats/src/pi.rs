@@ -8,10 +8,10 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    trace::{Outcome, Sink, TextKind, TraceBuilder, fields_of},
     messages::{add_message, add_said},
     open_traces::CurrentTrace,
     parts::{call_of, some_object},
+    trace::{Outcome, Sink, TextKind, TraceBuilder, fields_of},
     values::{joined, number_of, object_of, str_of, string_of, truth_of},
 };
 

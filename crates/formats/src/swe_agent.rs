@@ -8,8 +8,8 @@ use regex::Regex;
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, regex},
     messages::add_message,
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, regex},
     values::{fields_where, is_given, list_of, number_of, object_of, string_of, trimmed},
 };
 

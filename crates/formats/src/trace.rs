@@ -9,7 +9,9 @@ use regex::Regex;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Entry, FormatName, Given, Known, Place, date,
+    Entry, FormatName, Given, Known, Place,
+    contexts::{self, Part},
+    date,
     values::{
         id_of, input_of, is_blank, is_given, is_truthy, joined, json_of, numeric_of, object_of, str_of,
         string_of, truth_of,
@@ -164,8 +166,52 @@ pub trait Sink {
 
     /// Takes the text of a content.
     fn say_content(&mut self, kind: TextKind, content: Option<&Value>) {
-        let text = self.text_of(content);
-        self.say(kind, text);
+        match content {
+            Some(Value::Array(parts)) => self.say_parts(kind, parts),
+            content => {
+                let text = self.text_of(content);
+                self.say_text(kind, text);
+            }
+        }
+    }
+
+    /// Takes the text of parts of a content.
+    fn say_parts<'a>(&mut self, kind: TextKind, parts: impl IntoIterator<Item = &'a Value>) {
+        if kind == TextKind::User {
+            let texts: Vec<Text> = parts.into_iter().map(|part| self.text_of_one(part)).collect();
+            self.say_turn(texts);
+        } else {
+            let text = self.text_of_parts(parts);
+            self.say(kind, text);
+        }
+    }
+
+    /// Takes a text, which may be a user's turn.
+    fn say_text(&mut self, kind: TextKind, text: Text) {
+        if kind == TextKind::User {
+            self.say_turn([text]);
+        } else {
+            self.say(kind, text);
+        }
+    }
+
+    /// Takes the texts of a user's turn, without the words of programs in it.
+    fn say_turn(&mut self, texts: impl IntoIterator<Item = Text>) {
+        let mut own = Vec::new();
+        let mut is_own = true;
+        for part in texts.into_iter().flat_map(contexts::parts_of) {
+            is_own &= matches!(part, Part::Own(_));
+            match part {
+                Part::Own(text) => own.push(text),
+                Part::Shell(text) => self.say(TextKind::Event, text),
+                Part::Command => self.leave_out("command of the program"),
+                Part::Context => self.leave_out("context of the program"),
+            }
+        }
+        // A turn that had other words too is none where nothing of the user's is left.
+        if is_own || own.iter().any(|text| !is_blank(text)) {
+            self.say(TextKind::User, joined_parts(own));
+        }
     }
 
     /// Counts the fields of an object that its format does not have, or that are newer than this reader.
@@ -191,20 +237,27 @@ pub trait Sink {
 
     /// Returns the same for a list of parts.
     fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
-        let texts = parts.into_iter().map(|part| {
-            if let Some(text) = text_of_part(part) {
-                return text.clone();
-            }
-            let Some(kind) = string_of(part.get("type")) else {
-                return part.to_json().into();
-            };
-            self.leave_out(with_end(kind, " part"));
-            let mut named = Text::from("[");
-            named.push_text(&kind.cut(NAME_LENGTH));
-            with_end(&named, "]")
-        });
-        joined(texts.filter(|text| !text.is_empty()), "\n")
+        joined_parts(parts.into_iter().map(|part| self.text_of_one(part)))
     }
+
+    /// Returns the same for a part.
+    fn text_of_one(&mut self, part: &Value) -> Text {
+        if let Some(text) = text_of_part(part) {
+            return text.clone();
+        }
+        let Some(kind) = string_of(part.get("type")) else {
+            return part.to_json().into();
+        };
+        self.leave_out(with_end(kind, " part"));
+        let mut named = Text::from("[");
+        named.push_text(&kind.cut(NAME_LENGTH));
+        with_end(&named, "]")
+    }
+}
+
+/// Returns the texts of parts as one.
+fn joined_parts(texts: impl IntoIterator<Item = Text>) -> Text {
+    joined(texts.into_iter().filter(|text| !text.is_empty()), "\n")
 }
 
 /// Returns a text with an end.

@@ -227,6 +227,18 @@ pub fn trimmed(text: &Text) -> Text {
     }
 }
 
+/// Returns whether a text, or that of the first part, begins with one of these.
+pub fn begins_with(content: Option<&Value>, beginnings: &[&str]) -> bool {
+    let first = || string_of(list_of(content).first()?.get("text"));
+    let text = content.and_then(Value::as_text).or_else(first);
+    let begins = |text: &Text| {
+        beginnings
+            .iter()
+            .any(|start| text.as_bytes().starts_with(start.as_bytes()))
+    };
+    text.is_some_and(begins)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

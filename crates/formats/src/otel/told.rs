@@ -7,8 +7,8 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::said::messages_within;
 use crate::{
     date, langchain,
-    trace::with_end,
     parts::some_object,
+    trace::with_end,
     values::{is_given, number_of, str_of, string_of},
 };
 

@@ -1,0 +1,378 @@
+//! Makes one conversation of the events of a run: the rules that all formats have in common, each a function.
+
+use std::{
+    collections::{HashMap, HashSet},
+    mem,
+};
+
+use knowledgepulse_json::{Text, Value};
+
+use crate::{
+    Entry, FormatName,
+    event::{Event, Fact, Origin, Parent, Undo, What},
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder},
+    values::{is_blank, number_of},
+};
+
+/// The events of a run up to its end.
+pub struct Session {
+    builder: TraceBuilder,
+    events: Vec<Event>,
+}
+
+impl Session {
+    /// Begins the run of a program that writes code, unless its events name another domain.
+    #[must_use]
+    pub fn new(format: FormatName, entry: &Entry) -> Self {
+        let mut builder = TraceBuilder::of_coding_agent(format, entry);
+        builder.place.size = 0;
+        Self {
+            builder,
+            events: Vec::new(),
+        }
+    }
+
+    /// Adds events, which took so many bytes of the input.
+    pub fn add(&mut self, events: impl IntoIterator<Item = Event>, size: u64) {
+        self.builder.place.size += size;
+        self.events.extend(events);
+    }
+
+    /// Says facts of the run before its events.
+    pub fn fact(&mut self, fact: Fact) {
+        add_fact(&mut self.builder, fact);
+    }
+
+    /// Makes the steps of the trace.
+    #[must_use]
+    pub fn finish(self) -> TraceBuilder {
+        let Self { mut builder, events } = self;
+        let (events, repeated) = without_repeated_records(events);
+        let (events, taken_back) = without_what_was_taken_back(events);
+        let (events, left) = branch_of_the_last(events);
+        let (events, repeated_parts) = without_repeated_parts(events);
+        tell(&mut builder, events);
+        for (name, times) in [
+            ("repeated event", repeated),
+            ("message that was taken back", taken_back),
+            ("entry of another branch", left),
+            ("repeated part", repeated_parts),
+        ] {
+            if times > 0 {
+                builder.leave_out_times(name, times as u64);
+            }
+        }
+        builder
+    }
+}
+
+/// Puts a record whose name was there before in the place of that one, as a later snapshot of it. Returns how many were replaced.
+fn without_repeated_records(events: Vec<Event>) -> (Vec<Event>, usize) {
+    let count = events.len();
+    let mut places = HashMap::new();
+    let mut kept: Vec<Event> = Vec::with_capacity(count);
+    for event in events {
+        let place = event
+            .origin
+            .id
+            .clone()
+            .map(|id| *places.entry(id).or_insert(kept.len()));
+        match place {
+            Some(at) if at < kept.len() => {
+                if !event.what.is_empty() {
+                    kept[at].what = event.what;
+                }
+            }
+            _ => kept.push(event),
+        }
+    }
+    let repeated = count - kept.len();
+    (kept, repeated)
+}
+
+/// Leaves out the events that were taken back. Returns how many.
+fn without_what_was_taken_back(events: Vec<Event>) -> (Vec<Event>, usize) {
+    let is_undo = |event: &Event| event.what.iter().any(|what| matches!(what, What::Undo(_)));
+    if !events.iter().any(is_undo) {
+        return (events, 0);
+    }
+    let mut taken_back = 0;
+    let mut kept: Vec<Event> = Vec::new();
+    for mut event in events {
+        let mut undone = Vec::new();
+        event.what.retain(|what| match what {
+            What::Undo(undo) => {
+                undone.push(undo.clone());
+                false
+            }
+            _ => true,
+        });
+        for undo in undone {
+            let from = beginning_of(&undo, &kept);
+            // What the records said of the run itself stays true.
+            for event in &mut kept[from..] {
+                let is_step = |what: &What| !matches!(what, What::Fact(_));
+                taken_back += usize::from(event.what.iter().any(is_step));
+                event.what.retain(|what| matches!(what, What::Fact(_)));
+                event.origin = Origin::default();
+            }
+        }
+        kept.push(event);
+    }
+    (kept, taken_back)
+}
+
+/// Returns the first event that is taken back.
+fn beginning_of(undo: &Undo, events: &[Event]) -> usize {
+    match undo {
+        Undo::All => 0,
+        Undo::From(id) => {
+            let is_it = |event: &Event| event.origin.id.as_ref() == Some(id);
+            events.iter().position(is_it).unwrap_or_default()
+        }
+        Undo::Turns(0) => events.len(),
+        Undo::Turns(turns) => {
+            let turn_at = |(at, event): (usize, &Event)| is_turn(event).then_some(at);
+            let mut turns_at = events.iter().enumerate().rev().filter_map(turn_at);
+            turns_at.nth(turns - 1).unwrap_or_default()
+        }
+    }
+}
+
+fn is_turn(event: &Event) -> bool {
+    let is_said = |what: &What| matches!(what, What::Said(TextKind::User, text) if !is_blank(text));
+    event.what.iter().any(is_said)
+}
+
+/// Returns whether an event is of the conversation itself.
+fn is_said(event: &Event) -> bool {
+    let is_said = |what: &What| matches!(what, What::Said(..) | What::Call(_) | What::Result(_));
+    event.what.iter().any(is_said)
+}
+
+/// Leaves out the events that do not lead to the last one, where the events form a tree: the user has left their branch. Returns
+/// how many. Events beside the branch stay if they are parts of a message of it, or calls and results of it: those of parallel
+/// calls hang on their calls, not in one line.
+fn branch_of_the_last(mut events: Vec<Event>) -> (Vec<Event>, usize) {
+    if events.iter().all(|event| event.origin.parent == Parent::Before) {
+        return (events, 0);
+    }
+    let parents = parents_of(&events);
+    let is_node = |event: &Event| event.origin.id.is_some();
+    let mut is_kept: Vec<bool> = events.iter().map(|event| !is_node(event)).collect();
+    let last = events.iter().rposition(|event| is_node(event) && is_said(event));
+    let mut waiting = Vec::new();
+    let mut next = last;
+    while let Some(at) = next.filter(|&at| !is_kept[at]) {
+        is_kept[at] = true;
+        waiting.push(at);
+        next = parents[at];
+    }
+    let mut by_key: HashMap<(&str, &Text), Vec<usize>> = HashMap::new();
+    for (at, event) in events.iter().enumerate().filter(|(at, _)| !is_kept[*at]) {
+        for key in keys_of(event) {
+            by_key.entry(key).or_default().push(at);
+        }
+    }
+    while let Some(at) = waiting.pop() {
+        for key in keys_of(&events[at]) {
+            for other in by_key.remove(&key).unwrap_or_default() {
+                if !mem::replace(&mut is_kept[other], true) {
+                    waiting.push(other);
+                }
+            }
+        }
+    }
+    let is_lost = |(at, event): (usize, &Event)| !is_kept[at] && is_said(event);
+    let left = events.iter().enumerate().filter(|event| is_lost(*event)).count();
+    let mut is_kept = is_kept.into_iter();
+    events.retain(|_| is_kept.next().unwrap_or_default());
+    (events, left)
+}
+
+/// Returns the place of the parent of each event.
+fn parents_of(events: &[Event]) -> Vec<Option<usize>> {
+    let places = events.iter().enumerate();
+    let places: HashMap<&Text, usize> = places
+        .filter_map(|(at, event)| Some((event.origin.id.as_ref()?, at)))
+        .collect();
+    let mut before = None;
+    let parents = events.iter().enumerate().map(|(at, event)| {
+        let parent = match &event.origin.parent {
+            Parent::None => None,
+            Parent::Before => before,
+            // The record that it names may be missing.
+            Parent::Of(id) => places.get(id).copied().or(before),
+        };
+        if event.origin.id.is_some() {
+            before = Some(at);
+        }
+        parent
+    });
+    parents.collect()
+}
+
+/// Returns the names that parts of one message, and a call and its results, have in common.
+fn keys_of(event: &Event) -> Vec<(&'static str, &Text)> {
+    let message = event.origin.message.as_ref().map(|id| ("message", id));
+    let calls = event.what.iter().filter_map(|what| match what {
+        What::Call(Call { id, .. }) | What::Result(Outcome { id, .. }) => Some(("call", id.as_ref()?)),
+        _ => None,
+    });
+    message.into_iter().chain(calls).collect()
+}
+
+/// An id that is so long names one call; shorter ones are used again by some models.
+const UNIQUE_LENGTH: usize = 12;
+
+/// The parts of one kind and message that were said so far, by their places.
+type Parts = HashMap<Text, Vec<(usize, usize)>>;
+
+/// What was seen of a call's id.
+#[derive(Default)]
+struct Seen {
+    calls: Vec<(usize, usize)>,
+    results: Vec<(usize, usize)>,
+}
+
+/// Leaves out parts of a message that repeat others of it, and calls and results that were there before. A part that a longer one
+/// begins with is replaced: messages are written again as they grow. Returns how many.
+fn without_repeated_parts(mut events: Vec<Event>) -> (Vec<Event>, usize) {
+    let mut texts = Parts::new();
+    let mut calls: HashMap<Text, Seen> = HashMap::new();
+    let mut dropped = HashSet::new();
+    for at in 0..events.len() {
+        for part in 0..events[at].what.len() {
+            let here = (at, part);
+            let message = events[at].origin.message.as_ref();
+            let other = match &events[at].what[part] {
+                What::Said(kind, text) if !is_blank(text) => message.and_then(|message| {
+                    let others = texts.entry(message.clone()).or_default();
+                    let is_same = |&(at, part): &(usize, usize)| match &events[at].what[part] {
+                        What::Said(other, said) => other == kind && grows(said, text),
+                        _ => false,
+                    };
+                    let found = others.iter().copied().find(is_same);
+                    if found.is_none() {
+                        others.push(here);
+                    }
+                    found
+                }),
+                What::Call(call) => call.id.as_ref().and_then(|id| {
+                    let seen = calls.entry(id.clone()).or_default();
+                    let is_same = |&(other, part): &(usize, usize)| {
+                        let is_one = message.is_some() && events[other].origin.message.as_ref() == message;
+                        let is_waiting = seen.results.len() < seen.calls.len();
+                        let may_be = is_one || is_waiting || id.len_units() >= UNIQUE_LENGTH;
+                        may_be && matches!(&events[other].what[part], What::Call(said) if repeats(said, call, is_one))
+                    };
+                    let found = seen.calls.iter().copied().find(is_same);
+                    if found.is_none() {
+                        seen.calls.push(here);
+                    }
+                    found
+                }),
+                What::Result(result) => result.id.as_ref().and_then(|id| {
+                    let seen = calls.entry(id.clone()).or_default();
+                    let has_all = seen.results.len() >= seen.calls.len();
+                    let is_same = |&(at, part): &(usize, usize)| match &events[at].what[part] {
+                        What::Result(said) => has_all && grows(&said.content, &result.content),
+                        _ => false,
+                    };
+                    let found = seen.results.iter().copied().find(is_same);
+                    if found.is_none() {
+                        seen.results.push(here);
+                    }
+                    found
+                }),
+                _ => None,
+            };
+            if let Some((other_at, other_part)) = other {
+                // The later one is as long or longer.
+                let later = events[at].what[part].clone();
+                events[other_at].what[other_part] = later;
+                dropped.insert(here);
+            }
+        }
+    }
+    for (at, event) in events.iter_mut().enumerate() {
+        let mut parts = 0..;
+        let mut is_kept = || parts.next().is_some_and(|part| !dropped.contains(&(at, part)));
+        if !dropped.is_empty() {
+            event.what.retain(|_| is_kept());
+        }
+    }
+    (events, dropped.len())
+}
+
+/// Returns whether a text is another one that has grown, or the same.
+fn grows(before: &Text, text: &Text) -> bool {
+    text.as_bytes().starts_with(before.as_bytes())
+}
+
+/// Returns whether a call is one that was made before, or that was written before its arguments were complete.
+fn repeats(before: &Call, call: &Call, is_one_message: bool) -> bool {
+    before.name == call.name && (is_one_message || before.args.is_empty() || before.args == call.args)
+}
+
+/// Makes steps of the events.
+fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
+    let whats = || events.iter().flat_map(|event| &event.what);
+    let failed: HashMap<Text, bool> = whats()
+        .filter_map(|what| match what {
+            What::Failed(id, failed) => Some((id.clone(), *failed)),
+            _ => None,
+        })
+        .collect();
+    for event in events {
+        match &event.origin.time {
+            Some(Value::Number(_)) => {
+                if let Some(milliseconds) = number_of(event.origin.time.as_ref()) {
+                    builder.at_number(milliseconds);
+                }
+            }
+            time => builder.at(time.as_ref()),
+        }
+        for what in event.what {
+            match what {
+                What::Said(kind, text) => {
+                    let is_turn = matches!(kind, TextKind::User | TextKind::Message | TextKind::Reasoning);
+                    builder.is_conversation |= is_turn;
+                    builder.say(kind, text);
+                }
+                What::Call(call) => {
+                    builder.is_conversation = true;
+                    builder.call(call);
+                }
+                What::Result(result) => {
+                    builder.is_conversation = true;
+                    let noted = result.id.as_ref().and_then(|id| failed.get(id));
+                    builder.result(Outcome {
+                        failed: noted.copied().or(result.failed),
+                        ..result
+                    });
+                }
+                What::LeftOut(what) => builder.leave_out(what),
+                What::Took(id, milliseconds) => builder.took(Some(&id), milliseconds),
+                What::Success(success) => {
+                    builder.is_conversation = true;
+                    builder.success = Some(success);
+                }
+                What::Reward(reward) => builder.reward(Some(&reward)),
+                What::Fact(fact) => add_fact(builder, fact),
+                What::Undo(_) | What::Failed(..) => {}
+            }
+        }
+    }
+}
+
+fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
+    match fact {
+        Fact::Id(id) => builder.ids = vec![id],
+        Fact::Framework(name) => builder.framework = Some(name),
+        Fact::Agent(id) => builder.agent_id = Some(id),
+        Fact::Domain(domain) => builder.domain = domain,
+        Fact::First(name, value) => builder.keep_first(name, Some(&value)),
+        Fact::Last(name, value) => builder.keep(name, Some(&value)),
+    }
+}
