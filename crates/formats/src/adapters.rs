@@ -1,6 +1,9 @@
 //! The adapters of agents, each in a file of its own, and the reader that they share.
 
 mod claude_code;
+mod gemini_cli;
+mod pi;
+mod qwen_code;
 
 use std::{collections::HashMap, path::Path};
 
@@ -18,7 +21,12 @@ use crate::{
 };
 
 /// The adapters, in the order in which they are asked whether a file is theirs.
-pub static ADAPTERS: &[&dyn Adapter] = &[&claude_code::ClaudeCode];
+pub static ADAPTERS: &[&dyn Adapter] = &[
+    &gemini_cli::GeminiCli,
+    &qwen_code::QwenCode,
+    &pi::Pi,
+    &claude_code::ClaudeCode,
+];
 
 /// What became of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -105,7 +105,10 @@ const MOST_BROKEN: usize = 16;
 /// Splits a part of a user's turn by whose words they are. A text without words of a program stays as it is.
 #[must_use]
 pub fn parts_of(part: Text) -> Vec<Part> {
-    let Some(text) = part.as_str().filter(|text| text.contains(['<', '#', ':'])) else {
+    if is_of_program(&part) {
+        return vec![Part::Context];
+    }
+    let Some(text) = part.as_str().filter(|text| text.contains(['<', '#'])) else {
         return vec![Part::Own(part)];
     };
     let beginning = text.trim_start();
@@ -116,7 +119,7 @@ pub fn parts_of(part: Text) -> Vec<Part> {
     if SHELL.iter().any(begins) {
         return vec![Part::Shell(beginning.into())];
     }
-    if BEGINNINGS.iter().any(begins) || is_open(beginning) {
+    if is_open(beginning) {
         return vec![Part::Context];
     }
     if begins(&PROMPT_COMMAND) {
@@ -143,6 +146,15 @@ pub fn parts_of(part: Text) -> Vec<Part> {
         parts.push(Part::Own(own.into()));
     }
     parts
+}
+
+/// Returns whether a text begins as texts of a program do that are the program's to their end.
+#[must_use]
+pub fn is_of_program(text: &Text) -> bool {
+    let text = text.to_string_lossy();
+    BEGINNINGS
+        .iter()
+        .any(|beginning| text.trim_start().starts_with(beginning))
 }
 
 /// Returns the text before the first element of this tag, in it and after it.

@@ -82,7 +82,7 @@ pub enum What {
 /// Which events are taken back.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Undo {
-    /// All.
+    /// All, which the record has anew.
     All,
     /// The record of this name and all after it; all, if there is none of this name.
     From(Text),

@@ -13,7 +13,6 @@ mod conversation;
 pub mod date;
 pub mod encoding;
 mod event;
-mod gemini_cli;
 mod inspect;
 mod langchain;
 mod langfuse;
@@ -26,7 +25,6 @@ mod openhands;
 mod otel;
 mod parts;
 mod phoenix;
-mod pi;
 pub mod reader;
 #[cfg(test)]
 mod recordings;
@@ -85,6 +83,8 @@ formats! {
     SweAgent = "swe-agent",
     /// Sessions of Gemini CLI.
     GeminiCli = "gemini-cli",
+    /// Sessions of Qwen Code.
+    QwenCode = "qwen-code",
     /// Sessions of Pi, and of the Hub of Hugging Face.
     Pi = "pi",
     /// Runs of OpenHands.

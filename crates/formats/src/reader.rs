@@ -7,9 +7,10 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
     adapters::{self, adapter_of},
-    atif, codex, gemini_cli, inspect, langchain, langfuse, langsmith,
+    atif, codex, inspect, langchain, langfuse, langsmith,
     map::{self, Map},
-    openai_chat, openhands, otel, phoenix, pi,
+    messages::is_message,
+    openai_chat, openhands, otel, phoenix,
     records::Record,
     sharegpt, swe_agent,
     trace::with_end,
@@ -123,8 +124,6 @@ fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
         FormatName::Trace => is_trace(value),
         FormatName::Atif => atif::recognises(value),
         FormatName::SweAgent => swe_agent::recognises(value),
-        FormatName::GeminiCli => gemini_cli::recognises(value),
-        FormatName::Pi => pi::recognises(value),
         FormatName::Openhands => openhands::recognises(value),
         FormatName::Inspect => inspect::recognises(value),
         FormatName::Langsmith => langsmith::recognises(value),
@@ -213,7 +212,7 @@ pub fn read_alone(
     value: Value,
     recognised: Option<FormatName>,
 ) -> Result<(FormatName, Content), Value> {
-    let may_go_on = || gemini_cli::is_rest(&value) || codex::may_go_on(&value);
+    let may_go_on = || is_message(&value);
     let format = settings.format_for(&value);
     let format = match format.or_else(|| recognised.filter(|_| !may_go_on())) {
         Some(FormatName::Trace) => return Ok((FormatName::Trace, Content::Plain(value, None))),
@@ -248,8 +247,6 @@ fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     match format {
         FormatName::Atif => Box::new(atif::Reader::new(&settings.context)),
         FormatName::SweAgent => Box::new(swe_agent::Reader),
-        FormatName::GeminiCli => Box::new(gemini_cli::Reader::default()),
-        FormatName::Pi => Box::new(pi::Reader::default()),
         FormatName::Openhands => Box::new(openhands::Reader::default()),
         FormatName::Inspect => Box::new(inspect::Reader::default()),
         FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {

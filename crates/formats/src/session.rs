@@ -9,7 +9,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     Entry, FormatName,
-    event::{Event, Fact, Origin, Parent, Undo, What},
+    event::{Event, Fact, Parent, Undo, What},
     trace::{Call, Outcome, Sink, TextKind, TraceBuilder},
     values::{is_blank, number_of},
 };
@@ -47,16 +47,17 @@ impl Session {
     #[must_use]
     pub fn finish(self) -> TraceBuilder {
         let Self { mut builder, events } = self;
-        let (events, repeated) = without_repeated_records(events);
-        let (events, taken_back) = without_what_was_taken_back(events);
+        let Replayed {
+            events,
+            repeated,
+            taken_back,
+        } = replayed(events);
         let (events, left) = branch_of_the_last(events);
-        let (events, repeated_parts) = without_repeated_parts(events);
-        tell(&mut builder, events);
+        tell(&mut builder, without_repeated_parts(events));
         for (name, times) in [
             ("repeated event", repeated),
             ("message that was taken back", taken_back),
             ("entry of another branch", left),
-            ("repeated part", repeated_parts),
         ] {
             if times > 0 {
                 builder.leave_out_times(name, times as u64);
@@ -66,60 +67,59 @@ impl Session {
     }
 }
 
-/// Puts a record whose name was there before in the place of that one, as a later snapshot of it. Returns how many were replaced.
-fn without_repeated_records(events: Vec<Event>) -> (Vec<Event>, usize) {
-    let count = events.len();
-    let mut places = HashMap::new();
-    let mut kept: Vec<Event> = Vec::with_capacity(count);
-    for event in events {
+/// What became of the events that were written again or taken back.
+#[derive(Default)]
+struct Replayed {
+    events: Vec<Event>,
+    repeated: usize,
+    taken_back: usize,
+}
+
+/// Puts a record whose name was there before in the place of that one, as a later snapshot of it, and leaves out what was taken back.
+fn replayed(events: Vec<Event>) -> Replayed {
+    let mut replayed = Replayed {
+        events: Vec::with_capacity(events.len()),
+        ..Replayed::default()
+    };
+    let mut places: HashMap<Text, usize> = HashMap::new();
+    for mut event in events {
+        while let Some(at) = event.what.iter().position(|what| matches!(what, What::Undo(_))) {
+            if let What::Undo(undo) = event.what.remove(at) {
+                let from = beginning_of(&undo, &replayed.events);
+                for event in &mut replayed.events[from..] {
+                    let said_more = take_back(event, &mut places);
+                    replayed.taken_back += usize::from(said_more && undo != Undo::All);
+                }
+            }
+        }
+        let kept = &mut replayed.events;
         let place = event
             .origin
             .id
             .clone()
             .map(|id| *places.entry(id).or_insert(kept.len()));
-        match place {
-            Some(at) if at < kept.len() => {
+        match place.and_then(|at| kept.get_mut(at)) {
+            None => kept.push(event),
+            Some(before) => {
+                replayed.repeated += 1;
                 if !event.what.is_empty() {
-                    kept[at].what = event.what;
+                    before.what = event.what;
                 }
             }
-            _ => kept.push(event),
         }
     }
-    let repeated = count - kept.len();
-    (kept, repeated)
+    replayed
 }
 
-/// Leaves out the events that were taken back. Returns how many.
-fn without_what_was_taken_back(events: Vec<Event>) -> (Vec<Event>, usize) {
-    let is_undo = |event: &Event| event.what.iter().any(|what| matches!(what, What::Undo(_)));
-    if !events.iter().any(is_undo) {
-        return (events, 0);
+/// Takes back what an event said. Facts about the run itself stay true. Returns whether it said something else.
+fn take_back(event: &mut Event, places: &mut HashMap<Text, usize>) -> bool {
+    let is_fact = |what: &What| matches!(what, What::Fact(_));
+    let said_more = !event.what.iter().all(is_fact);
+    event.what.retain(is_fact);
+    if let Some(id) = event.origin.id.take() {
+        places.remove(&id);
     }
-    let mut taken_back = 0;
-    let mut kept: Vec<Event> = Vec::new();
-    for mut event in events {
-        let mut undone = Vec::new();
-        event.what.retain(|what| match what {
-            What::Undo(undo) => {
-                undone.push(undo.clone());
-                false
-            }
-            _ => true,
-        });
-        for undo in undone {
-            let from = beginning_of(&undo, &kept);
-            // What the records said of the run itself stays true.
-            for event in &mut kept[from..] {
-                let is_step = |what: &What| !matches!(what, What::Fact(_));
-                taken_back += usize::from(event.what.iter().any(is_step));
-                event.what.retain(|what| matches!(what, What::Fact(_)));
-                event.origin = Origin::default();
-            }
-        }
-        kept.push(event);
-    }
-    (kept, taken_back)
+    said_more
 }
 
 /// Returns the first event that is taken back.
@@ -160,13 +160,9 @@ fn branch_of_the_last(mut events: Vec<Event>) -> (Vec<Event>, usize) {
     let parents = parents_of(&events);
     let is_node = |event: &Event| event.origin.id.is_some();
     let mut is_kept: Vec<bool> = events.iter().map(|event| !is_node(event)).collect();
-    let last = events.iter().rposition(|event| is_node(event) && is_said(event));
-    let mut waiting = Vec::new();
-    let mut next = last;
-    while let Some(at) = next.filter(|&at| !is_kept[at]) {
+    let mut waiting = path_to_the_last(&events, &parents);
+    for &at in &waiting {
         is_kept[at] = true;
-        waiting.push(at);
-        next = parents[at];
     }
     let mut by_key: HashMap<(&str, &Text), Vec<usize>> = HashMap::new();
     for (at, event) in events.iter().enumerate().filter(|(at, _)| !is_kept[*at]) {
@@ -183,11 +179,35 @@ fn branch_of_the_last(mut events: Vec<Event>) -> (Vec<Event>, usize) {
             }
         }
     }
-    let is_lost = |(at, event): (usize, &Event)| !is_kept[at] && is_said(event);
-    let left = events.iter().enumerate().filter(|event| is_lost(*event)).count();
+    let left = is_kept.iter().filter(|is_kept| !**is_kept).count();
     let mut is_kept = is_kept.into_iter();
     events.retain(|_| is_kept.next().unwrap_or_default());
     (events, left)
+}
+
+/// Returns the places of the last record and all before it; of the last one that says something, if that is not among them: programs
+/// note late what an earlier record has caused.
+fn path_to_the_last(events: &[Event], parents: &[Option<usize>]) -> Vec<usize> {
+    let path_to = |last: Option<usize>| {
+        let mut path = Vec::new();
+        let mut is_seen = vec![false; events.len()];
+        let mut next = last;
+        while let Some(at) = next.filter(|&at| !mem::replace(&mut is_seen[at], true)) {
+            path.push(at);
+            next = parents[at];
+        }
+        path
+    };
+    let last = |holds: fn(&Event) -> bool| {
+        events
+            .iter()
+            .rposition(|event| event.origin.id.is_some() && holds(event))
+    };
+    let path = path_to(last(|_| true));
+    match last(is_said) {
+        Some(said) if !path.contains(&said) => path_to(Some(said)),
+        _ => path,
+    }
 }
 
 /// Returns the place of the parent of each event.
@@ -236,8 +256,8 @@ struct Seen {
 }
 
 /// Leaves out parts of a message that repeat others of it, and calls and results that were there before. A part that a longer one
-/// begins with is replaced: messages are written again as they grow. Returns how many.
-fn without_repeated_parts(mut events: Vec<Event>) -> (Vec<Event>, usize) {
+/// begins with is replaced: messages are written again as they grow.
+fn without_repeated_parts(mut events: Vec<Event>) -> Vec<Event> {
     let mut texts = Parts::new();
     let mut calls: HashMap<Text, Seen> = HashMap::new();
     let mut dropped = HashSet::new();
@@ -289,8 +309,12 @@ fn without_repeated_parts(mut events: Vec<Event>) -> (Vec<Event>, usize) {
             };
             if let Some((other_at, other_part)) = other {
                 // The later one is as long or longer.
-                let later = events[at].what[part].clone();
-                events[other_at].what[other_part] = later;
+                let mut later = events[at].what[part].clone();
+                let before = &mut events[other_at].what[other_part];
+                if let (What::Result(later), What::Result(before)) = (&mut later, &*before) {
+                    later.failed = before.failed.or(later.failed);
+                }
+                *before = later;
                 dropped.insert(here);
             }
         }
@@ -302,7 +326,7 @@ fn without_repeated_parts(mut events: Vec<Event>) -> (Vec<Event>, usize) {
             event.what.retain(|_| is_kept());
         }
     }
-    (events, dropped.len())
+    events
 }
 
 /// Returns whether a text is another one that has grown, or the same.
