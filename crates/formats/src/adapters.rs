@@ -1,6 +1,7 @@
 //! The adapters of agents, each in a file of its own, and the reader that they share.
 
 mod claude_code;
+mod codex;
 mod gemini_cli;
 mod pi;
 mod qwen_code;
@@ -11,7 +12,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    event::{Agent, Event, Events, Fact, Parent},
+    event::{Agent, Event, Events, Fact, Parent, Undo, What},
     messages::is_message,
     open_traces::OpenTraces,
     reader::format_of,
@@ -26,6 +27,7 @@ pub static ADAPTERS: &[&dyn Adapter] = &[
     &qwen_code::QwenCode,
     &pi::Pi,
     &claude_code::ClaudeCode,
+    &codex::Codex,
 ];
 
 /// What became of a record.
@@ -79,6 +81,9 @@ pub struct Reader {
     records: HashMap<Text, Text>,
     /// The run that the last record was of.
     last: Text,
+    /// The names of the current run, and of those that it has a copy of.
+    names: Vec<Text>,
+    copied: Vec<Text>,
 }
 
 impl Reader {
@@ -90,7 +95,46 @@ impl Reader {
             open: OpenTraces::default(),
             records: HashMap::new(),
             last: CURRENT.into(),
+            names: Vec::new(),
+            copied: Vec::new(),
         }
+    }
+
+    /// Returns whether the header of a run is that of a run of its own.
+    fn begins(&mut self, header: &mut [Event]) -> bool {
+        let whats = || header.iter().flat_map(|event| &event.what);
+        let id = whats().find_map(|what| match what {
+            What::Fact(Fact::Id(id)) => Some(id.clone()),
+            _ => None,
+        });
+        if id.as_ref().is_some_and(|id| self.copied.contains(id)) {
+            for event in header {
+                event.what = vec![What::LeftOut("session that was copied".into())];
+            }
+            return false;
+        }
+        let base = whats().find_map(|what| match what {
+            What::Continues { of, until } => Some((of.clone(), *until)),
+            _ => None,
+        });
+        self.copied = whats()
+            .find_map(|what| match what {
+                What::Copies { of, .. } => Some(of.clone()),
+                _ => None,
+            })
+            .unwrap_or_default();
+        let goes_on = base.filter(|(of, _)| {
+            self.names.contains(of) || self.names.iter().any(|name| Some(name) == id.as_ref())
+        });
+        let begins = goes_on.is_none();
+        if let (Some((_, until)), Some(first)) = (goes_on, header.first_mut()) {
+            first.what.insert(0, What::Undo(Undo::Ordinal(until)));
+        }
+        if begins {
+            self.names.clear();
+        }
+        self.names.extend(id);
+        begins
     }
 
     /// Returns the key of the run of an event.
@@ -164,18 +208,20 @@ impl FormatReader for Reader {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
         let mut events = Events::default();
         let decoded = self.adapter.decode(entry.value, &mut events)?;
-        if matches!(decoded, Decoded::Begins | Decoded::Whole) {
-            self.end_all(found);
-            self.open = OpenTraces::default();
-        }
         if decoded == Decoded::Unknown {
             let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
             if self.open.get(&self.last).is_none() {
                 return Err(Wrong::new("it is no record of a session"));
             }
-            events.leave_out(format!("record {kind}"));
+            if events.is_empty() {
+                events.leave_out(format!("record {kind}"));
+            }
         }
-        let events = events.into_list();
+        let mut events = events.into_list();
+        if decoded == Decoded::Whole || (decoded == Decoded::Begins && self.begins(&mut events)) {
+            self.end_all(found);
+            self.open = OpenTraces::default();
+        }
         // Of each event its share.
         let share = entry.place.size / events.len().max(1) as u64;
         let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);

@@ -26,6 +26,8 @@ pub struct Origin {
     pub run: Option<Text>,
     /// Whose words they are within the run.
     pub agent: Agent,
+    /// The number of the record in its run, where the format numbers them.
+    pub ordinal: Option<f64>,
     /// When it happened: text in ISO 8601, or milliseconds since 1970.
     pub time: Option<Value>,
 }
@@ -63,6 +65,8 @@ pub enum What {
     Call(Call),
     /// The result of a call.
     Result(Outcome),
+    /// A call within another one, and its result: a step of its own, unless the call is told otherwise.
+    Ran(Call, Option<Outcome>),
     /// Something that becomes no step, which is counted under this name.
     LeftOut(Text),
     /// Events before this one are taken back.
@@ -71,6 +75,20 @@ pub enum What {
     Failed(Text, bool),
     /// How long the call of this id took, in milliseconds.
     Took(Text, f64),
+    /// The run has a copy of these other runs: their headers begin none, and records with a number before this one are theirs.
+    Copies {
+        /// The names of the other runs.
+        of: Vec<Text>,
+        /// The number of the first record of its own.
+        before: f64,
+    },
+    /// The run goes on with another one, as far as the record before this number, if that is the one before it in the input.
+    Continues {
+        /// The name of the other run.
+        of: Text,
+        /// The number of the first record of the other run that is not of this one.
+        until: f64,
+    },
     /// Whether the run succeeded.
     Success(bool),
     /// A verifier's reward.
@@ -86,6 +104,8 @@ pub enum Undo {
     All,
     /// The record of this name and all after it; all, if there is none of this name.
     From(Text),
+    /// All records of this number or a later one.
+    Ordinal(f64),
     /// The user's last turns, so many, and all that followed them.
     Turns(usize),
 }
@@ -144,6 +164,12 @@ impl Events {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             self.add(What::Fact(Fact::First(name, value.clone())));
         }
+    }
+
+    /// Returns whether nothing was said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
     /// Returns the events.

@@ -7,7 +7,6 @@
 mod adapters;
 mod archive;
 mod atif;
-mod codex;
 mod contexts;
 mod conversation;
 pub mod date;

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
     adapters::{self, adapter_of},
-    atif, codex, inspect, langchain, langfuse, langsmith,
+    atif, inspect, langchain, langfuse, langsmith,
     map::{self, Map},
     messages::is_message,
     openai_chat, openhands, otel, phoenix,
@@ -132,7 +132,6 @@ fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
         FormatName::Langchain => langchain::recognises(value),
         FormatName::Sharegpt => sharegpt::recognises(value),
         FormatName::OpenaiChat => openai_chat::recognises(value),
-        FormatName::Codex => codex::recognises(value),
         FormatName::Otel => otel::recognises(value),
         FormatName::Map => false,
         _ => adapter_of(*format).is_some_and(|adapter| adapter.recognises(&[value], path)),
@@ -252,7 +251,6 @@ fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
         FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
             Box::new(openai_chat::Reader::new(format))
         }
-        FormatName::Codex => Box::new(codex::Reader::default()),
         FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
         FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
         FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),

@@ -130,6 +130,10 @@ fn beginning_of(undo: &Undo, events: &[Event]) -> usize {
             let is_it = |event: &Event| event.origin.id.as_ref() == Some(id);
             events.iter().position(is_it).unwrap_or_default()
         }
+        Undo::Ordinal(first) => {
+            let is_later = |event: &Event| event.origin.ordinal.is_some_and(|ordinal| ordinal >= *first);
+            events.iter().position(is_later).unwrap_or(events.len())
+        }
         Undo::Turns(0) => events.len(),
         Undo::Turns(turns) => {
             let turn_at = |(at, event): (usize, &Event)| is_turn(event).then_some(at);
@@ -339,16 +343,42 @@ fn repeats(before: &Call, call: &Call, is_one_message: bool) -> bool {
     before.name == call.name && (is_one_message || before.args.is_empty() || before.args == call.args)
 }
 
+/// What events say beside the steps.
+#[derive(Default)]
+struct Notes {
+    /// By the ids of calls, whether they failed.
+    failed: HashMap<Text, bool>,
+    /// The ids of the calls that are steps.
+    called: HashSet<Text>,
+    /// The number of the first record that is no copy.
+    first: f64,
+    /// How many calls have no result yet.
+    waiting: usize,
+}
+
+impl Notes {
+    fn of(events: &[Event]) -> Self {
+        let mut notes = Self::default();
+        for what in events.iter().flat_map(|event| &event.what) {
+            match what {
+                What::Failed(id, failed) => drop(notes.failed.insert(id.clone(), *failed)),
+                What::Call(Call { id: Some(id), .. }) => drop(notes.called.insert(id.clone())),
+                What::Copies { before, .. } => notes.first = *before,
+                _ => {}
+            }
+        }
+        notes
+    }
+}
+
 /// Makes steps of the events.
 fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
-    let whats = || events.iter().flat_map(|event| &event.what);
-    let failed: HashMap<Text, bool> = whats()
-        .filter_map(|what| match what {
-            What::Failed(id, failed) => Some((id.clone(), *failed)),
-            _ => None,
-        })
-        .collect();
+    let mut notes = Notes::of(&events);
     for event in events {
+        if event.origin.ordinal.is_some_and(|ordinal| ordinal < notes.first) {
+            builder.leave_out("line of the parent");
+            continue;
+        }
         match &event.origin.time {
             Some(Value::Number(_)) => {
                 if let Some(milliseconds) = number_of(event.origin.time.as_ref()) {
@@ -366,15 +396,24 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                 }
                 What::Call(call) => {
                     builder.is_conversation = true;
+                    notes.waiting += 1;
                     builder.call(call);
                 }
                 What::Result(result) => {
                     builder.is_conversation = true;
-                    let noted = result.id.as_ref().and_then(|id| failed.get(id));
+                    notes.waiting = notes.waiting.saturating_sub(1);
+                    let noted = result.id.as_ref().and_then(|id| notes.failed.get(id));
                     builder.result(Outcome {
                         failed: noted.copied().or(result.failed),
                         ..result
                     });
+                }
+                What::Ran(call, result) => {
+                    let is_told = call.id.as_ref().is_some_and(|id| notes.called.contains(id));
+                    if !is_told && notes.waiting > 0 {
+                        builder.call(call);
+                        result.into_iter().for_each(|result| builder.result(result));
+                    }
                 }
                 What::LeftOut(what) => builder.leave_out(what),
                 What::Took(id, milliseconds) => builder.took(Some(&id), milliseconds),
@@ -384,7 +423,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                 }
                 What::Reward(reward) => builder.reward(Some(&reward)),
                 What::Fact(fact) => add_fact(builder, fact),
-                What::Undo(_) | What::Failed(..) => {}
+                What::Undo(_) | What::Failed(..) | What::Copies { .. } | What::Continues { .. } => {}
             }
         }
     }

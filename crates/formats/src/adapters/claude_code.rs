@@ -88,7 +88,7 @@ impl Adapter for ClaudeCode {
             message: string_of(message.get("id")).cloned(),
             run: Some(session.clone()),
             agent,
-            time: None,
+            ..Origin::default()
         });
         if let Some(agent) = is_named.flatten() {
             say.add(What::Fact(Fact::Agent(agent.clone())));
