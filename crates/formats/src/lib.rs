@@ -24,6 +24,7 @@ mod openhands;
 mod otel;
 mod parts;
 mod phoenix;
+mod pictures;
 pub mod reader;
 #[cfg(test)]
 mod recordings;

@@ -9,7 +9,7 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Wrong, langchain,
-    parts::translated,
+    parts::{self, translated},
     sharegpt, tagged,
     trace::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
     values::{
@@ -74,7 +74,7 @@ fn is_item(kind: &str) -> bool {
 }
 
 /// Returns whether a part is more than text.
-fn is_act(kind: &str) -> bool {
+pub fn is_act(kind: &str) -> bool {
     kind == "thinking" || kind == "redacted_thinking" || (kind != "message" && is_item(kind))
 }
 
@@ -158,7 +158,8 @@ fn add_fields<S: Sink>(
         "user" | "human" | "tool" => tagged::parts_of_results(content),
         _ => None,
     };
-    let content = tagged.as_ref().or(content);
+    let within = parts::within(content);
+    let content = tagged.as_ref().or(within.as_ref()).or(content);
     match role {
         "system" | "developer" => sink.system(content),
         "user" | "human" => add_parts(sink, content, TextKind::User),

@@ -247,7 +247,7 @@ fn read(
     let milliseconds = (end >= start && start > 0).then(|| (end - start) as f64 / 1e6);
     let tool = is_tool(&all).then(|| ToolSpan {
         milliseconds,
-        ..tool_of(&all, is_ok, string_of(status.get("message")))
+        ..tool_of(&all, is_ok, string_of(status.get("message")), span.get("events"))
     });
     let said = match tool {
         Some(_) => Said::default(),
@@ -325,7 +325,12 @@ fn is_tool(attributes: &Attributes) -> bool {
         || attributes.has("ai.toolCall.name")
 }
 
-fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>) -> ToolSpan {
+fn tool_of(
+    attributes: &Attributes,
+    is_ok: Option<bool>,
+    message: Option<&Text>,
+    events: Option<&Value>,
+) -> ToolSpan {
     let name = attributes.first(&["gen_ai.tool.name", "ai.toolCall.name", "tool.name"]);
     let id = attributes.first(&["gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id"]);
     let content = attributes.first(&["gen_ai.tool.call.result", "ai.toolCall.result", "output.value"]);
@@ -338,10 +343,26 @@ fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>)
         "input.value",
         "tool.parameters",
     ]);
+    // Strands has both in events.
+    let told = |event: &str, name: &str| {
+        let is_it = |each: &&Value| str_of(each.get("name")) == Some(event);
+        let event = list_of(events).iter().find(is_it)?;
+        let attributes = Attributes::of(event.get("attributes")).ok()?;
+        attributes.get(name).cloned()
+    };
+    let told_args = args
+        .is_none()
+        .then(|| told("gen_ai.tool.message", "content"))
+        .flatten();
+    let told_content = content
+        .is_none()
+        .then(|| told("gen_ai.choice", "message"))
+        .flatten();
+    let content = content.or(told_content.as_ref());
     ToolSpan {
         call: Call {
             id: string_of(id).cloned(),
-            ..Call::new(None, name, args)
+            ..Call::new(None, name, args.or(told_args.as_ref()))
         },
         is_named: name.is_some(),
         content: content

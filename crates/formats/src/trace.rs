@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     Entry, FormatName, Given, Known, Place,
     contexts::{self, Part},
-    date,
+    date, parts, pictures,
     values::{
         id_of, input_of, is_blank, is_given, is_truthy, joined, json_of, numeric_of, object_of, str_of,
         string_of, truth_of,
@@ -226,7 +226,8 @@ pub trait Sink {
     /// Returns the text of a message or a result: a string, or parts with text. A part without text is counted and named by
     /// its type in brackets, so that a step that has nothing else is not lost.
     fn text_of(&mut self, content: Option<&Value>) -> Text {
-        match content {
+        let within = parts::within(content);
+        match within.as_ref().or(content) {
             None | Some(Value::Null) => Text::default(),
             Some(Value::Array(parts)) => self.text_of_parts(parts),
             Some(content) => text_of_part(content)
@@ -486,6 +487,17 @@ impl TraceBuilder {
         None
     }
 
+    /// Replaces pictures and other files in a text by their kinds.
+    fn replace_files(&mut self, text: &mut Text) {
+        self.leave_out_files(u64::from(pictures::replace(text)));
+    }
+
+    fn leave_out_files(&mut self, times: u64) {
+        if times > 0 {
+            self.leave_out_times("file in a text", times);
+        }
+    }
+
     /// Adds a step; returns its place.
     fn add(&mut self, kind: &'static str, content: Text, call: Option<StepCall>) -> usize {
         self.steps.push(Step {
@@ -655,7 +667,8 @@ impl Sink for TraceBuilder {
         self.leave_out("system message");
     }
 
-    fn say(&mut self, kind: TextKind, text: Text) {
+    fn say(&mut self, kind: TextKind, mut text: Text) {
+        self.replace_files(&mut text);
         match kind {
             TextKind::System => self.system(None),
             // Most messages that call tools have no text, which is not worth counting.
@@ -669,7 +682,8 @@ impl Sink for TraceBuilder {
         }
     }
 
-    fn call(&mut self, call: Call) {
+    fn call(&mut self, mut call: Call) {
+        self.leave_out_files(pictures::replace_in(&mut call.args));
         let tool = call.name.unwrap_or_else(|| "unknown".into());
         let content = render_call(&tool, &call.args);
         let step = StepCall {
@@ -683,7 +697,8 @@ impl Sink for TraceBuilder {
         calls.places.push(at);
     }
 
-    fn result(&mut self, result: Outcome) {
+    fn result(&mut self, mut result: Outcome) {
+        self.replace_files(&mut result.content);
         let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));
         let at = self.call_of(result.id.as_ref());
         let kind = if is_failed {
