@@ -89,10 +89,8 @@ pub enum What {
         /// The number of the first record of the other run that is not of this one.
         until: f64,
     },
-    /// Whether the run succeeded.
+    /// Whether the run succeeded, by a verifier's verdict, or by an end that says that it failed.
     Success(bool),
-    /// A verifier's reward.
-    Reward(Value),
     /// A fact about the run.
     Fact(Fact),
 }

@@ -421,7 +421,6 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                     builder.is_conversation = true;
                     builder.success = Some(success);
                 }
-                What::Reward(reward) => builder.reward(Some(&reward)),
                 What::Fact(fact) => add_fact(builder, fact),
                 What::Undo(_) | What::Failed(..) | What::Copies { .. } | What::Continues { .. } => {}
             }

@@ -527,6 +527,11 @@ impl TraceBuilder {
         }
     }
 
+    /// Takes a verdict of tests: yes or no.
+    pub fn verdict(&mut self, verdict: Option<&Value>) {
+        self.success = truth_of(verdict).or(self.success);
+    }
+
     /// Takes the format's success and confidence, in the fields of these names.
     pub fn outcome(&mut self, fields: &Object) {
         let (success, confidence) = (fields.get("success"), fields.get("confidence"));

@@ -11,7 +11,7 @@ use crate::{
     event::{Agent, Events, Fact, Origin, Parent, What},
     messages::add_said,
     trace::{Sink, TextKind, fields_of},
-    values::{begins_with, object_of, str_of, string_of, truth_of},
+    values::{begins_with, object_of, str_of, string_of},
 };
 
 /// How results begin that say that the user has stopped the tool.
@@ -146,12 +146,12 @@ fn is_prompt(attachment: &Object) -> bool {
     str_of(attachment.get("type")) == Some("queued_command") && mode.is_none_or(|mode| mode == "prompt")
 }
 
-/// The end of a run, as `stream-json` prints it. A run that had no turns left says so in the subtype alone in some versions.
+/// The end of a run, as `stream-json` prints it. That it ended well does not say whether the task is done. A run that had no turns left
+/// says so in the subtype alone in some versions.
 fn add_outcome(say: &mut Events, event: &Object) {
-    let is_error = is(event, "is_error")
-        || str_of(event.get("subtype")).is_some_and(|subtype| subtype.starts_with("error"));
-    if is_error || truth_of(event.get("is_error")).is_some() {
-        say.add(What::Success(!is_error));
+    let is_error = str_of(event.get("subtype")).is_some_and(|subtype| subtype.starts_with("error"));
+    if is_error || is(event, "is_error") {
+        say.add(What::Success(false));
     }
     say.leave_out("event result");
     for name in ["num_turns", "total_cost_usd", "duration_ms", "subtype"] {

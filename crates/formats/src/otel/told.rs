@@ -20,6 +20,8 @@ pub struct Told<'a> {
     pub attributes: Vec<(Text, Value)>,
     /// The statements about the trace.
     pub about: About,
+    /// Whether it stands for a record of a log.
+    pub is_log: bool,
 }
 
 /// Statements about a trace outside of its spans.
@@ -93,6 +95,7 @@ impl Told<'static> {
             span: Cow::Owned(span),
             attributes: Vec::new(),
             about: About::default(),
+            is_log: false,
         }
     }
 
