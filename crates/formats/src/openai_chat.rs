@@ -274,7 +274,7 @@ fn read(format: FormatName, entry: &Entry) -> Result<TraceBuilder, Wrong> {
 
 /// Adds the record's name for its trace.
 pub fn add_id(builder: &mut TraceBuilder, name: &str, id: Option<&Value>) {
-    if let Some(id @ (Value::String(_) | Value::Number(_))) = id {
+    if let Some(id @ (Value::String(_) | Value::Number(_) | Value::Digits(_))) = id {
         builder.ids.push(values::joined([name.into(), spelled(id)], " "));
         builder.keep(name, Some(id));
     }

@@ -87,7 +87,7 @@ pub fn replace_in(fields: &mut Object) -> u64 {
             Value::String(text) => count += u64::from(replace(text)),
             Value::Array(elements) => waiting.extend(elements),
             Value::Object(fields) => waiting.extend(fields.iter_mut().map(|(_, value)| value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Digits(_) => {}
         }
     }
     count

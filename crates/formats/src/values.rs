@@ -134,6 +134,7 @@ pub fn is_truthy(value: Option<&Value>) -> bool {
         Some(Value::Bool(is_true)) => *is_true,
         Some(Value::Number(number)) => *number != 0.0 && !number.is_nan(),
         Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Digits(_)) => true,
         Some(Value::Array(_) | Value::Object(_)) => true,
     }
 }
@@ -142,6 +143,7 @@ pub fn is_truthy(value: Option<&Value>) -> bool {
 pub fn id_of(value: Option<&Value>) -> Option<Text> {
     match value {
         Some(Value::Number(id)) => Some(number(*id).into()),
+        Some(Value::Digits(id)) => Some(id.clone()),
         _ => string_of(value).cloned(),
     }
 }
@@ -149,7 +151,7 @@ pub fn id_of(value: Option<&Value>) -> Option<Text> {
 /// Returns a value as JavaScript's `String` makes text of it.
 pub fn spelled(value: &Value) -> Text {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) | Value::Digits(text) => text.clone(),
         Value::Number(value) => number(*value).into(),
         Value::Object(_) => "[object Object]".into(),
         Value::Array(elements) => {
