@@ -123,8 +123,10 @@ impl Reader {
                 _ => None,
             })
             .unwrap_or_default();
+        // A segment is named by its rollout, which only the first has for its own name too.
+        let is_known = |name: &Text| self.names.contains(name);
         let goes_on = base.filter(|(of, _)| {
-            self.names.contains(of) || self.names.iter().any(|name| Some(name) == id.as_ref())
+            is_known(of) || id.as_ref().is_some_and(is_known) || self.names.len() > 1
         });
         let begins = goes_on.is_none();
         if let (Some((_, until)), Some(first)) = (goes_on, header.first_mut()) {

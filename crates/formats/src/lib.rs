@@ -31,6 +31,7 @@ mod recordings;
 pub mod records;
 mod session;
 mod sharegpt;
+pub mod sources;
 mod swe_agent;
 mod table;
 mod tagged;
