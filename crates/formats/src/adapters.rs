@@ -6,7 +6,7 @@ mod gemini_cli;
 mod pi;
 mod qwen_code;
 
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, mem, path::Path};
 
 use knowledgepulse_json::{Text, Value};
 
@@ -16,7 +16,7 @@ use crate::{
     messages::is_message,
     open_traces::OpenTraces,
     reader::format_of,
-    session::Session,
+    session::{Session, is_said},
     trace::Sink,
     values::{joined, object_of, str_of},
 };
@@ -84,6 +84,8 @@ pub struct Reader {
     /// The names of the current run, and of those that it has a copy of.
     names: Vec<Text>,
     copied: Vec<Text>,
+    /// Whether something was said since the last header: copies come before all else.
+    has_said: bool,
 }
 
 impl Reader {
@@ -97,6 +99,7 @@ impl Reader {
             last: CURRENT.into(),
             names: Vec::new(),
             copied: Vec::new(),
+            has_said: false,
         }
     }
 
@@ -107,7 +110,11 @@ impl Reader {
             What::Fact(Fact::Id(id)) => Some(id.clone()),
             _ => None,
         });
-        if id.as_ref().is_some_and(|id| self.copied.contains(id)) {
+        let has_said = mem::replace(&mut self.has_said, false);
+        if id
+            .as_ref()
+            .is_some_and(|id| !has_said && self.copied.contains(id))
+        {
             for event in header {
                 event.what = vec![What::LeftOut("session that was copied".into())];
             }
@@ -125,9 +132,8 @@ impl Reader {
             .unwrap_or_default();
         // A segment is named by its rollout, which only the first has for its own name too.
         let is_known = |name: &Text| self.names.contains(name);
-        let goes_on = base.filter(|(of, _)| {
-            is_known(of) || id.as_ref().is_some_and(is_known) || self.names.len() > 1
-        });
+        let goes_on =
+            base.filter(|(of, _)| is_known(of) || id.as_ref().is_some_and(is_known) || self.names.len() > 1);
         let begins = goes_on.is_none();
         if let (Some((_, until)), Some(first)) = (goes_on, header.first_mut()) {
             first.what.insert(0, What::Undo(Undo::Ordinal(until)));
@@ -173,8 +179,12 @@ impl Reader {
             .unwrap_or_else(|| joined([session, name()], " "))
     }
 
-    fn add(&mut self, entry: &Entry, event: Event, size: u64) -> Result<(), Wrong> {
-        let key = self.run_of(&event);
+    fn add(&mut self, entry: &Entry, event: Event, size: u64, decoded: Decoded) -> Result<(), Wrong> {
+        let key = match decoded {
+            Decoded::Unknown => self.last.clone(),
+            _ => self.run_of(&event),
+        };
+        self.has_said |= is_said(&event);
         self.last = key.clone();
         let begin = || begin(self.adapter.format(), entry, &event, &key);
         let session = self.open.add(&key, size, begin)?;
@@ -228,7 +238,7 @@ impl FormatReader for Reader {
         let share = entry.place.size / events.len().max(1) as u64;
         let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
         for (at, event) in events.into_iter().enumerate() {
-            self.add(entry, event, if at == 0 { rest } else { share })?;
+            self.add(entry, event, if at == 0 { rest } else { share }, decoded)?;
         }
         if decoded == Decoded::Whole {
             self.end_all(found);

@@ -194,7 +194,7 @@ fn context_in(tagged: &str) -> Option<&str> {
         Some(beginning) => name.starts_with(beginning) && !name.contains(char::is_whitespace),
         None => name == *tag || name.strip_prefix(tag).is_some_and(|more| more.starts_with(' ')),
     };
-    CONTEXTS.iter().any(|tag| is_tag(&tag)).then_some(name)
+    CONTEXTS.iter().any(is_tag).then_some(name)
 }
 
 /// Returns the end of the tag of this name.

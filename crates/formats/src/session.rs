@@ -149,7 +149,7 @@ fn is_turn(event: &Event) -> bool {
 }
 
 /// Returns whether an event is of the conversation itself.
-fn is_said(event: &Event) -> bool {
+pub fn is_said(event: &Event) -> bool {
     let is_said = |what: &What| matches!(what, What::Said(..) | What::Call(_) | What::Result(_));
     event.what.iter().any(is_said)
 }
@@ -436,5 +436,246 @@ fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
         Fact::Domain(domain) => builder.domain = domain,
         Fact::First(name, value) => builder.keep_first(name, Some(&value)),
         Fact::Last(name, value) => builder.keep(name, Some(&value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_json::Object;
+
+    use super::*;
+    use crate::{Given, Place, event::Origin};
+
+    fn said(kind: TextKind, text: &str) -> What {
+        What::Said(kind, text.into())
+    }
+
+    fn user(text: &str) -> What {
+        said(TextKind::User, text)
+    }
+
+    fn agent(text: &str) -> What {
+        said(TextKind::Message, text)
+    }
+
+    fn call(id: &str, argument: &str) -> What {
+        let args: Object = [("a".into(), argument.into())].into_iter().collect();
+        What::Call(Call {
+            id: Some(id.into()),
+            name: Some("t".into()),
+            args,
+            server: None,
+        })
+    }
+
+    fn result(id: &str, text: &str) -> What {
+        What::Result(Outcome {
+            id: Some(id.into()),
+            content: text.into(),
+            failed: None,
+        })
+    }
+
+    /// An event, whose origin is written `ID`, `ID<PARENT`, `ID<` for the first of a tree, and with `@MESSAGE` behind it.
+    fn event(origin: &str, what: Vec<What>) -> Event {
+        let (origin, message) = origin
+            .split_once('@')
+            .map_or((origin, None), |(origin, message)| (origin, Some(message)));
+        let (id, parent) = match origin.split_once('<') {
+            None => (origin, Parent::Before),
+            Some((id, "")) => (id, Parent::None),
+            Some((id, parent)) => (id, Parent::Of(parent.into())),
+        };
+        let origin = Origin {
+            id: Some(Text::from(id)).filter(|id| !id.is_empty()),
+            parent,
+            message: message.map(Text::from),
+            ..Origin::default()
+        };
+        Event { origin, what }
+    }
+
+    /// Returns the task and the contents of the steps that events become.
+    fn told(events: Vec<Event>) -> Vec<String> {
+        let value = Value::Null;
+        let entry = Entry {
+            value: &value,
+            place: Place::default(),
+        };
+        let mut session = Session::new(FormatName::ClaudeCode, &entry);
+        session.add(events, 0);
+        let (trace, _) = session.finish().finish(&Given::default());
+        let text = |value: Option<&Value>| {
+            value
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .replace('\n', " ")
+        };
+        let task = text(trace.get("task").and_then(|task| task.get("objective")));
+        let steps = trace.get("steps").and_then(Value::as_array).unwrap();
+        [task]
+            .into_iter()
+            .chain(steps.iter().map(|step| text(step.get("content"))))
+            .collect()
+    }
+
+    #[test]
+    fn a_record_that_is_there_again_replaces_the_first() {
+        for (events, expected) in [
+            (
+                vec![
+                    event("1", vec![user("a")]),
+                    event("2", vec![agent("b")]),
+                    event("1", vec![user("c")]),
+                ],
+                ["c", "b"],
+            ),
+            (
+                vec![
+                    event("1", vec![user("a")]),
+                    event("2", vec![agent("b")]),
+                    event("2", vec![]),
+                ],
+                ["a", "b"],
+            ),
+        ] {
+            assert_eq!(told(events), expected);
+        }
+    }
+
+    #[test]
+    fn what_was_taken_back_is_left_out() {
+        let undo = |undo| event("", vec![What::Undo(undo)]);
+        let turns = || {
+            vec![
+                event("1", vec![user("a")]),
+                event("2", vec![agent("b")]),
+                event("3", vec![user("c")]),
+                event("4", vec![agent("d")]),
+            ]
+        };
+        for (undone, expected) in [
+            (Undo::From("3".into()), vec!["a", "b", "e"]),
+            (Undo::From("?".into()), vec!["", "e"]),
+            (Undo::All, vec!["", "e"]),
+            (Undo::Turns(0), vec!["a", "b", "e", "d"]),
+            (Undo::Turns(1), vec!["a", "b", "e"]),
+            (Undo::Turns(5), vec!["", "e"]),
+        ] {
+            let events = [turns(), vec![undo(undone.clone()), event("3", vec![agent("e")])]].concat();
+            assert_eq!(told(events), expected, "{undone:?}");
+        }
+    }
+
+    #[test]
+    fn the_branch_of_the_last_record_is_the_conversation() {
+        let begin = || vec![event("1<", vec![user("a")]), event("2<1", vec![agent("b")])];
+        for (rest, expected) in [
+            (
+                vec![event("3<2", vec![user("c")]), event("4<2", vec![user("d")])],
+                vec!["a", "b", "d"],
+            ),
+            (vec![event("3<", vec![user("c")])], vec!["c"]),
+            (vec![event("3<?", vec![user("c")])], vec!["a", "b", "c"]),
+            (vec![event("3", vec![user("c")])], vec!["a", "b", "c"]),
+            // Parallel calls, each with its result.
+            (
+                vec![
+                    event("3<2@m", vec![call("x", "1")]),
+                    event("4<3@m", vec![call("y", "2")]),
+                    event("5<3", vec![result("x", "r")]),
+                    event("6<4", vec![result("y", "s")]),
+                    event("7<6", vec![agent("c")]),
+                ],
+                vec!["a", "b", "t a: 1", "t a: 2", "r", "s", "c"],
+            ),
+            // A note about an earlier record comes last.
+            (
+                vec![
+                    event("3<2", vec![user("c")]),
+                    event("4<1", vec![What::LeftOut("note".into())]),
+                ],
+                vec!["a", "b", "c"],
+            ),
+            // A circle.
+            (
+                vec![event("3<4", vec![user("c")]), event("4<3", vec![agent("d")])],
+                vec!["c", "d"],
+            ),
+        ] {
+            let events = [begin(), rest].concat();
+            assert_eq!(told(events.clone()), expected, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn parts_calls_and_results_that_are_there_again_count_once() {
+        for (events, expected) in [
+            (
+                vec![
+                    event("1@m", vec![agent("I r")]),
+                    event("2@m", vec![agent("I read")]),
+                ],
+                vec!["", "I read"],
+            ),
+            (
+                vec![event("1@m", vec![agent("a")]), event("2@n", vec![agent("a")])],
+                vec!["", "a", "a"],
+            ),
+            (
+                vec![
+                    event("1", vec![call("x", "1")]),
+                    event("2", vec![call("x", "1"), result("x", "r")]),
+                ],
+                vec!["", "t a: 1", "r"],
+            ),
+            // Some models use their ids again.
+            (
+                vec![event(
+                    "1",
+                    vec![call("x", "1"), result("x", "r"), call("x", "1"), result("x", "r")],
+                )],
+                vec!["", "t a: 1", "r", "t a: 1", "r"],
+            ),
+            (
+                vec![
+                    event(
+                        "1",
+                        vec![call("call_0123456789", "1"), result("call_0123456789", "r")],
+                    ),
+                    event(
+                        "2",
+                        vec![
+                            call("call_0123456789", "1"),
+                            result("call_0123456789", "r, all of it"),
+                        ],
+                    ),
+                ],
+                vec!["", "t a: 1", "r, all of it"],
+            ),
+        ] {
+            assert_eq!(told(events.clone()), expected, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_within_another_is_a_step_unless_it_is_told_otherwise() {
+        let ran = || match (call("in", "1"), result("in", "s")) {
+            (What::Call(call), What::Result(result)) => What::Ran(call, Some(result)),
+            _ => unreachable!(),
+        };
+        for (what, expected) in [
+            (
+                vec![call("out", "0"), ran(), result("out", "r")],
+                vec!["", "t a: 0", "t a: 1", "s", "r"],
+            ),
+            (
+                vec![call("in", "1"), ran(), result("in", "r")],
+                vec!["", "t a: 1", "r"],
+            ),
+            (vec![ran()], vec![""]),
+        ] {
+            assert_eq!(told(vec![event("", what)]), expected);
+        }
     }
 }

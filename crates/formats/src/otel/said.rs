@@ -358,7 +358,9 @@ fn messages_of_event(event: &Object) -> Result<Said, Wrong> {
         }
     };
     let content = or(message.get("content"), attributes.get("content"));
-    let content = or(content, alone).cloned();
+    let content = or(content, alone);
+    let text = body.get("message").filter(|message| message.as_text().is_some());
+    let content = or(content, text).cloned();
     let id = message.remove("id");
     message.insert("role", role);
     message.insert("content", content.unwrap_or_default());
