@@ -1,8 +1,8 @@
 //! Readers of the formats that agents write, which return traces.
 //!
-//! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and the
-//! reader's findings become the steps of a trace by shared rules ([`trace`]). `DESIGN.md` has a table for each format that says
-//! what its fields become.
+//! Bytes become records ([`records`]). A session's records are decoded into events by the adapter of their agent (`adapters`), and its
+//! events become one conversation (`session`). Records of data sets and spans are read by the module of their format ([`reader`]).
+//! What was said becomes the steps of a trace by shared rules ([`trace`]). `DESIGN.md` says how to add an agent.
 
 mod adapters;
 mod archive;
@@ -27,6 +27,7 @@ mod phoenix;
 mod pictures;
 pub mod reader;
 #[cfg(test)]
+#[path = "tests/recordings.rs"]
 mod recordings;
 pub mod records;
 mod session;

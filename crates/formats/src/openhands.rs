@@ -205,16 +205,11 @@ fn add_action(builder: &mut TraceBuilder, event: &Object, action: &Text) {
     match name {
         "message" => builder.say(TextKind::Message, content),
         "think" => builder.say(TextKind::Reasoning, thought),
+        // That the agent says it is done says nothing of the task.
         "finish" | "reject" => {
             builder.say(TextKind::Message, thought);
             let last = first_of(args, &["final_thought", "message"]);
             builder.say_content(TextKind::Message, last);
-            let completed = truth_of(args.get("task_completed"));
-            builder.success = if name == "reject" {
-                Some(false)
-            } else {
-                completed.or(builder.success)
-            };
         }
         _ => {
             builder.say(TextKind::Message, thought);
