@@ -16,7 +16,10 @@ pub enum Part {
 }
 
 /// Tags whose contents are the program's, wherever they stand; those that end in `*` are beginnings of tags.
-const CONTEXTS: [&str; 44] = [
+const CONTEXTS: [&str; 47] = [
+    "EXTRA_INFO",
+    "REPOSITORY_INFO",
+    "RUNTIME_INFORMATION",
     "additional_data",
     "additional-data",
     "attached_files",
@@ -73,7 +76,9 @@ const WRAPPERS: [&str; 3] = ["task", "feedback", "answer"];
 const HEADINGS: [&str; 2] = ["## My request for Codex:", "## My request for Claude:"];
 
 /// How parts begin that are the program's to their end.
-const BEGINNINGS: [&str; 7] = [
+const BEGINNINGS: [&str; 9] = [
+    "[Request interrupted by user",
+    "This session is being continued from a previous conversation that ran out of context",
     "# AGENTS.md instructions",
     "This is the Gemini CLI. We are setting up the context for our chat.",
     "This is the Qwen Code. We are setting up the context for our chat.",

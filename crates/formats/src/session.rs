@@ -67,6 +67,9 @@ impl Session {
     }
 }
 
+/// So many facts of events that were taken back are kept at least.
+const MOST_FACTS: usize = 100;
+
 /// What became of the events that were written again or taken back.
 #[derive(Default)]
 struct Replayed {
@@ -85,11 +88,23 @@ fn replayed(events: Vec<Event>) -> Replayed {
     for mut event in events {
         while let Some(at) = event.what.iter().position(|what| matches!(what, What::Undo(_))) {
             if let What::Undo(undo) = event.what.remove(at) {
-                let from = beginning_of(&undo, &replayed.events);
-                for event in &mut replayed.events[from..] {
-                    let said_more = take_back(event, &mut places);
+                let from = match &undo {
+                    Undo::From(id) => places.get(id).copied(),
+                    _ => None,
+                };
+                let from = from.unwrap_or_else(|| beginning_of(&undo, &replayed.events));
+                let undone = replayed.events.split_off(from);
+                let mut facts: Option<Event> = None;
+                for mut event in undone {
+                    let said_more = take_back(&mut event, &mut places);
                     replayed.taken_back += usize::from(said_more && undo != Undo::All);
+                    match &mut facts {
+                        Some(facts) if facts.what.len() < MOST_FACTS => facts.what.append(&mut event.what),
+                        Some(_) => {}
+                        None => facts = Some(event),
+                    }
                 }
+                replayed.events.extend(facts);
             }
         }
         let kept = &mut replayed.events;
@@ -249,6 +264,9 @@ fn keys_of(event: &Event) -> Vec<(&'static str, &Text)> {
 /// An id that is so long names one call; shorter ones are used again by some models.
 const UNIQUE_LENGTH: usize = 12;
 
+/// A part is compared with so many others of its message or its call's id, the last ones.
+const MOST_COMPARED: usize = 32;
+
 /// The parts of one kind and message that were said so far, by their places.
 type Parts = HashMap<Text, Vec<(usize, usize)>>;
 
@@ -276,7 +294,7 @@ fn without_repeated_parts(mut events: Vec<Event>) -> Vec<Event> {
                         What::Said(other, said) => other == kind && grows(said, text),
                         _ => false,
                     };
-                    let found = others.iter().copied().find(is_same);
+                    let found = others.iter().rev().take(MOST_COMPARED).copied().find(is_same);
                     if found.is_none() {
                         others.push(here);
                     }
@@ -290,7 +308,7 @@ fn without_repeated_parts(mut events: Vec<Event>) -> Vec<Event> {
                         let may_be = is_one || is_waiting || id.len_units() >= UNIQUE_LENGTH;
                         may_be && matches!(&events[other].what[part], What::Call(said) if repeats(said, call, is_one))
                     };
-                    let found = seen.calls.iter().copied().find(is_same);
+                    let found = seen.calls.iter().rev().take(MOST_COMPARED).copied().find(is_same);
                     if found.is_none() {
                         seen.calls.push(here);
                     }
@@ -303,7 +321,7 @@ fn without_repeated_parts(mut events: Vec<Event>) -> Vec<Event> {
                         What::Result(said) => has_all && grows(&said.content, &result.content),
                         _ => false,
                     };
-                    let found = seen.results.iter().copied().find(is_same);
+                    let found = seen.results.iter().rev().take(MOST_COMPARED).copied().find(is_same);
                     if found.is_none() {
                         seen.results.push(here);
                     }

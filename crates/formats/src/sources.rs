@@ -57,13 +57,17 @@ pub fn runs(files: &[String]) -> Vec<Vec<String>> {
     groups.into_iter().map(names).collect()
 }
 
-/// Returns whether a file is a checkpoint of another one that is read too.
+/// Returns whether a file is a copy of others that are read too.
 fn is_copy(file: &str, all: &HashSet<&str>) -> bool {
     let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    let folder = &file[..file.len() - name.len()];
+    // OpenHands keeps pages of the events beside them.
+    if let Some(run) = folder.trim_end_matches(['/', '\\']).strip_suffix("event_cache") {
+        return all.contains(format!("{run}events/0.json").as_str());
+    }
     let Some((session, _)) = name.split_once(CHECKPOINT) else {
         return false;
     };
-    let folder = &file[..file.len() - name.len()];
     all.contains(format!("{folder}{session}.jsonl").as_str())
 }
 
@@ -188,10 +192,19 @@ mod tests {
     }
 
     #[test]
-    fn runs_leaves_out_checkpoints_of_sessions_that_are_read() {
-        let files = ["s/a.checkpoint.1.jsonl", "s/a.jsonl", "s/b.checkpoint.1.jsonl"];
+    fn runs_leaves_out_copies_of_files_that_are_read() {
+        let files = [
+            "s/a.checkpoint.1.jsonl",
+            "s/a.jsonl",
+            "s/b.checkpoint.1.jsonl",
+            "o/event_cache/0-25.json",
+            "o/events/0.json",
+        ];
         let runs = runs(&files.map(str::to_owned));
-        assert_eq!(runs, [["s/a.jsonl"], ["s/b.checkpoint.1.jsonl"]]);
+        assert_eq!(
+            runs,
+            [["s/a.jsonl"], ["s/b.checkpoint.1.jsonl"], ["o/events/0.json"]]
+        );
     }
 
     #[test]
