@@ -17,6 +17,7 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `codex`: rollouts of Codex, the files of its sessions, and the output of `codex exec --json`.
  * - `gemini-cli`: sessions and checkpoints of Gemini CLI.
  * - `pi`: sessions of Pi, and of the Session Trace Simple Format of the Hub of Hugging Face.
+ * - `qwen-code`: sessions of Qwen Code.
  * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
  * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
  * - `langchain`: messages of LangChain, and states of LangGraph.
@@ -35,6 +36,7 @@ export type FormatName =
   | 'claude-code'
   | 'codex'
   | 'gemini-cli'
+  | 'qwen-code'
   | 'pi'
   | 'openhands'
   | 'inspect'

@@ -21,6 +21,7 @@ const FORMAT_NAMES = [
   'atif',
   'swe-agent',
   'gemini-cli',
+  'qwen-code',
   'pi',
   'openhands',
   'inspect',

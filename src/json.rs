@@ -29,6 +29,7 @@ impl ToNapiValue for Json {
                 Value::Null => Null::to_napi_value(env, Null),
                 Value::Bool(is_true) => bool::to_napi_value(env, is_true),
                 Value::Number(number) => f64::to_napi_value(env, number),
+                Value::Digits(_) => f64::to_napi_value(env, value.as_number().unwrap_or(f64::NAN)),
                 Value::String(text) => {
                     let units: Vec<u16> = text.units().collect();
                     Utf16String::to_napi_value(env, units.into())

@@ -456,6 +456,9 @@ impl<'n> Cleaner<'n> {
             Value::Number(number) if self.is_secret(&knowledgepulse_json::number(*number)) => {
                 self.secret(&knowledgepulse_json::number(*number))
             }
+            Value::Digits(digits) if self.is_secret(&digits.to_string_lossy()) => {
+                self.secret(&digits.to_string_lossy())
+            }
             // A number that JSON does not have.
             Value::Array(special) => match special.first().and_then(Value::as_str) {
                 Some(number) if self.is_secret(number) => self.secret(number),

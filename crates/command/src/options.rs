@@ -670,7 +670,6 @@ mod tests {
 --fail-under 2 | --fail-under must be a number from 0 to 1, got '2'
 --threads 0 | --threads must be a whole number from 1 to 1024, got '0'
 --memory-size 0.5 | --memory-size must be a whole number of at least 1, got '0.5'
---from xml | --from must be trace, atif, swe-agent, gemini-cli, pi, openhands, inspect, langsmith, langfuse, phoenix, langchain, sharegpt, openai-chat, claude-code, codex or otel, got 'xml'
 --from otel --map m | --from and --map exclude each other: a map is for formats that --from does not name
 --success 1 | --success must be yes or no, got '1'
 --from trace --success yes | --success is for other formats, and --from trace reads none
@@ -706,6 +705,19 @@ mod tests {
 --compare --out x | --compare and --out exclude each other
 --compare --format csv | --compare prints --format table or json
 ";
+
+    #[test]
+    fn read_options_names_the_formats_where_from_is_none_of_them() {
+        let arguments = ["file", "--from", "xml"].map(String::from);
+        let message = read_options(&arguments).unwrap_err().message;
+        let names: Vec<_> = FormatName::named().map(FormatName::name).collect();
+        let (last, others) = names.split_last().unwrap();
+        let expected = format!(
+            "--from must be {} or {last}, got 'xml'; see kp-score --help",
+            others.join(", ")
+        );
+        assert_eq!(message, expected);
+    }
 
     #[test]
     fn wrong_usage_is_told_with_the_way_out() {

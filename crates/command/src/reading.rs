@@ -12,8 +12,9 @@ use knowledgepulse_formats::{
     Context, DEFAULT_LIMIT, Files, FormatName, Given,
     encoding::Foreign,
     map::Map,
-    reader::{Settings, TraceReader, format_of, read_alone},
+    reader::{Settings, TraceReader, read_alone},
     records::{Record, Records},
+    sources,
 };
 
 use crate::{
@@ -65,13 +66,15 @@ impl Reading {
     /// Reads everything, until `take` has enough.
     pub(crate) fn run(&self, take: &mut Take) -> ControlFlow<()> {
         let files = Files::default();
-        for source in &self.sources {
-            self.read(source, &files, take)?;
+        for run in sources::runs(&self.sources) {
+            self.read(&run, &files, take)?;
         }
         take(Event::End)
     }
 
-    fn read(&self, source: &str, files: &Files, take: &mut Take) -> ControlFlow<()> {
+    /// Reads the files of a run as one input, which is named by the first.
+    fn read(&self, run: &[String], files: &Files, take: &mut Take) -> ControlFlow<()> {
+        let source = run.first().map_or(STDIN, String::as_str);
         take(Event::Begin(name_of(source).to_owned()))?;
         let context = Context {
             file: (source != STDIN).then(|| source.into()),
@@ -89,7 +92,7 @@ impl Reading {
         let mut batches = Batches {
             records: Records::with(DEFAULT_LIMIT, move |value, text, is_parallel| {
                 // It is recognised here too, while its memory is in the cache of this core.
-                let recognised = alone.format.is_none().then(|| format_of(&value)).flatten();
+                let recognised = alone.format.is_none().then(|| alone.recognise(&value)).flatten();
                 let read = if is_parallel {
                     read_alone(&alone, value, recognised)
                 } else {
@@ -108,7 +111,7 @@ impl Reading {
             flow: ControlFlow::Continue(()),
         };
         let mut foreign = None;
-        let read = self.read_chunks(source, &mut |text| {
+        let mut consume = |text: &[u8]| {
             self.messages.on_text(text.len() as u64);
             foreign = batches.records.push(text).err();
             if foreign.is_none() {
@@ -116,6 +119,13 @@ impl Reading {
             } else {
                 ControlFlow::Break(())
             }
+        };
+        let read = run.iter().enumerate().try_for_each(|(at, file)| {
+            // A file may end without the end of its line.
+            if at > 0 && consume(b"\n").is_break() {
+                return Ok(());
+            }
+            self.read_chunks(file, &mut consume)
         });
         batches.flow?;
         if foreign.is_none() {

@@ -325,6 +325,7 @@ fn csv_cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::Number(number) => javascript_number(*number),
+        Value::Digits(digits) => digits.to_string_lossy().into_owned(),
         Value::String(text) => {
             let text = text.to_string_lossy();
             let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);

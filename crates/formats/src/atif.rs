@@ -11,7 +11,7 @@ use knowledgepulse_json::{Object, Text, Value, parse};
 
 use crate::{
     Context, DEFAULT_LIMIT, Entry, Files, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, with_end},
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, with_end},
     values::{
         first_of, id_of, is_given, joined, list_of, numeric_of, object_of, or, spelled, string_of, truth_of,
     },

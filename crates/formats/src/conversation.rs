@@ -14,9 +14,9 @@ use std::{
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    mapping::{Call, Calls, Outcome, Sink, TextKind, TraceBuilder},
     messages::{add_message, is_message},
-    values::joined,
+    trace::{Call, Calls, Outcome, Sink, TextKind, TraceBuilder},
+    values::{joined, trimmed},
 };
 
 /// The contents of a tool's span.
@@ -69,7 +69,8 @@ impl Item {
                     "call",
                     call_key(&[&id_key(call.id.as_ref()), &name_key(call), &args_key(call)]),
                 ),
-                Found::Said(kind, text) => (KEYS[*kind as usize], text.clone()),
+                // Some spans have a text without the blanks around it.
+                Found::Said(kind, text) => (KEYS[*kind as usize], trimmed(text)),
                 Found::LeftOut(text) => ("leaveOut", text.clone()),
                 Found::Result(result) => ("result", result.content.clone()),
             };

@@ -11,7 +11,7 @@ const UTF_16_MARK: &[u8] = b"\xff\xfe";
 const UTF_16: [&[u8]; 3] = [UTF_16_MARK, b"{\0", b"[\0"];
 
 /// How inputs begin that are no text that can be read.
-const FOREIGN: [(&[u8], Foreign); 8] = [
+const FOREIGN: [(&[u8], Foreign); 17] = [
     (b"\x1f\x8b\x08", Foreign::new("compressed with gzip", "gzip -dc")),
     (
         b"\x28\xb5\x2f\xfd",
@@ -20,11 +20,29 @@ const FOREIGN: [(&[u8], Foreign); 8] = [
     (b"\xfd7zXZ\0", Foreign::new("compressed with xz", "xz -dc")),
     (b"BZh", Foreign::new("compressed with bzip2", "bzip2 -dc")),
     (b"PAR1", Foreign::new("a table in Parquet", "pqrs cat --json")),
+    (b"SQLite", Foreign::new("a database of SQLite", "sqlite3 -json")),
+    (b"<!DOCT", HTML),
+    (b"<!doct", HTML),
+    (b"<html>", HTML),
+    (b"<html ", HTML),
+    (b"\xff\xfe\0\0", UTF_32_LE),
+    (b"{\0\0\0", UTF_32_LE),
+    (b"[\0\0\0", UTF_32_LE),
+    (
+        b"\0\0",
+        Foreign::new("text in UTF-32 BE", "iconv -f UTF-32BE -t UTF-8"),
+    ),
     (b"\xfe\xff", UTF_16_BE),
     (b"\0{", UTF_16_BE),
     (b"\0[", UTF_16_BE),
 ];
 const UTF_16_BE: Foreign = Foreign::new("text in UTF-16 BE", "iconv -f UTF-16BE -t UTF-8");
+
+const UTF_32_LE: Foreign = Foreign::new("text in UTF-32", "iconv -f UTF-32LE -t UTF-8");
+const HTML: Foreign = Foreign::new(
+    "a page in HTML, as servers send it in place of a file",
+    "html2text",
+);
 
 /// An archive that is no log of Inspect, or too long.
 pub const ZIP: Foreign = Foreign::new("a ZIP archive", "unzip -p");
@@ -173,6 +191,13 @@ mod tests {
             (b"\xff\xfe[\0=\xd8\0\xde]\0", Ok("[\u{1f600}]")),
             (b"{\0}\0\n\0{\0}\0", Ok("{}\n{}")),
             (b"\0{\0}", Err("text in UTF-16 BE")),
+            (b"{\0\0\0}\0\0\0", Err("text in UTF-32")),
+            (b"\0\0\0{\0\0\0}", Err("text in UTF-32 BE")),
+            (
+                b"<!DOCTYPE html>",
+                Err("a page in HTML, as servers send it in place of a file"),
+            ),
+            (b"SQLite format 3\0", Err("a database of SQLite")),
             (b"\x1f\x8b\x08\0\0\0\0\0", Err("compressed with gzip")),
             (b"\xfd7zXZ\0\0\x04", Err("compressed with xz")),
             (b"PAR1\x15\0", Err("a table in Parquet")),

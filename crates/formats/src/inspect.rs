@@ -4,9 +4,9 @@ use knowledgepulse_json::{Object, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TextKind, TraceBuilder, fields_of},
     messages::add_message,
     parts::{result_of, saying, some_object, thinking},
+    trace::{Sink, TextKind, TraceBuilder, fields_of},
     values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
 };
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    mapping::fields_of,
+    trace::fields_of,
     values::{fields_where, is_given, list_of, str_of, string_of},
 };
 

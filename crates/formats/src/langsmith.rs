@@ -4,8 +4,8 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Wrong,
-    mapping::fields_of,
     otel::told::{About, Told},
+    trace::fields_of,
     values::{first_of, list_of, object_of, or, str_of, string_of},
 };
 

@@ -1,23 +1,22 @@
 //! Readers of the formats that agents write, which return traces.
 //!
-//! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and the
-//! reader's findings become the steps of a trace by shared rules ([`mapping`]). `DESIGN.md` has a table for each format that says
-//! what its fields become.
+//! Bytes become records ([`records`]). A session's records are decoded into events by the adapter of their agent (`adapters`), and its
+//! events become one conversation (`session`). Records of data sets and spans are read by the module of their format ([`reader`]).
+//! What was said becomes the steps of a trace by shared rules ([`trace`]). `DESIGN.md` says how to add an agent.
 
+mod adapters;
 mod archive;
 mod atif;
-mod claude_code;
-mod codex;
+mod contexts;
 mod conversation;
 pub mod date;
 pub mod encoding;
-mod gemini_cli;
+mod event;
 mod inspect;
 mod langchain;
 mod langfuse;
 mod langsmith;
 pub mod map;
-pub mod mapping;
 mod messages;
 mod open_traces;
 mod openai_chat;
@@ -25,15 +24,19 @@ mod openhands;
 mod otel;
 mod parts;
 mod phoenix;
-mod pi;
+mod pictures;
 pub mod reader;
 #[cfg(test)]
+#[path = "tests/recordings.rs"]
 mod recordings;
 pub mod records;
+mod session;
 mod sharegpt;
+pub mod sources;
 mod swe_agent;
 mod table;
 mod tagged;
+pub mod trace;
 mod values;
 
 use std::{
@@ -48,101 +51,80 @@ use knowledgepulse_json::{Text, Value, object};
 /// A value of more bytes is not read.
 pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// A format that can be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum FormatName {
+/// Declares the formats in the order in which a record is recognised: a doc comment, a variant and a name each.
+macro_rules! formats {
+    ($($(#[$about:meta])* $format:ident = $name:literal,)*) => {
+        /// A format that can be read.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+        pub enum FormatName {
+            $($(#[$about])* $format,)*
+        }
+
+        impl FormatName {
+            /// All formats, in the order in which a record is recognised.
+            pub const ALL: &[Self] = &[$(Self::$format,)*];
+
+            /// Returns the name in options and outputs.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$format => $name,)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
     /// Traces of this package, which need no reader.
     #[default]
-    Trace,
+    Trace = "trace",
     /// The Agent Trajectory Interchange Format of Harbor.
-    Atif,
+    Atif = "atif",
     /// SWE-agent and mini-SWE-agent.
-    SweAgent,
+    SweAgent = "swe-agent",
     /// Sessions of Gemini CLI.
-    GeminiCli,
+    GeminiCli = "gemini-cli",
+    /// Sessions of Qwen Code.
+    QwenCode = "qwen-code",
     /// Sessions of Pi, and of the Hub of Hugging Face.
-    Pi,
+    Pi = "pi",
     /// Runs of OpenHands.
-    Openhands,
+    Openhands = "openhands",
     /// Logs of Inspect.
-    Inspect,
-    /// Messages of LangChain and states of LangGraph.
-    Langchain,
-    /// Conversations of data sets for fine-tuning.
-    Sharegpt,
-    /// Conversations of chat APIs.
-    OpenaiChat,
-    /// Session files of Claude Code.
-    ClaudeCode,
-    /// Rollouts of Codex.
-    Codex,
+    Inspect = "inspect",
     /// Runs of LangSmith.
-    Langsmith,
+    Langsmith = "langsmith",
     /// Traces and observations of Langfuse.
-    Langfuse,
+    Langfuse = "langfuse",
     /// Spans of Phoenix.
-    Phoenix,
+    Phoenix = "phoenix",
+    /// Messages of LangChain and states of LangGraph.
+    Langchain = "langchain",
+    /// Conversations of data sets for fine-tuning.
+    Sharegpt = "sharegpt",
+    /// Conversations of chat APIs.
+    OpenaiChat = "openai-chat",
+    /// Session files of Claude Code.
+    ClaudeCode = "claude-code",
+    /// Rollouts of Codex.
+    Codex = "codex",
     /// Spans of OpenTelemetry.
-    Otel,
+    Otel = "otel",
     /// Any other format, whose records a map describes.
-    Map,
+    Map = "map",
 }
 
 impl FormatName {
-    /// All formats, in the order in which a record is recognised.
-    pub const ALL: [Self; 17] = [
-        Self::Trace,
-        Self::Atif,
-        Self::SweAgent,
-        Self::GeminiCli,
-        Self::Pi,
-        Self::Openhands,
-        Self::Inspect,
-        Self::Langsmith,
-        Self::Langfuse,
-        Self::Phoenix,
-        Self::Langchain,
-        Self::Sharegpt,
-        Self::OpenaiChat,
-        Self::ClaudeCode,
-        Self::Codex,
-        Self::Otel,
-        Self::Map,
-    ];
-
     /// Returns the formats that an input may be said to be of; a map is named by its rules.
     pub fn named() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|format| *format != Self::Map)
-    }
-
-    /// Returns the name in options and outputs.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Trace => "trace",
-            Self::Atif => "atif",
-            Self::SweAgent => "swe-agent",
-            Self::GeminiCli => "gemini-cli",
-            Self::Pi => "pi",
-            Self::Openhands => "openhands",
-            Self::Inspect => "inspect",
-            Self::Langchain => "langchain",
-            Self::Sharegpt => "sharegpt",
-            Self::OpenaiChat => "openai-chat",
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Langsmith => "langsmith",
-            Self::Langfuse => "langfuse",
-            Self::Phoenix => "phoenix",
-            Self::Otel => "otel",
-            Self::Map => "map",
-        }
+        Self::ALL.iter().copied().filter(|format| *format != Self::Map)
     }
 
     /// Returns the format of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
+        Self::ALL.iter().copied().find(|format| format.name() == name)
     }
 }
 
@@ -227,13 +209,11 @@ impl Wrong {
 }
 
 /// A complete trace, or the problem of a part of a record.
-pub(crate) struct Found(Box<dyn FnOnce() -> Result<mapping::TraceBuilder, Wrong> + Send>);
+pub(crate) struct Found(Box<dyn FnOnce() -> Result<trace::TraceBuilder, Wrong> + Send>);
 
 impl Found {
     /// Builds the trace later, on any core: its records have been read.
-    pub(crate) fn later(
-        build: impl FnOnce() -> Result<mapping::TraceBuilder, Wrong> + Send + 'static,
-    ) -> Self {
+    pub(crate) fn later(build: impl FnOnce() -> Result<trace::TraceBuilder, Wrong> + Send + 'static) -> Self {
         Self(Box::new(build))
     }
 
@@ -241,13 +221,13 @@ impl Found {
     ///
     /// # Errors
     /// The problem of a part of a record.
-    pub(crate) fn build(self) -> Result<mapping::TraceBuilder, Wrong> {
+    pub(crate) fn build(self) -> Result<trace::TraceBuilder, Wrong> {
         (self.0)()
     }
 }
 
-impl From<mapping::TraceBuilder> for Found {
-    fn from(builder: mapping::TraceBuilder) -> Self {
+impl From<trace::TraceBuilder> for Found {
+    fn from(builder: trace::TraceBuilder) -> Self {
         Self::later(|| Ok(builder))
     }
 }

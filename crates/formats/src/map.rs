@@ -7,10 +7,10 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Sink, TextKind, TraceBuilder},
     messages::{add_message, add_said},
     openai_chat::{add_id, add_time},
     parts::some_object,
+    trace::{Call, Sink, TextKind, TraceBuilder},
     values::{is_given, numeric_of, string_of, truth_of},
 };
 

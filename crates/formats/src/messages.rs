@@ -9,9 +9,9 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Wrong, langchain,
-    mapping::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
-    parts::translated,
+    parts::{self, translated},
     sharegpt, tagged,
+    trace::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
     values::{
         fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of,
         string_of, truth_of,
@@ -74,7 +74,7 @@ fn is_item(kind: &str) -> bool {
 }
 
 /// Returns whether a part is more than text.
-fn is_act(kind: &str) -> bool {
+pub fn is_act(kind: &str) -> bool {
     kind == "thinking" || kind == "redacted_thinking" || (kind != "message" && is_item(kind))
 }
 
@@ -158,7 +158,8 @@ fn add_fields<S: Sink>(
         "user" | "human" | "tool" => tagged::parts_of_results(content),
         _ => None,
     };
-    let content = tagged.as_ref().or(content);
+    let within = parts::within(content);
+    let content = tagged.as_ref().or(within.as_ref()).or(content);
     match role {
         "system" | "developer" => sink.system(content),
         "user" | "human" => add_parts(sink, content, TextKind::User),
@@ -272,8 +273,7 @@ fn add_part<'a, S: Sink>(sink: &mut S, part: Cow<'a, Value>, text: &mut Vec<Cow<
 /// Adds the text that has come together.
 fn flush<S: Sink>(sink: &mut S, text: &mut Vec<Cow<'_, Value>>, kind: TextKind) {
     if !text.is_empty() {
-        let joined = sink.text_of_parts(text.iter().map(AsRef::as_ref));
-        sink.say(kind, joined);
+        sink.say_parts(kind, text.iter().map(AsRef::as_ref));
         text.clear();
     }
 }

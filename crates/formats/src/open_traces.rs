@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use knowledgepulse_json::Text;
 
-use crate::{DEFAULT_LIMIT, Entry, Found, Wrong, mapping::TraceBuilder};
+use crate::{DEFAULT_LIMIT, Entry, Found, Wrong, trace::TraceBuilder};
 
 /// How many traces are open at a time.
 const MOST_OPEN: usize = 1024;
@@ -35,12 +35,22 @@ struct Open<T> {
 }
 
 /// The open traces, by the key that their records have in common.
-#[derive(Default)]
 pub struct OpenTraces<T> {
     open: HashMap<Text, Open<T>>,
     clock: u64,
     bytes: u64,
     finished: HashSet<Text>,
+}
+
+impl<T> Default for OpenTraces<T> {
+    fn default() -> Self {
+        Self {
+            open: HashMap::new(),
+            clock: 0,
+            bytes: 0,
+            finished: HashSet::new(),
+        }
+    }
 }
 
 impl<T> OpenTraces<T> {

@@ -3,18 +3,20 @@
 
 use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Value};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder, fields_of},
     messages::{add_message, is_message, message_by},
     open_traces::CurrentTrace,
+    trace::{Sink, TraceBuilder, fields_of},
     values::{self, list_of, number_of, object_of, spelled, string_of},
 };
 
-const IDS: [&str; 8] = [
+const IDS: [&str; 10] = [
     "id",
+    "instance_id",
+    "traj_id",
     "custom_id",
     "task_id",
     "conversation_id",
@@ -46,12 +48,16 @@ fn is_known(name: &str) -> bool {
             | "contents" | "candidates" | "systemInstruction" | "generationConfig" | "safetySettings" | "usageMetadata"
             | "modelVersion" | "createTime" | "config"
             // Of data sets, and of states of LangGraph.
-            | "conversations" | "values" | "next" | "parent_config" | "tasks" | "interrupts"
+            | "conversations" | "values" | "next" | "parent_config" | "tasks" | "interrupts" | "trajectory" | "history"
+            | "resolved" | "target" | "patch" | "test_result" | "repo" | "exit_status" | "model_patch"
     )
 }
 
 /// A number of seconds since 1970 is less, one of milliseconds is more.
 const SECONDS: f64 = 1e11;
+
+/// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
+const ROLE_WITHIN: usize = 64 * 1024;
 
 type Messages<'a> = Vec<Cow<'a, Value>>;
 
@@ -63,6 +69,15 @@ pub fn recognises(value: &Value) -> bool {
     }
 }
 
+/// Returns whether a text begins as a list of messages in JSON does, as data sets have them.
+fn begins_messages(text: &Text) -> bool {
+    let beginning = text.as_str().unwrap_or_default().trim_start();
+    let first = beginning.strip_prefix('[').map(str::trim_start);
+    first.is_some_and(|first| {
+        first.starts_with('{') && first.get(..ROLE_WITHIN).unwrap_or(first).contains("\"role\"")
+    })
+}
+
 fn is_message_at(value: Option<&Value>) -> bool {
     value.is_some_and(is_message)
 }
@@ -70,12 +85,27 @@ fn is_message_at(value: Option<&Value>) -> bool {
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let response = fields_of(record, "response");
-    for name in ["messages", "contents", "conversations", "traj"] {
-        if let Some(Value::Array(list)) = record.get(name)
-            && list.first().is_none_or(is_message)
-        {
-            return Some(joined([borrowed(list), reply_of(record), reply_of(response)]));
-        }
+    for name in [
+        "messages",
+        "contents",
+        "conversations",
+        "traj",
+        "trajectory",
+        "history",
+    ] {
+        // No other format has these for anything else.
+        let is_alone = !matches!(name, "trajectory" | "history");
+        let messages = match record.get(name) {
+            Some(Value::Array(list)) if list.first().map_or(is_alone, is_message) => borrowed(list),
+            Some(Value::String(text)) if begins_messages(text) => match text.parse() {
+                Ok(Value::Array(list)) if list.first().is_some_and(is_message) => {
+                    list.into_iter().map(Cow::Owned).collect()
+                }
+                _ => continue,
+            },
+            _ => continue,
+        };
+        return Some(joined([messages, reply_of(record), reply_of(response)]));
     }
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
     let values = record.get("values");
@@ -244,7 +274,7 @@ fn read(format: FormatName, entry: &Entry) -> Result<TraceBuilder, Wrong> {
 
 /// Adds the record's name for its trace.
 pub fn add_id(builder: &mut TraceBuilder, name: &str, id: Option<&Value>) {
-    if let Some(id @ (Value::String(_) | Value::Number(_))) = id {
+    if let Some(id @ (Value::String(_) | Value::Number(_) | Value::Digits(_))) = id {
         builder.ids.push(values::joined([name.into(), spelled(id)], " "));
         builder.keep(name, Some(id));
     }
@@ -280,6 +310,9 @@ fn add_details(builder: &mut TraceBuilder, record: &Object) {
     }
     if let Some(instructions @ Value::String(_)) = record.get("instructions") {
         builder.system(Some(instructions));
+    }
+    for name in ["resolved", "target"] {
+        builder.verdict(record.get(name));
     }
     builder.reward(record.get("reward"));
     builder.outcome(record);

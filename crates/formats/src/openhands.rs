@@ -5,8 +5,8 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of},
     open_traces::CurrentTrace,
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of},
     values::{
         fields_where, first_of, id_of, input_of, is_given, is_truthy, joined, list_of, number_of, object_of,
         or, str_of, string_of, truth_of,
@@ -205,16 +205,11 @@ fn add_action(builder: &mut TraceBuilder, event: &Object, action: &Text) {
     match name {
         "message" => builder.say(TextKind::Message, content),
         "think" => builder.say(TextKind::Reasoning, thought),
+        // That the agent says it is done says nothing of the task.
         "finish" | "reject" => {
             builder.say(TextKind::Message, thought);
             let last = first_of(args, &["final_thought", "message"]);
             builder.say_content(TextKind::Message, last);
-            let completed = truth_of(args.get("task_completed"));
-            builder.success = if name == "reject" {
-                Some(false)
-            } else {
-                completed.or(builder.success)
-            };
         }
         _ => {
             builder.say(TextKind::Message, thought);

@@ -7,7 +7,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, object};
 
 mod attributes;
 pub mod said;
@@ -17,8 +17,9 @@ use crate::{
     Entry, FormatName, FormatReader, Found, Place, Wrong,
     conversation::{Conversation, ListId, ToolSpan},
     date,
-    mapping::{Call, Sink, TraceBuilder, fields_of},
     open_traces::OpenTraces,
+    parts::some_object,
+    trace::{Call, Sink, TraceBuilder, fields_of},
     values::{list_of, object_of, spelled, str_of, string_of},
 };
 use attributes::{Attributes, scopes_of, time_of};
@@ -44,6 +45,8 @@ struct Span {
     said: Said,
     /// Whether the span is the AI SDK's wrapper around its calls of a model.
     is_outer: bool,
+    /// Whether it is a record of a log, which has what was said in the span of its id.
+    is_log: bool,
     /// Input and output that are read where no span of the trace has messages.
     values: Option<[Option<Value>; 2]>,
 }
@@ -74,9 +77,14 @@ fn resources_of(value: &Value) -> Option<&[Value]> {
     })
 }
 
+/// Returns the records of logs of all resources in a record.
+fn logs_of(value: &Value) -> Option<&[Value]> {
+    value.get("resourceLogs")?.as_array()
+}
+
 /// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
-    resources_of(value).is_some()
+    resources_of(value).is_some() || logs_of(value).is_some()
 }
 
 /// The spans of a record.
@@ -105,10 +113,12 @@ impl Reader {
             span,
             attributes,
             about,
+            is_log,
         } = told;
         let id = trace_id_of(span.get("traceId")).ok_or_else(|| Wrong::new("a span has no traceId"))?;
         let before = self.open.get(&id).and_then(|trace| trace.given.as_ref());
-        let (span, given) = read(&span, &attributes, before)?;
+        let (mut span, given) = read(&span, &attributes, before)?;
+        span.is_log = is_log;
         let trace = self.open.add(&id, size, || OpenTrace {
             id: id.clone(),
             place: Place {
@@ -158,27 +168,111 @@ impl FormatReader for Reader {
     }
 }
 
-/// Returns the spans of a record of OTLP, each with the name of its service.
+/// Returns the spans of a record of OTLP, each with the name of its service; records of logs as spans with an event.
 pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
-    let resources = resources_of(value);
-    let resources = resources.ok_or_else(|| Wrong::new("it has no resourceSpans and no batches"))?;
+    let (spans, logs) = (resources_of(value), logs_of(value));
+    if spans.is_none() && logs.is_none() {
+        return Err(Wrong::new(
+            "it has no resourceSpans, no resourceLogs and no batches",
+        ));
+    }
     let mut found = Vec::new();
-    for resource in resources.iter().map(|resource| object_of(Some(resource))) {
+    let resources = [spans, logs].into_iter().flatten().flatten();
+    for resource in resources.map(|resource| object_of(Some(resource))) {
         let attributes = Attributes::of(fields_of(resource, "resource").get("attributes"))?;
         let service = string_of(attributes.get("service.name"));
-        for scope in list_of(scopes_of(resource)) {
-            let spans = list_of(scope.get("spans")).iter();
-            found.extend(spans.map(|span| Told {
-                span: Cow::Borrowed(object_of(Some(span))),
+        let mut add = |span, is_log| {
+            found.push(Told {
+                span,
                 attributes: Vec::new(),
                 about: About {
                     framework: service.cloned(),
                     ..About::default()
                 },
-            }));
+                is_log,
+            });
+        };
+        for scope in list_of(scopes_of(resource)) {
+            for span in list_of(scope.get("spans")) {
+                add(Cow::Borrowed(object_of(Some(span))), false);
+            }
+        }
+        for scope in list_of(resource.get("scopeLogs")) {
+            let records = list_of(scope.get("logRecords")).iter();
+            for span in records.filter_map(|record| span_of_log(object_of(Some(record)))) {
+                add(Cow::Owned(span), true);
+            }
         }
     }
+    if found.is_empty() && logs.is_some() {
+        return Err(Wrong::new(
+            "no record of its resourceLogs is of a model or an agent",
+        ));
+    }
     Ok(found)
+}
+
+/// Returns the span that a record of a log stands for; `None` for one of another program, or of no trace.
+fn span_of_log(record: &Object) -> Option<Object> {
+    let attributes = list_of(record.get("attributes"));
+    let named = |name| {
+        let is_it = |each: &&Value| str_of(each.get("key")) == Some(name);
+        str_of(attributes.iter().find(is_it)?.get("value")?.get("stringValue"))
+    };
+    let name = str_of(record.get("eventName")).or_else(|| named("event.name"))?;
+    if !name.starts_with("gen_ai.") || string_of(record.get("traceId")).is_none() {
+        return None;
+    }
+    let body = object([
+        ("key", "gen_ai.event.content".into()),
+        ("value", record.get("body").cloned().unwrap_or_default()),
+    ]);
+    let all: Vec<Value> = attributes.iter().cloned().chain([body]).collect();
+    let event = object([("name", name.into()), ("attributes", all.into())]);
+    let time = record.get("timeUnixNano").or(record.get("observedTimeUnixNano"));
+    let span = some_object([
+        ("traceId", record.get("traceId").cloned()),
+        ("spanId", record.get("spanId").cloned()),
+        ("startTimeUnixNano", time.cloned()),
+        ("endTimeUnixNano", time.cloned()),
+        ("attributes", record.get("attributes").cloned()),
+        ("events", Some(vec![event].into())),
+    ]);
+    span.as_object().cloned()
+}
+
+/// Moves what records of logs say into the spans that they name.
+fn move_logs(spans: &mut Vec<Span>) {
+    if !spans.iter().any(|span| span.is_log) {
+        return;
+    }
+    // The spans first, so that they are found by their ids.
+    spans.sort_by_key(|span| span.is_log);
+    let mut places: HashMap<Text, usize> = HashMap::new();
+    let mut kept: Vec<Span> = Vec::with_capacity(spans.len());
+    // Some write what was said in both signals.
+    let is_told: HashSet<Text> = spans
+        .iter()
+        .filter(|span| !span.is_log && !span.said.is_empty())
+        .filter_map(|span| span.id.clone())
+        .collect();
+    for mut span in spans.drain(..) {
+        if span.is_log && span.id.as_ref().is_some_and(|id| is_told.contains(id)) {
+            continue;
+        }
+        let at = span.id.clone().map(|id| *places.entry(id).or_insert(kept.len()));
+        match at.and_then(|at| kept.get_mut(at)) {
+            Some(other) if span.is_log => {
+                other.said.input.append(&mut span.said.input);
+                other.said.output.append(&mut span.said.output);
+                other.is_of_agent |= span.is_of_agent;
+                other.start = other.start.min(span.start);
+                other.end = other.end.max(span.end);
+            }
+            _ => kept.push(span),
+        }
+    }
+    *spans = kept;
 }
 
 /// Returns the id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one; Tempo writes it in
@@ -247,7 +341,7 @@ fn read(
     let milliseconds = (end >= start && start > 0).then(|| (end - start) as f64 / 1e6);
     let tool = is_tool(&all).then(|| ToolSpan {
         milliseconds,
-        ..tool_of(&all, is_ok, string_of(status.get("message")))
+        ..tool_of(&all, is_ok, string_of(status.get("message")), span.get("events"))
     });
     let said = match tool {
         Some(_) => Said::default(),
@@ -273,6 +367,7 @@ fn read(
         tool,
         said,
         is_outer: all.has("ai.prompt"),
+        is_log: false,
         values: is_silent.then(|| ["input.value", "output.value"].map(|name| all.get(name).cloned())),
     };
     Ok((span, given))
@@ -325,7 +420,12 @@ fn is_tool(attributes: &Attributes) -> bool {
         || attributes.has("ai.toolCall.name")
 }
 
-fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>) -> ToolSpan {
+fn tool_of(
+    attributes: &Attributes,
+    is_ok: Option<bool>,
+    message: Option<&Text>,
+    events: Option<&Value>,
+) -> ToolSpan {
     let name = attributes.first(&["gen_ai.tool.name", "ai.toolCall.name", "tool.name"]);
     let id = attributes.first(&["gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id"]);
     let content = attributes.first(&["gen_ai.tool.call.result", "ai.toolCall.result", "output.value"]);
@@ -338,10 +438,26 @@ fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>)
         "input.value",
         "tool.parameters",
     ]);
+    // Strands has both in events.
+    let told = |event: &str, name: &str| {
+        let is_it = |each: &&Value| str_of(each.get("name")) == Some(event);
+        let event = list_of(events).iter().find(is_it)?;
+        let attributes = Attributes::of(event.get("attributes")).ok()?;
+        attributes.get(name).cloned()
+    };
+    let told_args = args
+        .is_none()
+        .then(|| told("gen_ai.tool.message", "content"))
+        .flatten();
+    let told_content = content
+        .is_none()
+        .then(|| told("gen_ai.choice", "message"))
+        .flatten();
+    let content = content.or(told_content.as_ref());
     ToolSpan {
         call: Call {
             id: string_of(id).cloned(),
-            ..Call::new(None, name, args)
+            ..Call::new(None, name, args.or(told_args.as_ref()))
         },
         is_named: name.is_some(),
         content: content
@@ -384,6 +500,7 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
     builder.ids = vec![trace.id.clone()];
     builder.framework = trace.about.framework;
     builder.details.insert("trace_id", trace.id);
+    move_logs(&mut spans);
     builder.details.insert("spans", spans.len() as f64);
     builder.details.extend(trace.about.details);
     builder.is_conversation = spans.iter().any(|span| span.is_of_agent);
@@ -407,8 +524,9 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
         if !builder.details.contains("model") {
             builder.keep("model", span.model.as_ref());
         }
-        if span.parent.is_none() && span.is_ok.is_some() {
-            builder.success = span.is_ok;
+        // A run that has ended well may not have done its task.
+        if span.parent.is_none() && span.is_ok == Some(false) {
+            builder.success = Some(false);
         }
         let repeats = is_in(&around_messages, &span.id) || span.end == LATEST;
         let is_around = repeats || is_in(&around_tools, &span.id);

@@ -2,10 +2,11 @@
 //!
 //! The shapes follow @aws-sdk/client-bedrock-runtime 3, ai 4 and 6, and @google/genai 2.
 
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 
 use crate::{
-    mapping::fields_of,
+    messages::is_act,
+    trace::fields_of,
     values::{first_of, joined, json_of, list_of, string_of},
 };
 
@@ -21,6 +22,46 @@ pub fn translated(part: &Value) -> Option<Vec<Value>> {
     }
     part.iter()
         .find_map(|(name, value)| of_block(name.as_str()?, value))
+}
+
+/// How a list of parts in JSON begins within a text: the name of the first field of its first part.
+const BEGINNINGS: [&str; 9] = [
+    "type",
+    "text",
+    "toolUse",
+    "toolResult",
+    "reasoningContent",
+    "functionCall",
+    "functionResponse",
+    "image",
+    "json",
+];
+
+/// Returns the parts that a text holds in JSON, as some instrumentations write them; `None` for any other text.
+pub fn within(content: Option<&Value>) -> Option<Value> {
+    let text = content?.as_str()?;
+    let first = text
+        .trim_start()
+        .strip_prefix('[')?
+        .trim_start()
+        .strip_prefix('{')?;
+    let name = first.trim_start().strip_prefix('"')?.split_once('"')?.0;
+    if !BEGINNINGS.contains(&name) {
+        return None;
+    }
+    let parts = parse_str(text).ok()?;
+    let is_part = |part: &Value| {
+        let is_text = |name| part.get(name).is_some_and(|value| value.as_text().is_some());
+        let fields = part.as_object().map_or(0, Object::len);
+        match string_of(part.get("type")).and_then(Text::as_str) {
+            Some("text" | "input_text" | "output_text") => is_text("text"),
+            Some(kind) => is_act(kind),
+            None => fields == 1 && (is_text("text") || translated(part).is_some()),
+        }
+    };
+    let is_all = |parts: &&[Value]| !parts.is_empty() && parts.iter().all(is_part);
+    parts.as_array().filter(is_all)?;
+    Some(parts)
 }
 
 /// Returns the meaning of a block, which its only field names.

@@ -5,8 +5,8 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Wrong,
-    mapping::fields_of,
     otel::told::Told,
+    trace::fields_of,
     values::{first_of, list_of, object_of, or, str_of, string_of},
 };
 

@@ -1,17 +1,19 @@
 //! Turns records of agents into traces, by the module of each format.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong, atif, claude_code, codex,
-    gemini_cli, inspect, langchain, langfuse, langsmith,
+    Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
+    adapters::{self, adapter_of},
+    atif, inspect, langchain, langfuse, langsmith,
     map::{self, Map},
-    mapping::with_end,
-    openai_chat, openhands, otel, phoenix, pi,
+    messages::is_message,
+    openai_chat, openhands, otel, phoenix,
     records::Record,
     sharegpt, swe_agent,
+    trace::with_end,
 };
 
 /// Options of an input.
@@ -28,6 +30,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Returns the format of a record by its contents and the path of the input; `None` for a record of no format.
+    #[must_use]
+    pub fn recognise(&self, value: &Value) -> Option<FormatName> {
+        format_at(value, self.context.file.as_deref())
+    }
+
     /// Returns the format that the caller has named for a record.
     fn format_for(&self, value: &Value) -> Option<FormatName> {
         let mapped = || (self.map.is_some() && !is_trace(value)).then_some(FormatName::Map);
@@ -108,12 +116,14 @@ pub fn is_trace(value: &Value) -> bool {
 /// Returns the format of a record by its contents, the first of [`FormatName::ALL`] that it may be of; `None` for a record of no format.
 #[must_use]
 pub fn format_of(value: &Value) -> Option<FormatName> {
-    FormatName::ALL.into_iter().find(|format| match format {
+    format_at(value, None)
+}
+
+fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
+    FormatName::ALL.iter().copied().find(|format| match format {
         FormatName::Trace => is_trace(value),
         FormatName::Atif => atif::recognises(value),
         FormatName::SweAgent => swe_agent::recognises(value),
-        FormatName::GeminiCli => gemini_cli::recognises(value),
-        FormatName::Pi => pi::recognises(value),
         FormatName::Openhands => openhands::recognises(value),
         FormatName::Inspect => inspect::recognises(value),
         FormatName::Langsmith => langsmith::recognises(value),
@@ -122,10 +132,9 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
         FormatName::Langchain => langchain::recognises(value),
         FormatName::Sharegpt => sharegpt::recognises(value),
         FormatName::OpenaiChat => openai_chat::recognises(value),
-        FormatName::ClaudeCode => claude_code::recognises(value),
-        FormatName::Codex => codex::recognises(value),
         FormatName::Otel => otel::recognises(value),
         FormatName::Map => false,
+        _ => adapter_of(*format).is_some_and(|adapter| adapter.recognises(&[value], path)),
     })
 }
 
@@ -133,7 +142,7 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 const MAX_KEYS: usize = 12;
 const KEY_LENGTH: usize = 40;
 
-/// The problem of a record that no format recognises. Its text names the formats that were tried and the keys of the record.
+/// The problem of a record that no format recognises. Its text names the keys of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfNoFormat {
     kind: &'static str,
@@ -155,7 +164,6 @@ impl OfNoFormat {
 
 impl fmt::Display for OfNoFormat {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let formats: Vec<_> = FormatName::named().skip(1).map(FormatName::name).collect();
         // Only names of fields are quoted: the message may be shared.
         let is_name = |key: &&str| {
             let mut bytes = key.bytes();
@@ -178,8 +186,7 @@ impl fmt::Display for OfNoFormat {
         };
         write!(
             formatter,
-            "of no format that is known: tried {}; {found}; --map FILE, or the option `map`, says where things are in other formats",
-            formats.join(", ")
+            "of no format that is known: {found}; docs/formats.md lists the formats, and --map FILE, or the option `map`, says where things are in others"
         )
     }
 }
@@ -204,7 +211,7 @@ pub fn read_alone(
     value: Value,
     recognised: Option<FormatName>,
 ) -> Result<(FormatName, Content), Value> {
-    let may_go_on = || gemini_cli::is_rest(&value) || codex::may_go_on(&value);
+    let may_go_on = || is_message(&value);
     let format = settings.format_for(&value);
     let format = match format.or_else(|| recognised.filter(|_| !may_go_on())) {
         Some(FormatName::Trace) => return Ok((FormatName::Trace, Content::Plain(value, None))),
@@ -233,23 +240,22 @@ pub fn read_alone(
 }
 
 fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
+    if let Some(adapter) = adapter_of(format) {
+        return Box::new(adapters::Reader::new(adapter));
+    }
     match format {
         FormatName::Atif => Box::new(atif::Reader::new(&settings.context)),
         FormatName::SweAgent => Box::new(swe_agent::Reader),
-        FormatName::GeminiCli => Box::new(gemini_cli::Reader::default()),
-        FormatName::Pi => Box::new(pi::Reader::default()),
         FormatName::Openhands => Box::new(openhands::Reader::default()),
         FormatName::Inspect => Box::new(inspect::Reader::default()),
         FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
             Box::new(openai_chat::Reader::new(format))
         }
-        FormatName::ClaudeCode => Box::new(claude_code::Reader::default()),
-        FormatName::Codex => Box::new(codex::Reader::default()),
         FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
         FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
         FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
         FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
-        FormatName::Map => Box::new(map::Reader(settings.map.clone().unwrap_or_default())),
+        _ => Box::new(map::Reader(settings.map.clone().unwrap_or_default())),
     }
 }
 
@@ -286,18 +292,18 @@ impl TraceReader {
 
     /// Returns the results of a record: none, if its trace goes on, or several traces.
     pub fn read(&mut self, record: Record) -> Vec<Unbuilt> {
-        self.read_with(record, format_of)
+        self.read_with(record, Settings::recognise)
     }
 
     /// Returns what [`TraceReader::read`] does for a record whose [format](format_of) is known.
     pub fn read_recognised(&mut self, record: Record, format: Option<FormatName>) -> Vec<Unbuilt> {
-        self.read_with(record, |_| format)
+        self.read_with(record, |_, _| format)
     }
 
     fn read_with(
         &mut self,
         record: Record,
-        recognise: impl FnOnce(&Value) -> Option<FormatName>,
+        recognise: impl FnOnce(&Settings, &Value) -> Option<FormatName>,
     ) -> Vec<Unbuilt> {
         let Record {
             line,
@@ -313,7 +319,7 @@ impl TraceReader {
         };
         let known = self.settings.format_for(&value);
         let known = known.or_else(|| self.format_that_goes_on(&value));
-        let format = match known.or_else(|| recognise(&value)) {
+        let format = match known.or_else(|| recognise(&self.settings, &value)) {
             None | Some(FormatName::Trace) => {
                 self.last = None;
                 let is_native = is_trace(&value) || self.settings.format.is_some();

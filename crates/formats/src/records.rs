@@ -1020,7 +1020,10 @@ mod tests {
                     "2 {\"b\":2}",
                 ],
             ),
-            ("{\"a\":NaN}\n{}", vec!["1 not JSON: no value at byte 5", "2 {}"]),
+            (
+                "{\"a\":NaN}\n{}",
+                vec!["1 not JSON: NaN, which JSON does not have, at byte 5", "2 {}"],
+            ),
             ("{\"a\":\n", vec!["1 not JSON: it is cut off"]),
             // After a whole element, a broken array counts as whole again.
             (

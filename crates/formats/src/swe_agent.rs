@@ -3,14 +3,14 @@
 
 use std::sync::LazyLock;
 
-use knowledgepulse_json::{Object, Text, Value, is_white_space};
+use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
 use regex::Regex;
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, regex},
     messages::add_message,
-    values::{fields_where, is_given, list_of, number_of, object_of, string_of, trimmed},
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, regex},
+    values::{fields_where, is_given, list_of, number_of, object_of, str_of, string_of, trimmed},
 };
 
 #[rustfmt::skip]
@@ -19,6 +19,8 @@ fn is_root_field(name: &str) -> bool {
         name,
         "trajectory" | "history" | "info" | "environment" | "replay_config" | "attempts" | "instance_id" | "messages"
             | "trajectory_format"
+            // Of data sets.
+            | "model_name" | "target" | "exit_status" | "generated_patch" | "eval_logs"
     )
 }
 
@@ -60,6 +62,9 @@ const TIMED_OUT: [&str; 2] = [
 ];
 const TIMED_OUT_LENGTH: usize = 100;
 
+/// What is around the command of a turn.
+const FENCE: &str = "```";
+
 fn is_mini(record: &Object) -> bool {
     let format = record.get("trajectory_format").and_then(Value::as_text);
     format.is_some_and(|format| format.as_bytes().starts_with(b"mini-swe-agent"))
@@ -90,7 +95,7 @@ pub fn recognises(value: &Value) -> bool {
     let Value::Object(record) = value else {
         return false;
     };
-    if is_mini(record) || is_history(record) {
+    if is_mini(record) || is_history(record) || is_of_nebius(record) {
         return true;
     }
     match record.get("trajectory") {
@@ -138,10 +143,14 @@ fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
     if is_given(info.get("submission")) {
         builder.leave_out("submission");
     }
-    if let Some(Value::String(status)) = exit_status {
-        builder.success = Some(status.to_string_lossy().to_lowercase() == "submitted");
-    }
-    if is_mini(record) {
+    builder.success = success_of(exit_status);
+    if is_of_nebius(record) {
+        builder.keep_all(record, &["model_name"]);
+        builder.success = success_of(record.get("exit_status"));
+        builder.verdict(record.get("target"));
+        let history: Vec<Value> = list_of(record.get("trajectory")).iter().map(turn_of).collect();
+        add_history(&mut builder, &history)?;
+    } else if is_mini(record) {
         add_messages(&mut builder, list_of(record.get("messages")))?;
     } else if !list_of(record.get("trajectory")).is_empty() {
         add_turns(&mut builder, record)?;
@@ -149,6 +158,46 @@ fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
         add_history(&mut builder, list_of(record.get("history")))?;
     }
     Ok(builder)
+}
+
+/// Returns the success by the status that a run ended with. That it was submitted says nothing of the task; only tests know whether the
+/// patch is right. A run that did not finish failed.
+fn success_of(exit_status: Option<&Value>) -> Option<bool> {
+    let status = string_of(exit_status)?.to_string_lossy().to_lowercase();
+    (!status.starts_with("submitted")).then_some(false)
+}
+
+/// Returns whether a record is a row of the data set of Nebius: turns with a `text`.
+fn is_of_nebius(record: &Object) -> bool {
+    let first = object_of(list_of(record.get("trajectory")).first());
+    let is_turn = first.contains("text") || first.contains("system_prompt");
+    is_turn && string_of(first.get("role")).is_some() && !first.contains("content")
+}
+
+/// Returns a turn of such a row as a message of a history: the last code block of the agent is its action.
+fn turn_of(turn: &Value) -> Value {
+    let turn = object_of(Some(turn));
+    let text = string_of(turn.get("text"))
+        .or(string_of(turn.get("system_prompt")))
+        .cloned()
+        .unwrap_or_default();
+    if !matches!(str_of(turn.get("role")), Some("ai" | "assistant")) {
+        return object([
+            ("role", turn.get("role").cloned().unwrap_or_default()),
+            ("content", text.into()),
+        ]);
+    }
+    let plain = text.to_string_lossy();
+    let block = plain
+        .trim_end()
+        .strip_suffix(FENCE)
+        .and_then(|text| text.rsplit_once(FENCE));
+    let (thought, action) = block.unwrap_or((&plain, ""));
+    object([
+        ("role", "assistant".into()),
+        ("content", thought.trim_end().into()),
+        ("action", action.trim().into()),
+    ])
 }
 
 fn add_turns(builder: &mut TraceBuilder, record: &Object) -> Result<(), Wrong> {

@@ -134,6 +134,7 @@ pub fn is_truthy(value: Option<&Value>) -> bool {
         Some(Value::Bool(is_true)) => *is_true,
         Some(Value::Number(number)) => *number != 0.0 && !number.is_nan(),
         Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Digits(_)) => true,
         Some(Value::Array(_) | Value::Object(_)) => true,
     }
 }
@@ -142,6 +143,7 @@ pub fn is_truthy(value: Option<&Value>) -> bool {
 pub fn id_of(value: Option<&Value>) -> Option<Text> {
     match value {
         Some(Value::Number(id)) => Some(number(*id).into()),
+        Some(Value::Digits(id)) => Some(id.clone()),
         _ => string_of(value).cloned(),
     }
 }
@@ -149,7 +151,7 @@ pub fn id_of(value: Option<&Value>) -> Option<Text> {
 /// Returns a value as JavaScript's `String` makes text of it.
 pub fn spelled(value: &Value) -> Text {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) | Value::Digits(text) => text.clone(),
         Value::Number(value) => number(*value).into(),
         Value::Object(_) => "[object Object]".into(),
         Value::Array(elements) => {
@@ -225,6 +227,18 @@ pub fn trimmed(text: &Text) -> Text {
             Text::from_units(&units[start..units.len() - end])
         }
     }
+}
+
+/// Returns whether a text, or that of the first part, begins with one of these.
+pub fn begins_with(content: Option<&Value>, beginnings: &[&str]) -> bool {
+    let first = || string_of(list_of(content).first()?.get("text"));
+    let text = content.and_then(Value::as_text).or_else(first);
+    let begins = |text: &Text| {
+        beginnings
+            .iter()
+            .any(|start| text.as_bytes().starts_with(start.as_bytes()))
+    };
+    text.is_some_and(begins)
 }
 
 #[cfg(test)]

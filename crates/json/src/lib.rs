@@ -1,5 +1,5 @@
 //! JSON values as JavaScript reads, orders and writes them: lone surrogates survive, integer keys come first, and numbers are
-//! written as `JSON.stringify` writes them.
+//! written as `JSON.stringify` writes them; integers that no double is keep their digits.
 
 mod object;
 mod parse;
@@ -22,6 +22,8 @@ pub enum Value {
     Bool(bool),
     /// A number. Numbers that are not finite are written as `null`.
     Number(f64),
+    /// An integer that no double is, in its digits.
+    Digits(Text),
     /// A string.
     String(Text),
     /// A list.
@@ -51,6 +53,7 @@ impl Value {
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
+            Self::Digits(digits) => digits.as_str()?.parse().ok(),
             _ => None,
         }
     }
@@ -94,7 +97,7 @@ impl Value {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "boolean",
-            Self::Number(_) => "number",
+            Self::Number(_) | Self::Digits(_) => "number",
             Self::String(_) => "string",
             Self::Array(_) => "array",
             Self::Object(_) => "object",

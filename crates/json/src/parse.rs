@@ -78,6 +78,18 @@ impl<'a> Parser<'a> {
         })
     }
 
+    /// Returns what is wrong where a value should begin. Python and JavaScript write numbers that JSON does not have.
+    fn no_value(&self) -> &'static str {
+        let rest = &self.bytes[self.at..];
+        if rest.starts_with(b"NaN") {
+            "NaN, which JSON does not have,"
+        } else if rest.starts_with(b"Infinity") {
+            "Infinity, which JSON does not have,"
+        } else {
+            "no value"
+        }
+    }
+
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
@@ -102,7 +114,7 @@ impl<'a> Parser<'a> {
             Some(b't') => self.word("true", Value::Bool(true)),
             Some(b'f') => self.word("false", Value::Bool(false)),
             Some(b'n') => self.word("null", Value::Null),
-            _ => Err(self.expected("no value")),
+            _ => Err(self.expected(self.no_value())),
         }
     }
 
@@ -176,6 +188,8 @@ impl<'a> Parser<'a> {
     }
 
     fn number(&mut self) -> Result<Value, ParseError> {
+        /// Integers of fewer characters are exact as doubles.
+        const EXACT_LENGTH: usize = 16;
         let start = self.at;
         self.at += usize::from(self.peek() == Some(b'-'));
         if self.peek() == Some(b'0') {
@@ -192,8 +206,13 @@ impl<'a> Parser<'a> {
             self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
             self.digits()?;
         }
-        let number = self.text[start..self.at].parse();
-        number.map(Value::Number).map_err(|_| self.wrong("no number"))
+        let written = &self.text[start..self.at];
+        let number = written.parse().map_err(|_| self.wrong("no number"))?;
+        let is_long = written.len() >= EXACT_LENGTH && !written.contains(['.', 'e', 'E']);
+        if is_long && written != crate::number(number) {
+            return Ok(Value::Digits(written.into()));
+        }
+        Ok(Value::Number(number))
     }
 
     /// Reads the part of a string without escapes; returns it and the byte after it.
@@ -299,6 +318,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn integers_beyond_doubles_keep_their_digits() {
+        for (text, kept) in [
+            ("9007199254740993", true),
+            ("-12345678901234567890", true),
+            ("9007199254740992", false),
+            ("123456789012345", false),
+            ("1e300", false),
+        ] {
+            let value = parse_str(text).unwrap();
+            assert_eq!(matches!(value, Value::Digits(_)), kept, "{text}");
+            assert!(value.as_number().is_some(), "{text}");
+            if kept {
+                assert_eq!(value.to_json(), text);
+            }
+        }
+    }
+
+    #[test]
     fn errors_say_what_is_wrong_and_where() {
         for (text, wrong) in [
             ("", "cut off at byte 0"),
@@ -307,7 +344,8 @@ mod tests {
             ("{\"a\":1 \"b\"}", "no comma or bracket after a field at byte 7"),
             ("[1 2]", "no comma or bracket after an element at byte 3"),
             ("[1,]", "no value at byte 3"),
-            ("{\"a\":NaN}", "no value at byte 5"),
+            ("{\"a\":NaN}", "NaN, which JSON does not have, at byte 5"),
+            ("[Infinity]", "Infinity, which JSON does not have, at byte 1"),
             ("nul", "no value at byte 0"),
             ("01", "more after the value at byte 1"),
             ("-", "cut off at byte 1"),

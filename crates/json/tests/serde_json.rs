@@ -28,6 +28,7 @@ fn are_same(value: &Value, other: &Other) -> bool {
         (Value::Null, Other::Null) => true,
         (Value::Bool(value), Other::Bool(other)) => value == other,
         (Value::Number(value), Other::Number(other)) => Some(*value) == other.as_f64(),
+        (Value::Digits(_), Other::Number(other)) => value.as_number() == other.as_f64(),
         (Value::String(value), Other::String(other)) => *value == other.as_str(),
         (Value::Array(value), Other::Array(other)) => {
             value.len() == other.len()

@@ -9,7 +9,7 @@ use knowledgepulse_json::{Object, Text, Value, trim};
 
 use crate::{
     Wrong,
-    mapping::fields_of,
+    trace::fields_of,
     values::{is_given, list_of, number_in, object_of, or, radix_of, spelled},
 };
 
@@ -160,6 +160,7 @@ fn to_number(value: &Value) -> f64 {
         Value::Bool(is_true) => f64::from(u8::from(*is_true)),
         Value::Number(number) => *number,
         Value::Object(_) => f64::NAN,
+        Value::Digits(_) => value.as_number().unwrap_or(f64::NAN),
         Value::String(_) | Value::Array(_) => spelled(value).as_str().map_or(f64::NAN, number_in),
     }
 }
@@ -174,7 +175,7 @@ pub fn time_of(time: Option<&Value>) -> i128 {
         #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
         Some(Value::Number(number)) if number.fract() == 0.0 => *number as i128,
         Some(Value::String(text)) if text.len_units() > TIME_LENGTH => 0,
-        Some(time @ (Value::String(_) | Value::Array(_))) => {
+        Some(time @ (Value::String(_) | Value::Array(_) | Value::Digits(_))) => {
             spelled(time).as_str().map_or(0, |text| integer_in(trim(text)))
         }
         _ => 0,

@@ -344,7 +344,10 @@ fn messages_of_event(event: &Object) -> Result<Said, Wrong> {
     let Some(role) = role_of_event(name) else {
         return Ok(messages_of(&attributes, &[]));
     };
-    let body = parsed(attributes.first_given(&["gen_ai.event.content", "message"]));
+    let whole = attributes.first_given(&["gen_ai.event.content", "message"]);
+    let body = parsed(whole);
+    // Strands has the content alone.
+    let alone = whole.filter(|_| body.as_deref().is_none_or(|body| body.as_object().is_none()));
     let body = object_of(body.as_deref());
     let mut message = match body.get("message") {
         Some(Value::Object(message)) => message.clone(),
@@ -354,7 +357,10 @@ fn messages_of_event(event: &Object) -> Result<Said, Wrong> {
             message
         }
     };
-    let content = or(message.get("content"), attributes.get("content")).cloned();
+    let content = or(message.get("content"), attributes.get("content"));
+    let content = or(content, alone);
+    let text = body.get("message").filter(|message| message.as_text().is_some());
+    let content = or(content, text).cloned();
     let id = message.remove("id");
     message.insert("role", role);
     message.insert("content", content.unwrap_or_default());

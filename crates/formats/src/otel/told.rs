@@ -7,8 +7,8 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::said::messages_within;
 use crate::{
     date, langchain,
-    mapping::with_end,
     parts::some_object,
+    trace::with_end,
     values::{is_given, number_of, str_of, string_of},
 };
 
@@ -20,6 +20,8 @@ pub struct Told<'a> {
     pub attributes: Vec<(Text, Value)>,
     /// The statements about the trace.
     pub about: About,
+    /// Whether it stands for a record of a log.
+    pub is_log: bool,
 }
 
 /// Statements about a trace outside of its spans.
@@ -93,6 +95,7 @@ impl Told<'static> {
             span: Cow::Owned(span),
             attributes: Vec::new(),
             about: About::default(),
+            is_log: false,
         }
     }
 

@@ -9,7 +9,9 @@ use regex::Regex;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Entry, FormatName, Given, Known, Place, date,
+    Entry, FormatName, Given, Known, Place,
+    contexts::{self, Part},
+    date, parts, pictures,
     values::{
         id_of, input_of, is_blank, is_given, is_truthy, joined, json_of, numeric_of, object_of, str_of,
         string_of, truth_of,
@@ -164,8 +166,52 @@ pub trait Sink {
 
     /// Takes the text of a content.
     fn say_content(&mut self, kind: TextKind, content: Option<&Value>) {
-        let text = self.text_of(content);
-        self.say(kind, text);
+        match content {
+            Some(Value::Array(parts)) => self.say_parts(kind, parts),
+            content => {
+                let text = self.text_of(content);
+                self.say_text(kind, text);
+            }
+        }
+    }
+
+    /// Takes the text of parts of a content.
+    fn say_parts<'a>(&mut self, kind: TextKind, parts: impl IntoIterator<Item = &'a Value>) {
+        if kind == TextKind::User {
+            let texts: Vec<Text> = parts.into_iter().map(|part| self.text_of_one(part)).collect();
+            self.say_turn(texts);
+        } else {
+            let text = self.text_of_parts(parts);
+            self.say(kind, text);
+        }
+    }
+
+    /// Takes a text, which may be a user's turn.
+    fn say_text(&mut self, kind: TextKind, text: Text) {
+        if kind == TextKind::User {
+            self.say_turn([text]);
+        } else {
+            self.say(kind, text);
+        }
+    }
+
+    /// Takes the texts of a user's turn, without the words of programs in it.
+    fn say_turn(&mut self, texts: impl IntoIterator<Item = Text>) {
+        let mut own = Vec::new();
+        let mut is_own = true;
+        for part in texts.into_iter().flat_map(contexts::parts_of) {
+            is_own &= matches!(part, Part::Own(_));
+            match part {
+                Part::Own(text) => own.push(text),
+                Part::Shell(text) => self.say(TextKind::Event, text),
+                Part::Command => self.leave_out("command of the program"),
+                Part::Context => self.leave_out("context of the program"),
+            }
+        }
+        // A turn that had other words too is none where nothing of the user's is left.
+        if is_own || own.iter().any(|text| !is_blank(text)) {
+            self.say(TextKind::User, joined_parts(own));
+        }
     }
 
     /// Counts the fields of an object that its format does not have, or that are newer than this reader.
@@ -180,7 +226,8 @@ pub trait Sink {
     /// Returns the text of a message or a result: a string, or parts with text. A part without text is counted and named by
     /// its type in brackets, so that a step that has nothing else is not lost.
     fn text_of(&mut self, content: Option<&Value>) -> Text {
-        match content {
+        let within = parts::within(content);
+        match within.as_ref().or(content) {
             None | Some(Value::Null) => Text::default(),
             Some(Value::Array(parts)) => self.text_of_parts(parts),
             Some(content) => text_of_part(content)
@@ -191,20 +238,27 @@ pub trait Sink {
 
     /// Returns the same for a list of parts.
     fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
-        let texts = parts.into_iter().map(|part| {
-            if let Some(text) = text_of_part(part) {
-                return text.clone();
-            }
-            let Some(kind) = string_of(part.get("type")) else {
-                return part.to_json().into();
-            };
-            self.leave_out(with_end(kind, " part"));
-            let mut named = Text::from("[");
-            named.push_text(&kind.cut(NAME_LENGTH));
-            with_end(&named, "]")
-        });
-        joined(texts.filter(|text| !text.is_empty()), "\n")
+        joined_parts(parts.into_iter().map(|part| self.text_of_one(part)))
     }
+
+    /// Returns the same for a part.
+    fn text_of_one(&mut self, part: &Value) -> Text {
+        if let Some(text) = text_of_part(part) {
+            return text.clone();
+        }
+        let Some(kind) = string_of(part.get("type")) else {
+            return part.to_json().into();
+        };
+        self.leave_out(with_end(kind, " part"));
+        let mut named = Text::from("[");
+        named.push_text(&kind.cut(NAME_LENGTH));
+        with_end(&named, "]")
+    }
+}
+
+/// Returns the texts of parts as one.
+fn joined_parts(texts: impl IntoIterator<Item = Text>) -> Text {
+    joined(texts.into_iter().filter(|text| !text.is_empty()), "\n")
 }
 
 /// Returns a text with an end.
@@ -433,6 +487,17 @@ impl TraceBuilder {
         None
     }
 
+    /// Replaces pictures and other files in a text by their kinds.
+    fn replace_files(&mut self, text: &mut Text) {
+        self.leave_out_files(u64::from(pictures::replace(text)));
+    }
+
+    fn leave_out_files(&mut self, times: u64) {
+        if times > 0 {
+            self.leave_out_times("file in a text", times);
+        }
+    }
+
     /// Adds a step; returns its place.
     fn add(&mut self, kind: &'static str, content: Text, call: Option<StepCall>) -> usize {
         self.steps.push(Step {
@@ -460,6 +525,11 @@ impl TraceBuilder {
             self.confidence = Some(value.clamp(0.0, 1.0));
             self.details.insert("reward", value);
         }
+    }
+
+    /// Takes a verdict of tests: yes or no.
+    pub fn verdict(&mut self, verdict: Option<&Value>) {
+        self.success = truth_of(verdict).or(self.success);
     }
 
     /// Takes the format's success and confidence, in the fields of these names.
@@ -602,7 +672,8 @@ impl Sink for TraceBuilder {
         self.leave_out("system message");
     }
 
-    fn say(&mut self, kind: TextKind, text: Text) {
+    fn say(&mut self, kind: TextKind, mut text: Text) {
+        self.replace_files(&mut text);
         match kind {
             TextKind::System => self.system(None),
             // Most messages that call tools have no text, which is not worth counting.
@@ -616,7 +687,8 @@ impl Sink for TraceBuilder {
         }
     }
 
-    fn call(&mut self, call: Call) {
+    fn call(&mut self, mut call: Call) {
+        self.leave_out_files(pictures::replace_in(&mut call.args));
         let tool = call.name.unwrap_or_else(|| "unknown".into());
         let content = render_call(&tool, &call.args);
         let step = StepCall {
@@ -630,7 +702,8 @@ impl Sink for TraceBuilder {
         calls.places.push(at);
     }
 
-    fn result(&mut self, result: Outcome) {
+    fn result(&mut self, mut result: Outcome) {
+        self.replace_files(&mut result.content);
         let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));
         let at = self.call_of(result.id.as_ref());
         let kind = if is_failed {

@@ -1,0 +1,209 @@
+//! What an adapter says of a record: events, flat values that keep no state. `session` makes a conversation of them.
+
+use knowledgepulse_json::{Text, Value};
+
+use crate::trace::{Call, Outcome, Sink, TextKind};
+
+/// Something that happened in a run: all that one message or entry says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Event {
+    /// Where it belongs.
+    pub origin: Origin,
+    /// What it says, in order.
+    pub what: Vec<What>,
+}
+
+/// Where an event belongs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Origin {
+    /// The format's name of the record. A record whose name was there before replaces that one.
+    pub id: Option<Text>,
+    /// The record that it follows, where the format has a tree.
+    pub parent: Parent,
+    /// The message that it is a part of. Parts of one message that repeat each other count once, and a longer text replaces its beginning.
+    pub message: Option<Text>,
+    /// The run, where the records of a file name theirs; otherwise, it is the run that began last.
+    pub run: Option<Text>,
+    /// Whose words they are within the run.
+    pub agent: Agent,
+    /// The number of the record in its run, where the format numbers them.
+    pub ordinal: Option<f64>,
+    /// When it happened: text in ISO 8601, or milliseconds since 1970.
+    pub time: Option<Value>,
+}
+
+/// The record that an event follows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Parent {
+    /// The one before it in the file.
+    #[default]
+    Before,
+    /// None: it begins a conversation.
+    None,
+    /// The record of this name.
+    Of(Text),
+}
+
+/// Whose words an event has. Each sub-agent has a trace of its own.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Agent {
+    /// The agent that the user talks with.
+    #[default]
+    Main,
+    /// The sub-agent of this name.
+    Named(Text),
+    /// A sub-agent without a name: that of the parent, or a new one.
+    Unnamed,
+}
+
+/// What an event says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// A text: the user's, the agent's, or an observation.
+    Said(TextKind, Text),
+    /// A call of a tool.
+    Call(Call),
+    /// The result of a call.
+    Result(Outcome),
+    /// A call within another one, and its result: a step of its own, unless the call is told otherwise.
+    Ran(Call, Option<Outcome>),
+    /// Something that becomes no step, which is counted under this name.
+    LeftOut(Text),
+    /// Events before this one are taken back.
+    Undo(Undo),
+    /// Whether the call of this id failed, which its result does not say.
+    Failed(Text, bool),
+    /// How long the call of this id took, in milliseconds.
+    Took(Text, f64),
+    /// The run has a copy of these other runs: their headers begin none, and records with a number before this one are theirs.
+    Copies {
+        /// The names of the other runs.
+        of: Vec<Text>,
+        /// The number of the first record of its own.
+        before: f64,
+    },
+    /// The run goes on with another one, as far as the record before this number, if that is the one before it in the input.
+    Continues {
+        /// The name of the other run.
+        of: Text,
+        /// The number of the first record of the other run that is not of this one.
+        until: f64,
+    },
+    /// Whether the run succeeded, by a verifier's verdict, or by an end that says that it failed.
+    Success(bool),
+    /// A fact about the run.
+    Fact(Fact),
+}
+
+/// Which events are taken back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Undo {
+    /// All, which the record has anew.
+    All,
+    /// The record of this name and all after it; all, if there is none of this name.
+    From(Text),
+    /// All records of this number or a later one.
+    Ordinal(f64),
+    /// The user's last turns, so many, and all that followed them.
+    Turns(usize),
+}
+
+/// A fact about a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    /// A name of the run, from which the id of its trace is made; the last one counts.
+    Id(Text),
+    /// `metadata.framework`, if it is not the adapter's.
+    Framework(Text),
+    /// `metadata.agent_id`
+    Agent(Text),
+    /// `metadata.task_domain`
+    Domain(&'static str),
+    /// A field of `metadata.imported`, of which the first value counts.
+    First(&'static str, Value),
+    /// A field of `metadata.imported`, of which the last value counts.
+    Last(&'static str, Value),
+}
+
+/// Takes the events of a record from an adapter. Its methods as a [`Sink`] say what the current event says.
+#[derive(Debug, Default)]
+pub struct Events {
+    list: Vec<Event>,
+}
+
+impl Events {
+    /// Begins the next event.
+    pub fn begin(&mut self, origin: Origin) {
+        self.list.push(Event {
+            origin,
+            what: Vec::new(),
+        });
+    }
+
+    /// Adds to the current event.
+    pub fn add(&mut self, what: What) {
+        if self.list.is_empty() {
+            self.begin(Origin::default());
+        }
+        if let Some(event) = self.list.last_mut() {
+            event.what.push(what);
+        }
+    }
+
+    /// Says a fact, if it has a value; the last one of its name counts.
+    pub fn fact(&mut self, name: &'static str, value: Option<&Value>) {
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            self.add(What::Fact(Fact::Last(name, value.clone())));
+        }
+    }
+
+    /// Says a fact, if it has a value; the first one of its name counts.
+    pub fn first_fact(&mut self, name: &'static str, value: Option<&Value>) {
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            self.add(What::Fact(Fact::First(name, value.clone())));
+        }
+    }
+
+    /// Returns whether nothing was said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Returns the events.
+    #[must_use]
+    pub fn into_list(self) -> Vec<Event> {
+        self.list
+    }
+}
+
+impl Sink for Events {
+    fn leave_out(&mut self, what: impl Into<Text>) {
+        self.add(What::LeftOut(what.into()));
+    }
+
+    /// The time of the event is that of its first message.
+    fn at(&mut self, time: Option<&Value>) {
+        if let Some(event) = self.list.last_mut()
+            && event.origin.time.is_none()
+        {
+            event.origin.time = time.cloned();
+        }
+    }
+
+    fn system(&mut self, _content: Option<&Value>) {
+        self.leave_out("system message");
+    }
+
+    fn say(&mut self, kind: TextKind, text: Text) {
+        self.add(What::Said(kind, text));
+    }
+
+    fn call(&mut self, call: Call) {
+        self.add(What::Call(call));
+    }
+
+    fn result(&mut self, result: Outcome) {
+        self.add(What::Result(result));
+    }
+}

@@ -1,0 +1,131 @@
+//! Finds pictures and other files that are written in Base64 within texts, and puts their kind in their place.
+
+use std::sync::LazyLock;
+
+use knowledgepulse_json::{Object, Text, Value};
+use regex::Regex;
+
+use crate::trace::regex;
+
+/// How data URLs, and files in Base64, begin: PNG, JPEG, GIF, WebP and other RIFF files, PDF.
+static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"data:[\w.+-]{1,40}/[\w.+-]{1,80}(?:;[\w=.+-]{1,80})*;base64,|iVBORw0KGgo|/9j/[24]|R0lGOD[dl]|UklGR|JVBERi0",
+    )
+});
+
+/// Base64 of fewer bytes without a data URL is left as it is.
+const SHORTEST: usize = 64;
+
+/// Returns a text with each file in Base64 replaced by its kind, as `[image]`; `None` if it has none.
+#[must_use]
+pub fn without_files(text: &str) -> Option<String> {
+    if text.len() < SHORTEST {
+        return None;
+    }
+    let mut kept = String::new();
+    let mut from = 0;
+    while let Some(found) = BEGINNING.find_at(text, from) {
+        let is_url = found.as_str().ends_with(',');
+        let start = if is_url { found.end() } else { found.start() };
+        let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte);
+        let length = text.as_bytes()[start..]
+            .iter()
+            .take_while(|byte| is_digit(byte))
+            .count();
+        let before = text[..found.start()].chars().next_back();
+        let is_file = if is_url {
+            length > 0
+        } else {
+            length >= SHORTEST && before.is_none_or(|before| !before.is_ascii_alphanumeric())
+        };
+        let end = start + length;
+        if is_file {
+            kept.push_str(&text[from..found.start()]);
+            kept.push_str(kind_of(found.as_str()));
+        } else {
+            kept.push_str(&text[from..end.max(found.end())]);
+        }
+        from = end.max(found.end());
+    }
+    if from == 0 {
+        return None;
+    }
+    kept.push_str(&text[from..]);
+    (kept != text).then_some(kept)
+}
+
+fn kind_of(beginning: &str) -> &'static str {
+    match beginning.strip_prefix("data:") {
+        Some(kind) if kind.starts_with("image/") => "[image]",
+        Some(kind) if kind.starts_with("audio/") => "[audio]",
+        Some(kind) if kind.starts_with("video/") => "[video]",
+        Some(_) => "[file]",
+        None if beginning.starts_with("JVBERi0") => "[file]",
+        None => "[image]",
+    }
+}
+
+/// Replaces the files in a text. Returns whether there was one.
+pub fn replace(text: &mut Text) -> bool {
+    let found = text.as_str().and_then(without_files);
+    match found {
+        Some(other) => {
+            *text = other.into();
+            true
+        }
+        None => false,
+    }
+}
+
+/// Replaces the files in the texts of arguments. Returns how many texts had one.
+pub fn replace_in(fields: &mut Object) -> u64 {
+    let mut count = 0;
+    let mut waiting: Vec<&mut Value> = fields.iter_mut().map(|(_, value)| value).collect();
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::String(text) => count += u64::from(replace(text)),
+            Value::Array(elements) => waiting.extend(elements),
+            Value::Object(fields) => waiting.extend(fields.iter_mut().map(|(_, value)| value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Digits(_) => {}
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_files_replaces_data_urls_and_files_in_base64() {
+        let picture = format!("iVBORw0KGgo{}", "A".repeat(80));
+        for (text, expected) in [
+            (picture.clone(), Some("[image]".to_owned())),
+            (
+                format!(
+                    "data:image/svg+xml;charset=utf-8;base64,{picture} and more {}",
+                    "x".repeat(64)
+                ),
+                Some(format!("[image] and more {}", "x".repeat(64))),
+            ),
+            (
+                format!(r#"{{"data":"{picture}","mime":"image/png"}}"#),
+                Some(r#"{"data":"[image]","mime":"image/png"}"#.into()),
+            ),
+            (
+                format!("data:application/zip;base64,UEsD {}", "x".repeat(64)),
+                Some(format!("[file] {}", "x".repeat(64))),
+            ),
+            (format!("JVBERi0{}", "x".repeat(64)), Some("[file]".into())),
+            (
+                "/9j/4 is how a JPEG begins in Base64, iVBORw0KGgo is how a PNG begins, and no more".into(),
+                None,
+            ),
+            (format!("abc{picture}"), None),
+            ("no picture ".repeat(20), None),
+        ] {
+            assert_eq!(without_files(&text), expected, "{text}");
+        }
+    }
+}

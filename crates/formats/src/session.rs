@@ -1,0 +1,699 @@
+//! Makes one conversation of the events of a run: the rules that all formats have in common, each a function.
+
+use std::{
+    collections::{HashMap, HashSet},
+    mem,
+};
+
+use knowledgepulse_json::{Text, Value};
+
+use crate::{
+    Entry, FormatName,
+    event::{Event, Fact, Parent, Undo, What},
+    trace::{Call, Outcome, Sink, TextKind, TraceBuilder},
+    values::{is_blank, number_of},
+};
+
+/// The events of a run up to its end.
+pub struct Session {
+    builder: TraceBuilder,
+    events: Vec<Event>,
+}
+
+impl Session {
+    /// Begins the run of a program that writes code, unless its events name another domain.
+    #[must_use]
+    pub fn new(format: FormatName, entry: &Entry) -> Self {
+        let mut builder = TraceBuilder::of_coding_agent(format, entry);
+        builder.place.size = 0;
+        Self {
+            builder,
+            events: Vec::new(),
+        }
+    }
+
+    /// Adds events, which took so many bytes of the input.
+    pub fn add(&mut self, events: impl IntoIterator<Item = Event>, size: u64) {
+        self.builder.place.size += size;
+        self.events.extend(events);
+    }
+
+    /// Says facts of the run before its events.
+    pub fn fact(&mut self, fact: Fact) {
+        add_fact(&mut self.builder, fact);
+    }
+
+    /// Makes the steps of the trace.
+    #[must_use]
+    pub fn finish(self) -> TraceBuilder {
+        let Self { mut builder, events } = self;
+        let Replayed {
+            events,
+            repeated,
+            taken_back,
+        } = replayed(events);
+        let (events, left) = branch_of_the_last(events);
+        tell(&mut builder, without_repeated_parts(events));
+        for (name, times) in [
+            ("repeated event", repeated),
+            ("message that was taken back", taken_back),
+            ("entry of another branch", left),
+        ] {
+            if times > 0 {
+                builder.leave_out_times(name, times as u64);
+            }
+        }
+        builder
+    }
+}
+
+/// So many facts of events that were taken back are kept at least.
+const MOST_FACTS: usize = 100;
+
+/// What became of the events that were written again or taken back.
+#[derive(Default)]
+struct Replayed {
+    events: Vec<Event>,
+    repeated: usize,
+    taken_back: usize,
+}
+
+/// Puts a record whose name was there before in the place of that one, as a later snapshot of it, and leaves out what was taken back.
+fn replayed(events: Vec<Event>) -> Replayed {
+    let mut replayed = Replayed {
+        events: Vec::with_capacity(events.len()),
+        ..Replayed::default()
+    };
+    let mut places: HashMap<Text, usize> = HashMap::new();
+    for mut event in events {
+        while let Some(at) = event.what.iter().position(|what| matches!(what, What::Undo(_))) {
+            if let What::Undo(undo) = event.what.remove(at) {
+                let from = match &undo {
+                    Undo::From(id) => places.get(id).copied(),
+                    _ => None,
+                };
+                let from = from.unwrap_or_else(|| beginning_of(&undo, &replayed.events));
+                let undone = replayed.events.split_off(from);
+                let mut facts: Option<Event> = None;
+                for mut event in undone {
+                    let said_more = take_back(&mut event, &mut places);
+                    replayed.taken_back += usize::from(said_more && undo != Undo::All);
+                    match &mut facts {
+                        Some(facts) if facts.what.len() < MOST_FACTS => facts.what.append(&mut event.what),
+                        Some(_) => {}
+                        None => facts = Some(event),
+                    }
+                }
+                replayed.events.extend(facts);
+            }
+        }
+        let kept = &mut replayed.events;
+        let place = event
+            .origin
+            .id
+            .clone()
+            .map(|id| *places.entry(id).or_insert(kept.len()));
+        match place.and_then(|at| kept.get_mut(at)) {
+            None => kept.push(event),
+            Some(before) => {
+                replayed.repeated += 1;
+                if !event.what.is_empty() {
+                    before.what = event.what;
+                }
+            }
+        }
+    }
+    replayed
+}
+
+/// Takes back what an event said. Facts about the run itself stay true. Returns whether it said something else.
+fn take_back(event: &mut Event, places: &mut HashMap<Text, usize>) -> bool {
+    let is_fact = |what: &What| matches!(what, What::Fact(_));
+    let said_more = !event.what.iter().all(is_fact);
+    event.what.retain(is_fact);
+    if let Some(id) = event.origin.id.take() {
+        places.remove(&id);
+    }
+    said_more
+}
+
+/// Returns the first event that is taken back.
+fn beginning_of(undo: &Undo, events: &[Event]) -> usize {
+    match undo {
+        Undo::All => 0,
+        Undo::From(id) => {
+            let is_it = |event: &Event| event.origin.id.as_ref() == Some(id);
+            events.iter().position(is_it).unwrap_or_default()
+        }
+        Undo::Ordinal(first) => {
+            let is_later = |event: &Event| event.origin.ordinal.is_some_and(|ordinal| ordinal >= *first);
+            events.iter().position(is_later).unwrap_or(events.len())
+        }
+        Undo::Turns(0) => events.len(),
+        Undo::Turns(turns) => {
+            let turn_at = |(at, event): (usize, &Event)| is_turn(event).then_some(at);
+            let mut turns_at = events.iter().enumerate().rev().filter_map(turn_at);
+            turns_at.nth(turns - 1).unwrap_or_default()
+        }
+    }
+}
+
+fn is_turn(event: &Event) -> bool {
+    let is_said = |what: &What| matches!(what, What::Said(TextKind::User, text) if !is_blank(text));
+    event.what.iter().any(is_said)
+}
+
+/// Returns whether an event is of the conversation itself.
+pub fn is_said(event: &Event) -> bool {
+    let is_said = |what: &What| matches!(what, What::Said(..) | What::Call(_) | What::Result(_));
+    event.what.iter().any(is_said)
+}
+
+/// Leaves out the events that do not lead to the last one, where the events form a tree: the user has left their branch. Returns
+/// how many. Events beside the branch stay if they are parts of a message of it, or calls and results of it: those of parallel
+/// calls hang on their calls, not in one line.
+fn branch_of_the_last(mut events: Vec<Event>) -> (Vec<Event>, usize) {
+    if events.iter().all(|event| event.origin.parent == Parent::Before) {
+        return (events, 0);
+    }
+    let parents = parents_of(&events);
+    let is_node = |event: &Event| event.origin.id.is_some();
+    let mut is_kept: Vec<bool> = events.iter().map(|event| !is_node(event)).collect();
+    let mut waiting = path_to_the_last(&events, &parents);
+    for &at in &waiting {
+        is_kept[at] = true;
+    }
+    let mut by_key: HashMap<(&str, &Text), Vec<usize>> = HashMap::new();
+    for (at, event) in events.iter().enumerate().filter(|(at, _)| !is_kept[*at]) {
+        for key in keys_of(event) {
+            by_key.entry(key).or_default().push(at);
+        }
+    }
+    while let Some(at) = waiting.pop() {
+        for key in keys_of(&events[at]) {
+            for other in by_key.remove(&key).unwrap_or_default() {
+                if !mem::replace(&mut is_kept[other], true) {
+                    waiting.push(other);
+                }
+            }
+        }
+    }
+    let left = is_kept.iter().filter(|is_kept| !**is_kept).count();
+    let mut is_kept = is_kept.into_iter();
+    events.retain(|_| is_kept.next().unwrap_or_default());
+    (events, left)
+}
+
+/// Returns the places of the last record and all before it; of the last one that says something, if that is not among them: programs
+/// note late what an earlier record has caused.
+fn path_to_the_last(events: &[Event], parents: &[Option<usize>]) -> Vec<usize> {
+    let path_to = |last: Option<usize>| {
+        let mut path = Vec::new();
+        let mut is_seen = vec![false; events.len()];
+        let mut next = last;
+        while let Some(at) = next.filter(|&at| !mem::replace(&mut is_seen[at], true)) {
+            path.push(at);
+            next = parents[at];
+        }
+        path
+    };
+    let last = |holds: fn(&Event) -> bool| {
+        events
+            .iter()
+            .rposition(|event| event.origin.id.is_some() && holds(event))
+    };
+    let path = path_to(last(|_| true));
+    match last(is_said) {
+        Some(said) if !path.contains(&said) => path_to(Some(said)),
+        _ => path,
+    }
+}
+
+/// Returns the place of the parent of each event.
+fn parents_of(events: &[Event]) -> Vec<Option<usize>> {
+    let places = events.iter().enumerate();
+    let places: HashMap<&Text, usize> = places
+        .filter_map(|(at, event)| Some((event.origin.id.as_ref()?, at)))
+        .collect();
+    let mut before = None;
+    let parents = events.iter().enumerate().map(|(at, event)| {
+        let parent = match &event.origin.parent {
+            Parent::None => None,
+            Parent::Before => before,
+            // The record that it names may be missing.
+            Parent::Of(id) => places.get(id).copied().or(before),
+        };
+        if event.origin.id.is_some() {
+            before = Some(at);
+        }
+        parent
+    });
+    parents.collect()
+}
+
+/// Returns the names that parts of one message, and a call and its results, have in common.
+fn keys_of(event: &Event) -> Vec<(&'static str, &Text)> {
+    let message = event.origin.message.as_ref().map(|id| ("message", id));
+    let calls = event.what.iter().filter_map(|what| match what {
+        What::Call(Call { id, .. }) | What::Result(Outcome { id, .. }) => Some(("call", id.as_ref()?)),
+        _ => None,
+    });
+    message.into_iter().chain(calls).collect()
+}
+
+/// An id that is so long names one call; shorter ones are used again by some models.
+const UNIQUE_LENGTH: usize = 12;
+
+/// A part is compared with so many others of its message or its call's id, the last ones.
+const MOST_COMPARED: usize = 32;
+
+/// The parts of one kind and message that were said so far, by their places.
+type Parts = HashMap<Text, Vec<(usize, usize)>>;
+
+/// What was seen of a call's id.
+#[derive(Default)]
+struct Seen {
+    calls: Vec<(usize, usize)>,
+    results: Vec<(usize, usize)>,
+}
+
+/// Leaves out parts of a message that repeat others of it, and calls and results that were there before. A part that a longer one
+/// begins with is replaced: messages are written again as they grow.
+fn without_repeated_parts(mut events: Vec<Event>) -> Vec<Event> {
+    let mut texts = Parts::new();
+    let mut calls: HashMap<Text, Seen> = HashMap::new();
+    let mut dropped = HashSet::new();
+    for at in 0..events.len() {
+        for part in 0..events[at].what.len() {
+            let here = (at, part);
+            let message = events[at].origin.message.as_ref();
+            let other = match &events[at].what[part] {
+                What::Said(kind, text) if !is_blank(text) => message.and_then(|message| {
+                    let others = texts.entry(message.clone()).or_default();
+                    let is_same = |&(at, part): &(usize, usize)| match &events[at].what[part] {
+                        What::Said(other, said) => other == kind && grows(said, text),
+                        _ => false,
+                    };
+                    let found = others.iter().rev().take(MOST_COMPARED).copied().find(is_same);
+                    if found.is_none() {
+                        others.push(here);
+                    }
+                    found
+                }),
+                What::Call(call) => call.id.as_ref().and_then(|id| {
+                    let seen = calls.entry(id.clone()).or_default();
+                    let is_same = |&(other, part): &(usize, usize)| {
+                        let is_one = message.is_some() && events[other].origin.message.as_ref() == message;
+                        let is_waiting = seen.results.len() < seen.calls.len();
+                        let may_be = is_one || is_waiting || id.len_units() >= UNIQUE_LENGTH;
+                        may_be && matches!(&events[other].what[part], What::Call(said) if repeats(said, call, is_one))
+                    };
+                    let found = seen.calls.iter().rev().take(MOST_COMPARED).copied().find(is_same);
+                    if found.is_none() {
+                        seen.calls.push(here);
+                    }
+                    found
+                }),
+                What::Result(result) => result.id.as_ref().and_then(|id| {
+                    let seen = calls.entry(id.clone()).or_default();
+                    let has_all = seen.results.len() >= seen.calls.len();
+                    let is_same = |&(at, part): &(usize, usize)| match &events[at].what[part] {
+                        What::Result(said) => has_all && grows(&said.content, &result.content),
+                        _ => false,
+                    };
+                    let found = seen.results.iter().rev().take(MOST_COMPARED).copied().find(is_same);
+                    if found.is_none() {
+                        seen.results.push(here);
+                    }
+                    found
+                }),
+                _ => None,
+            };
+            if let Some((other_at, other_part)) = other {
+                // The later one is as long or longer.
+                let mut later = events[at].what[part].clone();
+                let before = &mut events[other_at].what[other_part];
+                if let (What::Result(later), What::Result(before)) = (&mut later, &*before) {
+                    later.failed = before.failed.or(later.failed);
+                }
+                *before = later;
+                dropped.insert(here);
+            }
+        }
+    }
+    for (at, event) in events.iter_mut().enumerate() {
+        let mut parts = 0..;
+        let mut is_kept = || parts.next().is_some_and(|part| !dropped.contains(&(at, part)));
+        if !dropped.is_empty() {
+            event.what.retain(|_| is_kept());
+        }
+    }
+    events
+}
+
+/// Returns whether a text is another one that has grown, or the same.
+fn grows(before: &Text, text: &Text) -> bool {
+    text.as_bytes().starts_with(before.as_bytes())
+}
+
+/// Returns whether a call is one that was made before, or that was written before its arguments were complete.
+fn repeats(before: &Call, call: &Call, is_one_message: bool) -> bool {
+    before.name == call.name && (is_one_message || before.args.is_empty() || before.args == call.args)
+}
+
+/// What events say beside the steps.
+#[derive(Default)]
+struct Notes {
+    /// By the ids of calls, whether they failed.
+    failed: HashMap<Text, bool>,
+    /// The ids of the calls that are steps.
+    called: HashSet<Text>,
+    /// The number of the first record that is no copy.
+    first: f64,
+    /// How many calls have no result yet.
+    waiting: usize,
+}
+
+impl Notes {
+    fn of(events: &[Event]) -> Self {
+        let mut notes = Self::default();
+        for what in events.iter().flat_map(|event| &event.what) {
+            match what {
+                What::Failed(id, failed) => drop(notes.failed.insert(id.clone(), *failed)),
+                What::Call(Call { id: Some(id), .. }) => drop(notes.called.insert(id.clone())),
+                What::Copies { before, .. } => notes.first = *before,
+                _ => {}
+            }
+        }
+        notes
+    }
+}
+
+/// Makes steps of the events.
+fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
+    let mut notes = Notes::of(&events);
+    for event in events {
+        if event.origin.ordinal.is_some_and(|ordinal| ordinal < notes.first) {
+            builder.leave_out("line of the parent");
+            continue;
+        }
+        match &event.origin.time {
+            Some(Value::Number(_)) => {
+                if let Some(milliseconds) = number_of(event.origin.time.as_ref()) {
+                    builder.at_number(milliseconds);
+                }
+            }
+            time => builder.at(time.as_ref()),
+        }
+        for what in event.what {
+            match what {
+                What::Said(kind, text) => {
+                    let is_turn = matches!(kind, TextKind::User | TextKind::Message | TextKind::Reasoning);
+                    builder.is_conversation |= is_turn;
+                    builder.say(kind, text);
+                }
+                What::Call(call) => {
+                    builder.is_conversation = true;
+                    notes.waiting += 1;
+                    builder.call(call);
+                }
+                What::Result(result) => {
+                    builder.is_conversation = true;
+                    notes.waiting = notes.waiting.saturating_sub(1);
+                    let noted = result.id.as_ref().and_then(|id| notes.failed.get(id));
+                    builder.result(Outcome {
+                        failed: noted.copied().or(result.failed),
+                        ..result
+                    });
+                }
+                What::Ran(call, result) => {
+                    let is_told = call.id.as_ref().is_some_and(|id| notes.called.contains(id));
+                    if !is_told && notes.waiting > 0 {
+                        builder.call(call);
+                        result.into_iter().for_each(|result| builder.result(result));
+                    }
+                }
+                What::LeftOut(what) => builder.leave_out(what),
+                What::Took(id, milliseconds) => builder.took(Some(&id), milliseconds),
+                What::Success(success) => {
+                    builder.is_conversation = true;
+                    builder.success = Some(success);
+                }
+                What::Fact(fact) => add_fact(builder, fact),
+                What::Undo(_) | What::Failed(..) | What::Copies { .. } | What::Continues { .. } => {}
+            }
+        }
+    }
+}
+
+fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
+    match fact {
+        Fact::Id(id) => builder.ids = vec![id],
+        Fact::Framework(name) => builder.framework = Some(name),
+        Fact::Agent(id) => builder.agent_id = Some(id),
+        Fact::Domain(domain) => builder.domain = domain,
+        Fact::First(name, value) => builder.keep_first(name, Some(&value)),
+        Fact::Last(name, value) => builder.keep(name, Some(&value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_json::Object;
+
+    use super::*;
+    use crate::{Given, Place, event::Origin};
+
+    fn said(kind: TextKind, text: &str) -> What {
+        What::Said(kind, text.into())
+    }
+
+    fn user(text: &str) -> What {
+        said(TextKind::User, text)
+    }
+
+    fn agent(text: &str) -> What {
+        said(TextKind::Message, text)
+    }
+
+    fn call(id: &str, argument: &str) -> What {
+        let args: Object = [("a".into(), argument.into())].into_iter().collect();
+        What::Call(Call {
+            id: Some(id.into()),
+            name: Some("t".into()),
+            args,
+            server: None,
+        })
+    }
+
+    fn result(id: &str, text: &str) -> What {
+        What::Result(Outcome {
+            id: Some(id.into()),
+            content: text.into(),
+            failed: None,
+        })
+    }
+
+    /// An event, whose origin is written `ID`, `ID<PARENT`, `ID<` for the first of a tree, and with `@MESSAGE` behind it.
+    fn event(origin: &str, what: Vec<What>) -> Event {
+        let (origin, message) = origin
+            .split_once('@')
+            .map_or((origin, None), |(origin, message)| (origin, Some(message)));
+        let (id, parent) = match origin.split_once('<') {
+            None => (origin, Parent::Before),
+            Some((id, "")) => (id, Parent::None),
+            Some((id, parent)) => (id, Parent::Of(parent.into())),
+        };
+        let origin = Origin {
+            id: Some(Text::from(id)).filter(|id| !id.is_empty()),
+            parent,
+            message: message.map(Text::from),
+            ..Origin::default()
+        };
+        Event { origin, what }
+    }
+
+    /// Returns the task and the contents of the steps that events become.
+    fn told(events: Vec<Event>) -> Vec<String> {
+        let value = Value::Null;
+        let entry = Entry {
+            value: &value,
+            place: Place::default(),
+        };
+        let mut session = Session::new(FormatName::ClaudeCode, &entry);
+        session.add(events, 0);
+        let (trace, _) = session.finish().finish(&Given::default());
+        let text = |value: Option<&Value>| {
+            value
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .replace('\n', " ")
+        };
+        let task = text(trace.get("task").and_then(|task| task.get("objective")));
+        let steps = trace.get("steps").and_then(Value::as_array).unwrap();
+        [task]
+            .into_iter()
+            .chain(steps.iter().map(|step| text(step.get("content"))))
+            .collect()
+    }
+
+    #[test]
+    fn a_record_that_is_there_again_replaces_the_first() {
+        for (events, expected) in [
+            (
+                vec![
+                    event("1", vec![user("a")]),
+                    event("2", vec![agent("b")]),
+                    event("1", vec![user("c")]),
+                ],
+                ["c", "b"],
+            ),
+            (
+                vec![
+                    event("1", vec![user("a")]),
+                    event("2", vec![agent("b")]),
+                    event("2", vec![]),
+                ],
+                ["a", "b"],
+            ),
+        ] {
+            assert_eq!(told(events), expected);
+        }
+    }
+
+    #[test]
+    fn what_was_taken_back_is_left_out() {
+        let undo = |undo| event("", vec![What::Undo(undo)]);
+        let turns = || {
+            vec![
+                event("1", vec![user("a")]),
+                event("2", vec![agent("b")]),
+                event("3", vec![user("c")]),
+                event("4", vec![agent("d")]),
+            ]
+        };
+        for (undone, expected) in [
+            (Undo::From("3".into()), vec!["a", "b", "e"]),
+            (Undo::From("?".into()), vec!["", "e"]),
+            (Undo::All, vec!["", "e"]),
+            (Undo::Turns(0), vec!["a", "b", "e", "d"]),
+            (Undo::Turns(1), vec!["a", "b", "e"]),
+            (Undo::Turns(5), vec!["", "e"]),
+        ] {
+            let events = [turns(), vec![undo(undone.clone()), event("3", vec![agent("e")])]].concat();
+            assert_eq!(told(events), expected, "{undone:?}");
+        }
+    }
+
+    #[test]
+    fn the_branch_of_the_last_record_is_the_conversation() {
+        let begin = || vec![event("1<", vec![user("a")]), event("2<1", vec![agent("b")])];
+        for (rest, expected) in [
+            (
+                vec![event("3<2", vec![user("c")]), event("4<2", vec![user("d")])],
+                vec!["a", "b", "d"],
+            ),
+            (vec![event("3<", vec![user("c")])], vec!["c"]),
+            (vec![event("3<?", vec![user("c")])], vec!["a", "b", "c"]),
+            (vec![event("3", vec![user("c")])], vec!["a", "b", "c"]),
+            // Parallel calls, each with its result.
+            (
+                vec![
+                    event("3<2@m", vec![call("x", "1")]),
+                    event("4<3@m", vec![call("y", "2")]),
+                    event("5<3", vec![result("x", "r")]),
+                    event("6<4", vec![result("y", "s")]),
+                    event("7<6", vec![agent("c")]),
+                ],
+                vec!["a", "b", "t a: 1", "t a: 2", "r", "s", "c"],
+            ),
+            // A note about an earlier record comes last.
+            (
+                vec![
+                    event("3<2", vec![user("c")]),
+                    event("4<1", vec![What::LeftOut("note".into())]),
+                ],
+                vec!["a", "b", "c"],
+            ),
+            // A circle.
+            (
+                vec![event("3<4", vec![user("c")]), event("4<3", vec![agent("d")])],
+                vec!["c", "d"],
+            ),
+        ] {
+            let events = [begin(), rest].concat();
+            assert_eq!(told(events.clone()), expected, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn parts_calls_and_results_that_are_there_again_count_once() {
+        for (events, expected) in [
+            (
+                vec![
+                    event("1@m", vec![agent("I r")]),
+                    event("2@m", vec![agent("I read")]),
+                ],
+                vec!["", "I read"],
+            ),
+            (
+                vec![event("1@m", vec![agent("a")]), event("2@n", vec![agent("a")])],
+                vec!["", "a", "a"],
+            ),
+            (
+                vec![
+                    event("1", vec![call("x", "1")]),
+                    event("2", vec![call("x", "1"), result("x", "r")]),
+                ],
+                vec!["", "t a: 1", "r"],
+            ),
+            // Some models use their ids again.
+            (
+                vec![event(
+                    "1",
+                    vec![call("x", "1"), result("x", "r"), call("x", "1"), result("x", "r")],
+                )],
+                vec!["", "t a: 1", "r", "t a: 1", "r"],
+            ),
+            (
+                vec![
+                    event(
+                        "1",
+                        vec![call("call_0123456789", "1"), result("call_0123456789", "r")],
+                    ),
+                    event(
+                        "2",
+                        vec![
+                            call("call_0123456789", "1"),
+                            result("call_0123456789", "r, all of it"),
+                        ],
+                    ),
+                ],
+                vec!["", "t a: 1", "r, all of it"],
+            ),
+        ] {
+            assert_eq!(told(events.clone()), expected, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_within_another_is_a_step_unless_it_is_told_otherwise() {
+        let ran = || match (call("in", "1"), result("in", "s")) {
+            (What::Call(call), What::Result(result)) => What::Ran(call, Some(result)),
+            _ => unreachable!(),
+        };
+        for (what, expected) in [
+            (
+                vec![call("out", "0"), ran(), result("out", "r")],
+                vec!["", "t a: 0", "t a: 1", "s", "r"],
+            ),
+            (
+                vec![call("in", "1"), ran(), result("in", "r")],
+                vec!["", "t a: 1", "r"],
+            ),
+            (vec![ran()], vec![""]),
+        ] {
+            assert_eq!(told(vec![event("", what)]), expected);
+        }
+    }
+}
