@@ -5,12 +5,12 @@ use std::time::Instant;
 use knowledgepulse_error::Result;
 use knowledgepulse_index::{
     method::Method,
-    shared::Shared,
+    options::{MemoryOptions as Bounds, ModelIdentity},
+    shared::SharedMemory,
     traces::{
         StoredTrace, TraceEntry, TraceMemory,
         join::{Neighbour, Neighbours},
     },
-    vectors::{ModelIdentity, Options as Bounds},
 };
 use knowledgepulse_trace::{StepKind, Trace, words::Words};
 

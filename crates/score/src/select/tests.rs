@@ -2,8 +2,8 @@ use std::time::Instant;
 
 use knowledgepulse_index::{
     method::Method,
+    options::{MemoryOptions as Bounds, ModelIdentity},
     traces::{TraceEntry, TraceMemory},
-    vectors::{ModelIdentity, Options as Bounds},
 };
 use knowledgepulse_trace::{
     fixtures::{with_steps, with_texts},
