@@ -9,10 +9,6 @@ const LAYERS: [&str; 11] = [
     "error", "os", "json", "trace", "formats", "clean", "encoder", "embed", "index", "score", "command",
 ];
 
-fn manifest(path: &Path) -> DocumentMut {
-    fs::read_to_string(path).unwrap().parse().unwrap()
-}
-
 #[test]
 fn each_crate_depends_on_lower_layers_alone() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -25,7 +21,8 @@ fn each_crate_depends_on_lower_layers_alone() {
     expected.sort();
     assert_eq!(names, expected);
     for (position, layer) in LAYERS.iter().enumerate() {
-        let manifest = manifest(&crates.join(layer).join("Cargo.toml"));
+        let text = fs::read_to_string(crates.join(layer).join("Cargo.toml")).unwrap();
+        let manifest: DocumentMut = text.parse().unwrap();
         let dependencies = manifest["dependencies"].as_table();
         for (dependency, _) in dependencies.into_iter().flatten() {
             assert!(!dependency.starts_with("napi"), "{layer} knows Node-API");
