@@ -7,7 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use knowledgepulse_encoder::{self as encoder, Encoder, Model, Options, Precision, Shape, Source};
+use knowledgepulse_encoder::{
+    self as encoder, Encoder, Model, Options, PASS_TOKENS, Precision, Shape, Source,
+};
 
 use knowledgepulse_error::{Error, Result, fault};
 
@@ -24,9 +26,6 @@ const WORKING_BYTES: u64 = 64 << 20;
 
 /// The largest model of 384 dimensions, in bytes; the reader reports larger files.
 const LARGEST_BYTES: u64 = 4 << 30;
-
-/// The most tokens of short texts that share a pass.
-const PASS_TOKENS: usize = 512;
 
 /// Loaded weights, whose lanes have threads of their own.
 pub struct Weights {

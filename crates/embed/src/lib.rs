@@ -26,7 +26,7 @@ use std::{
     thread,
 };
 
-use knowledgepulse_encoder::{self as encoder, Tokenizer, Tokens};
+use knowledgepulse_encoder::{self as encoder, Tokenizer, Tokens, passes};
 use lru::LruCache;
 
 use knowledgepulse_error::{Error, Result, fault};
@@ -170,18 +170,15 @@ impl Embedder {
                 embedding
             });
         }
-        let mut missing = missing.as_slice();
-        while !missing.is_empty() {
+        for pass in passes(&missing, self.network.pass_tokens()) {
             if !is_wanted() {
                 return Err(Error::Aborted);
             }
-            let (pass, later) = missing.split_at(self.fitting(missing));
             fault::point("embedding");
             for (ids, embedding) in pass.iter().zip(lane.embed(pass)?) {
                 self.memo().put((*ids).into(), embedding);
                 known.insert(ids, Some(embedding));
             }
-            missing = later;
         }
         texts
             .iter()
@@ -195,16 +192,6 @@ impl Embedder {
                 })
             })
             .collect()
-    }
-
-    /// Returns the number of `texts` that the next pass takes, at least one.
-    fn fitting(&self, texts: &[&[u32]]) -> usize {
-        let mut tokens = 0;
-        let fitting = texts.iter().take_while(|text| {
-            tokens += text.len();
-            tokens <= self.network.pass_tokens()
-        });
-        fitting.count().max(1)
     }
 
     fn memo(&self) -> MutexGuard<'_, LruCache<Box<[u32]>, Embedding>> {

@@ -32,7 +32,7 @@ const BLOCK_ROWS: usize = 32;
 const SMALLEST_BLOCK: usize = MAX_ROWS;
 
 /// Tokens that a pass takes at most, unless a single text has more. More would gain nothing.
-const PASS: usize = 512;
+pub const PASS_TOKENS: usize = 512;
 
 /// How to compute.
 #[derive(Debug, Clone, Copy, Default)]
@@ -174,7 +174,7 @@ impl Encoder {
             self.check(text.as_ref())?;
         }
         let mut embeddings = Vec::with_capacity(texts.len());
-        for together in passes(texts) {
+        for together in passes(texts, PASS_TOKENS) {
             embeddings.extend(self.pass(together)?);
         }
         Ok(embeddings)
@@ -518,15 +518,14 @@ fn row_blocks(rows: usize, threads: usize) -> Vec<Range<usize>> {
     blocks
 }
 
-/// Returns the texts of each pass.
-#[doc(hidden)]
-pub fn passes<T: AsRef<[u32]>>(texts: &[T]) -> impl Iterator<Item = &[T]> {
+/// Returns the texts of each pass of at most `room` tokens, or of one text.
+pub fn passes<T: AsRef<[u32]>>(texts: &[T], room: usize) -> impl Iterator<Item = &[T]> {
     let mut rest = texts;
     iter::from_fn(move || {
         let mut tokens = 0;
         let fitting = rest.iter().take_while(|text| {
             tokens += text.as_ref().len();
-            tokens <= PASS
+            tokens <= room
         });
         let (together, later) = rest.split_at_checked(fitting.count().max(1))?;
         rest = later;

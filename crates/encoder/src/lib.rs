@@ -51,7 +51,7 @@ compile_error!("weights are read, and packed for the kernels, as the little-endi
 
 pub use encoder::{Encoder, Options};
 #[doc(hidden)] // For `tools/quantize`.
-pub use encoder::{Linear, passes};
+pub use encoder::{Linear, PASS_TOKENS, passes};
 pub use error::{Error, Result};
 pub use kernels::Kernel;
 pub use kernels::attention::HEAD as HEAD_WIDTH;

@@ -1,4 +1,8 @@
 //! The fingerprint of a trace, which identifies equal traces.
+//!
+//! It is the XXH3-128 of: `id`; the objective; the number of steps; each step's `type`, `content` and `tool.name`; `metadata.success` as a
+//! byte; `metadata.task_domain`; `outcome.confidence`. A text is its length in UTF-16 code units as U64 and the units, at most 2^20 of the
+//! objective and contents; a number is an F64; `content`, `tool.name` and `task_domain` follow a byte 1, or are a byte 0 where absent.
 
 use twox_hash::XxHash3_128;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use knowledgepulse_encoder::{Encoder, Linear, Model, Options, passes};
+use knowledgepulse_encoder::{Encoder, Linear, Model, Options, PASS_TOKENS, passes};
 use multiversion::multiversion;
 use rayon::prelude::*;
 
@@ -54,7 +54,7 @@ pub fn measure(model: Model, texts: &[Vec<u32>]) -> Result<HashMap<Linear, Input
         Ok(seen)
     };
     let mut sums: HashMap<Linear, Sums> = HashMap::new();
-    let passes: Vec<&[Vec<u32>]> = passes(texts).collect();
+    let passes: Vec<&[Vec<u32>]> = passes(texts, PASS_TOKENS).collect();
     // Few passes at a time, because their inputs are kept. Sums have the same order with any number of threads.
     for passes in passes.chunks(rayon::current_num_threads()) {
         let seen = passes.par_iter().map(inputs).collect::<Result<Vec<_>>>()?;
