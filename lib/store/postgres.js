@@ -37,7 +37,7 @@ const INDEXED_WORDS = 48;
 
 /** The most words of a trace that are looked up, and about how many traces have them together. */
 const ASKED_WORDS = 256;
-const ASKED_TRACES = 6000;
+const ASKED_TRACES = 4000;
 
 /** The traces that an entry is compared with, and all entries of a call. Up to the first number all traces are compared. */
 const CANDIDATES = 96;
@@ -45,7 +45,7 @@ const CALL_CANDIDATES = 2048;
 
 /** The most traces whose words are counted. They are counted anew when this share of the traces is new. */
 const SAMPLE = 4096;
-const STALENESS = 1 / 32;
+const STALENESS = 1 / 16;
 
 /** The most traces that a call deletes, beside as many as it adds. */
 const EVICTED = 100;
