@@ -50,7 +50,11 @@ const STALENESS = 1 / 16;
 /** The most traces that a call deletes, beside as many as it adds. */
 const EVICTED = 100;
 
-/** @typedef {{ lowest: number, beyond: number, isStored: boolean }} View positions from `lowest` to before `beyond` are compared */
+/**
+ * Positions from `lowest` to before `beyond` are compared; the traces from `oldest` on are in the table.
+ *
+ * @typedef {{ lowest: number, beyond: number, isStored: boolean, oldest: number }} View
+ */
 
 /** @typedef {{ position: number, label: string | null, bytes: Buffer, entries: number[] }} Stored `entries` it is a candidate for */
 
@@ -137,7 +141,7 @@ class PostgresStore {
       if (words === undefined) await query(sql.addTraces(names, novelty), values);
       else await query(sql.addWords(names, novelty), [...values, ...words]);
       const stays = Math.max(view.lowest, view.beyond + entries.length - maxElements);
-      await query(sql.evict(names, novelty), [stays, entries.length + EVICTED]);
+      if (view.oldest < stays) await query(sql.evict(names, novelty), [stays, entries.length + EVICTED]);
       return found;
     });
   }
@@ -152,8 +156,13 @@ class PostgresStore {
   async #view(query, names, call, origin) {
     const { maxElements, ttlMs } = this.#settings;
     const values = [call, maxElements, ttlMs > MAX_TTL_MS ? null : ttlMs];
-    const [[lowest, beyond, isStored, model]] = await query(sql.view(names), values);
-    const view = { lowest: Number(lowest), beyond: Number(beyond), isStored: isStored === 't' };
+    const [[lowest, beyond, isStored, model, oldest]] = await query(sql.view(names), values);
+    const view = {
+      lowest: Number(lowest),
+      beyond: Number(beyond),
+      isStored: isStored === 't',
+      oldest: Number(oldest ?? beyond),
+    };
     if (origin !== null && model !== null && model !== origin && view.lowest < view.beyond) {
       const message = `the table of the store has embeddings of ${model}, not of ${origin}: use that model, or another table`;
       throw codedError(Error, 'ERR_MEMORY_OTHER_MODEL', message);
