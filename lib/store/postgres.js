@@ -35,7 +35,7 @@ const INDEXED_WORDS = 48;
 
 /** The most words of a trace that are looked up, and about how many traces have them together. */
 const ASKED_WORDS = 256;
-const ASKED_TRACES = 6000;
+const ASKED_TRACES = 4000;
 
 /** The traces that an entry is compared with, and all entries of a call. Up to the first number all traces are compared. */
 const CANDIDATES = 96;
@@ -43,12 +43,16 @@ const CALL_CANDIDATES = 2048;
 
 /** The most traces whose words are counted. They are counted anew when this share of the traces is new. */
 const SAMPLE = 4096;
-const STALENESS = 1 / 32;
+const STALENESS = 1 / 16;
 
 /** The most traces that a call deletes, beside as many as it adds. */
 const EVICTED = 100;
 
-/** @typedef {{ lowest: number, beyond: number, isStored: boolean }} View positions from `lowest` to before `beyond` are compared */
+/**
+ * Positions from `lowest` to before `beyond` are compared; the traces from `oldest` on are in the table.
+ *
+ * @typedef {{ lowest: number, beyond: number, isStored: boolean, oldest: number }} View
+ */
 
 /** @typedef {{ position: number, label: string | null, bytes: Buffer, entries: number[] }} Stored `entries` it is a candidate for */
 
@@ -121,7 +125,7 @@ class PostgresStore {
       if (words === undefined) await query(sql.addTraces(names, novelty), values);
       else await query(sql.addWords(names, novelty), [...values, ...words]);
       const stays = Math.max(view.lowest, view.beyond + entries.length - maxElements);
-      await query(sql.evict(names, novelty), [stays, entries.length + EVICTED]);
+      if (view.oldest < stays) await query(sql.evict(names, novelty), [stays, entries.length + EVICTED]);
       return found;
     });
   }
@@ -136,8 +140,13 @@ class PostgresStore {
   async #view(query, names, call, origin) {
     const { maxElements, ttlMs } = this.#settings;
     const values = [call, maxElements, ttlMs > MAX_TTL_MS ? null : ttlMs];
-    const [[lowest, beyond, isStored, model]] = await query(sql.view(names), values);
-    const view = { lowest: Number(lowest), beyond: Number(beyond), isStored: isStored === 't' };
+    const [[lowest, beyond, isStored, model, oldest]] = await query(sql.view(names), values);
+    const view = {
+      lowest: Number(lowest),
+      beyond: Number(beyond),
+      isStored: isStored === 't',
+      oldest: Number(oldest ?? beyond),
+    };
     if (origin !== null && model !== null && model !== origin && view.lowest < view.beyond) {
       const message = `the table of the store has embeddings of ${model}, not of ${origin}: use that model, or another table`;
       throw codedError(Error, 'ERR_MEMORY_OTHER_MODEL', message);

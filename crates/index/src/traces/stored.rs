@@ -23,7 +23,8 @@ const WORD_BYTES: usize = 10;
 /// The indexed word of a trace without words.
 const NO_WORD: u64 = 0;
 
-/// The least document frequency in a sample that is scaled to the memory. A rarer word counts by its frequency among the compared traces.
+/// The least document frequency in a sample that is kept, and scaled to the memory. A rarer word counts by its frequency among the compared
+/// traces.
 const LEAST_COMMON: u32 = 2;
 
 /// The document frequencies of words, by their hashes.
@@ -84,6 +85,23 @@ pub struct TraceSample {
     projection: Projection,
 }
 
+/// The document frequency of a word, and its logarithm.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rarity {
+    traces: f64,
+    logarithm: f64,
+}
+
+/// The rarities of words, by their hashes.
+type Rarities = HashMap<u64, Rarity, BuildHasherDefault<Hashed>>;
+
+impl Rarity {
+    fn of(traces: f64) -> Self {
+        let logarithm = logarithm(traces);
+        Self { traces, logarithm }
+    }
+}
+
 /// A trace whose words have weights.
 struct Weighed<'t> {
     words: &'t Words,
@@ -99,7 +117,12 @@ impl TraceSample {
     #[must_use]
     pub fn of(traces: &[PackedTrace]) -> Self {
         let mut frequencies = Frequencies::default();
-        count(&mut frequencies, traces);
+        for word in traces.iter().flat_map(|trace| trace.words.iter()) {
+            *frequencies.entry(word.hash).or_default() += 1;
+        }
+        // Most words are of one trace alone.
+        frequencies.retain(|_, traces| *traces >= LEAST_COMMON);
+        frequencies.shrink_to_fit();
         let vectors: Vec<&[f32]> = traces.iter().map(|trace| trace.vector.as_slice()).collect();
         Self {
             size: traces.len(),
@@ -111,24 +134,22 @@ impl TraceSample {
     /// Returns the document frequency of a word in a memory of `memory` traces; `None` for a rare one.
     #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
     fn frequency(&self, hash: u64, memory: usize) -> Option<f64> {
-        let traces = *self.frequencies.get(&hash)?;
-        (traces >= LEAST_COMMON).then(|| f64::from(traces) * memory as f64 / self.size as f64)
+        let traces = f64::from(*self.frequencies.get(&hash)?);
+        Some(traces * memory as f64 / self.size as f64)
     }
 
     /// Returns the `most` words of a trace that add most to its length, the heaviest first, with their shares of the squared length. Leaves
     /// out words that about `budget` traces together do not cover.
     #[must_use]
+    #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
     pub fn heaviest(&self, words: &Words, memory: usize, most: usize, budget: f64) -> Vec<(u64, f64)> {
         if words.is_empty() {
             return vec![(NO_WORD, 1.0)];
         }
         let weigh = |word: &Word| {
             let traces = self.frequency(word.hash, memory).unwrap_or(1.0);
-            (
-                (word.count.value() * weight(memory, traces)).powi(2),
-                traces,
-                word.hash,
-            )
+            let weight = logarithm(memory as f64 + 1.0) - logarithm(traces);
+            ((word.count.value() * weight).powi(2), traces, word.hash)
         };
         let mut heaviest: Vec<_> = words.iter().map(weigh).collect();
         heaviest.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.2.cmp(&other.2)));
@@ -149,6 +170,7 @@ impl TraceSample {
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::OutOfMemory`].
+    #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
     pub fn compare(
         &self,
         known: &[PackedTrace],
@@ -156,17 +178,21 @@ impl TraceSample {
         candidates: &[Vec<usize>],
         memory: usize,
     ) -> Result<Vec<Option<(usize, Similarity)>>> {
-        let (mut rare, mut joined) = (Frequencies::default(), Frequencies::default());
-        count(&mut rare, known);
+        let mut rarities = Rarities::default();
+        for word in known.iter().flat_map(|trace| trace.words.iter()) {
+            rarities.entry(word.hash).or_default().traces += 1.0;
+        }
+        for (&hash, rarity) in &mut rarities {
+            *rarity = Rarity::of(self.frequency(hash, memory).unwrap_or(rarity.traces));
+        }
         let mut found = Vec::with_capacity(entries.len());
         for (before, (entry, chosen)) in entries.iter().zip(candidates).enumerate() {
-            let among = |counts: &Frequencies, hash: u64| f64::from(counts.get(&hash).copied().unwrap_or(0));
-            let weight_of = |word: &Word| {
-                let frequency = self.frequency(word.hash, memory);
-                let traces = frequency.unwrap_or_else(|| among(&rare, word.hash));
-                weight(memory + before, traces + among(&joined, word.hash))
-            };
-            let own = self.weigh(entry, weight_of)?;
+            for word in entry.words.iter() {
+                let of_sample = || Rarity::of(self.frequency(word.hash, memory).unwrap_or(0.0));
+                rarities.entry(word.hash).or_insert_with(of_sample);
+            }
+            let most = logarithm((memory + before + 1) as f64);
+            let own = self.weigh(entry, &rarities, most)?;
             let projected = self.projection.project(&own.vector);
             let earlier = (known.len()..).zip(&entries[..before]);
             let chosen = chosen
@@ -175,19 +201,25 @@ impl TraceSample {
             // Of equal ones the first.
             let mut best: Option<(usize, Similarity)> = None;
             for (index, other) in chosen.chain(earlier) {
-                let similarity = similarity(&own, projected.as_ref(), &self.weigh(other, weight_of)?);
+                let other = self.weigh(other, &rarities, most)?;
+                let similarity = similarity(&own, projected.as_ref(), &other);
                 if best.is_none_or(|(_, most)| similarity.value() > most.value()) {
                     best = Some((index, similarity));
                 }
             }
             found.push(best);
-            count(&mut joined, std::slice::from_ref(entry));
+            for word in entry.words.iter() {
+                let rarity = rarities.entry(word.hash).or_default();
+                *rarity = Rarity::of(rarity.traces + 1.0);
+            }
         }
         Ok(found)
     }
 
-    fn weigh<'t>(&self, trace: &'t PackedTrace, weight_of: impl Fn(&Word) -> f64) -> Result<Weighed<'t>> {
-        let weights: Vec<f64> = trace.words.iter().map(weight_of).collect();
+    /// Weighs the words of a trace, which all have a rarity. `most` is the weight of a word that one trace contains.
+    fn weigh<'t>(&self, trace: &'t PackedTrace, rarities: &Rarities, most: f64) -> Result<Weighed<'t>> {
+        let weight = |word: &Word| most - rarities.get(&word.hash).map_or(0.0, |rarity| rarity.logarithm);
+        let weights: Vec<f64> = trace.words.iter().map(weight).collect();
         let mut sums = Sums::default();
         for (word, weight) in trace.words.iter().zip(&weights) {
             sums.add(word.count.value(), word.count.value(), *weight);
@@ -201,13 +233,6 @@ impl TraceSample {
             sums,
             vector,
         })
-    }
-}
-
-/// Counts the traces that have each word.
-fn count(frequencies: &mut Frequencies, traces: &[PackedTrace]) {
-    for word in traces.iter().flat_map(|trace| trace.words.iter()) {
-        *frequencies.entry(word.hash).or_default() += 1;
     }
 }
 
@@ -230,8 +255,7 @@ fn similarity(trace: &Weighed, projected: Option<&Projected>, other: &Weighed) -
     }
 }
 
-/// The weight of a word that about `traces` of `memory` traces contain.
-#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
-fn weight(memory: usize, traces: f64) -> f64 {
-    (memory as f64 + 1.0).ln() - traces.max(1.0).ln()
+/// The logarithm of a document frequency; a word that no trace contains counts as if one did.
+fn logarithm(traces: f64) -> f64 {
+    traces.max(1.0).ln()
 }
