@@ -216,7 +216,7 @@ impl Identities {
         if text.len() <= MOST_COMMAND {
             let commands = commands_of(text);
             // A call is often told twice, as its text and as its input.
-            if commands.iter().any(asks) && !self.asked.iter().any(|(others, _)| *others == commands) {
+            if commands.iter().any(|command| asks(command)) && !self.asked.iter().any(|(others, _)| *others == commands) {
                 self.asked.push((commands, 0));
             }
         }
@@ -572,7 +572,7 @@ fn is_telling(name: &str) -> bool {
 }
 
 /// Returns whether a command prints a name on a line.
-fn asks(command: &String) -> bool {
+fn asks(command: &str) -> bool {
     ASKING.iter().any(|asking| command.starts_with(asking))
 }
 
