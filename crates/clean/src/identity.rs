@@ -216,7 +216,9 @@ impl Identities {
         if text.len() <= MOST_COMMAND {
             let commands = commands_of(text);
             // A call is often told twice, as its text and as its input.
-            if commands.iter().any(|command| asks(command)) && !self.asked.iter().any(|(others, _)| *others == commands) {
+            if commands.iter().any(|command| asks(command))
+                && !self.asked.iter().any(|(others, _)| *others == commands)
+            {
                 self.asked.push((commands, 0));
             }
         }
