@@ -238,7 +238,7 @@ describe('inputs', () => {
     const harmless = [{ id: 'HERE' }, { metadata: { ...metadata, tags: 'HERE' } }, { extra: 'HERE' }];
     const input = [...broken, ...harmless].map((fields) => `${put(fields)}\n${put({})}\n`).join('');
     const [out, report] = ['out.jsonl', 'report.html'].map((name) => path.join(scratch, name));
-    const args = [NO_EMBEDDER, '--format', 'json', '--out', out, '--report', report];
+    const args = [NO_EMBEDDER, '--verbose', '--format', 'json', '--out', out, '--report', report];
     const { code, stderr, stdout } = await kpScore(args, { input });
     const places = (pattern) =>
       linesOf(stderr)
@@ -260,7 +260,8 @@ describe('inputs', () => {
   });
 
   test('of many bad ones the first twenty are named; all with --verbose', async () => {
-    const input = 'nonsense\n'.repeat(50);
+    // Each is wrong at another byte.
+    const input = Array.from({ length: 50 }, (_, at) => `{"a":${10 ** at} nonsense}\n`).join('');
     const named = (stderr) => linesOf(stderr).filter((line) => /^stdin:\d+:/.test(line)).length;
     const { code, stderr, stdout } = await kpScore([NO_EMBEDDER, '--format', 'json'], { input });
     expect(code).toBe(1);
