@@ -18,7 +18,9 @@ use knowledgepulse_index::{
     traces::TraceEntry,
     vectors::Options as Bounds,
 };
-use knowledgepulse_score::select::{self, Candidates, Count, Left, Neighbour, Options, Outcome, Standing, Unfit};
+use knowledgepulse_score::select::{
+    self, Candidates, Count, Left, Neighbour, Options, Outcome, Standing, Unfit,
+};
 use knowledgepulse_trace::{Trace, digest, words::Words};
 
 use crate::{
@@ -252,7 +254,11 @@ impl NativeSelection {
                 .collect(),
             nearest_left: chosen.nearest_left.map(Into::into),
         });
-        let to_left = |Left { index, standing, unfit }| NativeLeft {
+        let to_left = |Left {
+                           index,
+                           standing,
+                           unfit,
+                       }| NativeLeft {
             index: index as u32,
             unfit: unfit.map(|unfit| unfit.name().into()),
             chosen: match standing {
