@@ -148,6 +148,9 @@ impl Reader {
     /// Returns the key of the run of an event.
     fn run_of(&mut self, event: &Event) -> Text {
         let origin = &event.origin;
+        if origin.run.is_none() && origin.agent == Agent::Main {
+            return CURRENT.into();
+        }
         let known = origin.id.as_ref().and_then(|id| self.records.get(id)).cloned();
         let run = known.unwrap_or_else(|| {
             let run = origin.run.clone().unwrap_or_else(|| CURRENT.into());

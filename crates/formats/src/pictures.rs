@@ -10,7 +10,7 @@ use crate::trace::regex;
 /// How data URLs, and files in Base64, begin: PNG, JPEG, GIF, WebP and other RIFF files, PDF.
 static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"data:[\w.+-]{1,40}/[\w.+-]{1,80}(?:;[\w=.+-]{1,80})*;base64,|iVBORw0KGgo|/9j/[24]|R0lGOD[dl]|UklGR|JVBERi0",
+        r"data:[A-Za-z0-9.+_-]{1,40}/[A-Za-z0-9.+_-]{1,80}(?:;[A-Za-z0-9=.+_-]{1,80})*;base64,|iVBORw0KGgo|/9j/[24]|R0lGOD[dl]|UklGR|JVBERi0",
     )
 });
 
