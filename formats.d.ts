@@ -18,11 +18,17 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `gemini-cli`: sessions and checkpoints of Gemini CLI.
  * - `pi`: sessions of Pi, and of the Session Trace Simple Format of the Hub of Hugging Face.
  * - `qwen-code`: sessions of Qwen Code.
+ * - `cursor`: transcripts of Cursor's CLI, and composers of its IDE.
+ * - `copilot-cli`, `copilot-chat`: sessions of GitHub Copilot CLI, and chat sessions of VS Code.
+ * - `opencode`: sessions of opencode and its forks.
+ * - `cline`: sessions of Cline, Roo Code and Kilo Code.
+ * - `goose`, `droid`, `hermes`, `kimi`, `grok`, `crush`, `kiro`, `antigravity`, `continue`, `zed`, `amp`, `letta`, `aider`: sessions of these agents.
  * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
  * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
  * - `langchain`: messages of LangChain, and states of LangGraph.
  * - `sharegpt`: conversations of data sets for fine-tuning, in the form of ShareGPT.
  * - `langsmith`, `langfuse`, `phoenix`: runs of LangSmith, traces and observations of Langfuse, and spans of Arize Phoenix, as these export them.
+ * - `mlflow`, `weave`, `braintrust`, `logfire`: traces of MLflow, calls of Weave, spans of Braintrust, and rows of Logfire.
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
  * - `map`: any other format, which a {@link TraceMap} describes.
@@ -38,11 +44,33 @@ export type FormatName =
   | 'gemini-cli'
   | 'qwen-code'
   | 'pi'
+  | 'cursor'
+  | 'copilot-cli'
+  | 'copilot-chat'
+  | 'opencode'
+  | 'cline'
+  | 'goose'
+  | 'droid'
+  | 'hermes'
+  | 'kimi'
+  | 'grok'
+  | 'crush'
+  | 'kiro'
+  | 'antigravity'
+  | 'continue'
+  | 'zed'
+  | 'amp'
+  | 'letta'
+  | 'aider'
   | 'openhands'
   | 'inspect'
   | 'langsmith'
   | 'langfuse'
   | 'phoenix'
+  | 'mlflow'
+  | 'weave'
+  | 'braintrust'
+  | 'logfire'
   | 'otel'
   | 'swe-agent'
   | 'map';

@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, mem};
 
-use crate::{DEFAULT_LIMIT, archive};
+use crate::{
+    DEFAULT_LIMIT, archive,
+    input::{self, LinesOf},
+};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -47,7 +50,10 @@ const HTML: Foreign = Foreign::new(
 /// An archive that is no log of Inspect, or too long.
 pub const ZIP: Foreign = Foreign::new("a ZIP archive", "unzip -p");
 
-/// Archives of more bytes are not read.
+/// A database or a history of Aider that is too long to be read from its bytes.
+const TOO_LONG: Foreign = Foreign::new("a database or Markdown of more than 256 MB", "sqlite3 -json");
+
+/// Archives and databases of more bytes are not read.
 const ARCHIVE_LIMIT: u64 = 4 * DEFAULT_LIMIT;
 
 /// The longest of all these, in bytes.
@@ -64,7 +70,7 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    const fn new(what: &'static str, program: &'static str) -> Self {
+    pub(crate) const fn new(what: &'static str, program: &'static str) -> Self {
         Self { what, program }
     }
 }
@@ -79,6 +85,8 @@ pub enum Decoder {
     Utf16(Vec<u8>),
     /// The bytes of an archive: its list of files is at its end.
     Archive(Vec<u8>),
+    /// The bytes of an input that becomes text once they are all there.
+    Whole(Vec<u8>, LinesOf),
 }
 
 impl Default for Decoder {
@@ -102,11 +110,12 @@ impl Decoder {
             }
             Self::Utf8 => return Ok(bytes.to_vec()),
             Self::Utf16(left) => return Ok(decode_utf_16(left, bytes)),
-            Self::Archive(archive) => {
-                if (archive.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
-                    return Err(ZIP);
+            Self::Archive(whole) | Self::Whole(whole, _) => {
+                if (whole.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
+                    let is_zip = whole.starts_with(archive::BEGINNING);
+                    return Err(if is_zip { ZIP } else { TOO_LONG });
                 }
-                archive.extend_from_slice(bytes);
+                whole.extend_from_slice(bytes);
             }
         }
         Ok(Vec::new())
@@ -117,13 +126,18 @@ impl Decoder {
     /// # Errors
     /// If the input is no text that can be read.
     pub fn finish(&mut self) -> Result<Vec<u8>, Foreign> {
-        let Self::Beginning(beginning) = self else {
-            return Ok(Vec::new());
+        let beginning = match self {
+            Self::Beginning(beginning) => mem::take(beginning),
+            Self::Whole(bytes, text_of) => return text_of(mem::take(bytes)).map(String::into_bytes),
+            _ => return Ok(Vec::new()),
         };
-        let beginning = mem::take(beginning);
         *self = Self::Utf8;
         if beginning.starts_with(archive::BEGINNING) {
             *self = Self::Archive(beginning);
+            return Ok(Vec::new());
+        }
+        if let Some(text_of) = input::reader_of(&beginning) {
+            *self = Self::Whole(beginning, text_of);
             return Ok(Vec::new());
         }
         if let Some((_, foreign)) = FOREIGN
@@ -197,7 +211,10 @@ mod tests {
                 b"<!DOCTYPE html>",
                 Err("a page in HTML, as servers send it in place of a file"),
             ),
-            (b"SQLite format 3\0", Err("a database of SQLite")),
+            (
+                b"SQLite format 3\0",
+                Err("a database of SQLite of no agent that is known"),
+            ),
             (b"\x1f\x8b\x08\0\0\0\0\0", Err("compressed with gzip")),
             (b"\xfd7zXZ\0\0\x04", Err("compressed with xz")),
             (b"PAR1\x15\0", Err("a table in Parquet")),

@@ -2,7 +2,10 @@
 
 use knowledgepulse_json::{Text, Value};
 
-use crate::trace::{Call, Outcome, Sink, TextKind};
+use crate::{
+    trace::{Call, Outcome, Sink, TextKind},
+    values::id_of,
+};
 
 /// Something that happened in a run: all that one message or entry says.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,6 +64,10 @@ pub enum Agent {
 pub enum What {
     /// A text: the user's, the agent's, or an observation.
     Said(TextKind, Text),
+    /// A piece of such a text, which goes on the piece before it.
+    Piece(TextKind, Text),
+    /// A user's text that another record near it may have too.
+    Echo(Text),
     /// A call of a tool.
     Call(Call),
     /// The result of a call.
@@ -102,6 +109,8 @@ pub enum Undo {
     All,
     /// The record of this name and all after it; all, if there is none of this name.
     From(Text),
+    /// The record of this name and all after it; nothing, if there is none of this name.
+    FromIfThere(Text),
     /// All records of this number or a later one.
     Ordinal(f64),
     /// The user's last turns, so many, and all that followed them.
@@ -138,6 +147,18 @@ impl Events {
             origin,
             what: Vec::new(),
         });
+    }
+
+    /// Begins a run of this name at this time, where a record is a run or its header.
+    pub fn begin_run(&mut self, id: Option<&Value>, time: Option<&Value>) {
+        self.begin(Origin {
+            time: time.cloned(),
+            ..Origin::default()
+        });
+        if let Some(name) = id_of(id) {
+            self.add(What::Fact(Fact::Id(name)));
+            self.fact("session_id", id);
+        }
     }
 
     /// Adds to the current event.

@@ -5,6 +5,10 @@
 //! What was said becomes the steps of a trace by shared rules ([`trace`]). `DESIGN.md` says how to add an agent.
 
 mod adapters;
+#[cfg(feature = "sqlite")]
+#[cfg(test)]
+#[path = "tests/agents.rs"]
+mod agents;
 mod archive;
 mod atif;
 mod contexts;
@@ -12,6 +16,7 @@ mod conversation;
 pub mod date;
 pub mod encoding;
 mod event;
+pub mod input;
 mod inspect;
 mod langchain;
 mod langfuse;
@@ -25,6 +30,8 @@ mod otel;
 mod parts;
 mod phoenix;
 mod pictures;
+pub mod places;
+mod platforms;
 pub mod reader;
 #[cfg(test)]
 #[path = "tests/recordings.rs"]
@@ -89,6 +96,42 @@ formats! {
     QwenCode = "qwen-code",
     /// Sessions of Pi, and of the Hub of Hugging Face.
     Pi = "pi",
+    /// Transcripts of Cursor's CLI, and composers of its IDE.
+    Cursor = "cursor",
+    /// Sessions of GitHub Copilot CLI.
+    CopilotCli = "copilot-cli",
+    /// Chat sessions of GitHub Copilot in VS Code.
+    CopilotChat = "copilot-chat",
+    /// Sessions of opencode and its forks.
+    Opencode = "opencode",
+    /// Sessions of Cline, Roo Code and Kilo Code.
+    Cline = "cline",
+    /// Sessions of Goose.
+    Goose = "goose",
+    /// Sessions of Droid.
+    Droid = "droid",
+    /// Sessions of Hermes.
+    Hermes = "hermes",
+    /// Sessions of Kimi Code and Kimi CLI.
+    Kimi = "kimi",
+    /// Sessions of Grok Build, and updates of the Agent Client Protocol.
+    Grok = "grok",
+    /// Sessions of Crush.
+    Crush = "crush",
+    /// Sessions of Kiro CLI.
+    Kiro = "kiro",
+    /// Transcripts of Antigravity.
+    Antigravity = "antigravity",
+    /// Sessions of Continue.
+    Continue = "continue",
+    /// Threads of Zed.
+    Zed = "zed",
+    /// Threads of Amp.
+    Amp = "amp",
+    /// Transcripts of Letta Code.
+    Letta = "letta",
+    /// Launches of Aider.
+    Aider = "aider",
     /// Runs of OpenHands.
     Openhands = "openhands",
     /// Logs of Inspect.
@@ -99,6 +142,14 @@ formats! {
     Langfuse = "langfuse",
     /// Spans of Phoenix.
     Phoenix = "phoenix",
+    /// Traces of MLflow.
+    Mlflow = "mlflow",
+    /// Calls of Weave.
+    Weave = "weave",
+    /// Spans of Braintrust.
+    Braintrust = "braintrust",
+    /// Rows of Logfire.
+    Logfire = "logfire",
     /// Messages of LangChain and states of LangGraph.
     Langchain = "langchain",
     /// Conversations of data sets for fine-tuning.

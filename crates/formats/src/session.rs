@@ -9,7 +9,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     Entry, FormatName,
-    event::{Event, Fact, Parent, Undo, What},
+    event::{Event, Events, Fact, Parent, Undo, What},
     trace::{Call, Outcome, Sink, TextKind, TraceBuilder},
     values::{is_blank, number_of},
 };
@@ -51,7 +51,7 @@ impl Session {
             events,
             repeated,
             taken_back,
-        } = replayed(events);
+        } = replayed(without_echoes(with_whole_texts(events)));
         let (events, left) = branch_of_the_last(events);
         tell(&mut builder, without_repeated_parts(events));
         for (name, times) in [
@@ -69,6 +69,61 @@ impl Session {
 
 /// So many facts of events that were taken back are kept at least.
 const MOST_FACTS: usize = 100;
+
+/// Makes texts of the pieces that follow each other.
+fn with_whole_texts(events: Vec<Event>) -> Vec<Event> {
+    let mut kept: Vec<Event> = Vec::with_capacity(events.len());
+    for event in events {
+        let before = kept.last_mut().and_then(|before| before.what.last_mut());
+        match (before, event.what.as_slice()) {
+            (Some(What::Piece(kind, text)), [What::Piece(next, more)]) if kind == next => {
+                text.push_text(more);
+            }
+            _ => kept.push(event),
+        }
+    }
+    for event in &mut kept {
+        if let [What::Piece(kind, text)] = event.what.as_mut_slice() {
+            let mut whole = Events::default();
+            whole.say_text(*kind, mem::take(text));
+            event.what = whole
+                .into_list()
+                .into_iter()
+                .flat_map(|event| event.what)
+                .collect();
+        }
+    }
+    kept
+}
+
+/// The other record of a prompt is at most so many before or behind.
+const ECHO_WITHIN: usize = 16;
+
+/// Makes texts of the echoes of which no other record has the text before the agent says something.
+fn without_echoes(mut events: Vec<Event>) -> Vec<Event> {
+    let text_of = |event: &Event| {
+        event.what.iter().find_map(|what| match what {
+            What::Said(TextKind::User, text) => Some(text.clone()),
+            _ => None,
+        })
+    };
+    for at in 0..events.len() {
+        let [What::Echo(text)] = events[at].what.as_mut_slice() else {
+            continue;
+        };
+        let mut own = Events::default();
+        own.say_text(TextKind::User, mem::take(text));
+        events[at].what = own.into_list().into_iter().flat_map(|event| event.what).collect();
+        let own = text_of(&events[at]);
+        let is_silent = |event: &&Event| text_of(event).is_some() || !is_said(event);
+        let before = events[..at].iter().rev().take(ECHO_WITHIN).take_while(is_silent);
+        let after = events[at + 1..].iter().take(ECHO_WITHIN).take_while(is_silent);
+        if own.is_some() && before.chain(after).any(|event| text_of(event) == own) {
+            events[at].what = vec![What::LeftOut("repeated prompt".into())];
+        }
+    }
+    events
+}
 
 /// What became of the events that were written again or taken back.
 #[derive(Default)]
@@ -141,10 +196,8 @@ fn take_back(event: &mut Event, places: &mut HashMap<Text, usize>) -> bool {
 fn beginning_of(undo: &Undo, events: &[Event]) -> usize {
     match undo {
         Undo::All => 0,
-        Undo::From(id) => {
-            let is_it = |event: &Event| event.origin.id.as_ref() == Some(id);
-            events.iter().position(is_it).unwrap_or_default()
-        }
+        Undo::From(id) => place_of(id, events).unwrap_or_default(),
+        Undo::FromIfThere(id) => place_of(id, events).unwrap_or(events.len()),
         Undo::Ordinal(first) => {
             let is_later = |event: &Event| event.origin.ordinal.is_some_and(|ordinal| ordinal >= *first);
             events.iter().position(is_later).unwrap_or(events.len())
@@ -156,6 +209,12 @@ fn beginning_of(undo: &Undo, events: &[Event]) -> usize {
             turns_at.nth(turns - 1).unwrap_or_default()
         }
     }
+}
+
+fn place_of(id: &Text, events: &[Event]) -> Option<usize> {
+    events
+        .iter()
+        .position(|event| event.origin.id.as_ref() == Some(id))
 }
 
 fn is_turn(event: &Event) -> bool {
@@ -440,7 +499,12 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                     builder.success = Some(success);
                 }
                 What::Fact(fact) => add_fact(builder, fact),
-                What::Undo(_) | What::Failed(..) | What::Copies { .. } | What::Continues { .. } => {}
+                What::Undo(_)
+                | What::Failed(..)
+                | What::Piece(..)
+                | What::Echo(_)
+                | What::Copies { .. }
+                | What::Continues { .. } => {}
             }
         }
     }
@@ -694,6 +758,30 @@ mod tests {
             (vec![ran()], vec![""]),
         ] {
             assert_eq!(told(vec![event("", what)]), expected);
+        }
+    }
+
+    #[test]
+    fn without_echoes_keeps_one_of_two_records_of_a_prompt_in_either_order() {
+        let echo = |text: &str| What::Echo(text.into());
+        let events = |list: Vec<What>| {
+            let event = |what| Event {
+                what: vec![what],
+                ..Event::default()
+            };
+            list.into_iter().map(event).collect::<Vec<_>>()
+        };
+        let left = || What::LeftOut("repeated prompt".into());
+        for (given, expected) in [
+            (vec![echo("a"), user("a")], vec![left(), user("a")]),
+            (vec![user("a"), echo("a")], vec![user("a"), left()]),
+            (
+                vec![echo("a"), agent("b"), user("a")],
+                vec![user("a"), agent("b"), user("a")],
+            ),
+            (vec![echo("a"), user("b")], vec![user("a"), user("b")]),
+        ] {
+            assert_eq!(without_echoes(events(given)), events(expected));
         }
     }
 }

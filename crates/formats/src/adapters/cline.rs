@@ -1,0 +1,263 @@
+//! Cline, Roo Code and Kilo Code: `tasks/ID/api_conversation_history.json`, messages of Anthropic in which calls may be XML in the text; and
+//! Cline's `ID.messages.json` of today, one object.
+
+use std::path::Path;
+
+use knowledgepulse_json::{Object, Value, object};
+
+use super::{Adapter, Decoded};
+use crate::{
+    FormatName, Wrong,
+    event::{Events, Origin},
+    messages::{add_message, add_said},
+    trace::{Call, Outcome, Sink, TextKind, fields_of},
+    values::{elements_of, is_truthy, list_of, object_of, str_of, string_of},
+};
+
+const FILE: &str = "api_conversation_history.json";
+
+/// How the first message begins.
+const TASK: [&str; 2] = ["<task>", "<user_message>"];
+
+/// What stands between the name of a call, in brackets, and its result.
+const RESULT: &str = "] Result:";
+
+/// The end of the user's context, which follows each turn.
+const DETAILS: &str = "<environment_details>";
+
+/// The tag of reasoning.
+const THOUGHT: &str = "thinking";
+
+/// Parameters with the text of a file, which end with the last of their ends.
+const LAST: [&str; 2] = ["content", "diff"];
+
+/// After so many tags that are no calls, a text goes on as plain text: each of them is searched to the end of the text.
+const MOST_BROKEN: usize = 16;
+
+/// Tags around the user's words in a result.
+const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
+
+/// Sessions of Cline and its forks.
+pub struct Cline;
+
+fn is_session(record: &Object) -> bool {
+    ["messages", "agent", "sessionId", "updated_at"]
+        .iter()
+        .all(|name| record.contains(name))
+}
+
+impl Adapter for Cline {
+    fn format(&self) -> FormatName {
+        FormatName::Cline
+    }
+
+    fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool {
+        let is_history = path.is_some_and(|path| path.ends_with(FILE));
+        first.iter().any(|value| {
+            let record = object_of(Some(value));
+            let parts = elements_of(record.get("content"));
+            let texts = || parts.iter().filter_map(|part| str_of(part.get("text")));
+            let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
+            let is_task = texts().next().is_some_and(begins) && texts().any(|text| text.contains(DETAILS));
+            is_session(record) || (record.contains("role") && (is_history || is_task))
+        })
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let message = object_of(Some(record));
+        if is_session(message) {
+            add_session(say, message)?;
+            return Ok(Decoded::Whole);
+        }
+        say.begin(Origin {
+            time: message.get("ts").cloned(),
+            ..Origin::default()
+        });
+        let role = str_of(message.get("role"));
+        if ["isSummary", "isTruncationMarker"]
+            .iter()
+            .any(|name| is_truthy(message.get(name)))
+        {
+            say.leave_out("message of the program");
+        } else if role.is_none() {
+            add_message(say, record)?;
+        } else {
+            add_turn(say, role.unwrap_or_default(), message.get("content"))?;
+        }
+        Ok(Decoded::GoesOn)
+    }
+}
+
+fn add_session(say: &mut Events, session: &Object) -> Result<(), Wrong> {
+    say.begin_run(session.get("sessionId"), None);
+    if str_of(session.get("agent")) != Some("lead") {
+        say.fact("is_subagent", Some(&true.into()));
+    }
+    for message in list_of(session.get("messages")) {
+        let message = object_of(Some(message));
+        say.begin(Origin {
+            id: string_of(message.get("id")).cloned(),
+            time: message.get("ts").cloned(),
+            ..Origin::default()
+        });
+        say.first_fact("model", fields_of(message, "modelInfo").get("id"));
+        if fields_of(message, "metadata").contains("kind") {
+            say.leave_out("message of the program");
+            continue;
+        }
+        let shown = |part: &Value| match str_of(part.get("type")) {
+            Some(kind @ ("file" | "image" | "media")) => object([("type", kind.into())]),
+            _ => part.clone(),
+        };
+        let parts = message.get("content").and_then(Value::as_array);
+        let parts = parts.map(|parts| Value::from(parts.iter().map(shown).collect::<Vec<_>>()));
+        let role = str_of(message.get("role")).unwrap_or_default();
+        add_said(say, role, parts.as_ref().or(message.get("content")))?;
+    }
+    Ok(())
+}
+
+fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
+    // The text of a result, while its parts come.
+    let mut result: Option<String> = None;
+    let mut others = Vec::new();
+    for part in elements_of(content) {
+        let is_text = part.as_str().is_some() || str_of(part.get("type")) == Some("text");
+        let text = part
+            .as_str()
+            .or_else(|| str_of(part.get("text")))
+            .filter(|_| is_text);
+        match (text, &mut result) {
+            (Some(text), _) if role == "assistant" => add_reply(say, text),
+            (Some(text), _) if is_result(text) => {
+                end(say, result.take());
+                result = text.split_once(RESULT).map(|(_, text)| text.trim().to_owned());
+            }
+            (Some(text), Some(so_far)) if !text.trim_start().starts_with(DETAILS) => {
+                so_far.push_str(if so_far.is_empty() { "" } else { "\n" });
+                so_far.push_str(text);
+            }
+            (None, Some(so_far)) => so_far.push_str("\n[image]"),
+            _ => others.push(of_result(part).unwrap_or_else(|| part.clone())),
+        }
+    }
+    end(say, result);
+    if !others.is_empty() {
+        add_said(say, role, Some(&others.into()))?;
+    }
+    Ok(())
+}
+
+fn is_result(text: &str) -> bool {
+    text.starts_with('[') && text.lines().next().is_some_and(|line| line.contains(RESULT))
+}
+
+/// Returns a `tool_result` without the tags around the user's words; `None` for another part.
+fn of_result(part: &Value) -> Option<Value> {
+    let text = part.get("content")?.as_str().filter(|text| text.contains('<'))?;
+    let mut part = part.as_object()?.clone();
+    part.insert("content", without_tags(text));
+    Some(part.into())
+}
+
+fn without_tags(text: &str) -> String {
+    WORDS.iter().fold(text.to_owned(), |text, tag| {
+        let text = text.replace(&format!("<{tag}>\n"), "");
+        text.replace(&format!("\n</{tag}>"), "")
+    })
+}
+
+fn end(say: &mut Events, result: Option<String>) {
+    let Some(text) = result else {
+        return;
+    };
+    let failed = text
+        .contains("The tool execution failed with the following error")
+        .then_some(true);
+    let denied = text
+        .starts_with("The user denied this operation")
+        .then_some(false);
+    let content = without_tags(&text).as_str().into();
+    say.result(Outcome {
+        id: None,
+        content,
+        failed: failed.or(denied),
+    });
+}
+
+/// Adds a text of the agent with its reasoning and its calls, whose tags stand at the beginning of lines.
+fn add_reply(say: &mut Events, text: &str) {
+    let (mut plain, mut rest, mut broken) = (String::new(), text, 0);
+    while broken < MOST_BROKEN
+        && let Some(at) = rest.find('<')
+    {
+        let (before, tagged) = rest.split_at(at);
+        plain.push_str(before);
+        let is_at_beginning = plain.is_empty() || plain.ends_with('\n');
+        let name = name_of(tagged).filter(|name| is_at_beginning && (*name == THOUGHT || name.contains('_')));
+        let element = name.and_then(|name| element_of(tagged, name));
+        // A call has a parameter.
+        let is_whole =
+            |(body, _): &(&str, &str)| name == Some(THOUGHT) || name_of(body.trim_start()).is_some();
+        if let (Some(name), Some((body, after))) = (name, element.filter(is_whole)) {
+            say.say(TextKind::Message, plain.trim().into());
+            plain.clear();
+            if name == THOUGHT {
+                say.say(TextKind::Reasoning, body.trim().into());
+            } else {
+                say.call(call_in(name, body));
+            }
+            rest = after;
+        } else {
+            broken += usize::from(name.is_some());
+            plain.push('<');
+            rest = &tagged[1..];
+        }
+    }
+    plain.push_str(rest);
+    say.say(TextKind::Message, plain.trim().into());
+}
+
+/// Returns the name of the tag with which a text begins.
+fn name_of(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('<')?;
+    let end = name.find(|character: char| !character.is_ascii_lowercase() && character != '_')?;
+    (end > 0 && name[end..].starts_with('>')).then_some(&name[..end])
+}
+
+/// Returns the contents of the element of this name with which a text begins, and the text behind it. A text may have tags in it that
+/// are like its own.
+fn element_of<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
+    let body = text.get(name.len() + 2..)?;
+    let end = format!("</{name}>");
+    if LAST.contains(&name) {
+        body.rsplit_once(&end)
+    } else {
+        body.split_once(&end)
+    }
+}
+
+fn call_in(name: &str, body: &str) -> Call {
+    let mut args = Object::new();
+    let mut rest = body.trim_start();
+    while let Some(name) = name_of(rest)
+        && let Some((value, after)) = element_of(rest, name)
+    {
+        args.insert(name, value.trim_matches('\n'));
+        rest = after.trim_start();
+    }
+    let given = |name| args.get(name).filter(|value| string_of(Some(value)).is_some());
+    let Some((server, tool)) = given("server_name").zip(given("tool_name").or_else(|| given("uri"))) else {
+        let name = Some(name.into());
+        return Call {
+            name,
+            args,
+            ..Call::default()
+        };
+    };
+    let server = string_of(Some(server)).cloned();
+    Call {
+        server,
+        ..Call::new(None, Some(tool), given("arguments"))
+    }
+}
