@@ -4,14 +4,7 @@
 
 const fc = require('fast-check');
 
-const {
-  Scorer,
-  TraceMemory,
-  VectorCache,
-  _getLocalCache,
-  evaluateValue,
-  explain,
-} = require('..');
+const { Scorer, TraceMemory, VectorCache, _getLocalCache, evaluateValue, explain } = require('..');
 const { PROFILES, dimensionsOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
