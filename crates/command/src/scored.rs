@@ -224,7 +224,7 @@ pub(crate) mod tests {
     pub(crate) fn scored() -> impl Strategy<Value = Scored> {
         (
             ("[a-z/.]{1,60}", 1..1000_u64, option::of(0..1000_u64)),
-            (proptest::sample::select(&FormatName::ALL[..]), any::<[bool; 3]>()),
+            (proptest::sample::select(FormatName::ALL), any::<[bool; 3]>()),
             (option::of(text()), text(), text()),
             // On the heap: with everything in it the strategy takes up most of a test's stack.
             breakdown().boxed(),
