@@ -11,6 +11,7 @@ use std::{
 use knowledgepulse_formats::{
     Context, DEFAULT_LIMIT, Files, FormatName, Given,
     encoding::Foreign,
+    input::database_lines,
     map::Map,
     reader::{Settings, TraceReader, read_alone},
     records::{Record, Records},
@@ -147,6 +148,14 @@ impl Reading {
     fn read_chunks(&self, source: &str, consume: &mut Consumer) -> io::Result<()> {
         let input: Box<dyn Read> = if source == STDIN {
             Box::new(Waiting(io::stdin()))
+        } else if let Some(lines) = database_lines(source.as_ref())? {
+            for line in lines {
+                self.messages.on_read(line.len() as u64);
+                if consume(line.as_bytes()).is_break() {
+                    break;
+                }
+            }
+            return Ok(());
         } else {
             Box::new(File::open(source)?)
         };

@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, mem};
 
-use crate::{DEFAULT_LIMIT, archive};
+use crate::{
+    DEFAULT_LIMIT, archive,
+    input::{self, lines_of_database},
+};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -47,7 +50,10 @@ const HTML: Foreign = Foreign::new(
 /// An archive that is no log of Inspect, or too long.
 pub const ZIP: Foreign = Foreign::new("a ZIP archive", "unzip -p");
 
-/// Archives of more bytes are not read.
+/// A database that is too long to be read from its bytes.
+const DATABASE: Foreign = Foreign::new("an SQLite database of more than 256 MB", "sqlite3 -json");
+
+/// Archives and databases of more bytes are not read.
 const ARCHIVE_LIMIT: u64 = 4 * DEFAULT_LIMIT;
 
 /// The longest of all these, in bytes.
@@ -64,7 +70,7 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    const fn new(what: &'static str, program: &'static str) -> Self {
+    pub(crate) const fn new(what: &'static str, program: &'static str) -> Self {
         Self { what, program }
     }
 }
@@ -79,6 +85,8 @@ pub enum Decoder {
     Utf16(Vec<u8>),
     /// The bytes of an archive: its list of files is at its end.
     Archive(Vec<u8>),
+    /// The bytes of a database, which is read once they are all there.
+    Database(Vec<u8>),
 }
 
 impl Default for Decoder {
@@ -102,11 +110,15 @@ impl Decoder {
             }
             Self::Utf8 => return Ok(bytes.to_vec()),
             Self::Utf16(left) => return Ok(decode_utf_16(left, bytes)),
-            Self::Archive(archive) => {
-                if (archive.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
-                    return Err(ZIP);
+            Self::Archive(whole) | Self::Database(whole) => {
+                if (whole.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
+                    return Err(if whole.starts_with(archive::BEGINNING) {
+                        ZIP
+                    } else {
+                        DATABASE
+                    });
                 }
-                archive.extend_from_slice(bytes);
+                whole.extend_from_slice(bytes);
             }
         }
         Ok(Vec::new())
@@ -117,13 +129,19 @@ impl Decoder {
     /// # Errors
     /// If the input is no text that can be read.
     pub fn finish(&mut self) -> Result<Vec<u8>, Foreign> {
-        let Self::Beginning(beginning) = self else {
-            return Ok(Vec::new());
+        let beginning = match self {
+            Self::Beginning(beginning) => mem::take(beginning),
+            Self::Database(bytes) => return lines_of_database(mem::take(bytes)).map(String::into_bytes),
+            _ => return Ok(Vec::new()),
         };
-        let beginning = mem::take(beginning);
         *self = Self::Utf8;
         if beginning.starts_with(archive::BEGINNING) {
             *self = Self::Archive(beginning);
+            return Ok(Vec::new());
+        }
+        if beginning.len() >= BEGINNING_LENGTH && input::DATABASE.starts_with(&beginning[..BEGINNING_LENGTH])
+        {
+            *self = Self::Database(beginning);
             return Ok(Vec::new());
         }
         if let Some((_, foreign)) = FOREIGN

@@ -12,6 +12,7 @@ mod conversation;
 pub mod date;
 pub mod encoding;
 mod event;
+pub mod input;
 mod inspect;
 mod langchain;
 mod langfuse;

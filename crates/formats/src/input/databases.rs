@@ -1,0 +1,96 @@
+//! The databases of agents: how a session is selected as JSON of the same shape as the agent's export.
+
+/// Where an agent's sessions are in an SQLite database, and how they are read.
+#[derive(Debug)]
+pub struct Database {
+    /// A table and a column by which the database is recognised.
+    pub mark: (&'static str, &'static str),
+    /// Selects the names of the sessions, in their order.
+    pub sessions: &'static str,
+    /// Selects the session of the name `?1` as JSON. `unzstd` decompresses.
+    pub session: &'static str,
+}
+
+/// The databases that can be read. A column that older ones lack is the `NULL` of a table beside.
+pub static DATABASES: &[Database] = &[
+    // The composers of Cursor. A bubble is a row of its own; old composers have their bubbles within.
+    Database {
+        mark: ("cursorDiskKV", "value"),
+        sessions: "
+            SELECT key FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' AND CASE WHEN json_valid(CAST(value AS TEXT))
+            THEN max(coalesce(json_array_length(CAST(value AS TEXT), '$.fullConversationHeadersOnly'), 0),
+                     coalesce(json_array_length(CAST(value AS TEXT), '$.conversation'), 0)) ELSE 0 END > 0 ORDER BY rowid",
+        session: "
+            WITH composer AS (SELECT substr(key, 14) AS name, CAST(value AS TEXT) AS data FROM cursorDiskKV WHERE key = ?1)
+            SELECT json_object('composerId', name, 'name', data ->> '$.name', 'createdAt', data -> '$.createdAt',
+                'model', data ->> '$.modelConfig.modelName', 'bubbles', json(CASE WHEN json_array_length(data, '$.conversation') > 0
+                THEN data -> '$.conversation' ELSE (
+                    SELECT json_group_array(json(CAST(bubble.value AS TEXT)) ORDER BY header.key)
+                    FROM json_each(data, '$.fullConversationHeadersOnly') AS header JOIN cursorDiskKV AS bubble
+                    ON bubble.key = 'bubbleId:' || name || ':' || (header.value ->> '$.bubbleId')
+                    WHERE json_valid(CAST(bubble.value AS TEXT))) END)) FROM composer",
+    },
+    // opencode and its forks. Older databases lack two columns.
+    Database {
+        mark: ("part", "message_id"),
+        sessions: "SELECT id FROM session WHERE id IN (SELECT session_id FROM message) ORDER BY time_created, id",
+        session: "
+            SELECT json_object('info', json_object('id', id, 'title', title, 'directory', directory, 'version', version,
+                'parentID', (SELECT parent_id FROM session WHERE id = s.id), 'revert', json((SELECT revert FROM session WHERE id = s.id)),
+                'time', json_object('created', time_created)),
+            'messages', (SELECT json_group_array(json_object('info', json_set(m.data, '$.id', m.id),
+                'parts', (SELECT json_group_array(json_set(p.data, '$.id', p.id) ORDER BY p.id) FROM part p WHERE p.message_id = m.id))
+                ORDER BY m.time_created, m.id) FROM message m WHERE m.session_id = s.id))
+            FROM session s, (SELECT NULL AS revert, NULL AS parent_id) WHERE s.id = ?1",
+    },
+    // Goose.
+    Database {
+        mark: ("messages", "content_json"),
+        sessions: "SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY created_at, id",
+        session: "
+            SELECT json_object('id', id, 'working_dir', working_dir, 'description', description, 'created_at', created_at,
+                'conversation', (SELECT json_group_array(json_object('role', role, 'created', created_timestamp,
+                    'content', json(content_json), 'metadata', json(metadata_json)) ORDER BY created_timestamp, m.id)
+                FROM messages m WHERE m.session_id = s.id))
+            FROM sessions s WHERE s.id = ?1",
+    },
+    // Hermes. Older databases lack two columns.
+    Database {
+        mark: ("messages", "tool_name"),
+        sessions: "SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY started_at, id",
+        session: "
+            SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at),
+                'messages', (SELECT json_group_array(json_object('id', m.id, 'role', role, 'content', content, 'tool_call_id', tool_call_id,
+                    'tool_calls', tool_calls, 'reasoning', reasoning, 'timestamp', timestamp,
+                    'reasoning_content', (SELECT reasoning_content FROM messages WHERE id = m.id),
+                    'active', (SELECT active FROM messages WHERE id = m.id)) ORDER BY m.id)
+                FROM messages m, (SELECT NULL AS reasoning_content, NULL AS active) WHERE m.session_id = s.id))
+            FROM sessions s WHERE s.id = ?1",
+    },
+    // Crush. Several messages share a second, and their rows are in order.
+    Database {
+        mark: ("messages", "parts"),
+        sessions: "SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY created_at, rowid",
+        session: "
+            SELECT json_object('id', id, 'title', title, 'parent_session_id', parent_session_id, 'created_at', created_at,
+                'messages', (SELECT json_group_array(json_object('id', m.id, 'role', role, 'model', model, 'parts', json(parts),
+                    'is_summary_message', (SELECT is_summary_message FROM messages WHERE id = m.id)) ORDER BY m.created_at, m.rowid)
+                FROM messages m, (SELECT 0 AS is_summary_message) WHERE m.session_id = s.id))
+            FROM sessions s WHERE s.id = ?1",
+    },
+    // Kiro. A conversation has a row for each folder that it was in.
+    Database {
+        mark: ("conversations_v2", "conversation_id"),
+        sessions: "SELECT DISTINCT conversation_id FROM conversations_v2 ORDER BY conversation_id",
+        session: "SELECT value FROM conversations_v2 WHERE conversation_id = ?1 ORDER BY updated_at DESC LIMIT 1",
+    },
+    // Zed. Older databases lack a column.
+    Database {
+        mark: ("threads", "data_type"),
+        sessions: "SELECT id FROM threads ORDER BY updated_at, id",
+        session: "
+            SELECT json_set(CASE data_type WHEN 'zstd' THEN unzstd(data) ELSE CAST(data AS TEXT) END, '$.id', id,
+                '$.parent_id', (SELECT parent_id FROM threads WHERE id = t.id))
+            FROM threads t, (SELECT NULL AS parent_id) WHERE t.id = ?1",
+    },
+];
