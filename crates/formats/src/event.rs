@@ -61,6 +61,8 @@ pub enum Agent {
 pub enum What {
     /// A text: the user's, the agent's, or an observation.
     Said(TextKind, Text),
+    /// A piece of such a text, which goes on the piece before it.
+    Piece(TextKind, Text),
     /// A call of a tool.
     Call(Call),
     /// The result of a call.
@@ -102,6 +104,8 @@ pub enum Undo {
     All,
     /// The record of this name and all after it; all, if there is none of this name.
     From(Text),
+    /// The record of this name and all after it; nothing, if there is none of this name.
+    FromIfThere(Text),
     /// All records of this number or a later one.
     Ordinal(f64),
     /// The user's last turns, so many, and all that followed them.

@@ -9,7 +9,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     Entry, FormatName,
-    event::{Event, Fact, Parent, Undo, What},
+    event::{Event, Events, Fact, Parent, Undo, What},
     trace::{Call, Outcome, Sink, TextKind, TraceBuilder},
     values::{is_blank, number_of},
 };
@@ -51,7 +51,7 @@ impl Session {
             events,
             repeated,
             taken_back,
-        } = replayed(events);
+        } = replayed(with_whole_texts(events));
         let (events, left) = branch_of_the_last(events);
         tell(&mut builder, without_repeated_parts(events));
         for (name, times) in [
@@ -69,6 +69,32 @@ impl Session {
 
 /// So many facts of events that were taken back are kept at least.
 const MOST_FACTS: usize = 100;
+
+/// Makes texts of the pieces that follow each other.
+fn with_whole_texts(events: Vec<Event>) -> Vec<Event> {
+    let mut kept: Vec<Event> = Vec::with_capacity(events.len());
+    for event in events {
+        let before = kept.last_mut().and_then(|before| before.what.last_mut());
+        match (before, event.what.as_slice()) {
+            (Some(What::Piece(kind, text)), [What::Piece(next, more)]) if kind == next => {
+                text.push_text(more);
+            }
+            _ => kept.push(event),
+        }
+    }
+    for event in &mut kept {
+        if let [What::Piece(kind, text)] = event.what.as_mut_slice() {
+            let mut whole = Events::default();
+            whole.say_text(*kind, mem::take(text));
+            event.what = whole
+                .into_list()
+                .into_iter()
+                .flat_map(|event| event.what)
+                .collect();
+        }
+    }
+    kept
+}
 
 /// What became of the events that were written again or taken back.
 #[derive(Default)]
@@ -141,10 +167,8 @@ fn take_back(event: &mut Event, places: &mut HashMap<Text, usize>) -> bool {
 fn beginning_of(undo: &Undo, events: &[Event]) -> usize {
     match undo {
         Undo::All => 0,
-        Undo::From(id) => {
-            let is_it = |event: &Event| event.origin.id.as_ref() == Some(id);
-            events.iter().position(is_it).unwrap_or_default()
-        }
+        Undo::From(id) => place_of(id, events).unwrap_or_default(),
+        Undo::FromIfThere(id) => place_of(id, events).unwrap_or(events.len()),
         Undo::Ordinal(first) => {
             let is_later = |event: &Event| event.origin.ordinal.is_some_and(|ordinal| ordinal >= *first);
             events.iter().position(is_later).unwrap_or(events.len())
@@ -156,6 +180,12 @@ fn beginning_of(undo: &Undo, events: &[Event]) -> usize {
             turns_at.nth(turns - 1).unwrap_or_default()
         }
     }
+}
+
+fn place_of(id: &Text, events: &[Event]) -> Option<usize> {
+    events
+        .iter()
+        .position(|event| event.origin.id.as_ref() == Some(id))
 }
 
 fn is_turn(event: &Event) -> bool {
@@ -442,7 +472,11 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                     builder.success = Some(success);
                 }
                 What::Fact(fact) => add_fact(builder, fact),
-                What::Undo(_) | What::Failed(..) | What::Copies { .. } | What::Continues { .. } => {}
+                What::Undo(_)
+                | What::Failed(..)
+                | What::Piece(..)
+                | What::Copies { .. }
+                | What::Continues { .. } => {}
             }
         }
     }
