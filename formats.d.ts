@@ -18,6 +18,11 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `gemini-cli`: sessions and checkpoints of Gemini CLI.
  * - `pi`: sessions of Pi, and of the Session Trace Simple Format of the Hub of Hugging Face.
  * - `qwen-code`: sessions of Qwen Code.
+ * - `cursor`: transcripts of Cursor's CLI, and composers of its IDE.
+ * - `copilot-cli`, `copilot-chat`: sessions of GitHub Copilot CLI, and chat sessions of VS Code.
+ * - `opencode`: sessions of opencode and its forks.
+ * - `cline`: sessions of Cline, Roo Code and Kilo Code.
+ * - `goose`, `droid`, `hermes`, `kimi`, `grok`, `crush`, `kiro`, `antigravity`, `continue`, `zed`, `amp`, `letta`: sessions of these agents.
  * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
  * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
  * - `langchain`: messages of LangChain, and states of LangGraph.
@@ -38,6 +43,23 @@ export type FormatName =
   | 'gemini-cli'
   | 'qwen-code'
   | 'pi'
+  | 'cursor'
+  | 'copilot-cli'
+  | 'copilot-chat'
+  | 'opencode'
+  | 'cline'
+  | 'goose'
+  | 'droid'
+  | 'hermes'
+  | 'kimi'
+  | 'grok'
+  | 'crush'
+  | 'kiro'
+  | 'antigravity'
+  | 'continue'
+  | 'zed'
+  | 'amp'
+  | 'letta'
   | 'openhands'
   | 'inspect'
   | 'langsmith'

@@ -1,20 +1,37 @@
 //! The adapters of agents, each in a file of its own, and the reader that they share.
 
+mod amp;
+mod antigravity;
 mod claude_code;
+mod cline;
 mod codex;
+mod continue_dev;
+mod copilot_chat;
+mod copilot_cli;
+mod crush;
+mod cursor;
+mod droid;
 mod gemini_cli;
+mod goose;
+mod grok;
+mod hermes;
+mod kimi;
+mod kiro;
+mod letta;
+mod opencode;
 mod pi;
 mod qwen_code;
+mod zed;
 
 use std::{collections::HashMap, mem, path::Path};
 
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    Entry, FormatName, FormatReader, Found, Wrong,
+    Entry, FormatName, FormatReader, Found, Place, Wrong,
     event::{Agent, Event, Events, Fact, Parent, Undo, What},
     messages::is_message,
-    open_traces::OpenTraces,
+    open_traces::{OpenTraces, check},
     session::{Session, is_said},
     trace::Sink,
     values::{joined, object_of, str_of},
@@ -27,6 +44,23 @@ pub static ADAPTERS: &[&dyn Adapter] = &[
     &pi::Pi,
     &claude_code::ClaudeCode,
     &codex::Codex,
+    &amp::Amp,
+    &antigravity::Antigravity,
+    &cline::Cline,
+    &continue_dev::ContinueDev,
+    &copilot_chat::CopilotChat,
+    &copilot_cli::CopilotCli,
+    &crush::Crush,
+    &cursor::Cursor,
+    &droid::Droid,
+    &goose::Goose,
+    &grok::Grok,
+    &hermes::Hermes,
+    &kimi::Kimi,
+    &kiro::Kiro,
+    &letta::Letta,
+    &opencode::Opencode,
+    &zed::Zed,
 ];
 
 /// What became of a record.
@@ -49,6 +83,11 @@ pub trait Adapter: Sync {
 
     /// Returns whether a file is of this agent, by its first records, one at least, and its path.
     fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool;
+
+    /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
+    fn patch(&self, _whole: &mut Value, _record: &Value) -> bool {
+        false
+    }
 
     /// Says what a record means.
     ///
@@ -85,6 +124,9 @@ pub struct Reader {
     copied: Vec<Text>,
     /// Whether something was said since the last header: copies come before all else.
     has_said: bool,
+    /// The value that the records change, if the file is a log of changes, and where it is.
+    whole: Value,
+    place: Option<Place>,
 }
 
 impl Reader {
@@ -99,6 +141,8 @@ impl Reader {
             names: Vec::new(),
             copied: Vec::new(),
             has_said: false,
+            whole: Value::Null,
+            place: None,
         }
     }
 
@@ -220,6 +264,14 @@ fn begin(format: FormatName, entry: &Entry, event: &Event, key: &Text) -> Sessio
 
 impl FormatReader for Reader {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        if self.adapter.patch(&mut self.whole, entry.value) {
+            let place = self.place.get_or_insert(Place {
+                size: 0,
+                ..entry.place
+            });
+            place.size += entry.place.size;
+            return check(place.size);
+        }
         let mut events = Events::default();
         let decoded = self.adapter.decode(entry.value, &mut events)?;
         if decoded == Decoded::Unknown {
@@ -251,11 +303,16 @@ impl FormatReader for Reader {
 
     /// A file is of one agent: what no other format claims as a whole belongs to the session.
     fn goes_on(&self, value: &Value, recognised: &dyn Fn() -> Option<FormatName>) -> bool {
-        let is_open = self.open.get(&self.last).is_some();
+        let is_open = self.place.is_some() || self.open.get(&self.last).is_some();
         is_open && (self.adapter.recognises(&[value], None) || is_message(value) || recognised().is_none())
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
+        if let Some(place) = self.place.take() {
+            let value = mem::replace(&mut self.whole, Value::Null);
+            let wrong = self.read(&Entry { value: &value, place }, found).err();
+            found.extend(wrong.map(Found::from));
+        }
         self.end_all(found);
     }
 }

@@ -5,6 +5,8 @@
 //! What was said becomes the steps of a trace by shared rules ([`trace`]). `DESIGN.md` says how to add an agent.
 
 mod adapters;
+#[cfg(all(test, feature = "sqlite"))]
+mod agents;
 mod archive;
 mod atif;
 mod contexts;
@@ -90,6 +92,40 @@ formats! {
     QwenCode = "qwen-code",
     /// Sessions of Pi, and of the Hub of Hugging Face.
     Pi = "pi",
+    /// Transcripts of Cursor's CLI, and composers of its IDE.
+    Cursor = "cursor",
+    /// Sessions of GitHub Copilot CLI.
+    CopilotCli = "copilot-cli",
+    /// Chat sessions of GitHub Copilot in VS Code.
+    CopilotChat = "copilot-chat",
+    /// Sessions of opencode and its forks.
+    Opencode = "opencode",
+    /// Sessions of Cline, Roo Code and Kilo Code.
+    Cline = "cline",
+    /// Sessions of Goose.
+    Goose = "goose",
+    /// Sessions of Droid.
+    Droid = "droid",
+    /// Sessions of Hermes.
+    Hermes = "hermes",
+    /// Sessions of Kimi Code and Kimi CLI.
+    Kimi = "kimi",
+    /// Sessions of Grok Build, and updates of the Agent Client Protocol.
+    Grok = "grok",
+    /// Sessions of Crush.
+    Crush = "crush",
+    /// Sessions of Kiro CLI.
+    Kiro = "kiro",
+    /// Transcripts of Antigravity.
+    Antigravity = "antigravity",
+    /// Sessions of Continue.
+    Continue = "continue",
+    /// Threads of Zed.
+    Zed = "zed",
+    /// Threads of Amp.
+    Amp = "amp",
+    /// Transcripts of Letta Code.
+    Letta = "letta",
     /// Runs of OpenHands.
     Openhands = "openhands",
     /// Logs of Inspect.

@@ -13,7 +13,7 @@ const MOST_OPEN: usize = 1024;
 const MOST_BYTES: u64 = 4 * DEFAULT_LIMIT;
 
 /// Refuses a record with which a trace would hold this many bytes of the input.
-fn check(bytes: u64) -> Result<(), Wrong> {
+pub fn check(bytes: u64) -> Result<(), Wrong> {
     if bytes <= DEFAULT_LIMIT {
         return Ok(());
     }

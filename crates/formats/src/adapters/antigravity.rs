@@ -1,0 +1,83 @@
+//! Antigravity: `~/.gemini/antigravity*/brain/ID/.system_generated/logs/transcript.jsonl`, a step a line.
+
+use std::path::Path;
+
+use knowledgepulse_json::{Object, Value};
+
+use super::{Adapter, Decoded};
+use crate::{
+    FormatName, Wrong,
+    event::{Events, Origin},
+    trace::{Call, Outcome, Sink, TextKind},
+    values::{list_of, object_of, str_of},
+};
+
+/// How the lines begin with which a result opens.
+const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
+
+/// What says in a result that its command failed.
+const FAILED: &str = "failed with exit code";
+
+/// Sessions of Antigravity.
+pub struct Antigravity;
+
+fn is_step(record: &Object) -> bool {
+    let source = str_of(record.get("source"));
+    let is_source = matches!(
+        source,
+        Some("USER_EXPLICIT" | "USER_IMPLICIT" | "MODEL" | "SYSTEM")
+    );
+    is_source && (record.contains("step_index") || record.contains("created_at"))
+}
+
+impl Adapter for Antigravity {
+    fn format(&self) -> FormatName {
+        FormatName::Antigravity
+    }
+
+    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
+        first.iter().any(|value| is_step(object_of(Some(value))))
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let step = object_of(Some(record));
+        if !is_step(step) {
+            return Ok(Decoded::Unknown);
+        }
+        say.begin(Origin {
+            time: step.get("created_at").cloned(),
+            ..Origin::default()
+        });
+        let kind = str_of(step.get("type"));
+        match (str_of(step.get("source")), kind) {
+            (Some("USER_EXPLICIT"), _) => say.say_content(TextKind::User, step.get("content")),
+            (Some("MODEL"), None | Some("PLANNER_RESPONSE")) => {
+                if step.contains("thinking") {
+                    say.say_content(TextKind::Reasoning, step.get("thinking"));
+                }
+                say.say_content(TextKind::Message, step.get("content"));
+                for call in list_of(step.get("tool_calls")) {
+                    say.call(Call::new(call.get("id"), call.get("name"), call.get("args")));
+                }
+            }
+            (Some("MODEL"), _) => add_result(say, step),
+            _ => say.leave_out(format!("event {}", kind.unwrap_or("of an unknown kind"))),
+        }
+        Ok(Decoded::GoesOn)
+    }
+}
+
+/// The step of a tool; it does not name its call.
+fn add_result(say: &mut Events, step: &Object) {
+    let text = str_of(step.get("content")).unwrap_or_default();
+    let is_time =
+        |line: &&str| line.trim().is_empty() || TIMES.iter().any(|time| line.trim_start().starts_with(time));
+    let lines: Vec<_> = text.lines().skip_while(is_time).collect();
+    let is_error = str_of(step.get("status")).is_some_and(|status| status.contains("ERROR"));
+    let failed = (is_error || lines.first().is_some_and(|line| line.contains(FAILED))).then_some(true);
+    say.result(Outcome {
+        id: None,
+        content: lines.join("\n").as_str().into(),
+        failed,
+    });
+}

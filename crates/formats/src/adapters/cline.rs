@@ -1,0 +1,247 @@
+//! Cline, Roo Code and Kilo Code: `tasks/ID/api_conversation_history.json`, messages of Anthropic in which calls may be XML in the text; and
+//! Cline's `ID.messages.json` of today, one object.
+
+use std::path::Path;
+
+use knowledgepulse_json::{Object, Value, object, parse_str};
+
+use super::{Adapter, Decoded};
+use crate::{
+    FormatName, Wrong,
+    event::{Events, Fact, Origin, What},
+    messages::{add_message, add_said},
+    trace::{Call, Outcome, Sink, TextKind, fields_of},
+    values::{elements_of, list_of, object_of, str_of, string_of},
+};
+
+const FILE: &str = "api_conversation_history.json";
+
+/// How the first message begins.
+const TASK: [&str; 2] = ["<task>", "<user_message>"];
+
+/// What stands between the name of a call, in brackets, and its result.
+const RESULT: &str = "] Result:";
+
+/// The end of the user's context, which follows each turn.
+const DETAILS: &str = "<environment_details>";
+
+/// Tags around the user's words in a result.
+const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
+
+/// Sessions of Cline and its forks.
+pub struct Cline;
+
+fn is_session(record: &Object) -> bool {
+    record.contains("messages") && record.contains("agent") && record.contains("sessionId")
+}
+
+impl Adapter for Cline {
+    fn format(&self) -> FormatName {
+        FormatName::Cline
+    }
+
+    fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool {
+        let is_history = path.is_some_and(|path| path.ends_with(FILE));
+        first.iter().any(|value| {
+            let record = object_of(Some(value));
+            let text = elements_of(record.get("content"))
+                .first()
+                .and_then(|part| str_of(part.get("text")));
+            let is_task = text.is_some_and(|text| TASK.iter().any(|tag| text.starts_with(tag)));
+            is_session(record) || (record.contains("role") && (is_history || is_task))
+        })
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let message = object_of(Some(record));
+        if is_session(message) {
+            add_session(say, message)?;
+            return Ok(Decoded::Whole);
+        }
+        say.begin(Origin {
+            time: message.get("ts").cloned(),
+            ..Origin::default()
+        });
+        let role = str_of(message.get("role"));
+        if message.get("isSummary") == Some(&Value::Bool(true)) {
+            say.leave_out("summary of a compaction");
+        } else if role.is_none() {
+            add_message(say, record)?;
+        } else {
+            add_turn(say, role.unwrap_or_default(), message.get("content"))?;
+        }
+        Ok(Decoded::GoesOn)
+    }
+}
+
+fn add_session(say: &mut Events, session: &Object) -> Result<(), Wrong> {
+    say.begin(Origin::default());
+    if let Some(id) = string_of(session.get("sessionId")) {
+        say.add(What::Fact(Fact::Id(id.clone())));
+    }
+    say.fact("session_id", session.get("sessionId"));
+    if str_of(session.get("agent")) != Some("lead") {
+        say.fact("is_subagent", Some(&true.into()));
+    }
+    for message in list_of(session.get("messages")) {
+        let message = object_of(Some(message));
+        say.begin(Origin {
+            id: string_of(message.get("id")).cloned(),
+            time: message.get("ts").cloned(),
+            ..Origin::default()
+        });
+        say.first_fact("model", fields_of(message, "modelInfo").get("id"));
+        if fields_of(message, "metadata").contains("kind") {
+            say.leave_out("message of the program");
+            continue;
+        }
+        let shown = |part: &Value| match str_of(part.get("type")) {
+            Some(kind @ ("file" | "image" | "media")) => object([("type", kind.into())]),
+            _ => part.clone(),
+        };
+        let parts = message.get("content").and_then(Value::as_array);
+        let parts = parts.map(|parts| Value::from(parts.iter().map(shown).collect::<Vec<_>>()));
+        let role = str_of(message.get("role")).unwrap_or_default();
+        add_said(say, role, parts.as_ref().or(message.get("content")))?;
+    }
+    Ok(())
+}
+
+fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
+    // The text of a result, while its parts come, and whether its call failed.
+    let mut result: Option<String> = None;
+    for part in elements_of(content) {
+        let text = part
+            .as_str()
+            .or_else(|| str_of(part.get("text")))
+            .filter(|_| is_text(part));
+        match text {
+            Some(text) if role == "assistant" => add_reply(say, text),
+            Some(text) if is_result(text) => {
+                end(say, result.take());
+                result = text.split_once(RESULT).map(|(_, text)| text.trim().to_owned());
+            }
+            Some(text) if result.is_some() && !text.trim_start().starts_with(DETAILS) => {
+                let so_far = result.get_or_insert_default();
+                so_far.push_str(if so_far.is_empty() { "" } else { "\n" });
+                so_far.push_str(text);
+            }
+            _ => {
+                end(say, result.take());
+                let unwrapped = of_result(part);
+                add_said(
+                    say,
+                    role,
+                    Some(&vec![unwrapped.unwrap_or_else(|| part.clone())].into()),
+                )?;
+            }
+        }
+    }
+    end(say, result);
+    Ok(())
+}
+
+fn is_text(part: &Value) -> bool {
+    part.as_str().is_some() || str_of(part.get("type")) == Some("text")
+}
+
+fn is_result(text: &str) -> bool {
+    text.starts_with('[') && text.lines().next().is_some_and(|line| line.contains(RESULT))
+}
+
+/// Returns a `tool_result` without the tags around the user's words; `None` for another part.
+fn of_result(part: &Value) -> Option<Value> {
+    let text = part.get("content")?.as_str().filter(|text| text.contains('<'))?;
+    let mut part = part.as_object()?.clone();
+    part.insert("content", without_tags(text));
+    Some(part.into())
+}
+
+fn without_tags(text: &str) -> String {
+    WORDS.iter().fold(text.to_owned(), |text, tag| {
+        let text = text.replace(&format!("<{tag}>\n"), "");
+        text.replace(&format!("\n</{tag}>"), "")
+    })
+}
+
+fn end(say: &mut Events, result: Option<String>) {
+    let Some(text) = result else {
+        return;
+    };
+    let failed = text
+        .contains("The tool execution failed with the following error")
+        .then_some(true);
+    let denied = text
+        .starts_with("The user denied this operation")
+        .then_some(false);
+    let content = without_tags(&text).as_str().into();
+    say.result(Outcome {
+        id: None,
+        content,
+        failed: failed.or(denied),
+    });
+}
+
+/// Adds a text of the agent with its reasoning and its calls, whose tags stand at the beginning of lines.
+fn add_reply(say: &mut Events, text: &str) {
+    let mut rest = text;
+    let mut plain = String::new();
+    while let Some(at) = rest.find('<') {
+        let (before, tagged) = rest.split_at(at);
+        plain.push_str(before);
+        let is_at_beginning = plain.is_empty() || plain.ends_with('\n');
+        let element = element_of(tagged).filter(|_| is_at_beginning);
+        let is_thought = |name: &str| name == "thinking";
+        // Names of tools have an underscore, which no tag of HTML has, and a parameter within.
+        let is_call = |name: &str, body: &str| name.contains('_') && element_of(body.trim_start()).is_some();
+        if let Some((name, body, after)) =
+            element.filter(|(name, body, _)| is_thought(name) || is_call(name, body))
+        {
+            say.say(TextKind::Message, plain.trim().into());
+            plain.clear();
+            if is_thought(name) {
+                say.say(TextKind::Reasoning, body.trim().into());
+            } else {
+                say.call(call_in(name, body));
+            }
+            rest = after;
+        } else {
+            plain.push('<');
+            rest = &tagged[1..];
+        }
+    }
+    plain.push_str(rest);
+    say.say(TextKind::Message, plain.trim().into());
+}
+
+/// Returns the name of the element with which a text begins, its contents, and the text behind it.
+fn element_of(text: &str) -> Option<(&str, &str, &str)> {
+    let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let (body, after) = rest.split_once(&format!("</{name}>")).filter(|_| is_name)?;
+    Some((name, body, after))
+}
+
+fn call_in(name: &str, body: &str) -> Call {
+    let mut args = Object::new();
+    let mut rest = body;
+    while let Some((name, value, after)) = element_of(rest.trim_start()) {
+        args.insert(name, value.trim_matches('\n'));
+        rest = after;
+    }
+    let given = |name| str_of(args.get(name)).map(str::to_owned);
+    let of_server = given("server_name").zip(given("tool_name").or_else(|| given("uri")));
+    let Some((server, tool)) = of_server else {
+        return Call {
+            name: Some(name.into()),
+            args,
+            ..Call::default()
+        };
+    };
+    let parsed = given("arguments").and_then(|json| parse_str(&json).ok());
+    let call = Call::new(None, Some(&tool.as_str().into()), parsed.as_ref());
+    Call {
+        server: Some(server.as_str().into()),
+        ..call
+    }
+}

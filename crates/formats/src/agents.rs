@@ -1,0 +1,154 @@
+//! The sessions of `__test__/formats/agents` become what the `case.json` beside each says. A file `NAME.sql` makes the database NAME.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use knowledgepulse_json::{Text, Value, parse};
+use rusqlite::Connection;
+
+use crate::{
+    Context,
+    input::{database_lines, lines_of_database},
+    reader::{Content, Settings, TraceReader},
+    records::Records,
+    values::{list_of, number_of, str_of},
+};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats/agents")
+}
+
+/// Returns what the input of a case holds: its own bytes, or the sessions of the database that it makes, a line each.
+fn bytes_of(path: &Path) -> Vec<u8> {
+    if path.extension().is_none_or(|extension| extension != "sql") {
+        return fs::read(path).unwrap();
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join(path.file_stem().unwrap());
+    let sql = fs::read_to_string(path).unwrap();
+    Connection::open(&database).unwrap().execute_batch(&sql).unwrap();
+    let lines: String = database_lines(&database).unwrap().unwrap().collect();
+    assert_eq!(lines, lines_of_database(fs::read(&database).unwrap()).unwrap());
+    lines.into_bytes()
+}
+
+/// Reads an input as a file of this path.
+fn read(path: &Path) -> Vec<(Option<&'static str>, Value)> {
+    let context = Context {
+        file: Some(path.into()),
+        ..Context::default()
+    };
+    let mut reader = TraceReader::new(Settings {
+        context,
+        ..Settings::default()
+    });
+    let mut records = Records::default();
+    records.push(&bytes_of(path)).unwrap();
+    records.finish().unwrap();
+    let mut items: Vec<_> = records.flat_map(|record| reader.read(record)).collect();
+    items.extend(reader.end());
+    let built = items.into_iter().map(|item| item.build());
+    let traces = built.filter_map(|item| match item.content {
+        Content::Converted(trace, _) => Some((item.format.map(|format| format.name()), trace)),
+        Content::Plain(value, _) if value.get("unreadable_session_of_a_database").is_some() => None,
+        content => panic!("{}: {content:?}", path.display()),
+    });
+    traces.collect()
+}
+
+fn steps_of(trace: &Value) -> &[Value] {
+    list_of(trace.get("steps"))
+}
+
+fn count(trace: &Value, is_counted: impl Fn(&Value) -> bool) -> f64 {
+    let count = steps_of(trace).iter().filter(|step| is_counted(step)).count();
+    u32::try_from(count).unwrap().into()
+}
+
+/// Returns how a trace differs from what is expected of it.
+fn differences(trace: &Value, expected: &Value) -> Vec<String> {
+    let objective = trace
+        .get("task")
+        .and_then(|task| str_of(task.get("objective")))
+        .unwrap_or_default();
+    let kind = |step: &Value| str_of(step.get("type")).unwrap_or_default().to_owned();
+    let is_call = |step: &Value| step.get("tool").is_some();
+    let tools = steps_of(trace)
+        .iter()
+        .filter_map(|step| step.get("tool")?.get("name").cloned());
+    let tools = Value::from(tools.collect::<Vec<_>>()).to_json();
+    let observations = count(trace, |step| kind(step) == "observation");
+    let errors = count(trace, |step| kind(step) == "error_recovery" && !is_call(step));
+    let texts = steps_of(trace)
+        .iter()
+        .filter_map(|step| str_of(step.get("content")));
+    let text = texts.fold(objective.to_owned(), |all, text| all + "\n" + text);
+    let mut differences = Vec::new();
+    for (name, value) in expected.as_object().unwrap() {
+        let number = number_of(Some(value)).unwrap_or_default();
+        let is_right = match name.as_str().unwrap() {
+            "objective" => value.as_str() == Some(objective),
+            "objective_starts" => objective.starts_with(value.as_str().unwrap()),
+            "calls" => value.to_json() == tools,
+            "observations" => observations == number,
+            "errors" => errors == number,
+            "observations_plus_errors" => observations + errors == number,
+            "contains" => {
+                for (words, times) in value.as_object().unwrap() {
+                    let found = text.matches(words.as_str().unwrap()).count();
+                    if number_of(Some(times)) != Some(u32::try_from(found).unwrap().into()) {
+                        differences.push(format!("{words:?} is in it {found} times"));
+                    }
+                }
+                true
+            }
+            name => panic!("{name} is no expectation"),
+        };
+        if !is_right {
+            let found = format!("{objective:?}, {tools}, {observations} observations, {errors} errors");
+            differences.push(format!(
+                "{}: {} is not {found}",
+                name.as_str().unwrap(),
+                value.to_json()
+            ));
+        }
+    }
+    differences
+}
+
+#[test]
+fn sessions_of_agents_become_the_expected_traces() {
+    let mut wrong = Vec::new();
+    let mut cases: Vec<_> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    cases.sort();
+    assert!(cases.len() >= 25, "{cases:?}");
+    for case in cases {
+        let expected = parse(&fs::read(case.join("case.json")).unwrap()).unwrap();
+        let files = list_of(expected.get("files")).iter().filter_map(Value::as_text);
+        let mut traces = files.flat_map(|file: &Text| read(&case.join(file.as_str().unwrap())));
+        let name = case.file_name().unwrap().to_string_lossy().into_owned();
+        for expected in list_of(expected.get("traces")) {
+            match traces.next() {
+                None => wrong.push(format!("{name}: a trace is missing")),
+                Some((format, trace)) => {
+                    if !format.is_some_and(|format| name.starts_with(format) || name == "roo-native") {
+                        wrong.push(format!("{name}: it was read as {format:?}"));
+                    }
+                    let differences = differences(&trace, expected);
+                    wrong.extend(
+                        differences
+                            .into_iter()
+                            .map(|difference| format!("{name}: {difference}")),
+                    );
+                }
+            }
+        }
+        wrong.extend(traces.map(|(format, _)| format!("{name}: one more trace of {format:?}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
