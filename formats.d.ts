@@ -22,7 +22,7 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `copilot-cli`, `copilot-chat`: sessions of GitHub Copilot CLI, and chat sessions of VS Code.
  * - `opencode`: sessions of opencode and its forks.
  * - `cline`: sessions of Cline, Roo Code and Kilo Code.
- * - `goose`, `droid`, `hermes`, `kimi`, `grok`, `crush`, `kiro`, `antigravity`, `continue`, `zed`, `amp`, `letta`: sessions of these agents.
+ * - `goose`, `droid`, `hermes`, `kimi`, `grok`, `crush`, `kiro`, `antigravity`, `continue`, `zed`, `amp`, `letta`, `aider`: sessions of these agents.
  * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
  * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
  * - `langchain`: messages of LangChain, and states of LangGraph.
@@ -60,6 +60,7 @@ export type FormatName =
   | 'zed'
   | 'amp'
   | 'letta'
+  | 'aider'
   | 'openhands'
   | 'inspect'
   | 'langsmith'

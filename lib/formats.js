@@ -39,6 +39,7 @@ const FORMAT_NAMES = [
   'zed',
   'amp',
   'letta',
+  'aider',
   'openhands',
   'inspect',
   'langchain',

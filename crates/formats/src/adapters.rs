@@ -1,5 +1,6 @@
 //! The adapters of agents, each in a file of its own, and the reader that they share.
 
+mod aider;
 mod amp;
 mod antigravity;
 mod claude_code;
@@ -44,6 +45,7 @@ pub static ADAPTERS: &[&dyn Adapter] = &[
     &pi::Pi,
     &claude_code::ClaudeCode,
     &codex::Codex,
+    &aider::Aider,
     &amp::Amp,
     &antigravity::Antigravity,
     &cline::Cline,

@@ -4,7 +4,7 @@ use std::{borrow::Cow, mem};
 
 use crate::{
     DEFAULT_LIMIT, archive,
-    input::{self, lines_of_database},
+    input::{self, LinesOf},
 };
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -50,8 +50,8 @@ const HTML: Foreign = Foreign::new(
 /// An archive that is no log of Inspect, or too long.
 pub const ZIP: Foreign = Foreign::new("a ZIP archive", "unzip -p");
 
-/// A database that is too long to be read from its bytes.
-const DATABASE: Foreign = Foreign::new("an SQLite database of more than 256 MB", "sqlite3 -json");
+/// A database or a history of Aider that is too long to be read from its bytes.
+const TOO_LONG: Foreign = Foreign::new("a database or Markdown of more than 256 MB", "sqlite3 -json");
 
 /// Archives and databases of more bytes are not read.
 const ARCHIVE_LIMIT: u64 = 4 * DEFAULT_LIMIT;
@@ -85,8 +85,8 @@ pub enum Decoder {
     Utf16(Vec<u8>),
     /// The bytes of an archive: its list of files is at its end.
     Archive(Vec<u8>),
-    /// The bytes of a database, which is read once they are all there.
-    Database(Vec<u8>),
+    /// The bytes of an input that becomes text once they are all there.
+    Whole(Vec<u8>, LinesOf),
 }
 
 impl Default for Decoder {
@@ -110,13 +110,10 @@ impl Decoder {
             }
             Self::Utf8 => return Ok(bytes.to_vec()),
             Self::Utf16(left) => return Ok(decode_utf_16(left, bytes)),
-            Self::Archive(whole) | Self::Database(whole) => {
+            Self::Archive(whole) | Self::Whole(whole, _) => {
                 if (whole.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
-                    return Err(if whole.starts_with(archive::BEGINNING) {
-                        ZIP
-                    } else {
-                        DATABASE
-                    });
+                    let is_zip = whole.starts_with(archive::BEGINNING);
+                    return Err(if is_zip { ZIP } else { TOO_LONG });
                 }
                 whole.extend_from_slice(bytes);
             }
@@ -131,7 +128,7 @@ impl Decoder {
     pub fn finish(&mut self) -> Result<Vec<u8>, Foreign> {
         let beginning = match self {
             Self::Beginning(beginning) => mem::take(beginning),
-            Self::Database(bytes) => return lines_of_database(mem::take(bytes)).map(String::into_bytes),
+            Self::Whole(bytes, text_of) => return text_of(mem::take(bytes)).map(String::into_bytes),
             _ => return Ok(Vec::new()),
         };
         *self = Self::Utf8;
@@ -139,9 +136,8 @@ impl Decoder {
             *self = Self::Archive(beginning);
             return Ok(Vec::new());
         }
-        if beginning.len() >= BEGINNING_LENGTH && input::DATABASE.starts_with(&beginning[..BEGINNING_LENGTH])
-        {
-            *self = Self::Database(beginning);
+        if let Some(text_of) = input::reader_of(&beginning) {
+            *self = Self::Whole(beginning, text_of);
             return Ok(Vec::new());
         }
         if let Some((_, foreign)) = FOREIGN

@@ -126,6 +126,8 @@ formats! {
     Amp = "amp",
     /// Transcripts of Letta Code.
     Letta = "letta",
+    /// Launches of Aider.
+    Aider = "aider",
     /// Runs of OpenHands.
     Openhands = "openhands",
     /// Logs of Inspect.

@@ -1,5 +1,6 @@
-//! Where records come from.
+//! Inputs that are no JSON and become lines of it: the databases of agents, and the Markdown of Aider.
 
+mod aider;
 #[cfg(all(feature = "sqlite", not(target_family = "wasm")))]
 mod databases;
 #[cfg(all(feature = "sqlite", not(target_family = "wasm")))]
@@ -14,11 +15,25 @@ use std::{
 use crate::{DEFAULT_LIMIT, encoding::Foreign};
 
 /// The first bytes of an SQLite database.
-pub const DATABASE: &[u8] = b"SQLite format 3\0";
+const DATABASE: &[u8] = b"SQLite format 3\0";
 
 const UNREAD: Foreign = Foreign::new("an SQLite database of no known agent", "sqlite3 -json");
 
-/// The lines of an input that is no text.
+/// Makes lines of all bytes of an input.
+pub type LinesOf = fn(Vec<u8>) -> Result<String, Foreign>;
+
+/// Returns how an input becomes lines once it is whole, by its first six bytes or more; `None` for others.
+#[must_use]
+pub fn reader_of(beginning: &[u8]) -> Option<LinesOf> {
+    let is_database = beginning.starts_with(&DATABASE[..6]);
+    let is_aider = aider::BEGINNINGS.iter().any(|start| beginning.starts_with(start));
+    let of_aider: LinesOf = |bytes| Ok(aider::lines_of_aider(&bytes));
+    is_database
+        .then_some(lines_of_database as LinesOf)
+        .or(is_aider.then_some(of_aider))
+}
+
+/// The lines of a database.
 pub type Lines = Box<dyn Iterator<Item = String>>;
 
 /// Returns the sessions of a database, a line each; `None` if the file is none.

@@ -1,0 +1,26 @@
+//! The Markdown in which Aider keeps its chats, as a line of JSON for each launch.
+
+use knowledgepulse_json::object;
+
+/// How a launch begins, before its time.
+const LAUNCH: &str = "# aider chat started at ";
+
+/// How a file begins.
+pub const BEGINNINGS: [&[u8]; 2] = [b"# aide", b"\n# aid"];
+
+/// Returns a line for each launch; the text itself, if it has none.
+#[must_use]
+pub fn lines_of_aider(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = String::new();
+    let mut add = |launch: &str| {
+        let (time, text) = launch.split_once('\n').unwrap_or((launch, ""));
+        if !text.trim().is_empty() {
+            lines += &object([("aider", time.trim().into()), ("text", text.into())]).to_json();
+            lines.push('\n');
+        }
+    };
+    let text = format!("\n{text}");
+    text.split(&format!("\n{LAUNCH}")).skip(1).for_each(&mut add);
+    if lines.is_empty() { text } else { lines }
+}
