@@ -211,7 +211,10 @@ mod tests {
                 b"<!DOCTYPE html>",
                 Err("a page in HTML, as servers send it in place of a file"),
             ),
-            (b"SQLite format 3\0", Err("a database of SQLite")),
+            (
+                b"SQLite format 3\0",
+                Err("a database of SQLite of no agent that is known"),
+            ),
             (b"\x1f\x8b\x08\0\0\0\0\0", Err("compressed with gzip")),
             (b"\xfd7zXZ\0\0\x04", Err("compressed with xz")),
             (b"PAR1\x15\0", Err("a table in Parquet")),

@@ -2,6 +2,8 @@
 
 use knowledgepulse_json::object;
 
+use crate::encoding::Foreign;
+
 /// How a launch begins, before its time.
 const LAUNCH: &str = "# aider chat started at ";
 
@@ -9,9 +11,12 @@ const LAUNCH: &str = "# aider chat started at ";
 pub const BEGINNINGS: [&[u8]; 2] = [b"# aide", b"\n# aid"];
 
 /// Returns a line for each launch; the text itself, if it has none.
-#[must_use]
-pub fn lines_of_aider(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
+///
+/// # Errors
+/// None: it is a reader of inputs that are whole.
+#[expect(clippy::unnecessary_wraps, clippy::needless_pass_by_value)] // Other readers of whole inputs may fail.
+pub fn lines_of_aider(bytes: Vec<u8>) -> Result<String, Foreign> {
+    let text = String::from_utf8_lossy(&bytes);
     let mut lines = String::new();
     let mut add = |launch: &str| {
         let (time, text) = launch.split_once('\n').unwrap_or((launch, ""));
@@ -22,5 +27,5 @@ pub fn lines_of_aider(bytes: &[u8]) -> String {
     };
     let text = format!("\n{text}");
     text.split(&format!("\n{LAUNCH}")).skip(1).for_each(&mut add);
-    if lines.is_empty() { text } else { lines }
+    Ok(if lines.is_empty() { text } else { lines })
 }

@@ -3,7 +3,7 @@
 //! The SQL of an agent's [`Database`] makes the same shape as the agent's export, so one adapter reads both.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{self, Read},
     ops::Range,
     path::Path,
@@ -20,7 +20,16 @@ use rusqlite::{
 use tempfile::TempDir;
 use thiserror::Error;
 
-use super::databases::{DATABASES, Database};
+use super::{
+    Lines,
+    databases::{DATABASES, Database},
+};
+use crate::{DEFAULT_LIMIT, encoding::Foreign};
+
+/// The first bytes of a database.
+pub const MAGIC: &[u8] = b"SQLite format 3\0";
+
+const OF_NO_AGENT: Foreign = Foreign::new("a database of SQLite of no agent that is known", "sqlite3 -json");
 
 /// A session that cannot be read, as a record of no format.
 const UNREADABLE: &str = "{\"unreadable_session_of_a_database\":true}\n";
@@ -60,6 +69,33 @@ pub struct Sessions {
     limit: u64,
     /// The copy that is read, if another program has the file locked.
     _copy: Option<TempDir>,
+}
+
+/// Returns the sessions of a database, a line each; `None` if the file is none.
+///
+/// # Errors
+/// If the file cannot be read, or is a database of no agent that is known.
+pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
+    let mut beginning = Vec::new();
+    // What is read from a pipe is gone.
+    if path.metadata()?.is_file() {
+        let file = File::open(path)?;
+        file.take(MAGIC.len() as u64).read_to_end(&mut beginning)?;
+    }
+    if beginning != MAGIC {
+        return Ok(None);
+    }
+    let sessions = Sessions::open(path, DEFAULT_LIMIT).map_err(io::Error::other)?;
+    Ok(Some(Box::new(sessions.into_lines())))
+}
+
+/// Returns the sessions in the bytes of a database, a line each.
+///
+/// # Errors
+/// If it is of no agent that is known, or broken.
+pub fn lines_of_bytes(bytes: Vec<u8>) -> Result<String, Foreign> {
+    let sessions = Sessions::of_bytes(bytes, DEFAULT_LIMIT);
+    sessions.map_or(Err(OF_NO_AGENT), |sessions| Ok(sessions.into_lines().collect()))
 }
 
 impl Sessions {
@@ -332,7 +368,7 @@ mod tests {
             lines,
             ["{\"version\":1,\"id\":\"a\",\"parent_id\":null}\n", UNREADABLE]
         );
-        let broken = [super::super::DATABASE, &[0; 100]].concat();
+        let broken = [MAGIC, &[0; 100]].concat();
         assert!(matches!(
             Sessions::of_bytes(broken, 1000),
             Err(SqliteError::Sqlite(_))

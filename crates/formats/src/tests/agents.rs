@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use crate::{
     Context,
-    input::{database_lines, lines_of_database},
+    input::{database_lines, reader_of},
     reader::{Content, Settings, TraceReader},
     records::Records,
     values::{list_of, number_of, str_of},
@@ -30,7 +30,9 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     let sql = fs::read_to_string(path).unwrap();
     Connection::open(&database).unwrap().execute_batch(&sql).unwrap();
     let lines: String = database_lines(&database).unwrap().unwrap().collect();
-    assert_eq!(lines, lines_of_database(fs::read(&database).unwrap()).unwrap());
+    let bytes = fs::read(&database).unwrap();
+    let of_bytes = reader_of(&bytes).unwrap();
+    assert_eq!(lines, of_bytes(bytes).unwrap());
     lines.into_bytes()
 }
 
