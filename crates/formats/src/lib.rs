@@ -30,6 +30,7 @@ mod otel;
 mod parts;
 mod phoenix;
 mod pictures;
+pub mod places;
 pub mod reader;
 #[cfg(test)]
 #[path = "tests/recordings.rs"]

@@ -1,4 +1,4 @@
-//! Kiro CLI: `~/.kiro/sessions/cli/*.jsonl`, records of a kind and data, and the conversations of its database, also of Amazon Q before.
+//! Kiro CLI: `~/.kiro/sessions/cli/*.jsonl`, records of a kind and data, and the conversations of its database.
 
 use std::path::Path;
 

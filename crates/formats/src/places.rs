@@ -1,0 +1,302 @@
+//! Where agents keep their files on each operating system, what of them is read, and what is not: the table of docs/formats.md.
+
+use std::{
+    collections::HashSet,
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use crate::FormatName;
+
+/// An agent or a platform.
+#[derive(Debug)]
+pub struct Source {
+    /// The format of its files.
+    pub format: FormatName,
+    /// Its name.
+    pub name: &'static str,
+    /// Where its files are, if it keeps them in the user's folders.
+    pub places: &'static [Place],
+    /// What else is read.
+    pub also: &'static str,
+    /// What is not read.
+    pub unread: &'static str,
+}
+
+/// A folder of the user, and a pattern of files in it: `*` stands for a part of a name, `**` for any folders.
+#[derive(Debug, Clone, Copy)]
+pub struct Place(pub Root, pub &'static str);
+
+/// A folder of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Root {
+    /// The home folder.
+    Home,
+    /// `~/.local/share`, or the one that `XDG_DATA_HOME` names.
+    Share,
+    /// Where programs keep their data: `Application Support` on macOS, `AppData\Local` on Windows, otherwise `~/.local/share`.
+    Data,
+    /// Where programs keep settings: `Application Support` on macOS, `AppData\Roaming` on Windows, otherwise `~/.config`.
+    Settings,
+    /// The folder `User` of an editor like VS Code in the settings.
+    Editor,
+}
+
+use Root::{Data, Editor, Home, Settings, Share};
+
+/// The editors that are made from VS Code.
+const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
+
+const fn agent(
+    format: FormatName,
+    name: &'static str,
+    places: &'static [Place],
+    also: &'static str,
+    unread: &'static str,
+) -> Source {
+    Source {
+        format,
+        name,
+        places,
+        also,
+        unread,
+    }
+}
+
+/// All agents and platforms, the most used agents first.
+#[rustfmt::skip]
+pub static SOURCES: &[Source] = &[
+    agent(FormatName::ClaudeCode, "Claude Code, iFlow", &[Place(Home, ".claude/projects/**/*.jsonl"), Place(Home, ".iflow/projects/**/*.jsonl")], "output of `stream-json`", "contexts of editors, abandoned branches"),
+    agent(FormatName::Codex, "Codex", &[Place(Home, ".codex/sessions/**/rollout-*.jsonl"), Place(Home, ".codex/archived_sessions/**/rollout-*.jsonl")], "output of `codex exec --json`", "encrypted reasoning"),
+    agent(FormatName::Cursor, "Cursor", &[Place(Home, ".cursor/projects/*/agent-transcripts/**/*.jsonl"), Place(Settings, "Cursor/User/globalStorage/state.vscdb"), Place(Settings, "Cursor/User/workspaceStorage/*/state.vscdb")], "", "results in transcripts (it keeps none), chats of before composers"),
+    agent(FormatName::CopilotCli, "GitHub Copilot CLI", &[Place(Home, ".copilot/session-state/*/events.jsonl")], "", "messages of skills"),
+    agent(FormatName::CopilotChat, "GitHub Copilot in VS Code", &[Place(Editor, "workspaceStorage/*/chatSessions/*.json*"), Place(Editor, "globalStorage/emptyWindowChatSessions/*.json*")], "", "edits of files"),
+    agent(FormatName::Opencode, "opencode, Kilo, MiMoCode, ZCode", &[Place(Share, "opencode/opencode.db"), Place(Share, "kilo/*.db"), Place(Share, "mimocode/*.db"), Place(Home, ".zcode/cli/db/*.db")], "`opencode export`", "a file for each part, as before 2026"),
+    agent(FormatName::Cline, "Cline, Roo Code, Kilo Code", &[Place(Editor, "globalStorage/*/tasks/*/api_conversation_history.json"), Place(Home, ".cline/data/sessions/*/*.messages.json")], "", "`ui_messages.json`, summaries"),
+    agent(FormatName::QwenCode, "Qwen Code", &[Place(Home, ".qwen/projects/*/chats/*.jsonl")], "", "abandoned branches, notifications"),
+    agent(FormatName::GeminiCli, "Gemini CLI", &[Place(Home, ".gemini/tmp/*/chats/*")], "checkpoints of `/chat save`", "turns that were taken back"),
+    agent(FormatName::Goose, "Goose", &[Place(Share, "goose/sessions/sessions.db"), Place(Share, "goose/sessions/*.jsonl"), Place(Settings, "Block/goose/data/sessions/sessions.db")], "`goose session export`", "messages that the user does not see"),
+    agent(FormatName::Droid, "Droid", &[Place(Home, ".factory/sessions/**/*.jsonl")], "", "lists of tasks, summaries"),
+    agent(FormatName::Hermes, "Hermes", &[Place(Home, ".hermes/state.db"), Place(Home, ".hermes/profiles/*/state.db")], "`hermes sessions export`", "rows that were taken back"),
+    agent(FormatName::Kimi, "Kimi Code, Kimi CLI", &[Place(Home, ".kimi-code/sessions/*/*/agents/*/wire.jsonl"), Place(Home, ".kimi/sessions/*/*/wire.jsonl")], "", "`context.jsonl`"),
+    agent(FormatName::Grok, "Grok Build", &[Place(Home, ".grok/sessions/*/*/chat_history.jsonl")], "`updates.jsonl`: the Agent Client Protocol", "synthetic messages"),
+    agent(FormatName::Crush, "Crush", &[], "`PROJECT/.crush/crush.db`", "summaries"),
+    agent(FormatName::Kiro, "Kiro CLI", &[Place(Home, ".kiro/sessions/cli/*.jsonl"), Place(Data, "kiro-cli/data.sqlite3")], "", "sessions of the IDE, Amazon Q"),
+    agent(FormatName::Antigravity, "Antigravity", &[Place(Home, ".gemini/antigravity*/brain/*/.system_generated/logs/transcript.jsonl")], "", "conversations in Protocol Buffers"),
+    agent(FormatName::Continue, "Continue", &[Place(Home, ".continue/sessions/*.json")], "", "context items"),
+    agent(FormatName::Zed, "Zed", &[Place(Data, "zed/threads/threads.db"), Place(Data, "Zed/threads/threads.db")], "", "text threads, contents of mentions"),
+    agent(FormatName::Aider, "Aider", &[Place(Home, ".aider.chat.history.md")], "`PROJECT/.aider.chat.history.md`", "arguments and results of edits (it keeps none)"),
+    agent(FormatName::Amp, "Amp", &[Place(Share, "amp/threads/*.json")], "exported threads", ""),
+    agent(FormatName::Letta, "Letta Code", &[], "`transcript.jsonl`", "agent files (`.af`)"),
+    agent(FormatName::Pi, "Pi, OpenClaw", &[Place(Home, ".pi/agent/sessions/*/*.jsonl"), Place(Home, ".openclaw/agents/*/sessions/*.jsonl")], "Session Trace Simple Format", "abandoned branches"),
+    agent(FormatName::Openhands, "OpenHands", &[Place(Home, ".openhands/conversations/**/events/*.json")], "events of its server and SDK, `output.jsonl` of its evaluations", ""),
+    agent(FormatName::SweAgent, "SWE-agent, mini-SWE-agent", &[], "`.traj` files", ""),
+    agent(FormatName::Atif, "Harbor", &[], "Agent Trajectory Interchange Format 1.0 to 1.8, with its sub-agents' files", ""),
+    agent(FormatName::Inspect, "Inspect", &[], "logs in JSON and `.eval`", "archives of more than 256 MB"),
+    agent(FormatName::OpenaiChat, "chat APIs", &[], "OpenAI (Chat Completions, Responses), Anthropic, Bedrock's Converse, Gemini, Vercel's AI SDK", ""),
+    agent(FormatName::Langchain, "LangChain", &[], "messages, states of LangGraph", ""),
+    agent(FormatName::Sharegpt, "data sets", &[], "ShareGPT, LLaMA-Factory, Axolotl, Hermes, Agent Data Protocol", ""),
+    agent(FormatName::Otel, "OpenTelemetry", &[], "spans and logs in OTLP JSON, with attributes of GenAI, OpenInference, Traceloop or the AI SDK", "binary OTLP"),
+    agent(FormatName::Langsmith, "LangSmith", &[], "runs", ""),
+    agent(FormatName::Langfuse, "Langfuse", &[], "traces and observations", ""),
+    agent(FormatName::Phoenix, "Phoenix", &[], "spans", ""),
+    agent(FormatName::Trace, "KnowledgePulse", &[], "`ReasoningTrace`s, which stay unchanged", ""),
+];
+
+impl Root {
+    /// Returns the folders on this machine.
+    #[must_use]
+    pub fn folders(self) -> Vec<PathBuf> {
+        let Some(home) = env::home_dir() else {
+            return Vec::new();
+        };
+        let named = |name| {
+            env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let (mac, windows) = (cfg!(target_os = "macos"), cfg!(windows));
+        let support = || home.join("Library/Application Support");
+        let share = || named("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
+        let settings = || match (mac, windows) {
+            (true, _) => support(),
+            (_, true) => named("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming")),
+            _ => named("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
+        };
+        match self {
+            Home => vec![home],
+            Share => vec![share()],
+            Data if mac => vec![support()],
+            Data if windows => vec![named("LOCALAPPDATA").unwrap_or_else(|| home.join("AppData/Local"))],
+            Data => vec![share()],
+            Settings => vec![settings()],
+            Editor => EDITORS
+                .iter()
+                .map(|editor| settings().join(editor).join("User"))
+                .collect(),
+        }
+    }
+
+    /// Returns the folder as documentation names it.
+    fn name(self) -> &'static str {
+        match self {
+            Home => "~/",
+            Share => "~/.local/share/",
+            Data => "DATA/",
+            Settings => "SETTINGS/",
+            Editor => "EDITOR/",
+        }
+    }
+}
+
+impl Source {
+    /// Returns its files on this machine, in the order of their paths.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for Place(root, pattern) in self.places {
+            let parts: Vec<&str> = pattern.split('/').collect();
+            for folder in root.folders() {
+                find(&folder, &parts, &mut files);
+            }
+        }
+        files.sort();
+        // Some systems take names in capitals for the same.
+        let mut seen = HashSet::new();
+        files.retain(|file| seen.insert(file.canonicalize().unwrap_or_else(|_| file.clone())));
+        files
+    }
+}
+
+/// Adds the files in a folder that a pattern fits. Links to folders are not followed.
+fn find(folder: &Path, parts: &[&str], files: &mut Vec<PathBuf>) {
+    let Some((part, rest)) = parts.split_first() else {
+        return;
+    };
+    let mut entries: Vec<PathBuf> = Vec::new();
+    if part.contains('*') {
+        let read = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        entries.extend(read.filter(|entry| !is_link(entry)).map(|entry| entry.path()));
+    } else {
+        entries.push(folder.join(part));
+    }
+    if *part == "**" {
+        find(folder, rest, files);
+    }
+    for path in entries {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if *part == "**" {
+            if path.is_dir() {
+                find(&path, parts, files);
+            }
+        } else if !part.contains('*') || fits(&name, part) {
+            if rest.is_empty() && path.is_file() {
+                files.push(path);
+            } else if !rest.is_empty() && path.is_dir() {
+                find(&path, rest, files);
+            }
+        }
+    }
+}
+
+/// Returns whether a pattern with `*` fits a name.
+fn fits(name: &str, pattern: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else {
+        return name == pattern;
+    };
+    let Some(rest) = name.strip_prefix(before) else {
+        return false;
+    };
+    let mut ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+    ends.any(|at| fits(&rest[at..], after))
+}
+
+/// Returns the rows of the table in docs/formats.md.
+#[must_use]
+pub fn table() -> String {
+    let mut table = String::from(
+        "| format | of | where its files are | read too | not read |\n| --- | --- | --- | --- | --- |\n",
+    );
+    for source in SOURCES {
+        let places = source
+            .places
+            .iter()
+            .map(|Place(root, pattern)| format!("`{}{pattern}`", root.name()));
+        let places = places.collect::<Vec<_>>().join(", ");
+        let Source {
+            format,
+            name,
+            also,
+            unread,
+            ..
+        } = source;
+        table += &format!("| `{format}` | {name} | {places} | {also} | {unread} |\n")
+            .replace("|  |", "| |")
+            .replace("|  |", "| |");
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGIN: &str = "<!-- formats -->\n";
+    const END: &str = "<!-- end of formats -->\n";
+
+    #[test]
+    fn the_table_of_docs_is_that_of_the_sources() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+        let page = fs::read_to_string(&path).unwrap();
+        let (before, rest) = page.split_once(BEGIN).unwrap();
+        let (found, after) = rest.split_once(END).unwrap();
+        if env::var_os("KNOWLEDGEPULSE_WRITE_EXPECTED").is_some() {
+            let table = table();
+            return fs::write(&path, [before, BEGIN, "\n", &table, "\n", END, after].concat()).unwrap();
+        }
+        let cells = |text: &str| -> Vec<Vec<String>> {
+            let rows = text.lines().filter(|line| line.starts_with("| `"));
+            rows.map(|row| row.split('|').map(|cell| cell.trim().to_owned()).collect())
+                .collect()
+        };
+        assert_eq!(cells(found), cells(&table()));
+    }
+
+    #[test]
+    fn every_format_has_a_source() {
+        let without: Vec<_> = FormatName::named()
+            .filter(|format| SOURCES.iter().all(|source| source.format != *format))
+            .collect();
+        assert!(without.is_empty(), "{without:?}");
+    }
+
+    #[test]
+    fn find_takes_the_files_that_a_pattern_fits() {
+        let home = tempfile::tempdir().unwrap();
+        for path in [
+            "a/b/c/one.jsonl",
+            "a/b/two.jsonl",
+            "a/three.json",
+            "a/b/c/.hid/four.jsonl",
+        ] {
+            let path = home.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let found = |pattern: &str| {
+            let mut files = Vec::new();
+            find(home.path(), &pattern.split('/').collect::<Vec<_>>(), &mut files);
+            files.sort();
+            let names = files
+                .iter()
+                .map(|file| file.file_name().unwrap().to_string_lossy().into_owned());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(found("a/**/*.jsonl"), ["four.jsonl", "one.jsonl", "two.jsonl"]);
+        assert_eq!(found("a/*/*.jsonl"), ["two.jsonl"]);
+        assert_eq!(found("*/t*.js*"), ["three.json"]);
+        assert_eq!(found("a/b/two.jsonl"), ["two.jsonl"]);
+        assert_eq!(found("none/**/*"), [""; 0]);
+    }
+}
