@@ -28,6 +28,7 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `langchain`: messages of LangChain, and states of LangGraph.
  * - `sharegpt`: conversations of data sets for fine-tuning, in the form of ShareGPT.
  * - `langsmith`, `langfuse`, `phoenix`: runs of LangSmith, traces and observations of Langfuse, and spans of Arize Phoenix, as these export them.
+ * - `mlflow`, `weave`, `braintrust`, `logfire`: traces of MLflow, calls of Weave, spans of Braintrust, and rows of Logfire.
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
  * - `map`: any other format, which a {@link TraceMap} describes.
@@ -66,6 +67,10 @@ export type FormatName =
   | 'langsmith'
   | 'langfuse'
   | 'phoenix'
+  | 'mlflow'
+  | 'weave'
+  | 'braintrust'
+  | 'logfire'
   | 'otel'
   | 'swe-agent'
   | 'map';

@@ -50,6 +50,10 @@ const FORMAT_NAMES = [
   'langsmith',
   'langfuse',
   'phoenix',
+  'mlflow',
+  'weave',
+  'braintrust',
+  'logfire',
   'otel',
 ];
 

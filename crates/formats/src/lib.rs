@@ -31,6 +31,7 @@ mod parts;
 mod phoenix;
 mod pictures;
 pub mod places;
+mod platforms;
 pub mod reader;
 #[cfg(test)]
 #[path = "tests/recordings.rs"]
@@ -141,6 +142,14 @@ formats! {
     Langfuse = "langfuse",
     /// Spans of Phoenix.
     Phoenix = "phoenix",
+    /// Traces of MLflow.
+    Mlflow = "mlflow",
+    /// Calls of Weave.
+    Weave = "weave",
+    /// Spans of Braintrust.
+    Braintrust = "braintrust",
+    /// Rows of Logfire.
+    Logfire = "logfire",
     /// Messages of LangChain and states of LangGraph.
     Langchain = "langchain",
     /// Conversations of data sets for fine-tuning.

@@ -20,11 +20,11 @@ use crate::{
     open_traces::OpenTraces,
     parts::some_object,
     trace::{Call, Sink, TraceBuilder, fields_of},
-    values::{list_of, object_of, spelled, str_of, string_of},
+    values::{first_of, list_of, object_of, spelled, str_of, string_of},
 };
-use attributes::{Attributes, scopes_of, time_of};
+use attributes::{Attributes, parsed, scopes_of, time_of};
 use said::{INPUTS, MessageList, Messages, Said, messages_in, said_in};
-use told::{About, Told};
+use told::{About, Told, text_within};
 
 /// The fields of a span that are kept until its trace is complete.
 struct Span {
@@ -347,7 +347,15 @@ fn read(
         Some(_) => Said::default(),
         None => said_in(&all, &lists, span.get("events"))?,
     };
-    let is_silent = tool.is_none() && said.is_empty() && all.has("input.value");
+    let values = ["input", "output"].map(|side| {
+        let entity = || {
+            Some(text_within(&entity_in(
+                all.get(&format!("traceloop.entity.{side}")),
+            )?))
+        };
+        all.get(&format!("{side}.value")).cloned().or_else(entity)
+    });
+    let is_silent = tool.is_none() && said.is_empty() && values[0].is_some();
     let models = [
         "gen_ai.response.model",
         "gen_ai.request.model",
@@ -368,7 +376,7 @@ fn read(
         said,
         is_outer: all.has("ai.prompt"),
         is_log: false,
-        values: is_silent.then(|| ["input.value", "output.value"].map(|name| all.get(name).cloned())),
+        values: is_silent.then_some(values),
     };
     Ok((span, given))
 }
@@ -417,7 +425,16 @@ fn success_of(code: Option<&Value>) -> Option<bool> {
 fn is_tool(attributes: &Attributes) -> bool {
     str_of(attributes.get("gen_ai.operation.name")) == Some("execute_tool")
         || str_of(attributes.get("openinference.span.kind")) == Some("TOOL")
+        || str_of(attributes.get("traceloop.span.kind")) == Some("tool")
         || attributes.has("ai.toolCall.name")
+}
+
+/// Returns what Traceloop has of a function's input or output, in JSON of its own around it.
+fn entity_in(value: Option<&Value>) -> Option<Value> {
+    let parsed = parsed(value)?;
+    let fields = object_of(Some(&parsed));
+    let inner = first_of(fields, &["kwargs", "inputs", "input_str", "outputs", "output"]);
+    Some(inner.unwrap_or(&parsed).clone())
 }
 
 fn tool_of(
@@ -426,7 +443,16 @@ fn tool_of(
     message: Option<&Text>,
     events: Option<&Value>,
 ) -> ToolSpan {
-    let name = attributes.first(&["gen_ai.tool.name", "ai.toolCall.name", "tool.name"]);
+    let [entity_args, entity_content] = ["input", "output"].map(|side| {
+        let value = attributes.get(&format!("traceloop.entity.{side}"));
+        entity_in(value)
+    });
+    let name = attributes.first(&[
+        "gen_ai.tool.name",
+        "ai.toolCall.name",
+        "tool.name",
+        "traceloop.entity.name",
+    ]);
     let id = attributes.first(&["gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id"]);
     let content = attributes.first(&["gen_ai.tool.call.result", "ai.toolCall.result", "output.value"]);
     let failed = is_ok.map(|is_ok| !is_ok);
@@ -453,7 +479,8 @@ fn tool_of(
         .is_none()
         .then(|| told("gen_ai.choice", "message"))
         .flatten();
-    let content = content.or(told_content.as_ref());
+    let content = content.or(told_content.as_ref()).or(entity_content.as_ref());
+    let args = args.or(entity_args.as_ref());
     ToolSpan {
         call: Call {
             id: string_of(id).cloned(),
@@ -557,7 +584,10 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
 /// Leaves out all spans but the outermost if that one has the whole conversation, as the state of a graph: the spans within
 /// repeat it, or belong to sub-agents.
 fn keep_outermost(format: FormatName, spans: &mut Vec<Span>, builder: &mut TraceBuilder) {
-    if format == FormatName::Otel || format == FormatName::Phoenix {
+    if matches!(
+        format,
+        FormatName::Otel | FormatName::Phoenix | FormatName::Logfire
+    ) {
         return;
     }
     let is_outer = |span: &Span| span.parent.is_none() && span.said.output.len() > 1;

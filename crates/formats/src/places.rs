@@ -100,6 +100,10 @@ pub static SOURCES: &[Source] = &[
     agent(FormatName::Langsmith, "LangSmith", &[], "runs", ""),
     agent(FormatName::Langfuse, "Langfuse", &[], "traces and observations", ""),
     agent(FormatName::Phoenix, "Phoenix", &[], "spans", ""),
+    agent(FormatName::Mlflow, "MLflow", &[], "traces in JSON", ""),
+    agent(FormatName::Weave, "Weave", &[], "exported calls", "functions that are neither models nor tools"),
+    agent(FormatName::Braintrust, "Braintrust", &[], "spans of logs and experiments", ""),
+    agent(FormatName::Logfire, "Logfire", &[], "rows of `records`", ""),
     agent(FormatName::Trace, "KnowledgePulse", &[], "`ReasoningTrace`s, which stay unchanged", ""),
 ];
 

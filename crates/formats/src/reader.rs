@@ -11,6 +11,7 @@ use crate::{
     map::{self, Map},
     messages::is_message,
     openai_chat, openhands, otel, phoenix,
+    platforms::Platform,
     records::Record,
     sharegpt, swe_agent,
     trace::with_end,
@@ -134,6 +135,7 @@ fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
         FormatName::OpenaiChat => openai_chat::recognises(value),
         FormatName::Otel => otel::recognises(value),
         FormatName::Map => false,
+        format if Platform::of(*format).is_some_and(|platform| platform.recognises(value)) => true,
         _ => adapter_of(*format).is_some_and(|adapter| adapter.recognises(&[value], path)),
     })
 }
@@ -242,6 +244,9 @@ pub fn read_alone(
 fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     if let Some(adapter) = adapter_of(format) {
         return Box::new(adapters::Reader::new(adapter));
+    }
+    if let Some(platform) = Platform::of(format) {
+        return Box::new(otel::Reader::new(format, platform.translate));
     }
     match format {
         FormatName::Atif => Box::new(atif::Reader::new(&settings.context)),

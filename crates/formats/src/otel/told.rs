@@ -215,7 +215,7 @@ fn nanoseconds_of(time: Option<&Value>) -> Option<i128> {
 }
 
 /// Returns the text in a value, as of an input or an output: for an object with one field, the text in that field.
-fn text_within(value: &Value) -> Value {
+pub fn text_within(value: &Value) -> Value {
     match value {
         Value::Object(fields) if fields.len() == 1 => {
             let only = fields.values().next();

@@ -97,6 +97,7 @@ fn differences(trace: &Value, expected: &Value) -> Vec<String> {
             "observations" => observations == number,
             "errors" => errors == number,
             "observations_plus_errors" => observations + errors == number,
+            "success" => trace.get("metadata").and_then(|about| about.get("success")) == Some(value),
             "contains" => {
                 for (words, times) in value.as_object().unwrap() {
                     let found = text.matches(words.as_str().unwrap()).count();
