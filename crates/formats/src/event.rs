@@ -2,7 +2,10 @@
 
 use knowledgepulse_json::{Text, Value};
 
-use crate::trace::{Call, Outcome, Sink, TextKind};
+use crate::{
+    trace::{Call, Outcome, Sink, TextKind},
+    values::id_of,
+};
 
 /// Something that happened in a run: all that one message or entry says.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -142,6 +145,18 @@ impl Events {
             origin,
             what: Vec::new(),
         });
+    }
+
+    /// Begins a run of this name at this time, where a record is a run or its header.
+    pub fn begin_run(&mut self, id: Option<&Value>, time: Option<&Value>) {
+        self.begin(Origin {
+            time: time.cloned(),
+            ..Origin::default()
+        });
+        if let Some(name) = id_of(id) {
+            self.add(What::Fact(Fact::Id(name)));
+            self.fact("session_id", id);
+        }
     }
 
     /// Adds to the current event.

@@ -7,11 +7,11 @@ use knowledgepulse_json::{Object, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin},
     messages::add_said,
     parts::result_of,
     trace::fields_of,
-    values::{first_of, id_of, is_given, list_of, object_of, or, str_of, string_of},
+    values::{first_of, id_of, is_given, list_of, object_of, or, str_of},
 };
 
 /// Threads of Amp.
@@ -35,14 +35,7 @@ impl Adapter for Amp {
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let thread = object_of(Some(record));
-        say.begin(Origin {
-            time: thread.get("created").cloned(),
-            ..Origin::default()
-        });
-        if let Some(id) = string_of(thread.get("id")) {
-            say.add(What::Fact(Fact::Id(id.clone())));
-        }
-        say.fact("session_id", thread.get("id"));
+        say.begin_run(thread.get("id"), thread.get("created"));
         say.fact("summary", thread.get("title"));
         for message in list_of(thread.get("messages")) {
             let message = object_of(Some(message));

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use knowledgepulse_json::{Object, Value, object, parse_str};
+use knowledgepulse_json::{Object, Value, object};
 
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin},
     messages::{add_message, add_said},
     trace::{Call, Outcome, Sink, TextKind, fields_of},
     values::{elements_of, list_of, object_of, str_of, string_of},
@@ -24,6 +24,15 @@ const RESULT: &str = "] Result:";
 
 /// The end of the user's context, which follows each turn.
 const DETAILS: &str = "<environment_details>";
+
+/// The tag of reasoning.
+const THOUGHT: &str = "thinking";
+
+/// Parameters with the text of a file, which end with the last of their ends.
+const LAST: [&str; 2] = ["content", "diff"];
+
+/// After so many tags that are no calls, a text goes on as plain text: each of them is searched to the end of the text.
+const MOST_BROKEN: usize = 16;
 
 /// Tags around the user's words in a result.
 const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
@@ -75,11 +84,7 @@ impl Adapter for Cline {
 }
 
 fn add_session(say: &mut Events, session: &Object) -> Result<(), Wrong> {
-    say.begin(Origin::default());
-    if let Some(id) = string_of(session.get("sessionId")) {
-        say.add(What::Fact(Fact::Id(id.clone())));
-    }
-    say.fact("session_id", session.get("sessionId"));
+    say.begin_run(session.get("sessionId"), None);
     if str_of(session.get("agent")) != Some("lead") {
         say.fact("is_subagent", Some(&true.into()));
     }
@@ -108,41 +113,34 @@ fn add_session(say: &mut Events, session: &Object) -> Result<(), Wrong> {
 }
 
 fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
-    // The text of a result, while its parts come, and whether its call failed.
+    // The text of a result, while its parts come.
     let mut result: Option<String> = None;
+    let mut others = Vec::new();
     for part in elements_of(content) {
+        let is_text = part.as_str().is_some() || str_of(part.get("type")) == Some("text");
         let text = part
             .as_str()
             .or_else(|| str_of(part.get("text")))
-            .filter(|_| is_text(part));
-        match text {
-            Some(text) if role == "assistant" => add_reply(say, text),
-            Some(text) if is_result(text) => {
+            .filter(|_| is_text);
+        match (text, &mut result) {
+            (Some(text), _) if role == "assistant" => add_reply(say, text),
+            (Some(text), _) if is_result(text) => {
                 end(say, result.take());
                 result = text.split_once(RESULT).map(|(_, text)| text.trim().to_owned());
             }
-            Some(text) if result.is_some() && !text.trim_start().starts_with(DETAILS) => {
-                let so_far = result.get_or_insert_default();
+            (Some(text), Some(so_far)) if !text.trim_start().starts_with(DETAILS) => {
                 so_far.push_str(if so_far.is_empty() { "" } else { "\n" });
                 so_far.push_str(text);
             }
-            _ => {
-                end(say, result.take());
-                let unwrapped = of_result(part);
-                add_said(
-                    say,
-                    role,
-                    Some(&vec![unwrapped.unwrap_or_else(|| part.clone())].into()),
-                )?;
-            }
+            (None, Some(so_far)) => so_far.push_str("\n[image]"),
+            _ => others.push(of_result(part).unwrap_or_else(|| part.clone())),
         }
     }
     end(say, result);
+    if !others.is_empty() {
+        add_said(say, role, Some(&others.into()))?;
+    }
     Ok(())
-}
-
-fn is_text(part: &Value) -> bool {
-    part.as_str().is_some() || str_of(part.get("type")) == Some("text")
 }
 
 fn is_result(text: &str) -> bool {
@@ -184,28 +182,29 @@ fn end(say: &mut Events, result: Option<String>) {
 
 /// Adds a text of the agent with its reasoning and its calls, whose tags stand at the beginning of lines.
 fn add_reply(say: &mut Events, text: &str) {
-    let mut rest = text;
-    let mut plain = String::new();
-    while let Some(at) = rest.find('<') {
+    let (mut plain, mut rest, mut broken) = (String::new(), text, 0);
+    while broken < MOST_BROKEN
+        && let Some(at) = rest.find('<')
+    {
         let (before, tagged) = rest.split_at(at);
         plain.push_str(before);
         let is_at_beginning = plain.is_empty() || plain.ends_with('\n');
-        let element = element_of(tagged).filter(|_| is_at_beginning);
-        let is_thought = |name: &str| name == "thinking";
-        // Names of tools have an underscore, which no tag of HTML has, and a parameter within.
-        let is_call = |name: &str, body: &str| name.contains('_') && element_of(body.trim_start()).is_some();
-        if let Some((name, body, after)) =
-            element.filter(|(name, body, _)| is_thought(name) || is_call(name, body))
-        {
+        let name = name_of(tagged).filter(|name| is_at_beginning && (*name == THOUGHT || name.contains('_')));
+        let element = name.and_then(|name| element_of(tagged, name));
+        // A call has a parameter.
+        let is_whole =
+            |(body, _): &(&str, &str)| name == Some(THOUGHT) || name_of(body.trim_start()).is_some();
+        if let (Some(name), Some((body, after))) = (name, element.filter(is_whole)) {
             say.say(TextKind::Message, plain.trim().into());
             plain.clear();
-            if is_thought(name) {
+            if name == THOUGHT {
                 say.say(TextKind::Reasoning, body.trim().into());
             } else {
                 say.call(call_in(name, body));
             }
             rest = after;
         } else {
+            broken += usize::from(name.is_some());
             plain.push('<');
             rest = &tagged[1..];
         }
@@ -214,34 +213,46 @@ fn add_reply(say: &mut Events, text: &str) {
     say.say(TextKind::Message, plain.trim().into());
 }
 
-/// Returns the name of the element with which a text begins, its contents, and the text behind it.
-fn element_of(text: &str) -> Option<(&str, &str, &str)> {
-    let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let (body, after) = rest.split_once(&format!("</{name}>")).filter(|_| is_name)?;
-    Some((name, body, after))
+/// Returns the name of the tag with which a text begins.
+fn name_of(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('<')?;
+    let end = name.find(|character: char| !character.is_ascii_lowercase() && character != '_')?;
+    (end > 0 && name[end..].starts_with('>')).then_some(&name[..end])
+}
+
+/// Returns the contents of the element of this name with which a text begins, and the text behind it. A text may have tags in it that
+/// are like its own.
+fn element_of<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
+    let body = text.get(name.len() + 2..)?;
+    let end = format!("</{name}>");
+    if LAST.contains(&name) {
+        body.rsplit_once(&end)
+    } else {
+        body.split_once(&end)
+    }
 }
 
 fn call_in(name: &str, body: &str) -> Call {
     let mut args = Object::new();
-    let mut rest = body;
-    while let Some((name, value, after)) = element_of(rest.trim_start()) {
+    let mut rest = body.trim_start();
+    while let Some(name) = name_of(rest)
+        && let Some((value, after)) = element_of(rest, name)
+    {
         args.insert(name, value.trim_matches('\n'));
-        rest = after;
+        rest = after.trim_start();
     }
-    let given = |name| str_of(args.get(name)).map(str::to_owned);
-    let of_server = given("server_name").zip(given("tool_name").or_else(|| given("uri")));
-    let Some((server, tool)) = of_server else {
+    let given = |name| args.get(name).filter(|value| string_of(Some(value)).is_some());
+    let Some((server, tool)) = given("server_name").zip(given("tool_name").or_else(|| given("uri"))) else {
+        let name = Some(name.into());
         return Call {
-            name: Some(name.into()),
+            name,
             args,
             ..Call::default()
         };
     };
-    let parsed = given("arguments").and_then(|json| parse_str(&json).ok());
-    let call = Call::new(None, Some(&tool.as_str().into()), parsed.as_ref());
+    let server = string_of(Some(server)).cloned();
     Call {
-        server: Some(server.as_str().into()),
-        ..call
+        server,
+        ..Call::new(None, Some(tool), given("arguments"))
     }
 }

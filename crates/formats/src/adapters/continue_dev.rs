@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin, What},
     messages::add_said,
     trace::{Call, Outcome, Sink, TextKind, fields_of},
     values::{id_of, list_of, object_of, str_of, string_of},
@@ -35,12 +35,8 @@ impl Adapter for ContinueDev {
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let session = object_of(Some(record));
-        say.begin(Origin::default());
-        if let Some(id) = string_of(session.get("sessionId")) {
-            say.add(What::Fact(Fact::Id(id.clone())));
-        }
+        say.begin_run(session.get("sessionId"), None);
         let facts = [
-            ("session_id", "sessionId"),
             ("summary", "title"),
             ("cwd", "workspaceDirectory"),
             ("model", "chatModelTitle"),

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin},
     trace::{Call, Outcome, Sink, TextKind, fields_of},
     values::{first_of, list_of, number_of, object_of, or, str_of, string_of},
 };
@@ -80,14 +80,7 @@ impl Adapter for CopilotChat {
             return Ok(Decoded::Unknown);
         }
         let session = object_of(Some(record));
-        say.begin(Origin {
-            time: session.get("creationDate").cloned(),
-            ..Origin::default()
-        });
-        if let Some(id) = string_of(session.get("sessionId")) {
-            say.add(What::Fact(Fact::Id(id.clone())));
-        }
-        say.fact("session_id", session.get("sessionId"));
+        say.begin_run(session.get("sessionId"), session.get("creationDate"));
         say.fact("summary", session.get("customTitle"));
         for request in list_of(session.get("requests")) {
             add_request(say, object_of(Some(request)));

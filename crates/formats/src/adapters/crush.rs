@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Value, object};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin},
     messages::add_said,
     parts::{call_of, result_of, saying, thinking},
     trace::{Sink, TextKind, fields_of},
@@ -35,14 +35,7 @@ impl Adapter for Crush {
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let session = object_of(Some(record));
         let time = number_of(session.get("created_at")).map(|seconds| (seconds * 1000.0).into());
-        say.begin(Origin {
-            time,
-            ..Origin::default()
-        });
-        if let Some(id) = string_of(session.get("id")) {
-            say.add(What::Fact(Fact::Id(id.clone())));
-        }
-        say.fact("session_id", session.get("id"));
+        say.begin_run(session.get("id"), time.as_ref());
         say.fact("summary", session.get("title"));
         if string_of(session.get("parent_session_id")).is_some() {
             say.fact("is_subagent", Some(&true.into()));

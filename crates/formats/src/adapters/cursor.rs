@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Value};
 
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin},
     messages::add_said,
     trace::{Call, Outcome, Sink, TextKind, fields_of},
     values::{first_of, is_given, list_of, number_of, object_of, or, str_of, string_of},
@@ -37,8 +37,8 @@ impl Adapter for Cursor {
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let record = object_of(Some(record));
-        if let Some(id) = string_of(record.get("composerId")) {
-            add_composer(say, id, record);
+        if record.contains("composerId") {
+            add_composer(say, record);
             return Ok(Decoded::Whole);
         }
         if !is_line(record) {
@@ -56,17 +56,9 @@ impl Adapter for Cursor {
     }
 }
 
-fn add_composer(say: &mut Events, id: &Text, composer: &Object) {
-    say.begin(Origin {
-        time: composer.get("createdAt").cloned(),
-        ..Origin::default()
-    });
-    say.add(What::Fact(Fact::Id(id.clone())));
-    for (name, field) in [
-        ("session_id", "composerId"),
-        ("summary", "name"),
-        ("model", "model"),
-    ] {
+fn add_composer(say: &mut Events, composer: &Object) {
+    say.begin_run(composer.get("composerId"), composer.get("createdAt"));
+    for (name, field) in [("summary", "name"), ("model", "model")] {
         say.fact(name, composer.get(field));
     }
     for bubble in list_of(composer.get("bubbles")) {

@@ -7,7 +7,7 @@ use knowledgepulse_json::Value;
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, Parent, What},
+    event::{Events, Origin, Parent},
     messages::add_said,
     trace::fields_of,
     values::{object_of, str_of, string_of},
@@ -37,11 +37,8 @@ impl Adapter for Droid {
         let record = object_of(Some(record));
         let kind = str_of(record.get("type"));
         if kind == Some("session_start") {
-            say.begin(Origin::default());
-            if let Some(id) = string_of(record.get("id")) {
-                say.add(What::Fact(Fact::Id(id.clone())));
-            }
-            for (name, field) in [("session_id", "id"), ("cwd", "cwd"), ("summary", "title")] {
+            say.begin_run(record.get("id"), None);
+            for (name, field) in [("cwd", "cwd"), ("summary", "title")] {
                 say.fact(name, record.get(field));
             }
             return Ok(Decoded::Begins);

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Value, object};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin},
     messages::add_said,
     parts::{call_of, result_of},
     trace::{Sink, fields_of},
@@ -50,14 +50,7 @@ impl Adapter for Goose {
                 Ok(Decoded::Unknown)
             };
         }
-        say.begin(Origin {
-            time: record.get("created_at").cloned(),
-            ..Origin::default()
-        });
-        if let Some(id) = string_of(record.get("id")) {
-            say.add(What::Fact(Fact::Id(id.clone())));
-        }
-        say.fact("session_id", record.get("id"));
+        say.begin_run(record.get("id"), record.get("created_at"));
         say.fact("cwd", record.get("working_dir"));
         say.fact("summary", first_of(record, &["name", "description"]));
         let Some(messages) = record.get("conversation") else {

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin},
     messages::add_message,
     trace::{Sink, fields_of},
     values::{first_of, id_of, is_blank, list_of, number_of, object_of, str_of, string_of},
@@ -56,14 +56,8 @@ impl Adapter for Hermes {
         } else {
             record
         };
-        say.begin(Origin {
-            time: seconds(first_of(session, &["started_at"])),
-            ..Origin::default()
-        });
-        if let Some(id) = id_of(first_of(session, &["id", "session_id"])) {
-            say.add(What::Fact(Fact::Id(id)));
-        }
-        say.fact("session_id", first_of(session, &["id", "session_id"]));
+        let time = seconds(session.get("started_at"));
+        say.begin_run(first_of(session, &["id", "session_id"]), time.as_ref());
         say.fact("summary", session.get("title"));
         say.fact("model", session.get("model"));
         if is_header(record) {

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Value, object};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin},
     messages::add_said,
     parts::{call_of, result_of, saying},
     trace::fields_of,
@@ -55,11 +55,7 @@ impl Adapter for Kiro {
         if !record.contains("history") {
             return Ok(Decoded::Unknown);
         }
-        say.begin(Origin::default());
-        if let Some(id) = string_of(record.get("conversation_id")) {
-            say.add(What::Fact(Fact::Id(id.clone())));
-        }
-        say.fact("session_id", record.get("conversation_id"));
+        say.begin_run(record.get("conversation_id"), None);
         for turn in list_of(record.get("history")) {
             add_turn(say, object_of(Some(turn)))?;
         }

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Value, object};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, Undo, What},
+    event::{Events, Origin, Undo, What},
     trace::{Call, Outcome, Sink, TextKind, fields_of},
     values::{first_of, id_of, list_of, number_of, object_of, str_of, string_of},
 };
@@ -34,19 +34,8 @@ impl Adapter for Opencode {
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let session = object_of(Some(record));
         let info = fields_of(session, "info");
-        say.begin(Origin {
-            time: fields_of(info, "time").get("created").cloned(),
-            ..Origin::default()
-        });
-        if let Some(id) = string_of(info.get("id")) {
-            say.add(What::Fact(Fact::Id(id.clone())));
-        }
-        for (name, field) in [
-            ("session_id", "id"),
-            ("version", "version"),
-            ("cwd", "directory"),
-            ("summary", "title"),
-        ] {
+        say.begin_run(info.get("id"), fields_of(info, "time").get("created"));
+        for (name, field) in [("version", "version"), ("cwd", "directory"), ("summary", "title")] {
             say.fact(name, info.get(field));
         }
         if string_of(info.get("parentID")).is_some() {

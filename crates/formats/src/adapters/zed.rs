@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Value, object};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Origin},
     messages::add_said,
     parts::{call_of, result_of, saying, thinking},
     trace::fields_of,
@@ -36,14 +36,7 @@ impl Adapter for Zed {
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let thread = object_of(Some(record));
-        say.begin(Origin {
-            time: thread.get("updated_at").cloned(),
-            ..Origin::default()
-        });
-        if let Some(id) = string_of(thread.get("id")) {
-            say.add(What::Fact(Fact::Id(id.clone())));
-        }
-        say.fact("session_id", thread.get("id"));
+        say.begin_run(thread.get("id"), thread.get("updated_at"));
         say.fact("summary", first_of(thread, &["title", "summary"]));
         say.fact("model", fields_of(thread, "model").get("model"));
         if string_of(thread.get("parent_id")).is_some() {
