@@ -11,7 +11,7 @@ use crate::{
     event::{Events, Origin},
     messages::{add_message, add_said},
     trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{elements_of, list_of, object_of, str_of, string_of},
+    values::{elements_of, is_truthy, list_of, object_of, str_of, string_of},
 };
 
 const FILE: &str = "api_conversation_history.json";
@@ -72,8 +72,11 @@ impl Adapter for Cline {
             ..Origin::default()
         });
         let role = str_of(message.get("role"));
-        if message.get("isSummary") == Some(&Value::Bool(true)) {
-            say.leave_out("summary of a compaction");
+        if ["isSummary", "isTruncationMarker"]
+            .iter()
+            .any(|name| is_truthy(message.get(name)))
+        {
+            say.leave_out("message of the program");
         } else if role.is_none() {
             add_message(say, record)?;
         } else {

@@ -9,7 +9,7 @@ use crate::{
     FormatName, Wrong,
     event::{Events, Origin},
     trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{first_of, list_of, number_of, object_of, or, str_of, string_of},
+    values::{first_of, is_truthy, list_of, number_of, object_of, or, str_of, string_of},
 };
 
 /// What VS Code adds to the ids of calls.
@@ -114,6 +114,12 @@ fn add_request(say: &mut Events, request: &Object) {
         ..Origin::default()
     });
     let message = request.get("message");
+    if ["shouldBeRemovedOnSend", "isHidden"]
+        .iter()
+        .any(|name| is_truthy(request.get(name)))
+    {
+        return say.leave_out("message that was taken back");
+    }
     say.say_content(
         TextKind::User,
         message.and_then(|message| message.get("text")).or(message),

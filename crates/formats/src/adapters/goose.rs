@@ -72,7 +72,13 @@ fn add_message(say: &mut Events, message: &Object) -> Result<Decoded, Wrong> {
         say.leave_out("message of the program");
         return Ok(Decoded::GoesOn);
     }
-    let parts: Vec<_> = list_of(message.get("content")).iter().map(of_anthropic).collect();
+    let mut parts = Vec::new();
+    for part in list_of(message.get("content")) {
+        match of_anthropic(part) {
+            Ok(part) => parts.push(part),
+            Err(kind) => say.leave_out(format!("{kind} part")),
+        }
+    }
     add_said(
         say,
         str_of(message.get("role")).unwrap_or_default(),
@@ -81,11 +87,11 @@ fn add_message(say: &mut Events, message: &Object) -> Result<Decoded, Wrong> {
     Ok(Decoded::GoesOn)
 }
 
-/// Returns a part as Anthropic writes it.
-fn of_anthropic(part: &Value) -> Value {
+/// Returns a part as Anthropic writes it, or the kind of one that is the program's.
+fn of_anthropic(part: &Value) -> Result<Value, &str> {
     let fields = object_of(Some(part));
     let id = fields.get("id");
-    match str_of(fields.get("type")) {
+    Ok(match str_of(fields.get("type")) {
         Some("toolRequest" | "frontendToolRequest") => {
             let call = fields_of(fields, "toolCall");
             let value = fields_of(call, "value");
@@ -104,6 +110,7 @@ fn of_anthropic(part: &Value) -> Value {
             result_of(id, or(content, result.get("error")).cloned(), failed)
         }
         Some("redactedThinking") => object([("type", "redacted_thinking".into())]),
-        _ => part.clone(),
-    }
+        Some("text" | "image" | "thinking") => part.clone(),
+        kind => return Err(kind.unwrap_or("unknown")),
+    })
 }

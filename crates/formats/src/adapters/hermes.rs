@@ -29,7 +29,8 @@ fn is_session(record: &Object) -> bool {
     } else {
         record
     };
-    record.contains("messages") && ["source", "started_at"].iter().all(|name| session.contains(name))
+    let is_row = ["source", "started_at"].iter().all(|name| session.contains(name));
+    record.contains("messages") && (is_row || session.contains("session_start"))
 }
 
 impl Adapter for Hermes {

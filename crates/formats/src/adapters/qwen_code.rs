@@ -8,11 +8,14 @@ use knowledgepulse_json::Value;
 use super::{Adapter, Decoded, gemini_cli::add_turn};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin, Parent},
+    event::{Agent, Events, Origin, Parent},
     messages::add_said,
     trace::{Sink, fields_of},
     values::{object_of, str_of, string_of},
 };
+
+/// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.
+const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
 
 /// Sessions of Qwen Code.
 pub struct QwenCode;
@@ -37,6 +40,7 @@ impl Adapter for QwenCode {
         let Some(session) = text("sessionId") else {
             return Ok(Decoded::Unknown);
         };
+        let is_sidechain = record.get("isSidechain") == Some(&Value::Bool(true));
         say.begin(Origin {
             id: text("uuid"),
             parent: match (text("parentUuid"), record.contains("parentUuid")) {
@@ -45,6 +49,11 @@ impl Adapter for QwenCode {
                 (None, false) => Parent::Before,
             },
             run: Some(session),
+            agent: match (is_sidechain, text("agentId")) {
+                (true, Some(agent)) => Agent::Named(agent),
+                (true, None) => Agent::Unnamed,
+                (false, _) => Agent::Main,
+            },
             time: record.get("timestamp").cloned(),
             ..Origin::default()
         });
@@ -52,7 +61,11 @@ impl Adapter for QwenCode {
             say.first_fact(name, record.get(name));
         }
         let content = fields_of(record, "message").get("parts");
+        let subtype = str_of(record.get("subtype"));
         match str_of(record.get("type")) {
+            Some("user") if subtype.is_some_and(|subtype| !OF_USER.contains(&subtype)) => {
+                say.leave_out(format!("record {}", subtype.unwrap_or_default()));
+            }
             Some("user") => add_turn(say, content, None)?,
             Some("tool_result") => {
                 let status = str_of(fields_of(record, "toolCallResult").get("status"));
