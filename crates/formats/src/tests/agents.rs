@@ -12,7 +12,7 @@ use crate::{
     Context,
     input::{database_lines, reader_of},
     reader::{Content, Settings, TraceReader},
-    records::Records,
+    records::{Record, Records},
     values::{list_of, number_of, str_of},
 };
 
@@ -154,4 +154,78 @@ fn sessions_of_agents_become_the_expected_traces() {
         wrong.extend(traces.map(|(format, _)| format!("{name}: one more trace of {format:?}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Returns a value with one thing within it changed, for each thing to so many levels.
+fn changed(value: &Value, levels: usize) -> Vec<Value> {
+    let mut all: Vec<Value> = vec![7.0.into(), "x".into(), Vec::new().into()];
+    match value {
+        Value::Object(fields) if levels > 0 => {
+            for (name, inner) in fields {
+                all.extend(changed(inner, levels - 1).into_iter().map(|inner| {
+                    let mut fields = fields.clone();
+                    fields.insert(name.clone(), inner);
+                    fields.into()
+                }));
+            }
+        }
+        Value::Array(list) if levels > 0 => {
+            for (at, inner) in list.iter().enumerate().take(2) {
+                all.extend(changed(inner, levels - 1).into_iter().map(|inner| {
+                    let mut list = list.clone();
+                    list[at] = inner;
+                    list.into()
+                }));
+            }
+        }
+        _ => {}
+    }
+    all
+}
+
+#[test]
+fn changed_sessions_are_read_without_a_panic() {
+    let mut count = 0;
+    for case in fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()) {
+        let expected = parse(&fs::read(case.join("case.json")).unwrap()).unwrap();
+        for file in list_of(expected.get("files")).iter().filter_map(Value::as_str) {
+            let path = case.join(file);
+            let mut records = Records::default();
+            records.push(&bytes_of(&path)).unwrap();
+            records.finish().unwrap();
+            let values: Vec<Value> = records.map(|record| record.content.unwrap().0).collect();
+            for at in 0..values.len() {
+                for value in changed(&values[at], 5) {
+                    let context = Context {
+                        file: Some(path.clone()),
+                        ..Context::default()
+                    };
+                    let mut reader = TraceReader::new(Settings {
+                        context,
+                        ..Settings::default()
+                    });
+                    let before = values[..at].iter().rev().take(1).rev().cloned();
+                    let after = values[at + 1..].iter().take(1).cloned();
+                    let all = before.chain([value]).chain(after);
+                    let mut items: Vec<_> = all
+                        .flat_map(|value| {
+                            let content = Ok((value, None));
+                            reader.read(Record {
+                                line: None,
+                                index: None,
+                                size: 1,
+                                content,
+                            })
+                        })
+                        .collect();
+                    items.extend(reader.end());
+                    for item in items {
+                        drop(item.build());
+                        count += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(count > 1000, "{count}");
 }
