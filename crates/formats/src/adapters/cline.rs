@@ -41,7 +41,9 @@ const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
 pub struct Cline;
 
 fn is_session(record: &Object) -> bool {
-    record.contains("messages") && record.contains("agent") && record.contains("sessionId")
+    ["messages", "agent", "sessionId", "updated_at"]
+        .iter()
+        .all(|name| record.contains(name))
 }
 
 impl Adapter for Cline {
@@ -53,10 +55,10 @@ impl Adapter for Cline {
         let is_history = path.is_some_and(|path| path.ends_with(FILE));
         first.iter().any(|value| {
             let record = object_of(Some(value));
-            let text = elements_of(record.get("content"))
-                .first()
-                .and_then(|part| str_of(part.get("text")));
-            let is_task = text.is_some_and(|text| TASK.iter().any(|tag| text.starts_with(tag)));
+            let parts = elements_of(record.get("content"));
+            let texts = || parts.iter().filter_map(|part| str_of(part.get("text")));
+            let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
+            let is_task = texts().next().is_some_and(begins) && texts().any(|text| text.contains(DETAILS));
             is_session(record) || (record.contains("role") && (is_history || is_task))
         })
     }

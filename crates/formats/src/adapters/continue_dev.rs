@@ -24,12 +24,12 @@ impl Adapter for ContinueDev {
     fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
         first.iter().any(|value| {
             let session = object_of(Some(value));
-            let history = session.get("history").and_then(Value::as_array);
+            let history = list_of(session.get("history"));
             let is_item = |item: &Value| {
                 item.get("message")
                     .is_some_and(|message| message.get("role").is_some())
             };
-            session.contains("sessionId") && history.is_some_and(|history| history.iter().all(is_item))
+            session.contains("sessionId") && !history.is_empty() && history.iter().all(is_item)
         })
     }
 

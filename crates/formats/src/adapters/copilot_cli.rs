@@ -33,7 +33,7 @@ pub struct CopilotCli;
 
 fn kind_of(record: &Object) -> Option<&str> {
     let kind = str_of(record.get("type"))?;
-    let is_known = GROUPS.iter().any(|group| kind.starts_with(group));
+    let is_known = GROUPS.iter().any(|group| kind.starts_with(group)) && record.contains("timestamp");
     (is_known && record.get("data").is_some_and(|data| data.as_object().is_some())).then_some(kind)
 }
 

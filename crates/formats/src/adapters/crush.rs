@@ -14,6 +14,18 @@ use crate::{
     values::{list_of, number_of, object_of, str_of, string_of},
 };
 
+/// The kinds of parts.
+const KINDS: [&str; 8] = [
+    "text",
+    "reasoning",
+    "tool_call",
+    "tool_result",
+    "finish",
+    "image_url",
+    "binary",
+    "shell_command",
+];
+
 /// Sessions of Crush.
 pub struct Crush;
 
@@ -24,11 +36,15 @@ impl Adapter for Crush {
 
     fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
         first.iter().any(|value| {
-            let mut messages = list_of(value.get("messages")).iter();
-            let is_part = |part: &Value| part.get("type").is_some() && part.get("data").is_some();
-            messages.any(|message| {
-                message.get("role").is_some() && list_of(message.get("parts")).iter().any(is_part)
-            })
+            let messages = list_of(value.get("messages")).iter();
+            let mut parts = messages
+                .flat_map(|message| list_of(message.get("parts")))
+                .peekable();
+            let is_part = |part: &Value| {
+                let is_kind = str_of(part.get("type")).is_some_and(|kind| KINDS.contains(&kind));
+                is_kind && part.get("data").is_some_and(|data| data.as_object().is_some())
+            };
+            parts.peek().is_some() && parts.all(is_part)
         })
     }
 

@@ -26,9 +26,7 @@ fn is_header(record: &Object) -> bool {
 
 fn is_message(record: &Object) -> bool {
     let is_part = |part: &Value| str_of(part.get("type")).is_some_and(|kind| OF_GOOSE.contains(&kind));
-    let content = list_of(record.get("content"));
-    record.contains("role")
-        && (content.iter().any(is_part) || (!content.is_empty() && record.contains("created")))
+    record.contains("role") && list_of(record.get("content")).iter().any(is_part)
 }
 
 impl Adapter for Goose {

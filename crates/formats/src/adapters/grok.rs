@@ -14,6 +14,8 @@ use crate::{
     values::{elements_of, fields_where, first_of, is_given, list_of, object_of, or, str_of, string_of},
 };
 
+const FILE: &str = "chat_history.jsonl";
+
 /// Sessions of Grok.
 pub struct Grok;
 
@@ -47,9 +49,12 @@ impl Adapter for Grok {
         FormatName::Grok
     }
 
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
+    fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool {
+        let is_history = path.is_some_and(|path| path.ends_with(FILE));
+        // Other programs have prompts of the system of that form.
+        let is_own = |record: &Object| is_history || str_of(record.get("type")) != Some("system");
         let mut first = first.iter().map(|value| object_of(Some(value)));
-        first.any(|record| is_line(record) || update_of(record).is_some())
+        first.any(|record| (is_line(record) && is_own(record)) || update_of(record).is_some())
     }
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

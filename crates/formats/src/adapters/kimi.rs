@@ -34,10 +34,10 @@ impl Adapter for Kimi {
                     Some("metadata") => record.contains("protocol_version"),
                     Some("turn.prompt" | "turn.steer") => record.contains("input"),
                     Some("context.append_loop_event") => record.contains("event"),
-                    kind => matches!(
-                        kind,
-                        Some("context.append_message" | "config.update" | "usage.record")
-                    ),
+                    Some("context.append_message" | "config.update" | "usage.record") => {
+                        record.contains("time")
+                    }
+                    _ => false,
                 }
         })
     }

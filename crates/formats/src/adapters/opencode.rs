@@ -23,11 +23,11 @@ impl Adapter for Opencode {
     fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
         first.iter().any(|value| {
             let session = object_of(Some(value));
-            let messages = session.get("messages").and_then(Value::as_array);
+            let messages = list_of(session.get("messages"));
             let is_message =
                 |message: &Value| message.get("info").is_some() && message.get("parts").is_some();
             let info = fields_of(session, "info");
-            info.contains("id") && messages.is_some_and(|messages| messages.iter().all(is_message))
+            info.contains("id") && !messages.is_empty() && messages.iter().all(is_message)
         })
     }
 

@@ -29,8 +29,9 @@ impl Adapter for Zed {
 
     fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
         first.iter().any(|value| {
-            let messages = value.get("messages").and_then(Value::as_array);
-            value.get("version").is_some() && messages.is_some_and(|messages| messages.iter().all(is_message))
+            let messages = list_of(value.get("messages"));
+            let is_named = |message: &Value| message.as_object().is_some() && is_message(message);
+            value.get("version").is_some() && messages.iter().any(is_named) && messages.iter().all(is_message)
         })
     }
 

@@ -11,7 +11,8 @@ use rusqlite::Connection;
 use crate::{
     Context,
     input::{database_lines, reader_of},
-    reader::{Content, Settings, TraceReader},
+    places::SOURCES,
+    reader::{Content, Settings, TraceReader, format_of},
     records::{Record, Records},
     values::{list_of, number_of, str_of},
 };
@@ -228,4 +229,32 @@ fn changed_sessions_are_read_without_a_panic() {
         }
     }
     assert!(count > 1000, "{count}");
+}
+
+#[test]
+fn format_of_leaves_records_that_look_like_those_of_agents_to_others() {
+    for json in [
+        r#"{"version":1,"messages":[]}"#,
+        r#"{"version":1,"messages":["a","b"]}"#,
+        r#"{"info":{"id":"a"},"messages":[]}"#,
+        r#"{"sessionId":"a","history":[]}"#,
+        r#"{"sessionId":"a","agent":"b","messages":[{"role":"user","content":"Hi"}]}"#,
+        r#"{"role":"user","created":5,"content":[{"type":"text","text":"Hi"}]}"#,
+        r#"{"role":"user","content":[{"type":"text","text":"<task>Fix it</task>"}]}"#,
+        r#"{"type":"user.created","data":{"id":5},"id":"a","time":"2026-09-28"}"#,
+        r#"{"type":"config.update","value":5}"#,
+        r#"{"type":"system","content":"You are helpful"}"#,
+        r#"{"messages":[{"role":"user","parts":[{"type":"text","text":"Hi"},{"type":"data-weather","data":{}}]}]}"#,
+        r#"{"kind":1,"v":5}"#,
+        r#"{"kind":"user","text":"Hi"}"#,
+        r#"{"id":"T-1","messages":"none"}"#,
+        r#"{"source":"MODEL","content":"Hi"}"#,
+        r#"{"trace_id":"a","span_id":"b"}"#,
+        r#"{"attributes":{},"name":"a"}"#,
+    ] {
+        let format = format_of(&parse(json.as_bytes()).unwrap());
+        let is_of_agent =
+            format.is_some_and(|format| SOURCES[..22].iter().any(|source| source.format == format));
+        assert!(!is_of_agent, "{json} is of {format:?}");
+    }
 }
