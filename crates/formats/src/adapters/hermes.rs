@@ -47,7 +47,7 @@ impl Adapter for Hermes {
         let record = object_of(Some(record));
         if !is_header(record) && !is_session(record) {
             return if record.contains("role") {
-                add_row(say, record)
+                add_row(say, record, &mut true)
             } else {
                 Ok(Decoded::Unknown)
             };
@@ -64,8 +64,9 @@ impl Adapter for Hermes {
         if is_header(record) {
             return Ok(Decoded::Begins);
         }
+        let mut has_ids = true;
         for row in list_of(record.get("messages")) {
-            add_row(say, object_of(Some(row)))?;
+            add_row(say, object_of(Some(row)), &mut has_ids)?;
         }
         Ok(Decoded::Whole)
     }
@@ -78,7 +79,8 @@ fn seconds(time: Option<&Value>) -> Option<Value> {
         .or_else(|| time.cloned())
 }
 
-fn add_row(say: &mut Events, row: &Object) -> Result<Decoded, Wrong> {
+/// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before.
+fn add_row(say: &mut Events, row: &Object, has_ids: &mut bool) -> Result<Decoded, Wrong> {
     say.begin(Origin {
         id: id_of(row.get("id")),
         time: seconds(row.get("timestamp")),
@@ -96,6 +98,11 @@ fn add_row(say: &mut Events, row: &Object) -> Result<Decoded, Wrong> {
             let parsed = json.and_then(|json| knowledgepulse_json::parse_str(json).ok());
             message.insert(name, parsed.unwrap_or_else(|| value.clone()));
         }
+    }
+    if let Some(calls) = message.get("tool_calls") {
+        *has_ids = list_of(Some(calls)).iter().all(|call| call.get("id").is_some());
+    } else if !*has_ids {
+        message.remove("tool_call_id");
     }
     // One of them may be a blank that providers want.
     let mut reasoning = ["reasoning_content", "reasoning"].iter();
