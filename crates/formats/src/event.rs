@@ -66,6 +66,8 @@ pub enum What {
     Said(TextKind, Text),
     /// A piece of such a text, which goes on the piece before it.
     Piece(TextKind, Text),
+    /// A user's text that another record near it may have too.
+    Echo(Text),
     /// A call of a tool.
     Call(Call),
     /// The result of a call.

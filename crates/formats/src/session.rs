@@ -51,7 +51,7 @@ impl Session {
             events,
             repeated,
             taken_back,
-        } = replayed(with_whole_texts(events));
+        } = replayed(without_echoes(with_whole_texts(events)));
         let (events, left) = branch_of_the_last(events);
         tell(&mut builder, without_repeated_parts(events));
         for (name, times) in [
@@ -94,6 +94,35 @@ fn with_whole_texts(events: Vec<Event>) -> Vec<Event> {
         }
     }
     kept
+}
+
+/// The other record of a prompt is at most so many before or behind.
+const ECHO_WITHIN: usize = 16;
+
+/// Makes texts of the echoes of which no other record has the text before the agent says something.
+fn without_echoes(mut events: Vec<Event>) -> Vec<Event> {
+    let text_of = |event: &Event| {
+        event.what.iter().find_map(|what| match what {
+            What::Said(TextKind::User, text) => Some(text.clone()),
+            _ => None,
+        })
+    };
+    for at in 0..events.len() {
+        let [What::Echo(text)] = events[at].what.as_mut_slice() else {
+            continue;
+        };
+        let mut own = Events::default();
+        own.say_text(TextKind::User, mem::take(text));
+        events[at].what = own.into_list().into_iter().flat_map(|event| event.what).collect();
+        let own = text_of(&events[at]);
+        let is_silent = |event: &&Event| text_of(event).is_some() || !is_said(event);
+        let before = events[..at].iter().rev().take(ECHO_WITHIN).take_while(is_silent);
+        let after = events[at + 1..].iter().take(ECHO_WITHIN).take_while(is_silent);
+        if own.is_some() && before.chain(after).any(|event| text_of(event) == own) {
+            events[at].what = vec![What::LeftOut("repeated prompt".into())];
+        }
+    }
+    events
 }
 
 /// What became of the events that were written again or taken back.
@@ -475,6 +504,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                 What::Undo(_)
                 | What::Failed(..)
                 | What::Piece(..)
+                | What::Echo(_)
                 | What::Copies { .. }
                 | What::Continues { .. } => {}
             }
@@ -730,6 +760,30 @@ mod tests {
             (vec![ran()], vec![""]),
         ] {
             assert_eq!(told(vec![event("", what)]), expected);
+        }
+    }
+
+    #[test]
+    fn without_echoes_keeps_one_of_two_records_of_a_prompt_in_either_order() {
+        let echo = |text: &str| What::Echo(text.into());
+        let events = |list: Vec<What>| {
+            let event = |what| Event {
+                what: vec![what],
+                ..Event::default()
+            };
+            list.into_iter().map(event).collect::<Vec<_>>()
+        };
+        let left = || What::LeftOut("repeated prompt".into());
+        for (given, expected) in [
+            (vec![echo("a"), user("a")], vec![left(), user("a")]),
+            (vec![user("a"), echo("a")], vec![user("a"), left()]),
+            (
+                vec![echo("a"), agent("b"), user("a")],
+                vec![user("a"), agent("b"), user("a")],
+            ),
+            (vec![echo("a"), user("b")], vec![user("a"), user("b")]),
+        ] {
+            assert_eq!(without_echoes(events(given)), events(expected));
         }
     }
 }

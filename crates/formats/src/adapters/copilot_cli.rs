@@ -75,6 +75,11 @@ impl Adapter for CopilotCli {
                 say.leave_out("message of a skill");
             }
             "user.message" => say.say_content(TextKind::User, data.get("content")),
+            // The prompt is in a record of its own too, but not in all exports.
+            "hook.start" if str_of(data.get("hookType")) == Some("userPromptSubmitted") => {
+                let prompt = say.text_of(fields_of(data, "input").get("prompt"));
+                say.add(What::Echo(prompt));
+            }
             "assistant.message" => add_reply(say, data),
             "tool.execution_start" | "tool.user_requested" => {
                 let call = Call::new(

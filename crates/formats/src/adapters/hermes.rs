@@ -33,6 +33,13 @@ fn is_session(record: &Object) -> bool {
     record.contains("messages") && (is_row || session.contains("session_start"))
 }
 
+/// Returns whether a record is a row of the database by itself.
+fn is_row(record: &Object) -> bool {
+    ["role", "session_id", "timestamp", "active"]
+        .iter()
+        .all(|name| record.contains(name))
+}
+
 impl Adapter for Hermes {
     fn format(&self) -> FormatName {
         FormatName::Hermes
@@ -40,7 +47,7 @@ impl Adapter for Hermes {
 
     fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
         let mut first = first.iter().map(|value| object_of(Some(value)));
-        first.any(|record| is_header(record) || is_session(record))
+        first.any(|record| is_header(record) || is_session(record) || is_row(record))
     }
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

@@ -8,7 +8,7 @@ use knowledgepulse_json::{Object, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Agent, Events, Origin},
+    event::{Agent, Events, Origin, What},
     trace::{Call, Outcome, Sink, TextKind, fields_of},
     values::{first_of, is_blank, number_of, object_of, or, str_of, string_of, truth_of},
 };
@@ -70,7 +70,10 @@ impl Adapter for Kimi {
                 }
                 "turn.prompt" | "turn.steer" => say.say_content(TextKind::User, fields.get("input")),
                 "context.append_loop_event" => add_loop_event(say, event),
-                // The prompt is in a record of its own.
+                "context.append_message" if str_of(message.get("role")) == Some("user") => {
+                    let prompt = say.text_of(message.get("content"));
+                    say.add(What::Echo(prompt));
+                }
                 kind => say.leave_out(format!("event {kind}")),
             }
         }
