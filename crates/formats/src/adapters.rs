@@ -33,7 +33,6 @@ use crate::{
     event::{Agent, Event, Events, Fact, Parent, Undo, What},
     messages::is_message,
     open_traces::{OpenTraces, check},
-    reader::format_of,
     session::{Session, is_said},
     trace::Sink,
     values::{joined, object_of, str_of},
@@ -305,10 +304,9 @@ impl FormatReader for Reader {
     }
 
     /// A file is of one agent: what no other format claims as a whole belongs to the session.
-    fn goes_on(&self, value: &Value) -> bool {
+    fn goes_on(&self, value: &Value, recognised: &dyn Fn() -> Option<FormatName>) -> bool {
         let is_open = self.place.is_some() || self.open.get(&self.last).is_some();
-        is_open
-            && (self.adapter.recognises(&[value], None) || is_message(value) || format_of(value).is_none())
+        is_open && (self.adapter.recognises(&[value], None) || is_message(value) || recognised().is_none())
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {

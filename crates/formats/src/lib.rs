@@ -297,8 +297,9 @@ pub(crate) trait FormatReader: Send {
     /// If all of it is wrong.
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong>;
 
-    /// Returns whether a record that does not name its format continues the trace that this reader has open.
-    fn goes_on(&self, _value: &Value) -> bool {
+    /// Returns whether a record that does not name its format continues the trace that this reader has open. `recognised` is its format
+    /// by its contents alone.
+    fn goes_on(&self, _value: &Value, _recognised: &dyn Fn() -> Option<FormatName>) -> bool {
         false
     }
 

@@ -1,6 +1,6 @@
 //! Turns records of agents into traces, by the module of each format.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{cell::LazyCell, fmt, path::Path, sync::Arc};
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -323,8 +323,10 @@ impl TraceReader {
             Err(error) => return vec![built(None, Content::Wrong(error.into()))],
         };
         let known = self.settings.format_for(&value);
-        let known = known.or_else(|| self.format_that_goes_on(&value));
-        let format = match known.or_else(|| recognise(&self.settings, &value)) {
+        // Most records are recognised in the task that parsed them, others at most once.
+        let recognised = LazyCell::new(|| recognise(&self.settings, &value));
+        let known = known.or_else(|| self.format_that_goes_on(&value, &|| *recognised));
+        let format = match known.or_else(|| *recognised) {
             None | Some(FormatName::Trace) => {
                 self.last = None;
                 let is_native = is_trace(&value) || self.settings.format.is_some();
@@ -370,9 +372,13 @@ impl TraceReader {
     }
 
     /// Returns the format of the record before, if this one goes on with it.
-    fn format_that_goes_on(&self, value: &Value) -> Option<FormatName> {
+    fn format_that_goes_on(
+        &self,
+        value: &Value,
+        recognised: &dyn Fn() -> Option<FormatName>,
+    ) -> Option<FormatName> {
         let (format, reader) = self.readers.get(self.last?)?;
-        reader.goes_on(value).then_some(*format)
+        reader.goes_on(value, recognised).then_some(*format)
     }
 
     fn reader_of(&mut self, format: FormatName) -> &mut dyn FormatReader {

@@ -436,10 +436,12 @@ struct Notes {
 impl Notes {
     fn of(events: &[Event]) -> Self {
         let mut notes = Self::default();
-        for what in events.iter().flat_map(|event| &event.what) {
+        let whats = || events.iter().flat_map(|event| &event.what);
+        let has_inner = whats().any(|what| matches!(what, What::Ran(..)));
+        for what in whats() {
             match what {
                 What::Failed(id, failed) => drop(notes.failed.insert(id.clone(), *failed)),
-                What::Call(Call { id: Some(id), .. }) => drop(notes.called.insert(id.clone())),
+                What::Call(Call { id: Some(id), .. }) if has_inner => drop(notes.called.insert(id.clone())),
                 What::Copies { before, .. } => notes.first = *before,
                 _ => {}
             }
