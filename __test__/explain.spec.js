@@ -8,7 +8,7 @@ const { Scorer, TraceMemory, VectorCache, _getLocalCache, evaluateValue, explain
 const { PROFILES, dimensionsOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { MemoryStore } = require('./support/store.js');
+const { MemoryStore } = require('./support/memory-store.js');
 const { runForResult } = require('./support/run-script.js');
 
 const ORDER = ['complexity', 'novelty', 'toolDiversity', 'outcomeConfidence'];

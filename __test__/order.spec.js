@@ -4,7 +4,7 @@ const { Scorer } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
-const { MemoryStore } = require('./support/store.js');
+const { MemoryStore } = require('./support/memory-store.js');
 
 /** Makes calls at the same time, by their names, and gives these in the order of the replies. */
 async function orderOf(calls) {

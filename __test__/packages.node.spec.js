@@ -291,7 +291,7 @@ describe('tarballs', () => {
     };
     expect(megabytes.main).toBeLessThan(0.55);
     const { library } = PLATFORMS[host.platform];
-    expect(megabytes.platform).toBeLessThan(library ? 46 : 6.9);
+    expect(megabytes.platform).toBeLessThan(library ? 47 : 8);
     expect(megabytes.withFp32).toBeLessThan(library ? 370 / 3 : 100);
     expect(megabytes.withQ8).toBeLessThan(library ? 370 / 6 : 31.6);
   });

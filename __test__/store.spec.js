@@ -8,7 +8,7 @@ const { LocalMemory } = require('../lib/store/local.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { rejectionOf, thrownBy } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
-const { MemoryStore, entriesOf } = require('./support/store.js');
+const { MemoryStore, entriesOf } = require('./support/memory-store.js');
 const { warningsWhile } = require('./support/warnings.js');
 
 const distinct = (count, salt = '') =>

@@ -41,7 +41,7 @@ const {
   evaluateValues,
   explain,
 } = createRequire(import.meta.url)('../..');
-const { MemoryStore } = createRequire(import.meta.url)('../support/store.js');
+const { MemoryStore } = createRequire(import.meta.url)('../support/memory-store.js');
 
 /** Calls that are made without waiting; then all are awaited. */
 const wave = fc.array(

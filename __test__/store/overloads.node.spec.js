@@ -4,14 +4,8 @@
 // the statements of the store could mean: none of them may ever run, because it would run with the rights of the caller.
 
 const { makeTrace } = require('../support/make-trace.js');
-const {
-  MODEL,
-  describeWithPostgres,
-  entriesOf,
-  entry,
-  rejection,
-  useServer,
-} = require('../support/store.js');
+const { MODEL, describeWithPostgres, entry, rejection, useServer } = require('../support/store.js');
+const { entriesOf } = require('../support/memory-store.js');
 const { randomVector } = require('../support/vectors.js');
 
 /** What each planted object does: count the call, which no rollback undoes, and fail. */

@@ -14,12 +14,12 @@ const { thrownBy } = require('../support/refusals.js');
 const {
   changeQueries,
   describeWithPostgres,
-  entriesOf,
   entry,
   expectRejection,
   rejection,
   useServer,
 } = require('../support/store.js');
+const { entriesOf } = require('../support/memory-store.js');
 const { clusteredVector, randomVector } = require('../support/vectors.js');
 const { warningsWhile } = require('../support/warnings.js');
 
