@@ -5,6 +5,7 @@
 use std::{borrow::Cow, collections::HashMap, fmt::Write, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
+use knowledgepulse_trace::OBJECTIVE_OF_FIRST_STEP;
 use regex::Regex;
 use sha2::{Digest, Sha256};
 
@@ -45,6 +46,9 @@ const MOST_BLANKS: usize = 64;
 
 /// Only so many code units of a result are looked at, because a result may be megabytes long.
 const FAILURE_LENGTH: usize = 256;
+
+/// The most characters of an objective that is taken from the first step.
+const MOST_FIRST_WORDS: usize = 120;
 
 /// A result that is JSON is searched for a failure if it has at most this many code units.
 const JSON_LENGTH: usize = 64 * 1024;
@@ -566,6 +570,11 @@ impl TraceBuilder {
         let objective = self.objective.take().or(self.objective_before.take());
         let objective = objective.unwrap_or_default();
         let id = format!("kp:trace:{}", self.uuid(&objective));
+        let objective = if objective.to_string_lossy().trim().is_empty() {
+            self.first_words()
+        } else {
+            objective
+        };
         let metadata = self.metadata(given, success.unwrap_or(DEFAULT_SUCCESS), known);
         let summary = self.summary.map(|at| self.steps[at].content.clone());
         let steps = self.steps.into_iter().enumerate();
@@ -619,6 +628,28 @@ impl TraceBuilder {
         metadata.insert("privacy_level", "aggregated");
         metadata.insert("imported", imported);
         metadata.into()
+    }
+
+    /// Returns the first words of the first step that has any, marked: a registry refuses a trace without an objective.
+    fn first_words(&self) -> Text {
+        let words = self.steps.iter().find_map(|step| {
+            let content = step.content.to_string_lossy();
+            let line = content.lines().map(str::trim).find(|line| !line.is_empty())?;
+            Some(line.chars().take(MOST_FIRST_WORDS).collect::<String>())
+        });
+        let tool = || {
+            Some(
+                self.steps
+                    .first()?
+                    .call
+                    .as_ref()?
+                    .tool
+                    .to_string_lossy()
+                    .into_owned(),
+            )
+        };
+        let words = words.or_else(tool).unwrap_or_default();
+        format!("{OBJECTIVE_OF_FIRST_STEP}{words}").into()
     }
 
     /// Returns the id. It is the same for the same trace, so that reading it again is recognised: made of the format's names

@@ -34,6 +34,9 @@ pub struct Trace {
     pub text_cut: bool,
 }
 
+/// Begins an objective that a reader has taken from the first step, because the log has no words of a user.
+pub const OBJECTIVE_OF_FIRST_STEP: &str = "[first step] ";
+
 /// The task of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {

@@ -12,7 +12,7 @@ use knowledgepulse_index::{
         join::{Neighbour, Neighbours},
     },
 };
-use knowledgepulse_trace::{StepKind, Trace, words::Words};
+use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, StepKind, Trace, words::Words};
 
 use super::{
     FAILURE, NEIGHBOURS, Selection, Standing,
@@ -71,8 +71,9 @@ impl Unfit {
         if trace.steps.len() == 1 {
             return Some(Self::OneStep);
         }
-        let is_empty = trace.task.objective.trim().is_empty();
-        is_empty.then_some(Self::NoObjective)
+        let objective = trace.task.objective.trim_start();
+        let is_derived = objective.is_empty() || objective.starts_with(OBJECTIVE_OF_FIRST_STEP);
+        is_derived.then_some(Self::NoObjective)
     }
 
     /// Returns the reason's name in results.

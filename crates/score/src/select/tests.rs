@@ -501,8 +501,10 @@ fn select_leaves_traces_that_are_not_fit_to_be_shared() {
 fn unfit_names_the_first_reason() {
     let mut trace = with_steps(&["thought", "observation"]);
     assert_eq!(Unfit::of(&trace), None);
-    trace.task.objective = " \n".into();
-    assert_eq!(Unfit::of(&trace), Some(Unfit::NoObjective));
+    for objective in [" \n", "[first step] Read the log"] {
+        trace.task.objective = objective.into();
+        assert_eq!(Unfit::of(&trace), Some(Unfit::NoObjective), "{objective}");
+    }
     for (steps, unfit) in [
         (&[][..], Unfit::NoAgentStep),
         (&["observation", "observation"], Unfit::NoAgentStep),
