@@ -11,8 +11,13 @@ const { expectRun, jsonLines, kpScore, linesOf, readLines } = require('../suppor
 const { makeTrace } = require('../support/make-trace.js');
 const { describeWithPostgres, useServer } = require('../support/store.js');
 
+// Of two steps, because a set has no trace of one.
+const steps = [
+  { type: 'thought', content: 'I look.' },
+  { type: 'observation', content: 'It is there.' },
+];
 const traces = ['book a flight', 'book the flight', 'fix the build'].map((objective, index) => ({
-  ...makeTrace({ objective, steps: [] }),
+  ...makeTrace({ objective, steps }),
   id: `kp:trace:${index}`,
 }));
 const input = jsonLines(traces);
