@@ -5,9 +5,9 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
+    identity::NOBODY,
     ranges::{Ranges, expression, find_letter, skip, skip_back},
     text::{LATIN, is_word},
-    words::Words,
 };
 
 /// The longest local part of an address.
@@ -91,14 +91,6 @@ pub(super) fn other_homes(letters: &[u8]) -> Ranges {
         .collect()
 }
 
-/// Users who are no persons.
-static COMMON_USERS: Words = Words::new(
-    "adm admin administrator apache app bin circleci codespace coder daemon debian dev developer docker \
-     ec2-user everyone games git gitpod httpd jenkins jovyan mail man mysql nginx nobody node nogroup none \
-     postgres redis root runner runneradmin staff sudo sys system ubuntu user users vagrant vscode wheel www \
-     www-data",
-);
-
 /// Owners of files and their groups, in the lists of `ls -l`, `tar -t`, `stat` and `eza`, and users in the answer of `id`.
 pub(super) fn owners(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
@@ -112,7 +104,7 @@ pub(super) fn owners(letters: &[u8]) -> Ranges {
             NAME
         ))
     });
-    let is_common = |range: &Range<usize>| COMMON_USERS.has(&letters[range.clone()]);
+    let is_common = |range: &Range<usize>| NOBODY.has(&letters[range.clone()]);
     EXPRESSION
         .captures_iter(letters)
         .flat_map(|found| {
