@@ -35,7 +35,7 @@ const INDEXED_WORDS = 48;
 
 /** The most words of a trace that are looked up, and about how many traces have them together. */
 const ASKED_WORDS = 256;
-const ASKED_TRACES = 4000;
+const ASKED_TRACES = 12_000;
 
 /** The traces that an entry is compared with, and all entries of a call. Up to the first number all traces are compared. */
 const CANDIDATES = 96;
