@@ -1,5 +1,6 @@
 // The sides that search vectors: `ours`, `loop`, `usearch` and `usearch-1`, which has one thread.
 
+import { cosineSimilarity } from '../../__test__/oracle/score.js';
 import { DIMENSIONS, makeQueries, makeVectors } from '../workload.mjs';
 import { serve, timeBatches } from './serve.mjs';
 
@@ -33,22 +34,6 @@ async function usearch(vectors, threads) {
   const matrix = new Float32Array(vectors.length * DIMENSIONS);
   for (const [row, vector] of vectors.entries()) matrix.set(vector, row * DIMENSIONS);
   return (query) => 1 - exactSearch(matrix, query, DIMENSIONS, 1, MetricKind.Cos, threads).distances[0];
-}
-
-/**
- * @param {Float32Array} a
- * @param {Float32Array} b
- */
-function cosineSimilarity(a, b) {
-  let dot = 0;
-  let normA = 0;
-  let normB = 0;
-  for (let i = 0; i < a.length; i++) {
-    dot += a[i] * b[i];
-    normA += a[i] * a[i];
-    normB += b[i] * b[i];
-  }
-  return dot / (Math.sqrt(normA) * Math.sqrt(normB));
 }
 
 /** @type {Search} */
