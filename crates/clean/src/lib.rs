@@ -179,7 +179,15 @@ pub fn block_of(text: &str) -> usize {
         let rest = &bytes[key..BLOCK];
         !has(rest, b"--END ") && !has(rest, b"-- END ")
     });
-    let most = key.unwrap_or(BLOCK);
+    // The dashes before it, and the space of SSH2 between them, belong to the key.
+    let dashes = |key: usize| {
+        bytes[..key]
+            .iter()
+            .rev()
+            .take_while(|byte| b"- ".contains(byte))
+            .count()
+    };
+    let most = key.map_or(BLOCK, |key| least.max(key - dashes(key)));
     let behind = |is_end: fn(&u8) -> bool| Some(least + bytes[least..most].iter().rposition(is_end)? + 1);
     behind(|byte| *byte == b'\n')
         .or_else(|| behind(|byte| matches!(byte, b' ' | b',' | b';' | b'"')))
@@ -339,6 +347,11 @@ pub(crate) mod tests {
             "abcdef\n".repeat(200)
         );
         assert_eq!(block_of(&key), (BLOCK - 100) / 9 * 9);
+        for first in ["-----BEGIN X KEY-----", "---- BEGIN SSH2 KEY ----"] {
+            let words = "0123456 ".repeat(BLOCK / 8 - 32);
+            let key = format!("{words}{first} {}", "abcdef ".repeat(200));
+            assert_eq!(block_of(&key), words.len() - 8, "{first}");
+        }
         assert_eq!(block_of(&"é".repeat(BLOCK)), BLOCK);
         assert_eq!(block_of(&format!("a{}", "é".repeat(BLOCK))), BLOCK - 1);
         assert_eq!(block_of("short"), 5);
