@@ -1,5 +1,5 @@
 // `npm run test:platforms`: the Rust tests on other platforms, as far as one Linux x64 machine can run them, with packages of
-// Debian 12 and PyPI, which it installs. docs/platforms.md says what runs where.
+// Debian 12 and PyPI, which it installs. docs/development.md says what runs where.
 //
 //   npm run test:platforms
 //   npm run test:platforms -- --only linux-arm64     one of them; may be repeated

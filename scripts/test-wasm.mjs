@@ -22,7 +22,7 @@ const SPECS = [
   'vector-cache',
 ].map((name) => `./__test__/${name}.spec.js`);
 
-/** The tests of behaviour that differs in WebAssembly: see docs/webassembly.md. */
+/** The tests of behaviour that differs in WebAssembly: see docs/installing.md. */
 const DIFFERENT = [
   'in a thread where the memory of the process is of another method',
   'leaves the event loop free',
