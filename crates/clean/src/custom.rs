@@ -149,6 +149,20 @@ impl Cleaner {
         trace::clean_json(value, self.options, self)
     }
 
+    /// Does the same as [`Cleaner::clean_json`] for a value by itself, with its identities if they are wanted, and returns the clean value whole.
+    ///
+    /// # Errors
+    /// The errors of [`Cleaner::clean_json`].
+    pub fn clean_value(&mut self, value: Value) -> Result<Value> {
+        if self.options.strict && self.options.identifiers {
+            let mut identities = Identities::default();
+            identities.learn_json(value.clone());
+            self.set_identities(identities);
+        }
+        let (value, clean) = self.clean_json(value)?;
+        Ok(trace::with_strings(value, clean))
+    }
+
     /// Returns the findings since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         mem::take(&mut self.findings)

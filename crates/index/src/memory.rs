@@ -281,7 +281,9 @@ impl LockedMemory<'_> {
                     .map(|found| Nearest::vector(found.label, found.similarity))
                     .collect())
             }
-            (Self::Traces(memory), embedding) if embedding.is_some() || memory.method() == Method::Lexical => {
+            (Self::Traces(memory), embedding)
+                if embedding.is_some() || memory.method() == Method::Lexical =>
+            {
                 let found = memory.nearest(trace.entry(), count, now)?.into_iter();
                 Ok(found
                     .map(|found| Nearest::trace(found.label, found.similarity))
@@ -575,7 +577,10 @@ mod tests {
                 let labels: Vec<_> = nearest(9).into_iter().map(|found| found.label).collect();
                 assert_eq!(labels, [Some("hotel".into()), Some("flight to Boston".into())]);
                 assert_eq!(nearest(1).len(), 1);
-                let alone = ComparedTrace { embedding: None, ..*trace };
+                let alone = ComparedTrace {
+                    embedding: None,
+                    ..*trace
+                };
                 let found = memory.lock().nearest(&alone, 1, Instant::now()).unwrap();
                 assert_eq!(found.len(), usize::from(method == Method::Lexical));
             });
