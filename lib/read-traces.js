@@ -12,7 +12,7 @@ const { describe, isArray } = require('./calls/reading.js');
 const { addon } = require('./loader.js');
 
 /**
- * @import { ReadResult, ReasoningTrace } from '../index.js'
+ * @import { KnowledgePulseError, ReadResult, ReasoningTrace } from '../index.js'
  * @import { NativeForeign, NativeItem, NativeReadSettings, NativeTraceReader } from './binding.js'
  */
 
@@ -31,22 +31,42 @@ function readMap(value, path) {
   return json;
 }
 
+/**
+ * A trace or an error, and where it stands in its input.
+ *
+ * @typedef {Pick<NativeItem, 'line' | 'index' | 'format'> & ({ error: KnowledgePulseError, trace?: undefined, known?: undefined }
+ *   | { trace: ReasoningTrace, known: { success: boolean, confidence: boolean }, error?: undefined })} PlacedResult
+ */
+
 /** @type {typeof import('../index.js').readTraces} */
 function readTraces(input, options) {
   const { signal, ...settings } = readCallOptions(options, OPTIONS);
-  return generate(input, settings, signal);
+  return withoutPlaces(readPlaced(input, settings, signal));
 }
 
 /**
- * @param {unknown} input
- * @param {NativeReadSettings} settings
- * @param {AbortSignal | undefined} signal
+ * @param {AsyncIterable<PlacedResult>} results
  * @returns {AsyncGenerator<ReadResult, void, undefined>}
  */
-async function* generate(input, settings, signal) {
+async function* withoutPlaces(results) {
+  for await (const { trace, known, error } of results) {
+    if (error !== undefined) yield { error };
+    else yield { trace, outcome: outcomeOf(trace, known) };
+  }
+}
+
+/**
+ * Does the same as {@link readTraces}, and tells where each trace stands.
+ *
+ * @param {unknown} input
+ * @param {NativeReadSettings} [settings]
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<PlacedResult, void, undefined>}
+ */
+async function* readPlaced(input, settings, signal) {
   signal?.throwIfAborted();
   const chunks = chunksOf(input);
-  const reader = new addon.NativeTraceReader(settings);
+  const reader = new addon.NativeTraceReader(settings ?? {});
   const results = chunks === undefined ? readValues(reader, input) : readChunks(reader, chunks, signal);
   for await (const result of results) {
     yield result;
@@ -107,7 +127,7 @@ function* readResults(reader) {
 /**
  * @param {NativeTraceReader} reader
  * @param {unknown} input
- * @returns {Generator<ReadResult, void>}
+ * @returns {Generator<PlacedResult, void>}
  */
 function* readValues(reader, input) {
   // An array is a list of records, or one conversation whose reader joins its messages.
@@ -134,30 +154,31 @@ const parsed = (json) => JSON.parse(json ?? 'null');
 /**
  * @param {NativeItem} item
  * @param {(json: string | null) => unknown} traceOf
- * @returns {Generator<ReadResult, void>}
+ * @returns {Generator<PlacedResult, void>}
  */
 function* resultsOf(item, traceOf) {
-  const { json, known, error, skipped } = item;
+  const { line, index, format, json, known, error, skipped } = item;
   if (skipped !== null) return;
   if (error !== null) yield wrong(item, error);
   else {
-    const trace = /** @type {ReasoningTrace} */ (traceOf(json));
-    yield { trace, outcome: outcomeOf(trace, known) };
+    const trace = /** @type {any} */ (traceOf(json));
+    // A trace that was converted before tells itself what is not known of it.
+    const told = known ?? trace?.metadata?.imported?.known;
+    const isKnown = { success: told?.success !== false, confidence: told?.confidence !== false };
+    yield { line, index, format, trace, known: isKnown };
   }
 }
 
 /**
- * Returns the known outcome of a trace. One of the format `trace` was not validated, and tells itself what is not known if it was
- * converted before.
+ * Returns the known outcome of a trace, which was not validated.
  *
- * @param {any} trace
- * @param {{ success: boolean, confidence: boolean } | null} known
+ * @param {Partial<ReasoningTrace>} trace
+ * @param {{ success: boolean, confidence: boolean }} known
  */
 function outcomeOf(trace, known) {
-  const { success = true, confidence = true } = known ?? trace?.metadata?.imported?.known ?? {};
   return {
-    success: (success ? trace?.metadata?.success : null) ?? null,
-    confidence: (confidence ? trace?.outcome?.confidence : null) ?? null,
+    success: (known.success ? trace?.metadata?.success : null) ?? null,
+    confidence: (known.confidence ? trace?.outcome?.confidence : null) ?? null,
   };
 }
 
@@ -168,7 +189,7 @@ function outcomeOf(trace, known) {
 function wrong({ line, index }, reason) {
   const element = index === null ? '' : `[${index}]`;
   const place = line === null ? element && `${element}: ` : `line ${line}${element}: `;
-  return { error: codedError(Error, 'ERR_INVALID_RECORD', `${place}${reason}`) };
+  return { line, index, format: null, error: codedError(Error, 'ERR_INVALID_RECORD', `${place}${reason}`) };
 }
 
 /** @type {typeof import('../index.js').traceFromMessages} */
@@ -254,4 +275,4 @@ const PATH =
 /** @param {any} input */
 const isFileUrl = (input) => input?.protocol === 'file:' && typeof input.href === 'string';
 
-module.exports = { readTraces, traceFromMessages };
+module.exports = { readMap, readPlaced, readTraces, traceFromMessages };

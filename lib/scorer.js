@@ -109,7 +109,7 @@ class Scorer {
         const call = new native.NativeCall();
         try {
           const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-          const reply = Promise.resolve(this.#begin(trace, true, call));
+          const reply = Promise.resolve(this.#begin(trace, { remember: true, call, signal: undefined }));
           // Its rejection is handled later.
           reply.catch(() => {});
           inFlight.push({ call, reply });
@@ -144,23 +144,20 @@ class Scorer {
    * @param {AbortSignal | undefined} signal
    */
   #explain(trace, remember, signal) {
-    return this.#settle(signal, (call) => this.#begin(trace, remember, call));
+    return this.#settle(signal, (call) => this.#begin(trace, { remember, call, signal }));
   }
 
   /**
    * Begins to score a trace. Throws for an invalid one.
    *
    * @param {unknown} trace
-   * @param {boolean} remember
-   * @param {NativeCall | undefined} call
+   * @param {{ remember: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
    * @returns {Breakdown | Promise<Breakdown>}
    */
-  #begin(trace, remember, call) {
+  #begin(trace, { remember, call, signal }) {
     if (this.#store === undefined) return fromAddon(() => this.#native.explain(trace, remember, call));
-    return this.#store.explain(
-      fromAddon(() => this.#native.embed(trace, call)),
-      { remember, call },
-    );
+    const embedding = fromAddon(() => this.#native.embed(trace, call));
+    return this.#store.explain(embedding, { remember, call, signal });
   }
 
   /**
@@ -174,11 +171,10 @@ class Scorer {
     if (this.#embeds) ensureConfigured();
     const call = signal && new native.NativeCall();
     try {
-      return await cancellable(
-        () => this.#inTurn(() => ask(call)),
-        signal,
-        () => call?.cancel() === true,
-      );
+      const begin = () => this.#inTurn(() => ask(call));
+      // Calls to a store are cancelled in their order.
+      if (this.#store !== undefined) return await begin();
+      return await cancellable(begin, signal, () => call?.cancel() === true);
     } finally {
       tellWarning();
     }

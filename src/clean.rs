@@ -88,7 +88,7 @@ fn clean_json(cleaner: &mut Cleaner, json: &[u16]) -> error::Result<Utf16String>
     let value = parse_str(&String::from_utf16_lossy(json)).map_err(|_| Error::TraceTooLarge {
         problem: "is nested deeper than 256 levels".into(),
     })?;
-    let clean = cleaner.clean_value(value)?;
+    let clean = cleaner.clean_trace(value)?;
     Ok(clean.to_json().encode_utf16().collect::<Vec<_>>().into())
 }
 

@@ -38,7 +38,7 @@ static OF_PROCESS: LazyLock<Arc<SharedCache>> = LazyLock::new(Arc::default);
 pub fn local_cache() -> NativeVectorCache {
     NativeVectorCache {
         cache: Arc::clone(&OF_PROCESS),
-        told: AtomicUsize::new(COLLECTED),
+        told: None,
     }
 }
 
@@ -68,15 +68,42 @@ impl From<NativeBounds> for MemoryOptions {
     }
 }
 
+/// By how many bytes a memory grows before the JavaScript engine is told. Telling it for every vector would cost more than adding one.
+const WORTH_TELLING: usize = 1024 * 1024;
+
+/// The bytes of a memory that the JavaScript engine knows to be held by an object, so that it collects garbage in time.
+#[derive(Default)]
+struct Told(AtomicUsize);
+
+impl Told {
+    #[allow(clippy::cast_possible_wrap)] // No memory has 2^63 bytes.
+    fn tell(&self, env: Env, bytes: usize) -> Result<()> {
+        let told = self.0.load(Ordering::Relaxed);
+        if bytes == 0 || bytes.abs_diff(told) >= WORTH_TELLING {
+            env.adjust_external_memory(bytes as i64 - told as i64)?;
+            self.0.store(bytes, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
 /// The memory behind `TraceMemory`.
-#[napi]
+#[napi(custom_finalize)]
 pub struct NativeTraceMemory {
     memory: Memory,
+    told: Told,
+}
+
+impl ObjectFinalize for NativeTraceMemory {
+    fn finalize(self, env: Env) -> Result<()> {
+        self.told.tell(env, 0)
+    }
 }
 
 impl From<Memory> for NativeTraceMemory {
     fn from(memory: Memory) -> Self {
-        Self { memory }
+        let told = Told::default();
+        Self { memory, told }
     }
 }
 
@@ -99,8 +126,15 @@ impl NativeTraceMemory {
 
     /// Loads the memory in a file.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceMemory>")]
-    pub fn load(path: String) -> AsyncTask<Background<NativeTraceMemory>> {
-        background::run(move || Ok(Memory::load(Path::new(&path))?.into()))
+    pub fn load(path: String) -> AsyncTask<Background<Memory, NativeTraceMemory>> {
+        background::run_then(
+            move || Memory::load(Path::new(&path)),
+            |env, memory| {
+                let loaded = Self::from(memory);
+                loaded.told.tell(env, lock(loaded.memory.held()).bytes())?;
+                Ok(loaded)
+            },
+        )
     }
 
     /// Writes the memory as it is now to a file.
@@ -134,37 +168,21 @@ impl NativeTraceMemory {
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
 type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
 
-/// By how many bytes a cache grows before the JavaScript engine is told. Telling it for every vector would cost more than adding one.
-const WORTH_TELLING: usize = 1024 * 1024;
-
-/// What is told of a cache that lives on without its object.
-const COLLECTED: usize = usize::MAX;
-
 /// The cache behind `VectorCache`.
 #[napi(custom_finalize)]
 pub struct NativeVectorCache {
     cache: Arc<SharedCache>,
-    /// The bytes that the JavaScript engine knows to be held, so that it collects garbage in time.
-    told: AtomicUsize,
+    /// `None` for the cache of the process, which lives on without the object.
+    told: Option<Told>,
 }
 
 impl ObjectFinalize for NativeVectorCache {
     fn finalize(self, env: Env) -> Result<()> {
-        self.tell(env, 0)
+        self.told.map_or(Ok(()), |told| told.tell(env, 0))
     }
 }
 
 impl NativeVectorCache {
-    #[allow(clippy::cast_possible_wrap)] // No memory has 2^63 bytes.
-    fn tell(&self, env: Env, bytes: usize) -> Result<()> {
-        let told = self.told.load(Ordering::Relaxed);
-        if told != COLLECTED && (bytes == 0 || bytes.abs_diff(told) >= WORTH_TELLING) {
-            env.adjust_external_memory(bytes as i64 - told as i64)?;
-            self.told.store(bytes, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
     /// Changes the cache, and tells the JavaScript engine how many bytes it holds then.
     fn change<T>(&self, env: Env, act: impl FnOnce(&mut VectorCache, Instant) -> T) -> Result<T> {
         let mut cache = lock(&self.cache);
@@ -172,7 +190,9 @@ impl NativeVectorCache {
         let result = act(&mut cache, Instant::now());
         let bytes = cache.bytes();
         drop(cache);
-        self.tell(env, bytes)?;
+        if let Some(told) = &self.told {
+            told.tell(env, bytes)?;
+        }
         Ok(result)
     }
 }
@@ -184,7 +204,7 @@ impl NativeVectorCache {
     pub fn new(bounds: NativeBounds) -> Self {
         Self {
             cache: Arc::new(VectorCache::new(bounds.into()).into()),
-            told: AtomicUsize::new(0),
+            told: Some(Told::default()),
         }
     }
 

@@ -5,6 +5,7 @@
 const { setImmediate } = require('node:timers/promises');
 
 const { localCopy } = require('../calls/addon.js');
+const { cancellable } = require('../calls/cancel.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { StoreWithFallback } = require('./fallback.js');
 
@@ -99,17 +100,23 @@ class StoreCalls {
 
   /**
    * @param {Promise<EmbeddedTrace>} embedding
-   * @param {{ remember: boolean, call: NativeCall | undefined }} options
+   * @param {{ remember: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
    * @returns {Promise<Breakdown>}
    */
-  explain(embedding, options) {
-    return this.inOrder((earlier, asked) => this.#explain(embedding, { ...options, earlier, asked }));
+  explain(embedding, { remember, call, signal }) {
+    return this.inOrder((earlier, asked) => {
+      const begin = () => this.#explain(embedding, { remember, call, earlier, asked });
+      return cancellable(begin, signal, () => call?.cancel() === true);
+    });
   }
 
   /** Resolves when earlier calls have been replied to, and the store has what it has missed. */
-  async flush() {
-    await this.inOrder(() => {});
-    await this.#fallback?.flush();
+  flush() {
+    const replied = this.#replied;
+    return this.inOrder(async () => {
+      await replied;
+      await this.#fallback?.flush();
+    });
   }
 
   /**
