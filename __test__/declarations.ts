@@ -1,14 +1,11 @@
 // What is declared for users is what lib/ does: `npm run check` compiles this file against the JavaScript of lib/, and
 // fails where a name, a parameter or a result is in one of them alone, or has another type there. It is never run.
 
-import type * as declaredFormats from '../formats.js';
 import type * as declared from '../index.js';
-import type * as cleanText from '../lib/clean/text.js';
-import type * as cleanTrace from '../lib/clean/trace.js';
+import type * as clean from '../lib/clean.js';
 import type * as embedder from '../lib/embedder.js';
-import type * as formats from '../lib/formats.js';
+import type * as reader from '../lib/read-traces.js';
 import type * as scorer from '../lib/scorer.js';
-import type * as scoring from '../lib/scoring.js';
 import type * as choose from '../lib/select.js';
 import type * as postgresStore from '../lib/store/postgres.js';
 import type * as traceMemory from '../lib/trace-memory.js';
@@ -51,22 +48,19 @@ same<
 same<Call<typeof embedder.configureEmbedder>, Call<typeof declared.configureEmbedder>>(true);
 same<Call<typeof embedder.embed>, Call<typeof declared.embed>>(true);
 same<Call<typeof embedder.embedderStatus>, Call<typeof declared.embedderStatus>>(true);
-same<Call<typeof scoring.evaluateValue>, Call<typeof declared.evaluateValue>>(true);
-same<Call<typeof scoring.evaluateValues>, Call<typeof declared.evaluateValues>>(true);
-same<Call<typeof scoring.explain>, Call<typeof declared.explain>>(true);
-same<Call<typeof scoring._getLocalCache>, Call<typeof declared._getLocalCache>>(true);
-same<Call<typeof cleanText.cleanPii>, Call<typeof declared.cleanPii>>(true);
-same<Call<typeof cleanText.cleanPiiAsync>, Call<typeof declared.cleanPiiAsync>>(true);
-same<Call<typeof cleanTrace.cleanTrace>, Call<typeof declared.cleanTrace>>(true);
+same<Call<typeof scorer.evaluateValue>, Call<typeof declared.evaluateValue>>(true);
+same<Call<typeof vectorCache._getLocalCache>, Call<typeof declared._getLocalCache>>(true);
+same<Call<typeof clean.cleanPii>, Call<typeof declared.cleanPii>>(true);
+same<Call<typeof clean.clean>, Call<typeof declared.clean>>(true);
 same<Call<typeof choose.select>, Call<typeof declared.select>>(true);
-same<Call<typeof formats.toTraces>, Call<typeof declaredFormats.toTraces>>(true);
+same<Call<typeof reader.readTraces>, Call<typeof declared.readTraces>>(true);
+same<Call<typeof reader.traceFromMessages>, Call<typeof declared.traceFromMessages>>(true);
 
-// The names of each entry point, all of which are checked above.
+// The names of each entry point, all of which but the class of errors are checked above.
 same<
   keyof typeof declared,
   | ('Scorer' | 'TraceMemory' | 'VectorCache' | 'configureEmbedder' | 'embed' | 'embedderStatus')
-  | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache')
-  | ('cleanPii' | 'cleanPiiAsync' | 'cleanTrace' | 'select')
+  | ('evaluateValue' | '_getLocalCache' | 'clean' | 'cleanPii' | 'select' | 'readTraces')
+  | ('traceFromMessages' | 'KnowledgePulseError')
 >(true);
 same<keyof typeof declaredPostgres, 'PostgresStore'>(true);
-same<keyof typeof declaredFormats, 'toTraces'>(true);

@@ -1,18 +1,18 @@
 'use strict';
 
-// toTraces beside the rules of the readers, which recordings.spec.js checks: inputs of every kind, options, streams, hostile
+// readTraces beside the rules of the readers, which crates/formats tests: inputs of every kind, options, streams, hostile
 // values, and conversations of any shape.
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { Readable } = require('node:stream');
 const vm = require('node:vm');
 const zlib = require('node:zlib');
 
 const fc = require('fast-check');
 
-const { Scorer } = require('..');
-const { toTraces } = require('../formats.js');
-const { FORMAT_NAMES } = require('../lib/formats.js');
+const { KnowledgePulseError, Scorer, readTraces, traceFromMessages } = require('..');
+const { addon } = require('../lib/loader.js');
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
@@ -26,7 +26,7 @@ const {
   traceOf,
   tracesOf,
 } = require('./support/reading-traces.js');
-const { thrownBy } = require('./support/refusals.js');
+const { rejectionOf, thrownBy } = require('./support/refusals.js');
 const { anyTurns, some } = require('./support/turns.js');
 
 const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
@@ -111,7 +111,7 @@ const WRITERS = {
 describe.each(Object.entries(WRITERS))('%s', (_, write) => {
   const first = { role: 'user', content: 'Begin' };
 
-  test('toTraces loses and invents no step, in a conversation and in a session', async () => {
+  test('readTraces loses and invents no step, in a conversation and in a session', async () => {
     await fc.assert(
       fc.asyncProperty(anyTurns, async ({ turns, contents }) => {
         const messages = [first, ...turns.flatMap(write)];
@@ -130,28 +130,132 @@ describe.each(Object.entries(WRITERS))('%s', (_, write) => {
   });
 });
 
-test('toTraces of claude-code refuses an event of a trace that it has evicted', async () => {
+test('readTraces of claude-code refuses an event of a trace that it has evicted', async () => {
   const event = (at) => ({ type: 'user', sessionId: `s${at}`, message: { content: 'Hello' } });
   const results = await read([...Array.from({ length: 1100 }, (_, at) => event(at)), event(0)]);
   expect(results.filter(({ trace }) => trace)).toHaveLength(1100);
   expect(results.find(({ error }) => error).error.message).toMatch(/comes too late for its trace/);
 });
 
-test('toTraces prefers options to what the format says', async () => {
-  const [{ trace, known }] = await read(trajectory, {
-    success: true,
-    confidence: 0.75,
-    domain: 'code',
-    file: trajectoryFile,
+/** What the public function yields for an input. */
+async function resultsOf(input, options) {
+  const results = [];
+  for await (const result of readTraces(input, options)) results.push(result);
+  return results;
+}
+
+describe('readTraces yields', () => {
+  test('a trace and its outcome, by the format or by the option', async () => {
+    for (const [options, outcome] of [
+      [{}, { success: true, confidence: 1 }],
+      [
+        { file: trajectoryFile, success: false },
+        { success: false, confidence: 1 },
+      ],
+    ]) {
+      const [{ trace, outcome: found, ...rest }] = await resultsOf(trajectory, {
+        file: trajectoryFile,
+        ...options,
+      });
+      expect(trace).toMatchObject({ metadata: { success: outcome.success }, steps: expect.any(Array) });
+      expect({ found, rest }).toEqual({ found: outcome, rest: {} });
+    }
   });
-  expect(trace).toMatchObject({
-    metadata: { success: true, task_domain: 'code' },
-    outcome: { confidence: 0.75 },
+
+  test('null where nobody knows the outcome, also of a trace that was converted before', async () => {
+    const input = {
+      messages: [
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: 'b' },
+      ],
+    };
+    const [{ trace, outcome }] = await resultsOf(input);
+    expect(outcome).toEqual({ success: null, confidence: null });
+    expect([trace.metadata.success, trace.outcome.confidence]).toEqual([false, 0.5]);
+    for (const again of [trace, JSON.stringify(trace)])
+      expect((await resultsOf(again))[0].outcome).toEqual(outcome);
+    expect((await resultsOf(makeTrace()))[0].outcome).toEqual({ success: true, confidence: 0.9 });
   });
-  expect(known).toEqual({ success: true, confidence: true });
+
+  test('an error for a bad record, with its place, and goes on', async () => {
+    const results = await resultsOf('{"x":1}\n[{"y":1}]\n{"messages":[{"role":"user","content":"a"}]}');
+    expect(results.map(({ error }) => error?.message.split(':')[0])).toEqual([
+      'line 1',
+      'line 2[0]',
+      undefined,
+    ]);
+    expect(results[0]).toEqual({ error: expect.any(KnowledgePulseError) });
+    expect(results[0].error.code).toBe('ERR_INVALID_RECORD');
+  });
+
+  test('nothing more once its signal aborts, while it waits too', async () => {
+    const line = '{"messages":[{"role":"user","content":"Hello"}]}\n';
+    expect(await rejectionOf(resultsOf(line, { signal: AbortSignal.abort('enough') }))).toBe('enough');
+    let isClosed = false;
+    async function* endless() {
+      try {
+        yield line;
+        await new Promise(() => {});
+      } finally {
+        isClosed = true;
+      }
+    }
+    const source = { [Symbol.asyncIterator]: () => endless() };
+    for (const input of [source, Readable.from(endless()), [line, line].values()]) {
+      const controller = new AbortController();
+      const reading = readTraces(input, { signal: controller.signal });
+      expect((await reading.next()).value.trace.task.objective).toBe('Hello');
+      const next = reading.next();
+      controller.abort('enough');
+      if (input.next === undefined) expect(await rejectionOf(next)).toBe('enough');
+    }
+    expect(isClosed).toBe(false);
+  });
 });
 
-test('toTraces names bad records by their lines, and reads the rest', async () => {
+describe('traceFromMessages', () => {
+  const { user, ...turn } = {
+    user: 'List the files',
+    reasoning: 'First',
+    message: 'I look',
+    calls: [{ id: 'c', name: 'ls', value: '.', result: 'a.txt' }],
+  };
+  test.each(['chat completions', 'Anthropic', 'the AI SDK', 'Responses'])(
+    'makes a trace of messages of %s',
+    async (name) => {
+      const trace = traceFromMessages(WRITERS[name]({ user, ...turn }), { success: true });
+      expect(trace.task.objective).toBe(user);
+      expect(trace.metadata.success).toBe(true);
+      expect(trace.steps.map(({ type }) => type)).toEqual(
+        expect.arrayContaining(['thought', 'tool_call', 'observation']),
+      );
+      expect(trace.steps.find(({ tool }) => tool).tool.name).toBe('ls');
+      expect(await new Scorer({ embedder: null }).evaluateValue(trace)).toBeGreaterThan(0);
+    },
+  );
+
+  test('leaves the outcome unknown without success', () => {
+    const { metadata } = traceFromMessages([
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 'b' },
+    ]);
+    expect(metadata).toMatchObject({ success: false, imported: { known: { success: false } } });
+  });
+
+  test.each([
+    [undefined, undefined, 'messages must be an array, got undefined', 'ERR_INVALID_INPUT'],
+    [[], undefined, /^messages make no trace: /, 'ERR_INVALID_INPUT'],
+    [[{ role: 'ghost', content: 'b' }], undefined, /^messages make no trace: .*role/, 'ERR_INVALID_INPUT'],
+    [[1n], undefined, /^messages has no JSON: /, 'ERR_INVALID_INPUT'],
+    [[], { success: 1 }, 'options.success must be a boolean', 'ERR_INVALID_OPTION'],
+  ])('refuses %#', (messages, options, message, code) => {
+    const error = thrownBy(() => traceFromMessages(messages, options));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+});
+
+test('readTraces names bad records by their lines, and reads the rest', async () => {
   const lines = [
     '{"schema_version":"ATIF-v1.6"}',
     '{"messages":[{"role":"user","content":"a"},{"role":"ghost","content":"b"}]}',
@@ -181,7 +285,7 @@ test('toTraces names bad records by their lines, and reads the rest', async () =
   expect(results[0].error).toMatchObject({ code: 'ERR_INVALID_RECORD' });
 });
 
-test('toTraces of a changed record yields traces that can be scored, or an error', async () => {
+test('readTraces of a changed record yields traces that can be scored, or an error', async () => {
   const files =
     'chat ai-sdk langchain sharegpt langsmith langfuse phoenix session runs.traj spans codex gemini-cli pi openhands inspect'.split(
       ' ',
@@ -206,7 +310,7 @@ test('toTraces of a changed record yields traces that can be scored, or an error
       Object.entries(value).map(([name, each]) => [name, replaced(each, counter, by)]),
     );
   };
-  const formats = fc.constantFrom(undefined, ...FORMAT_NAMES.filter((name) => name !== 'trace'));
+  const formats = fc.constantFrom(undefined, ...addon.formatNames().filter((name) => name !== 'trace'));
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(fc.constantFrom(...records), fc.nat(150), anything), { minLength: 1, maxLength: 4 }),
@@ -318,7 +422,7 @@ const SAME = {
 };
 
 test.each(Object.entries(SAME))(
-  'toTraces of %s reads every step of a large record and of calls with one id',
+  'readTraces of %s reads every step of a large record and of calls with one id',
   async (_, make) => {
     const content = 'x'.repeat(2 ** 21);
     const [{ trace }, ...others] = await read([make(content, Array(3000).fill('same'), 'a')].flat());
@@ -332,21 +436,21 @@ test.each(Object.entries(SAME))(
 );
 
 test.each(Object.entries(SAME).filter(([format]) => format !== 'otel'))(
-  'toTraces of %s yields an error for a deeply nested value, and reads the next',
+  'readTraces of %s yields an error for a deeply nested value, and reads the next',
   async (_, make) => {
     let deep = [];
     for (let depth = 0; depth < 50_000; depth++) deep = [deep];
     const found = await read([make(deep, [], 'a'), make('Hello', [], 'b')].flat());
     const told = found.map(({ error, trace }) => error?.message ?? trace.task.objective).sort();
-    expect(told).toEqual(['Hello', 'it is nested too deeply']);
+    expect(told).toEqual(['Hello', expect.stringMatching(/^\[\d\]: it is nested too deeply$/)]);
   },
 );
 
-test('toTraces yields an error that tells a value with a text that is too long from a nested one', async () => {
+test('readTraces yields an error that tells a value with a text that is too long from a nested one', async () => {
   // What the engine throws for a result that is too long, without making one.
   const long = { toJSON: () => 'x'.repeat(2 ** 31) };
   const [{ error }, { trace }] = await read([long, makeTrace({ objective: 'Hello' })]);
-  expect(error.message).toBe('it is longer than a string can be');
+  expect(error.message).toBe('[0]: it is longer than a string can be');
   expect(trace.task.objective).toBe('Hello');
 });
 
@@ -354,7 +458,7 @@ test.each([
   'new Uint8Array(bytes)',
   'new Uint8Array(bytes).buffer',
   'new DataView(new Uint8Array(bytes).buffer)',
-])('toTraces reads bytes of another realm, alone and in a stream: %s', async (make) => {
+])('readTraces reads bytes of another realm, alone and in a stream: %s', async (make) => {
   const text = JSON.stringify(makeTrace());
   const bytes = vm.runInNewContext(make, { bytes: [...Buffer.from(text)] });
   for (const input of [bytes, [bytes].values()]) {
@@ -364,7 +468,7 @@ test.each([
   }
 });
 
-test('toTraces of otel takes deeply nested JSON in an attribute for text, and reads the next span', async () => {
+test('readTraces of otel takes deeply nested JSON in an attribute for text, and reads the next span', async () => {
   const json = `[{"role":"user","content":${'['.repeat(50_000)}${']'.repeat(50_000)}}]`;
   const [deep, good] = ['a', 'b'].map((id) => SAME.otel('Hello', [], id));
   deep.resourceSpans[0].scopeSpans[0].spans[0].attributes[0].value.stringValue = json;
@@ -372,7 +476,7 @@ test('toTraces of otel takes deeply nested JSON in an attribute for text, and re
   expect(told).toEqual(['Hello', '[{"role":"user"']);
 });
 
-test('toTraces yields an error for a hostile value', async () => {
+test('readTraces yields an error for a hostile value', async () => {
   const circle = { messages: [{ role: 'user', content: {} }] };
   circle.messages[0].content.self = circle;
   const thrower = throwingGetter({}, 'messages', new Error('no'));
@@ -387,14 +491,14 @@ test('toTraces yields an error for a hostile value', async () => {
 test.each([
   [{ format: 'csv' }, RangeError, 'options.format must be '],
   [{ success: 'yes' }, TypeError, 'options.success must be '],
-  [{ confidence: 2 }, RangeError, 'options.confidence must be '],
+  [{ confidence: 2 }, TypeError, 'options.confidence is not an option'],
   [{ from: 'atif' }, TypeError, 'options.from is not an option'],
   ['atif', TypeError, 'options must be an object'],
   [{ map: [] }, TypeError, 'options.map must be an object, got array'],
   [{ map: { messages: '', success: { at: 'a' } } }, TypeError, 'options.map.success.is is missing'],
   [{ map: 1n }, TypeError, 'options.map has no JSON: '],
-])('toTraces throws ERR_INVALID_OPTION at once for %p', (options, Class, message) => {
-  const error = thrownBy(() => toTraces('', options));
+])('readTraces throws ERR_INVALID_OPTION at once for %p', (options, Class, message) => {
+  const error = thrownBy(() => readTraces('', options));
   expect(error).toBeInstanceOf(Class);
   expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message: expect.stringContaining(message) });
 });
@@ -402,14 +506,14 @@ test.each([
 test.each([
   ['react', 2],
   ['support', 1],
-])('toTraces reads examples/maps/%s: %i traces', async (name, count) => {
+])('readTraces reads examples/maps/%s: %i traces', async (name, count) => {
   const [map, input] = ['json', 'jsonl'].map((end) =>
     fs.readFileSync(path.join(root, 'examples', 'maps', `${name}.${end}`), 'utf8'),
   );
   expect(await tracesOf(input, { map: JSON.parse(map) })).toHaveLength(count);
 });
 
-test('toTraces yields a trace that is a value as the same object', async () => {
+test('readTraces yields a trace that is a value as the same object', async () => {
   const native = { '@type': 'ReasoningTrace' };
   for (const map of [undefined, { messages: 'log' }])
     expect(await tracesOf([native], { map })).toEqual([native]);
@@ -417,7 +521,7 @@ test('toTraces yields a trace that is a value as the same object', async () => {
   expect(trace).toBe(native);
 });
 
-test('toTraces of logs of Inspect reads a log, an archive in pieces and samples as the same traces', async () => {
+test('readTraces of logs of Inspect reads a log, an archive in pieces and samples as the same traces', async () => {
   const [log] = recordsOf('inspect.jsonl');
   const archive = fs.readFileSync(path.join(folder, 'inspect.eval'));
   const stepsOfAll = async (input) => (await tracesOf(input)).map((trace) => [trace.id, stepsOf(trace)]);
@@ -431,7 +535,7 @@ test('toTraces of logs of Inspect reads a log, an archive in pieces and samples 
 });
 
 test.each(['langsmith', 'langfuse', 'phoenix'])(
-  'toTraces of %s yields the same ids and steps for another order of the records',
+  'readTraces of %s yields the same ids and steps for another order of the records',
   async (name) => {
     const of = async (records) =>
       (await tracesOf(records))
@@ -442,7 +546,7 @@ test.each(['langsmith', 'langfuse', 'phoenix'])(
   },
 );
 
-test('toTraces names a record whose toJSON throws once', async () => {
+test('readTraces names a record whose toJSON throws once', async () => {
   const user = { role: 'user', content: { toJSON: hostile.toString } };
   for (const record of [{ type: 'user', sessionId: 's', message: user }, user]) {
     const codes = (await read([record, 1])).map(({ error }) => error.code);
@@ -450,7 +554,7 @@ test('toTraces names a record whose toJSON throws once', async () => {
   }
 });
 
-test('toTraces reads bytes and chunks of any kind, and refuses a promise', async () => {
+test('readTraces reads bytes and chunks of any kind, and refuses a promise', async () => {
   const text = '{"messages":[{"role":"user","content":"Hello"}]}';
   const bytes = new TextEncoder().encode(text);
   function* chunks() {
@@ -460,13 +564,13 @@ test('toTraces reads bytes and chunks of any kind, and refuses a promise', async
   for (const input of [text, bytes, bytes.buffer, chunks(), new Set([text]), new Blob([text]).stream()]) {
     expect((await tracesOf(input)).map(({ task }) => task.objective)).toEqual(['Hello']);
   }
-  await expect(toTraces(Promise.resolve(text)).next()).rejects.toMatchObject({
+  await expect(readTraces(Promise.resolve(text)).next()).rejects.toMatchObject({
     code: 'ERR_INVALID_INPUT',
     message: expect.stringMatching(/await it first/),
   });
 });
 
-test('toTraces joins the halves of a character that two chunks of text share', async () => {
+test('readTraces joins the halves of a character that two chunks of text share', async () => {
   const text = '{"messages":[{"role":"user","content":"𝒳 and 😀"}]}';
   const [{ task }] = await tracesOf(
     (async function* () {
@@ -476,7 +580,7 @@ test('toTraces joins the halves of a character that two chunks of text share', a
   expect(task.objective).toBe('𝒳 and 😀');
 });
 
-test('toTraces closes a stream when its caller ends the loop', async () => {
+test('readTraces closes a stream when its caller ends the loop', async () => {
   const text = '{"messages":[{"role":"user","content":"Hello"}]}';
   for (const chunk of [`${text}\n`, `[${text},`]) {
     let isClosed = false;
@@ -487,33 +591,33 @@ test('toTraces closes a stream when its caller ends the loop', async () => {
         isClosed = true;
       }
     };
-    for await (const { trace } of toTraces(chunks())) {
+    for await (const { trace } of readTraces(chunks())) {
       expect(trace.task.objective).toBe('Hello');
       break;
     }
     expect(isClosed).toBe(true);
   }
   const stream = streamOf('session.jsonl');
-  for await (const { trace } of toTraces(stream)) if (trace) break;
+  for await (const { trace } of readTraces(stream)) if (trace) break;
   expect(stream.destroyed).toBe(true);
 });
 
-test('toTraces throws what a stream throws', async () => {
+test('readTraces throws what a stream throws', async () => {
   const failure = new Error('the disk is on fire');
   async function* broken() {
     yield '{"messages":[{"role":"user","content":"Hello"}]}\n';
     throw failure;
   }
-  const reading = toTraces(broken());
+  const reading = readTraces(broken());
   expect((await reading.next()).value.trace.task.objective).toBe('Hello');
   await expect(reading.next()).rejects.toBe(failure);
   async function* numbers() {
     yield 1;
   }
-  await expect(toTraces(numbers()).next()).rejects.toMatchObject({ code: 'ERR_INVALID_INPUT' });
+  await expect(readTraces(numbers()).next()).rejects.toMatchObject({ code: 'ERR_INVALID_INPUT' });
 });
 
-describe('toTraces of an input that is not text in UTF-8', () => {
+describe('readTraces of an input that is not text in UTF-8', () => {
   const text = '{"messages":[{"role":"user","content":"Grüße 🙂"}]}\n';
 
   test('reads UTF-16 LE, with a byte order mark and without', async () => {

@@ -1,88 +1,230 @@
 'use strict';
 
-// Scorers with memories and weights of their own.
+// Scorers: what a score is made of, memories, weights, options, batches, order and cancelled calls.
 
+const { getEventListeners } = require('node:events');
 const path = require('node:path');
+const vm = require('node:vm');
 
 const fc = require('fast-check');
 
 const kp = require('..');
-const { PROFILES, scoreOf } = require('./oracle/score.js');
+const { PROFILES, dimensionsOf, scoreOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
-const { hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
+const { claiming, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { thrownBy } = require('./support/refusals.js');
+const { MemoryStore } = require('./support/memory-store.js');
+const { root } = require('./support/paths.js');
+const { rejectionOf, thrownBy } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 
-const { Scorer, TraceMemory, VectorCache } = kp;
+const { Scorer, TraceMemory } = kp;
 
+const METHODS = ['prefix', 'lexical', 'full'];
 const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 
 /** The score of a trace by weights, without an embedder. */
-const scoreBy = (weights, trace) => new Scorer({ embedder: null, weights }).evaluateValue(trace);
+const valueBy = (weights, trace) => new Scorer({ embedder: null, weights }).evaluateValue(trace);
 
-describe('memories', () => {
-  test('vectors that were added by hand are of any method, until a trace is remembered', async () => {
-    const cache = new VectorCache();
-    cache.add(new Float32Array(384).fill(1), 'by hand');
-    const scorer = new Scorer({ memory: cache });
-    expect((await scorer.explain(makeTrace(), { remember: false })).nearest.label).toBe('by hand');
-    await scorer.evaluateValue(makeTrace());
-    cache.add(new Float32Array(384).fill(1), 'by hand');
-    expect(cache.method).toBe('prefix');
+const distinct = (count, salt = '') =>
+  Array.from({ length: count }, (_, index) => ({
+    ...makeTrace({
+      objective: `${salt} task ${index}: ${'step back and look '.repeat((index * 7) % 40)}`,
+      confidence: (index % 11) / 10,
+    }),
+    id: `${salt} ${index}`,
+  }));
+
+const valuesOf = (scores) => scores.map(({ value }) => value);
+
+/** Makes calls at the same time, by their names, and gives these in the order of the replies. */
+async function orderOf(calls) {
+  const order = [];
+  const note = (name) => () => order.push(name);
+  await Promise.all(Object.entries(calls).map(([name, call]) => call().then(note(name), note(name))));
+  return order;
+}
+
+describe('score', () => {
+  /** What each rule makes of a value, and whether it applies to a trace. */
+  const RULES = {
+    'single-thought': {
+      applies: ({ steps }) => steps.length === 1 && steps[0].type === 'thought',
+      effect: () => 0.1,
+    },
+    'recovery-bonus': {
+      applies: ({ steps, metadata }) =>
+        metadata.success && steps.filter(({ type }) => type === 'error_recovery').length > 2,
+      effect: (value) => Math.min(1, value + 0.1),
+    },
+    'single-tool-penalty': {
+      applies: ({ steps }) =>
+        new Set(steps.filter(({ tool }) => tool).map(({ tool }) => tool.name)).size === 1,
+      effect: (value) => Math.max(0, value - 0.1),
+    },
+    clamp: { applies: () => false, effect: (value) => Math.min(1, Math.max(0, value)) },
+  };
+
+  /** Checks that the parts of a score make up its value, to the bit, and are what the trace says. */
+  function expectExact({ value, dimensions, weights, overrides }, trace) {
+    expect(dimensions).toEqual(dimensionsOf(trace, dimensions.novelty));
+    expect(weights).toEqual(PROFILES.get(trace.metadata.task_domain) ?? PROFILES.get('default'));
+    const rules = overrides.map(({ rule }) => rule).filter((rule) => rule !== 'clamp');
+    expect(rules).toEqual(Object.keys(RULES).filter((rule) => RULES[rule].applies(trace)));
+    const names = ['complexity', 'novelty', 'toolDiversity', 'outcomeConfidence'];
+    const composite = names.reduce((sum, name) => sum + dimensions[name] * weights[name], 0);
+    const end = overrides.reduce((before, override) => {
+      expect(override.before).toBe(before);
+      expect(override.after).toBe(RULES[override.rule].effect(before));
+      return override.after;
+    }, composite);
+    expect(value).toBe(end);
+  }
+
+  test('gives the parts that make up the value of evaluateValue, to the bit', async () => {
+    const property = fc.asyncProperty(
+      fc.array(arbitraries.trace, { minLength: 1, maxLength: 4 }),
+      async (traces) => {
+        const [explaining, evaluating] = [new Scorer(), new Scorer()];
+        for (const trace of traces) {
+          const score = await explaining.score(trace);
+          expectExact(score, trace);
+          expect(score.value).toBe(await evaluating.evaluateValue(trace));
+        }
+      },
+    );
+    await fc.assert(property, { numRuns: 60 });
   });
 
-  test('each scorer has its own', async () => {
+  test('names the nearest trace by its id, and the basis of the novelty', async () => {
+    const scorer = new Scorer();
+    const steps = Array(3).fill({ type: 'error_recovery', content: 'again', tool: { name: 'sh' } });
+    const trace = makeTrace({ objective: 'recover', steps, domain: 'astronomy' });
+    const first = await scorer.score(trace);
+    expect(first).toMatchObject({ basis: 'empty-memory', nearest: null });
+    expect(first.overrides.map(({ rule }) => rule)).toEqual(['recovery-bonus', 'single-tool-penalty']);
+    const second = await scorer.score({ ...trace, id: 'second' });
+    expect(second.basis).toBe('memory');
+    expect(second.nearest).toEqual({
+      ...{ id: trace.id, similarity: 1 - second.dimensions.novelty },
+      ...{ lexical: null, contained: null, embedded: null, sharedWords: null, newWords: null },
+    });
+    // Objects of the realm that asks.
+    for (const each of [second, second.nearest]) expect(each).toBeInstanceOf(Object);
+    expect(second.overrides).toBeInstanceOf(Array);
+  });
+
+  test.each([
+    ['opposites', -1, 1],
+    ['a similarity that rounding has taken beyond 1', 1.0005, 0],
+  ])('clamps the value of %s', async (_, similarity, value) => {
+    const store = new MemoryStore('prefix');
+    const parts = { lexical: null, contained: null, embedded: null };
+    store.compareAndAdd = async () => [{ id: 'other', similarity, ...parts }];
+    // With these, the value of a trace of these steps is its novelty.
+    const weights = { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcomeConfidence: 0 } };
+    const steps = [{ type: 'thought' }, { type: 'observation' }];
+    const score = await new Scorer({ memory: store, weights }).score(makeTrace({ steps }));
+    expect(score).toMatchObject({ value, nearest: { id: 'other', similarity }, basis: 'store' });
+    expect(score.dimensions.novelty).toBeCloseTo(1 - similarity, 10);
+    expect(score.overrides).toEqual([{ rule: 'clamp', before: score.dimensions.novelty, after: value }]);
+  });
+
+  test.each(METHODS)('leaves the memory as it is with remember: false: %s', async (method) => {
+    const memory = new TraceMemory({ method });
+    const scorer = new Scorer({ memory });
+    const trace = makeTrace({ objective: 'only asked' });
+    const first = await scorer.score(trace, { remember: false });
+    expect(memory.size).toBe(0);
+    expect(await scorer.score(trace, { remember: true })).toEqual(first);
+    expect(memory.size).toBe(1);
+  });
+
+  test.each(['lexical', 'full'])('lists the heaviest shared and new words: %s', async (method) => {
+    const traceOf = (id, content) => ({
+      ...makeTrace({ objective: 'help', steps: [{ type: 'observation', content }] }),
+      id,
+    });
+    const scorer = new Scorer({ memory: new TraceMemory({ method }) });
+    await scorer.score(traceOf('a', 'The customer wants a refund. The flight to Boston was cancelled'));
+    await scorer.score(traceOf('b', 'The linker reports an undefined symbol: a library is missing'));
+    const { nearest } = await scorer.score(
+      traceOf('g', 'The customer wants a REFUND: the flight to Seattle was cancelled!'),
+    );
+    const sum = (words) => words.reduce((total, { weight }) => total + weight, 0);
+    expect(nearest.id).toBe('a');
+    expect(nearest.newWords).toEqual([
+      { word: 'seattle', weight: expect.closeTo(1 - nearest.contained, 9), traces: 0 },
+    ]);
+    expect(sum(nearest.sharedWords)).toBeCloseTo(nearest.lexical, 9);
+    expect(nearest.sharedWords).toContainEqual({ word: 'refund', weight: expect.any(Number), traces: 1 });
+  });
+
+  test('is neutral without an embedder, but compares words', async () => {
+    const trace = makeTrace();
+    const neutral = await new Scorer({ embedder: null }).score(trace);
+    expect(neutral).toMatchObject({ basis: 'no-embedder', nearest: null, dimensions: { novelty: 0.5 } });
+    const { result } = await runForResult(
+      `
+      const lexical = new kp.Scorer({ memory: new kp.TraceMemory({ method: 'lexical' }), embedder: null });
+      await lexical.score(makeTrace());
+      const { dimensions } = await lexical.score(makeTrace());
+      console.log(JSON.stringify([await new kp.Scorer().score(makeTrace()), dimensions.novelty]));
+    `,
+      { env: { KNOWLEDGEPULSE_MODEL_DIR: '/nowhere' } },
+    );
+    expect(result).toEqual([neutral, 0]);
+  });
+});
+
+describe('memory', () => {
+  test('is one of its own by default, and may be shared', async () => {
     const trace = makeTrace({ objective: 'each its own' });
     const scorers = [new Scorer(), new Scorer()];
-    const first = await Promise.all(scorers.map((scorer) => scorer.evaluateValue(trace)));
-    expect(first[0]).toBe(first[1]);
-    expect(await scorers[0].evaluateValue(trace)).toBeLessThan(first[0]);
-    expect(scorers.map(({ memory }) => memory.size)).toEqual([2, 1]);
-    expect(scorers[0].memory.maxElements).toBe(1000);
-    expect(scorers[0].memory).toBe(scorers[0].memory);
+    const [first, second] = await Promise.all(scorers.map((scorer) => scorer.evaluateValue(trace)));
+    expect(first).toBe(second);
+    expect(await scorers[0].evaluateValue(trace)).toBeLessThan(first);
+    const memory = new TraceMemory({ method: 'prefix', maxElements: 2 });
+    for (const scorer of [new Scorer({ memory }), new Scorer({ memory }), new Scorer({ memory })])
+      await scorer.evaluateValue(trace);
+    expect(memory.size).toBe(2);
   });
 
-  test('a given one is used, and may be shared', async () => {
-    const cache = new VectorCache({ maxElements: 2 });
-    const trace = makeTrace({ objective: 'shared' });
-    const [first, second] = [new Scorer({ memory: cache }), new Scorer({ memory: cache })];
-    expect(first.memory).toBe(cache);
-    const score = await first.evaluateValue(trace);
-    expect(await second.evaluateValue(trace)).toBeLessThan(score);
-    await second.evaluateValue(trace);
-    expect(cache.size).toBe(2);
-  });
-
-  test('the functions of the package score with one memory', async () => {
-    const { _getLocalCache, evaluateValue, explain } = kp;
+  test('of the process is that of evaluateValue', async () => {
+    const { _getLocalCache, evaluateValue } = kp;
     _getLocalCache().clear();
     const trace = makeTrace({ objective: 'the memory of the process' });
     const first = await evaluateValue(trace);
-    expect((await explain(trace)).score).toBeLessThan(first);
-    expect(_getLocalCache().size).toBe(2);
+    const again = await Promise.all([trace, trace].map(evaluateValue));
+    for (const value of again) expect(value).toBeLessThan(first);
+    expect(_getLocalCache().size).toBe(3);
   });
 
-  test('remembered traces go by their id', async () => {
-    const scorer = new Scorer();
+  test('remembers traces by usable ids', async () => {
     const long = 'x'.repeat(1024);
-    const ids = ['kp:trace:a', undefined, 7, '', long, `${long}x`, 'é'.repeat(1000), '\ud800'];
-    for (const id of ids) await scorer.evaluateValue({ ...makeTrace(), id });
-    await scorer.evaluateValue(throwingGetter(makeTrace(), 'id', new Error('on purpose')));
-    const labels = Array.from(scorer.memory, ({ label }) => label);
-    const none = undefined;
-    expect(labels).toEqual(['kp:trace:a', none, none, '', long, none, none, '\ufffd', none]);
+    const named = [
+      ['kp:trace:a', 'kp:trace:a'],
+      ...[undefined, 7, `${long}x`, 'é'.repeat(1000)].map((id) => [id, null]),
+      ['', ''],
+      [long, long],
+      ['\ud800', '\ufffd'],
+    ];
+    for (const [id, expected] of named) {
+      const scorer = new Scorer();
+      await scorer.score({ ...makeTrace(), id });
+      expect((await scorer.score(makeTrace(), { remember: false })).nearest.id).toBe(expected);
+    }
+    const scorer = new Scorer();
+    await scorer.score(throwingGetter(makeTrace(), 'id', new Error('on purpose')));
+    expect((await scorer.score(makeTrace())).nearest.id).toBe(null);
   });
 
-  test('a scorer refuses a memory whose vectors are of another model', async () => {
-    // A file of a process with the other model.
-    const file = path.join(__dirname, 'support', 'other-model.safetensors');
-    const memory = await VectorCache.load(file, { model: 'any' });
+  test('of another model is refused', async () => {
+    const memory = await TraceMemory.load(path.join(__dirname, 'support', 'other-model.safetensors'));
     const { size } = memory;
-    const { model } = await kp.embedderStatus();
-    expect(memory.model).not.toEqual({ model, dtype: 'fp32' });
-    const error = await new Scorer({ memory }).evaluateValue(makeTrace()).catch((reason) => reason);
-    expect(error).toMatchObject({ code: 'ERR_MEMORY_OTHER_MODEL', name: 'Error' });
+    expect(await rejectionOf(new Scorer({ memory }).score(makeTrace()))).toMatchObject({
+      ...{ code: 'ERR_MEMORY_MISMATCH', name: 'Error' },
+    });
     expect(memory.size).toBe(size);
   });
 });
@@ -90,36 +232,18 @@ describe('memories', () => {
 describe('weights', () => {
   test('extend the profiles and replace them', async () => {
     const outcomeOnly = { complexity: 0, novelty: 0, toolDiversity: 0, outcomeConfidence: 1 };
-    const weights = { legal: outcomeOnly, code: outcomeOnly };
+    const weights = JSON.parse(
+      JSON.stringify({ legal: outcomeOnly, code: outcomeOnly, p: outcomeOnly }).replace('"p"', '"__proto__"'),
+    );
     const steps = [{ type: 'thought' }, { type: 'observation' }];
-    const score = (domain) => scoreBy(weights, makeTrace({ domain, steps, confidence: 0.7 }));
-    expect(await score('legal')).toBe(0.7);
-    expect(await score('code')).toBe(0.7);
-    for (const domain of ['finance', 'astronomy', 'default']) {
-      const trace = makeTrace({ domain, steps, confidence: 0.7 });
-      expect(await score(domain)).toBe(scoreOf(trace, 0.5));
+    const value = (domain) => valueBy(weights, makeTrace({ domain, steps, confidence: 0.7 }));
+    for (const domain of ['legal', 'code', '__proto__']) expect(await value(domain)).toBe(0.7);
+    for (const domain of ['finance', 'astronomy', 'default', 'constructor']) {
+      expect(await value(domain)).toBe(scoreOf(makeTrace({ domain, steps, confidence: 0.7 }), 0.5));
     }
   });
 
-  test('default is for every domain without its own', async () => {
-    const weights = { default: { complexity: 0, novelty: 1, toolDiversity: 0, outcomeConfidence: 0 } };
-    const steps = [{ type: 'thought' }, { type: 'observation' }];
-    expect(await scoreBy(weights, makeTrace({ domain: 'astronomy', steps }))).toBe(0.5);
-    const medical = makeTrace({ domain: 'medical', steps });
-    expect(await scoreBy(weights, medical)).toBe(scoreOf(medical, 0.5));
-  });
-
-  test('names of inherited properties are ordinary profile names', async () => {
-    const weights = JSON.parse(
-      '{"__proto__": {"complexity": 0, "novelty": 0, "toolDiversity": 0, "outcomeConfidence": 1}}',
-    );
-    const steps = [{ type: 'thought' }, { type: 'observation' }];
-    const score = (domain) => scoreBy(weights, makeTrace({ domain, steps, confidence: 0.7 }));
-    expect(await score('__proto__')).toBe(0.7);
-    expect(await score('constructor')).not.toBe(0.7);
-  });
-
-  test('any that add up to 1 are used as they are', async () => {
+  test('that add up to 1 are used as they are', async () => {
     const parts = fc.tuple(...Array(4).fill(fc.double({ min: 0, max: 1, noNaN: true })));
     const property = fc.asyncProperty(parts, arbitraries.trace, async (values, trace) => {
       const sum = values.reduce((a, b) => a + b);
@@ -128,7 +252,7 @@ describe('weights', () => {
       const weights = { complexity, novelty, toolDiversity, outcomeConfidence };
       PROFILES.set('custom', weights);
       const custom = { ...trace, metadata: { ...trace.metadata, task_domain: 'custom' } };
-      expect(await scoreBy({ custom: weights }, custom)).toBe(scoreOf(custom, 0.5));
+      expect(await valueBy({ custom: weights }, custom)).toBe(scoreOf(custom, 0.5));
     });
     await fc.assert(property, { numRuns: 200 });
     PROFILES.delete('custom');
@@ -136,204 +260,297 @@ describe('weights', () => {
 
   const changed = (parts) => ({ x: { ...equal, ...parts } });
   test.each([
-    [
-      'too much',
-      changed({ outcomeConfidence: 0.5 }),
-      /\["x"\] must sum to 1, but sums to 1\.25$/,
-      RangeError,
-    ],
-    [
-      'too little',
-      changed({ outcomeConfidence: 0 }),
-      /\["x"\] must sum to 1, but sums to 0\.75$/,
-      RangeError,
-    ],
-    ['a little too much', changed({ outcomeConfidence: 0.25 + 2e-9 }), /sums to 1\.000000002$/, RangeError],
-    ['a negative one', changed({ novelty: -0.25 }), /\["x"\]\.novelty .*, got -0\.25$/, RangeError],
-    ['NaN', changed({ novelty: Number.NaN }), /\["x"\]\.novelty .*, got NaN$/, RangeError],
-    ['infinity', changed({ outcomeConfidence: 1 / 0 }), /\.outcomeConfidence .*Infinity$/, RangeError],
-    ['a missing one', { x: { complexity: 1 } }, /\["x"\]\.novelty must be a number$/],
-    ['a string', changed({ outcomeConfidence: '0.25' }), /\["x"\]\.outcomeConfidence must be a number$/],
-    [
-      'an unknown one',
-      changed({ tool: 0 }),
-      /\["x"\]\.tool is not known; options.* has complexity, novelty,/,
-    ],
-    ['no object', { x: 1 }, /\["x"\] must be an object, got 1$/],
-    ['null', { x: null }, /\["x"\] must be an object, got null$/],
-    ['an array of them', [equal], /^options\.weights must be an object, got array$/],
-    ['a number', 1, /^options\.weights must be an object, got 1$/],
-    ['a Map', new Map([['x', equal]]), /^options\.weights must be an object, not a Map$/],
-    ['a revoked proxy', revoked({}), /^options\.weights could not be read/],
-    ['one that throws', throwingProxy({ x: equal }, 'thrown', 'x'), /\["x"\] could not be read/],
-  ])('%s are refused', (...row) => {
-    const [, weights, message, Class = TypeError] = row;
+    [changed({ outcomeConfidence: 0.5 }), /\["x"\] must sum to 1, but sums to 1\.25$/, RangeError],
+    [changed({ outcomeConfidence: 1 / 0 }), /\.outcomeConfidence .*Infinity$/, RangeError],
+    [{ x: { complexity: 1 } }, /\["x"\]\.novelty must be a number$/],
+    [changed({ outcomeConfidence: '0.25' }), /\["x"\]\.outcomeConfidence must be a number$/],
+    [changed({ tool: 0 }), /\["x"\]\.tool is not known; options.* has complexity, novelty,/],
+    [{ x: null }, /\["x"\] must be an object, got null$/],
+    [[equal], /^options\.weights must be an object, got array$/],
+    [new Map([['x', equal]]), /^options\.weights must be an object, not a Map$/],
+    [revoked({}), /^options\.weights could not be read/],
+  ])('new Scorer refuses weights: %#', (weights, message, Class = TypeError) => {
     const error = thrownBy(() => new Scorer({ weights }));
     expect(error).toBeInstanceOf(Class);
-    expect(error.code).toBe('ERR_INVALID_OPTION');
-    expect(error.message).toMatch(message);
-  });
-
-  test('a sum that is 1 but for rounding is not refused', () => {
-    const weights = {
-      x: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcomeConfidence: 0.4 + 5e-10 },
-    };
-    expect(() => new Scorer({ weights })).not.toThrow();
+    expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message: expect.stringMatching(message) });
   });
 });
 
-describe('other options', () => {
-  const other = 'must have 384 dimensions, those of an embedding, got 3';
-
-  const known = 'its options are embedder, fallback, memory, weights';
-  const small = new TraceMemory({ novelty: 'full', dimensions: 3 });
+describe('options', () => {
+  const known = 'its options are embedder, memory, weights';
+  const notAMemory = '.memory must be a TraceMemory or a PostgresStore, got';
 
   test.each([
-    ['null', null, TypeError, ' must be an object, got null'],
-    ['an array', [], TypeError, ' must be an object, got array'],
-    ['small caches', { memory: new VectorCache({ dimensions: 3 }) }, RangeError, `.memory ${other}`],
-    ['small memories', { memory: small }, RangeError, `.memory ${other}`],
-    ['other embedders', { embedder: 'openai' }, RangeError, ".embedder must be 'default' or null"],
-    ['unknown options', { novlety: 'full' }, TypeError, `.novlety is not an option of this call; ${known}`],
-    ['throwing options', throwingProxy({}, 'no', 'memory'), TypeError, '.memory could not be read: it threw'],
-  ])('%s are refused', (_, options, Class, message) => {
+    [null, TypeError, ' must be an object, got null'],
+    [{ embedder: 'openai' }, RangeError, ".embedder must be 'default' or null"],
+    [{ memory: new kp.VectorCache() }, TypeError, `${notAMemory} object`],
+    [{ memory: null }, TypeError, `${notAMemory} null`],
+    [
+      { memory: Object.assign(new MemoryStore(), { method: 'half' }) },
+      RangeError,
+      ".memory.method must be 'prefix', 'lexical' or 'full'",
+    ],
+    [{ novlety: 'full' }, TypeError, `.novlety is not an option of this call; ${known}`],
+    [throwingProxy({}, 'no', 'memory'), TypeError, '.memory could not be read: it threw'],
+  ])('new Scorer refuses %#', (options, Class, message) => {
     const error = thrownBy(() => new Scorer(options));
     expect(error).toBeInstanceOf(Class);
     expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message: `options${message}` });
   });
 
-  const unknown = 'is not an option of this call; its options are signal';
-  const silent = new Proxy({}, { ownKeys: () => hostile.toString() });
   const { signal } = new AbortController();
-
   test.each([
     ['a number', 7, 'options must be an object, got 7'],
-    ['a string', '7', 'options must be an object, got string'],
-    ['an array', [], 'options must be an object, got array'],
-    ['a function', () => {}, 'options must be an object, got function'],
     ['a signal that is an ordinary object', { signal: {} }, 'options.signal must be an AbortSignal'],
-    ['a controller', { signal: new AbortController() }, 'options.signal must be an AbortSignal'],
     ['a signal alone', signal, 'options must be an object with the signal in it: { signal }'],
-    ['an unknown option', { sginal: null }, new RegExp(`^options\\.sginal ${unknown}`)],
-    ['an option whose name is no word', { 'a b': 1 }, new RegExp(`^options\\["a b"\\] ${unknown}`)],
     [
-      'an unknown option that throws',
-      throwingGetter({}, 'sginal', 1),
-      'options.sginal could not be read: it threw',
+      'an unknown option',
+      { sginal: null },
+      /^options\.sginal is not an option of this call; its options are signal/,
     ],
-    ['a proxy that does not tell its options', silent, 'options could not be read: it threw'],
+    ['an option whose name is no word', { 'a b': 1 }, /^options\["a b"\] is not an option/],
   ])('calls reject for %s', async (_, options, message) => {
-    const scorer = new Scorer();
-    // To the functions of the package a number is no options: see below.
-    const modules = typeof options === 'number' ? [] : [kp];
-    const calls = [
-      () => scorer.explain(makeTrace(), options),
-      () => scorer.flush(options),
-      () => kp.embed(['text'], options),
-      ...[scorer, ...modules].flatMap((each) => [
-        () => each.evaluateValue(makeTrace(), options),
-        () => each.evaluateValues([makeTrace()], options),
-      ]),
-    ];
-    if (modules.length > 0) calls.push(() => kp.explain(makeTrace(), options));
-    for (const call of calls) {
-      const error = await call().catch((reason) => reason);
+    const memory = new TraceMemory({ method: 'prefix' });
+    const scorer = new Scorer({ memory });
+    for (const call of [scorer.score(makeTrace(), options), scorer.scoreAll([makeTrace()], options)]) {
+      const error = await rejectionOf(call);
       expect(error).toBeInstanceOf(TypeError);
-      expect(error.code).toBe('ERR_INVALID_OPTION');
-      if (typeof message === 'string') expect(error.message).toBe(message);
-      else expect(error.message).toMatch(message);
+      expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message: expect.stringMatching(message) });
     }
-    expect(scorer.memory.size).toBe(0);
-  });
-
-  test('calls reject for options of another type', async () => {
-    const scorer = new Scorer();
-    const error = await scorer.explain(makeTrace(), { remember: 'no' }).catch((reason) => reason);
-    expect(error).toMatchObject({
-      code: 'ERR_INVALID_OPTION',
-      message: 'options.remember must be a boolean',
-    });
-    const call = scorer.evaluateValues([makeTrace()], { onProgress: 1 });
-    expect(await call.catch(({ message }) => message)).toBe('options.onProgress must be a function');
-  });
-
-  test('calls reject an option of other calls, and name their own', async () => {
-    const scorer = new Scorer();
-    const message = (call) => call.catch((error) => error.message);
-    for (const { evaluateValue } of [kp, scorer]) {
-      expect(await message(evaluateValue.call(scorer, makeTrace(), { remember: false }))).toBe(
-        'options.remember is not an option of this call; its options are signal',
-      );
-    }
-    expect(await message(scorer.explain(makeTrace(), { onProgress() {} }))).toBe(
-      'options.onProgress is not an option of this call; its options are signal, remember, novelty',
-    );
-    expect(scorer.memory.size).toBe(0);
+    expect(memory.size).toBe(0);
   });
 
   test('calls take null, and ignore undefined, inherited and symbol options', async () => {
     const scorer = new Scorer({ embedder: null, storee: undefined });
+    const options = [undefined, null, { remember: undefined }, { [Symbol('s')]: 1 }, { signal: null }];
+    for (const each of options) expect((await scorer.score(makeTrace(), each)).value).toBeGreaterThan(0);
     const inherited = Object.create({ signal: AbortSignal.abort('enough'), sginal: null });
-    for (const options of [
-      undefined,
-      null,
-      { remember: undefined },
-      { [Symbol('s')]: 1 },
-      { signal: null },
-    ]) {
-      expect(await scorer.evaluateValue(makeTrace(), options)).toBeGreaterThan(0);
-    }
-    expect(await kp.evaluateValue(makeTrace(), null)).toBeGreaterThan(0);
-    expect(await scorer.evaluateValue(makeTrace(), inherited).catch((reason) => reason)).toBe('enough');
+    expect(await rejectionOf(scorer.score(makeTrace(), inherited))).toBe('enough');
+  });
+});
+
+describe('scoreAll', () => {
+  test.each(METHODS)('gives the scores and the memory of one call after another: %s', async (method) => {
+    const [memory, expected] = [0, 1].map(() => new TraceMemory({ method, maxElements: 80 }));
+    const one = new Scorer({ memory: expected });
+    const traces = [...distinct(90, 'sequence'), ...distinct(9, 'sequence')];
+    const scores = [];
+    for (const trace of traces) scores.push(await one.score(trace));
+    const seen = [];
+    const onProgress = (progress) => seen.push(progress);
+    expect(await new Scorer({ memory }).scoreAll(traces, { onProgress })).toEqual(scores);
+    expect(seen).toEqual(traces.map((_, index) => ({ done: index + 1, total: traces.length })));
+    const probe = makeTrace({ objective: 'another' });
+    expect(await memory.nearest(probe, 80)).toEqual(await expected.nearest(probe, 80));
   });
 
-  test('the functions of the package obey them', async () => {
-    const { evaluateValue, evaluateValues } = kp;
-    const { size } = kp._getLocalCache();
-    const options = { signal: AbortSignal.abort('enough') };
-    const calls = [
-      evaluateValue(makeTrace(), options),
-      evaluateValues([makeTrace()], options),
-      kp.explain(makeTrace(), options),
-    ];
-    for (const call of calls) expect(await call.catch((reason) => reason)).toBe('enough');
-    expect(kp._getLocalCache().size).toBe(size);
+  test('scores traces that no call has embedded before as those that one has', async () => {
+    const traces = distinct(90, 'memo');
+    const values = valuesOf(await new Scorer().scoreAll(traces));
+    const script = `console.log(JSON.stringify(await new kp.Scorer().scoreAll(${JSON.stringify(traces)})));`;
+    expect(valuesOf((await runForResult(script)).result)).toEqual(values);
+  });
+
+  test('rejects for an invalid trace with its path; the traces before it are remembered', async () => {
+    for (const method of METHODS) {
+      const traces = distinct(100, 'invalid');
+      traces[70] = { ...traces[70], steps: [{ type: 7 }] };
+      const memory = new TraceMemory({ method });
+      const error = await rejectionOf(new Scorer({ memory }).scoreAll(traces));
+      const message = 'traces[70].steps[0].type must be a string, got number';
+      expect(error).toMatchObject({ name: 'TypeError', code: 'ERR_INVALID_TRACE', message });
+      expect(memory.size).toBe(70);
+    }
   });
 
   test.each([
-    ['evaluateValue', 'number'],
-    ['explain', 'object'],
-    ['evaluateValues', 'object'],
-  ])('%s can be handed to map', async (name, type) => {
-    const traces = [makeTrace(), makeTrace({ objective: 'another' })];
-    const each = name === 'evaluateValues' ? traces.map((trace) => [trace]) : traces;
-    const results = await Promise.all(each.map(kp[name]));
-    expect(results.map((result) => typeof result)).toEqual([type, type]);
+    [undefined, ' must be an array, got undefined'],
+    [new Set([makeTrace()]), ' must be an array, got object'],
+    [[null], '[0] must be an object, got null'],
+    // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
+    [[, makeTrace()], '[0] must be an object, got undefined'],
+    [claiming([makeTrace()], -1), '.length must be a safe integer of at least 0, got -1', RangeError],
+    [throwingProxy([makeTrace()], 'thrown', '0'), '[0] could not be read: it threw'],
+  ])('refuses %#', async (traces, message, Class = TypeError) => {
+    const error = await rejectionOf(new Scorer().scoreAll(traces));
+    expect(error).toBeInstanceOf(Class);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: `traces${message}` });
+  });
+
+  test('lets the event loop turn, also where nothing is embedded', async () => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    const scores = await new Scorer({ embedder: null }).scoreAll(Array(20_000).fill(makeTrace()));
+    clearInterval(timer);
+    expect(new Set(valuesOf(scores)).size).toBe(1);
+    expect(scores).toHaveLength(20_000);
+    expect(turns).toBeGreaterThan(0);
   });
 });
 
-test('progress is told for each trace, in order', async () => {
-  const traces = Array.from({ length: 70 }, (_, index) => makeTrace({ objective: `progress ${index % 5}` }));
-  const seen = [];
-  await new Scorer().evaluateValues(traces, { onProgress: (progress) => seen.push(progress) });
-  expect(seen).toEqual(traces.map((_, index) => ({ done: index + 1, total: 70 })));
+describe('order', () => {
+  /** Calls of every kind, some of which take longer on their way back to the caller than others. */
+  const callsOn = (scorer) => ({
+    score: () => scorer.score(makeTrace()),
+    cancellable: () => scorer.score(makeTrace(), { signal: new AbortController().signal }),
+    plain: () => scorer.evaluateValue(makeTrace()),
+    invalid: () => scorer.evaluateValue({}),
+    flush: () => scorer.flush(),
+    last: () => scorer.score(makeTrace()),
+  });
+
+  test.each([
+    ['a memory', () => new Scorer()],
+    ['words', () => new Scorer({ memory: new TraceMemory({ method: 'lexical' }) })],
+    ['a store', () => new Scorer({ memory: new MemoryStore('prefix') })],
+  ])('of replies is that of the calls with %s', async (_, make) => {
+    const calls = callsOn(make());
+    for (let repetition = 0; repetition < 3; repetition++)
+      expect(await orderOf(calls)).toEqual(Object.keys(calls));
+  });
+
+  test('of ten thousand calls at a time stays, while a thread ends among its own', async () => {
+    const { result, stderr } = await runForResult(`
+      const { Worker } = require('node:worker_threads');
+      const scorer = new kp.Scorer();
+      await kp.embedderStatus();
+      const order = [];
+      const calls = Array.from({ length: 10_000 }, (_, call) =>
+        scorer.evaluateValue(makeTrace()).then(() => order.push(call)));
+      const code = \`
+        const { parentPort, workerData } = require('node:worker_threads');
+        const kp = require(workerData.root);
+        for (let i = 0; i < 5000; i++) kp.evaluateValue(workerData.trace);
+        parentPort.postMessage('busy');
+      \`;
+      const worker = new Worker(code, { eval: true, workerData: { root: ${JSON.stringify(root)}, trace: makeTrace() } });
+      await new Promise((resolve) => worker.on('message', resolve));
+      await worker.terminate();
+      await Promise.all(calls);
+      console.log(JSON.stringify(order.every((call, index) => call === index) && order.length));
+    `);
+    expect({ result, stderr }).toEqual({ result: 10_000, stderr: '' });
+  });
+
+  test('of replies stays when the embedder turns out to be broken', async () => {
+    const { result } = await runForResult(
+      `
+      const order = [];
+      const call = (name) => kp.evaluateValue(makeTrace()).then(() => order.push(name));
+      const calls = ['queued', 'queued too'].map(call);
+      // The event loop stands still while loading fails: what comes next needs no waiting, and the replies are on their way.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+      calls.push(call('at once'), call('at once too'));
+      await Promise.all(calls);
+      console.log(JSON.stringify(order));
+    `,
+      { env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(__dirname, 'nowhere') } },
+    );
+    expect(result).toEqual(['queued', 'queued too', 'at once', 'at once too']);
+  });
 });
 
-test('replies come in the order of the calls, also when the embedder turns out to be broken', async () => {
-  const { result } = await runForResult(
-    `
-    const order = [];
-    const call = (name) => kp.evaluateValue(makeTrace()).then(() => order.push(name));
-    const calls = ['queued', 'queued too'].map(call);
-    // The event loop stands still while loading fails: what comes next needs no waiting, and the replies are on their way.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
-    calls.push(call('at once'), call('at once too'));
-    await Promise.all(calls);
-    calls.push(call('later'));
-    await calls.at(-1);
-    console.log(JSON.stringify(order));
-  `,
-    { env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(__dirname, 'nowhere') } },
+describe('abort', () => {
+  /** A trace that aborts a controller while it is read. */
+  function abortingTrace(controller, reason) {
+    const get = () => {
+      controller.abort(reason);
+      return { confidence: 1 };
+    };
+    return Object.defineProperty(makeTrace(), 'outcome', { get });
+  }
+
+  test.each([
+    ['that looks like an error of the addon', { name: 'TypeError', message: 'plain' }],
+    ['of another realm', vm.runInNewContext('new RangeError("elsewhere")')],
+    ['with the code of a caught panic', Object.assign(new Error('of a library'), { code: 'GenericFailure' })],
+    ['that cannot be read', revoked({})],
+    ['null', null],
+  ])('gives a reason %s back as it is', async (_, reason) => {
+    // Nothing else looks at it: to resolve a promise with it would.
+    const rejectsWithIt = (promise) =>
+      promise.then(
+        () => false,
+        (other) => Object.is(other, reason),
+      );
+    const later = new AbortController();
+    const onProgress = () => {
+      throw reason;
+    };
+    const calls = [
+      new Scorer().score(abortingTrace(later, reason), { signal: later.signal }),
+      new Scorer().score(makeTrace(), { signal: AbortSignal.abort(reason) }),
+      new Scorer().scoreAll([makeTrace()], { signal: later.signal }),
+      new Scorer().scoreAll([makeTrace()], { onProgress }),
+      new Scorer({ embedder: null }).scoreAll([makeTrace()], { onProgress }),
+    ];
+    expect(await Promise.all(calls.map(rejectsWithIt))).toEqual(Array(5).fill(true));
+    expect(getEventListeners(later.signal, 'abort')).toEqual([]);
+  });
+
+  test('leaves nothing of single calls in the memory', async () => {
+    const traces = distinct(40, 'in flight');
+    const [memory, expected] = [0, 1].map(() => new TraceMemory({ method: 'prefix' }));
+    const scorer = new Scorer({ memory });
+    const controllers = traces.map(() => new AbortController());
+    const calls = traces.map((trace, index) =>
+      scorer.score(trace, { signal: controllers[index].signal }).catch((reason) => reason),
+    );
+    for (const [index, controller] of controllers.entries()) if (index % 3 !== 0) controller.abort();
+    for (const [index, result] of (await Promise.all(calls)).entries()) {
+      if (result.name === 'AbortError') continue;
+      // The first may have been done before its signal was aborted.
+      expect(await new Scorer({ memory: expected }).evaluateValue(traces[index])).toBe(result.value);
+    }
+    expect(memory.size).toBeLessThan(30);
+    expect(await memory.nearest(traces[1], 40)).toEqual(await expected.nearest(traces[1], 40));
+  });
+
+  test.each([undefined, null])(
+    'keeps the beginning of a batch that it ends: embedder %p',
+    async (embedder) => {
+      const traces = distinct(200, 'batch');
+      for (const stop of [1, 13, 64, 150]) {
+        const memory = new TraceMemory({ method: embedder === null ? 'lexical' : 'prefix' });
+        const scorer = new Scorer({ memory, embedder });
+        const controller = new AbortController();
+        const told = [];
+        const onProgress = ({ done }) => {
+          told.push(done);
+          if (done === stop) controller.abort('enough');
+        };
+        const batch = scorer.scoreAll(traces, { signal: controller.signal, onProgress });
+        expect(await rejectionOf(batch)).toBe('enough');
+        expect(told).toHaveLength(stop);
+        await scorer.flush();
+        expect(memory.size).toBeGreaterThanOrEqual(stop);
+        expect(memory.size).toBeLessThanOrEqual(stop + 64);
+        const ids = (await memory.nearest(traces[0], 200)).map(({ id }) => id).sort();
+        expect(ids).toEqual(
+          traces
+            .slice(0, memory.size)
+            .map(({ id }) => id)
+            .sort(),
+        );
+      }
+    },
   );
-  expect(result).toEqual(['queued', 'queued too', 'at once', 'at once too', 'later']);
+
+  test('after the reply changes nothing, and one signal serves a thousand calls', async () => {
+    const { result, stderr } = await runForResult(`
+      const controller = new AbortController();
+      const { signal } = controller;
+      const memory = new kp.TraceMemory({ method: 'prefix' });
+      const scorer = new kp.Scorer({ memory });
+      await Promise.all(Array.from({ length: 500 }, () => scorer.score(makeTrace(), { signal })));
+      const other = (i) => makeTrace({ objective: \`trace \${i} \${'with a long text '.repeat(100)}\` });
+      const rest = Array.from({ length: 500 }, (_, i) => scorer.score(other(i), { signal }).catch((e) => e.name));
+      controller.abort();
+      const aborted = (await Promise.all(rest)).filter((name) => name === 'AbortError').length;
+      console.log(JSON.stringify({ size: memory.size, aborted }));
+    `);
+    expect(stderr).toBe('');
+    expect(result.size).toBe(1000 - result.aborted);
+    expect(result.aborted).toBeGreaterThan(0);
+  });
 });

@@ -2,7 +2,7 @@
 
 const fc = require('fast-check');
 
-const { TraceMemory, embed, select } = require('..');
+const { TraceMemory, select } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 
 const NEIGHBOURS = 64;
@@ -141,7 +141,7 @@ describe('select', () => {
         known: null,
         unfit: null,
       },
-      { index: 3, id: undefined, chosen: null, known: null, unfit: null },
+      { index: 3, id: null, chosen: null, known: null, unfit: null },
     ]);
     expect(coveredBefore).toBe(0);
     expect(explanation).toMatch('the outcome of every trace is known');
@@ -210,35 +210,49 @@ describe('select', () => {
   });
 
   test('chooses beside a known memory, which stays as it was', async () => {
-    const known = new TraceMemory();
-    await known.add(traceOf('book a flight to paris'));
+    const known = new TraceMemory({ method: 'lexical' });
+    await known.add(traceOf('book a flight to paris', { id: 'shared' }));
     const traces = [traceOf('book a flight to paris'), traceOf('cancel my hotel')];
     const { chosen, left, coveredBefore } = await select(traces, { count: 1, known });
     expect(chosen.map(({ index }) => index)).toEqual([1]);
     expect(left).toEqual([
-      { index: 0, id: undefined, chosen: null, known: { index: 0, similarity: 1 }, unfit: null },
+      { index: 0, id: null, chosen: null, known: { id: 'shared', similarity: 1 }, unfit: null },
     ]);
     expect(coveredBefore).toBeGreaterThan(0);
     expect(known.size).toBe(1);
   });
 
-  test('compares as a memory does with novelty full', async () => {
+  test('compares as a memory does by method full', async () => {
     const texts =
       'book a flight to paris, book a flight, cancel my hotel, compose music, a flight home'.split(', ');
-    const traces = texts.map((text) => traceOf(text));
-    const { left } = await select(traces, { count: 3, novelty: 'full' });
-    const memory = new TraceMemory({ novelty: 'full' });
-    const vectors = await embed(traces.map((trace) => TraceMemory.digest(trace)));
-    for (const [index, trace] of traces.entries()) await memory.add(trace, { vector: vectors[index] });
+    const traces = texts.map((text, index) => traceOf(text, { id: `${index}` }));
+    const { left } = await select(traces, { count: 3, method: 'full' });
+    const memory = new TraceMemory({ method: 'full' });
+    for (const trace of traces) await memory.add(trace);
     expect(left).toHaveLength(2);
     for (const { index, chosen } of left) {
-      const nearest = await memory.nearest(traces[index], traces.length, { vector: vectors[index] });
-      const similarity = nearest.find((near) => near.index === chosen?.index)?.similarity;
-      expect(chosen?.similarity).toBe(similarity);
+      const nearest = await memory.nearest(traces[index], traces.length);
+      expect(chosen.similarity).toBe(nearest.find(({ id }) => id === chosen.id).similarity);
     }
   });
 
-  test('keeps a quota for failures of unsolved tasks', async () => {
+  test('takes labels by id over what the traces say', async () => {
+    const traces = [
+      traceOf('book a flight', { id: 'a', success: false }),
+      traceOf('compose music', { id: 'b', success: false, known: false }),
+      traceOf('cancel my hotel', { success: false }),
+    ];
+    const { chosen, explanation } = await select(traces, { count: 3, labels: { a: true, b: true } });
+    expect(
+      chosen
+        .map(({ index }) => index)
+        .slice(0, 2)
+        .sort(),
+    ).toEqual([0, 1]);
+    expect(explanation).toMatch('the outcome of every trace is known');
+  });
+
+  test('keeps places for failures of unsolved tasks', async () => {
     const traces = [
       traceOf('book a flight'),
       traceOf('book a flight now', { success: false }),
@@ -246,7 +260,7 @@ describe('select', () => {
       traceOf('compose music', { success: false }),
       traceOf('paint the kitchen'),
     ];
-    const { chosen } = await select(traces, { count: 3, quota: { failures: '10%' } });
+    const { chosen } = await select(traces, { count: 3, failures: '10%' });
     expect(chosen[2]).toMatchObject({ index: 3, rank: 3, reason: 'failure' });
   });
 
@@ -271,17 +285,18 @@ describe('select', () => {
     await expect(select(traces, { count: 10, signal: AbortSignal.abort('before') })).rejects.toBe('before');
   });
 
-  const full = new TraceMemory({ novelty: 'full' });
+  const full = new TraceMemory({ method: 'full' });
   test.each([
     [undefined, 'options.count'],
     [{}, 'options.count must be a number or a percentage'],
     [{ count: '10' }, 'got "10"'],
     [{ count: '101%' }, 'from 0 to 100'],
     [{ count: 1.5 }, 'a safe integer'],
-    [{ count: 1, novelty: 'prefix' }, "'lexical' or 'full'"],
+    [{ count: 1, method: 'prefix' }, "'lexical' or 'full'"],
     [{ count: 1, known: [] }, 'options.known must be a TraceMemory, got array'],
-    [{ count: 1, known: full }, "select with novelty 'full'"],
-    [{ count: 1, quota: { successes: 1 } }, 'options.quota.successes'],
+    [{ count: 1, known: full }, "compares by method 'full', not by 'lexical'"],
+    [{ count: 1, failures: '-1%' }, 'options.failures must be a number or a percentage'],
+    [{ count: 1, labels: { a: 1 } }, 'options.labels["a"] must be a boolean'],
     [{ count: 1, top: 1 }, 'options.top'],
     [{ count: 1, window: 10 }, 'options.window'],
   ])('refuses the options %j', async (options, message) => {

@@ -2,9 +2,11 @@
 
 // A scorer whose memory lies elsewhere: scores, order, failures, and a fallback.
 
-const { Scorer, TraceMemory, VectorCache, embed } = require('..');
+const path = require('node:path');
+
+const { Scorer, TraceMemory, embed } = require('..');
+const { PostgresStore } = require('../postgres.js');
 const { StoreWithFallback } = require('../lib/store/fallback.js');
-const { LocalMemory } = require('../lib/store/local.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { rejectionOf, thrownBy } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
@@ -18,7 +20,10 @@ const distinct = (count, salt = '') =>
   }));
 const failure = (code, message = 'it fails') => Object.assign(new Error(message), { code });
 const down = () => failure('ERR_STORE_UNAVAILABLE', 'the server does not answer');
-const memoryOf = (novelty) => (novelty === 'prefix' ? new VectorCache() : new TraceMemory({ novelty }));
+const memoryOf = (method) => new TraceMemory({ method });
+/** A value as a store gives it, which compares in another order of operations. */
+const near = (value) => expect.closeTo(value, 6);
+const valuesOf = (scores) => scores.map(({ value }) => value);
 
 /** Waits for something that happens by itself. */
 async function until(isSo) {
@@ -40,23 +45,24 @@ function holdTimers() {
   return { delays, fire: () => fire(), restore: () => Object.assign(globalThis, { setTimeout: original }) };
 }
 
-describe.each(['prefix', 'lexical', 'full'])('Scorer with a store of novelty %s', (novelty) => {
-  test('gives the scores and explanations of a memory, and asks for several traces at a time', async () => {
-    const store = new MemoryStore(novelty);
-    const [scorer, expected] = [new Scorer({ memory: store }), new Scorer({ memory: memoryOf(novelty) })];
+describe.each(['prefix', 'lexical', 'full'])('Scorer with a store of method %s', (method) => {
+  test('gives the scores of a memory, and asks for several traces at a time', async () => {
+    const store = new MemoryStore(method);
+    const [scorer, expected] = [new Scorer({ memory: store }), new Scorer({ memory: memoryOf(method) })];
     const traces = [...distinct(40, 'same'), ...distinct(10, 'same')];
-    const inFlight = traces.map((trace) => scorer.evaluateValue(trace));
-    expect(await Promise.all(inFlight)).toEqual(await expected.evaluateValues(traces));
-    expect(await scorer.evaluateValues(traces)).toEqual(await expected.evaluateValues(traces));
-    expect(scorer.memory).toBe(store);
+    const values = await Promise.all(traces.map((trace) => scorer.evaluateValue(trace)));
+    expect(values).toEqual(valuesOf(await expected.scoreAll(traces)).map(near));
+    const progress = [];
+    const onProgress = ({ done }) => progress.push(done);
+    const all = valuesOf(await scorer.scoreAll(traces, { onProgress }));
+    expect(all).toEqual(valuesOf(await expected.scoreAll(traces)).map(near));
+    expect(progress).toEqual(traces.map((_, index) => index + 1));
     for (const remember of [false, true]) {
-      const [ours, theirs] = [
-        await scorer.explain(traces[3], { remember }),
-        await expected.explain(traces[3], { remember }),
-      ];
+      const { value, nearest, basis } = await scorer.score(traces[3], { remember });
+      const theirs = await expected.score(traces[3], { remember });
+      expect([value, nearest.id, basis]).toEqual([near(theirs.value), theirs.nearest.id, 'store']);
       // A store has hashes of words alone.
-      const nearest = { ...theirs.nearest, sharedWords: null, newWords: null };
-      expect(ours).toEqual({ ...theirs, nearest, noveltyBasis: 'store' });
+      expect(nearest).toMatchObject({ sharedWords: null, newWords: null });
     }
     expect(store.ids).toEqual([...traces, ...traces, traces[3]].map(({ id }) => id));
     const batches = store.calls.filter(Number.isInteger);
@@ -68,40 +74,21 @@ describe.each(['prefix', 'lexical', 'full'])('Scorer with a store of novelty %s'
 test('Scorer without an embedder asks no store of embeddings', async () => {
   const store = new MemoryStore('prefix');
   const scorer = new Scorer({ memory: store, embedder: null });
-  expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'no-embedder' });
-  expect(await scorer.evaluateValues(distinct(3))).toHaveLength(3);
-  expect(await new Scorer({ memory: store }).explain(makeTrace(), { novelty: 0.25 })).toMatchObject({
-    noveltyBasis: 'given',
-  });
+  expect(await scorer.score(makeTrace())).toMatchObject({ basis: 'no-embedder' });
+  expect(await scorer.scoreAll(distinct(3))).toHaveLength(3);
   expect(store.calls).toEqual([]);
 });
 
-describe('evaluateValues with a store', () => {
+describe('scoreAll with a store', () => {
   test('scores and stores the traces before an invalid one', async () => {
     const store = new MemoryStore();
-    const scorer = new Scorer({ memory: store });
     const traces = [...distinct(3), {}, ...distinct(2, 'after')];
-    const error = await rejectionOf(scorer.evaluateValues(traces));
+    const error = await rejectionOf(new Scorer({ memory: store }).scoreAll(traces));
     expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: expect.stringContaining('traces[3]') });
     expect(store.ids).toEqual(['0', '1', '2']);
   });
 
-  test('comes before later calls', async () => {
-    const store = new MemoryStore();
-    const scorer = new Scorer({ memory: store });
-    const batch = scorer.evaluateValues(distinct(100));
-    const [later] = distinct(1, 'later');
-    const order = [];
-    await Promise.all([
-      batch.then(() => order.push('batch')),
-      scorer.evaluateValue(later).then(() => order.push('later')),
-      scorer.evaluateValue({}).catch(() => order.push('invalid')),
-    ]);
-    expect(order).toEqual(['batch', 'later', 'invalid']);
-    expect(store.ids.at(-1)).toBe('later0');
-  });
-
-  test('tells its progress, and gives the store nothing more once that throws or the signal aborts', async () => {
+  test('gives the store nothing more once onProgress throws or the signal aborts', async () => {
     for (const end of [
       (controller) => controller.abort('enough'),
       () => {
@@ -111,9 +98,8 @@ describe('evaluateValues with a store', () => {
       const store = new MemoryStore();
       const scorer = new Scorer({ memory: store });
       const controller = new AbortController();
-      const { signal } = controller;
       const onProgress = ({ done }) => done === 5 && end(controller);
-      const batch = scorer.evaluateValues(distinct(300), { signal, onProgress });
+      const batch = scorer.scoreAll(distinct(300), { signal: controller.signal, onProgress });
       expect(await rejectionOf(batch)).toBe('enough');
       const given = store.calls.reduce((sum, count) => sum + count, 0);
       expect(given).toBeLessThan(200);
@@ -130,8 +116,8 @@ describe('a store that fails', () => {
     const error = down();
     store.fail = () => error;
     expect(await rejectionOf(scorer.evaluateValue(makeTrace()))).toBe(error);
-    expect(await rejectionOf(scorer.explain(makeTrace(), { remember: false }))).toBe(error);
-    expect(await rejectionOf(scorer.evaluateValues(distinct(3)))).toBe(error);
+    expect(await rejectionOf(scorer.score(makeTrace(), { remember: false }))).toBe(error);
+    expect(await rejectionOf(scorer.scoreAll(distinct(3)))).toBe(error);
     expect(await rejectionOf(scorer.evaluateValue({}))).toMatchObject({ code: 'ERR_INVALID_TRACE' });
     store.fail = () => undefined;
     expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
@@ -143,7 +129,7 @@ describe('a store that fails', () => {
     let failed = 0;
     // The first call has one trace; the others wait meanwhile.
     store.fail = () => (failed++ === 0 ? down() : undefined);
-    await rejectionOf(new Scorer({ memory: store }).evaluateValues(distinct(5)));
+    await rejectionOf(new Scorer({ memory: store }).scoreAll(distinct(5)));
     expect(store.ids).toEqual([]);
   });
 });
@@ -156,7 +142,7 @@ describe('abort', () => {
     const controller = new AbortController();
     const { signal } = controller;
     const kept = scorer.evaluateValue(traces[0]);
-    const rest = traces.slice(1).map((trace) => scorer.evaluateValue(trace, { signal }));
+    const rest = traces.slice(1).map((trace) => scorer.score(trace, { signal }));
     controller.abort();
     const reasons = await Promise.all(rest.map((call) => call.catch(({ name }) => name)));
     await kept;
@@ -164,7 +150,7 @@ describe('abort', () => {
     expect(store.ids).toEqual(['0']);
   });
 
-  test.each(['evaluateValue', 'explain'])('%s: the calls after one that waits go on', async (method) => {
+  test('leaves the calls after one that waits alone', async () => {
     const store = new MemoryStore('prefix');
     let answer;
     const answered = new Promise((resolve) => {
@@ -179,7 +165,7 @@ describe('abort', () => {
     const traces = distinct(3);
     const first = scorer.evaluateValue(traces[0]);
     const controller = new AbortController();
-    const second = scorer[method](traces[1], { signal: controller.signal }).catch((reason) => reason);
+    const second = scorer.score(traces[1], { signal: controller.signal }).catch((reason) => reason);
     // Until it has been embedded, and waits for the store.
     await embed(['after it']);
     await new Promise(setImmediate);
@@ -196,7 +182,7 @@ describe('abort', () => {
 test('calls behind a store that never answers do not keep the process alive', async () => {
   const { result, stderr } = await runForResult(`
     const silent = () => new Promise(() => {});
-    const store = { novelty: 'lexical', compareAndAdd: silent, compare: silent, size: silent };
+    const store = { method: 'lexical', compareAndAdd: silent, compare: silent, size: silent };
     const scorer = new kp.Scorer({ memory: store });
     scorer.evaluateValue(makeTrace());
     scorer.evaluateValue({}).catch(() => process.exit(6));
@@ -214,25 +200,25 @@ describe('a fallback', () => {
   afterEach(() => timers.restore());
 
   test.each(['prefix', 'lexical', 'full'])(
-    'of novelty %s answers while the store fails, which gets all traces once',
-    async (novelty) => {
-      const store = new MemoryStore(novelty);
-      const scorer = new Scorer({ memory: store, fallback: memoryOf(novelty) });
-      const expected = new Scorer({ memory: memoryOf(novelty) });
+    'of method %s answers while the store fails, which gets all traces once',
+    async (method) => {
+      const store = new MemoryStore(method, memoryOf(method));
+      const scorer = new Scorer({ memory: store });
+      const expected = new Scorer({ memory: memoryOf(method) });
       const traces = distinct(12);
       const warnings = await warningsWhile(async () => {
         for (const [index, trace] of traces.entries()) {
           store.fail = () => (index >= 4 && index < 8 ? down() : undefined);
-          const { score, noveltyBasis } = await scorer.explain(trace);
-          expect(score).toBe(await expected.evaluateValue(trace));
-          expect(noveltyBasis).toBe(index === 0 ? 'empty-store' : index < 4 ? 'store' : 'cache');
+          const { value, basis } = await scorer.score(trace);
+          expect(value).toBeCloseTo(await expected.evaluateValue(trace), 6);
+          expect(basis).toBe(index === 0 ? 'empty-store' : index < 4 ? 'store' : 'memory');
           // A duplicate is found, whether the store or the memory answers.
-          const again = await scorer.explain(trace, { remember: false });
-          expect(again.nearest).toMatchObject({ label: trace.id });
+          const again = await scorer.score(trace, { remember: false });
+          expect(again.nearest).toMatchObject({ id: trace.id });
         }
         timers.fire();
         await until(() => store.ids.length === traces.length);
-        expect((await scorer.explain(traces[0])).noveltyBasis).toBe('store');
+        expect((await scorer.score(traces[0])).basis).toBe('store');
       });
       expect(store.ids).toEqual([...traces, traces[0]].map(({ id }) => id));
       const message = expect.stringContaining('the server does not answer');
@@ -241,8 +227,8 @@ describe('a fallback', () => {
   );
 
   test('tries a failed store after pauses that double from a second to half a minute, and begins anew after it worked', async () => {
-    const store = new MemoryStore();
-    const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
+    const store = new MemoryStore('lexical', memoryOf('lexical'));
+    const scorer = new Scorer({ memory: store });
     await warningsWhile(async (warnings) => {
       store.fail = down;
       const pauses = [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000];
@@ -263,8 +249,8 @@ describe('a fallback', () => {
   });
 
   test('sends missed traces under the id of the call whose answer was lost', async () => {
-    const store = new MemoryStore();
-    const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
+    const store = new MemoryStore('lexical', memoryOf('lexical'));
+    const scorer = new Scorer({ memory: store });
     const { compareAndAdd } = MemoryStore.prototype;
     store.compareAndAdd = async (...args) => {
       await compareAndAdd.apply(store, args);
@@ -272,7 +258,7 @@ describe('a fallback', () => {
       throw down();
     };
     await warningsWhile(async () => {
-      await scorer.evaluateValues(distinct(3));
+      await scorer.scoreAll(distinct(3));
       await scorer.flush();
     });
     expect(store.ids).toEqual(['0', '1', '2']);
@@ -281,8 +267,16 @@ describe('a fallback', () => {
 
   test('keeps the newest 10,000 traces, warns of the first that is dropped, and flush tells their number once', async () => {
     const store = new MemoryStore();
-    const fallback = new StoreWithFallback(store, store.local);
-    store.local.compareAndAdd = async (entries) => entries.map(() => null);
+    const fallback = new StoreWithFallback(store, {
+      compareAndAdd: async (entries) => entries.map(() => null),
+      compare: async () => null,
+    });
+    store.compareAndAdd = async (entries, call) => {
+      const error = store.fail();
+      if (error !== undefined) throw error;
+      store.stored.set(call, { ids: entries.map(({ id }) => id) });
+      return entries.map(() => null);
+    };
     const [entry] = await entriesOf(distinct(1));
     let number = 0;
     const miss = async (count) => {
@@ -314,17 +308,17 @@ describe('a fallback', () => {
     expect(warnings.map(({ code }) => code)).toEqual([...outage, ...outage]);
   });
 
-  test.each(['ERR_STORE', 'ERR_MEMORY_OTHER_MODEL'])(
+  test.each(['ERR_STORE', 'ERR_MEMORY_MISMATCH'])(
     'does not send traces again that the store refuses with %s, and warns once',
     async (code) => {
-      const store = new MemoryStore();
-      const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
+      const store = new MemoryStore('lexical', memoryOf('lexical'));
+      const scorer = new Scorer({ memory: store });
       const [good, bad, worse] = distinct(3);
       store.fail = (ids) => (ids.includes(good.id) ? undefined : failure(code, 'refused'));
       const warnings = await warningsWhile(async () => {
-        expect((await scorer.explain(bad)).noveltyBasis).toBe('empty-cache');
-        expect((await scorer.explain(worse)).noveltyBasis).toBe('cache');
-        expect((await scorer.explain(good)).noveltyBasis).toBe('empty-store');
+        expect((await scorer.score(bad)).basis).toBe('empty-memory');
+        expect((await scorer.score(worse)).basis).toBe('memory');
+        expect((await scorer.score(good)).basis).toBe('empty-store');
         await scorer.flush();
         expect(store.ids).toEqual([good.id]);
         // Also one that it has missed.
@@ -340,66 +334,30 @@ describe('a fallback', () => {
   );
 
   test('that refuses a trace rejects the call, and the store is not asked', async () => {
-    const store = new MemoryStore('prefix');
-    const fallback = new VectorCache();
-    const model = { model: 'other', dtype: 'fp32' };
-    const entry = { id: 'a', vector: new Float32Array(384).fill(384 ** -0.5), words: null, model };
-    await new LocalMemory(fallback).compareAndAdd([entry]);
-    const scorer = new Scorer({ memory: store, fallback });
-    expect(await rejectionOf(scorer.evaluateValue(makeTrace()))).toMatchObject({
-      code: 'ERR_MEMORY_OTHER_MODEL',
-    });
+    const fallback = await TraceMemory.load(path.join(__dirname, 'support', 'other-model.safetensors'));
+    const store = new MemoryStore('prefix', fallback);
+    const error = await rejectionOf(new Scorer({ memory: store }).evaluateValue(makeTrace()));
+    expect(error).toMatchObject({ code: 'ERR_MEMORY_MISMATCH' });
     expect(store.calls).toEqual([]);
   });
-
-  test('flush can be aborted, and is made again', async () => {
-    const store = new MemoryStore();
-    const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
-    await warningsWhile(async () => {
-      store.fail = down;
-      await scorer.evaluateValue(makeTrace());
-      store.fail = () => undefined;
-      const controller = new AbortController();
-      const flushed = scorer.flush({ signal: controller.signal });
-      controller.abort('enough');
-      expect(await rejectionOf(flushed)).toBe('enough');
-      await scorer.flush();
-    });
-    expect(store.ids).toHaveLength(1);
-    await new Scorer().flush();
-  });
 });
-
-const notAMemory = 'options.memory must be a VectorCache, a TraceMemory or a PostgresStore';
-const needless = 'options.fallback is for a PostgresStore: a memory of this process does not fail';
 
 test.each([
-  ['null', { memory: null }, notAMemory],
-  ['a string', { memory: 'postgres://' }, notAMemory],
-  ['an object', { memory: {} }, notAMemory],
   [
-    'a store of another novelty',
-    { memory: Object.assign(new MemoryStore(), { novelty: 'half' }) },
-    /^options.memory.novelty must be/,
+    { fallback: new MemoryStore() },
+    TypeError,
+    'ERR_INVALID_OPTION',
+    /^options.fallback must be a TraceMemory/,
   ],
   [
-    'a store as a fallback',
-    { memory: new MemoryStore(), fallback: new MemoryStore() },
-    'options.fallback must be a VectorCache or a TraceMemory',
+    { fallback: memoryOf('full') },
+    Error,
+    'ERR_MEMORY_MISMATCH',
+    /^options.fallback compares by method 'full'/,
   ],
-  [
-    'a fallback for a memory of this process',
-    { memory: new VectorCache(), fallback: new VectorCache() },
-    needless,
-  ],
-])('new Scorer refuses %s', (_, options, message) => {
-  expect(thrownBy(() => new Scorer(options))).toMatchObject({
-    code: 'ERR_INVALID_OPTION',
-    message: expect.stringMatching(message),
-  });
-});
-
-test('new Scorer refuses a fallback of another novelty than the store', () => {
-  const error = thrownBy(() => new Scorer({ memory: new MemoryStore(), fallback: new VectorCache() }));
-  expect(error).toMatchObject({ code: 'ERR_MEMORY_OTHER_METHOD' });
+])('new PostgresStore refuses %#', (options, Class, code, message) => {
+  const pool = { connect() {} };
+  const error = thrownBy(() => new PostgresStore({ pool, method: 'lexical', ...options }));
+  expect(error).toBeInstanceOf(Class);
+  expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
 });

@@ -14,7 +14,7 @@ import { generator } from './random.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
-/** @typedef {{ trace: ReasoningTrace, task: string, user?: string, digest: Float32Array, prefix: Float32Array }} Run */
+/** @typedef {{ trace: ReasoningTrace, task: string, user?: string }} Run */
 
 /** @typedef {{ novelty: number, nearest: Run }} Judgement */
 
@@ -32,18 +32,11 @@ await runScript(main);
 async function main() {
   const sets = labelledSets();
   await setup();
-  const { TraceMemory, VectorCache, embed: embedTexts } = await import('../index.js');
+  const { TraceMemory } = await import('../index.js');
 
   /** @type {Record<string, Method>} */
   const methods = {
-    prefix: async (memory, queries) => {
-      const cache = new VectorCache({ maxElements: memory.length });
-      for (const { prefix } of memory) cache.add(prefix);
-      return queries.map(({ prefix }) => {
-        const [{ similarity, index }] = cache.nearest(prefix);
-        return { novelty: 1 - similarity, nearest: memory[index] };
-      });
-    },
+    prefix: (memory, queries) => compareWith('prefix', memory, queries),
     'TF-IDF': async (memory, queries) => compareByFrequency(memory, queries),
     lexical: (memory, queries) => compareWith('lexical', memory, queries),
     full: (memory, queries) => compareWith('full', memory, queries),
@@ -51,7 +44,7 @@ async function main() {
 
   for (const file of sets) {
     const runs = [];
-    for (const { trace, task, user } of readLabelled(file)) runs.push(await embed(trace, task, user));
+    for (const { trace, task, user } of readLabelled(file)) runs.push({ trace, task, user });
     console.log(
       `\n${path.basename(file)}: ${runs.length} runs of ${new Set(runs.map(({ task }) => task)).size} tasks\n`,
     );
@@ -60,30 +53,19 @@ async function main() {
   }
 
   /**
-   * @param {'lexical' | 'full'} novelty
+   * @param {import('../index.js').NoveltyMethod} method
    * @param {Run[]} memory
    * @param {Run[]} queries
    */
-  async function compareWith(novelty, memory, queries) {
-    const traces = new TraceMemory({ novelty, maxElements: memory.length });
-    for (const run of memory) await traces.add(run.trace, { vector: run.digest });
+  async function compareWith(method, memory, queries) {
+    const traces = new TraceMemory({ method, maxElements: memory.length });
+    for (const [index, { trace }] of memory.entries()) await traces.add({ ...trace, id: `${index}` });
     return Promise.all(
-      queries.map(async (run) => {
-        const { novelty, nearest } = await traces.compare(run.trace, { vector: run.digest });
-        return { novelty, nearest: memory[nearest?.index ?? 0] };
+      queries.map(async ({ trace }) => {
+        const { novelty, nearest } = await traces.compare(trace);
+        return { novelty, nearest: memory[Number(nearest?.id ?? 0)] };
       }),
     );
-  }
-
-  /**
-   * @param {ReasoningTrace} trace
-   * @param {string} task
-   * @param {string} [user]
-   * @returns {Promise<Run>}
-   */
-  async function embed(trace, task, user) {
-    const [digest, prefix] = await embedTexts([TraceMemory.digest(trace), piecesOf(trace).join(' ')]);
-    return { trace, task, user, digest, prefix };
   }
 
   /** @param {Run[]} runs */
@@ -158,7 +140,7 @@ async function main() {
     const others = first.slice(first.length >> 1);
     const random = generator(7);
     const front = (/** @type {ReasoningTrace} */ trace) => piecesOf(trace).join('\n').slice(0, PREFIX);
-    const unseen = await embedAll(
+    const unseen = runsOf(
       others.map(({ trace }, index) => withStep(trace, front(memory[index % memory.length].trace))),
     );
     /** @type {Record<string, (trace: ReasoningTrace, index: number) => ReasoningTrace>} */
@@ -201,7 +183,7 @@ async function main() {
      */
     async function printRows(changes, figureOf) {
       for (const [name, change] of Object.entries(changes)) {
-        const changed = await embedAll(memory.map(({ trace }, index) => change(trace, index)));
+        const changed = runsOf(memory.map(({ trace }, index) => change(trace, index)));
         const figures = [];
         for (const method of Object.values(methods))
           figures.push((await figureOf(method, changed)).toFixed(2));
@@ -217,11 +199,12 @@ async function main() {
       return (await method(memory, queries)).map(({ novelty }) => novelty);
     }
 
-    /** @param {ReasoningTrace[]} traces */
-    async function embedAll(traces) {
-      const embedded = [];
-      for (const trace of traces) embedded.push(await embed(trace, ''));
-      return embedded;
+    /**
+     * @param {ReasoningTrace[]} traces
+     * @returns {Run[]}
+     */
+    function runsOf(traces) {
+      return traces.map((trace) => ({ trace, task: '' }));
     }
   }
 }

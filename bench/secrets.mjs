@@ -11,7 +11,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { isLeft, plantedSecrets } from '../__test__/support/secret-kinds.js';
-import { cleanPii } from '../index.js';
+import { clean } from '../index.js';
 import { root, temporaryDirectory } from '../scripts/platform.mjs';
 
 const { values: options } = parseArgs({
@@ -108,17 +108,19 @@ function firstLines(/** @type {Sample[]} */ texts, /** @type {number} */ most) {
 }
 
 /**
- * @typedef {(samples: Sample[]) => string[][]} Finder Finds the secrets in each text; a planted secret is found if nothing
+ * @typedef {(samples: Sample[]) => string[][] | Promise<string[][]>} Finder Finds the secrets in each text; a planted secret is found if nothing
  * of it is left.
  */
 
 /** @type {(strict: boolean) => Finder} */
 const ours = (strict) => (texts) =>
-  texts.map(({ text }) => {
-    const { cleaned, redactions } = cleanPii(text, { level: 'private', strict });
-    const count = redactions.reduce((sum, { count }) => sum + count, 0);
-    return [cleaned, ...Array(count).fill('')];
-  });
+  Promise.all(
+    texts.map(async ({ text }) => {
+      const { cleaned, redactions } = await clean(text, { level: 'private', strict });
+      const count = redactions.reduce((sum, { count }) => sum + count, 0);
+      return [cleaned, ...Array(count).fill('')];
+    }),
+  );
 
 /** Writes each text to a file of its own, and has a program look at the folder. */
 function inFolder(
@@ -195,7 +197,7 @@ for (const [name, find, mostLines = Number.POSITIVE_INFINITY] of finders) {
   if (!find) continue;
   header.push(name);
   const isOurs = find === strict || find === sdk;
-  const found = find(planted.map(({ kind, text }) => ({ name: kind, text })));
+  const found = await find(planted.map(({ kind, text }) => ({ name: kind, text })));
   const isFound = planted.map(({ secret }, at) =>
     isOurs
       ? !isLeft(found[at][0], secret)
@@ -215,22 +217,21 @@ for (const [name, find, mostLines = Number.POSITIVE_INFINITY] of finders) {
     table[row].push(rate([...planted.keys()].filter((at) => planted[at].where === where)));
   });
   table[places.length].push(`**${rate([...planted.keys()])}**`);
-  harmless.forEach((kind, row) => {
+  for (const [row, kind] of harmless.entries()) {
     const texts = firstLines(kind.texts, mostLines);
-    const alarms = find(texts).map((each) => (isOurs ? each.length - 1 : each.length));
-    if (options.misses && find === strict)
-      alarms.forEach((count, at) => {
-        if (count > 0) showAlarms(texts[at]);
-      });
+    const alarms = (await find(texts)).map((each) => (isOurs ? each.length - 1 : each.length));
+    if (options.misses && find === strict) {
+      for (const [at, count] of alarms.entries()) if (count > 0) await showAlarms(texts[at]);
+    }
     const lines = allLinesOf(texts);
     const sum = alarms.reduce((all, count) => all + count, 0);
     table[places.length + 1 + row].push(`${sum} (${((sum / lines) * 10_000).toFixed(2)} in 10,000)`);
-  });
+  }
 }
 
-function showAlarms(/** @type {Sample} */ { name, text }) {
+async function showAlarms(/** @type {Sample} */ { name, text }) {
   for (const [at, line] of text.split('\n').entries()) {
-    const { cleaned, redactions } = cleanPii(line, { level: 'private', strict: true });
+    const { cleaned, redactions } = await clean(line, { level: 'private' });
     const where = cleaned.indexOf('[REDACTED');
     if (redactions.length > 0)
       console.error(

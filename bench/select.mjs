@@ -7,6 +7,7 @@
 import path from 'node:path';
 
 import { runScript, setup } from '../scripts/setup.mjs';
+import { digestOf } from './digest.mjs';
 import { labelledSets, readLabelled } from './labelled.mjs';
 import { mean } from './measure.mjs';
 import { generator } from './random.mjs';
@@ -32,10 +33,11 @@ async function main() {
   await setup();
   /** @type {Map<ReasoningTrace, Float32Array>} */
   const digests = new Map();
-  const { Scorer, TraceMemory, embed, select } = await import('../index.js');
+  const { Scorer, TraceMemory, select } = await import('../index.js');
 
+  const lexical = (/** @type {number} */ maxElements) => new TraceMemory({ method: 'lexical', maxElements });
   const scoresOf = (/** @type {ReasoningTrace[]} */ traces) =>
-    new Scorer({ memory: new TraceMemory({ maxElements: traces.length }) }).evaluateValues(traces);
+    new Scorer({ memory: lexical(traces.length) }).scoreAll(traces);
 
   /** @type {Record<string, Method>} */
   const methods = {
@@ -46,7 +48,7 @@ async function main() {
     },
     '--top, lexical': async (_, shown) => {
       const scores = await scoresOf(shown);
-      return [...shown.keys()].sort((one, other) => scores[other] - scores[one]);
+      return [...shown.keys()].sort((one, other) => scores[other].value - scores[one].value);
     },
     QDIT: async (_, shown) => qdit(shown, await similarities(shown)),
     [PLAIN]: async (runs, shown) => facilityLocation(shown, await tfIdf(runs)),
@@ -73,8 +75,7 @@ async function main() {
   for (const file of sets) {
     const runs = readLabelled(file);
     if (python) {
-      const found = await embed(runs.map(({ trace }) => TraceMemory.digest(trace)));
-      for (const [index, { trace }] of runs.entries()) digests.set(trace, found[index]);
+      for (const { trace } of runs) digests.set(trace, await digestOf(trace));
     }
     console.log(
       `\n${path.basename(file)}: ${runs.length} runs of ${new Set(runs.map(({ task }) => task)).size} tasks`,
@@ -106,13 +107,13 @@ async function main() {
 
   /** @param {ReasoningTrace[]} traces */
   async function similarities(traces) {
-    const memory = new TraceMemory({ maxElements: traces.length });
-    for (const trace of traces) await memory.add(trace);
+    const memory = lexical(traces.length);
+    for (const [index, trace] of traces.entries()) await memory.add({ ...trace, id: `${index}` });
     return Promise.all(
       traces.map(async (trace) => {
         const row = new Float64Array(traces.length);
-        for (const { index, similarity } of await memory.nearest(trace, traces.length))
-          row[index] = similarity;
+        for (const { id, similarity } of await memory.nearest(trace, traces.length))
+          row[Number(id)] = similarity;
         return row;
       }),
     );

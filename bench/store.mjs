@@ -16,9 +16,11 @@ import { parseArgs } from 'node:util';
 
 import { readTraces, sharedTraces } from '../__test__/support/paths.js';
 import postgres from '../__test__/support/postgres.js';
+import { packed } from '../lib/store/postgres.js';
 import { root } from '../scripts/platform.mjs';
 import { setupPostgres } from '../scripts/postgres.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
+import { digestOf } from './digest.mjs';
 import { mean, quantile, writeResults } from './measure.mjs';
 import { traceMixer } from './mixed-traces.mjs';
 
@@ -72,7 +74,7 @@ async function main() {
  * @param {number} size
  */
 async function makeEntries(size) {
-  const { Scorer, TraceMemory, embed } = await import('../index.js');
+  const { Scorer } = await import('../index.js');
   const names = ['tau-airline.jsonl', 'hotpot.jsonl'].map((name) =>
     path.join(path.dirname(sharedTraces), name),
   );
@@ -83,14 +85,13 @@ async function makeEntries(size) {
     /** @type {ReasoningTrace[]} */ (readTraces(file)).filter(({ steps }) => steps.length > 0);
   const sources = files.map(read);
   console.log(`mixing ${size} traces …`);
-  const texts = sources.flat().map((trace) => TraceMemory.digest(trace));
-  const embedded = await embed(texts);
-  const vectors = new Map(sources.flat().map((trace, index) => [trace, embedded[index]]));
+  const vectors = new Map();
+  for (const trace of sources.flat()) vectors.set(trace, await digestOf(trace));
   const mixer = traceMixer(sources, 5);
   /** @type {Entry[]} */
   const captured = [];
   const capturing = {
-    novelty: 'lexical',
+    method: 'lexical',
     compareAndAdd: async (/** @type {Entry[]} */ entries) => {
       captured.push(...entries);
       return entries.map(() => null);
@@ -109,7 +110,7 @@ async function makeEntries(size) {
   /** @param {Array<[ReasoningTrace, Float32Array]>} traces */
   const add = async (traces) => {
     own.push(...traces.map(([, vector]) => vector));
-    await scorer.evaluateValues(traces.map(([trace]) => trace));
+    await scorer.scoreAll(traces.map(([trace]) => trace));
   };
   /** @type {Array<ReturnType<typeof newTask>>} */
   const tasks = [];
@@ -163,7 +164,7 @@ async function measure(made, novelty, hnsw) {
   const pools = Array.from({ length: CONNECTIONS }, () => new pg.Pool(server.connection({ max: 1 })));
   try {
     const stores = pools.map(
-      (pool) => new PostgresStore({ pool, table: TABLE, novelty, hnsw, maxElements: size * 2 }),
+      (pool) => new PostgresStore({ pool, table: TABLE, method: novelty, hnsw, maxElements: size * 2 }),
     );
     const [store] = /** @type {any[]} */ (stores);
     console.log(`${novelty}${hnsw ? ', HNSW' : ''}: storing ${size} traces …`);
@@ -210,7 +211,6 @@ async function measure(made, novelty, hnsw) {
 async function fill(pool, entries, novelty) {
   const require = createRequire(import.meta.url);
   const { NativeTraceSample } = require('../lib/loader.js').addon;
-  const { packed } = require('../lib/store/local.js');
   const isPrefix = novelty === 'prefix';
   const data = entries.map((entry) => (isPrefix ? `[${entry.vector}]` : Buffer.from(packed(entry))));
   const sample = isPrefix
@@ -248,24 +248,30 @@ async function fill(pool, entries, novelty) {
  * @param {NoveltyMethod} novelty
  */
 async function compare(store, entries, queries, novelty) {
-  const { TraceMemory, VectorCache } = await import('../index.js');
   const require = createRequire(import.meta.url);
-  const { LocalMemory } = require('../lib/store/local.js');
-  const bounds = { maxElements: entries.length };
-  const memory = novelty === 'prefix' ? new VectorCache(bounds) : new TraceMemory({ novelty, ...bounds });
-  const exact = new LocalMemory(memory);
-  for (let first = 0; first < entries.length; first += ROWS_AT_A_TIME) {
-    await exact.compareAndAdd(entries.slice(first, first + ROWS_AT_A_TIME));
-  }
+  const { NativeTraceSample } = require('../lib/loader.js').addon;
+  const known = novelty === 'prefix' ? [] : entries.map(packed);
+  const sample = await NativeTraceSample.of(known, novelty === 'full' ? 384 : 0);
+  const all = [Uint32Array.from(known.keys())];
+  /** @param {Entry} query */
+  const nearest = async (query) => {
+    if (novelty !== 'prefix') {
+      const [{ index, similarity }] = await sample.compare(known, [packed(query)], all, known.length);
+      return { id: entries[index].id, similarity };
+    }
+    const similarities = entries.map(({ vector }) => product(vector, query.vector));
+    const similarity = Math.max(...similarities);
+    return { id: entries[similarities.indexOf(similarity)].id, similarity };
+  };
   let same = 0;
   const differences = [];
   for (const query of queries) {
     const [right, found] = /** @type {import('../lib/store/calls.js').Neighbour[]} */ ([
-      await exact.compare(query),
+      await nearest(query),
       await store.compare(query),
     ]);
     const difference = Math.abs(right.similarity - found.similarity);
-    if (right.label === found.label || difference < 1e-6) same++;
+    if (right.id === found.id || difference < 1e-6) same++;
     differences.push(difference);
   }
   return {
@@ -273,6 +279,17 @@ async function compare(store, entries, queries, novelty) {
     'mean ΔN': rounded(mean(differences), 4),
     'max ΔN': rounded(Math.max(...differences), 3),
   };
+}
+
+/**
+ * @param {Float32Array | null} one of length 1
+ * @param {Float32Array | null} other
+ */
+function product(one, other) {
+  let sum = 0;
+  for (const [index, component] of (one ?? new Float32Array()).entries())
+    sum += component * (other?.[index] ?? 0);
+  return sum;
 }
 
 /**

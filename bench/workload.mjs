@@ -94,7 +94,7 @@ export const DIMENSIONS = 384;
 
 /** About fifty tokens. */
 function makeShort() {
-  /** @type {Array<Partial<import('../index.js').ReasoningTraceStep>>} */
+  /** @type {Array<Partial<import('../index.js').ReasoningTrace['steps'][number]>>} */
   const steps = [
     { type: 'thought', content: 'The upload fails only for large files.' },
     { type: 'tool_call', content: 'Read the proxy settings', tool: { name: 'read_file' } },

@@ -4,13 +4,10 @@
 
 const { isMainThread } = require('node:worker_threads');
 
-const { callAddon } = require('./calls/addon.js');
-const { cancellable } = require('./calls/cancel.js');
-const { ofType, readCallOptions } = require('./calls/options.js');
 const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom, readLength } = require('./calls/reading.js');
+const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
 
 /** @import { EmbedderOptions, EmbedderStatus } from '../index.js' */
 
@@ -58,50 +55,26 @@ async function embedderStatus() {
   return /** @type {EmbedderStatus} */ ({ ...(await native.embedderStatus()) });
 }
 
-/** The number of texts of a batch in flight, enough for every lane. */
+/** The number of texts in flight, enough for every lane. */
 const MAX_IN_FLIGHT = 64;
 
 /** @type {typeof import('../index.js').embed} */
-async function embed(texts, options) {
-  const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
+async function embed(texts) {
   if (!isArray(texts)) throw invalidText('texts must be an array');
-  const total = readLength(texts, 'texts', 'ERR_INVALID_TEXT');
-  /** @type {string[]} */
-  const checked = [];
-  for (let index = 0; index < total; index++) {
+  const total = readLength(texts, 'texts', 'ERR_INVALID_INPUT');
+  const checked = Array.from({ length: total }, (_, index) => {
     const path = `texts[${index}]`;
-    checked.push(readText(readFrom(texts, index, path, 'ERR_INVALID_TEXT'), path));
-  }
-  return cancellable(() => embedAll(checked, signal, onProgress), signal);
-}
-
-/**
- * @param {string[]} texts
- * @param {AbortSignal | undefined} signal
- * @param {((progress: import('../index.js').BatchProgress) => void) | undefined} onProgress
- */
-async function embedAll(texts, signal, onProgress) {
+    return readText(readFrom(texts, index, path, 'ERR_INVALID_INPUT'), path);
+  });
+  ensureConfigured();
   /** @type {Float32Array[]} */
   const embeddings = [];
-  /** @type {Array<Promise<Float32Array>>} */
-  const inFlight = [];
-  const takeFirst = async () => {
-    const embedding = /** @type {Float32Array} */ (await inFlight.shift());
-    // All texts in flight may be embedded already, so no rejection reports the abort.
-    signal?.throwIfAborted();
-    embeddings.push(embedding);
-    onProgress?.({ done: embeddings.length, total: texts.length });
-  };
-  for (const text of texts) {
-    if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
-    signal?.throwIfAborted();
-    const embedding = embedText(text, signal);
-    // Its rejection may be handled later.
-    embedding.catch(() => {});
-    inFlight.push(embedding);
+  for (let first = 0; first < total; first += MAX_IN_FLIGHT) {
+    const some = checked.slice(first, first + MAX_IN_FLIGHT);
+    const found = await Promise.all(some.map((text) => fromAddon(() => native.embed(text))));
+    // Copies, so that the arrays are of the caller's realm.
+    embeddings.push(...found.map((embedding) => new Float32Array(embedding)));
   }
-  while (inFlight.length > 0) await takeFirst();
-  signal?.throwIfAborted();
   return embeddings;
 }
 
@@ -112,29 +85,12 @@ async function embedAll(texts, signal, onProgress) {
  * @param {string} path
  */
 function readText(text, path) {
-  if (typeof text !== 'string') {
-    throw invalidText(`${path} must be a string, got ${text === null ? 'null' : typeof text}`);
-  }
+  if (typeof text !== 'string') throw invalidText(`${path} must be a string, got ${describe(text)}`);
   return text.replace(/\p{Surrogate}/gu, '\uFFFD');
 }
 
 /** @param {string} message */
-function invalidText(message) {
-  return codedError(TypeError, 'ERR_INVALID_TEXT', message);
-}
-
-/**
- * Embeds the first 512 tokens of a text. Rejects with the embedder's failure if it does not work.
- *
- * @param {string} text
- * @param {AbortSignal} [signal]
- * @returns {Promise<Float32Array>}
- */
-async function embedText(text, signal) {
-  ensureConfigured();
-  // A copy, so that the array is of the caller's realm.
-  return new Float32Array(await callAddon(signal, (call) => native.embed(text, call)));
-}
+const invalidText = (message) => codedError(TypeError, 'ERR_INVALID_INPUT', message);
 
 /** Emits one warning per process if the embedder is broken. */
 function tellWarning() {

@@ -3,10 +3,9 @@
 const { setImmediate } = require('node:timers/promises');
 const { isMap } = require('node:util').types;
 
-const { localCopy } = require('./calls/addon.js');
 const { cancellable } = require('./calls/cancel.js');
+const { attempt, codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
-  inRange,
   invalidOption,
   ofType,
   oneOf,
@@ -14,46 +13,31 @@ const {
   readOptions,
   requireObject,
 } = require('./calls/options.js');
+const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
-const { DIMENSIONS } = require('./embedding.js');
-const { attempt, codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const native = require('./loader.js').addon;
-const { isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
+const { scoreOf } = require('./score.js');
 const { StoreCalls } = require('./store/calls.js');
-const { StoreWithFallback } = require('./store/fallback.js');
-const { LocalMemory } = require('./store/local.js');
-const { TraceMemory, isTraceMemory, nativeOfTraces } = require('./trace-memory.js');
-const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
+const { METHODS, TraceMemory, adopt, nativeOf } = require('./trace-memory.js');
 
 /**
- * @import { BatchProgress, NoveltyMethod, ScoreBreakdown, ScorerOptions } from '../index.js'
- * @import { PostgresStore } from '../postgres.js'
- * @import { Scorer as PublicScorer, TraceMemory as PublicMemory, VectorCache as PublicCache } from '../index.js'
+ * @import { NoveltyMethod, ScorableTrace, Scorer as Public } from '../index.js'
  * @import { OptionReader } from './calls/options.js'
- * @import { NativeCall, NativeProfile } from './binding.js'
+ * @import { NativeCall, NativeProfile, NativeTraceMemory } from './binding.js'
+ * @import { Breakdown } from './score.js'
  * @import { Store } from './store/calls.js'
  */
 
-/**
- * @typedef {object} Batch
- * @property {readonly unknown[]} traces
- * @property {number} length
- * @property {AbortSignal | undefined} signal
- * @property {((progress: BatchProgress) => void) | undefined} onProgress
- */
-
-/** @typedef {PublicCache | PublicMemory} OwnMemory a memory in this process */
+/** @type {(scorer: Scorer, trace: ScorableTrace, remember: boolean) => Promise<Breakdown>} returns all parts of a score */
+let explain;
 
 /**
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
  *
- * @template {OwnMemory | PostgresStore} [Memory=PublicCache]
- * @implements {PublicScorer<Memory>}
+ * @implements {Public}
  */
 class Scorer {
   #native;
-  /** @type {OwnMemory | PostgresStore} */
-  #memory;
   /** Whether it needs the embedder, which the first such call configures. */
   #embeds;
   /**
@@ -63,129 +47,117 @@ class Scorer {
    */
   #store;
 
-  /** @param {ScorerOptions<Memory>} [options] */
+  static {
+    explain = (scorer, trace, remember) => scorer.#explain(trace, remember, undefined);
+  }
+
+  /** @param {ConstructorParameters<typeof Public>[0]} [options] */
   constructor(options = {}) {
-    const given = readOptions(options, OPTIONS);
-    const { fallback, weights: profiles = [] } = given;
-    const { memory, novelty } = given.memory ?? { memory: new VectorCache(), novelty: 'prefix' };
-    const isOwn = isVectorCache(memory) || isTraceMemory(memory);
-    if (fallback !== undefined) requireFitting(fallback, novelty, isOwn);
+    const { embedder, memory, weights = [] } = readOptions(options, OPTIONS);
+    const { method = 'prefix', own, store } = memory ?? {};
     // Without an embedder, only words are compared.
-    const compares = given.embedder !== null || novelty === 'lexical';
-    // An empty memory tells the addon the method of a store.
-    const empty = () => (novelty === 'prefix' ? new VectorCache() : new TraceMemory({ novelty }));
-    const own = isOwn ? memory : (fallback?.memory ?? empty());
-    this.#memory = memory;
-    this.#embeds = compares && novelty !== 'lexical';
-    const [cache, traces] = compares ? [nativeOf(own), nativeOfTraces(own)] : [];
-    this.#native = fromAddon(() => new native.NativeScorer(profiles, cache, traces));
-    if (isOwn || !compares) return;
-    const store = /** @type {Store} */ (/** @type {unknown} */ (memory));
-    const local = fallback && new LocalMemory(fallback.memory);
-    this.#store = new StoreCalls(this.#native, store, local && new StoreWithFallback(store, local));
+    const compares = embedder !== null || method === 'lexical';
+    const held = own ?? nativeOf(new TraceMemory({ method }));
+    this.#embeds = compares && method !== 'lexical';
+    this.#native = fromAddon(() => new native.NativeScorer(weights, compares ? held : undefined));
+    if (store !== undefined && compares) this.#store = new StoreCalls(store, own !== undefined);
   }
 
-  /** @returns {Memory} */
-  get memory() {
-    return /** @type {Memory} */ (this.#memory);
-  }
-
-  /** @type {PublicScorer['evaluateValue']} */
+  /** @type {Public['evaluateValue']} */
   // An async function rejects instead of throwing, and makes the promise in the caller's realm.
-  async evaluateValue(trace, options) {
-    const { signal } = readCallOptions(options);
-    const store = this.#store;
-    if (store === undefined) return this.#settle(signal, (call) => this.#native.evaluate(trace, call));
-    return (await this.#byStore(() => store.explain(trace, { signal }), signal)).score;
+  async evaluateValue(trace) {
+    if (this.#store !== undefined) return (await this.#explain(trace, true, undefined)).score;
+    return this.#settle(undefined, () => fromAddon(() => this.#native.evaluate(trace)));
   }
 
-  /** @type {PublicScorer['explain']} */
-  async explain(trace, options) {
-    const { signal, remember = true, novelty } = readCallOptions(options, EXPLAIN_OPTIONS);
-    const store = this.#store;
-    /** @param {NativeCall | undefined} [call] @returns {ScoreBreakdown | Promise<ScoreBreakdown>} */
-    const ask = (call) => this.#native.explain(trace, remember, call, novelty);
-    if (store === undefined) return localCopy(await this.#settle(signal, ask));
-    const begin = () =>
-      novelty === undefined
-        ? store.explain(trace, { remember, signal })
-        : store.inOrder(() => fromAddon(() => ask()));
-    return localCopy(await this.#byStore(begin, signal));
+  /** @type {Public['score']} */
+  async score(trace, options) {
+    const { signal, remember = true } = readCallOptions(options, { remember: ofType('boolean') });
+    return scoreOf(await this.#explain(trace, remember, signal));
   }
 
-  /** @type {PublicScorer['flush']} */
-  async flush(options) {
-    const { signal } = readCallOptions(options);
-    signal?.throwIfAborted();
-    const store = this.#store;
-    if (store !== undefined) return store.flush(signal);
-    const others = this.#native.afterOthers();
-    if (others !== undefined) await cancellable(() => others, signal);
-  }
-
-  /** @type {PublicScorer['evaluateValues']} */
-  async evaluateValues(traces, options) {
+  /** @type {Public['scoreAll']} */
+  async scoreAll(traces, options) {
     const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
     if (!isArray(traces)) {
-      throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
+      throw codedError(TypeError, 'ERR_INVALID_TRACE', `traces must be an array, got ${describe(traces)}`);
     }
     const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
     signal?.throwIfAborted();
-    const store = this.#store;
-    const batch = { traces, length, signal, onProgress };
-    if (store !== undefined) return this.#byStore(() => store.evaluateAll(batch), signal);
     if (this.#embeds) ensureConfigured();
-    const call = signal && new native.NativeCall();
-    const evaluate = () => this.#evaluateBatch(batch, call);
+    /** @type {Array<{ call: NativeCall, reply: Promise<Breakdown> }>} */
+    const inFlight = [];
+    const cancelAll = () => {
+      for (const { call } of inFlight) call.cancel();
+      return true;
+    };
+    /** @type {Array<ReturnType<typeof scoreOf>>} */
+    const scores = [];
+    const takeFirst = async () => {
+      const breakdown = await inFlight[0].reply;
+      inFlight.shift();
+      // If all traces in flight are scored, no rejection reports the abort.
+      signal?.throwIfAborted();
+      scores.push(scoreOf(breakdown));
+      onProgress?.({ done: scores.length, total: length });
+    };
+    const scoreEach = async () => {
+      for (let index = 0; index < length; index++) {
+        if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
+        if (index % BREATH === BREATH - 1) await setImmediate();
+        signal?.throwIfAborted();
+        const call = new native.NativeCall();
+        try {
+          const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
+          const reply = Promise.resolve(this.#begin(trace, { remember: true, call, signal: undefined }));
+          // Its rejection is handled later.
+          reply.catch(() => {});
+          inFlight.push({ call, reply });
+        } catch (error) {
+          // Traces before an invalid one are scored.
+          while (inFlight.length > 0) await takeFirst();
+          throw errorOfTrace(error, index);
+        }
+      }
+      while (inFlight.length > 0) await takeFirst();
+      return scores;
+    };
     try {
-      return await cancellable(evaluate, signal, () => cancel(call));
+      return await cancellable(scoreEach, signal, cancelAll);
+    } catch (error) {
+      cancelAll();
+      throw error;
     } finally {
       tellWarning();
     }
   }
 
+  /** @type {Public['flush']} */
+  async flush() {
+    if (this.#store !== undefined) return this.#store.flush();
+    await this.#native.afterOthers();
+  }
+
   /**
-   * @param {Batch} options
-   * @param {NativeCall | undefined} call
+   * @param {unknown} trace
+   * @param {boolean} remember
+   * @param {AbortSignal | undefined} signal
    */
-  async #evaluateBatch({ traces, length, signal, onProgress }, call) {
-    const batch = this.#native.batch(call);
-    /** @type {Array<void | Promise<void>>} */
-    const inFlight = [];
-    /** @type {number[]} */
-    let scores = [];
-    let done = 0;
-    let failure;
-    const takeFirst = async () => {
-      await inFlight.shift();
-      // If all traces in flight are embedded, no rejection reports the abort.
-      signal?.throwIfAborted();
-      onProgress?.({ done: ++done, total: length });
-    };
-    try {
-      await batch.begin();
-      for (let index = 0; index < length && failure === undefined; index++) {
-        if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
-        if (index % BREATH === BREATH - 1) await setImmediate();
-        signal?.throwIfAborted();
-        try {
-          const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-          const reply = fromAddon(() => batch.add(trace));
-          // Its rejection is handled later.
-          if (typeof reply === 'object') reply.catch(() => {});
-          inFlight.push(reply);
-        } catch (error) {
-          failure = errorOfTrace(error, index);
-        }
-      }
-      while (inFlight.length > 0) await takeFirst();
-      // Compares and remembers all. Traces before a failure are too, as in single calls.
-      scores = Array.from(await fromAddon(() => batch.score()));
-    } finally {
-      batch.close();
-    }
-    if (failure !== undefined) throw failure;
-    return scores;
+  #explain(trace, remember, signal) {
+    return this.#settle(signal, (call) => this.#begin(trace, { remember, call, signal }));
+  }
+
+  /**
+   * Begins to score a trace. Throws for an invalid one.
+   *
+   * @param {unknown} trace
+   * @param {{ remember: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
+   * @returns {Breakdown | Promise<Breakdown>}
+   */
+  #begin(trace, { remember, call, signal }) {
+    if (this.#store === undefined) return fromAddon(() => this.#native.explain(trace, remember, call));
+    const embedding = fromAddon(() => this.#native.embed(trace, call));
+    return this.#store.explain(embedding, { remember, call, signal });
   }
 
   /**
@@ -198,32 +170,18 @@ class Scorer {
     signal?.throwIfAborted();
     if (this.#embeds) ensureConfigured();
     const call = signal && new native.NativeCall();
-    const begin = () => fromAddon(() => this.#inTurn(() => ask(call)));
-    const result = await cancellable(begin, signal, () => cancel(call));
-    tellWarning();
-    return result;
-  }
-
-  /**
-   * Makes a call with `begin` whose reply depends on a store.
-   *
-   * @template T
-   * @param {() => Promise<T>} begin
-   * @param {AbortSignal | undefined} signal
-   * @returns {Promise<T>}
-   */
-  async #byStore(begin, signal) {
-    signal?.throwIfAborted();
-    if (this.#embeds) ensureConfigured();
     try {
-      return await begin();
+      const begin = () => this.#inTurn(() => ask(call));
+      // Calls to a store are cancelled in their order.
+      if (this.#store !== undefined) return await begin();
+      return await cancellable(begin, signal, () => call?.cancel() === true);
     } finally {
       tellWarning();
     }
   }
 
   /**
-   * Returns the reply of the addon. An error that the addon throws, as for an invalid trace, waits for the replies to earlier calls.
+   * Returns a reply. An error that is thrown, as for an invalid trace, waits for the replies to earlier calls.
    *
    * @template T
    * @param {() => T | Promise<T>} ask
@@ -233,7 +191,7 @@ class Scorer {
     try {
       return ask();
     } catch (error) {
-      const others = this.#native.afterOthers();
+      const others = this.#store ? this.#store.inOrder(() => {}) : this.#native.afterOthers();
       if (others === undefined) throw error;
       return others.then(() => {
         throw error;
@@ -241,8 +199,6 @@ class Scorer {
     }
   }
 }
-
-const cancel = (/** @type {NativeCall | undefined} */ call) => call?.cancel() === true;
 
 /** The number of traces of a batch in flight: enough for every lane, and bounded memory. */
 const MAX_IN_FLIGHT = 64;
@@ -257,65 +213,28 @@ function readEmbedder(value, path) {
 }
 
 /**
- * @template {OwnMemory | PostgresStore} Memory
- * @typedef {{ memory: Memory, novelty: NoveltyMethod }} Known
+ * A memory of this process; or a store, with its fallback.
+ *
+ * @typedef {{ method: NoveltyMethod, own?: NativeTraceMemory, store?: Store }} Held
  */
 
 /**
- * Reads a memory of any kind. A store is recognised by its methods, because it may be of another copy of this package.
+ * Reads a memory. A store is recognised by its methods, because it may be of another copy of this package.
  *
- * @type {OptionReader<Known<OwnMemory | PostgresStore>>}
+ * @type {OptionReader<Held>}
  */
 function readMemory(memory, path) {
-  if (isVectorCache(memory) || isTraceMemory(memory)) return readOwnMemory(memory, path);
+  const own = nativeOf(memory);
+  if (own !== undefined) return { method: own.method, own };
   const read = (/** @type {string} */ name) => attempt(() => /** @type {any} */ (memory)[name], undefined);
-  if (['compareAndAdd', 'compare', 'size'].every((method) => typeof read(method) === 'function')) {
-    return {
-      memory: /** @type {PostgresStore} */ (memory),
-      novelty: readMethod(read('novelty'), `${path}.novelty`),
-    };
+  if (['compareAndAdd', 'compare', 'size'].every((name) => typeof read(name) === 'function')) {
+    const store = /** @type {Store} */ (memory);
+    return { method: readMethod(read('method'), `${path}.method`), own: nativeOf(read('fallback')), store };
   }
-  throw invalidOption(TypeError, `${path} must be a VectorCache, a TraceMemory or a PostgresStore`);
+  throw invalidOption(TypeError, `${path} must be a TraceMemory or a PostgresStore, got ${describe(memory)}`);
 }
 
-const readMethod = oneOf(['prefix', 'lexical', 'full']);
-
-/**
- * Reads a memory of this process, which must have the dimensions of an embedding if it keeps embeddings.
- *
- * @type {OptionReader<Known<OwnMemory>>}
- */
-function readOwnMemory(memory, path) {
-  const held = nativeOf(memory) ?? nativeOfTraces(memory);
-  if (held === undefined) throw invalidOption(TypeError, `${path} must be a VectorCache or a TraceMemory`);
-  const known = /** @type {OwnMemory} */ (memory);
-  const novelty = isTraceMemory(known) ? known.novelty : 'prefix';
-  const { dimensions } = held.bounds;
-  if (novelty !== 'lexical' && dimensions !== DIMENSIONS) {
-    const message = `${path} must have ${DIMENSIONS} dimensions, those of an embedding, got ${dimensions}`;
-    throw invalidOption(RangeError, message);
-  }
-  return { memory: known, novelty };
-}
-
-/**
- * Requires a fallback to belong to a store, and to have its method.
- *
- * @param {Known<OwnMemory>} fallback
- * @param {NoveltyMethod} novelty
- * @param {boolean} isOwn
- */
-function requireFitting(fallback, novelty, isOwn) {
-  if (isOwn) {
-    const message = 'options.fallback is for a PostgresStore: a memory of this process does not fail';
-    throw invalidOption(TypeError, message);
-  }
-  if (fallback.novelty === novelty) return;
-  const message =
-    `options.fallback compares with novelty '${fallback.novelty}', and options.memory with '${novelty}': ` +
-    'use a fallback that compares as the store does';
-  throw codedError(Error, 'ERR_MEMORY_OTHER_METHOD', message);
-}
+const readMethod = oneOf(METHODS);
 
 const WEIGHTS = {
   complexity: ofType('number'),
@@ -342,16 +261,14 @@ function readProfiles(weights, path) {
   });
 }
 
-/** Similarities are exact to 1e-6, so a novelty may be slightly below 0 or above 2. */
-const readNovelty = inRange({ from: -0.001, to: 2.001 });
+const OPTIONS = { embedder: readEmbedder, memory: readMemory, weights: readProfiles };
 
-const EXPLAIN_OPTIONS = { remember: ofType('boolean'), novelty: readNovelty };
+/** The scorer of the process, whose memory all threads share. */
+const processScorer = new Scorer({ memory: adopt(native.localMemory()) });
 
-const OPTIONS = {
-  embedder: readEmbedder,
-  fallback: readOwnMemory,
-  memory: readMemory,
-  weights: readProfiles,
-};
+/** @type {typeof import('../index.js').evaluateValue} */
+function evaluateValue(trace) {
+  return processScorer.evaluateValue(trace);
+}
 
-module.exports = { Scorer };
+module.exports = { Scorer, evaluateValue, explain };

@@ -11,17 +11,17 @@ const {
   ofType,
   oneOf,
   readCallOptions,
-  readOptions,
   requireNumber,
+  requireObject,
 } = require('./calls/options.js');
-const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
+const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { embed } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
-const { nativeOfTraces } = require('./trace-memory.js');
+const { nativeOf } = require('./trace-memory.js');
 
 /**
- * @import { BatchProgress, ReadonlyReasoningTrace, SelectOptions, Selection } from '../index.js'
+ * @import { Selection } from '../index.js'
  * @import { OptionReader } from './calls/options.js'
  * @import { NativeCandidates, NativeCount, NativeNearby, NativeTraceMemory } from './binding.js'
  */
@@ -48,16 +48,28 @@ function readCount(value, path) {
 
 const SELECT_OPTIONS = {
   count: readCount,
-  novelty: oneOf(['lexical', 'full']),
+  failures: readCount,
   known: readKnown,
-  quota: (/** @type {unknown} */ value, /** @type {string} */ path) =>
-    readOptions(value, { failures: readCount }, path).failures,
+  labels: readLabels,
+  method: oneOf(/** @type {const} */ (['lexical', 'full'])),
   onProgress: ofType('function'),
 };
 
+/** @type {OptionReader<Map<string, boolean>>} */
+function readLabels(value, path) {
+  const labels = requireObject(value, path);
+  const names = namesOf(labels, path, 'ERR_INVALID_OPTION');
+  return new Map(
+    names.map((id) => {
+      const place = `${path}[${JSON.stringify(id)}]`;
+      return [id, ofType('boolean')(readFrom(labels, id, place, 'ERR_INVALID_OPTION'), place)];
+    }),
+  );
+}
+
 /** @type {OptionReader<NativeTraceMemory>} */
 function readKnown(value, path) {
-  const known = nativeOfTraces(value);
+  const known = nativeOf(value);
   if (known !== undefined) return known;
   throw invalidOption(TypeError, `${path} must be a TraceMemory, got ${describe(value)}`);
 }
@@ -67,17 +79,18 @@ async function select(traces, options) {
   const {
     signal,
     count,
-    novelty = 'lexical',
+    failures,
     known,
-    quota,
+    labels,
+    method = 'lexical',
     onProgress,
   } = readCallOptions(options, SELECT_OPTIONS);
   if (count === undefined)
     throw invalidOption(TypeError, "options.count must be a number or a percentage like '10%'");
-  if (known !== undefined && known.method !== novelty) {
+  if (known !== undefined && known.method !== method) {
     throw invalidOption(
       RangeError,
-      `options.known compares by novelty '${known.method}': select with novelty '${known.method}', or use another memory`,
+      `options.known compares by method '${known.method}', not by '${method}': use another memory, or that method`,
     );
   }
   if (!isArray(traces))
@@ -85,16 +98,17 @@ async function select(traces, options) {
   const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
   signal?.throwIfAborted();
   const call = new native.NativeCall();
-  const candidates = new native.NativeCandidates(novelty);
+  const candidates = new native.NativeCandidates(method);
   const work = async () => {
     if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));
-    /** @type {Array<string | undefined>} */
+    /** @type {Array<string | null>} */
     const ids = [];
     for (let first = 0; first < length; first += BATCH) {
       signal?.throwIfAborted();
-      await add(candidates, traces, first, Math.min(first + BATCH, length), ids, novelty === 'full');
+      const end = Math.min(first + BATCH, length);
+      await add(candidates, { traces, first, end, ids, labels, embeds: method === 'full' });
     }
-    const reply = fromAddon(() => candidates.select(count, quota, MOST_LISTED, call));
+    const reply = fromAddon(() => candidates.select(count, failures, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
     return toSelection(await found, ids);
   };
@@ -102,24 +116,25 @@ async function select(traces, options) {
 }
 
 /**
+ * Adds the traces from `first` to before `end`, and their ids to `ids`.
+ *
  * @param {NativeCandidates} candidates
- * @param {readonly unknown[]} traces
- * @param {number} first
- * @param {number} end
- * @param {Array<string | undefined>} ids
- * @param {boolean} embeds
+ * @param {{ traces: readonly unknown[], first: number, end: number, ids: Array<string | null>, labels: Map<string, boolean> | undefined,
+ *   embeds: boolean }} batch
  */
-async function add(candidates, traces, first, end, ids, embeds) {
+async function add(candidates, { traces, first, end, ids, labels, embeds }) {
   /** @type {boolean[]} */
   const areKnown = [];
   const digests = [];
   for (let index = first; index < end; index++) {
     try {
       const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-      const { id, digest } = fromAddon(() => candidates.read(trace, embeds));
-      ids.push(id ?? undefined);
-      digests.push(digest ?? '');
-      areKnown.push(isOutcomeKnown(/** @type {ReadonlyReasoningTrace} */ (trace)));
+      const own = labels && readFrom(Object(trace), 'id', 'trace.id', 'ERR_INVALID_TRACE');
+      const label = labels?.get(/** @type {string} */ (own));
+      const { id = null, digest = '' } = fromAddon(() => candidates.read(trace, embeds, label));
+      ids.push(id);
+      digests.push(digest);
+      areKnown.push(label !== undefined || isOutcomeKnown(/** @type {object} */ (trace)));
     } catch (error) {
       throw errorOfTrace(error, index);
     }
@@ -133,9 +148,9 @@ async function add(candidates, traces, first, end, ids, embeds) {
 }
 
 /**
- * Returns whether the outcome of a trace is known: `toTraces` notes unknown outcomes in `metadata.imported`.
+ * Returns whether the outcome of a trace is known: `readTraces` notes unknown outcomes in `metadata.imported`.
  *
- * @param {ReadonlyReasoningTrace} trace
+ * @param {object} trace
  */
 function isOutcomeKnown(trace) {
   const metadata = readFrom(trace, 'metadata', 'trace.metadata', 'ERR_INVALID_TRACE');
@@ -154,7 +169,7 @@ function isOutcomeKnown(trace) {
  * @param {Promise<T>} reply
  * @param {NativeCandidates} candidates
  * @param {number} total
- * @param {(progress: BatchProgress) => void} onProgress
+ * @param {(progress: { done: number, total: number }) => void} onProgress
  * @param {import('./binding.js').NativeCall} call
  * @returns {Promise<T>}
  */
@@ -184,7 +199,7 @@ async function withProgress(reply, candidates, total, onProgress, call) {
  * A copy, so that the objects are of the caller's realm, with the ids.
  *
  * @param {import('./binding.js').NativeSelection} found
- * @param {Record<number, string | undefined>} ids
+ * @param {Array<string | null>} ids
  * @returns {Selection}
  */
 function toSelection(found, ids) {
@@ -209,7 +224,7 @@ function toSelection(found, ids) {
     index,
     id: ids[index],
     chosen: orNull(by),
-    known: known ? { index: known.index, similarity: known.similarity } : null,
+    known: known ? { id: known.id ?? null, similarity: known.similarity } : null,
     unfit: /** @type {Selection['left'][number]['unfit']} */ (unfit ?? null),
   }));
   return { chosen, left, explanation: found.explanation, coveredBefore: found.coveredBefore };

@@ -1,197 +1,148 @@
 'use strict';
 
-const { callAddon } = require('./calls/addon.js');
-const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
-const { BoundedMemory, COUNT, DEFAULTS, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
+const path = require('node:path');
+
+const { localCopy } = require('./calls/addon.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
+const { invalidOption, oneOf, readOptions, requireNumber } = require('./calls/options.js');
+const { describe } = require('./calls/reading.js');
+const { embedderStatus, ensureConfigured } = require('./embedder.js');
 const native = require('./loader.js').addon;
-const { toFloatArray } = require('./vector-cache.js');
+const { scoreOf } = require('./score.js');
+const { DEFAULTS, OPTIONS } = require('./vector-cache.js');
 
 /**
- * @import { ReadonlyReasoningTrace, SimilarTrace, TraceComparison, TraceMemoryEntry, TraceMemoryOptions, TraceOptions } from '../index.js'
- * @import { TraceMemory as Public } from '../index.js'
- * @import { NativeSimilarTrace, NativeTraceMemory } from './binding.js'
+ * @import { NoveltyMethod, ScorableTrace, TraceMemory as Public } from '../index.js'
+ * @import { NativeTraceMemory } from './binding.js'
  */
 
-const MEMORY_OPTIONS = { novelty: oneOf(['lexical', 'full']), ...OPTIONS };
+/** @type {readonly NoveltyMethod[]} */
+const METHODS = ['prefix', 'lexical', 'full'];
 
-/** The options of a call with a trace, without `signal`. */
-const TRACE_OPTIONS = { vector: (/** @type {unknown} */ value) => value };
+const MEMORY_OPTIONS = { method: oneOf(METHODS), maxElements: OPTIONS.maxElements, ttlMs: OPTIONS.ttlMs };
 
-/** The novelty of a trace to an empty memory. */
-const NEUTRAL = 0.5;
-
-/** @type {(handle: NativeTraceMemory) => TraceMemory} wraps a native memory in a `TraceMemory` */
+/** @type {(memory: NativeTraceMemory) => TraceMemory} wraps a native memory in a `TraceMemory` */
 let adopt;
 /**
  * Returns the native memory of a `TraceMemory`; undefined for other values.
  *
  * @type {(value: unknown) => NativeTraceMemory | undefined}
  */
-let nativeOfTraces;
+let nativeOf;
 
 /**
- * A bounded first-in-first-out memory that compares whole traces.
+ * A bounded first-in-first-out memory of traces.
  *
  * @implements {Public}
  */
-class TraceMemory extends BoundedMemory {
+class TraceMemory {
   /** @type {NativeTraceMemory} */
   #native;
+  /** Compares with the memory. */
+  #scorer;
+  /** The last save: one follows another, so that the later one stays. */
+  #saved = Promise.resolve();
 
   static {
-    adopt = (handle) => {
-      const memory = new TraceMemory({ maxElements: 0 });
-      memory.#native = handle;
-      return memory;
+    adopt = (memory) => {
+      const adopted = new TraceMemory({ method: 'lexical', maxElements: 0 });
+      adopted.#native = memory;
+      adopted.#scorer = new native.NativeScorer([], memory);
+      return adopted;
     };
-    nativeOfTraces = (value) =>
+    nativeOf = (value) =>
       typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
   }
 
-  /** @param {TraceMemoryOptions} [options] */
-  constructor(options = {}) {
-    super(() => this.#native);
-    const { novelty = 'lexical', ...bounds } = readOptions(options, MEMORY_OPTIONS);
-    this.#native = new native.NativeTraceMemory(novelty, { ...DEFAULTS, ...bounds });
+  /** @param {ConstructorParameters<typeof Public>[0]} options */
+  constructor(options) {
+    const { method, ...bounds } = readOptions(options, MEMORY_OPTIONS);
+    if (method === undefined) {
+      throw invalidOption(TypeError, "options.method must be 'prefix', 'lexical' or 'full'");
+    }
+    this.#native = new native.NativeTraceMemory(method, { ...DEFAULTS, ...bounds });
+    this.#scorer = new native.NativeScorer([], this.#native);
   }
 
   /** @type {typeof Public['load']} */
-  static async load(file, options = {}) {
-    const loaded = await loadMemory(native.NativeTraceMemory, file, options, (held, identity) =>
-      held.checkOrigin(identity),
-    );
-    return adopt(loaded);
+  static async load(file) {
+    const resolved = readPath(file);
+    return adopt(await fromAddon(() => native.NativeTraceMemory.load(resolved)));
   }
 
-  /** @type {typeof Public['fromHandle']} */
-  static fromHandle(handle) {
-    const found = native.NativeTraceMemory.fromHandle(requireNumber(handle, 'handle', COUNT));
-    if (found !== null) return adopt(found);
-    throw invalidOption(
-      RangeError,
-      `no TraceMemory of this process has the handle ${handle}: the thread that made it must keep it until this one has it`,
-    );
-  }
-
-  /** @type {typeof Public['digest']} */
-  static digest(trace) {
-    return fromAddon(() => native.traceDigest(trace));
+  /** @type {Public['save']} */
+  async save(file) {
+    const resolved = readPath(file);
+    const writing = fromAddon(() => this.#native.save(resolved));
+    const saving = this.#saved.then(() => writing);
+    this.#saved = saving.catch(() => {});
+    await saving;
   }
 
   /** @type {Public['add']} */
-  async add(trace, options) {
-    await this.#call(options, (vector, call) => this.#native.add([trace], vector, undefined, call));
+  async add(trace) {
+    await this.#compare(trace, true);
   }
 
   /** @type {Public['compare']} */
-  async compare(trace, options) {
-    return this.#compare(trace, options, false);
-  }
-
-  /** @type {Public['compareAndAdd']} */
-  async compareAndAdd(trace, options) {
-    return this.#compare(trace, options, true);
+  async compare(trace) {
+    const { dimensions, nearest } = await this.#compare(trace, false);
+    return { novelty: dimensions.novelty, nearest };
   }
 
   /** @type {Public['nearest']} */
-  async nearest(trace, k = 1, options) {
-    const count = requireNumber(k, 'k', COUNT);
-    const nearest = await this.#call(options, (vector, call) =>
-      this.#native.nearest(trace, count, vector, undefined, call),
-    );
-    return Array.from(nearest, shown);
+  async nearest(trace, count = 1) {
+    const most = requireNumber(count, 'count', { from: 0, whole: true });
+    this.#configure();
+    const embedded = await fromAddon(() => this.#scorer.embed(trace));
+    if (embedded.words === null && embedded.vector === null) throw await embedderFailure();
+    const found = await fromAddon(() => embedded.nearest(most, false));
+    return Array.from(found, (near) => ({ ...localCopy(near), sharedWords: null, newWords: null }));
   }
 
-  /** @returns {IterableIterator<TraceMemoryEntry>} */
-  [Symbol.iterator]() {
-    const [start, end] = this.#native.sequence();
-    return elements(this.#native, start, end, ({ label, words, vector }, index) => ({
-      index,
-      label: label ?? undefined,
-      words: new Map(Array.from(words, ({ hash, count }) => [hash, count])),
-      // A copy, so that the array is of the caller's realm.
-      vector: vector && new Float32Array(vector),
-    }));
+  /** @type {Public['clear']} */
+  clear() {
+    this.#native.clear();
   }
 
-  /** @returns {'lexical' | 'full'} */
-  get novelty() {
-    return /** @type {'lexical' | 'full'} */ (this.#native.method);
+  get size() {
+    return this.#native.size;
   }
 
-  get handle() {
-    return this.#native.handle;
-  }
-
-  get bytes() {
-    return this.#native.bytes;
+  get method() {
+    return this.#native.method;
   }
 
   /**
-   * @param {ReadonlyReasoningTrace} trace
-   * @param {TraceOptions | undefined} options
+   * @param {ScorableTrace} trace
    * @param {boolean} remember
-   * @returns {Promise<TraceComparison>}
    */
-  async #compare(trace, options, remember) {
-    const [nearest] = await this.#call(options, (vector, call) =>
-      this.#native.compare([trace], vector, undefined, remember, call),
-    );
-    if (nearest === null) return { novelty: NEUTRAL, nearest: null };
-    return { novelty: 1 - nearest.similarity, nearest: shown(nearest) };
+  async #compare(trace, remember) {
+    this.#configure();
+    const score = scoreOf(await fromAddon(() => this.#scorer.explain(trace, remember)));
+    if (score.basis === 'no-embedder') throw await embedderFailure();
+    return score;
   }
 
-  /**
-   * @template T
-   * @param {TraceOptions | undefined} options
-   * @param {(vector: Float32Array | undefined, call: import('./binding.js').NativeCall | undefined) => Promise<T>} begin
-   * @returns {Promise<T>}
-   */
-  async #call(options, begin) {
-    const { vector, signal } = readTraceOptions(options, this.#native);
-    return callAddon(signal, (call) => begin(vector, call));
+  #configure() {
+    if (this.#native.method !== 'lexical') ensureConfigured();
   }
 }
 
-/**
- * @param {NativeSimilarTrace} similar
- * @returns {SimilarTrace}
- */
-function shown({ index, label, similarity, lexical, contained, embedded }) {
-  return {
-    index,
-    label: label ?? undefined,
-    similarity,
-    lexical,
-    contained,
-    embedded: embedded ?? undefined,
-  };
+/** Returns the error for the missing or broken embedder. */
+async function embedderFailure() {
+  const { code, reason } = await embedderStatus();
+  return codedError(Error, code ?? 'ERR_INTERNAL', reason ?? 'the embedder does not work');
 }
 
-/**
- * @param {unknown} options
- * @param {NativeTraceMemory} memory
- */
-function readTraceOptions(options, memory) {
-  const { vector, signal } = readCallOptions(options, TRACE_OPTIONS);
-  if (memory.method === 'lexical') return { signal };
-  if (vector === undefined) {
-    throw codedError(
-      TypeError,
-      'ERR_INVALID_VECTOR',
-      "options.vector must be the embedding of TraceMemory.digest(trace) in a memory with novelty 'full'",
-    );
+/** @param {unknown} file */
+function readPath(file) {
+  if (typeof file !== 'string') {
+    throw invalidOption(TypeError, `path must be a string, got ${describe(file)}`);
   }
-  return { vector: Float32Array.from(toFloatArray(vector, 'vector', memory.bounds.dimensions)), signal };
+  if (file === '') throw invalidOption(RangeError, 'path must not be empty');
+  // Resolved now, because the working directory may change before it is used.
+  return path.resolve(file);
 }
 
-/**
- * @param {unknown} value
- * @returns {value is Public}
- */
-function isTraceMemory(value) {
-  return nativeOfTraces(value) !== undefined;
-}
-
-module.exports = { TraceMemory, isTraceMemory, nativeOfTraces };
+module.exports = { METHODS, TraceMemory, adopt, nativeOf };

@@ -2,71 +2,55 @@
 
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
-const { readOptions, requireNumber } = require('./calls/options.js');
-const { BoundedMemory, COUNT, DEFAULTS, OPTIONS, elements, loadMemory } = require('./bounded-memory.js');
+const { inRange, readOptions } = require('./calls/options.js');
 const { codedError, errorsOf, fromAddon } = require('./calls/errors.js');
+const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom } = require('./calls/reading.js');
 
-/**
- * @import { VectorCacheEntry, VectorCacheOptions } from '../index.js'
- * @import { VectorCache as Public } from '../index.js'
- * @import { NativeVectorCache } from './binding.js'
- */
+/** @import { VectorCache as Public } from '../index.js' */
 
 const invalidVector = errorsOf('ERR_INVALID_VECTOR');
 
-/** @type {(handle: NativeVectorCache) => VectorCache} wraps a native cache in a `VectorCache` */
-let adoptNative;
-/**
- * Returns the native cache of a `VectorCache`; undefined for other values.
- *
- * @type {(value: unknown) => NativeVectorCache | undefined}
- */
-let nativeOf;
+const DEFAULTS = { maxElements: 1000, dimensions: DIMENSIONS, ttlMs: Number.POSITIVE_INFINITY };
+
+const OPTIONS = {
+  maxElements: inRange({ from: 0, whole: true }),
+  dimensions: inRange({ from: 1, whole: true }),
+  ttlMs: inRange({ from: 0 }),
+};
+
+/** @type {(cache: import('./binding.js').NativeVectorCache) => VectorCache} */
+let adopt;
 
 /**
- * A bounded first-in-first-out memory of vectors with exact search.
+ * A bounded first-in-first-out memory of vectors, as the SDK has it.
  *
  * @implements {Public}
  */
-class VectorCache extends BoundedMemory {
-  /** @type {NativeVectorCache} */
+class VectorCache {
   #native;
   #dimensions;
 
   static {
-    adoptNative = (handle) => {
+    adopt = (handle) => {
       const cache = new VectorCache({ maxElements: 0 });
       cache.#native = handle;
-      cache.#dimensions = handle.bounds.dimensions;
       return cache;
     };
-    nativeOf = (value) =>
-      typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
   }
 
-  /** @param {VectorCacheOptions} [options] */
+  /** @param {ConstructorParameters<typeof Public>[0]} [options] */
   constructor(options = {}) {
-    super(() => this.#native);
     const bounds = { ...DEFAULTS, ...readOptions(options, OPTIONS) };
     this.#dimensions = bounds.dimensions;
     this.#native = new native.NativeVectorCache(bounds);
   }
 
-  /** @type {typeof Public['load']} */
-  static async load(file, options = {}) {
-    const loaded = await loadMemory(native.NativeVectorCache, file, options, (held, identity) =>
-      held.checkOrigin(identity),
-    );
-    return adoptNative(loaded);
-  }
-
   /** @type {Public['add']} */
-  add(vector, label) {
+  add(vector) {
     const checked = toFloatArray(vector, 'vector', this.#dimensions);
-    requireLabel(label);
-    fromAddon(() => this.#native.add(checked, label));
+    fromAddon(() => this.#native.add(checked));
   }
 
   /** @type {Public['maxCosineSimilarity']} */
@@ -75,32 +59,18 @@ class VectorCache extends BoundedMemory {
     return fromAddon(() => this.#native.maxCosineSimilarity(checked));
   }
 
-  /** @type {Public['nearest']} */
-  nearest(query, k = 1) {
-    const checked = toFloatArray(query, 'query', this.#dimensions);
-    const count = requireNumber(k, 'k', COUNT);
-    const found = fromAddon(() => this.#native.nearest(checked, count));
-    // Copies, so that the array and the objects are of the caller's realm.
-    return Array.from(found, ({ label, similarity, index }) => ({ label, similarity, index }));
+  get size() {
+    return this.#native.size;
   }
 
-  /** @returns {IterableIterator<VectorCacheEntry>} */
-  [Symbol.iterator]() {
-    const [start, end] = this.#native.sequence();
-    // A copy, so that the array is of the caller's realm.
-    return elements(this.#native, start, end, ({ vector, label }, index) => ({
-      ...{ vector: new Float32Array(vector), label: label ?? undefined, index },
-    }));
+  /** @type {Public['evictExpired']} */
+  evictExpired() {
+    this.#native.evictExpired();
   }
 
-  /** @returns {number} */
-  get dimensions() {
-    return this.#dimensions;
-  }
-
-  /** @returns {string | undefined} */
-  get method() {
-    return this.#native.method ?? undefined;
+  /** @type {Public['clear']} */
+  clear() {
+    this.#native.clear();
   }
 }
 
@@ -146,12 +116,6 @@ function toFloatArray(value, name, dimensions) {
   return copy;
 }
 
-/** @param {unknown} label */
-function requireLabel(label) {
-  if (label === undefined || typeof label === 'string') return label;
-  throw codedError(TypeError, 'ERR_INVALID_LABEL', `label must be a string, got ${describe(label)}`);
-}
-
 /** @param {number} length */
 function allocate(length) {
   try {
@@ -161,18 +125,11 @@ function allocate(length) {
   }
 }
 
-/**
- * @param {unknown} value
- * @returns {value is Public}
- */
-function isVectorCache(value) {
-  return nativeOf(value) !== undefined;
+const localCache = adopt(native.localCache());
+
+/** @type {typeof import('../index.js')._getLocalCache} */
+function _getLocalCache() {
+  return localCache;
 }
 
-module.exports = {
-  VectorCache,
-  adoptNative,
-  isVectorCache,
-  nativeOf,
-  toFloatArray,
-};
+module.exports = { DEFAULTS, OPTIONS, VectorCache, _getLocalCache };

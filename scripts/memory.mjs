@@ -84,7 +84,7 @@ const SCRIPT = `
     for (const bad of [null, 1, {}, getter, makeTrace({ confidence: 2 })]) await kp.evaluateValue(bad).catch(() => {});
     const content = 'A word, a W\\u00f6rd [MASK] \\ud800 \\u4e2d'.repeat(4);
     const traces = [makeTrace(), makeTrace({ objective: content }), makeTrace({ steps: [] })];
-    await kp.evaluateValues([...traces, ...traces]);
+    await new kp.Scorer().scoreAll([...traces, ...traces]);
     if (!(await kp.embedderStatus()).available) throw new Error('no embedder');
   })();
 `;

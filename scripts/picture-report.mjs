@@ -12,7 +12,7 @@ import { readManifest, root, temporaryDirectory } from './platform.mjs';
 import { runScript } from './setup.mjs';
 
 const require = createRequire(import.meta.url);
-const { Scorer, VectorCache } = require('..');
+const { Scorer, explain } = require('../lib/scorer.js');
 const { findChromium, launchChromium } = require('../__test__/support/browser.js');
 const { makeScored, randomNumbers } = require('../__test__/support/make-breakdown.js');
 const { renderReport } = require('../__test__/support/report.js');
@@ -61,9 +61,9 @@ function variations() {
 
 async function makeReport() {
   const traces = variations();
-  const scorer = new Scorer({ memory: new VectorCache() });
+  const scorer = new Scorer();
   const start = performance.now();
-  const breakdowns = await Promise.all(traces.map((trace) => scorer.explain(trace)));
+  const breakdowns = await Promise.all(traces.map((trace) => explain(scorer, trace, true)));
   const seconds = (performance.now() - start) / 1000;
   const source = 'agents.jsonl';
   const scored = traces.map(({ id, metadata, task }, index) =>

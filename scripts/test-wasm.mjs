@@ -12,15 +12,9 @@ import { runScript, setup } from './setup.mjs';
 import { onNode, runSuites } from './suites.mjs';
 
 /** Specs about results, inputs and memories of the addon, and about sets that the command chooses. */
-const SPECS = [
-  'abort',
-  'clean',
-  'cli-select.node',
-  'explain',
-  'invalid-traces',
-  'scorer',
-  'vector-cache',
-].map((name) => `./__test__/${name}.spec.js`);
+const SPECS = ['clean', 'cli-select.node', 'invalid-traces', 'scorer', 'trace-memory', 'vector-cache'].map(
+  (name) => `./__test__/${name}.spec.js`,
+);
 
 /** The tests of behaviour that differs in WebAssembly: see docs/installing.md. */
 const DIFFERENT = [

@@ -3,92 +3,137 @@
 use napi::bindgen_prelude::{AsyncTask, Utf16String};
 use napi_derive::napi;
 
-use knowledgepulse_clean::{self as clean, Options, Redactions};
-use knowledgepulse_error::Error;
+use knowledgepulse_clean::{self as clean, Cleaner, InvalidExpression, Options};
+use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_json::parse_str;
 
-use crate::{
-    background::{self, Background},
-    call::NativeCall,
-};
+use crate::background::{self, Background};
 
-/// A text in which something was replaced.
-#[napi(object)]
+/// A text in which something was replaced, or a trace in JSON.
+#[napi(object, object_from_js = false)]
 pub struct NativeCleaned {
     pub cleaned: Utf16String,
     pub redactions: Vec<NativeRedaction>,
 }
 
 /// How often a type was found.
-#[napi(object)]
+#[napi(object, object_from_js = false)]
 pub struct NativeRedaction {
     #[napi(js_name = "type")]
     pub name: String,
-    pub count: f64,
+    pub count: u32,
 }
 
-/// A clean trace.
-#[napi(object)]
-pub struct NativeCleanedTrace {
-    /// The trace, in JSON.
-    pub json: String,
-    pub redactions: Vec<NativeRedaction>,
+/// What is replaced, and by what.
+#[napi(object, object_to_js = false)]
+pub struct NativeCleanSettings {
+    pub identifiers: bool,
+    pub strict: bool,
+    /// Values that stay.
+    pub allow: Vec<NativeAllowed>,
+    pub rules: Vec<NativeRule>,
+    pub pseudonyms: bool,
+}
+
+/// A value that stays, or an expression for such values.
+#[napi(object, object_to_js = false)]
+pub struct NativeAllowed {
+    pub text: String,
+    pub is_expression: bool,
+}
+
+/// A rule of the caller.
+#[napi(object, object_to_js = false)]
+pub struct NativeRule {
+    pub name: String,
+    pub expression: String,
 }
 
 /// Cleans a text; null if there is nothing to replace.
 #[napi(catch_unwind, ts_return_type = "NativeCleaned | null")]
-pub fn clean_pii(text: Utf16String, identifiers: bool, strict: bool) -> Option<NativeCleaned> {
-    cleaned(clean::clean_pii(&text, Options { identifiers, strict }))
-}
-
-/// Cleans a text, away from the event loop; null if there is nothing to replace. Rejects with `ERR_ABORTED` if the call was cancelled.
-#[napi(catch_unwind, ts_return_type = "Promise<NativeCleaned | null>")]
-pub fn clean_pii_async(
-    text: Utf16String,
-    identifiers: bool,
-    strict: bool,
-    call: Option<&NativeCall>,
-) -> AsyncTask<Background<Option<NativeCleaned>>> {
-    let call = call.map(NativeCall::share).unwrap_or_default();
-    background::run(move || clean::clean_text(&text, Options { identifiers, strict }, &call).map(cleaned))
-}
-
-/// Cleans a trace that `JSON.stringify` has written, away from the event loop. Rejects with `ERR_ABORTED` if the call was cancelled.
-#[napi(catch_unwind, ts_return_type = "Promise<NativeCleanedTrace>")]
-pub fn clean_trace(
-    json: String,
-    identifiers: bool,
-    strict: bool,
-    call: Option<&NativeCall>,
-) -> AsyncTask<Background<NativeCleanedTrace>> {
-    let call = call.map(NativeCall::share).unwrap_or_default();
-    background::run(move || {
-        // `JSON.stringify` writes nothing else that is refused.
-        let trace = parse_str(&json).map_err(|_| Error::TraceTooLarge {
-            problem: "is nested deeper than 256 levels".into(),
-        })?;
-        let (trace, redactions) = clean::clean_trace(trace, Options { identifiers, strict }, &call)?;
-        Ok(NativeCleanedTrace {
-            json: trace.to_json(),
-            redactions: listed(&redactions),
-        })
-    })
-}
-
-fn cleaned((text, redactions): (Option<Vec<u16>>, Redactions)) -> Option<NativeCleaned> {
-    Some(NativeCleaned {
-        cleaned: text?.into(),
-        redactions: listed(&redactions),
-    })
-}
-
-#[allow(clippy::cast_precision_loss)] // No text has 2^53 matches.
-fn listed(redactions: &Redactions) -> Vec<NativeRedaction> {
+pub fn clean_pii(text: Utf16String, identifiers: bool) -> Option<NativeCleaned> {
+    let strict = false;
+    let (cleaned, redactions) = clean::clean_pii(&text, Options { identifiers, strict });
     let redactions = redactions.as_slice().iter();
-    redactions
-        .map(|redaction| NativeRedaction {
-            name: redaction.name.to_owned(),
-            count: redaction.count as f64,
+    Some(NativeCleaned {
+        cleaned: cleaned?.into(),
+        redactions: counted(redactions.map(|redaction| (redaction.name, redaction.count))),
+    })
+}
+
+/// Cleans a text, or with `is_json` what `JSON.stringify` has written, away from the event loop.
+#[napi(catch_unwind, ts_return_type = "Promise<NativeCleaned>")]
+pub fn clean(
+    text: Utf16String,
+    is_json: bool,
+    settings: NativeCleanSettings,
+) -> AsyncTask<Background<NativeCleaned>> {
+    background::run(move || {
+        let mut cleaner = settings.cleaner()?;
+        let cleaned = if is_json {
+            clean_json(&mut cleaner, &text)?
+        } else {
+            cleaner.clean_text(&text).unwrap_or_else(|| text.to_vec()).into()
+        };
+        let findings = cleaner.take_findings();
+        Ok(NativeCleaned {
+            cleaned,
+            redactions: counted(findings.iter().map(|finding| (&*finding.name, 1))),
         })
-        .collect()
+    })
+}
+
+fn clean_json(cleaner: &mut Cleaner, json: &[u16]) -> error::Result<Utf16String> {
+    // `JSON.stringify` writes nothing else that is refused, and escapes lone surrogates.
+    let value = parse_str(&String::from_utf16_lossy(json)).map_err(|_| Error::TraceTooLarge {
+        problem: "is nested deeper than 256 levels".into(),
+    })?;
+    let clean = cleaner.clean_trace(value)?;
+    Ok(clean.to_json().encode_utf16().collect::<Vec<_>>().into())
+}
+
+impl NativeCleanSettings {
+    fn cleaner(self) -> error::Result<Cleaner> {
+        let Self {
+            identifiers, strict, ..
+        } = self;
+        let mut cleaner = Cleaner::new(Options { identifiers, strict });
+        if self.pseudonyms {
+            cleaner.use_pseudonyms();
+        }
+        for (index, allowed) in self.allow.iter().enumerate() {
+            if allowed.is_expression {
+                let problem = |error| invalid(format!("options.allow[{index}]"), error);
+                cleaner.allow_expression(&allowed.text).map_err(problem)?;
+            } else {
+                cleaner.allow(&allowed.text);
+            }
+        }
+        for NativeRule { name, expression } in &self.rules {
+            let problem = |error| invalid(format!("options.rules[{name:?}]"), error);
+            cleaner.add_rule(name, expression).map_err(problem)?;
+        }
+        Ok(cleaner)
+    }
+}
+
+fn invalid(option: String, InvalidExpression(problem): InvalidExpression) -> Error {
+    let problem = format!("is not an expression: {problem}");
+    Error::Expression { option, problem }
+}
+
+/// Adds up how often each type was found, in the order in which the types were first found.
+fn counted<'n>(found: impl Iterator<Item = (&'n str, usize)>) -> Vec<NativeRedaction> {
+    let mut redactions: Vec<NativeRedaction> = Vec::new();
+    for (name, count) in found {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        match redactions.iter_mut().find(|redaction| redaction.name == name) {
+            Some(redaction) => redaction.count = redaction.count.saturating_add(count),
+            None => redactions.push(NativeRedaction {
+                name: name.to_owned(),
+                count,
+            }),
+        }
+    }
+    redactions
 }

@@ -5,7 +5,15 @@ use napi::{
     bindgen_prelude::{JsObjectValue, Object, Unknown},
 };
 
-use knowledgepulse_error::Error;
+use napi_derive::napi;
+
+use knowledgepulse_error::{Code, Error};
+
+/// Returns the codes of all errors of the package.
+#[napi(catch_unwind)]
+pub fn error_codes() -> Vec<&'static str> {
+    Code::PUBLIC.map(Code::name).to_vec()
+}
 
 /// The result of a function of the binding.
 pub(super) type Result<T> = std::result::Result<T, napi::Error>;
@@ -62,7 +70,7 @@ enum Class {
 
 fn class(error: &Error) -> Class {
     match error {
-        Error::TraceType { .. } | Error::TraceUnreadable { .. } => Class::Type,
+        Error::TraceType { .. } | Error::TraceUnreadable { .. } | Error::Expression { .. } => Class::Type,
         Error::TraceOutOfRange { .. }
         | Error::TraceTooLarge { .. }
         | Error::Weights { .. }

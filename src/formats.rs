@@ -33,6 +33,15 @@ pub struct NativeReadSettings {
     pub map: Option<String>,
 }
 
+/// Returns the names of the formats that an input may be said to be of.
+#[napi(
+    catch_unwind,
+    ts_return_type = "Exclude<import('../index.js').FormatName, 'map'>[]"
+)]
+pub fn format_names() -> Vec<&'static str> {
+    FormatName::named().map(FormatName::name).collect()
+}
+
 /// Returns the problem of a map in JSON, as an option holds it; null if the map can be used.
 #[napi(catch_unwind)]
 pub fn map_problem(json: String, option: String) -> Option<String> {
@@ -61,7 +70,7 @@ pub struct NativeItem {
     /// Its size in the input, in bytes.
     pub size: f64,
     /// Null if no format recognises the record.
-    #[napi(ts_type = "import('../formats.js').FormatName | null")]
+    #[napi(ts_type = "import('../index.js').FormatName | null")]
     pub format: Option<&'static str>,
     /// The trace in JSON; null if the record has no trace, or is a JavaScript value that stays unchanged.
     pub json: Option<String>,

@@ -9,17 +9,15 @@ mod engine;
 mod error;
 mod formats;
 mod json;
-mod memory_wrap;
+mod memory;
+mod order;
 #[cfg(target_family = "wasm")]
 mod remote;
 mod replies;
 mod scorer;
 mod select;
 mod trace;
-mod trace_memory;
 mod trace_sample;
-mod turns;
-mod vector_cache;
 
 /// Runs when the addon is loaded, before anything else.
 #[napi_derive::module_init]

@@ -1,8 +1,11 @@
 //! Choosing traces for JavaScript.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Instant,
 };
 
 use napi::{
@@ -13,19 +16,20 @@ use napi_derive::napi;
 
 use knowledgepulse_error::Error;
 use knowledgepulse_index::{
-    method::Method, options::MemoryOptions as Bounds, shared::lock, traces::TraceEntry,
+    memory::LockedMemory, method::Method, options::MemoryOptions as Bounds, shared::SharedMemory,
+    traces::TraceEntry,
 };
 use knowledgepulse_score::select::{
     self, Candidates, Count, Left, Neighbour, Options, Outcome, Standing, Unfit,
 };
-use knowledgepulse_trace::{Trace, digest, words::Words};
+use knowledgepulse_trace::{Trace, digest, label::Label, words::Words};
 
 use crate::{
     background::{self, Background, locked},
     call::NativeCall,
     error::{Result, throw},
+    memory::NativeTraceMemory,
     trace,
-    trace_memory::NativeTraceMemory,
 };
 
 /// A number of traces, or a percentage of all.
@@ -86,10 +90,17 @@ pub struct NativeChosen {
 pub struct NativeLeft {
     pub index: u32,
     pub chosen: Option<NativeNearby>,
-    /// Or the known trace, by its index in the memory.
-    pub known: Option<NativeNearby>,
+    /// Or the known trace.
+    pub known: Option<NativeKnown>,
     /// `no-agent-step`, `one-step` or `no-objective` if it cannot be chosen.
     pub unfit: Option<String>,
+}
+
+/// A known trace that stands for another one.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct NativeKnown {
+    pub id: Option<String>,
+    pub similarity: f64,
 }
 
 /// The chosen set.
@@ -104,7 +115,8 @@ pub struct NativeSelection {
     pub covered_before: f64,
 }
 
-type SharedCandidates = Arc<Mutex<Candidates>>;
+/// The traces to choose from, and the ids of those that are known.
+type SharedCandidates = Arc<Mutex<(Candidates, Vec<Option<Label>>)>>;
 
 /// The features that were read from a trace.
 #[napi(object, object_from_js = false)]
@@ -133,7 +145,7 @@ impl NativeCandidates {
             .ok_or_else(|| throw(env, &Error::Internal(format!("there is no method {method:?}"))))?;
         let candidates = Candidates::new(method, Bounds::default().dimensions);
         Ok(Self {
-            candidates: Arc::new(Mutex::new(candidates)),
+            candidates: Arc::new(Mutex::new((candidates, Vec::new()))),
             read: Vec::new(),
             compared: Arc::default(),
         })
@@ -142,25 +154,32 @@ impl NativeCandidates {
     /// Adds the traces of a memory, beside which is chosen, as they are when its turn comes. Must come before all others.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn add_known(&self, memory: &NativeTraceMemory, call: &NativeCall) -> AsyncTask<Background<()>> {
-        let (candidates, memory, call) = (Arc::clone(&self.candidates), memory.shared(), call.share());
+        let (candidates, memory, call) = (Arc::clone(&self.candidates), memory.share(), call.share());
         background::run(move || {
             if call.is_cancelled() {
                 return Err(Error::Aborted);
             }
-            *locked(&candidates) = Candidates::beside(&mut lock(&memory));
+            let LockedMemory::Traces(mut memory) = memory.lock() else {
+                return Err(Error::Internal("a memory of vectors has no words".into()));
+            };
+            let contents = memory.contents(Instant::now());
+            let ids = contents.labels().map(|label| label.cloned()).collect();
+            *locked(&candidates) = (Candidates::beside(&mut memory), ids);
             Ok(())
         })
     }
 
-    /// Reads a trace, which the next call of `add` adds. Throws `ERR_INVALID_TRACE`.
+    /// Reads a trace, which the next call of `add` adds; `success` replaces its own. Throws `ERR_INVALID_TRACE`.
     #[napi(catch_unwind)]
     pub fn read(
         &mut self,
         env: &Env,
         #[napi(ts_arg_type = "unknown")] trace: Unknown,
         digested: bool,
+        success: Option<bool>,
     ) -> Result<NativeCandidate> {
-        let trace = trace::read(env, trace, Some(Method::Full))?;
+        let mut trace = trace::read(env, trace, Some(Method::Full))?;
+        trace.metadata.success = success.unwrap_or(trace.metadata.success);
         let read = NativeCandidate {
             id: trace.label.as_ref().map(ToString::to_string),
             digest: digested.then(|| digest::of(&trace)),
@@ -180,7 +199,7 @@ impl NativeCandidates {
         let (candidates, traces) = (Arc::clone(&self.candidates), std::mem::take(&mut self.read));
         let vectors = vectors.map(|vectors| vectors.to_vec()).unwrap_or_default();
         background::run(move || {
-            let mut candidates = locked(&candidates);
+            let candidates = &mut locked(&candidates).0;
             let length = vectors.len() / traces.len().max(1);
             let mut vectors = vectors.chunks(length.max(1));
             for (trace, known) in traces.into_iter().zip(known) {
@@ -226,16 +245,17 @@ impl NativeCandidates {
                 compared.fetch_max(count as u32, Ordering::Relaxed);
                 !call.is_cancelled()
             };
-            let selection = select::select(&mut locked(&candidates), &options, &progress)?;
+            let (candidates, ids) = &mut *locked(&candidates);
+            let selection = select::select(candidates, &options, &progress)?;
             let selection = call.complete().then_some(selection).ok_or(Error::Aborted)?;
-            Ok(NativeSelection::of(selection, most_listed))
+            Ok(NativeSelection::of(selection, ids, most_listed))
         })
     }
 }
 
 impl NativeSelection {
     #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
-    fn of(selection: select::Selection, most_listed: u32) -> Self {
+    fn of(selection: select::Selection, ids: &[Option<Label>], most_listed: u32) -> Self {
         let explanation = selection.explanation();
         let chosen = selection.chosen.into_iter().map(|chosen| NativeChosen {
             index: chosen.index as u32,
@@ -263,7 +283,10 @@ impl NativeSelection {
                 _ => None,
             },
             known: match standing {
-                Standing::Known(Some(index), similarity) => Some(Neighbour { index, similarity }.into()),
+                Standing::Known(Some(index), similarity) => Some(NativeKnown {
+                    id: ids.get(index).and_then(|id| id.as_ref().map(ToString::to_string)),
+                    similarity,
+                }),
                 _ => None,
             },
         };

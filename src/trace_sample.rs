@@ -9,15 +9,14 @@ use napi::{
 use napi_derive::napi;
 
 use knowledgepulse_error as error;
-use knowledgepulse_index::traces::{
-    SimilarTrace,
-    stored::{PackedTrace, TraceSample},
+use knowledgepulse_index::{
+    similarity::Similarity,
+    traces::stored::{PackedTrace, TraceSample},
 };
 
 use crate::{
     background::{self, Background},
     error::{Result, throw},
-    trace_memory::NativeSimilarTrace,
 };
 
 /// The document frequencies, and P, of a sample of a store's traces.
@@ -36,6 +35,29 @@ pub struct NativeHeaviestWords {
     pub hashes: BigInt64Array,
     /// Their shares of the squared length of the trace.
     pub shares: Float64Array,
+}
+
+/// A trace that is similar to an entry.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct NativeSimilarTrace {
+    pub index: u32,
+    pub similarity: f64,
+    pub lexical: f64,
+    pub contained: f64,
+    pub embedded: Option<f64>,
+}
+
+impl From<(usize, Similarity)> for NativeSimilarTrace {
+    #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
+    fn from((index, similarity): (usize, Similarity)) -> Self {
+        Self {
+            index: index as u32,
+            similarity: similarity.value(),
+            lexical: similarity.lexical,
+            contained: similarity.contained,
+            embedded: similarity.embedded,
+        }
+    }
 }
 
 #[napi]
@@ -98,14 +120,10 @@ impl NativeTraceSample {
         background::run(move || {
             let (known, entries) = (unpacked(&known, dimensions)?, unpacked(&entries, dimensions)?);
             let found = sample.compare(&known, &entries, &candidates, memory as usize)?;
-            let shown = |(index, similarity)| {
-                NativeSimilarTrace::from(SimilarTrace {
-                    index,
-                    similarity,
-                    label: None,
-                })
-            };
-            Ok(found.into_iter().map(|nearest| nearest.map(shown)).collect())
+            let found = found.into_iter();
+            Ok(found
+                .map(|nearest| nearest.map(NativeSimilarTrace::from))
+                .collect())
         })
     }
 }

@@ -1,6 +1,6 @@
 'use strict';
 
-/** @typedef {import('../../index.js').ScoreBreakdown} ScoreBreakdown */
+/** @typedef {import('../../lib/score.js').Breakdown} ScoreBreakdown */
 
 const WEIGHTS = { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcomeConfidence: 0.25 };
 

@@ -3,7 +3,7 @@
 /**
  * A valid trace of two steps, with the given parts replaced.
  *
- * @param {{ objective?: string, steps?: Array<Partial<import('../..').ReasoningTraceStep>>, domain?: string, success?: boolean, confidence?: number }} [parts]
+ * @param {{ objective?: string, steps?: Array<Partial<import('../..').ReasoningTrace['steps'][number]>>, domain?: string, success?: boolean, confidence?: number }} [parts]
  * @returns {import('../../index.js').ReasoningTrace}
  */
 function makeTrace({
@@ -26,7 +26,7 @@ function makeTrace({
       privacy_level: 'aggregated',
     },
     task: { objective },
-    steps: /** @type {import('../../index.js').ReasoningTraceStep[] | undefined} */ (steps) ?? [
+    steps: /** @type {import('../../index.js').ReasoningTrace['steps'] | undefined} */ (steps) ?? [
       { step_id: 0, type: 'thought', content: 'The log ends in a linker error.' },
       { step_id: 1, type: 'tool_call', content: 'Read the build log', tool: { name: 'read_file' } },
     ],

@@ -2,19 +2,38 @@
 
 // A store in this process.
 
-const { Scorer, TraceMemory, VectorCache } = require('../..');
-const { LocalMemory } = require('../../lib/store/local.js');
+const { Scorer } = require('../..');
+const { addon } = require('../../lib/loader.js');
+const { packed } = require('../../lib/store/postgres.js');
+
+/** The most similar of entries to another one, of equal ones the oldest; null without any. */
+async function nearestOf(known, entry, method) {
+  if (known.length === 0) return null;
+  const none = { lexical: null, contained: null, embedded: null };
+  if (method === 'prefix') {
+    const similarities = known.map(({ vector }) =>
+      vector.reduce((sum, component, index) => sum + component * entry.vector[index], 0),
+    );
+    const similarity = Math.max(...similarities);
+    return { ...none, id: known[similarities.indexOf(similarity)].id, similarity };
+  }
+  const traces = known.map(packed);
+  const sample = await addon.NativeTraceSample.of(traces, method === 'full' ? 384 : 0);
+  const all = [Uint32Array.from(traces.keys())];
+  const [{ index, ...parts }] = await sample.compare(traces, [packed(entry)], all, traces.length);
+  return { ...none, ...parts, id: known[index].id };
+}
 
 /** A store in this process. `calls` are the numbers of entries that it was given; it fails with what `fail` returns for ids and a call. */
 class MemoryStore {
   calls = [];
   stored = new Map();
+  known = [];
   fail = () => undefined;
 
-  constructor(novelty = 'lexical', bounds = {}) {
-    this.novelty = novelty;
-    this.memory = novelty === 'prefix' ? new VectorCache(bounds) : new TraceMemory({ novelty, ...bounds });
-    this.local = new LocalMemory(this.memory);
+  constructor(method = 'lexical', fallback) {
+    this.method = method;
+    this.fallback = fallback;
   }
 
   async compareAndAdd(entries, call) {
@@ -24,8 +43,14 @@ class MemoryStore {
     const ids = entries.map(({ id }) => id);
     const error = this.fail(ids, call);
     if (error !== undefined) throw error;
-    if (!this.stored.has(call))
-      this.stored.set(call, { ids, found: await this.local.compareAndAdd(entries) });
+    if (!this.stored.has(call)) {
+      const found = [];
+      for (const entry of entries) {
+        found.push(await nearestOf(this.known, entry, this.method));
+        this.known.push(entry);
+      }
+      this.stored.set(call, { ids, found });
+    }
     return this.stored.get(call).found;
   }
 
@@ -33,13 +58,13 @@ class MemoryStore {
     this.calls.push('compare');
     const error = this.fail([entry.id]);
     if (error !== undefined) throw error;
-    return this.local.compare(entry);
+    return nearestOf(this.known, entry, this.method);
   }
 
   async size() {
     const error = this.fail([]);
     if (error !== undefined) throw error;
-    return this.memory.size;
+    return this.known.length;
   }
 
   /** The ids of the stored traces, in order. */
@@ -49,15 +74,10 @@ class MemoryStore {
 }
 
 /** What a scorer gives a store of these traces. */
-async function entriesOf(traces, novelty = 'lexical') {
-  const store = new MemoryStore(novelty, { maxElements: 1 });
-  const captured = [];
-  store.compareAndAdd = async (entries) => {
-    captured.push(...entries);
-    return entries.map(() => null);
-  };
-  await new Scorer({ memory: store }).evaluateValues(traces);
-  return captured;
+async function entriesOf(traces, method = 'lexical') {
+  const store = new MemoryStore(method);
+  await new Scorer({ memory: store }).scoreAll(traces);
+  return store.known;
 }
 
 module.exports = { MemoryStore, entriesOf };

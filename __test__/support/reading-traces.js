@@ -5,15 +5,16 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { toTraces } = require('../../formats.js');
+const { readMap, readPlaced } = require('../../lib/read-traces.js');
 
 /** The folder of the recordings that the specs read. */
 const folder = path.join(__dirname, '..', 'formats');
 
-/** All that is read of an input. */
-async function read(input, options) {
+/** All that is read of an input, with places. */
+async function read(input, { map, ...options } = {}) {
   const results = [];
-  for await (const result of toTraces(input, options)) results.push(result);
+  const settings = map === undefined ? options : { ...options, map: readMap(map, 'options.map') };
+  for await (const result of readPlaced(input, settings)) results.push(result);
   return results;
 }
 

@@ -14,16 +14,19 @@ export const TEXTS = [
  */
 export async function scoresOf(api, traces) {
   const status = await api.embedderStatus();
-  const scorer = new api.Scorer();
+  const memory = new api.TraceMemory({ method: 'prefix' });
+  const scorer = new api.Scorer({ memory });
   // Some at a time, some one after another, some with a signal.
   const scores = await Promise.all(traces.slice(0, 5).map((trace) => scorer.evaluateValue(trace)));
-  scores.push(...(await scorer.evaluateValues(traces.slice(5))));
-  const again = await scorer.evaluateValues(traces.slice(0, 3), { signal: new AbortController().signal });
+  const valuesOf = (/** @type {Array<{ value: number }>} */ all) => all.map(({ value }) => value);
+  scores.push(...valuesOf(await scorer.scoreAll(traces.slice(5))));
+  const { signal } = new AbortController();
+  const again = valuesOf(await scorer.scoreAll(traces.slice(0, 3), { signal }));
   const breakdowns = [];
-  for (const trace of traces.slice(0, 5)) breakdowns.push(await scorer.explain(trace, { remember: false }));
+  for (const trace of traces.slice(0, 5)) breakdowns.push(await scorer.score(trace, { remember: false }));
   const embeddings = await api.embed(TEXTS);
   const cache = new api.VectorCache();
-  for (const [index, embedding] of embeddings.entries()) cache.add(embedding, TEXTS[index].slice(0, 10));
+  for (const embedding of embeddings.slice(1)) cache.add(embedding);
   return {
     kernel: status.kernel,
     dtype: status.dtype,
@@ -31,9 +34,10 @@ export async function scoresOf(api, traces) {
     scores: [...scores, ...again],
     breakdowns,
     embeddings: embeddings.map((embedding) => Array.from(embedding)),
-    neighbours: cache.nearest(embeddings[0], 3),
+    neighbours: await memory.nearest(traces[0], 3),
+    similarity: cache.maxCosineSimilarity(embeddings[0]),
     cleaned: api.cleanPii('write to ada@example.org').cleaned,
-    remembered: scorer.memory.size,
+    remembered: memory.size,
   };
 }
 

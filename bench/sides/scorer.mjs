@@ -24,7 +24,7 @@ const sides = {
     return {
       status: () => native.embedderStatus(),
       evaluate: (trace) => native.evaluateValue(trace),
-      evaluateAll: (traces) => native.evaluateValues(traces),
+      evaluateAll: (traces) => Promise.all(traces.map(native.evaluateValue)),
       clear: () => native._getLocalCache().clear(),
     };
   },

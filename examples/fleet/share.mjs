@@ -17,13 +17,17 @@ const tasks = [
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
 // The first call creates the tables.
-const store = new PostgresStore({ pool, novelty: 'lexical' });
-const scorer = new Scorer({ memory: store, fallback: new TraceMemory() });
+const store = new PostgresStore({
+  pool,
+  method: 'lexical',
+  fallback: new TraceMemory({ method: 'lexical' }),
+});
+const scorer = new Scorer({ memory: store });
 
 for (const [index, objective] of tasks.entries()) {
-  const { score, dimensions, nearest } = await scorer.explain(makeTrace(index, objective));
-  const resembles = nearest ? `${nearest.similarity.toFixed(3)} like ${nearest.label}` : 'the first of all';
-  console.log(`${name}: score ${score.toFixed(3)}, novelty ${dimensions.novelty.toFixed(3)}, ${resembles}`);
+  const { value, dimensions, nearest } = await scorer.score(makeTrace(index, objective));
+  const resembles = nearest ? `${nearest.similarity.toFixed(3)} like ${nearest.id}` : 'the first of all';
+  console.log(`${name}: score ${value.toFixed(3)}, novelty ${dimensions.novelty.toFixed(3)}, ${resembles}`);
 }
 // What was scored while the database was away.
 await scorer.flush();

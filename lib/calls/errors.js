@@ -6,7 +6,7 @@
  * @typedef {import('../../index.js').ErrorCode | 'ERR_ABORTED'} Code
  */
 
-/** @typedef {Error & { code: Code }} CodedError */
+/** @typedef {KnowledgePulseError} CodedError */
 
 /** @typedef {typeof Error | typeof RangeError | typeof TypeError} ErrorClass */
 
@@ -26,6 +26,27 @@ function attempt(read, otherwise) {
   }
 }
 
+/** Every error that this package has made or passed on from the addon. */
+const made = new WeakSet();
+
+/**
+ * The class of every error of this package, by which `instanceof` recognises it. The error itself is a `TypeError`, a `RangeError` or an
+ * `Error`, as the SDK's and the language's are.
+ */
+class KnowledgePulseError extends Error {
+  /** @private */
+  constructor() {
+    super();
+    /** @type {import('../../index.js').ErrorCode} */
+    this.code = 'ERR_INTERNAL';
+  }
+
+  /** @param {unknown} value */
+  static [Symbol.hasInstance](value) {
+    return typeof value === 'object' && value !== null && made.has(value);
+  }
+}
+
 /** @type {Record<string, ErrorClass>} */
 const classes = { Error, RangeError, TypeError };
 
@@ -38,7 +59,8 @@ const classes = { Error, RangeError, TypeError };
  */
 function codedError(Class, code, message, cause) {
   const error = cause === undefined ? new Class(message) : new Class(message, { cause });
-  return Object.assign(error, { code });
+  made.add(error);
+  return /** @type {CodedError} */ (Object.assign(error, { code }));
 }
 
 /**
@@ -62,6 +84,7 @@ function localError(thrown) {
     return codedError(Error, 'ERR_INTERNAL', `internal error: ${error?.message}; please report it`);
   }
   const isTraced = thrown instanceof Error && /\n\s+at /.test(thrown.stack ?? '');
+  if (isTraced && codeOf(error)?.startsWith('ERR_')) made.add(thrown);
   if (isTraced || !Object.hasOwn(classes, error?.name ?? '')) return thrown;
   const { name, code, message, cause } = /** @type {CodedError} */ (error);
   return codedError(classes[name], code, message, cause);
@@ -123,4 +146,13 @@ function errorOfTrace(thrown, index) {
   return codedError(/** @type {ErrorClass} */ (error.constructor), error.code, message, error.cause);
 }
 
-module.exports = { attempt, codeOf, codedError, errorOfTrace, errorsOf, fromAddon, localError };
+module.exports = {
+  KnowledgePulseError,
+  attempt,
+  codeOf,
+  codedError,
+  errorOfTrace,
+  errorsOf,
+  fromAddon,
+  localError,
+};

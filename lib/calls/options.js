@@ -7,8 +7,6 @@ const { describe, isArray, namesOf, readFrom } = require('./reading.js');
 
 const invalidOption = errorsOf('ERR_INVALID_OPTION');
 
-/** @import { BatchProgress } from '../../index.js' */
-
 /**
  * Checks the value of an option, which messages call `path`, and returns what it stands for.
  *
@@ -71,7 +69,7 @@ function readSignal(value, path) {
 /**
  * The types of options by `typeof`. The only function is `onProgress`.
  *
- * @typedef {{ boolean: boolean, function: (progress: BatchProgress) => void, number: number, string: string }} OptionTypes
+ * @typedef {{ boolean: boolean, function: (progress: { done: number, total: number }) => void, number: number, string: string }} OptionTypes
  */
 
 /**

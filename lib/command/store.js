@@ -2,7 +2,7 @@
 
 // The PostgreSQL store of `--store`, with the driver that the user has installed.
 
-const { Scorer } = require('../scorer.js');
+const { Scorer, explain } = require('../scorer.js');
 const { CommandError, EXIT } = require('./errors.js');
 
 /**
@@ -32,7 +32,12 @@ async function openStore({ url, table, maxElements, novelty, weights }) {
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
   const close = () => pool.end();
   try {
-    const options = { pool, novelty, table: table ?? undefined, maxElements: maxElements ?? undefined };
+    const options = {
+      pool,
+      method: novelty,
+      table: table ?? undefined,
+      maxElements: maxElements ?? undefined,
+    };
     const memory = new PostgresStore(options);
     await memory.size();
     const scorer = new Scorer({ memory, weights: weights === null ? undefined : JSON.parse(weights) });
@@ -40,7 +45,7 @@ async function openStore({ url, table, maxElements, novelty, weights }) {
       close,
       size: () => memory.size(),
       explain: (/** @type {ReasoningTrace} */ trace, /** @type {boolean} */ remember) =>
-        scorer.explain(trace, { remember }),
+        explain(scorer, trace, remember),
     };
   } catch (thrown) {
     await close();
@@ -56,7 +61,7 @@ async function openStore({ url, table, maxElements, novelty, weights }) {
 function explained(error) {
   const message = error.message
     .replace('options.table', '--store-table')
-    .replace("novelty 'lexical' or 'full'", '--novelty lexical or --novelty full');
+    .replace("method 'lexical' or 'full'", '--novelty lexical or --novelty full');
   if (error.code === 'ERR_INVALID_OPTION') return new CommandError(EXIT.usage, message);
   return message === error.message ? error : new CommandError(EXIT.file, message);
 }

@@ -43,11 +43,11 @@ Exit code: 0 healthy, 1 not healthy, 2 wrong usage
 /** The time limit. Loading and embedding normally take a second. */
 const TIME_LIMIT_MS = 60_000;
 
-/** @type {Record<string, string>} what to do about a failure whose message does not say it */
+/** What to do where the examination fails by itself. */
 const REMEDIES = {
-  ERR_NO_PROCESS:
+  noProcess:
     'Let this process start another one: look at its limits and its memory; the permission model of Node.js wants --allow-child-process and --allow-addons.',
-  ERR_TIMEOUT: 'Is the machine overloaded, or a file on a slow network drive? Try again.',
+  timeout: 'Is the machine overloaded, or a file on a slow network drive? Try again.',
 };
 
 /** What to do about all others. */
@@ -67,7 +67,7 @@ async function diagnose() {
     ...findings,
     freeBytes: os.freemem(),
     warnings,
-    problems: problems.map((problem) => ({ ...problem, remedy: problem.remedy ?? remedyFor(problem.code) })),
+    problems: problems.map((problem) => ({ ...problem, remedy: problem.remedy ?? remedyWith(REINSTALL) })),
   };
 }
 
@@ -79,8 +79,9 @@ async function examine() {
   let isFinished = false;
   let lastWords = '';
   let timer;
-  const fail = (/** @type {string} */ code, /** @type {string} */ message) =>
-    found.problems.push({ code, message });
+  /** @param {string} message @param {string} [remedy] */
+  const fail = (message, remedy) =>
+    found.problems.push({ code: 'ERR_INTERNAL', message, remedy: remedy && remedyWith(remedy) });
   try {
     // Its output is no part of the report, except the last line of a crash.
     const stdio = /** @type {const} */ (['ignore', 'ignore', 'pipe', 'ipc']);
@@ -101,22 +102,23 @@ async function examine() {
     if (isFinished) return found;
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
     const words = lastWords.trim();
-    if (child.killed) fail('ERR_TIMEOUT', `${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`);
-    else fail('ERR_CRASHED', `${stage} ended the process ${how}${words && `: ${words}`}`);
+    if (child.killed) fail(`${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`, REMEDIES.timeout);
+    else fail(`${stage} ended the process ${how}${words && `: ${words}`}`);
   } catch (error) {
-    fail('ERR_NO_PROCESS', `no process to examine it in: ${/** @type {Error} */ (error).message}`);
+    const { message } = /** @type {Error} */ (error);
+    fail(`no process to examine it in: ${message}`, REMEDIES.noProcess);
   } finally {
     clearTimeout(timer);
   }
   return found;
 }
 
-/** @param {string} code */
-function remedyFor(code) {
+/** @param {string} remedy */
+function remedyWith(remedy) {
   const names = Object.keys(process.env).filter((name) => name.startsWith('KNOWLEDGEPULSE_'));
   const values = names.map((name) => `${name}, which is ${JSON.stringify(process.env[name])}`);
   const correct = values.length > 0 ? [`Correct or unset ${values.join(', and ')}.`] : [];
-  return [...correct, REMEDIES[code] ?? REINSTALL].join(' ');
+  return [...correct, remedy].join(' ');
 }
 
 /**

@@ -34,7 +34,7 @@ async function examine() {
   const found = addon.version();
   if (found !== version) {
     const message = `the addon is version ${found}, the package ${version}`;
-    throw codedError(Error, 'ERR_VERSION_MISMATCH', message);
+    throw codedError(Error, 'ERR_ADDON_LOAD', message);
   }
 
   const { embed, embedderStatus } = require('../embedder.js');
@@ -61,7 +61,7 @@ async function examine() {
   });
   if (largestDifference > tolerance) {
     const message = `the embedding of "${TEXT}" differs from the published one by ${largestDifference}; ${tolerance} is allowed`;
-    throw codedError(Error, 'ERR_EMBEDDING_WRONG', message);
+    throw codedError(Error, 'ERR_MODEL_DAMAGED', message);
   }
 }
 

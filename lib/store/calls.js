@@ -4,36 +4,32 @@
 
 const { setImmediate } = require('node:timers/promises');
 
+const { localCopy } = require('../calls/addon.js');
 const { cancellable } = require('../calls/cancel.js');
-const { codedError, errorOfTrace, fromAddon } = require('../calls/errors.js');
-const { readFrom } = require('../calls/reading.js');
-const native = require('../loader.js').addon;
+const { codedError, fromAddon } = require('../calls/errors.js');
+const { StoreWithFallback } = require('./fallback.js');
 
 /**
- * @import { NoveltyMethod, ScoreBreakdown, VectorModel } from '../../index.js'
- * @import { EmbeddedTrace, NativeCall, NativeScorer } from '../binding.js'
- * @import { Batch } from '../scorer.js'
- * @import { StoreWithFallback } from './fallback.js'
+ * @import { NoveltyMethod } from '../../index.js'
+ * @import { EmbeddedTrace, NativeCall, NativeModelIdentity, NativeNeighbour } from '../binding.js'
+ * @import { Breakdown } from '../score.js'
  */
 
 /**
- * A trace to compare: its embedding, its words in bytes of the addon, or both.
+ * A trace to compare: its embedding, its words in bytes of the addon, or both; and the same in the addon.
  *
- * @typedef {{ id: string | null, vector: Float32Array | null, words: Uint8Array | null, model: VectorModel | null }} Entry
+ * @typedef {{ id: string | null, vector: Float32Array | null, words: Uint8Array | null, model: NativeModelIdentity | null,
+ *   embedded?: EmbeddedTrace }} Entry
  */
 
-/**
- * The most similar trace, with the parts of the similarity if it was compared by words.
- *
- * @typedef {{ label: string | null, similarity: number, lexical: number | null, contained: number | null, embedded: number | null }} Neighbour
- */
+/** @typedef {Required<NativeNeighbour>} Neighbour the most similar trace */
 
 /**
  * A memory that lies elsewhere. `compareAndAdd` compares entries with those before them and adds them, all or none, and once for each `call`, a
  * UUID. `compare` adds nothing. Both give null where there is nothing to compare with.
  *
  * @typedef {object} Store
- * @property {NoveltyMethod} novelty
+ * @property {NoveltyMethod} method
  * @property {(entries: readonly Entry[], call?: string) => Promise<Array<Neighbour | null>>} compareAndAdd
  * @property {(entry: Entry) => Promise<Neighbour | null>} compare
  * @property {() => Promise<number>} size
@@ -50,21 +46,41 @@ const native = require('../loader.js').addon;
  * @property {(reason: unknown) => void} reject
  */
 
-/** The most traces that a store gets at a time, and the most of a batch in flight. */
+/** The most traces that a store gets at a time. */
 const MOST_ENTRIES = 64;
 
-/** The number of traces of a batch after which other work gets a turn. */
-const BREATH = 256;
-
-/** @typedef {ScoreBreakdown['noveltyBasis']} Basis */
+/** @typedef {Breakdown['noveltyBasis']} Basis */
 
 /** @type {Partial<Record<Basis, Basis>>} the bases of the addon that a store has in their place */
 const STORE_BASES = { cache: 'store', 'empty-cache': 'empty-store' };
 
+/**
+ * The scorer's own memory, in place of a store that fails.
+ *
+ * @type {Pick<Store, 'compare' | 'compareAndAdd'>}
+ */
+const OWN_MEMORY = {
+  async compareAndAdd(entries) {
+    const found = [];
+    for (const entry of entries) found.push(await nearestOf(entry, true));
+    return found;
+  },
+  compare: (entry) => nearestOf(entry, false),
+};
+
+/**
+ * @param {Entry} entry
+ * @param {boolean} remember
+ */
+async function nearestOf({ embedded }, remember) {
+  const [nearest = null] = (await fromAddon(() => embedded?.nearest(1, remember))) ?? [];
+  return /** @type {Neighbour | null} */ (localCopy(nearest));
+}
+
 /** Asks a store in the order of the calls, several traces at a time, and replies in that order. */
 class StoreCalls {
-  #native;
   #store;
+  /** @type {InstanceType<typeof StoreWithFallback> | undefined} */
   #fallback;
   /** @type {Question[]} */
   #questions = [];
@@ -74,87 +90,33 @@ class StoreCalls {
   #replied = Promise.resolve();
 
   /**
-   * @param {NativeScorer} native
    * @param {Store} store
-   * @param {InstanceType<typeof StoreWithFallback>} [fallback] of the store
+   * @param {boolean} hasFallback whether the scorer's own memory stands in for the store while that fails
    */
-  constructor(native, store, fallback) {
-    this.#native = native;
+  constructor(store, hasFallback) {
     this.#store = store;
-    this.#fallback = fallback;
+    if (hasFallback) this.#fallback = new StoreWithFallback(store, OWN_MEMORY);
   }
 
   /**
-   * @param {unknown} trace
-   * @param {{ remember?: boolean, signal: AbortSignal | undefined }} options
-   * @returns {Promise<ScoreBreakdown>}
+   * @param {Promise<EmbeddedTrace>} embedding
+   * @param {{ remember: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
+   * @returns {Promise<Breakdown>}
    */
-  explain(trace, { remember = true, signal }) {
-    const call = signal && new native.NativeCall();
+  explain(embedding, { remember, call, signal }) {
     return this.inOrder((earlier, asked) => {
-      const begin = () => this.#explain(this.#embed(trace, call), { remember, call, earlier, asked });
+      const begin = () => this.#explain(embedding, { remember, call, earlier, asked });
       return cancellable(begin, signal, () => call?.cancel() === true);
     });
   }
 
-  /**
-   * Scores the traces of a batch. Later calls ask the store when it ends. Traces before an invalid one are scored, and stay in the store.
-   *
-   * @param {Batch} batch
-   */
-  evaluateAll({ traces, length, signal, onProgress }) {
-    /** @type {number[]} */
-    const scores = [];
-    /** @type {Array<{ call: NativeCall, reply: Promise<ScoreBreakdown> }>} */
-    const inFlight = [];
-    const takeFirst = async () => {
-      const { score } = await inFlight[0].reply;
-      inFlight.shift();
-      // If all traces in flight are scored, no rejection reports the abort.
-      signal?.throwIfAborted();
-      scores.push(score);
-      onProgress?.({ done: scores.length, total: length });
-    };
-    /** @param {Promise<void>} earlier */
-    const evaluate = async (earlier) => {
-      let failure;
-      try {
-        for (let index = 0; index < length && failure === undefined; index++) {
-          if (inFlight.length === MOST_ENTRIES) await takeFirst();
-          if (index % BREATH === BREATH - 1) await setImmediate();
-          signal?.throwIfAborted();
-          const call = new native.NativeCall();
-          try {
-            const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-            const reply = this.#explain(this.#embed(trace, call), { remember: true, call, earlier });
-            // Its rejection is handled later.
-            reply.catch(() => {});
-            inFlight.push({ call, reply });
-          } catch (error) {
-            failure = errorOfTrace(error, index);
-          }
-        }
-        while (inFlight.length > 0) await takeFirst();
-      } catch (error) {
-        for (const { call } of inFlight) call.cancel();
-        throw error;
-      }
-      if (failure !== undefined) throw failure;
-      return scores;
-    };
-    return this.inOrder((earlier) => cancellable(() => evaluate(earlier), signal));
-  }
-
-  /**
-   * Resolves when earlier calls have been replied to, and the store has what it has missed.
-   *
-   * @param {AbortSignal | undefined} signal
-   */
-  async flush(signal) {
-    await cancellable(async () => {
-      await this.inOrder(async () => {});
+  /** Resolves when earlier calls have been replied to, and the store has what it has missed. */
+  flush() {
+    const replied = this.#replied;
+    return this.inOrder(async () => {
+      await replied;
       await this.#fallback?.flush();
-    }, signal);
+    });
   }
 
   /**
@@ -185,18 +147,8 @@ class StoreCalls {
   }
 
   /**
-   * Reads a trace, and embeds it if embeddings are compared. Throws for an invalid trace.
-   *
-   * @param {unknown} trace
-   * @param {NativeCall | undefined} call
-   */
-  #embed(trace, call) {
-    return fromAddon(() => this.#native.embed(trace, call));
-  }
-
-  /**
    * @param {Promise<EmbeddedTrace>} embedding
-   * @param {{ remember: boolean, call: NativeCall | undefined, earlier: Promise<void>, asked?: () => void }} options
+   * @param {{ remember: boolean, call: NativeCall | undefined, earlier: Promise<void>, asked: () => void }} options
    */
   async #explain(embedding, { remember, call, earlier, asked }) {
     const embedded = await embedding;
@@ -207,11 +159,12 @@ class StoreCalls {
     const answer = new Promise((resolve, reject) => {
       this.#questions.push({ entry, remember, call, resolve, reject });
     });
-    asked?.();
+    asked();
     this.#work();
     const { found, isLocal } = await answer;
     const breakdown = fromAddon(() => embedded.score(found));
-    const { noveltyBasis } = breakdown;
+    /** @type {Basis} */
+    const noveltyBasis = breakdown.noveltyBasis;
     return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[noveltyBasis] ?? noveltyBasis };
   }
 
@@ -279,13 +232,15 @@ class StoreCalls {
  * @param {EmbeddedTrace} embedded
  * @returns {Entry | null}
  */
-function entryOf({ id, vector, words, model }) {
+function entryOf(embedded) {
+  const { id, vector, words, model } = embedded;
   if (vector === null && words === null) return null;
   return {
     id,
     vector: vector && new Float32Array(vector),
     words: words && new Uint8Array(words),
     model: model && { model: model.model, dtype: model.dtype },
+    embedded,
   };
 }
 

@@ -7,12 +7,15 @@ const { createHash, randomUUID } = require('node:crypto');
 const { attempt, codedError, fromAddon } = require('../calls/errors.js');
 const { inRange, invalidOption, ofType, oneOf, readOptions, requireObject } = require('../calls/options.js');
 const { DIMENSIONS } = require('../embedding.js');
-const { copy, packed } = require('./local.js');
+const { addon } = require('../loader.js');
+const { describe } = require('../calls/reading.js');
+const { METHODS, nativeOf } = require('../trace-memory.js');
 const sql = require('./sql.js');
 const { transact } = require('./transaction.js');
 
 /**
- * @import { PgPool, PostgresStore as Public, PostgresStoreOptions } from '../../postgres.js'
+ * @import { TraceMemory } from '../../index.js'
+ * @import { PgPool, PostgresStore as Public } from '../../postgres.js'
  * @import { NativeTraceSample } from '../binding.js'
  * @import { Entry, Neighbour, Store } from './calls.js'
  * @import { Names } from './sql.js'
@@ -54,7 +57,7 @@ const EVICTED = 100;
  * @typedef {{ lowest: number, beyond: number, isStored: boolean, oldest: number }} View
  */
 
-/** @typedef {{ position: number, label: string | null, bytes: Buffer, entries: number[] }} Stored `entries` it is a candidate for */
+/** @typedef {{ position: number, id: string | null, bytes: Buffer, entries: number[] }} Stored `entries` it is a candidate for */
 
 /**
  * A novelty memory in a PostgreSQL table that any number of processes share.
@@ -68,24 +71,27 @@ class PostgresStore {
   #opened;
   /** @type {{ size: number, native: NativeTraceSample } | undefined} the latest sample, and the number of traces at its making */
   #sample;
-  /** Loaded only where it is needed. */
-  #native = require('../loader.js').addon;
 
-  /** @param {PostgresStoreOptions} options */
+  /** @param {ConstructorParameters<typeof Public>[0]} options */
   constructor(options) {
     this.#settings = readSettings(options);
     ignoreIdleErrors(this.#settings.pool);
   }
 
-  get novelty() {
-    return this.#settings.novelty;
+  get method() {
+    return this.#settings.method;
+  }
+
+  /** The memory that stands in for the store while it fails. */
+  get fallback() {
+    return this.#settings.fallback;
   }
 
   /** @type {Public['size']} */
   async size() {
     const names = await this.#open();
-    const { novelty, pool } = this.#settings;
-    const begin = sql.beginCall(novelty, false);
+    const { method, pool } = this.#settings;
+    const begin = sql.beginCall(method, false);
     const { lowest, beyond } = await transact(pool, begin, (query) => this.#view(query, names, null, null));
     return beyond - lowest;
   }
@@ -108,24 +114,24 @@ class PostgresStore {
    */
   async #call(entries, call) {
     const names = await this.#open();
-    const { novelty, pool, hnsw, maxElements } = this.#settings;
+    const { method, pool, hnsw, maxElements } = this.#settings;
     const [{ model }] = entries;
     const origin = model && `${model.model} (${model.dtype})`;
-    const begin = sql.beginCall(novelty, hnsw, call === null ? undefined : lockOf(names));
+    const begin = sql.beginCall(method, hnsw, call === null ? undefined : lockOf(names));
     return transact(pool, begin, async (query) => {
       const view = await this.#view(query, names, call, origin);
       const adds = call !== null && !view.isStored;
-      const { found, words } = await (novelty === 'prefix'
+      const { found, words } = await (method === 'prefix'
         ? this.#compareVectors(query, names, view, entries)
         : this.#compareTraces(query, names, view, entries));
       if (!adds) return found;
       const labels = entries.map(({ id }) => storable(id));
-      const data = entries.map((entry) => dataOf(entry, novelty));
+      const data = entries.map((entry) => dataOf(entry, method));
       const values = [view.beyond, call, origin, labels, data];
-      if (words === undefined) await query(sql.addTraces(names, novelty), values);
-      else await query(sql.addWords(names, novelty), [...values, ...words]);
+      if (words === undefined) await query(sql.addTraces(names, method), values);
+      else await query(sql.addWords(names, method), [...values, ...words]);
       const stays = Math.max(view.lowest, view.beyond + entries.length - maxElements);
-      if (view.oldest < stays) await query(sql.evict(names, novelty), [stays, entries.length + EVICTED]);
+      if (view.oldest < stays) await query(sql.evict(names, method), [stays, entries.length + EVICTED]);
       return found;
     });
   }
@@ -149,7 +155,7 @@ class PostgresStore {
     };
     if (origin !== null && model !== null && model !== origin && view.lowest < view.beyond) {
       const message = `the table of the store has embeddings of ${model}, not of ${origin}: use that model, or another table`;
-      throw codedError(Error, 'ERR_MEMORY_OTHER_MODEL', message);
+      throw codedError(Error, 'ERR_MEMORY_MISMATCH', message);
     }
     return view;
   }
@@ -173,14 +179,14 @@ class PostgresStore {
     }
     /** @type {Array<Neighbour | null>} */
     const found = entries.map(() => null);
-    for (const [entry, label, similarity] of rows) {
-      found[Number(entry)] = copy({ label, similarity: Number(similarity) });
+    for (const [entry, id, similarity] of rows) {
+      found[Number(entry)] = neighbourOf(id, { similarity: Number(similarity) });
     }
     for (const [index, { vector }] of entries.entries()) {
       for (let before = Math.max(0, index - maxElements); before < index; before++) {
         const similarity = cosine(vector, entries[before].vector);
         if (similarity > (found[index]?.similarity ?? Number.NEGATIVE_INFINITY)) {
-          found[index] = copy({ label: storable(entries[before].id), similarity });
+          found[index] = neighbourOf(storable(entries[before].id), { similarity });
         }
       }
     }
@@ -193,8 +199,9 @@ class PostgresStore {
    * @param {View} view
    * @param {readonly Entry[]} entries
    */
-  async #compareTraces(query, names, { lowest, beyond }, entries) {
-    const { novelty } = this.#settings;
+  async #compareTraces(query, names, view, entries) {
+    const { lowest, beyond } = view;
+    const { maxElements } = this.#settings;
     const traces = entries.map(packed);
     const size = beyond - lowest;
     const isSmall = size <= CANDIDATES;
@@ -206,52 +213,40 @@ class PostgresStore {
       sample.heaviest(traces, size + entries.length, INDEXED_WORDS, Number.POSITIVE_INFINITY),
     );
     const words = [array(indexed.entries), array(indexed.hashes)];
-    if (isSmall) return { found: await this.#compareAll(all, entries), words };
-
-    const asked = fromAddon(() => sample.heaviest(traces, size, ASKED_WORDS, ASKED_TRACES));
-    const count = Math.min(CANDIDATES, Math.ceil(CALL_CANDIDATES / entries.length));
-    const rows = await query(sql.candidates(names, novelty), [
-      ...[array(asked.entries), array(asked.hashes), array(asked.shares), lowest, beyond, count],
-    ]);
-    const known = rows.map(storedOf);
-    const candidates = entries.map((_, entry) =>
+    const known = isSmall ? all : await this.#candidates(query, names, view, traces, sample);
+    const candidates = entries.map((_, entry) => {
+      // Those that a memory of this size still holds when the entry comes.
+      const oldest = Math.max(0, known.length + entry - maxElements);
+      if (isSmall) return Uint32Array.from(range(oldest, known.length));
       // The newest trace is one of every entry, because those without shared words are compared too.
-      Uint32Array.from(
-        known.flatMap(({ entries: own, position }, index) =>
-          own.includes(entry) || position === beyond - 1 ? [index] : [],
-        ),
-      ),
-    );
-    const similar = await fromAddon(() =>
-      sample.compare(
-        known.map(({ bytes }) => bytes),
-        traces,
-        candidates,
-        size,
-      ),
-    );
-    const labels = [...known.map(({ label }) => label), ...entries.map(({ id }) => storable(id))];
-    const found = Array.from(
-      similar,
-      (each) => each && copy({ ...each, label: labels[each.index] ?? undefined }),
-    );
+      const isOne = (/** @type {Stored} */ { entries: own, position }) =>
+        own.includes(entry) || position === beyond - 1;
+      return Uint32Array.from(known.flatMap((stored, index) => (isOne(stored) ? [index] : [])));
+    });
+    const knownBytes = known.map(({ bytes }) => bytes);
+    const comparing = isSmall ? await this.#sampleOf(knownBytes) : sample;
+    const similar = await fromAddon(() => comparing.compare(knownBytes, traces, candidates, size));
+    const ids = [...known.map(({ id }) => id), ...entries.map(({ id }) => storable(id))];
+    const found = Array.from(similar, (each) => each && neighbourOf(ids[each.index], each));
     return { found, words };
   }
 
   /**
-   * Compares entries with all traces of a store, exactly as a memory does.
+   * Returns the traces that share the rarest words with entries.
    *
-   * @param {Stored[]} all
-   * @param {readonly Entry[]} entries
+   * @param {Query} query
+   * @param {Names} names
+   * @param {View} view
+   * @param {Uint8Array[]} traces the entries in bytes
+   * @param {NativeTraceSample} sample
    */
-  async #compareAll(all, entries) {
-    const { novelty, maxElements } = this.#settings;
-    const bounds = { maxElements, dimensions: DIMENSIONS, ttlMs: Number.POSITIVE_INFINITY };
-    const memory = new this.#native.NativeTraceMemory(novelty, bounds);
-    const known = all.map(({ bytes, label }) => ({ trace: bytes, label: label ?? undefined }));
-    const own = entries.map((entry) => ({ trace: packed(entry), label: storable(entry.id) ?? undefined }));
-    const similar = await fromAddon(() => memory.compareAndAddPacked([...known, ...own], undefined));
-    return Array.from(similar, (each) => each && copy(each)).slice(known.length);
+  async #candidates(query, names, { lowest, beyond }, traces, sample) {
+    const asked = fromAddon(() => sample.heaviest(traces, beyond - lowest, ASKED_WORDS, ASKED_TRACES));
+    const count = Math.min(CANDIDATES, Math.ceil(CALL_CANDIDATES / traces.length));
+    const rows = await query(sql.candidates(names, this.#settings.method), [
+      ...[array(asked.entries), array(asked.hashes), array(asked.shares), lowest, beyond, count],
+    ]);
+    return rows.map(storedOf);
   }
 
   /**
@@ -279,8 +274,8 @@ class PostgresStore {
 
   /** @param {Uint8Array[]} traces */
   async #sampleOf(traces) {
-    const dimensions = this.#settings.novelty === 'full' ? DIMENSIONS : 0;
-    return fromAddon(() => this.#native.NativeTraceSample.of(traces, dimensions));
+    const dimensions = this.#settings.method === 'full' ? DIMENSIONS : 0;
+    return fromAddon(() => addon.NativeTraceSample.of(traces, dimensions));
   }
 
   /**
@@ -289,7 +284,7 @@ class PostgresStore {
    * @param {number[]} positions
    */
   async #read(query, names, positions) {
-    const rows = await query(sql.traces(names, this.#settings.novelty), [array(positions)]);
+    const rows = await query(sql.traces(names, this.#settings.method), [array(positions)]);
     return rows.map(storedOf);
   }
 
@@ -307,7 +302,7 @@ class PostgresStore {
  * @param {ReturnType<typeof readSettings>} settings
  * @returns {Promise<Names>}
  */
-async function open({ pool, schema, table, novelty, hnsw }) {
+async function open({ pool, schema, table, method, hnsw }) {
   return transact(
     pool,
     sql.BEGIN_OPENING,
@@ -317,7 +312,7 @@ async function open({ pool, schema, table, novelty, hnsw }) {
       if (namespace === '') throw schemaError('the search path has no schema to create tables in; name one');
       const named = [namespace, table];
       let [[columns, extension]] = await query(sql.LOOK, named);
-      if (novelty === 'prefix' && extension === null) {
+      if (method === 'prefix' && extension === null) {
         await createExtension(query, namespace);
         [[columns, extension]] = await query(sql.LOOK, named);
       }
@@ -328,8 +323,8 @@ async function open({ pool, schema, table, novelty, hnsw }) {
         extension: sql.quoted(extension ?? ''),
       };
       if (columns === null) {
-        for (const statement of sql.create(names, novelty)) await query(statement, []);
-      } else requireMethod(columns.split(' '), novelty, table);
+        for (const statement of sql.create(names, method)) await query(statement, []);
+      } else requireMethod(columns.split(' '), method, table);
       const [found] = hnsw ? await query(sql.EXISTS, [namespace, `${table}_hnsw`]) : [[]];
       if (found === undefined) await query(sql.createHnsw(names), []);
       return names;
@@ -347,25 +342,25 @@ async function createExtension(query, namespace) {
     await query(`CREATE EXTENSION vector SCHEMA ${sql.quoted(namespace)}`, []);
   } catch (cause) {
     const message =
-      "novelty 'prefix' needs the extension pgvector, which cannot be created in the database; have an administrator create it, " +
-      `or use novelty 'lexical' or 'full', which need no extension: ${/** @type {Error} */ (cause).message}`;
+      "method 'prefix' needs the extension pgvector, which cannot be created in the database; have an administrator create it, " +
+      `or use method 'lexical' or 'full', which need no extension: ${/** @type {Error} */ (cause).message}`;
     throw codedError(Error, 'ERR_STORE_SCHEMA', message, cause);
   }
 }
 
 /**
  * @param {string[]} columns
- * @param {keyof typeof sql.COLUMNS} novelty
+ * @param {keyof typeof sql.COLUMNS} method
  * @param {string} table
  */
-function requireMethod(columns, novelty, table) {
+function requireMethod(columns, method, table) {
   const isOurs = ['position', 'call', 'entry', 'found'].every((column) => columns.includes(column));
-  const methods = /** @type {Array<typeof novelty>} */ (Object.keys(sql.COLUMNS));
-  const held = methods.find((method) => columns.includes(sql.COLUMNS[method]));
+  const methods = /** @type {Array<typeof method>} */ (Object.keys(sql.COLUMNS));
+  const held = methods.find((each) => columns.includes(sql.COLUMNS[each]));
   if (!isOurs || held === undefined) throw schemaError(`${table} is not a table of a store; name another`);
-  if (held === novelty) return;
-  const message = `the table ${table} is of novelty '${held}', not of '${novelty}': use that novelty, or another table`;
-  throw codedError(Error, 'ERR_MEMORY_OTHER_METHOD', message);
+  if (held === method) return;
+  const message = `the table ${table} is of method '${held}', not of '${method}': use that method, or another table`;
+  throw codedError(Error, 'ERR_MEMORY_MISMATCH', message);
 }
 
 /** @param {string} message */
@@ -382,19 +377,41 @@ const lockOf = ({ table }) => createHash('sha256').update(table).digest().readBi
  * @param {any[]} row
  * @returns {Stored}
  */
-function storedOf([position, label, data, entries]) {
+function storedOf([position, id, data, entries]) {
   const bytes = Buffer.from(data, 'base64');
-  return { position: Number(position), label, bytes, entries: entries?.split(',').map(Number) ?? [] };
+  return { position: Number(position), id, bytes, entries: entries?.split(',').map(Number) ?? [] };
+}
+
+/**
+ * @param {string | null} id
+ * @param {{ similarity: number, lexical?: number | null, contained?: number | null, embedded?: number | null }} parts
+ * @returns {Neighbour}
+ */
+function neighbourOf(id, { similarity, lexical = null, contained = null, embedded = null }) {
+  return { id, similarity, lexical, contained, embedded };
+}
+
+/**
+ * Returns the bytes of an entry with words for the addon: its words, then its embedding if it has one. All platforms of the addon are
+ * little-endian.
+ *
+ * @param {Entry} entry
+ * @returns {Uint8Array}
+ */
+function packed({ words, vector }) {
+  const bytes = /** @type {Uint8Array} */ (words);
+  if (vector === null) return bytes;
+  return Buffer.concat([bytes, new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)]);
 }
 
 /**
  * Returns the data of a trace as a text of PostgreSQL.
  *
  * @param {Entry} entry
- * @param {keyof typeof sql.COLUMNS} novelty
+ * @param {keyof typeof sql.COLUMNS} method
  */
-function dataOf(entry, novelty) {
-  if (novelty === 'prefix') return `[${entry.vector}]`;
+function dataOf(entry, method) {
+  if (method === 'prefix') return `[${entry.vector}]`;
   return `\\x${Buffer.from(packed(entry)).toString('hex')}`;
 }
 
@@ -443,25 +460,36 @@ function ignoreIdleErrors(pool) {
 const OPTIONS = {
   pool: readPool,
   table: readTable,
-  novelty: oneOf(/** @type {const} */ (['prefix', 'lexical', 'full'])),
+  method: oneOf(METHODS),
   maxElements: inRange({ from: 1, whole: true }),
   ttlMs: inRange({ from: 0 }),
   hnsw: ofType('boolean'),
+  fallback: readFallback,
 };
 
 /** @param {unknown} options */
 function readSettings(options) {
   const given = readOptions(requireObject(options, 'options'), OPTIONS);
-  const { pool = readPool(undefined, 'options.pool'), table: named, novelty } = given;
-  const { maxElements = 100_000, ttlMs = Number.POSITIVE_INFINITY, hnsw = false } = given;
-  if (novelty === undefined) {
-    throw invalidOption(TypeError, "options.novelty must be 'prefix', 'lexical' or 'full'");
+  const { pool = readPool(undefined, 'options.pool'), table: named, method } = given;
+  const { maxElements = 100_000, ttlMs = Number.POSITIVE_INFINITY, hnsw = false, fallback } = given;
+  if (method === undefined) {
+    throw invalidOption(TypeError, "options.method must be 'prefix', 'lexical' or 'full'");
   }
-  if (hnsw && novelty !== 'prefix') {
-    throw invalidOption(RangeError, "options.hnsw is for novelty 'prefix': others compare words");
+  if (hnsw && method !== 'prefix') {
+    throw invalidOption(RangeError, "options.hnsw is for method 'prefix': others compare words");
+  }
+  if (fallback !== undefined && fallback.method !== method) {
+    const message = `options.fallback compares by method '${fallback.method}', and the store by '${method}': use a memory of that method`;
+    throw codedError(Error, 'ERR_MEMORY_MISMATCH', message);
   }
   const { schema, table } = named ?? { schema: undefined, table: DEFAULT_TABLE };
-  return { pool, schema, table, novelty, maxElements, ttlMs, hnsw };
+  return { pool, schema, table, method, maxElements, ttlMs, hnsw, fallback };
+}
+
+/** @type {import('../calls/options.js').OptionReader<TraceMemory>} */
+function readFallback(value, path) {
+  if (nativeOf(value) !== undefined) return /** @type {TraceMemory} */ (value);
+  throw invalidOption(TypeError, `${path} must be a TraceMemory, got ${describe(value)}`);
 }
 
 /**
@@ -498,4 +526,4 @@ function readTable(value, path) {
   throw invalidOption(RangeError, message);
 }
 
-module.exports = { PostgresStore };
+module.exports = { PostgresStore, packed };

@@ -51,13 +51,13 @@ const BEGIN_OPENING = [BEGIN, KEEP_SCHEMA, SEARCH_PATH, OPENING].join('; ');
 /**
  * Returns the statements that begin a call.
  *
- * @param {NoveltyMethod} novelty
+ * @param {NoveltyMethod} method
  * @param {boolean} hnsw
  * @param {bigint} [lock] of calls that add
  */
-function beginCall(novelty, hnsw, lock) {
+function beginCall(method, hnsw, lock) {
   const limits = `SET LOCAL statement_timeout = ${STATEMENT_MS}; SET LOCAL lock_timeout = ${STATEMENT_MS}; SET LOCAL jit = off`;
-  const settings = novelty === 'prefix' ? (hnsw ? [BY_HNSW] : []) : [BY_WORDS];
+  const settings = method === 'prefix' ? (hnsw ? [BY_HNSW] : []) : [BY_WORDS];
   const locked = lock === undefined ? [] : [`SELECT pg_advisory_xact_lock(${lock})`];
   return [BEGIN, SEARCH_PATH, limits, ...settings, ...locked].join('; ');
 }
@@ -79,11 +79,11 @@ const EXISTS =
  * Returns the statements that create the tables.
  *
  * @param {Names} names
- * @param {NoveltyMethod} novelty
+ * @param {NoveltyMethod} method
  */
-function create({ table, words, extension }, novelty) {
-  const column = COLUMNS[novelty];
-  const type = novelty === 'prefix' ? `${extension}.vector(${DIMENSIONS})` : 'bytea';
+function create({ table, words, extension }, method) {
+  const column = COLUMNS[method];
+  const type = method === 'prefix' ? `${extension}.vector(${DIMENSIONS})` : 'bytea';
   const traces = `
     CREATE TABLE ${table} (
       position bigint PRIMARY KEY,
@@ -99,9 +99,9 @@ function create({ table, words, extension }, novelty) {
       UNIQUE (call, entry)
     ) WITH (toast_tuple_target = 8160)`;
   // Neither can be compressed, and a scan of embeddings reads no second table.
-  const storage = `ALTER TABLE ${table} ALTER COLUMN ${column} SET STORAGE ${novelty === 'prefix' ? 'PLAIN' : 'EXTERNAL'}`;
+  const storage = `ALTER TABLE ${table} ALTER COLUMN ${column} SET STORAGE ${method === 'prefix' ? 'PLAIN' : 'EXTERNAL'}`;
   const index = `CREATE TABLE ${words} (word bigint, trace bigint, PRIMARY KEY (word, trace))`;
-  return novelty === 'prefix' ? [traces, storage] : [traces, storage, index];
+  return method === 'prefix' ? [traces, storage] : [traces, storage, index];
 }
 
 /** @param {Names} names */
@@ -149,20 +149,20 @@ const nearest = ({ table, extension }) => `
  * Selects traces by their positions.
  *
  * @param {Names} names
- * @param {NoveltyMethod} novelty
+ * @param {NoveltyMethod} method
  */
-const traces = ({ table }, novelty) =>
-  `SELECT position, label, encode(${COLUMNS[novelty]}, 'base64') FROM ${table} WHERE position = ANY($1::bigint[]) ORDER BY position`;
+const traces = ({ table }, method) =>
+  `SELECT position, label, encode(${COLUMNS[method]}, 'base64') FROM ${table} WHERE position = ANY($1::bigint[]) ORDER BY position`;
 
 /**
  * Selects the traces that share most with each of some, and the newest one, each with the entries that it is for. Values: columns of words with
  * the numbers of their entries and their shares, the positions of the {@link view}, and the number of traces for an entry.
  *
  * @param {Names} names
- * @param {NoveltyMethod} novelty
+ * @param {NoveltyMethod} method
  */
-const candidates = ({ table, words }, novelty) => `
-  SELECT t.position, t.label, encode(t.${COLUMNS[novelty]}, 'base64'), chosen.entries
+const candidates = ({ table, words }, method) => `
+  SELECT t.position, t.label, encode(t.${COLUMNS[method]}, 'base64'), chosen.entries
   FROM (
     SELECT trace, string_agg(entry::text, ',') AS entries
     FROM (
@@ -177,24 +177,24 @@ const candidates = ({ table, words }, novelty) => `
  * Adds traces. Values: the first position, the call, the model, the labels, and the data.
  *
  * @param {Names} names
- * @param {NoveltyMethod} novelty
+ * @param {NoveltyMethod} method
  */
-const addTraces = ({ table, extension }, novelty) => `
-  INSERT INTO ${table} (position, call, entry, added, label, model, ${COLUMNS[novelty]})
-  SELECT $1::bigint + entry - 1, $2::uuid, entry, clock_timestamp(), label, $3::text, data::${novelty === 'prefix' ? `${extension}.vector` : 'bytea'}
+const addTraces = ({ table, extension }, method) => `
+  INSERT INTO ${table} (position, call, entry, added, label, model, ${COLUMNS[method]})
+  SELECT $1::bigint + entry - 1, $2::uuid, entry, clock_timestamp(), label, $3::text, data::${method === 'prefix' ? `${extension}.vector` : 'bytea'}
   FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given(label, data, entry) ON CONFLICT (call, entry) DO NOTHING`;
 
 /**
  * Adds traces with the words by which they are found. Values: as of {@link addTraces}, and columns of words with the numbers of their entries.
  *
  * @param {Names} names
- * @param {NoveltyMethod} novelty
+ * @param {NoveltyMethod} method
  */
-const addWords = ({ table, words }, novelty) => `
+const addWords = ({ table, words }, method) => `
   WITH found AS (
     SELECT entry, array_agg(word) AS words FROM unnest($6::int[], $7::bigint[]) AS given(entry, word) GROUP BY entry
   ), added AS (
-    INSERT INTO ${table} (position, call, entry, added, label, model, ${COLUMNS[novelty]}, found)
+    INSERT INTO ${table} (position, call, entry, added, label, model, ${COLUMNS[method]}, found)
     SELECT $1::bigint + given.entry - 1, $2::uuid, given.entry, clock_timestamp(), label, $3::text, data::bytea, words
     FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given(label, data, entry) LEFT JOIN found ON found.entry = given.entry - 1
     ON CONFLICT (call, entry) DO NOTHING RETURNING position, found
@@ -206,11 +206,11 @@ const addWords = ({ table, words }, novelty) => `
  * traces to delete.
  *
  * @param {Names} names
- * @param {NoveltyMethod} novelty
+ * @param {NoveltyMethod} method
  */
-const evict = ({ table, words }, novelty) => {
+const evict = ({ table, words }, method) => {
   const oldest = `DELETE FROM ${table} WHERE position IN (SELECT position FROM ${table} WHERE position < $1::bigint ORDER BY position LIMIT $2::bigint)`;
-  if (novelty === 'prefix') return oldest;
+  if (method === 'prefix') return oldest;
   return `
   WITH gone AS (${oldest} RETURNING position, found)
   DELETE FROM ${words} AS w USING (SELECT position, unnest(found) AS word FROM gone) AS old WHERE w.word = old.word AND w.trace = old.position`;

@@ -4,7 +4,17 @@
 
 const { codedError } = require('../calls/errors.js');
 
-/** @import { PgClient, PgPool } from '../../postgres.js' */
+/** @import { PgPool } from '../../postgres.js' */
+
+/**
+ * The part of a `PoolClient` of the package `pg` that a store uses.
+ *
+ * @typedef {object} PgClient
+ * @property {(config: { text: string, values?: unknown[], rowMode?: 'array', types?: typeof types }) => Promise<{ rows: any[][] }>} query
+ * @property {(event: 'error', listener: (error: Error) => void) => unknown} on
+ * @property {(event: 'error', listener: (error: Error) => void) => unknown} removeListener
+ * @property {(destroy?: boolean) => void} release
+ */
 
 /** @typedef {(text: string, values: unknown[]) => Promise<any[][]>} Query rows of texts and nulls */
 

@@ -38,17 +38,17 @@ holder.addon = connect(addon, (onAnswer, onEnd) => {
 /** @type {typeof import('../../index.js')} */
 const api = require('../../index.js');
 export const {
+  KnowledgePulseError,
   Scorer,
   TraceMemory,
   VectorCache,
+  clean,
   cleanPii,
-  cleanPiiAsync,
-  cleanTrace,
   configureEmbedder,
   embed,
   embedderStatus,
   evaluateValue,
-  evaluateValues,
-  explain,
+  readTraces,
   select,
+  traceFromMessages,
 } = api;

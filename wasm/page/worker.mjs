@@ -1,26 +1,21 @@
 // The worker of the page to try it: holds the traces, and reads, cleans, scores and selects them, so that the page stays responsive.
 
-import {
-  cleanTrace,
-  configureEmbedder,
-  embedderStatus,
-  Scorer,
-  select,
-  TraceMemory,
-} from '../browser/main.mjs';
+import { clean, configureEmbedder, embedderStatus, Scorer, select, TraceMemory } from '../browser/main.mjs';
 import { changesOf } from './changes.mjs';
 import { fetchModel } from './model.mjs';
 
 const loader = require('../../lib/loader.js');
 const { version } = require('../../package.json');
-/** @type {typeof import('../../formats.js')} */
-const { toTraces } = require('../../formats.js');
+/** @type {typeof import('../../lib/read-traces.js')} */
+const { readPlaced } = require('../../lib/read-traces.js');
+/** @type {typeof import('../../lib/scorer.js')} */
+const { explain } = require('../../lib/scorer.js');
 
 /**
  * @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace
  * @typedef {import('../../index.js').PrivacyLevel} PrivacyLevel
- * @typedef {import('../../formats.js').Known} Known
- * @typedef {import('../../formats.js').FormatName} FormatName
+ * @typedef {{ success: boolean, confidence: boolean }} Known
+ * @typedef {import('../../index.js').FormatName} FormatName
  */
 
 /** @typedef {{ file: string, line: number, index: number | null }} Place */
@@ -101,7 +96,7 @@ const tasks = {
   async read({ files }, task) {
     for (const file of files) {
       try {
-        for await (const { trace, error, line, index, format, known } of toTraces(bytesOf(file, task))) {
+        for await (const { trace, error, line, index, format, known } of readPlaced(bytesOf(file, task))) {
           const place = { file: file.name, line: line ?? 1, index };
           if (trace === undefined) errors.push({ ...place, message: error.message });
           else entries.push({ ...place, format, known, trace });
@@ -171,8 +166,8 @@ const tasks = {
     /** @type {number[]} */
     const changed = [];
     const stopped = await through(entries, 'Cleaning', task, async (entry, index) => {
-      const result = await cleanTrace(entry.trace, { level, strict });
-      entry.clean = result.trace;
+      const result = await clean(entry.trace, { level, strict });
+      entry.clean = result.cleaned;
       if (result.redactions.length > 0) changed.push(index);
       for (const { type, count } of result.redactions)
         redactions.set(type, (redactions.get(type) ?? 0) + count);
@@ -199,7 +194,7 @@ const tasks = {
     const scorer =
       method === 'prefix'
         ? new Scorer()
-        : new Scorer({ embedder: null, memory: new TraceMemory({ novelty: 'lexical' }) });
+        : new Scorer({ embedder: null, memory: new TraceMemory({ method: 'lexical' }) });
     const sources = [...new Set([...entries, ...errors].map(({ file }) => file))];
     const dtype = status?.dtype ?? null;
     const described = [JSON.stringify({ threshold: 0.5, sources, novelty: method, dtype, cleaned, version })];
@@ -211,7 +206,7 @@ const tasks = {
       const { file: source, line, index, format, known } = entry;
       const trace = current(entry);
       try {
-        const breakdown = await scorer.explain(trace);
+        const breakdown = await explain(scorer, trace, true);
         scored++;
         const add = {
           source,
@@ -243,7 +238,7 @@ const tasks = {
     /** @type {number[]} */
     const usable = [];
     const stopped = await through(entries, 'Reading traces', task, async (entry, index) => {
-      if (await judge.explain(current(entry)).catch(() => undefined)) usable.push(index);
+      if (await judge.score(current(entry)).catch(() => undefined)) usable.push(index);
     });
     if (stopped) throw new Error('it was stopped');
     const total = usable.length;

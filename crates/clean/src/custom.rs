@@ -149,6 +149,20 @@ impl Cleaner {
         trace::clean_json(value, self.options, self)
     }
 
+    /// Cleans a trace by itself, with its identities if they are wanted, and returns it whole.
+    ///
+    /// # Errors
+    /// The errors of [`Cleaner::clean_json`].
+    pub fn clean_trace(&mut self, value: Value) -> Result<Value> {
+        if self.options.strict && self.options.identifiers {
+            let mut identities = Identities::default();
+            identities.learn_json(value.clone());
+            self.set_identities(identities);
+        }
+        let (value, clean) = trace::clean_json_of_trace(value, self.options, self)?;
+        Ok(trace::with_strings(value, clean))
+    }
+
     /// Returns the findings since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         mem::take(&mut self.findings)

@@ -142,6 +142,24 @@ pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) ->
     let elements = value.as_array().unwrap_or_default();
     let kept = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
     let fields = KEPT.fields().filter(|_| kept);
+    clean_all_but(fields, value, options, custom)
+}
+
+/// Does the same for a trace, also for one that does not say that it is one.
+pub(crate) fn clean_json_of_trace(
+    value: Value,
+    options: Options,
+    custom: &mut Custom,
+) -> Result<(Value, Value)> {
+    clean_all_but(KEPT.fields(), value, options, custom)
+}
+
+fn clean_all_but(
+    fields: Option<Fields>,
+    value: Value,
+    options: Options,
+    custom: &mut Custom,
+) -> Result<(Value, Value)> {
     let identities = custom.take_identities();
     let mut nodes = nodes_of(value);
     let cleaned = clean_kept(

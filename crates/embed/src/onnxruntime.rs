@@ -196,7 +196,7 @@ mod tests {
     fn a_model_that_outputs_nonsense_is_an_error() {
         for nonsense in [f32::NAN, f32::INFINITY, 0.0] {
             let states = vec![nonsense; DIMENSIONS];
-            assert_eq!(pool(&states).unwrap_err().code(), "ERR_INFERENCE");
+            assert_eq!(pool(&states).unwrap_err().code(), "ERR_RUNTIME_UNUSABLE");
         }
     }
 }

@@ -351,7 +351,7 @@ mod tests {
                 "ERR_RUNTIME_NOT_FOUND",
                 "a link to nowhere",
             ),
-            ("circle", "circle", "ERR_RUNTIME_UNREADABLE", "permissions"),
+            ("circle", "circle", "ERR_RUNTIME_UNUSABLE", "permissions"),
         ] {
             let path = directory.path().join(name);
             symlink(target, &path).unwrap();

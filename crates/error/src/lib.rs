@@ -1,9 +1,11 @@
 //! Errors: one variant of [`Error`] per cause, each with a stable code; panics as errors; cancelled calls; and injected faults for tests.
 
 mod call;
+mod code;
 pub mod fault;
 
 pub use call::Call;
+pub use code::Code;
 
 use std::{
     cell::Cell,
@@ -225,6 +227,14 @@ pub enum Error {
     /// The engine failed to run the model.
     #[error("inference failed: {0}")]
     Inference(String),
+    /// A rule or an allowed value of a cleaner is no expression.
+    #[error("{option} {problem}")]
+    Expression {
+        /// The path of the option, as in `options.rules["ticket"]`.
+        option: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// Data of a store is malformed.
     #[error("the table of the store is damaged: bytes that it holds are not those of a trace")]
     TraceDamaged,
@@ -249,38 +259,41 @@ const LOOK_AT_PERMISSIONS: &str =
     "look at its permissions, at those of the directories that it is in, and at the disk";
 
 impl Error {
-    /// The stable code of this error.
+    /// Returns the name of the error's [`Code`].
     #[must_use]
     pub fn code(&self) -> &'static str {
-        match self {
+        let code = match self {
             Self::TraceType { .. }
             | Self::TraceOutOfRange { .. }
             | Self::TraceUnreadable { .. }
-            | Self::TraceTooLarge { .. } => "ERR_INVALID_TRACE",
-            Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
-            Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
-            Self::MemoryOtherModel { .. } => "ERR_MEMORY_OTHER_MODEL",
-            Self::MemoryOtherMethod { .. } | Self::MemoryOtherKind { .. } => "ERR_MEMORY_OTHER_METHOD",
-            Self::MemoryNotFound { .. } => "ERR_MEMORY_NOT_FOUND",
-            Self::MemoryDamaged { .. } => "ERR_MEMORY_DAMAGED",
-            Self::MemoryIo { .. } => "ERR_MEMORY_IO",
-            Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => "ERR_OUT_OF_MEMORY",
-            Self::ModelNotFound(_) => "ERR_MODEL_NOT_FOUND",
-            Self::ModelDamaged { .. } => "ERR_MODEL_DAMAGED",
-            Self::ModelUnreadable { .. } => "ERR_MODEL_UNREADABLE",
-            Self::ModelUnsupported { .. } => "ERR_MODEL_UNSUPPORTED",
-            Self::RuntimeNotFound(_) => "ERR_RUNTIME_NOT_FOUND",
-            Self::RuntimeUnusable { .. } => "ERR_RUNTIME_UNUSABLE",
-            Self::RuntimeUnreadable { .. } => "ERR_RUNTIME_UNREADABLE",
-            Self::RuntimeTooOld { .. } => "ERR_RUNTIME_TOO_OLD",
-            Self::Tokenizer(_) => "ERR_TOKENIZER",
-            Self::Inference(_) => "ERR_INFERENCE",
-            Self::Weights { .. } | Self::Kernel(_) => "ERR_INVALID_OPTION",
-            Self::TraceDamaged => "ERR_STORE",
-            Self::Elsewhere { code, .. } => code,
-            Self::Aborted => "ERR_ABORTED",
-            Self::Internal(_) => "ERR_INTERNAL",
-        }
+            | Self::TraceTooLarge { .. } => Code::InvalidTrace,
+            Self::Dimensions { .. } | Self::NotFinite { .. } | Self::LabelTooLong { .. } => {
+                Code::InvalidVector
+            }
+            Self::MemoryOtherModel { .. } | Self::MemoryOtherMethod { .. } | Self::MemoryOtherKind { .. } => {
+                Code::MemoryMismatch
+            }
+            Self::MemoryNotFound { .. } => Code::MemoryNotFound,
+            Self::MemoryDamaged { .. } => Code::MemoryDamaged,
+            Self::MemoryIo { .. } => Code::MemoryIo,
+            Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => Code::OutOfMemory,
+            Self::ModelNotFound(_) => Code::ModelNotFound,
+            Self::ModelDamaged { .. } | Self::ModelUnreadable { .. } | Self::Tokenizer(_) => {
+                Code::ModelDamaged
+            }
+            Self::ModelUnsupported { .. } => Code::ModelUnsupported,
+            Self::RuntimeNotFound(_) => Code::RuntimeNotFound,
+            Self::RuntimeUnusable { .. }
+            | Self::RuntimeUnreadable { .. }
+            | Self::RuntimeTooOld { .. }
+            | Self::Inference(_) => Code::RuntimeUnusable,
+            Self::Weights { .. } | Self::Kernel(_) | Self::Expression { .. } => Code::InvalidOption,
+            Self::TraceDamaged => Code::Store,
+            Self::Elsewhere { code, .. } => return code,
+            Self::Aborted => Code::Aborted,
+            Self::Internal(_) => Code::Internal,
+        };
+        code.name()
     }
 
     /// Returns the message of a caught panic.

@@ -1,17 +1,19 @@
 //! The novelty of a trace against a memory of either kind.
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex, MutexGuard},
     time::Instant,
 };
 
-use knowledgepulse_embed::Embedding;
-use knowledgepulse_error::{Result, fault};
+use knowledgepulse_embed::{DIMENSIONS, Embedding};
+use knowledgepulse_error::{Call, Error, Result, fault};
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
     method::Method,
-    options::Origin,
+    options::{MemoryOptions, Origin},
+    persist::LoadOptions,
     shared::{SharedMemory, lock},
     similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
     traces::{SharedTraces, TraceEntry, TraceMemory, WordShare, explain::ExplainedWords},
@@ -149,6 +151,36 @@ impl From<TraceMemory> for Memory {
 }
 
 impl Memory {
+    /// Makes an empty memory that compares by `method`.
+    #[must_use]
+    pub fn new(method: Method, options: MemoryOptions) -> Self {
+        match method {
+            Method::Prefix => VectorCache::new(options).into(),
+            method => TraceMemory::new(method, options).into(),
+        }
+    }
+
+    /// Loads the memory in the file at `path`, of either kind, with the bounds of the file.
+    ///
+    /// # Errors
+    /// The errors of [`SharedMemory::load`]; [`Error::MemoryOtherKind`] also for vectors that are no embeddings.
+    pub fn load(path: &Path) -> Result<Self> {
+        let (options, call) = (LoadOptions::default(), Call::default());
+        let loaded = match TraceMemory::load(path, options, &call) {
+            Err(Error::MemoryOtherKind { .. }) => VectorCache::load(path, options, &call)?.into(),
+            loaded => Self::from(loaded?),
+        };
+        let dimensions = lock(loaded.held()).options().dimensions;
+        if loaded.method().needs_embedder() && dimensions != DIMENSIONS {
+            return Err(Error::MemoryOtherKind {
+                path: path.into(),
+                held: format!("vectors of {dimensions} dimensions"),
+                other: "embeddings of traces",
+            });
+        }
+        Ok(loaded)
+    }
+
     /// Returns the memory itself.
     #[must_use]
     pub fn held(&self) -> &Mutex<dyn SharedMemory> {
@@ -225,17 +257,51 @@ impl LockedMemory<'_> {
                 if memory.method() == Method::Full && trace.embedding.is_none() {
                     return Ok((Novelty::NEUTRAL, Vec::new()));
                 }
-                let entry = TraceEntry {
-                    words: trace.words,
-                    vector: trace.embedding.map(|(embedding, _)| &embedding[..]),
-                    label: trace.label,
-                    model: trace.embedding.and_then(|(_, origin)| origin.model.as_ref()),
-                };
                 let (nearest, shares) =
-                    memory.compare_and_explain(entry, trace.explained, trace.remember, now)?;
+                    memory.compare_and_explain(trace.entry(), trace.explained, trace.remember, now)?;
                 let nearest = nearest.map(|found| Nearest::trace(found.label, found.similarity));
                 Ok((Novelty::of_nearest(nearest), shares))
             }
+        }
+    }
+}
+
+impl LockedMemory<'_> {
+    /// Returns up to `count` remembered traces that are most similar to `trace`, the most similar first; none without an embedding
+    /// where one is compared.
+    ///
+    /// # Errors
+    /// The errors of [`VectorCache::nearest`] and [`TraceMemory::nearest`](crate::traces::TraceMemory::nearest).
+    pub fn nearest(&mut self, trace: &ComparedTrace, count: usize, now: Instant) -> Result<Vec<Nearest>> {
+        match (self, trace.embedding) {
+            (Self::Vectors(cache), Some((embedding, origin))) => {
+                cache.check_origin(origin, now)?;
+                let found = cache.nearest(&embedding[..], count, now)?.into_iter();
+                Ok(found
+                    .map(|found| Nearest::vector(found.label, found.similarity))
+                    .collect())
+            }
+            (Self::Traces(memory), embedding)
+                if embedding.is_some() || memory.method() == Method::Lexical =>
+            {
+                let found = memory.nearest(trace.entry(), count, now)?.into_iter();
+                Ok(found
+                    .map(|found| Nearest::trace(found.label, found.similarity))
+                    .collect())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+impl<'c> ComparedTrace<'c> {
+    /// Returns the trace as a memory of traces takes it.
+    fn entry(&self) -> TraceEntry<'c> {
+        TraceEntry {
+            words: self.words,
+            vector: self.embedding.map(|(embedding, _)| &embedding[..]),
+            label: self.label,
+            model: self.embedding.and_then(|(_, origin)| origin.model.as_ref()),
         }
     }
 }
@@ -306,10 +372,9 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    use knowledgepulse_embed::DIMENSIONS;
     use knowledgepulse_trace::{fixtures::with_texts, label::Fingerprint};
 
-    use crate::options::{MemoryOptions, ModelIdentity};
+    use crate::options::ModelIdentity;
 
     fn origin() -> Origin {
         Origin {
@@ -488,6 +553,63 @@ mod tests {
     }
 
     #[test]
+    fn nearest_gives_the_most_similar_first_by_every_method() {
+        for method in [Method::Prefix, Method::Lexical, Method::Full] {
+            let memory = Memory::new(method, MemoryOptions::default());
+            let compared = |text: &str, axis, act: &mut dyn FnMut(&ComparedTrace)| {
+                let (embedding, origin) = (direction(axis, 1.0), origin());
+                let method = Some(method.name().to_owned());
+                act(&ComparedTrace {
+                    words: &Words::of(&with_texts(text, &[])),
+                    embedding: Some((&embedding, &Origin { method, ..origin })),
+                    label: Some(&text.into()),
+                    remember: true,
+                    explained: false,
+                });
+            };
+            for (text, axis) in [("flight to Boston", 0), ("hotel", 1)] {
+                compared(text, axis, &mut |trace| {
+                    memory.lock().compare_and_add(trace, Instant::now()).unwrap();
+                });
+            }
+            compared("hotel", 1, &mut |trace| {
+                let nearest = |count| memory.lock().nearest(trace, count, Instant::now()).unwrap();
+                let labels: Vec<_> = nearest(9).into_iter().map(|found| found.label).collect();
+                assert_eq!(labels, [Some("hotel".into()), Some("flight to Boston".into())]);
+                assert_eq!(nearest(1).len(), 1);
+                let alone = ComparedTrace {
+                    embedding: None,
+                    ..*trace
+                };
+                let found = memory.lock().nearest(&alone, 1, Instant::now()).unwrap();
+                assert_eq!(found.len(), usize::from(method == Method::Lexical));
+            });
+        }
+    }
+
+    #[test]
+    fn load_reads_either_kind_and_refuses_vectors_that_are_no_embeddings() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("memory.safetensors");
+        let save = |memory: &Memory| {
+            let snapshot = lock(memory.held()).snapshot(Instant::now(), std::time::SystemTime::now());
+            snapshot.save(&file, &Call::default()).unwrap();
+        };
+        for method in [Method::Prefix, Method::Lexical, Method::Full] {
+            save(&Memory::new(method, MemoryOptions::default()));
+            assert_eq!(Memory::load(&file).unwrap().method(), method);
+        }
+        let small = MemoryOptions {
+            dimensions: 3,
+            ..MemoryOptions::default()
+        };
+        save(&Memory::new(Method::Prefix, small));
+        let error = Memory::load(&file).unwrap_err();
+        assert_eq!(error.code(), "ERR_MEMORY_MISMATCH");
+        assert!(error.to_string().contains("vectors of 3 dimensions"), "{error}");
+    }
+
+    #[test]
     fn opposites_are_more_than_new() {
         let memory = memory();
         compare(&direction(0, 1.0), &memory, "a", true);
@@ -538,8 +660,8 @@ mod tests {
             ..origin()
         };
         for (origin, code) in [
-            (other_model, "ERR_MEMORY_OTHER_MODEL"),
-            (other_method, "ERR_MEMORY_OTHER_METHOD"),
+            (other_model, "ERR_MEMORY_MISMATCH"),
+            (other_method, "ERR_MEMORY_MISMATCH"),
         ] {
             for remember in [true, false] {
                 let compared = ComparedTrace {

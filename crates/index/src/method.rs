@@ -22,6 +22,12 @@ impl Method {
         }
     }
 
+    /// Returns the method of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::of_traces(name).or((name == Self::Prefix.name()).then_some(Self::Prefix))
+    }
+
     /// Returns the method of a trace memory with this name: any but [`Method::Prefix`], whose memory is of vectors.
     #[must_use]
     pub fn of_traces(name: &str) -> Option<Self> {

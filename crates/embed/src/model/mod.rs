@@ -461,7 +461,7 @@ mod tests {
         use std::os::unix::fs::symlink;
         for (target, code, reason) in [
             ("nowhere", "ERR_MODEL_DAMAGED", "a link to nowhere"),
-            ("", "ERR_MODEL_UNREADABLE", "permissions"),
+            ("", "ERR_MODEL_DAMAGED", "permissions"),
         ] {
             for name in ["model.safetensors", "model.onnx", "tokenizer.json", "config.json"] {
                 let directory = package();

@@ -209,7 +209,8 @@ impl Contents {
         }
     }
 
-    pub(crate) fn labels(&self) -> impl Iterator<Item = Option<&Label>> {
+    /// Returns the labels of the entries, oldest first.
+    pub fn labels(&self) -> impl Iterator<Item = Option<&Label>> {
         self.entries().map(|(label, _)| label)
     }
 }

@@ -595,14 +595,14 @@ fn errors_leave_the_memory_unchanged() {
                 label: Some(&long),
                 ..good
             },
-            "ERR_INVALID_LABEL",
+            "ERR_INVALID_VECTOR",
         ),
         (
             TraceEntry {
                 model: Some(&quantized),
                 ..good
             },
-            "ERR_MEMORY_OTHER_MODEL",
+            "ERR_MEMORY_MISMATCH",
         ),
     ];
     for (entry, code) in bad {
@@ -619,7 +619,7 @@ fn errors_leave_the_memory_unchanged() {
     assert_eq!(memory.model(), Some(&single));
     assert_eq!(
         memory.compare(bad[3].0, now).unwrap_err().code(),
-        "ERR_MEMORY_OTHER_MODEL"
+        "ERR_MEMORY_MISMATCH"
     );
     let origin = Origin {
         model: None,
@@ -627,7 +627,7 @@ fn errors_leave_the_memory_unchanged() {
     };
     assert_eq!(
         memory.check_origin(&origin, now).unwrap_err().code(),
-        "ERR_MEMORY_OTHER_METHOD"
+        "ERR_MEMORY_MISMATCH"
     );
 }
 

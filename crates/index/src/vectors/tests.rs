@@ -368,7 +368,7 @@ fn long_labels_are_refused() {
     cache.add(&[1.0], Some("\u{e9}".repeat(512).into()), now).unwrap();
     let long = Some("\u{e9}".repeat(513).into());
     let error = cache.add(&[1.0], long, now).unwrap_err();
-    assert_eq!(error.code(), "ERR_INVALID_LABEL");
+    assert_eq!(error.code(), "ERR_INVALID_VECTOR");
     assert_eq!(
         error.to_string(),
         "label must be at most 1024 bytes of UTF-8, got 1026"
@@ -408,7 +408,7 @@ fn vectors_of_two_models_do_not_mix() {
     other_file.model.as_mut().unwrap().sha256 = Some("0".repeat(64));
     add_of(&mut cache, &other_file, now).unwrap();
     let error = add_of(&mut cache, &quantized, now).unwrap_err();
-    assert_eq!(error.code(), "ERR_MEMORY_OTHER_MODEL");
+    assert_eq!(error.code(), "ERR_MEMORY_MISMATCH");
     assert!(error.to_string().contains("mini (fp32)"), "{error}");
     assert!(error.to_string().contains("mini (q8)"), "{error}");
     assert_eq!(cache.origin, single);
@@ -427,7 +427,7 @@ fn vectors_of_two_methods_do_not_mix() {
     let mut cache = cache(3, 1, None);
     add_of(&mut cache, &prefix, now).unwrap();
     let error = cache.check_origin(&full, now).unwrap_err();
-    assert_eq!(error.code(), "ERR_MEMORY_OTHER_METHOD");
+    assert_eq!(error.code(), "ERR_MEMORY_MISMATCH");
     for name in ["'prefix'", "'full'"] {
         assert!(error.to_string().contains(name), "{error}");
     }
@@ -680,13 +680,13 @@ fn a_batch_is_added_whole_or_not_at_all() {
     };
     let first = entry(good, None, &ours);
     for (second, code) in [
-        (entry(good, Some(&long), &ours), "ERR_INVALID_LABEL"),
+        (entry(good, Some(&long), &ours), "ERR_INVALID_VECTOR"),
         (entry(&[&[1.0, 0.0], &[1.0]], None, &ours), "ERR_INVALID_VECTOR"),
         (
             entry(&[&[1.0, 0.0], &[f32::NAN, 0.0]], None, &ours),
             "ERR_INVALID_VECTOR",
         ),
-        (entry(good, None, &other), "ERR_MEMORY_OTHER_MODEL"),
+        (entry(good, None, &other), "ERR_MEMORY_MISMATCH"),
     ] {
         for model in [None, Some(&ours)] {
             let mut cache = cache(3, 2, None);
@@ -701,7 +701,7 @@ fn a_batch_is_added_whole_or_not_at_all() {
                 cache.compare_and_add_batch(&[first, second], now).map(drop),
                 cache.add_batch(&[first, second], now),
             ];
-            if model.is_some() || code != "ERR_MEMORY_OTHER_MODEL" {
+            if model.is_some() || code != "ERR_MEMORY_MISMATCH" {
                 refused.push(cache.compare_and_add(second, now).map(drop));
             }
             for refusal in refused {

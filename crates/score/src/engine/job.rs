@@ -5,8 +5,8 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use knowledgepulse_encoder::Tokens;
 
 use super::{
-    Batch, Comparable, ComparedScore, EmbedResult, EmbeddedText, Failure, PreparedTrace, Reply, Request,
-    Shared, Status, load::Loaded,
+    Comparable, ComparedScore, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status,
+    load::Loaded,
 };
 
 use knowledgepulse_embed::{Embedded, Embedder, Lane};
@@ -187,46 +187,6 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -
             }));
         }),
     }
-}
-
-/// Embeds a trace of a batch and finds its words.
-pub(super) fn prepare(mut request: Request, batch: Batch, reply: Reply<()>) -> Job {
-    Job {
-        order: Order::of(&mut request),
-        settle: Box::new(move |_, embedded, words| {
-            batch.push(PreparedTrace {
-                request,
-                embedded,
-                words,
-            });
-            reply(());
-        }),
-    }
-}
-
-/// Compares the traces of a batch and adds them, one after another.
-pub(super) fn score_batch(batch: Batch, call: Arc<Call>, reply: Reply<Result<Vec<f64>>>) -> Job {
-    Job::without_order(move |shared| reply(guarded(|| score_all(shared, &batch, &call))))
-}
-
-/// Scores the traces of a batch, unless `call` was cancelled. The memory is locked once.
-pub(super) fn score_all(shared: &Shared, batch: &Batch, call: &Call) -> Result<Vec<f64>> {
-    if !call.complete() {
-        return Err(Error::Aborted);
-    }
-    let traces = batch.take();
-    let memory = traces.iter().find_map(|trace| trace.request.memory.clone());
-    let mut memory = memory.as_ref().map(Memory::lock);
-    let score = |trace: PreparedTrace| {
-        let PreparedTrace {
-            request,
-            embedded,
-            words,
-        } = trace;
-        let scored = score_prepared(shared, &request, embedded, words, memory.as_mut());
-        scored.map(|(breakdown, _)| breakdown.score)
-    };
-    traces.into_iter().map(score).collect()
 }
 
 /// Prepares a trace for a store. A failure costs the comparison, not the call.

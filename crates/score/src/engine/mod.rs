@@ -17,9 +17,8 @@ mod with_model;
 mod worker;
 
 use std::{
-    mem,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -113,29 +112,6 @@ pub struct Comparable {
     pub text: Option<EmbeddedText>,
     /// How much of its text was read.
     pub reading: Reading,
-}
-
-/// The traces of a call with many: each is embedded by itself, and all are compared together once none is missing.
-#[derive(Debug, Clone, Default)]
-pub struct Batch(Arc<Mutex<Vec<PreparedTrace>>>);
-
-/// A trace of a batch, whose embedding and words are known.
-#[derive(Debug)]
-struct PreparedTrace {
-    request: Request,
-    /// `None` without an embedder.
-    embedded: Result<Option<EmbeddedText>>,
-    words: Result<SpelledWords>,
-}
-
-impl Batch {
-    fn push(&self, trace: PreparedTrace) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(trace);
-    }
-
-    fn take(&self) -> Vec<PreparedTrace> {
-        mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 /// A score, and the compared words or embedding of its trace; `None` without a comparison.
@@ -270,40 +246,6 @@ impl Engine {
         match self.inlet_of(&request) {
             Some(inlet) => inlet.push(job::embed_trace(request, reply)),
             None => reply(Ok(None)),
-        }
-    }
-
-    /// Adds a trace to a batch: embeds it and finds its words after all earlier calls, and calls `reply` then.
-    pub fn add_to_batch(&self, batch: &Batch, request: Request, reply: Reply<()>) {
-        match self.inlet_of(&request) {
-            Some(inlet) => inlet.push(job::prepare(request, batch.clone(), reply)),
-            None => {
-                batch.push(PreparedTrace {
-                    request,
-                    embedded: Ok(None),
-                    words: Ok(SpelledWords::default()),
-                });
-                reply(());
-            }
-        }
-    }
-
-    /// Compares the traces of a batch with `memory` and adds them, one after another, after all earlier calls and unless `call` was
-    /// cancelled. Gives their scores.
-    ///
-    /// # Errors
-    /// Through `reply` only: those of [`Engine::score`], for the first trace with one.
-    pub fn score_batch(
-        &self,
-        batch: Batch,
-        memory: Option<&Memory>,
-        call: Arc<Call>,
-        reply: Reply<Result<Vec<f64>>>,
-    ) {
-        let memory = memory.filter(|memory| !self.needs_no_thread(memory));
-        match memory.map(|memory| self.inlet_for(memory)) {
-            Some(Ok(inlet)) => inlet.push(job::score_batch(batch, call, reply)),
-            _ => reply(job::score_all(&self.shared, &batch, &call)),
         }
     }
 

@@ -233,10 +233,17 @@ mod tests {
 
     use knowledgepulse_embed::DIMENSIONS;
     use knowledgepulse_error::Call;
-    use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions, traces::TraceMemory};
+    use knowledgepulse_index::{
+        memory::{Basis, Memory, Novelty},
+        method::Method,
+        options::MemoryOptions,
+        traces::TraceMemory,
+    };
+    use knowledgepulse_trace::fixtures::with_steps;
 
-    use super::super::Batch;
+    use super::super::Request;
     use super::*;
+    use crate::{Scorer, weights::Profiles};
 
     #[derive(Debug, PartialEq)]
     enum Sent {
@@ -312,13 +319,23 @@ mod tests {
         let (engine, sent) = connected();
         let memory = Memory::from(TraceMemory::new(Method::Lexical, MemoryOptions::default()));
         let (sender, replies) = channel();
-        engine.score_batch(
-            Batch::default(),
-            Some(&memory),
-            Arc::default(),
-            Box::new(move |result| sender.send(result).unwrap()),
+        let scorer = Scorer {
+            memory: Some(memory),
+            profiles: Profiles::default(),
+        };
+        let request = Request {
+            summary: scorer.summarize(with_steps(&["thought"])),
+            memory: scorer.memory,
+            uncompared: Novelty::NEUTRAL,
+            remember: true,
+            explained: false,
+            call: None,
+        };
+        engine.score(
+            request,
+            Box::new(move |result| sender.send(result.unwrap().novelty.basis).unwrap()),
         );
-        assert!(replies.try_recv().unwrap().unwrap().is_empty());
+        assert_eq!(replies.try_recv().unwrap(), Basis::EmptyMemory);
         assert!(sent.try_recv().is_err());
     }
 

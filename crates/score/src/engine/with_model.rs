@@ -244,50 +244,6 @@ fn embed_gives_unit_vectors_and_refuses_cancelled_calls() {
     assert!(engine.take_warning().is_none());
 }
 
-/// Scores texts as a batch.
-fn score_batch(engine: &Engine, memory: &Memory, texts: &[&str], call: &Arc<Call>) -> Result<Vec<f64>> {
-    let batch = Batch::default();
-    for text in texts {
-        let mut request = request(memory, text);
-        request.call = Some(Arc::clone(call));
-        engine.add_to_batch(&batch, request, Box::new(|()| ()));
-    }
-    reply_of(|reply| engine.score_batch(batch, Some(memory), Arc::clone(call), reply))
-}
-
-#[test]
-fn batch_scores_and_remembers_as_one_call_after_another() {
-    let engine = engine(options());
-    let texts = ["hello", "world", "hello", "hello world"];
-    for method in [Method::Prefix, Method::Lexical, Method::Full] {
-        let (whole, one_by_one) = (memory(method), memory(method));
-        let scores = score_batch(&engine, &whole, &texts, &Arc::default()).unwrap();
-        let score = |text| reply_of(|reply| engine.score(request(&one_by_one, text), reply));
-        assert_eq!(scores, texts.map(|text| score(text).unwrap().score), "{method:?}");
-        for text in texts {
-            let [found, expected] = [&whole, &one_by_one].map(|memory| novelty(&engine, memory, text));
-            assert_eq!(found, expected, "{method:?}");
-        }
-    }
-}
-
-#[test]
-fn cancelled_batch_leaves_nothing() {
-    let engine = engine(options());
-    for method in [Method::Prefix, Method::Lexical, Method::Full] {
-        let memory = memory(method);
-        let call = Arc::new(Call::default());
-        let batch = Batch::default();
-        let mut first = request(&memory, "hello");
-        first.call = Some(Arc::clone(&call));
-        reply_of(|reply| engine.add_to_batch(&batch, first, reply));
-        assert!(call.cancel());
-        let scored = reply_of(|reply| engine.score_batch(batch, Some(&memory), call, reply));
-        assert_eq!(scored.unwrap_err().code(), "ERR_ABORTED", "{method:?}");
-        assert_eq!(novelty(&engine, &memory, "hello").basis, Basis::EmptyMemory);
-    }
-}
-
 /// Writes a model directory with these files of weights.
 fn write_model(directory: &Path, weights: &[&str]) {
     for weights in weights {
@@ -370,10 +326,8 @@ fn engine_without_a_model_compares_words_alone() {
         assert_eq!(engine.can_compare(Some(&memory)), compares, "{method:?}");
         let comparable = reply_of(|reply| engine.embed_trace(request(&memory, "hello"), reply));
         assert_eq!(comparable.unwrap().is_some(), compares, "{method:?}");
-        let scores = score_batch(&engine, &memory, &["hello"], &Arc::default());
-        assert_eq!(scores.unwrap().len(), 1);
         let basis = if compares {
-            Basis::Memory
+            Basis::EmptyMemory
         } else {
             Basis::NoEmbedder
         };
@@ -430,8 +384,8 @@ fn failing(embedded: &Arc<AtomicUsize>) -> (Loaded, Box<dyn Lane>) {
 #[test]
 fn failing_text_costs_its_own_call_alone() {
     for (texts, expected, count) in [
-        (&["world"][..], &["ERR_INFERENCE"][..], 1),
-        (&["hello", "world"], &["", "ERR_INFERENCE"], 3),
+        (&["world"][..], &["ERR_RUNTIME_UNUSABLE"][..], 1),
+        (&["hello", "world"], &["", "ERR_RUNTIME_UNUSABLE"], 3),
     ] {
         let embedded = Arc::default();
         let (loaded, mut lane) = failing(&embedded);
@@ -456,7 +410,7 @@ fn failing_text_costs_its_own_call_alone() {
 
 #[test]
 fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
-    for (cancel, warning) in [(false, Some("ERR_INFERENCE")), (true, None)] {
+    for (cancel, warning) in [(false, Some("ERR_RUNTIME_UNUSABLE")), (true, None)] {
         let embedded = Arc::default();
         let (loaded, mut lane) = failing(&embedded);
         let (sender, replies) = channel();

@@ -4,65 +4,21 @@
 
 const { types } = require('node:util');
 
-const { inRange, ofType, oneOf, readOptions } = require('./calls/options.js');
+const { cancellable } = require('./calls/cancel.js');
+const { ofType, oneOf, readCallOptions, readOptions } = require('./calls/options.js');
 const { codedError } = require('./calls/errors.js');
 const { reasonOf, writeJson } = require('./calls/json.js');
+const { describe, isArray } = require('./calls/reading.js');
 const { addon } = require('./loader.js');
 
 /**
- * @import { FormatName, ReadError, ReadResult, ReadTrace } from '../formats.js'
+ * @import { KnowledgePulseError, ReadResult, ReasoningTrace } from '../index.js'
  * @import { NativeForeign, NativeItem, NativeReadSettings, NativeTraceReader } from './binding.js'
  */
 
-/** @type {readonly Exclude<FormatName, 'map'>[]} */
-const FORMAT_NAMES = [
-  // The traces of this package, which need no reader.
-  'trace',
-  'atif',
-  'swe-agent',
-  'gemini-cli',
-  'qwen-code',
-  'pi',
-  'cursor',
-  'copilot-cli',
-  'copilot-chat',
-  'opencode',
-  'cline',
-  'goose',
-  'droid',
-  'hermes',
-  'kimi',
-  'grok',
-  'crush',
-  'kiro',
-  'antigravity',
-  'continue',
-  'zed',
-  'amp',
-  'letta',
-  'aider',
-  'openhands',
-  'inspect',
-  'langchain',
-  'sharegpt',
-  'openai-chat',
-  'claude-code',
-  'codex',
-  'langsmith',
-  'langfuse',
-  'phoenix',
-  'mlflow',
-  'weave',
-  'braintrust',
-  'logfire',
-  'otel',
-];
-
 const OPTIONS = {
-  confidence: inRange({ from: 0, to: 1 }),
-  domain: ofType('string'),
   file: ofType('string'),
-  format: oneOf(FORMAT_NAMES),
+  format: oneOf(addon.formatNames()),
   map: readMap,
   success: ofType('boolean'),
 };
@@ -75,24 +31,56 @@ function readMap(value, path) {
   return json;
 }
 
-/** @type {typeof import('../formats.js').toTraces} */
-function toTraces(input, options) {
-  return generate(input, readOptions(options ?? {}, OPTIONS));
+/**
+ * A trace or an error, and where it stands in its input.
+ *
+ * @typedef {Pick<NativeItem, 'line' | 'index' | 'format'> & ({ error: KnowledgePulseError, trace?: undefined, known?: undefined }
+ *   | { trace: ReasoningTrace, known: { success: boolean, confidence: boolean }, error?: undefined })} PlacedResult
+ */
+
+/** @type {typeof import('../index.js').readTraces} */
+function readTraces(input, options) {
+  const { signal, ...settings } = readCallOptions(options, OPTIONS);
+  return withoutPlaces(readPlaced(input, settings, signal));
 }
 
 /**
- * @param {unknown} input
- * @param {NativeReadSettings} options
+ * @param {AsyncIterable<PlacedResult>} results
  * @returns {AsyncGenerator<ReadResult, void, undefined>}
  */
-async function* generate(input, options) {
-  const chunks = chunksOf(input);
-  if (chunks === undefined) {
-    yield* readValues(input, options);
-    return;
+async function* withoutPlaces(results) {
+  for await (const { trace, known, error } of results) {
+    if (error !== undefined) yield { error };
+    else yield { trace, outcome: outcomeOf(trace, known) };
   }
-  const reader = new addon.NativeTraceReader(options);
-  for await (const chunk of bytesOf(chunks)) {
+}
+
+/**
+ * Does the same as {@link readTraces}, and tells where each trace stands.
+ *
+ * @param {unknown} input
+ * @param {NativeReadSettings} [settings]
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<PlacedResult, void, undefined>}
+ */
+async function* readPlaced(input, settings, signal) {
+  signal?.throwIfAborted();
+  const chunks = chunksOf(input);
+  const reader = new addon.NativeTraceReader(settings ?? {});
+  const results = chunks === undefined ? readValues(reader, input) : readChunks(reader, chunks, signal);
+  for await (const result of results) {
+    yield result;
+    signal?.throwIfAborted();
+  }
+}
+
+/**
+ * @param {NativeTraceReader} reader
+ * @param {AsyncIterable<unknown> | Iterable<unknown>} chunks
+ * @param {AbortSignal | undefined} signal
+ */
+async function* readChunks(reader, chunks, signal) {
+  for await (const chunk of bytesOf(untilAborted(chunks, signal))) {
     refuse(reader.push(chunk));
     yield* readResults(reader);
   }
@@ -100,6 +88,33 @@ async function* generate(input, options) {
   yield* readResults(reader);
   reader.end();
   yield* readResults(reader);
+}
+
+/**
+ * Yields chunks until a signal aborts, also while the next one is awaited.
+ *
+ * @param {AsyncIterable<unknown> | Iterable<unknown>} chunks
+ * @param {AbortSignal | undefined} signal
+ */
+async function* untilAborted(chunks, signal) {
+  if (signal === undefined) {
+    yield* chunks;
+    return;
+  }
+  const each = (async function* () {
+    yield* chunks;
+  })();
+  const iterator = Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : each;
+  try {
+    for (;;) {
+      const { done, value } = await cancellable(() => iterator.next(), signal);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // Closes a stream; not awaited, because a stream that does not answer would hold up the rejection.
+    iterator.return?.()?.catch?.(() => {});
+  }
 }
 
 /** @param {NativeTraceReader} reader */
@@ -110,12 +125,11 @@ function* readResults(reader) {
 }
 
 /**
+ * @param {NativeTraceReader} reader
  * @param {unknown} input
- * @param {NativeReadSettings} options
- * @returns {Generator<ReadResult, void>}
+ * @returns {Generator<PlacedResult, void>}
  */
-function* readValues(input, options) {
-  const reader = new addon.NativeTraceReader(options);
+function* readValues(reader, input) {
   // An array is a list of records, or one conversation whose reader joins its messages.
   const values = Array.isArray(input) ? input : [input];
   for (const [at, value] of values.entries()) {
@@ -140,26 +154,56 @@ const parsed = (json) => JSON.parse(json ?? 'null');
 /**
  * @param {NativeItem} item
  * @param {(json: string | null) => unknown} traceOf
- * @returns {Generator<ReadResult, void>}
+ * @returns {Generator<PlacedResult, void>}
  */
 function* resultsOf(item, traceOf) {
   const { line, index, format, json, known, error, skipped } = item;
   if (skipped !== null) return;
   if (error !== null) yield wrong(item, error);
   else {
-    const isKnown = known ?? { success: true, confidence: true };
-    yield/** @type {ReadTrace} */ ({ line, index, format, trace: traceOf(json), known: isKnown });
+    const trace = /** @type {any} */ (traceOf(json));
+    // A trace that was converted before tells itself what is not known of it.
+    const told = known ?? trace?.metadata?.imported?.known;
+    const isKnown = { success: told?.success !== false, confidence: told?.confidence !== false };
+    yield { line, index, format, trace, known: isKnown };
   }
+}
+
+/**
+ * Returns the known outcome of a trace, which was not validated.
+ *
+ * @param {Partial<ReasoningTrace>} trace
+ * @param {{ success: boolean, confidence: boolean }} known
+ */
+function outcomeOf(trace, known) {
+  return {
+    success: (known.success ? trace?.metadata?.success : null) ?? null,
+    confidence: (known.confidence ? trace?.outcome?.confidence : null) ?? null,
+  };
 }
 
 /**
  * @param {{ line: number | null, index: number | null }} place
  * @param {string} reason
- * @returns {ReadError}
  */
 function wrong({ line, index }, reason) {
-  const place = line === null ? '' : `line ${line}${index === null ? '' : `[${index}]`}: `;
-  return { line, index, error: codedError(Error, 'ERR_INVALID_RECORD', `${place}${reason}`) };
+  const element = index === null ? '' : `[${index}]`;
+  const place = line === null ? element && `${element}: ` : `line ${line}${element}: `;
+  return { line, index, format: null, error: codedError(Error, 'ERR_INVALID_RECORD', `${place}${reason}`) };
+}
+
+/** @type {typeof import('../index.js').traceFromMessages} */
+function traceFromMessages(messages, options) {
+  const settings = readOptions(options ?? {}, { success: ofType('boolean') });
+  if (!isArray(messages)) throw invalidInput(`messages must be an array, got ${describe(messages)}`);
+  const reader = new addon.NativeTraceReader(settings);
+  const items = reader.read(writeJson({ messages }, 'messages', 'ERR_INVALID_INPUT'));
+  reader.end();
+  for (const { error, json, skipped } of [...items, ...(reader.next() ?? [])]) {
+    if (json !== null) return parsed(json);
+    throw invalidInput(`messages make no trace: ${error ?? skipped}`);
+  }
+  throw invalidInput('messages make no trace: there is no step in them');
 }
 
 /**
@@ -231,4 +275,4 @@ const PATH =
 /** @param {any} input */
 const isFileUrl = (input) => input?.protocol === 'file:' && typeof input.href === 'string';
 
-module.exports = { FORMAT_NAMES, toTraces };
+module.exports = { readMap, readPlaced, readTraces, traceFromMessages };

@@ -1,0 +1,96 @@
+'use strict';
+
+// Cleans texts and traces.
+
+const { isRegExp } = require('node:util').types;
+
+const { localCopy } = require('./calls/addon.js');
+const { codedError, fromAddon } = require('./calls/errors.js');
+const { writeJson } = require('./calls/json.js');
+const { invalidOption, ofType, oneOf, readOptions, requireObject } = require('./calls/options.js');
+const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
+const native = require('./loader.js').addon;
+
+/**
+ * @import { Cleaned, PrivacyLevel } from '../index.js'
+ * @import { NativeAllowed, NativeRule } from './binding.js'
+ * @import { OptionReader } from './calls/options.js'
+ */
+
+/** @type {readonly PrivacyLevel[]} */
+const LEVELS = ['aggregated', 'federated', 'private'];
+
+const readLevel = oneOf(LEVELS);
+
+/** @type {typeof import('../index.js').cleanPii} */
+function cleanPii(text, level = LEVELS[0]) {
+  if (typeof text !== 'string') {
+    throw codedError(TypeError, 'ERR_INVALID_INPUT', `text must be a string, got ${describe(text)}`);
+  }
+  const identifiers = readLevel(level, 'level') !== 'private';
+  return localCopy(fromAddon(() => native.cleanPii(text, identifiers))) ?? { cleaned: text, redactions: [] };
+}
+
+/** @type {OptionReader<NativeAllowed[]>} values that stay: texts and expressions */
+function readAllowed(value, path) {
+  if (!isArray(value)) throw invalidOption(TypeError, `${path} must be an array, got ${describe(value)}`);
+  return Array.from({ length: readLength(value, path, 'ERR_INVALID_OPTION') }, (_, index) => {
+    const place = `${path}[${index}]`;
+    const allowed = readFrom(value, index, place, 'ERR_INVALID_OPTION');
+    if (typeof allowed === 'string') return { text: allowed, isExpression: false };
+    return { text: readExpression(allowed, place), isExpression: true };
+  });
+}
+
+/** @type {OptionReader<NativeRule[]>} */
+function readRules(value, path) {
+  const rules = requireObject(value, path);
+  return namesOf(rules, path, 'ERR_INVALID_OPTION').map((name) => {
+    const place = `${path}[${JSON.stringify(name)}]`;
+    if (!/^\w+$/.test(name)) {
+      throw invalidOption(RangeError, `${place} must have a name of letters, digits and _`);
+    }
+    return { name, expression: readExpression(readFrom(rules, name, place, 'ERR_INVALID_OPTION'), place) };
+  });
+}
+
+/** @type {OptionReader<string>} an expression as the addon reads it */
+function readExpression(value, path) {
+  if (!isRegExp(value)) throw invalidOption(TypeError, `${path} must be a RegExp, got ${describe(value)}`);
+  const { source, flags } = /** @type {RegExp} */ (value);
+  const own = flags.replace(/[^ims]/g, '');
+  return own === '' ? source : `(?${own})${source}`;
+}
+
+const OPTIONS = {
+  level: readLevel,
+  strict: ofType('boolean'),
+  allow: readAllowed,
+  rules: readRules,
+  pseudonyms: ofType('boolean'),
+};
+
+/**
+ * @template {string | object} T
+ * @param {T} value
+ * @param {import('../index.js').CleanOptions} [options]
+ * @returns {Promise<Cleaned<T extends string ? string : T>>}
+ */
+async function clean(value, options) {
+  const given = readOptions(options ?? {}, OPTIONS);
+  const { level = LEVELS[0], strict = true, allow = [], rules = [], pseudonyms = false } = given;
+  const isText = typeof value === 'string';
+  if (!isText && (value === null || typeof value !== 'object' || isArray(value))) {
+    const message = `the value to clean must be a text or a trace, got ${describe(value)}`;
+    throw codedError(TypeError, 'ERR_INVALID_INPUT', message);
+  }
+  const text = isText ? value : writeJson(value, 'trace', 'ERR_INVALID_TRACE');
+  const settings = { identifiers: level !== 'private', strict, allow, rules, pseudonyms };
+  const { cleaned, redactions } = await fromAddon(() => native.clean(text, !isText, settings));
+  return {
+    cleaned: isText ? cleaned : JSON.parse(cleaned),
+    redactions: localCopy(redactions),
+  };
+}
+
+module.exports = { clean, cleanPii };

@@ -1,0 +1,45 @@
+'use strict';
+
+// Scores as callers get them.
+
+const { localCopy } = require('./calls/addon.js');
+
+/** @import { NearestTrace, Score, ScoringWeights } from '../index.js' */
+
+/**
+ * How a score came about, as the addon and the command have it.
+ *
+ * @typedef {object} Breakdown
+ * @property {number} score
+ * @property {ScoringWeights} dimensions
+ * @property {string} profile
+ * @property {ScoringWeights} weights
+ * @property {ScoringWeights} contributions
+ * @property {number} composite
+ * @property {Score['overrides']} overrides
+ * @property {'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder'} noveltyBasis
+ * @property {Omit<NearestTrace, 'id'> & { label: string | null } | null} nearest
+ * @property {number | null} tokens
+ * @property {boolean | null} truncated
+ */
+
+/**
+ * Returns the score of a breakdown, in objects of the caller's realm.
+ *
+ * @param {Breakdown} breakdown
+ * @returns {Score}
+ */
+function scoreOf(breakdown) {
+  const { score, dimensions, weights, overrides, nearest, noveltyBasis } = localCopy(breakdown);
+  const { label: id = null, ...rest } = nearest ?? {};
+  return {
+    value: score,
+    dimensions,
+    weights,
+    overrides,
+    nearest: nearest && /** @type {NearestTrace} */ ({ id, ...rest }),
+    basis: /** @type {Score['basis']} */ (noveltyBasis.replace('cache', 'memory')),
+  };
+}
+
+module.exports = { scoreOf };
