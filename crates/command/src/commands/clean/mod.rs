@@ -4,8 +4,8 @@
 //! written. JSON is cleaned string by string, as the trace that it may be, and every other byte of it stays. All else is cleaned as
 //! text.
 
+mod args;
 mod findings;
-mod options;
 mod parts;
 
 use std::{
@@ -21,19 +21,20 @@ use knowledgepulse_json::Value;
 use knowledgepulse_os::temporary;
 
 use crate::{
+    VERSION,
     compression::{Input, read_text},
     error::{Exit, Failure, Result},
-    host::Host,
+    file_identity::{STDIN, name_of},
     messages::Messages,
-    options::{STDIN, name_of},
     output_file::{OutputFile, StandardOutput},
     printable::counted,
     review::Review,
     splice::replace_strings,
-    start::Stop,
+    stop::Stop,
     waiting::Waiting,
 };
-use options::Options;
+pub(crate) use args::CleanArgs;
+use args::Options;
 use parts::{Part, Parts, Take};
 
 /// Something that was found, in a file and a line.
@@ -43,17 +44,9 @@ struct Found {
     finding: Finding,
 }
 
-/// Runs `clean` with the arguments behind it. Returns `None` if they ask for help.
-pub(crate) fn run(
-    arguments: &[String],
-    host: &dyn Host,
-    messages: &Messages,
-    stop: &Stop,
-) -> Result<Option<Exit>> {
-    let Some(mut options) = options::read(arguments)? else {
-        return Ok(None);
-    };
-    messages.set_quiet(options.quiet);
+/// Cleans the files that the arguments name.
+pub(crate) fn run(args: CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    let mut options = args.open()?;
     let mut sources = Vec::new();
     let mut identities = Identities::default();
     for source in &options.sources {
@@ -103,15 +96,12 @@ pub(crate) fn run(
         output.finish()?;
     }
     if let Some(file) = &options.findings {
-        OutputFile::replace(
-            file,
-            findings::report(file, &found.listed, host.version()).as_bytes(),
-        )?;
+        OutputFile::replace(file, findings::report(file, &found.listed, VERSION).as_bytes())?;
     }
     messages.note(summary(&options, &found.counts));
     found.review.tell(messages);
     let is_found = options.fail_on.iter().any(|name| found.counts.contains_key(name));
-    Ok(Some(if is_found { Exit::Found } else { Exit::Ok }))
+    Ok(if is_found { Exit::Found } else { Exit::Ok })
 }
 
 fn summary(options: &Options, counts: &BTreeMap<String, u64>) -> String {

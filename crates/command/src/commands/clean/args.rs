@@ -2,16 +2,56 @@
 
 use std::{fs, iter, path::Path};
 
+use clap::Args;
 use knowledgepulse_clean::{Cleaner, Identities, InvalidExpression, Options as Wanted};
-use lexopt::Arg;
 
 use crate::{
+    args::one_of,
     error::{Failure, Result},
-    file_identity::is_same_file,
-    options::{LEVELS, STDIN, text},
+    file_identity::{STDIN, is_same_file},
 };
 
-/// The parsed arguments.
+/// How much is replaced: the SDK's levels.
+const LEVELS: [(&str, bool); 3] = [("aggregated", true), ("federated", true), ("private", false)];
+
+/// Replace secrets, personal data and the identities of each file, in text and JSON of any kind
+#[derive(Debug, Clone, Args)]
+#[command(before_help = "Example: kp-score clean sessions/*.jsonl --out clean/ --fail-on secrets")]
+pub(crate) struct CleanArgs {
+    /// Files; - is standard input
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+
+    /// The clean file; for several files a folder, which ends with /
+    #[arg(long, value_name = "PATH")]
+    out: Option<String>,
+
+    /// List what was found, in JSON, or in SARIF if FILE ends in .sarif
+    #[arg(long, value_name = "FILE")]
+    findings: Option<String>,
+
+    /// Exit code 4 if such a KIND was found: secrets, identifiers, email …
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
+    fail_on: Vec<String>,
+
+    /// Values that stay, one a line; /…/ is an expression
+    #[arg(long, value_name = "FILE")]
+    allow: Vec<String>,
+
+    /// More to replace: lines of NAME: EXPRESSION
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<String>,
+
+    /// Number what is replaced: one address is [REDACTED:email-1] everywhere
+    #[arg(long)]
+    pseudonyms: bool,
+
+    /// aggregated, federated, or private, which keeps identifiers
+    #[arg(long, default_value = "aggregated", hide_possible_values = true, value_parser = one_of(LEVELS))]
+    level: bool,
+}
+
+/// The arguments with the files that they name.
 pub(super) struct Options {
     /// The inputs: paths, or [`STDIN`].
     pub sources: Vec<String>,
@@ -21,8 +61,6 @@ pub(super) struct Options {
     pub findings: Option<String>,
     /// The types that end the run with an exit code of their own.
     pub fail_on: Vec<String>,
-    /// Whether the summary of the findings is left out.
-    pub quiet: bool,
     /// Whether identifiers are replaced.
     pub identifiers: bool,
     /// Whether the numbers of replacements hold for all files.
@@ -34,79 +72,47 @@ pub(super) struct Options {
 }
 
 fn wrong(message: String) -> Failure {
-    Failure::usage(format!("{message}; see kp-score --help"))
+    Failure::usage(format!("{message}; see kp-score clean --help"))
 }
 
 /// Names for all types of a sort, beside the types themselves.
 const SECRETS: &str = "secrets";
 const IDENTIFIERS: &str = "identifiers";
 
-/// Reads the arguments behind `clean`; `None` if they ask for help.
-pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
-    let mut parser = lexopt::Parser::from_args(arguments);
-    let (mut sources, mut fail_on) = (Vec::new(), Vec::new());
-    let (mut out, mut findings, mut allow, mut rules) = (None, None, Vec::new(), Vec::new());
-    let (mut level, mut quiet, mut pseudonyms) = (LEVELS[0].to_owned(), false, false);
-    while let Some(argument) = parser.next().map_err(|error| wrong(error.to_string()))? {
-        let named = match argument {
-            Arg::Value(source) => {
-                sources.push(text(source));
-                continue;
-            }
-            Arg::Short('h') => "help".to_owned(),
-            Arg::Short(letter) => return Err(wrong(format!("Unknown option '-{letter}'"))),
-            Arg::Long(name) => name.to_owned(),
-        };
-        let mut value = || parser.value().map(text).map_err(|error| wrong(error.to_string()));
-        match named.as_str() {
-            "help" => return Ok(None),
-            "quiet" => quiet = true,
-            "pseudonyms" => pseudonyms = true,
-            "out" => out = Some(value()?),
-            "findings" => findings = Some(value()?),
-            "fail-on" => fail_on.extend(value()?.split(',').map(str::to_owned)),
-            "allow" => allow.push(value()?),
-            "rules" => rules.push(value()?),
-            "level" => level = value()?,
-            _ => return Err(wrong(format!("Unknown option '--{named}'"))),
+impl CleanArgs {
+    /// Reads the files of rules and values.
+    pub(super) fn open(self) -> Result<Options> {
+        let mut sources = self.paths;
+        if sources.is_empty() {
+            sources.push(STDIN.to_owned());
         }
+        let mut cleaner = Cleaner::new(Wanted {
+            identifiers: self.level,
+            strict: true,
+        });
+        if self.pseudonyms {
+            cleaner.use_pseudonyms();
+        }
+        for file in &self.allow {
+            read_allowed(file, &mut cleaner)?;
+        }
+        let mut names = Vec::new();
+        for file in &self.rules {
+            names.extend(read_rules(file, &mut cleaner)?);
+        }
+        let mut options = Options {
+            fail_on: types_of(&self.fail_on, &names).map_err(wrong)?,
+            sources,
+            out: self.out,
+            findings: self.findings,
+            identifiers: self.level,
+            pseudonyms: self.pseudonyms,
+            cleaner,
+            outputs: Vec::new(),
+        };
+        options.name_outputs(iter::repeat(&Identities::default()))?;
+        Ok(options)
     }
-    if !LEVELS.contains(&level.as_str()) {
-        return Err(wrong(format!(
-            "--level must be aggregated, federated or private, got '{level}'"
-        )));
-    }
-    if sources.is_empty() {
-        sources.push(STDIN.to_owned());
-    }
-    let identifiers = level != "private";
-    let mut cleaner = Cleaner::new(Wanted {
-        identifiers,
-        strict: true,
-    });
-    if pseudonyms {
-        cleaner.use_pseudonyms();
-    }
-    for file in &allow {
-        read_allowed(file, &mut cleaner)?;
-    }
-    let mut names = Vec::new();
-    for file in &rules {
-        names.extend(read_rules(file, &mut cleaner)?);
-    }
-    let mut options = Options {
-        fail_on: types_of(&fail_on, &names).map_err(wrong)?,
-        sources,
-        out,
-        findings,
-        quiet,
-        identifiers,
-        pseudonyms,
-        cleaner,
-        outputs: Vec::new(),
-    };
-    options.name_outputs(iter::repeat(&Identities::default()))?;
-    Ok(Some(options))
 }
 
 /// Returns the types that are named, one by one.
