@@ -24,11 +24,11 @@ use crate::{
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
     /// Files and folders; - is standard input
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", help_heading = None::<&str>)]
     pub paths: Vec<String>,
 
     /// Read the input as this format; `kp-score formats` lists them
-    #[arg(long, value_parser = one_of(FormatName::named().map(|format| (format.name(), format))), hide_possible_values = true)]
+    #[arg(long, value_name = "FORMAT", value_parser = one_of(FormatName::named().map(|format| (format.name(), format))), hide_possible_values = true)]
     pub from: Option<FormatName>,
 
     /// Read another format as this JSON file describes it

@@ -96,7 +96,8 @@ mod tests {
             for text in &texts {
                 kept.add(&text.as_str().into()).unwrap();
                 let at = at.index(kept.len());
-                prop_assert_eq!(kept.get(at).unwrap().as_str(), Some(texts[at].as_str()));
+                let found = kept.get(at).unwrap();
+                prop_assert_eq!(found.as_str(), Some(texts[at].as_str()));
             }
         }
     }

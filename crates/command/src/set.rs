@@ -40,7 +40,7 @@ const MOST_LISTED: usize = 16;
 #[command(next_help_heading = "The set")]
 pub(crate) struct ChoiceArgs {
     /// How many traces: 20, or 5%
-    #[arg(value_name = "N", value_parser = count)]
+    #[arg(value_name = "N", value_parser = count, help_heading = None::<&str>)]
     pub count: Count,
 
     /// Outcomes by id: JSON Lines or CSV with id, success or reward

@@ -259,10 +259,7 @@ impl Summary {
         }
         if self.unknown_success > 0 {
             let traces = counted(self.unknown_success, "trace");
-            line(
-                "outcome",
-                &format!("not known of {traces} (?); --success tells, and labels of select"),
-            );
+            line("outcome", &format!("not known of {traces}, shown as ?"));
         }
         if seen.without_conversation > 0 {
             let traces = counted(seen.without_conversation, "trace");

@@ -104,14 +104,17 @@ impl Table {
     /// Returns the table, best first. `share_below` returns which part of all scores is less than a score.
     pub(crate) fn render(mut self, share_below: impl Fn(f64) -> f64) -> String {
         self.sort();
+        let ids = self.rows.iter().map(|row| row.scored.about.id.clone());
+        let numbers: HashMap<_, _> = ids.zip(1..).collect();
         for row in &mut self.rows {
             let alike = row.scored.about.id.as_ref().and_then(|id| self.alike.get(id));
             if let Some(alike) = alike {
                 row.end = format!("+{} alike", grouped(*alike));
             } else if let Some(id) = &row.scored.about.id
-                && self.first.contains_key(id)
+                && let Some(first) = self.first.get(id)
             {
-                row.end = "a near-copy".into();
+                let number = numbers.get(&Some(first.clone()));
+                row.end = number.map_or("a near-copy".into(), |number| format!("like {number}"));
             }
         }
         let mut text = render(&self.rows, share_below, Look::of_output());

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt::Write};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
@@ -27,7 +27,7 @@ pub(crate) struct CompareArgs {
     pub after: String,
 
     /// table or json
-    #[arg(long, default_value = "table", hide_possible_values = true,
+    #[arg(long, action = ArgAction::Set, default_value = "table", hide_possible_values = true,
         value_parser = one_of([("table", false), ("json", true)]))]
     pub format: bool,
 }

@@ -20,7 +20,7 @@ use crate::{
     args::{InputArgs, Output, methods, one_of, unit, whole},
     breakdown::value_of,
     domains::{built_in, closest_to},
-    error::{Exit, Result},
+    error::{Exit, Failure, Result},
     file_identity::name_of,
     host::{Host, NotScored, Store, StoreRequest},
     messages::Messages,
@@ -103,7 +103,7 @@ pub(crate) struct ScoringArgs {
     pub memory_size: Option<usize>,
 
     /// A memory in PostgreSQL: postgres://user@host/database
-    #[arg(long, value_name = "URL", conflicts_with = "memory", value_parser = store_url)]
+    #[arg(long, value_name = "URL", conflicts_with = "memory")]
     pub store: Option<String>,
 
     /// Its table, also SCHEMA.TABLE [default: knowledgepulse_novelty]
@@ -113,14 +113,6 @@ pub(crate) struct ScoringArgs {
     /// Weights of complexity, novelty and so on by domain, in JSON
     #[arg(long, value_name = "FILE")]
     pub weights: Option<String>,
-}
-
-/// Parses the URL of a store; the error leaves it out, because it may have a password.
-fn store_url(text: &str) -> std::result::Result<String, String> {
-    let is_url = text.starts_with("postgres://") || text.starts_with("postgresql://");
-    is_url
-        .then(|| text.to_owned())
-        .ok_or_else(|| "it must be a URL that begins with postgres://".into())
 }
 
 impl ScoreArgs {
@@ -143,17 +135,17 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
     let inputs = args
         .input
         .open(&args.outputs(), &[&args.scoring.weights], messages)?;
-    score(&inputs, args, host, messages, stop)
+    score(&inputs, args, host, messages, stop).map(|(exit, _)| exit)
 }
 
-/// Scores inputs. The arguments' own input is not looked at.
+/// Scores inputs; the paths of the arguments are not looked at. Returns the exit code, and how many traces were scored.
 pub(crate) fn score(
     inputs: &Inputs,
     args: &ScoreArgs,
     host: &dyn Host,
     messages: &Messages,
     stop: &Stop,
-) -> Result<Exit> {
+) -> Result<(Exit, u64)> {
     let (results, options) = (&args.results, &args.scoring);
     let weights = options.weights.as_deref().map(read_weights).transpose()?;
     let NamedProfiles {
@@ -267,6 +259,12 @@ impl Memories {
                 file: None,
             });
         };
+        if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
+            // Without the URL, which may have a password.
+            return Err(Failure::usage(
+                "--store must be a URL that begins with postgres://",
+            ));
+        }
         let store = host.connect(&StoreRequest {
             url: url.clone(),
             table: options.store_table.clone(),
@@ -434,7 +432,7 @@ impl Run<'_> {
         store: Option<MemoryFile>,
         status: &Status,
         novelty: Method,
-    ) -> Result<Exit> {
+    ) -> Result<(Exit, u64)> {
         let lack = self.store_failure.take();
         let lack = lack.or_else(|| seen.why_incomplete(self.stop).map(str::to_owned));
         let mut written = Vec::new();
@@ -477,7 +475,7 @@ impl Run<'_> {
             written: &written,
             memory: held.as_ref().map(|held| held.file.as_str()),
         };
-        Ok(end.conclude(self.messages, self.stop))
+        Ok((end.conclude(self.messages, self.stop), self.summary.scored()))
     }
 }
 

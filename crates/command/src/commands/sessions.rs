@@ -56,8 +56,8 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
         },
         scoring: ScoringArgs::default(),
     };
-    let exit = score(&inputs, &args, host, messages, stop)?;
-    if matches!(exit, Exit::Ok | Exit::BadLines) {
+    let (exit, scored) = score(&inputs, &args, host, messages, stop)?;
+    if scored > 0 && matches!(exit, Exit::Ok | Exit::BadLines) {
         let places: Vec<_> = places.iter().map(|place| quoted(place)).collect();
         messages.note(format!("next: kp-score share 20 {} -o shared", places.join(" ")));
     }

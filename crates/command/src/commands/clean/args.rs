@@ -2,7 +2,7 @@
 
 use std::{fs, iter, path::Path};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use knowledgepulse_clean::{Cleaner, Identities, InvalidExpression, Options as Wanted};
 
 use crate::{
@@ -47,7 +47,7 @@ pub(crate) struct CleanArgs {
     pseudonyms: bool,
 
     /// aggregated, federated, or private, which keeps identifiers
-    #[arg(long, default_value = "aggregated", hide_possible_values = true, value_parser = one_of(LEVELS))]
+    #[arg(long, action = ArgAction::Set, default_value = "aggregated", hide_possible_values = true, value_parser = one_of(LEVELS))]
     level: bool,
 }
 
