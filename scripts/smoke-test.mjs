@@ -62,7 +62,7 @@ function checkCommand(project) {
     metadata: { success: true },
   };
   writeFileSync(path.join(project, 'traces.json'), JSON.stringify([trace]));
-  const args = ['--no-embedder', '--format', 'jsonl', '--report', page, 'traces.json'];
+  const args = ['score', '--format', 'jsonl', '--report', page, 'traces.json'];
   const output = npm(['exec', '--offline', '--', 'kp-score', ...args], {
     cwd: project,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -32,21 +32,23 @@ TRACE = {
 SECOND_SCORE = 0.2 * 0.27 + 0.2 * 0.9
 FIRST_SCORE = SECOND_SCORE + 0.3 * 0.5
 
-OUTPUTS = ["out.jsonl", "out.jsonl.gz", "dropped.jsonl", "page.html"]
+OUTPUTS = ["out.jsonl", "out.jsonl.gz", "page.html"]
+PREFIX = ["score", "--novelty", "prefix"]
 # What is compared.
 RUNS = [
     ["--version"],
     ["--help"],
     ["traces.jsonl"],
-    ["traces.jsonl", "--format", "json", "--explain"],
-    ["traces.jsonl", "--format", "csv", "--top", "30%"],
-    ["traces.jsonl", "--out", "out.jsonl", "--dropped", "dropped.jsonl", "--threshold", "0.6", "--explain"],
-    ["traces.jsonl", "--out", "out.jsonl.gz", "--clean-strict"],
-    ["traces.jsonl", "--format", "jsonl", "--novelty", "full"],
-    ["traces.jsonl", "--format", "jsonl", "--novelty", "lexical"],
-    ["traces.jsonl", "--format", "jsonl", "--select", "10", "--novelty", "full"],
-    ["traces.jsonl", "--format", "jsonl", "--no-embedder"],
-    ["traces.jsonl", "--report", "page.html"],
+    ["score", "traces.jsonl", "--format", "json", "--explain"],
+    ["score", "traces.jsonl", "--format", "csv", "--all"],
+    ["score", "traces.jsonl", "--out", "out.jsonl", "--min", "0.6", "--explain"],
+    ["score", "traces.jsonl", "--out", "out.jsonl.gz", "--novelty", "prefix"],
+    ["score", "traces.jsonl", "--format", "jsonl", "--novelty", "full"],
+    ["select", "10", "traces.jsonl", "--format", "jsonl", "--novelty", "full"],
+    ["select", "10", "traces.jsonl", "--out", "out.jsonl"],
+    ["score", "traces.jsonl", "--report", "page.html"],
+    ["clean", "traces.jsonl", "--out", "out.jsonl"],
+    ["completions", "bash"],
     ["missing.jsonl"],
     ["--no-such-option"],
 ]
@@ -142,7 +144,7 @@ def check_scores(program, work):
     version = run([program, "--version"], work)
     if version.stdout.decode().strip() != VERSION:
         raise SystemExit(f"--version prints {version.stdout!r}, not {VERSION}")
-    result = run([program, "--format", "jsonl", "two.json"], work)
+    result = run([program, *PREFIX, "--format", "jsonl", "two.json"], work)
     scores = [json.loads(line)["score"] for line in result.stdout.splitlines()]
     expected = [FIRST_SCORE, SECOND_SCORE]
     if len(scores) != 2 or any(abs(one - other) > 1e-5 for one, other in zip(scores, expected)):
@@ -154,11 +156,12 @@ def check_scores(program, work):
 def check_messages(program, work):
     for arguments, env, code, text in [
         (["doctor"], {}, 2, "npx"),
-        (["--store", "postgres://localhost/traces", "two.json"], {}, 2, "npx"),
-        (["--dtype", "fp32", "two.json"], {}, 3, "all-minilm-l6-v2;"),
-        (["two.json"], {"KNOWLEDGEPULSE_THREADS": "0"}, 0, "from 1 to 1024"),
-        (["two.json"], {"KNOWLEDGEPULSE_ENGINE": "onnxruntime"}, 0, "KNOWLEDGEPULSE_ONNXRUNTIME"),
-        (["two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 0, "nowhere does not exist"),
+        (["score", "--store", "postgres://localhost/traces", "two.json"], {}, 2, "npx"),
+        ([*PREFIX, "two.json"], {"KNOWLEDGEPULSE_DTYPE": "fp32"}, 3, "all-minilm-l6-v2;"),
+        ([*PREFIX, "two.json"], {"KNOWLEDGEPULSE_THREADS": "0"}, 0, "from 1 to 1024"),
+        ([*PREFIX, "two.json"], {"KNOWLEDGEPULSE_ENGINE": "onnxruntime"}, 3, "KNOWLEDGEPULSE_ONNXRUNTIME"),
+        ([*PREFIX, "two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 3, "nowhere does not exist"),
+        (["two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 0, "2 traces scored"),
     ]:
         result = run([program, *arguments], work, **env)
         if result.returncode != code or text not in result.stderr.decode():
@@ -177,8 +180,11 @@ def check_removal(environment, work):
     """Without the model the program says what to do; without both no file is left."""
     python = scripts_of(environment) / f"python{SUFFIX}"
     pip(python, "uninstall", "--yes", "kp-score-model")
-    result = run([scripts_of(environment) / f"kp-score{SUFFIX}", "two.json"], work)
-    if result.returncode != 0 or b"install kp-score-model" not in result.stderr:
+    program = scripts_of(environment) / f"kp-score{SUFFIX}"
+    if run([program, "two.json"], work).returncode != 0:
+        raise SystemExit("without its model it does not compare words")
+    result = run([program, *PREFIX, "two.json"], work)
+    if result.returncode != 3 or b"install kp-score-model" not in result.stderr:
         raise SystemExit(f"without its model it says {result.stderr!r}")
     pip(python, "uninstall", "--yes", "kp-score")
     before = json.loads((environment.parent / "before.json").read_text("utf-8"))

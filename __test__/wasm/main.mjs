@@ -128,7 +128,7 @@ await test('the portable kernel in WebAssembly gives the same bits', () => {
 function outputsOf(args, env) {
   const directory = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-wasm-'));
   const run = () =>
-    execFileSync(process.execPath, [command, '--format', 'jsonl', '--quiet', ...args], {
+    execFileSync(process.execPath, [command, ...args, '--format', 'jsonl', '--quiet'], {
       cwd: directory,
       encoding: 'latin1',
       env: { ...process.env, KNOWLEDGEPULSE_DTYPE: 'q8', ...env },
@@ -149,11 +149,10 @@ function outputsOf(args, env) {
 }
 
 for (const line of [
-  '--threshold 0.6 --explain --out out.jsonl --dropped dropped.jsonl.gz --memory memory',
-  '--novelty lexical --memory memory --known again --out out.jsonl',
-  '--top 5 --out out.jsonl --dropped dropped.jsonl --report report.html',
-  '--select 5 --novelty full --out out.jsonl --report report.html --memory memory',
-  '--select 5 --dropped dropped.jsonl',
+  'score --novelty prefix --min 0.6 --explain --out out.jsonl.gz --memory memory',
+  'score --memory memory --out out.jsonl --report report.html',
+  'select 5 --novelty full --out out.jsonl --report report.html',
+  'select 5 --failures 1 --out out.jsonl',
 ]) {
   const args = line.split(' ');
   await test(`kp-score ${line} writes the same bytes in WebAssembly`, () => {
@@ -171,7 +170,7 @@ await test('kp-score --out follows a link in WebAssembly', () => {
   const [link, target] = ['link', 'target'].map((name) => path.join(directory, name));
   writeFileSync(target, '');
   symlinkSync('target', link);
-  const args = [command, '--no-embedder', '--quiet', '--out', link, examples];
+  const args = [command, 'score', '--quiet', '--out', link, examples];
   execFileSync(process.execPath, args, { env: { ...process.env, ...IN_WASM } });
   assert.ok(lstatSync(link).isSymbolicLink());
   assert.ok(lstatSync(target).size > 0);
@@ -180,7 +179,7 @@ await test('kp-score --out follows a link in WebAssembly', () => {
 });
 
 await test('kp-score --store is refused in WebAssembly', () => {
-  const args = [command, '--novelty', 'lexical', '--store', 'postgres://localhost/traces', examples];
+  const args = [command, 'score', '--store', 'postgres://localhost/traces', examples];
   const env = { ...process.env, ...IN_WASM };
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
   assert.match(stderr, /^kp-score: --store needs threads, which WebAssembly does not have: .*\n$/);

@@ -1,5 +1,6 @@
 //! Runs the transcripts in `transcripts/`: what `kp-score` prints, how it exits, and which files it leaves. Each begins in a copy of
-//! `transcripts/files`.
+//! `transcripts/files`, whose folder `home` is the user's. The examples of README.md and docs/command-line.md run as transcripts too, in a copy
+//! of `transcripts/pages`.
 //!
 //! `cargo test -p knowledgepulse-command --test transcripts -- trycmd=memory` runs those whose path has `memory` in it, and
 //! `TRYCMD=overwrite` replaces the expected outputs. `KNOWLEDGEPULSE_COMMAND` is the whole path of another program to run, such as
@@ -10,6 +11,7 @@ use std::{
     fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
+    process::{self, Command},
 };
 
 use flate2::{Compression, read::MultiGzDecoder, write::GzEncoder};
@@ -25,18 +27,75 @@ fn main() -> io::Result<()> {
         ["copy", file, copy] => fs::copy(file, copy).map(drop),
         ["link", file, link] => fs::hard_link(file, link),
         ["gzip", file, compressed] => gzip(Path::new(file), Path::new(compressed)),
+        ["kp-score", ref arguments @ ..] => run_command(arguments),
         _ => run_transcripts(),
     }
 }
 
 fn run_transcripts() -> io::Result<()> {
-    let command =
-        env::var_os("KNOWLEDGEPULSE_COMMAND").unwrap_or_else(|| env!("CARGO_BIN_EXE_kp-score").into());
-    let files = env::current_exe()?;
+    let this = env::current_exe()?;
+    let pages = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    write_pages(&pages)?;
     TestCases::new()
-        .register_bin("kp-score", Bin::Path(PathBuf::from(command)))
-        .register_bin("files", Bin::Path(files))
-        .case("tests/transcripts/*.md");
+        .register_bin("kp-score", Bin::Path(command()))
+        .register_bin("files", Bin::Path(this.clone()))
+        // `npx kp-score`, as people write it.
+        .register_bin("npx", Bin::Path(this))
+        .env("COLUMNS", "100")
+        .env("HOME", "home")
+        .env("USERPROFILE", "home")
+        .env("XDG_CONFIG_HOME", "")
+        .env("XDG_DATA_HOME", "")
+        .case("tests/transcripts/*.md")
+        .case(pages.join("*.md"));
+    Ok(())
+}
+
+/// Returns the program that is tested.
+fn command() -> PathBuf {
+    let named = env::var_os("KNOWLEDGEPULSE_COMMAND");
+    named
+        .unwrap_or_else(|| env!("CARGO_BIN_EXE_kp-score").into())
+        .into()
+}
+
+fn run_command(arguments: &[&str]) -> io::Result<()> {
+    let status = Command::new(command()).args(arguments).status()?;
+    process::exit(status.code().unwrap_or(1))
+}
+
+/// Writes the pages as transcripts: their times vary.
+fn write_pages(folder: &Path) -> io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    fs::create_dir_all(folder)?;
+    for page in ["README.md", "docs/command-line.md"] {
+        let text = fs::read_to_string(root.join("../..").join(page))?;
+        let lines = text.lines().map(|line| match line.split_once(" scored in ") {
+            Some((traces, rest)) if rest.ends_with("per second") => {
+                format!("{traces} scored in [..] per second\n")
+            }
+            _ => format!("{line}\n"),
+        });
+        // Other examples are not of the command.
+        let text = lines.collect::<String>().replace("```console\n$ node", "```text\n$ node");
+        let page = folder.join(page.replace('/', "-"));
+        fs::write(&page, text)?;
+        copy_folder(&root.join("tests/transcripts/pages"), &page.with_extension("in"))?;
+    }
+    Ok(())
+}
+
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &copy)?;
+        } else {
+            fs::copy(entry.path(), copy)?;
+        }
+    }
     Ok(())
 }
 

@@ -1,0 +1,364 @@
+//! `kp-score clean`: files, with secrets, personal data and the identities of each file replaced.
+//!
+//! A file is read twice. The first time, identities are learned from it, and what cannot be cleaned ends the run before anything is
+//! written. JSON is cleaned string by string, as the trace that it may be, and every other byte of it stays. All else is cleaned as
+//! text.
+
+mod args;
+mod findings;
+mod parts;
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Read, Seek},
+    ops::ControlFlow,
+    path::Path,
+};
+
+use knowledgepulse_clean::{Cleaner, Finding, Identities, with_strings};
+use knowledgepulse_json::Value;
+use knowledgepulse_os::temporary;
+
+use crate::{
+    VERSION,
+    compression::{Input, read_text},
+    error::{Exit, Failure, Result},
+    file_identity::{STDIN, name_of},
+    messages::Messages,
+    output_file::{OutputFile, StandardOutput},
+    printable::counted,
+    review::Review,
+    splice::replace_strings,
+    stop::Stop,
+    waiting::Waiting,
+};
+pub(crate) use args::CleanArgs;
+use args::Options;
+use parts::{Part, Parts, Take};
+
+/// Something that was found, in a file and a line.
+struct Found {
+    file: String,
+    line: usize,
+    finding: Finding,
+}
+
+/// Cleans the files that the arguments name.
+pub(crate) fn run(args: CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    let mut options = args.open()?;
+    let mut sources = Vec::new();
+    let mut identities = Identities::default();
+    for source in &options.sources {
+        let mut source = Source::open(source)?;
+        source.read(stop, &mut |part, _| {
+            match part {
+                _ if !options.identifiers => {}
+                Part::Json(_, value) => identities.learn_json(value),
+                Part::Text(text) => identities.learn_text(text),
+                Part::Between(_) => {}
+            }
+            Ok(())
+        })?;
+        // Pseudonyms that hold for all files are learned from all of them.
+        let learned = if options.pseudonyms {
+            Identities::default()
+        } else {
+            std::mem::take(&mut identities)
+        };
+        sources.push((source, learned));
+    }
+    let is_shared = options.pseudonyms;
+    options.name_outputs(
+        sources
+            .iter()
+            .map(|(_, learned)| if is_shared { &identities } else { learned }),
+    )?;
+    options.cleaner.set_identities(identities);
+    if let Some(folder) = options.out.as_deref().filter(|out| out.ends_with('/')) {
+        fs::create_dir_all(folder).map_err(|error| Failure::write(folder, &error))?;
+    }
+    let mut found = FoundAll::default();
+    for (at, (mut source, learned)) in sources.into_iter().enumerate() {
+        if !options.pseudonyms {
+            options.cleaner.set_identities(learned);
+        }
+        let mut output = Output::open(options.outputs[at].as_deref())?;
+        let file = name_of(&source.name).to_owned();
+        let mut cleaning = Cleaning {
+            file: &file,
+            cleaner: &mut options.cleaner,
+            output: &mut output,
+            found: &mut found,
+            keeps_findings: options.findings.is_some(),
+        };
+        source.read(stop, &mut |part, line| cleaning.clean(part, line))?;
+        output.finish()?;
+    }
+    if let Some(file) = &options.findings {
+        OutputFile::replace(file, findings::report(file, &found.listed, VERSION).as_bytes())?;
+    }
+    messages.note(summary(&options, &found.counts));
+    found.review.tell(messages);
+    let is_found = options.fail_on.iter().any(|name| found.counts.contains_key(name));
+    Ok(if is_found { Exit::Found } else { Exit::Ok })
+}
+
+fn summary(options: &Options, counts: &BTreeMap<String, u64>) -> String {
+    let counts: Vec<_> = counts
+        .iter()
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    let files = counted(options.sources.len() as u64, "file");
+    if counts.is_empty() {
+        return format!("{files}: nothing to replace");
+    }
+    format!("{files}: replaced {}", counts.join(", "))
+}
+
+/// An input that can be read twice.
+struct Source {
+    name: String,
+    /// The contents of an input that cannot be read twice.
+    copy: Option<File>,
+}
+
+impl Source {
+    fn open(name: &str) -> Result<Self> {
+        let failed = |error| Failure::read(name_of(name), &error);
+        if name != STDIN && Path::new(name).is_dir() {
+            return Err(Failure::file(format!(
+                "{name} is a directory: name the files in it"
+            )));
+        }
+        let is_file = name != STDIN && fs::metadata(name).map_err(failed)?.is_file();
+        if is_file {
+            let name = name.to_owned();
+            return Ok(Self { name, copy: None });
+        }
+        let mut copy = temporary::unnamed().map_err(failed)?;
+        let copied = if name == STDIN {
+            io::copy(&mut Waiting(io::stdin()), &mut copy)
+        } else {
+            File::open(name).and_then(|mut input| io::copy(&mut input, &mut copy))
+        };
+        copied.map_err(failed)?;
+        Ok(Self {
+            name: name.to_owned(),
+            copy: Some(copy),
+        })
+    }
+
+    /// Reads its parts, decompressed.
+    fn read(&mut self, stop: &Stop, take: &mut Take) -> Result<()> {
+        let failed = |error| Failure::read(name_of(&self.name), &error);
+        let input: Box<dyn Read + '_> = match &mut self.copy {
+            Some(copy) => {
+                copy.rewind().map_err(failed)?;
+                Box::new(copy)
+            }
+            None => Box::new(File::open(&self.name).map_err(failed)?),
+        };
+        let mut parts = Parts::new(name_of(&self.name));
+        let mut result = Ok(());
+        let mut push = |bytes: &[u8]| {
+            result = match stop.is_interrupted() {
+                true => Err(Failure::interrupted("interrupted; this file was not written")),
+                false => parts.push(bytes, take),
+            };
+            if result.is_ok() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        };
+        read_text(&mut Input::new(input), &mut push).map_err(failed)?;
+        result?;
+        parts.finish(take)
+    }
+}
+
+/// A file, or standard output.
+enum Output {
+    File(OutputFile),
+    Standard(StandardOutput),
+}
+
+impl Output {
+    fn open(name: Option<&str>) -> Result<Self> {
+        Ok(match name {
+            Some(name) => Self::File(OutputFile::open(name, None)?),
+            None => Self::Standard(StandardOutput::new()),
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Standard(stdout) => stdout.write(bytes).map(drop),
+        }
+    }
+
+    fn finish(self) -> Result<()> {
+        match self {
+            Self::File(mut file) => {
+                file.finish()?;
+                file.publish(true)
+            }
+            Self::Standard(mut stdout) => stdout.flush().map(drop),
+        }
+    }
+}
+
+/// The findings of a run.
+#[derive(Default)]
+struct FoundAll {
+    counts: BTreeMap<String, u64>,
+    listed: Vec<Found>,
+    review: Review,
+}
+
+/// Cleans the parts of a file.
+struct Cleaning<'c> {
+    file: &'c str,
+    cleaner: &'c mut Cleaner,
+    output: &'c mut Output,
+    found: &'c mut FoundAll,
+    keeps_findings: bool,
+}
+
+impl Cleaning<'_> {
+    fn clean(&mut self, part: Part, line: usize) -> Result<()> {
+        match part {
+            Part::Json(text, value) => self.json(text, value, line),
+            Part::Text(text) => self.text(text, line),
+            Part::Between(text) => self.output.write(text.as_bytes()),
+        }
+    }
+
+    fn json(&mut self, text: &str, value: Value, line: usize) -> Result<()> {
+        let Ok((value, clean)) = self.cleaner.clean_json(value) else {
+            // Nested too deeply to be cleaned as JSON.
+            self.cleaner.take_findings();
+            return self.text(text, line);
+        };
+        let findings = self.cleaner.take_findings();
+        // Where a name stands twice, the value holds only the last of its members, and nothing was looked for in the others.
+        let Some(replaced) = replace_strings(text, &value, &clean) else {
+            findings.into_iter().for_each(|finding| self.find(line, finding));
+            let ending = &text[text.trim_end().len()..];
+            return self.write(&(with_strings(value, clean).to_json() + ending), line);
+        };
+        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+        for finding in findings {
+            let place = replaced.places.get(&finding.pointer).copied().unwrap_or_default();
+            let before = ends.partition_point(|end| *end < place);
+            self.find(line + before, finding);
+        }
+        drop((value, clean));
+        self.write(&replaced.text, line)
+    }
+
+    fn text(&mut self, text: &str, first: usize) -> Result<()> {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let clean = self.cleaner.clean_text(&units);
+        let mut findings = self.cleaner.take_findings();
+        findings.sort_by_key(|finding| finding.start);
+        let (mut at, mut line) = (0, first);
+        for finding in findings {
+            let start = finding.start.max(at);
+            line += units[at..start]
+                .iter()
+                .filter(|unit| **unit == u16::from(b'\n'))
+                .count();
+            at = start;
+            self.find(line, finding);
+        }
+        // The text was valid, and markers are ASCII between its characters.
+        let clean = clean.map(|clean| String::from_utf16_lossy(&clean));
+        self.write(clean.as_deref().unwrap_or(text), first)
+    }
+
+    fn find(&mut self, line: usize, finding: Finding) {
+        *self.found.counts.entry(finding.name.clone()).or_default() += 1;
+        if self.keeps_findings {
+            let file = self.file.to_owned();
+            self.found.listed.push(Found { file, line, finding });
+        }
+    }
+
+    /// Writes a clean part that begins on a line.
+    fn write(&mut self, text: &str, line: usize) -> Result<()> {
+        self.found.review.add_text(self.file, line, text);
+        self.output.write(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knowledgepulse_clean::Options as Wanted;
+
+    fn cleaned(text: &str) -> (String, Vec<(usize, String)>) {
+        let mut cleaner = Cleaner::new(Wanted {
+            identifiers: true,
+            strict: true,
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("out").display().to_string();
+        let (mut output, mut found) = (Output::open(Some(&file)).unwrap(), FoundAll::default());
+        let mut cleaning = Cleaning {
+            file: "in",
+            cleaner: &mut cleaner,
+            output: &mut output,
+            found: &mut found,
+            keeps_findings: true,
+        };
+        let mut parts = Parts::new("in");
+        let mut take = |part: Part, line| cleaning.clean(part, line);
+        parts.push(text.as_bytes(), &mut take).unwrap();
+        parts.finish(&mut take).unwrap();
+        output.finish().unwrap();
+        let found = found
+            .listed
+            .into_iter()
+            .map(|found| (found.line, found.finding.name));
+        (fs::read_to_string(file).unwrap(), found.collect())
+    }
+
+    #[test]
+    fn json_keeps_every_byte_that_is_not_replaced() {
+        let text = "{\n  \"n\": 1.50, \"big\": 12345678901234567890,\n  \"7\": [\"a@b.cc\", {}, []],\n  \"token\": 123456789,\n  \"caf\\u00e9\": \"x\"\n}\n";
+        let (clean, found) = cleaned(text);
+        assert_eq!(
+            clean,
+            text.replace("a@b.cc", "[REDACTED:email]")
+                .replace("123456789,", "\"[REDACTED:password]\",")
+                .replace(
+                    "\"big\": \"[REDACTED:password]\"",
+                    "\"big\": 12345678901234567890"
+                )
+        );
+        assert_eq!(found, [(3, "email".to_owned()), (4, "password".to_owned())]);
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_hides_no_secret() {
+        let (clean, _) = cleaned(r#"{"a":"b@c.dd","a":"x","e":"f@g.hh"}"#);
+        assert_eq!(clean, r#"{"a":"x","e":"[REDACTED:email]"}"#);
+        let (clean, _) = cleaned(r#"{"a":"b@c.dd","a":"x"}"#);
+        assert_eq!(clean, r#"{"a":"x"}"#);
+    }
+
+    #[test]
+    fn lines_are_cleaned_as_json_or_as_text() {
+        let text = "\u{feff}{\"password\":\"hunter22\"}\nsome text\nAPI_TOKEN=hunter22\n{\"a\":1}\n{\"b\":\"c@d.ee\"}";
+        let (clean, found) = cleaned(text);
+        assert_eq!(
+            clean,
+            "\u{feff}{\"password\":\"[REDACTED:password]\"}\nsome text\nAPI_TOKEN=[REDACTED:password]\n{\"a\":1}\n{\"b\":\"[REDACTED:email]\"}"
+        );
+        let lines: Vec<_> = found.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [1, 3, 5]);
+    }
+}
