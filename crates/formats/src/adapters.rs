@@ -1,8 +1,9 @@
-//! The adapters of agents, each in a file of its own, and the reader that they share.
+//! The adapters of agents, each in a file of its own. `runs` reads files by them.
 
 mod aider;
 mod amp;
 mod antigravity;
+mod atif;
 mod claude_code;
 mod cline;
 mod codex;
@@ -16,30 +17,27 @@ mod gemini_cli;
 mod goose;
 mod grok;
 mod hermes;
+pub mod inspect;
 mod kimi;
 mod kiro;
 mod letta;
 mod opencode;
+mod openhands;
 mod pi;
 mod qwen_code;
+mod swe_agent;
 mod zed;
 
-use std::{collections::HashMap, mem, path::Path};
+use std::{borrow::Cow, path::Path};
 
 use knowledgepulse_json::{Text, Value};
 
-use crate::{
-    Entry, FormatName, FormatReader, Found, Place, Wrong,
-    event::{Agent, Event, Events, Fact, Parent, Undo, What},
-    messages::is_message,
-    open_traces::{OpenTraces, check},
-    session::{Session, is_said},
-    trace::Sink,
-    values::{joined, object_of, str_of},
-};
+use crate::{FormatName, Wrong, event::Events};
 
 /// The adapters, in the order in which they are asked whether a file is theirs.
 pub static ADAPTERS: &[&dyn Adapter] = &[
+    &atif::Atif,
+    &swe_agent::SweAgent,
     &gemini_cli::GeminiCli,
     &qwen_code::QwenCode,
     &pi::Pi,
@@ -60,8 +58,10 @@ pub static ADAPTERS: &[&dyn Adapter] = &[
     &hermes::Hermes,
     &kimi::Kimi,
     &kiro::Kiro,
+    &inspect::Inspect,
     &letta::Letta,
     &opencode::Opencode,
+    &openhands::Openhands,
     &zed::Zed,
 ];
 
@@ -86,6 +86,24 @@ pub trait Adapter: Sync {
     /// Returns whether a file is of this agent, by its first records, one at least, and its path.
     fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool;
 
+    /// Returns whether it is a program that writes code and keeps sessions. A session in which nothing was said is no problem.
+    fn keeps_sessions(&self) -> bool {
+        true
+    }
+
+    /// Returns the runs within a record, which are decoded by themselves.
+    fn inner<'v>(&self, _record: &'v Value) -> Vec<Inner<'v>> {
+        Vec::new()
+    }
+
+    /// Returns the files that have runs of the sub-agents of a record, as the record names them.
+    fn files_of<'v>(&self, _record: &'v Value) -> Vec<&'v Text> {
+        Vec::new()
+    }
+
+    /// Says what files beside the input of this path tell of its run.
+    fn beside(&self, _path: &Path, _say: &mut Events) {}
+
     /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
     fn patch(&self, _whole: &mut Value, _record: &Value) -> bool {
         false
@@ -98,6 +116,16 @@ pub trait Adapter: Sync {
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong>;
 }
 
+/// A run within a record.
+pub struct Inner<'v> {
+    /// Its record.
+    pub value: Cow<'v, Value>,
+    /// Its name in the outer record.
+    pub name: Text,
+    /// Its position in a list of such runs; `None` for a sub-agent of the outer run.
+    pub index: Option<u64>,
+}
+
 /// Returns the adapter of a format; `None` for formats that are read otherwise.
 #[must_use]
 pub fn adapter_of(format: FormatName) -> Option<&'static dyn Adapter> {
@@ -105,216 +133,4 @@ pub fn adapter_of(format: FormatName) -> Option<&'static dyn Adapter> {
         .iter()
         .copied()
         .find(|adapter| adapter.format() == format)
-}
-
-/// The number of records that are remembered of all open runs, to recognise repeated records and chains of parents.
-const MAX_RECORDS: usize = 1_000_000;
-
-/// The name of the run in files whose records do not name theirs.
-const CURRENT: &str = "";
-
-/// Reads the runs of an input by an adapter.
-pub struct Reader {
-    adapter: &'static dyn Adapter,
-    open: OpenTraces<Session>,
-    /// By the name of a record, the run that it is of.
-    records: HashMap<Text, Text>,
-    /// The run that the last record was of.
-    last: Text,
-    /// The names of the current run, and of those that it has a copy of.
-    names: Vec<Text>,
-    copied: Vec<Text>,
-    /// Whether something was said since the last header: copies come before all else.
-    has_said: bool,
-    /// The value that the records change, if the file is a log of changes, and where it is.
-    whole: Value,
-    place: Option<Place>,
-}
-
-impl Reader {
-    /// Reads one input.
-    #[must_use]
-    pub fn new(adapter: &'static dyn Adapter) -> Self {
-        Self {
-            adapter,
-            open: OpenTraces::default(),
-            records: HashMap::new(),
-            last: CURRENT.into(),
-            names: Vec::new(),
-            copied: Vec::new(),
-            has_said: false,
-            whole: Value::Null,
-            place: None,
-        }
-    }
-
-    /// Returns whether the header of a run is that of a run of its own.
-    fn begins(&mut self, header: &mut [Event]) -> bool {
-        let whats = || header.iter().flat_map(|event| &event.what);
-        let id = whats().find_map(|what| match what {
-            What::Fact(Fact::Id(id)) => Some(id.clone()),
-            _ => None,
-        });
-        let has_said = mem::replace(&mut self.has_said, false);
-        if id
-            .as_ref()
-            .is_some_and(|id| !has_said && self.copied.contains(id))
-        {
-            for event in header {
-                event.what = vec![What::LeftOut("session that was copied".into())];
-            }
-            return false;
-        }
-        let base = whats().find_map(|what| match what {
-            What::Continues { of, until } => Some((of.clone(), *until)),
-            _ => None,
-        });
-        self.copied = whats()
-            .find_map(|what| match what {
-                What::Copies { of, .. } => Some(of.clone()),
-                _ => None,
-            })
-            .unwrap_or_default();
-        // A segment is named by its rollout, which only the first has for its own name too.
-        let is_known = |name: &Text| self.names.contains(name);
-        let goes_on =
-            base.filter(|(of, _)| is_known(of) || id.as_ref().is_some_and(is_known) || self.names.len() > 1);
-        let begins = goes_on.is_none();
-        if let (Some((_, until)), Some(first)) = (goes_on, header.first_mut()) {
-            first.what.insert(0, What::Undo(Undo::Ordinal(until)));
-        }
-        if begins {
-            self.names.clear();
-        }
-        self.names.extend(id);
-        begins
-    }
-
-    /// Returns the key of the run of an event.
-    fn run_of(&mut self, event: &Event) -> Text {
-        let origin = &event.origin;
-        if origin.run.is_none() && origin.agent == Agent::Main {
-            return CURRENT.into();
-        }
-        let known = origin.id.as_ref().and_then(|id| self.records.get(id)).cloned();
-        let run = known.unwrap_or_else(|| {
-            let run = origin.run.clone().unwrap_or_else(|| CURRENT.into());
-            match &origin.agent {
-                Agent::Main => run,
-                Agent::Named(name) => joined([run, name.clone()], " "),
-                Agent::Unnamed => self.run_of_parent(event, run),
-            }
-        });
-        if let Some(id) = &origin.id {
-            if self.records.len() >= MAX_RECORDS {
-                self.records.clear();
-            }
-            self.records.insert(id.clone(), run.clone());
-        }
-        run
-    }
-
-    /// Returns the run of a sub-agent without a name: that of its parent, or a new one where the parent is of the session itself.
-    fn run_of_parent(&self, event: &Event, session: Text) -> Text {
-        let parent = match &event.origin.parent {
-            Parent::Of(id) => self.records.get(id),
-            Parent::Before | Parent::None => None,
-        };
-        let name = || event.origin.id.clone().unwrap_or_else(|| "sidechain".into());
-        parent
-            .filter(|parent| **parent != session)
-            .cloned()
-            .unwrap_or_else(|| joined([session, name()], " "))
-    }
-
-    fn add(&mut self, entry: &Entry, event: Event, size: u64, decoded: Decoded) -> Result<(), Wrong> {
-        let key = match decoded {
-            Decoded::Unknown => self.last.clone(),
-            _ => self.run_of(&event),
-        };
-        self.has_said |= is_said(&event);
-        self.last = key.clone();
-        let begin = || begin(self.adapter.format(), entry, &event, &key);
-        let session = self.open.add(&key, size, begin)?;
-        session.add([event], size);
-        Ok(())
-    }
-
-    fn end_all(&mut self, found: &mut Vec<Found>) {
-        let sessions = self.open.take_all();
-        found.extend(sessions.into_iter().map(found_of));
-    }
-}
-
-fn found_of(session: Session) -> Found {
-    Found::later(move || Ok(session.finish()))
-}
-
-/// Begins the run of an event.
-fn begin(format: FormatName, entry: &Entry, event: &Event, key: &Text) -> Session {
-    let mut session = Session::new(format, entry);
-    let origin = &event.origin;
-    if let Some(run) = &origin.run {
-        session.fact(Fact::Id(key.clone()));
-        session.fact(Fact::Last("session_id", run.clone().into()));
-    }
-    if origin.agent != Agent::Main {
-        session.fact(Fact::Last("is_subagent", true.into()));
-    }
-    session
-}
-
-impl FormatReader for Reader {
-    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        if self.adapter.patch(&mut self.whole, entry.value) {
-            let place = self.place.get_or_insert(Place {
-                size: 0,
-                ..entry.place
-            });
-            place.size += entry.place.size;
-            return check(place.size);
-        }
-        let mut events = Events::default();
-        let decoded = self.adapter.decode(entry.value, &mut events)?;
-        if decoded == Decoded::Unknown {
-            let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
-            if self.open.get(&self.last).is_none() {
-                return Err(Wrong::new("it is no record of a session"));
-            }
-            if events.is_empty() {
-                events.leave_out(format!("record {kind}"));
-            }
-        }
-        let mut events = events.into_list();
-        if decoded == Decoded::Whole || (decoded == Decoded::Begins && self.begins(&mut events)) {
-            self.end_all(found);
-            self.open = OpenTraces::default();
-        }
-        // Of each event its share.
-        let share = entry.place.size / events.len().max(1) as u64;
-        let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
-        for (at, event) in events.into_iter().enumerate() {
-            self.add(entry, event, if at == 0 { rest } else { share }, decoded)?;
-        }
-        if decoded == Decoded::Whole {
-            self.end_all(found);
-        }
-        found.extend(self.open.overflow().into_iter().map(found_of));
-        Ok(())
-    }
-
-    /// A file is of one agent: what no other format claims as a whole belongs to the session.
-    fn goes_on(&self, value: &Value, recognised: &dyn Fn() -> Option<FormatName>) -> bool {
-        let is_open = self.place.is_some() || self.open.get(&self.last).is_some();
-        is_open && (self.adapter.recognises(&[value], None) || is_message(value) || recognised().is_none())
-    }
-
-    fn end(&mut self, found: &mut Vec<Found>) {
-        if let Some(place) = self.place.take() {
-            let value = mem::replace(&mut self.whole, Value::Null);
-            let wrong = self.read(&Entry { value: &value, place }, found).err();
-            found.extend(wrong.map(Found::from));
-        }
-        self.end_all(found);
-    }
 }

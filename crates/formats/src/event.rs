@@ -1,6 +1,6 @@
 //! What an adapter says of a record: events, flat values that keep no state. `session` makes a conversation of them.
 
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     trace::{Call, Outcome, Sink, TextKind},
@@ -98,6 +98,10 @@ pub enum What {
     },
     /// Whether the run succeeded, by a verifier's verdict, or by an end that says that it failed.
     Success(bool),
+    /// A verifier's reward.
+    Reward(Value),
+    /// A user's turn in a run that this one goes on with.
+    Before(Text),
     /// A fact about the run.
     Fact(Fact),
 }
@@ -122,6 +126,8 @@ pub enum Undo {
 pub enum Fact {
     /// A name of the run, from which the id of its trace is made; the last one counts.
     Id(Text),
+    /// Another name of the run, more general than those before.
+    MoreId(Text),
     /// `metadata.framework`, if it is not the adapter's.
     Framework(Text),
     /// `metadata.agent_id`
@@ -171,6 +177,11 @@ impl Events {
         }
     }
 
+    /// Adds all of these to the current event.
+    pub fn add_all(&mut self, whats: impl IntoIterator<Item = What>) {
+        whats.into_iter().for_each(|what| self.add(what));
+    }
+
     /// Says a fact, if it has a value; the last one of its name counts.
     pub fn fact(&mut self, name: &'static str, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
@@ -182,6 +193,13 @@ impl Events {
     pub fn first_fact(&mut self, name: &'static str, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             self.add(What::Fact(Fact::First(name, value.clone())));
+        }
+    }
+
+    /// Says these facts, as far as they have values; the last ones of their names count.
+    pub fn facts(&mut self, fields: &Object, names: &[&'static str]) {
+        for name in names {
+            self.fact(name, fields.get(name));
         }
     }
 

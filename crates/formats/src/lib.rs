@@ -10,14 +10,12 @@ mod adapters;
 #[path = "tests/agents.rs"]
 mod agents;
 mod archive;
-mod atif;
 mod contexts;
 mod conversation;
 pub mod date;
 pub mod encoding;
 mod event;
 pub mod input;
-mod inspect;
 mod langchain;
 mod langfuse;
 mod langsmith;
@@ -25,7 +23,6 @@ pub mod map;
 mod messages;
 mod open_traces;
 mod openai_chat;
-mod openhands;
 mod otel;
 mod parts;
 mod phoenix;
@@ -37,13 +34,16 @@ pub mod reader;
 #[path = "tests/recordings.rs"]
 mod recordings;
 pub mod records;
+mod runs;
 mod session;
 mod sharegpt;
 pub mod sources;
-mod swe_agent;
 mod table;
 mod tagged;
 pub mod trace;
+#[cfg(test)]
+#[path = "tests/trials.rs"]
+mod trials;
 mod values;
 
 use std::{

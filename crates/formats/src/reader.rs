@@ -6,14 +6,15 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
-    adapters::{self, adapter_of},
-    atif, inspect, langchain, langfuse, langsmith,
+    adapters::adapter_of,
+    langchain, langfuse, langsmith,
     map::{self, Map},
     messages::is_message,
-    openai_chat, openhands, otel, phoenix,
+    openai_chat, otel, phoenix,
     platforms::Platform,
     records::Record,
-    sharegpt, swe_agent,
+    runs::RunReader,
+    sharegpt,
     trace::with_end,
 };
 
@@ -123,10 +124,6 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
     FormatName::ALL.iter().copied().find(|format| match format {
         FormatName::Trace => is_trace(value),
-        FormatName::Atif => atif::recognises(value),
-        FormatName::SweAgent => swe_agent::recognises(value),
-        FormatName::Openhands => openhands::recognises(value),
-        FormatName::Inspect => inspect::recognises(value),
         FormatName::Langsmith => langsmith::recognises(value),
         FormatName::Langfuse => langfuse::recognises(value),
         FormatName::Phoenix => phoenix::recognises(value),
@@ -243,16 +240,12 @@ pub fn read_alone(
 
 fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     if let Some(adapter) = adapter_of(format) {
-        return Box::new(adapters::Reader::new(adapter));
+        return Box::new(RunReader::new(adapter, &settings.context));
     }
     if let Some(platform) = Platform::of(format) {
         return Box::new(otel::Reader::new(format, platform.translate));
     }
     match format {
-        FormatName::Atif => Box::new(atif::Reader::new(&settings.context)),
-        FormatName::SweAgent => Box::new(swe_agent::Reader),
-        FormatName::Openhands => Box::new(openhands::Reader::default()),
-        FormatName::Inspect => Box::new(inspect::Reader::default()),
         FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
             Box::new(openai_chat::Reader::new(format))
         }

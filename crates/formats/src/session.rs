@@ -21,10 +21,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins the run of a program that writes code, unless its events name another domain.
+    /// Begins a run. A session of a program that writes code is a conversation once something was said.
     #[must_use]
-    pub fn new(format: FormatName, entry: &Entry) -> Self {
-        let mut builder = TraceBuilder::of_coding_agent(format, entry);
+    pub fn new(format: FormatName, entry: &Entry, is_session: bool) -> Self {
+        let mut builder = TraceBuilder::new(format, entry);
+        if is_session {
+            builder.framework = Some(format.name().into());
+            builder.domain = "code";
+            builder.is_conversation = false;
+        }
         builder.place.size = 0;
         Self {
             builder,
@@ -500,6 +505,8 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                     builder.is_conversation = true;
                     builder.success = Some(success);
                 }
+                What::Reward(reward) => builder.reward(Some(&reward)),
+                What::Before(turn) => builder.user_before(turn),
                 What::Fact(fact) => add_fact(builder, fact),
                 What::Undo(_)
                 | What::Failed(..)
@@ -515,6 +522,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
 fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
     match fact {
         Fact::Id(id) => builder.ids = vec![id],
+        Fact::MoreId(id) => builder.ids.push(id),
         Fact::Framework(name) => builder.framework = Some(name),
         Fact::Agent(id) => builder.agent_id = Some(id),
         Fact::Domain(domain) => builder.domain = domain,
@@ -586,7 +594,7 @@ mod tests {
             value: &value,
             place: Place::default(),
         };
-        let mut session = Session::new(FormatName::ClaudeCode, &entry);
+        let mut session = Session::new(FormatName::ClaudeCode, &entry, true);
         session.add(events, 0);
         let (trace, _) = session.finish().finish(&Given::default());
         let text = |value: Option<&Value>| {

@@ -381,15 +381,6 @@ impl TraceBuilder {
         }
     }
 
-    /// Creates a trace of a program that writes code, which is of a conversation once something was said.
-    pub(crate) fn of_coding_agent(format: FormatName, entry: &Entry) -> Self {
-        let mut builder = Self::new(format, entry);
-        builder.framework = Some(format.name().into());
-        builder.domain = "code";
-        builder.is_conversation = false;
-        builder
-    }
-
     /// Returns whether nothing was found that belongs to a trace.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -452,8 +443,7 @@ impl TraceBuilder {
     }
 
     /// Takes a turn of a user in a trace that this one continues: it is the objective if this one has no turn of its own.
-    pub fn user_before(&mut self, content: Option<&Value>) {
-        let text = self.text_of(content);
+    pub fn user_before(&mut self, text: Text) {
         if !is_blank(&text) {
             self.objective_before.get_or_insert(text);
         }

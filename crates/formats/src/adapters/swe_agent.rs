@@ -1,17 +1,22 @@
 //! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent:
 //! <https://swe-agent.com/latest/usage/trajectories/>
 
-use std::sync::LazyLock;
+use std::{path::Path, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
 use regex::Regex;
 
+use super::{Adapter, Decoded};
 use crate::{
-    Entry, FormatName, FormatReader, Found, Wrong,
+    FormatName, Wrong,
+    event::{Events, Fact, Origin, What},
     messages::add_message,
-    trace::{Call, Outcome, Sink, TextKind, TraceBuilder, fields_of, regex},
-    values::{fields_where, is_given, list_of, number_of, object_of, str_of, string_of, trimmed},
+    trace::{Call, Outcome, Sink, TextKind, fields_of, regex},
+    values::{fields_where, is_given, list_of, number_of, object_of, str_of, string_of, trimmed, truth_of},
 };
+
+/// Runs of SWE-agent and mini-SWE-agent.
+pub struct SweAgent;
 
 #[rustfmt::skip]
 fn is_root_field(name: &str) -> bool {
@@ -91,80 +96,78 @@ fn is_history(record: &Object) -> bool {
             .any(|name| first.contains(name))
 }
 
-pub fn recognises(value: &Value) -> bool {
-    let Value::Object(record) = value else {
+fn is_run(record: &Object) -> bool {
+    let Some(Value::Array(turns)) = record.get("trajectory") else {
         return false;
     };
-    if is_mini(record) || is_history(record) || is_of_nebius(record) {
-        return true;
-    }
-    match record.get("trajectory") {
-        Some(Value::Array(turns)) => match turns.first() {
-            Some(Value::Object(first)) => first.contains("action") && first.contains("observation"),
-            Some(_) => false,
-            None => {
-                matches!(record.get("history"), Some(Value::Array(_)))
-                    && matches!(record.get("info"), Some(Value::Object(_)))
-            }
-        },
-        _ => false,
-    }
+    let first = object_of(turns.first());
+    let is_empty = || record.get("history").and_then(Value::as_array).is_some() && has_object(record, "info");
+    (first.contains("action") && first.contains("observation")) || (turns.is_empty() && is_empty())
 }
 
-pub struct Reader;
+fn has_object(record: &Object, name: &str) -> bool {
+    record.get(name).and_then(Value::as_object).is_some()
+}
 
-impl FormatReader for Reader {
-    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        if !recognises(entry.value) {
+impl Adapter for SweAgent {
+    fn format(&self) -> FormatName {
+        FormatName::SweAgent
+    }
+
+    fn keeps_sessions(&self) -> bool {
+        false
+    }
+
+    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
+        let mut first = first.iter().map(|value| object_of(Some(value)));
+        first.any(|record| is_mini(record) || is_history(record) || is_of_nebius(record) || is_run(record))
+    }
+
+    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        if !self.recognises(&[value], None) {
             return Err(Wrong::new("it has no trajectory of actions and observations"));
         }
-        found.push(read(entry)?.into());
-        Ok(())
+        let record = object_of(Some(value));
+        let info = fields_of(record, "info");
+        say.begin(Origin::default());
+        say.count_unknown(record, is_root_field);
+        say.facts(record, &["environment", "instance_id"]);
+        say.fact("version", record.get("trajectory_format"));
+        say.fact("exit_status", info.get("exit_status"));
+        let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
+        if !rest.is_empty() {
+            say.fact("info", Some(&rest.into()));
+        }
+        if is_given(info.get("submission")) {
+            say.leave_out("submission");
+        }
+        // That it was submitted says nothing of the task; only tests know whether the patch is right. A run that did not finish failed.
+        let mut statuses = [info.get("exit_status"), record.get("exit_status")]
+            .into_iter()
+            .filter_map(string_of);
+        let is_unfinished = |status: &Text| !status.to_string_lossy().to_lowercase().starts_with("submitted");
+        say.add_all(statuses.any(is_unfinished).then_some(What::Success(false)));
+        let turns = list_of(record.get("trajectory"));
+        let framework = if is_mini(record) {
+            "mini-swe-agent"
+        } else {
+            "swe-agent"
+        };
+        say.add(What::Fact(Fact::Framework(framework.into())));
+        say.add(What::Fact(Fact::Domain("code")));
+        if is_mini(record) {
+            add_messages(say, list_of(record.get("messages")))?;
+        } else if is_of_nebius(record) {
+            say.fact("model_name", record.get("model_name"));
+            say.add_all(truth_of(record.get("target")).map(What::Success));
+            add_history(say, &turns.iter().map(turn_of).collect::<Vec<_>>())?;
+        } else if turns.is_empty() {
+            add_history(say, list_of(record.get("history")))?;
+        } else {
+            add_turns(say, record, turns)?;
+        }
+        Ok(Decoded::Whole)
     }
-}
-
-fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
-    let record = object_of(Some(entry.value));
-    let mut builder = TraceBuilder::new(FormatName::SweAgent, entry);
-    let prefix = if is_mini(record) { "mini-" } else { "" };
-    builder.framework = Some(format!("{prefix}swe-agent").into());
-    builder.domain = "code";
-    builder.count_unknown(record, is_root_field);
-    let info = fields_of(record, "info");
-    let exit_status = info.get("exit_status");
-    builder.keep("environment", record.get("environment"));
-    builder.keep("instance_id", record.get("instance_id"));
-    builder.keep("version", record.get("trajectory_format"));
-    builder.keep("exit_status", exit_status);
-    let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
-    if !rest.is_empty() {
-        builder.details.insert("info", rest);
-    }
-    if is_given(info.get("submission")) {
-        builder.leave_out("submission");
-    }
-    builder.success = success_of(exit_status);
-    if is_of_nebius(record) {
-        builder.keep_all(record, &["model_name"]);
-        builder.success = success_of(record.get("exit_status"));
-        builder.verdict(record.get("target"));
-        let history: Vec<Value> = list_of(record.get("trajectory")).iter().map(turn_of).collect();
-        add_history(&mut builder, &history)?;
-    } else if is_mini(record) {
-        add_messages(&mut builder, list_of(record.get("messages")))?;
-    } else if !list_of(record.get("trajectory")).is_empty() {
-        add_turns(&mut builder, record)?;
-    } else {
-        add_history(&mut builder, list_of(record.get("history")))?;
-    }
-    Ok(builder)
-}
-
-/// Returns the success by the status that a run ended with. That it was submitted says nothing of the task; only tests know whether the
-/// patch is right. A run that did not finish failed.
-fn success_of(exit_status: Option<&Value>) -> Option<bool> {
-    let status = string_of(exit_status)?.to_string_lossy().to_lowercase();
-    (!status.starts_with("submitted")).then_some(false)
 }
 
 /// Returns whether a record is a row of the data set of Nebius: turns with a `text`.
@@ -200,57 +203,57 @@ fn turn_of(turn: &Value) -> Value {
     ])
 }
 
-fn add_turns(builder: &mut TraceBuilder, record: &Object) -> Result<(), Wrong> {
+fn add_turns(say: &mut Events, record: &Object, turns: &[Value]) -> Result<(), Wrong> {
     for message in list_of(record.get("history")) {
         let message = object_of(Some(message));
         let content = message.get("content");
         if is_demonstration(message) {
-            builder.leave_out("demonstration");
+            say.leave_out("demonstration");
         } else if has_word(message, "role", "system") {
-            builder.system(content);
+            say.system(content);
         } else if has_word(message, "role", "user") {
-            builder.say_content(TextKind::User, content);
+            say.say_content(TextKind::User, content);
             // The messages after it are the turns once more.
             break;
         }
     }
-    for (at, turn) in list_of(record.get("trajectory")).iter().enumerate() {
+    for (at, turn) in turns.iter().enumerate() {
         let Value::Object(turn) = turn else {
             return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
         };
-        builder.count_unknown(turn, is_turn_field);
-        let thought = thought_of(builder, turn, "response");
-        builder.say(TextKind::Message, thought);
-        let action = builder.text_of(turn.get("action"));
+        say.count_unknown(turn, is_turn_field);
+        let thought = thought_of(say, turn, "response");
+        say.say(TextKind::Message, thought);
+        let action = say.text_of(turn.get("action"));
         let command = trimmed(&action);
         let observation = turn.get("observation");
         if command.is_empty() {
             if let Some(text) = string_of(observation) {
-                builder.say(TextKind::Event, text.clone());
+                say.say(TextKind::Event, text.clone());
             }
             continue;
         }
-        add_command(builder, command);
+        add_command(say, command);
         if let Some(seconds) = number_of(turn.get("execution_time")) {
-            builder.took(None, seconds * 1000.0);
+            say.add(What::Took(Text::default(), seconds * 1000.0));
         }
         if is_given(observation) {
-            add_result(builder, observation, None);
+            add_result(say, observation, None);
         }
     }
     Ok(())
 }
 
 /// Returns the thought of a turn or a message, or else the text of another field.
-fn thought_of(builder: &mut TraceBuilder, fields: &Object, other: &str) -> Text {
+fn thought_of(say: &mut Events, fields: &Object, other: &str) -> Text {
     match string_of(fields.get("thought")) {
         Some(thought) => thought.clone(),
-        None => builder.text_of(fields.get(other)),
+        None => say.text_of(fields.get(other)),
     }
 }
 
 /// Returns the messages of a run without a trajectory. Where all are a demonstration, that is the run.
-fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wrong> {
+fn add_history(say: &mut Events, history: &[Value]) -> Result<(), Wrong> {
     let messages = || history.iter().map(|message| object_of(Some(message)));
     let is_run = messages().any(|message| !has_word(message, "role", "system") && !is_demonstration(message));
     let mut is_waiting = false;
@@ -258,25 +261,25 @@ fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wron
         let role = message.get("role").and_then(Value::as_str);
         let content = message.get("content");
         match role {
-            _ if is_run && is_demonstration(message) => builder.leave_out("demonstration"),
-            Some("system") => builder.system(content),
+            _ if is_run && is_demonstration(message) => say.leave_out("demonstration"),
+            Some("system") => say.system(content),
             Some("assistant") => {
-                let thought = thought_of(builder, message, "content");
-                builder.say(TextKind::Message, thought);
-                let action = builder.text_of(message.get("action"));
+                let thought = thought_of(say, message, "content");
+                say.say(TextKind::Message, thought);
+                let action = say.text_of(message.get("action"));
                 let command = trimmed(&action);
                 is_waiting = !command.is_empty();
                 if is_waiting {
-                    add_command(builder, command);
+                    add_command(say, command);
                 }
             }
             Some("user" | "tool") => {
                 if is_waiting {
-                    add_result(builder, content, None);
+                    add_result(say, content, None);
                 } else if role == Some("tool") {
-                    builder.say_content(TextKind::Event, content);
+                    say.say_content(TextKind::Event, content);
                 } else {
-                    builder.say_content(TextKind::User, content);
+                    say.say_content(TextKind::User, content);
                 }
                 is_waiting = false;
             }
@@ -286,10 +289,10 @@ fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wron
     Ok(())
 }
 
-fn add_command(builder: &mut TraceBuilder, command: Text) {
+fn add_command(say: &mut Events, command: Text) {
     let is_blank = |unit: &u16| char::from_u32((*unit).into()).is_some_and(is_white_space);
     let name = command.cut(command.units().take_while(|unit| !is_blank(unit)).count());
-    builder.call(Call {
+    say.call(Call {
         id: None,
         name: Some(name).filter(|name| !name.is_empty()),
         args: [("command".into(), command.into())].into_iter().collect(),
@@ -298,15 +301,15 @@ fn add_command(builder: &mut TraceBuilder, command: Text) {
 }
 
 /// The result of the command before. `failed` is the agent's own verdict; without it the text decides.
-fn add_result(builder: &mut TraceBuilder, content: Option<&Value>, failed: Option<bool>) {
-    let text = builder.text_of(content);
+fn add_result(say: &mut Events, content: Option<&Value>, failed: Option<bool>) {
+    let text = say.text_of(content);
     let plain = text.to_string_lossy();
     let is_stopped = STOPPED
         .iter()
         .any(|(before, after)| plain.starts_with(before) && plain.contains(after));
     let is_over = is_stopped || plain.starts_with(NOT_RUN) || is_timed_out(&plain);
     drop(plain);
-    builder.result(Outcome {
+    say.result(Outcome {
         id: None,
         content: text,
         failed: failed.or(is_over.then_some(true)),
@@ -339,7 +342,7 @@ fn failure_of(extra: &Object) -> Option<bool> {
 
 /// Returns the command that a message of the agent has in its text; `None` without one. `actions` are the commands that ran,
 /// which version 1 leaves out.
-fn command_of(builder: &mut TraceBuilder, message: &Object, actions: Option<&Value>) -> Option<Text> {
+fn command_of(say: &mut Events, message: &Object, actions: Option<&Value>) -> Option<Text> {
     if !has_word(message, "role", "assistant") || !list_of(message.get("tool_calls")).is_empty() {
         return None;
     }
@@ -347,9 +350,9 @@ fn command_of(builder: &mut TraceBuilder, message: &Object, actions: Option<&Val
         let [action] = actions.as_slice() else {
             return None;
         };
-        builder.text_of(action.get("command"))
+        say.text_of(action.get("command"))
     } else {
-        let text = builder.text_of(message.get("content"));
+        let text = say.text_of(message.get("content"));
         let text = text.to_string_lossy();
         let mut commands = COMMAND.captures_iter(&text);
         let (first, None) = (commands.next()?, commands.next()) else {
@@ -360,40 +363,41 @@ fn command_of(builder: &mut TraceBuilder, message: &Object, actions: Option<&Val
     Some(trimmed(&command)).filter(|command| !command.is_empty())
 }
 
-fn add_messages(builder: &mut TraceBuilder, messages: &[Value]) -> Result<(), Wrong> {
+fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
     let mut is_waiting = false;
     for value in messages {
         let mut message = object_of(Some(value)).clone();
         let extra = message.remove("extra");
         let extra = object_of(extra.as_ref());
         let failed = failure_of(extra);
-        if let Some(seconds) = number_of(extra.get("timestamp")) {
-            builder.at_number(seconds * 1000.0);
-        }
+        say.begin(Origin {
+            time: number_of(extra.get("timestamp")).map(|seconds| (seconds * 1000.0).into()),
+            ..Origin::default()
+        });
         let actions = extra.get("actions");
         let mut command = None;
         // How it ended, which `info` says too.
         if has_word(&message, "role", "exit") {
-            builder.leave_out("exit message");
+            say.leave_out("exit message");
         } else if is_waiting && has_word(&message, "role", "user") {
-            add_result(builder, message.get("content"), failed);
+            add_result(say, message.get("content"), failed);
         } else if has_word(&message, "object", "response") {
             // A reply of the Responses API.
             for item in list_of(message.get("output")) {
-                add_message(builder, item)?;
+                add_message(say, item)?;
             }
-            command = command_of(builder, &message, actions);
+            command = command_of(say, &message, actions);
         } else {
             if let Some(failed) = failed {
                 message.insert("is_error", failed);
             }
             let message = Value::Object(message);
-            add_message(builder, &message)?;
-            command = command_of(builder, object_of(Some(&message)), actions);
+            add_message(say, &message)?;
+            command = command_of(say, object_of(Some(&message)), actions);
         }
         is_waiting = command.is_some();
         if let Some(command) = command {
-            add_command(builder, command);
+            add_command(say, command);
         }
     }
     Ok(())
