@@ -1,7 +1,7 @@
 //! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent:
 //! <https://swe-agent.com/latest/usage/trajectories/>
 
-use std::{path::Path, sync::LazyLock};
+use std::{mem, path::Path, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
 use regex::Regex;
@@ -11,6 +11,7 @@ use crate::{
     FormatName, Wrong,
     event::{Events, Fact, Origin, What},
     messages::add_message,
+    parts::some_object,
     trace::{Call, Outcome, Sink, TextKind, fields_of, regex},
     values::{fields_where, is_given, list_of, number_of, object_of, str_of, string_of, trimmed, truth_of},
 };
@@ -40,32 +41,27 @@ fn is_turn_field(name: &str) -> bool {
 }
 
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
-static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
-    regex(concat!(
-        r"(?s)```(?:bash|mswea_bash_command)",
-        r"[\t\x0b\x0c\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}]*",
-        r"\n(.*?)\n?```",
-    ))
-});
+static COMMAND: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[^\S\n]*\n(.*?)\n?```"));
 
-/// The texts that the two agents put before and after a stopped command.
-const STOPPED: [(&str, &str); 2] = [
+/// What the two agents put before and after a command that they stopped, or that was not run.
+const STOPPED: [(&str, &str); 3] = [
     ("The command '", "' was cancelled because it took more than "),
     (
         "The last command <command>",
         "</command> timed out and has been killed",
     ),
+    (
+        "Your bash command contained syntax errors and was NOT executed",
+        "",
+    ),
 ];
 
-/// The text that SWE-agent puts before the message of a command that it could not parse.
-const NOT_RUN: &str = "Your bash command contained syntax errors and was NOT executed";
-
-/// How the output of a command that was stopped ends in SWE-agent 0, with white space after it.
+/// The last line of the output of a command that was stopped, in SWE-agent 0.
 const TIMED_OUT: [&str; 2] = [
     "EXECUTION TIMED OUT",
     "EXECUTION TIMED OUT AND INTERRUPT FAILED. RESTARTING PROCESS.",
 ];
-const TIMED_OUT_LENGTH: usize = 100;
 
 /// What is around the command of a turn.
 const FENCE: &str = "```";
@@ -160,11 +156,12 @@ impl Adapter for SweAgent {
         } else if is_of_nebius(record) {
             say.fact("model_name", record.get("model_name"));
             say.add_all(truth_of(record.get("target")).map(What::Success));
-            add_history(say, &turns.iter().map(turn_of).collect::<Vec<_>>())?;
+            add_history(say, turns.iter().map(message_of).collect())?;
         } else if turns.is_empty() {
-            add_history(say, list_of(record.get("history")))?;
+            add_history(say, list_of(record.get("history")).to_vec())?;
         } else {
-            add_turns(say, record, turns)?;
+            let turns = messages_of_turns(say, record, turns)?;
+            add_history(say, turns)?;
         }
         Ok(Decoded::Whole)
     }
@@ -178,7 +175,7 @@ fn is_of_nebius(record: &Object) -> bool {
 }
 
 /// Returns a turn of such a row as a message of a history: the last code block of the agent is its action.
-fn turn_of(turn: &Value) -> Value {
+fn message_of(turn: &Value) -> Value {
     let turn = object_of(Some(turn));
     let text = string_of(turn.get("text"))
         .or(string_of(turn.get("system_prompt")))
@@ -203,133 +200,106 @@ fn turn_of(turn: &Value) -> Value {
     ])
 }
 
-fn add_turns(say: &mut Events, record: &Object, turns: &[Value]) -> Result<(), Wrong> {
-    for message in list_of(record.get("history")) {
+/// Returns the turns as messages of a history, after the beginning of the history up to the task.
+fn messages_of_turns(say: &mut Events, record: &Object, turns: &[Value]) -> Result<Vec<Value>, Wrong> {
+    let history = list_of(record.get("history"));
+    let is_task = |message: &Value| {
         let message = object_of(Some(message));
-        let content = message.get("content");
-        if is_demonstration(message) {
-            say.leave_out("demonstration");
-        } else if has_word(message, "role", "system") {
-            say.system(content);
-        } else if has_word(message, "role", "user") {
-            say.say_content(TextKind::User, content);
-            // The messages after it are the turns once more.
-            break;
-        }
-    }
+        has_word(message, "role", "user") && !is_demonstration(message)
+    };
+    let end = history
+        .iter()
+        .position(is_task)
+        .map_or(history.len(), |at| at + 1);
+    let is_asked = |message: &&Value| {
+        let message = object_of(Some(message));
+        is_demonstration(message) || matches!(str_of(message.get("role")), Some("system" | "user"))
+    };
+    let mut messages: Vec<Value> = history[..end].iter().filter(is_asked).cloned().collect();
     for (at, turn) in turns.iter().enumerate() {
         let Value::Object(turn) = turn else {
             return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
         };
         say.count_unknown(turn, is_turn_field);
-        let thought = thought_of(say, turn, "response");
-        say.say(TextKind::Message, thought);
-        let action = say.text_of(turn.get("action"));
-        let command = trimmed(&action);
-        let observation = turn.get("observation");
-        if command.is_empty() {
-            if let Some(text) = string_of(observation) {
-                say.say(TextKind::Event, text.clone());
-            }
-            continue;
-        }
-        add_command(say, command);
-        if let Some(seconds) = number_of(turn.get("execution_time")) {
-            say.add(What::Took(Text::default(), seconds * 1000.0));
-        }
-        if is_given(observation) {
-            add_result(say, observation, None);
+        let field = |name| turn.get(name).cloned();
+        messages.push(some_object([
+            ("role", Some("assistant".into())),
+            ("thought", field("thought")),
+            ("content", field("response")),
+            ("action", field("action")),
+        ]));
+        if is_given(turn.get("observation")) {
+            let (content, took) = (field("observation"), field("execution_time"));
+            messages.push(some_object([
+                ("role", Some("tool".into())),
+                ("content", content),
+                ("took", took),
+            ]));
         }
     }
-    Ok(())
+    Ok(messages)
 }
 
-/// Returns the thought of a turn or a message, or else the text of another field.
-fn thought_of(say: &mut Events, fields: &Object, other: &str) -> Text {
-    match string_of(fields.get("thought")) {
-        Some(thought) => thought.clone(),
-        None => say.text_of(fields.get(other)),
-    }
-}
-
-/// Returns the messages of a run without a trajectory. Where all are a demonstration, that is the run.
-fn add_history(say: &mut Events, history: &[Value]) -> Result<(), Wrong> {
+/// Adds the messages of a run. Where all are a demonstration, that is the run.
+fn add_history(say: &mut Events, history: Vec<Value>) -> Result<(), Wrong> {
     let messages = || history.iter().map(|message| object_of(Some(message)));
     let is_run = messages().any(|message| !has_word(message, "role", "system") && !is_demonstration(message));
     let mut is_waiting = false;
     for (at, message) in messages().enumerate() {
-        let role = message.get("role").and_then(Value::as_str);
         let content = message.get("content");
-        match role {
+        match str_of(message.get("role")) {
             _ if is_run && is_demonstration(message) => say.leave_out("demonstration"),
             Some("system") => say.system(content),
             Some("assistant") => {
-                let thought = thought_of(say, message, "content");
-                say.say(TextKind::Message, thought);
-                let action = say.text_of(message.get("action"));
-                let command = trimmed(&action);
-                is_waiting = !command.is_empty();
-                if is_waiting {
-                    add_command(say, command);
-                }
+                let thought = message
+                    .get("thought")
+                    .filter(|thought| string_of(Some(thought)).is_some());
+                say.say_content(TextKind::Message, thought.or(content));
+                let command = say.text_of(message.get("action"));
+                is_waiting = add_command(say, &command);
             }
-            Some("user" | "tool") => {
-                if is_waiting {
-                    add_result(say, content, None);
-                } else if role == Some("tool") {
-                    say.say_content(TextKind::Event, content);
-                } else {
-                    say.say_content(TextKind::User, content);
-                }
-                is_waiting = false;
+            Some("user" | "tool") if mem::take(&mut is_waiting) => {
+                let took = number_of(message.get("took")).map(|seconds| seconds * 1000.0);
+                say.add_all(took.map(|took| What::Took(Text::default(), took)));
+                add_result(say, content, None);
             }
+            Some("tool") => say.say_content(TextKind::Event, content),
+            Some("user") => say.say_content(TextKind::User, content),
             _ => return Err(Wrong::new(format!("history[{at}] has a role that is not known"))),
         }
     }
     Ok(())
 }
 
-fn add_command(say: &mut Events, command: Text) {
-    let is_blank = |unit: &u16| char::from_u32((*unit).into()).is_some_and(is_white_space);
-    let name = command.cut(command.units().take_while(|unit| !is_blank(unit)).count());
-    say.call(Call {
-        id: None,
-        name: Some(name).filter(|name| !name.is_empty()),
-        args: [("command".into(), command.into())].into_iter().collect(),
-        server: None,
-    });
+/// Adds the call of a command, unless it is blank. Returns whether there is one.
+fn add_command(say: &mut Events, command: &Text) -> bool {
+    let command = trimmed(command);
+    let name = command
+        .as_str()
+        .and_then(|command| command.split(is_white_space).next());
+    if !command.is_empty() {
+        say.call(Call {
+            name: name.map(Text::from),
+            args: [("command".into(), command.clone().into())].into_iter().collect(),
+            ..Call::default()
+        });
+    }
+    !command.is_empty()
 }
 
-/// The result of the command before. `failed` is the agent's own verdict; without it the text decides.
+/// Adds the result of the command before. `failed` is the agent's own verdict; without it the text decides.
 fn add_result(say: &mut Events, content: Option<&Value>, failed: Option<bool>) {
     let text = say.text_of(content);
     let plain = text.to_string_lossy();
-    let is_stopped = STOPPED
-        .iter()
-        .any(|(before, after)| plain.starts_with(before) && plain.contains(after));
-    let is_over = is_stopped || plain.starts_with(NOT_RUN) || is_timed_out(&plain);
+    let begins_so = |(start, end): &(&str, &str)| plain.starts_with(start) && plain.contains(end);
+    let last = plain.trim_end_matches(is_white_space).rsplit('\n').next();
+    let is_stopped = STOPPED.iter().any(begins_so) || last.is_some_and(|last| TIMED_OUT.contains(&last));
     drop(plain);
     say.result(Outcome {
         id: None,
         content: text,
-        failed: failed.or(is_over.then_some(true)),
+        failed: failed.or(is_stopped.then_some(true)),
     });
-}
-
-/// Returns whether the last text says on a line of its own that the command was stopped.
-fn is_timed_out(text: &str) -> bool {
-    let mut length = 0;
-    let is_far = |(_, character): &(usize, char)| {
-        length += character.len_utf16();
-        length > TIMED_OUT_LENGTH
-    };
-    let far = text.char_indices().rev().find(is_far);
-    let end = far.map_or(text, |(at, character)| &text[at + character.len_utf8()..]);
-    let end = end.trim_end_matches(is_white_space);
-    TIMED_OUT.iter().any(|words| {
-        let before = end.strip_suffix(words);
-        before.is_some_and(|before| before.is_empty() || before.ends_with('\n'))
-    })
 }
 
 /// Returns whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.
@@ -340,27 +310,23 @@ fn failure_of(extra: &Object) -> Option<bool> {
     number_of(extra.get("returncode")).map(|code| code != 0.0)
 }
 
-/// Returns the command that a message of the agent has in its text; `None` without one. `actions` are the commands that ran,
-/// which version 1 leaves out.
-fn command_of(say: &mut Events, message: &Object, actions: Option<&Value>) -> Option<Text> {
+/// Returns the command that a message of the agent has in its text; nothing without one. `actions` are the commands that ran, which
+/// version 1 leaves out.
+fn command_of(say: &mut Events, message: &Object, actions: Option<&Value>) -> Text {
     if !has_word(message, "role", "assistant") || !list_of(message.get("tool_calls")).is_empty() {
-        return None;
+        return Text::default();
     }
-    let command = if let Some(Value::Array(actions)) = actions {
-        let [action] = actions.as_slice() else {
-            return None;
-        };
-        say.text_of(action.get("command"))
-    } else {
-        let text = say.text_of(message.get("content"));
-        let text = text.to_string_lossy();
-        let mut commands = COMMAND.captures_iter(&text);
-        let (first, None) = (commands.next()?, commands.next()) else {
-            return None;
-        };
-        first[1].into()
-    };
-    Some(trimmed(&command)).filter(|command| !command.is_empty())
+    if let Some(Value::Array(actions)) = actions {
+        let only = actions.first().filter(|_| actions.len() == 1);
+        return say.text_of(only.and_then(|action| action.get("command")));
+    }
+    let text = say.text_of(message.get("content"));
+    let text = text.to_string_lossy();
+    let mut commands = COMMAND.captures_iter(&text);
+    match (commands.next(), commands.next()) {
+        (Some(only), None) => only[1].into(),
+        _ => Text::default(),
+    }
 }
 
 fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
@@ -374,30 +340,25 @@ fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
             time: number_of(extra.get("timestamp")).map(|seconds| (seconds * 1000.0).into()),
             ..Origin::default()
         });
-        let actions = extra.get("actions");
-        let mut command = None;
-        // How it ended, which `info` says too.
-        if has_word(&message, "role", "exit") {
-            say.leave_out("exit message");
-        } else if is_waiting && has_word(&message, "role", "user") {
+        if mem::take(&mut is_waiting) && has_word(&message, "role", "user") {
             add_result(say, message.get("content"), failed);
-        } else if has_word(&message, "object", "response") {
-            // A reply of the Responses API.
-            for item in list_of(message.get("output")) {
-                add_message(say, item)?;
-            }
-            command = command_of(say, &message, actions);
+        } else if has_word(&message, "role", "exit") {
+            // How it ended, which `info` says too.
+            say.leave_out("exit message");
         } else {
-            if let Some(failed) = failed {
-                message.insert("is_error", failed);
+            let command = command_of(say, &message, extra.get("actions"));
+            if has_word(&message, "object", "response") {
+                // A reply of the Responses API.
+                list_of(message.get("output"))
+                    .iter()
+                    .try_for_each(|item| add_message(say, item))?;
+            } else {
+                if let Some(failed) = failed {
+                    message.insert("is_error", failed);
+                }
+                add_message(say, &message.into())?;
             }
-            let message = Value::Object(message);
-            add_message(say, &message)?;
-            command = command_of(say, object_of(Some(&message)), actions);
-        }
-        is_waiting = command.is_some();
-        if let Some(command) = command {
-            add_command(say, command);
+            is_waiting = add_command(say, &command);
         }
     }
     Ok(())
