@@ -3,6 +3,7 @@
 mod aider;
 mod amp;
 mod antigravity;
+pub mod chat;
 mod claude_code;
 mod cline;
 mod codex;
@@ -24,7 +25,7 @@ mod pi;
 mod qwen_code;
 mod zed;
 
-use std::{collections::HashMap, mem, path::Path};
+use std::{collections::HashMap, mem, ops::Deref, path::Path};
 
 use knowledgepulse_json::{Text, Value};
 
@@ -34,7 +35,7 @@ use crate::{
     messages::is_message,
     open_traces::{OpenTraces, check},
     session::{Session, is_said},
-    trace::Sink,
+    trace::{Sink, TraceBuilder},
     values::{joined, object_of, str_of},
 };
 
@@ -43,6 +44,9 @@ pub static ADAPTERS: &[&dyn Adapter] = &[
     &gemini_cli::GeminiCli,
     &qwen_code::QwenCode,
     &pi::Pi,
+    &chat::OPENAI_CHAT,
+    &chat::LANGCHAIN,
+    &chat::SHAREGPT,
     &claude_code::ClaudeCode,
     &codex::Codex,
     &aider::Aider,
@@ -78,10 +82,24 @@ pub enum Decoded {
     Unknown,
 }
 
+/// What the records of a format are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Sessions of a program that writes code, or parts of them. A file is of one agent.
+    Sessions,
+    /// Rows: conversations, or the messages of one. Each is recognised by itself.
+    Rows,
+}
+
 /// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.
-pub trait Adapter: Sync {
+pub trait Adapter: Send + Sync {
     /// Returns the format of its files.
     fn format(&self) -> FormatName;
+
+    /// Returns what its records are.
+    fn kind(&self) -> Kind {
+        Kind::Sessions
+    }
 
     /// Returns whether a file is of this agent, by its first records, one at least, and its path.
     fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool;
@@ -114,8 +132,8 @@ const MAX_RECORDS: usize = 1_000_000;
 const CURRENT: &str = "";
 
 /// Reads the runs of an input by an adapter.
-pub struct Reader {
-    adapter: &'static dyn Adapter,
+pub struct Reader<A> {
+    adapter: A,
     open: OpenTraces<Session>,
     /// By the name of a record, the run that it is of.
     records: HashMap<Text, Text>,
@@ -129,12 +147,14 @@ pub struct Reader {
     /// The value that the records change, if the file is a log of changes, and where it is.
     whole: Value,
     place: Option<Place>,
+    /// Where the record before stood in its array.
+    index: Option<u64>,
 }
 
-impl Reader {
+impl<A: Deref<Target = dyn Adapter>> Reader<A> {
     /// Reads one input.
     #[must_use]
-    pub fn new(adapter: &'static dyn Adapter) -> Self {
+    pub fn new(adapter: A) -> Self {
         Self {
             adapter,
             open: OpenTraces::default(),
@@ -145,6 +165,7 @@ impl Reader {
             has_said: false,
             whole: Value::Null,
             place: None,
+            index: None,
         }
     }
 
@@ -234,7 +255,7 @@ impl Reader {
         };
         self.has_said |= is_said(&event);
         self.last = key.clone();
-        let begin = || begin(self.adapter.format(), entry, &event, &key);
+        let begin = || begin(&*self.adapter, entry, &event, &key);
         let session = self.open.add(&key, size, begin)?;
         session.add([event], size);
         Ok(())
@@ -243,6 +264,14 @@ impl Reader {
     fn end_all(&mut self, found: &mut Vec<Found>) {
         let sessions = self.open.take_all();
         found.extend(sessions.into_iter().map(found_of));
+        self.open = OpenTraces::default();
+    }
+
+    /// Returns whether a record is next to the one before: the elements of one array follow each other, and so do lines.
+    fn follows(&mut self, entry: &Entry) -> bool {
+        let index = entry.place.index;
+        let before = mem::replace(&mut self.index, index);
+        index == before.map(|before| before + 1)
     }
 }
 
@@ -251,8 +280,12 @@ fn found_of(session: Session) -> Found {
 }
 
 /// Begins the run of an event.
-fn begin(format: FormatName, entry: &Entry, event: &Event, key: &Text) -> Session {
-    let mut session = Session::new(format, entry);
+fn begin(adapter: &dyn Adapter, entry: &Entry, event: &Event, key: &Text) -> Session {
+    let builder = match adapter.kind() {
+        Kind::Sessions => TraceBuilder::of_coding_agent(adapter.format(), entry),
+        Kind::Rows => TraceBuilder::new(adapter.format(), entry),
+    };
+    let mut session = Session::new(builder);
     let origin = &event.origin;
     if let Some(run) = &origin.run {
         session.fact(Fact::Id(key.clone()));
@@ -264,8 +297,11 @@ fn begin(format: FormatName, entry: &Entry, event: &Event, key: &Text) -> Sessio
     session
 }
 
-impl FormatReader for Reader {
+impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        if !self.follows(entry) && self.adapter.kind() == Kind::Rows {
+            self.end_all(found);
+        }
         if self.adapter.patch(&mut self.whole, entry.value) {
             let place = self.place.get_or_insert(Place {
                 size: 0,
@@ -288,7 +324,6 @@ impl FormatReader for Reader {
         let mut events = events.into_list();
         if decoded == Decoded::Whole || (decoded == Decoded::Begins && self.begins(&mut events)) {
             self.end_all(found);
-            self.open = OpenTraces::default();
         }
         // Of each event its share.
         let share = entry.place.size / events.len().max(1) as u64;
@@ -306,7 +341,10 @@ impl FormatReader for Reader {
     /// A file is of one agent: what no other format claims as a whole belongs to the session.
     fn goes_on(&self, value: &Value, recognised: &dyn Fn() -> Option<FormatName>) -> bool {
         let is_open = self.place.is_some() || self.open.get(&self.last).is_some();
-        is_open && (self.adapter.recognises(&[value], None) || is_message(value) || recognised().is_none())
+        let is_one_file = self.adapter.kind() == Kind::Sessions;
+        is_one_file
+            && is_open
+            && (self.adapter.recognises(&[value], None) || is_message(value) || recognised().is_none())
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {

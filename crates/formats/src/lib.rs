@@ -24,7 +24,6 @@ mod langsmith;
 pub mod map;
 mod messages;
 mod open_traces;
-mod openai_chat;
 mod openhands;
 mod otel;
 mod parts;

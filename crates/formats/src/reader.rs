@@ -6,14 +6,14 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
-    adapters::{self, adapter_of},
-    atif, inspect, langchain, langfuse, langsmith,
-    map::{self, Map},
+    adapters::{self, Adapter, adapter_of},
+    atif, inspect, langfuse, langsmith,
+    map::Map,
     messages::is_message,
-    openai_chat, openhands, otel, phoenix,
+    openhands, otel, phoenix,
     platforms::Platform,
     records::Record,
-    sharegpt, swe_agent,
+    swe_agent,
     trace::with_end,
 };
 
@@ -130,9 +130,6 @@ fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
         FormatName::Langsmith => langsmith::recognises(value),
         FormatName::Langfuse => langfuse::recognises(value),
         FormatName::Phoenix => phoenix::recognises(value),
-        FormatName::Langchain => langchain::recognises(value),
-        FormatName::Sharegpt => sharegpt::recognises(value),
-        FormatName::OpenaiChat => openai_chat::recognises(value),
         FormatName::Otel => otel::recognises(value),
         FormatName::Map => false,
         format if Platform::of(*format).is_some_and(|platform| platform.recognises(value)) => true,
@@ -253,14 +250,14 @@ fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
         FormatName::SweAgent => Box::new(swe_agent::Reader),
         FormatName::Openhands => Box::new(openhands::Reader::default()),
         FormatName::Inspect => Box::new(inspect::Reader::default()),
-        FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
-            Box::new(openai_chat::Reader::new(format))
-        }
         FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
         FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
         FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
         FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
-        _ => Box::new(map::Reader(settings.map.clone().unwrap_or_default())),
+        _ => {
+            let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
+            Box::new(adapters::Reader::new(map))
+        }
     }
 }
 
