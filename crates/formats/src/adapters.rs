@@ -1,9 +1,10 @@
-//! The adapters of agents, each in a file of its own. `runs` reads files by them.
+//! The adapters of agents, each in a file of its own, and the reader that they share.
 
 mod aider;
 mod amp;
 mod antigravity;
 mod atif;
+pub mod chat;
 mod claude_code;
 mod cline;
 mod codex;
@@ -28,11 +29,27 @@ mod qwen_code;
 mod swe_agent;
 mod zed;
 
-use std::{borrow::Cow, path::Path};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, VecDeque},
+    fs, mem,
+    ops::Deref,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use knowledgepulse_json::{Text, Value};
 
-use crate::{FormatName, Wrong, event::Events};
+use crate::{
+    Context, Entry, Files, FormatName, FormatReader, Found, Place, Wrong,
+    event::{Agent, Event, Events, Fact, Parent, Undo, What},
+    messages::is_message,
+    open_traces::{OpenTraces, check},
+    session::{Session, is_said},
+    sources,
+    trace::{Sink, TraceBuilder},
+    values::{joined, object_of, str_of},
+};
 
 /// The adapters, in the order in which they are asked whether a file is theirs.
 pub static ADAPTERS: &[&dyn Adapter] = &[
@@ -41,6 +58,9 @@ pub static ADAPTERS: &[&dyn Adapter] = &[
     &gemini_cli::GeminiCli,
     &qwen_code::QwenCode,
     &pi::Pi,
+    &chat::OPENAI_CHAT,
+    &chat::LANGCHAIN,
+    &chat::SHAREGPT,
     &claude_code::ClaudeCode,
     &codex::Codex,
     &aider::Aider,
@@ -78,18 +98,27 @@ pub enum Decoded {
     Unknown,
 }
 
+/// What the records of a format are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Sessions of a program that writes code, or parts of them. A file is of one agent.
+    Sessions,
+    /// Rows: conversations, or the messages of one. Each is recognised by itself.
+    Rows,
+}
+
 /// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.
-pub trait Adapter: Sync {
+pub trait Adapter: Send + Sync {
     /// Returns the format of its files.
     fn format(&self) -> FormatName;
 
+    /// Returns what its records are.
+    fn kind(&self) -> Kind {
+        Kind::Sessions
+    }
+
     /// Returns whether a file is of this agent, by its first records, one at least, and its path.
     fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool;
-
-    /// Returns whether it is a program that writes code and keeps sessions. A session in which nothing was said is no problem.
-    fn keeps_sessions(&self) -> bool {
-        true
-    }
 
     /// Returns the runs within a record, which are decoded by themselves.
     fn inner<'v>(&self, _record: &'v Value) -> Vec<Inner<'v>> {
@@ -101,7 +130,7 @@ pub trait Adapter: Sync {
         Vec::new()
     }
 
-    /// Says what files beside the input of this path tell of its run.
+    /// Says what files beside the input of this path tell of its runs.
     fn beside(&self, _path: &Path, _say: &mut Events) {}
 
     /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
@@ -133,4 +162,377 @@ pub fn adapter_of(format: FormatName) -> Option<&'static dyn Adapter> {
         .iter()
         .copied()
         .find(|adapter| adapter.format() == format)
+}
+
+/// The number of records that are remembered of all open runs, to recognise repeated records and chains of parents.
+const MAX_RECORDS: usize = 1_000_000;
+
+/// The name of the run in files whose records do not name theirs.
+const CURRENT: &str = "";
+
+/// Reads the runs of an input by an adapter.
+pub struct Reader<A> {
+    adapter: A,
+    file: Option<PathBuf>,
+    files: Files,
+    has_begun: bool,
+    /// The real folder of the input.
+    folder: Option<Arc<Path>>,
+    /// Whether another file that refers to the input was read before.
+    is_followed: bool,
+    /// What files beside the input say of its run.
+    beside: Vec<Event>,
+    open: OpenTraces<Session>,
+    /// By the name of a record, the run that it is of.
+    records: HashMap<Text, Text>,
+    /// The run that the last record was of.
+    last: Text,
+    /// The names of the current run, and of those that it has a copy of.
+    names: Vec<Text>,
+    copied: Vec<Text>,
+    /// Whether something was said since the last header: copies come before all else.
+    has_said: bool,
+    /// The value that the records change, if the file is a log of changes, and where it is.
+    whole: Value,
+    place: Option<Place>,
+    /// Where the record before stood in its array.
+    index: Option<u64>,
+}
+
+impl<A: Deref<Target = dyn Adapter>> Reader<A> {
+    /// Reads one input.
+    #[must_use]
+    pub fn new(adapter: A, context: &Context) -> Self {
+        Self {
+            adapter,
+            file: context.file.clone(),
+            files: context.files.clone(),
+            has_begun: false,
+            folder: None,
+            is_followed: false,
+            beside: Vec::new(),
+            open: OpenTraces::default(),
+            records: HashMap::new(),
+            last: CURRENT.into(),
+            names: Vec::new(),
+            copied: Vec::new(),
+            has_said: false,
+            whole: Value::Null,
+            place: None,
+            index: None,
+        }
+    }
+
+    /// Returns whether the header of a run is that of a run of its own.
+    fn begins(&mut self, header: &mut [Event]) -> bool {
+        let whats = || header.iter().flat_map(|event| &event.what);
+        let id = whats().find_map(|what| match what {
+            What::Fact(Fact::Id(id)) => Some(id.clone()),
+            _ => None,
+        });
+        let has_said = mem::replace(&mut self.has_said, false);
+        if id
+            .as_ref()
+            .is_some_and(|id| !has_said && self.copied.contains(id))
+        {
+            for event in header {
+                event.what = vec![What::LeftOut("session that was copied".into())];
+            }
+            return false;
+        }
+        let base = whats().find_map(|what| match what {
+            What::Continues { of, until } => Some((of.clone(), *until)),
+            _ => None,
+        });
+        self.copied = whats()
+            .find_map(|what| match what {
+                What::Copies { of, .. } => Some(of.clone()),
+                _ => None,
+            })
+            .unwrap_or_default();
+        // A segment is named by its rollout, which only the first has for its own name too.
+        let is_known = |name: &Text| self.names.contains(name);
+        let goes_on =
+            base.filter(|(of, _)| is_known(of) || id.as_ref().is_some_and(is_known) || self.names.len() > 1);
+        let begins = goes_on.is_none();
+        if let (Some((_, until)), Some(first)) = (goes_on, header.first_mut()) {
+            first.what.insert(0, What::Undo(Undo::Ordinal(until)));
+        }
+        if begins {
+            self.names.clear();
+        }
+        self.names.extend(id);
+        begins
+    }
+
+    /// Returns the key of the run of an event.
+    fn run_of(&mut self, event: &Event) -> Text {
+        let origin = &event.origin;
+        if origin.run.is_none() && origin.agent == Agent::Main {
+            return CURRENT.into();
+        }
+        let known = origin.id.as_ref().and_then(|id| self.records.get(id)).cloned();
+        let run = known.unwrap_or_else(|| {
+            let run = origin.run.clone().unwrap_or_else(|| CURRENT.into());
+            match &origin.agent {
+                Agent::Main => run,
+                Agent::Named(name) => joined([run, name.clone()], " "),
+                Agent::Unnamed => self.run_of_parent(event, run),
+            }
+        });
+        if let Some(id) = &origin.id {
+            if self.records.len() >= MAX_RECORDS {
+                self.records.clear();
+            }
+            self.records.insert(id.clone(), run.clone());
+        }
+        run
+    }
+
+    /// Returns the run of a sub-agent without a name: that of its parent, or a new one where the parent is of the session itself.
+    fn run_of_parent(&self, event: &Event, session: Text) -> Text {
+        let parent = match &event.origin.parent {
+            Parent::Of(id) => self.records.get(id),
+            Parent::Before | Parent::None => None,
+        };
+        let name = || event.origin.id.clone().unwrap_or_else(|| "sidechain".into());
+        parent
+            .filter(|parent| **parent != session)
+            .cloned()
+            .unwrap_or_else(|| joined([session, name()], " "))
+    }
+
+    fn add(&mut self, entry: &Entry, event: Event, size: u64, decoded: Decoded) -> Result<(), Wrong> {
+        let key = match decoded {
+            Decoded::Unknown => self.last.clone(),
+            _ => self.run_of(&event),
+        };
+        self.has_said |= is_said(&event);
+        self.last = key.clone();
+        let begin = || begin(&*self.adapter, entry, &event, &key);
+        let session = self.open.add(&key, size, begin)?;
+        session.add([event], size);
+        Ok(())
+    }
+
+    fn end_all(&mut self, found: &mut Vec<Found>) {
+        let sessions = self.open.take_all();
+        found.extend(sessions.into_iter().map(found_of));
+        self.open = OpenTraces::default();
+    }
+
+    /// Returns whether a record is next to the one before: the elements of one array follow each other, and so do lines.
+    fn follows(&mut self, entry: &Entry) -> bool {
+        let index = entry.place.index;
+        let before = mem::replace(&mut self.index, index);
+        index == before.map(|before| before + 1)
+    }
+}
+
+fn found_of(session: Session) -> Found {
+    Found::later(move || Ok(session.finish()))
+}
+
+/// Begins the run of an event.
+fn begin(adapter: &dyn Adapter, entry: &Entry, event: &Event, key: &Text) -> Session {
+    let builder = match adapter.kind() {
+        Kind::Sessions => TraceBuilder::of_coding_agent(adapter.format(), entry),
+        Kind::Rows => TraceBuilder::new(adapter.format(), entry),
+    };
+    let mut session = Session::new(builder);
+    let origin = &event.origin;
+    if let Some(run) = &origin.run {
+        session.fact(Fact::Id(key.clone()));
+        session.fact(Fact::Last("session_id", run.clone().into()));
+    }
+    if origin.agent != Agent::Main {
+        session.fact(Fact::Last("is_subagent", true.into()));
+    }
+    session
+}
+
+/// Files with runs of sub-agents, by the folders that their names start from.
+type Waiting = VecDeque<(Arc<Path>, Text)>;
+
+/// Whose run a record is.
+enum Of<'r> {
+    /// One of the input itself.
+    Own,
+    /// A sub-agent of such a run; its file, by the name that another record gives it.
+    SubAgent(Option<&'r Text>),
+}
+
+impl<A: Deref<Target = dyn Adapter>> Reader<A> {
+    /// Notes the place of the input, and what files beside it say, before the first record.
+    fn look_around(&mut self) {
+        if mem::replace(&mut self.has_begun, true) {
+            return;
+        }
+        let file = self.file.as_deref();
+        let path = file.and_then(|file| fs::canonicalize(file).ok());
+        self.is_followed = path.as_ref().is_some_and(|path| !self.files.name(path));
+        let mut say = Events::default();
+        if let Some(file) = file {
+            self.adapter.beside(file, &mut say);
+        }
+        self.beside = say.into_list();
+        self.folder = path.as_deref().and_then(Path::parent).map(Arc::from);
+    }
+
+    /// Reads a record, without the runs within it.
+    fn read_record(&mut self, entry: &Entry, of: &Of, found: &mut Vec<Found>) -> Result<Decoded, Wrong> {
+        let mut say = Events::default();
+        let decoded = self.adapter.decode(entry.value, &mut say)?;
+        if decoded == Decoded::Unknown {
+            let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
+            if self.open.get(&self.last).is_none() {
+                return Err(Wrong::new("it is no record of a session"));
+            }
+            if say.is_empty() {
+                say.leave_out(format!("record {kind}"));
+            }
+        }
+        if let Of::SubAgent(file) = of {
+            say.add(What::Fact(Fact::Last("is_subagent", true.into())));
+            say.fact("trajectory_path", file.map(|name| name.clone().into()).as_ref());
+        }
+        let mut events = say.into_list();
+        let begins = match decoded {
+            Decoded::Whole => true,
+            Decoded::Begins => self.begins(&mut events),
+            // Another list is another file in the same input.
+            Decoded::GoesOn => entry.place.index == Some(0),
+            Decoded::Unknown => false,
+        };
+        if begins {
+            self.end_all(found);
+        }
+        if decoded == Decoded::Whole && matches!(of, Of::Own) && !events.is_empty() {
+            events.extend(self.beside.iter().cloned());
+        }
+        // Of each event its share.
+        let share = entry.place.size / events.len().max(1) as u64;
+        let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
+        for (at, event) in events.into_iter().enumerate() {
+            self.add(entry, event, if at == 0 { rest } else { share }, decoded)?;
+        }
+        if decoded == Decoded::Whole {
+            self.end_all(found);
+        }
+        found.extend(self.open.overflow().into_iter().map(found_of));
+        Ok(decoded)
+    }
+
+    /// Reads the runs within a record, and notes the files that they refer to.
+    fn read_inner(
+        &mut self,
+        entry: &Entry,
+        folder: Option<Arc<Path>>,
+        files: &mut Waiting,
+        found: &mut Vec<Found>,
+    ) {
+        let mut seen = entry.value;
+        // Not recursive: a file may nest them more deeply than the stack is.
+        let mut waiting: Vec<Inner> = Vec::new();
+        loop {
+            if let Some(folder) = &folder {
+                let names = self.adapter.files_of(seen).into_iter();
+                files.extend(names.map(|name| (Arc::clone(folder), name.clone())));
+            }
+            let mut inner = self.adapter.inner(seen);
+            let count = inner.len() as u64;
+            inner.reverse();
+            waiting.append(&mut inner);
+            let next = loop {
+                let Some(Inner { value, name, index }) = waiting.pop() else {
+                    return;
+                };
+                let of = index.map_or(Of::SubAgent(None), |_| Of::Own);
+                let size = index.map_or(0, |_| entry.place.size / count.max(1));
+                let place = Place {
+                    index: index.or(entry.place.index),
+                    size,
+                    ..entry.place
+                };
+                let inner = Entry { value: &value, place };
+                if let Err(wrong) = self.read_record(&inner, &of, found) {
+                    found.push(wrong.within(name).into());
+                } else if let Cow::Borrowed(value) = value {
+                    break value;
+                }
+            };
+            seen = next;
+        }
+    }
+
+    /// Reads the run in a file that a record refers to, and the runs within it.
+    fn read_file(
+        &mut self,
+        place: Place,
+        folder: &Path,
+        name: &Text,
+        files: &mut Waiting,
+        found: &mut Vec<Found>,
+    ) -> Result<(), Wrong> {
+        let path = folder.join(&*name.to_string_lossy());
+        let root = self.folder.as_deref().unwrap_or(folder);
+        let Some((value, folder)) = sources::read_referred(&path, root, &self.files)? else {
+            return Ok(());
+        };
+        let place = Place { size: 0, ..place };
+        let entry = Entry { value: &value, place };
+        self.read_record(&entry, &Of::SubAgent(Some(name)), found)?;
+        self.read_inner(&entry, Some(folder.into()), files, found);
+        Ok(())
+    }
+}
+
+impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        if !self.follows(entry) && self.adapter.kind() == Kind::Rows {
+            self.end_all(found);
+        }
+        if self.adapter.patch(&mut self.whole, entry.value) {
+            let place = self.place.get_or_insert(Place {
+                size: 0,
+                ..entry.place
+            });
+            place.size += entry.place.size;
+            return check(place.size);
+        }
+        self.look_around();
+        if self.is_followed {
+            return Ok(());
+        }
+        if self.read_record(entry, &Of::Own, found)? != Decoded::Whole {
+            return Ok(());
+        }
+        let mut files = Waiting::default();
+        self.read_inner(entry, self.folder.clone(), &mut files, found);
+        while let Some((folder, name)) = files.pop_front() {
+            if let Err(wrong) = self.read_file(entry.place, &folder, &name, &mut files, found) {
+                let which = joined(["the sub-agent in ".into(), name], "");
+                found.push(wrong.within(which).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// A file is of one agent: what no other format claims as a whole belongs to the session.
+    fn goes_on(&self, value: &Value, recognised: &dyn Fn() -> Option<FormatName>) -> bool {
+        let is_open = self.place.is_some() || self.open.get(&self.last).is_some();
+        let is_one_file = self.adapter.kind() == Kind::Sessions;
+        is_one_file
+            && is_open
+            && (self.adapter.recognises(&[value], None) || is_message(value) || recognised().is_none())
+    }
+
+    fn end(&mut self, found: &mut Vec<Found>) {
+        if let Some(place) = self.place.take() {
+            let value = mem::replace(&mut self.whole, Value::Null);
+            let wrong = self.read(&Entry { value: &value, place }, found).err();
+            found.extend(wrong.map(Found::from));
+        }
+        self.end_all(found);
+    }
 }

@@ -4,7 +4,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     trace::{Call, Outcome, Sink, TextKind},
-    values::id_of,
+    values::{id_of, joined, spelled},
 };
 
 /// Something that happened in a run: all that one message or entry says.
@@ -98,8 +98,6 @@ pub enum What {
     },
     /// Whether the run succeeded, by a verifier's verdict, or by an end that says that it failed.
     Success(bool),
-    /// A verifier's reward.
-    Reward(Value),
     /// A user's turn in a run that this one goes on with.
     Before(Text),
     /// A fact about the run.
@@ -126,8 +124,14 @@ pub enum Undo {
 pub enum Fact {
     /// A name of the run, from which the id of its trace is made; the last one counts.
     Id(Text),
-    /// Another name of the run, more general than those before.
-    MoreId(Text),
+    /// One more name of the run.
+    Name(Text),
+    /// The reward of a verifier.
+    Reward(Value),
+    /// A verdict of tests: yes or no.
+    Verdict(Value),
+    /// The format's own success and confidence, in fields of these names.
+    Outcome(Object),
     /// `metadata.framework`, if it is not the adapter's.
     Framework(Text),
     /// `metadata.agent_id`
@@ -164,6 +168,14 @@ impl Events {
         if let Some(name) = id_of(id) {
             self.add(What::Fact(Fact::Id(name)));
             self.fact("session_id", id);
+        }
+    }
+
+    /// Says one more name of the run, in the field `name` of `metadata.imported` too, if it is text or a number.
+    pub fn name(&mut self, name: &'static str, id: Option<&Value>) {
+        if let Some(id @ (Value::String(_) | Value::Number(_) | Value::Digits(_))) = id {
+            self.add(What::Fact(Fact::Name(joined([name.into(), spelled(id)], " "))));
+            self.fact(name, Some(id));
         }
     }
 

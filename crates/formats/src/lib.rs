@@ -22,7 +22,6 @@ mod langsmith;
 pub mod map;
 mod messages;
 mod open_traces;
-mod openai_chat;
 mod otel;
 mod parts;
 mod phoenix;
@@ -34,7 +33,6 @@ pub mod reader;
 #[path = "tests/recordings.rs"]
 mod recordings;
 pub mod records;
-mod runs;
 mod session;
 mod sharegpt;
 pub mod sources;

@@ -9,7 +9,7 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Wrong, langchain,
-    parts::{self, translated},
+    parts::{self, is_act, is_call, is_item, is_result, translated},
     sharegpt, tagged,
     trace::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
     values::{
@@ -32,50 +32,12 @@ fn is_known(name: &str) -> bool {
     )
 }
 
-/// Returns whether parts and items of this type call a tool.
-fn is_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "function_call" | "custom_tool_call"
-    )
-}
-
-/// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
-fn is_result(kind: &str) -> bool {
-    kind == "tool_call_response" || kind.ends_with("tool_result") || kind.ends_with("_call_output")
-}
-
-/// Returns whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
-fn is_hosted_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "web_search_call"
-            | "file_search_call"
-            | "computer_call"
-            | "code_interpreter_call"
-            | "mcp_call"
-            | "image_generation_call"
-            | "local_shell_call"
-            | "shell_call"
-            | "apply_patch_call"
-    )
-}
-
 /// Returns whether a field of a hosted call is no argument of it.
 fn is_no_argument(name: &str) -> bool {
     matches!(
         name,
         "id" | "call_id" | "type" | "status" | "output" | "outputs" | "results" | "result" | "error"
     )
-}
-
-fn is_item(kind: &str) -> bool {
-    kind == "message" || kind == "reasoning" || is_call(kind) || is_result(kind) || is_hosted_call(kind)
-}
-
-/// Returns whether a part is more than text.
-pub fn is_act(kind: &str) -> bool {
-    kind == "thinking" || kind == "redacted_thinking" || (kind != "message" && is_item(kind))
 }
 
 /// Returns whether a value is a message or an item that [`add_message`] takes.

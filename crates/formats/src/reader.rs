@@ -6,15 +6,13 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
-    adapters::adapter_of,
-    langchain, langfuse, langsmith,
-    map::{self, Map},
+    adapters::{self, Adapter, adapter_of},
+    langfuse, langsmith,
+    map::Map,
     messages::is_message,
-    openai_chat, otel, phoenix,
+    otel, phoenix,
     platforms::Platform,
     records::Record,
-    runs::RunReader,
-    sharegpt,
     trace::with_end,
 };
 
@@ -127,9 +125,6 @@ fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
         FormatName::Langsmith => langsmith::recognises(value),
         FormatName::Langfuse => langfuse::recognises(value),
         FormatName::Phoenix => phoenix::recognises(value),
-        FormatName::Langchain => langchain::recognises(value),
-        FormatName::Sharegpt => sharegpt::recognises(value),
-        FormatName::OpenaiChat => openai_chat::recognises(value),
         FormatName::Otel => otel::recognises(value),
         FormatName::Map => false,
         format if Platform::of(*format).is_some_and(|platform| platform.recognises(value)) => true,
@@ -240,20 +235,20 @@ pub fn read_alone(
 
 fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     if let Some(adapter) = adapter_of(format) {
-        return Box::new(RunReader::new(adapter, &settings.context));
+        return Box::new(adapters::Reader::new(adapter, &settings.context));
     }
     if let Some(platform) = Platform::of(format) {
         return Box::new(otel::Reader::new(format, platform.translate));
     }
     match format {
-        FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
-            Box::new(openai_chat::Reader::new(format))
-        }
         FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
         FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
         FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
         FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
-        _ => Box::new(map::Reader(settings.map.clone().unwrap_or_default())),
+        _ => {
+            let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
+            Box::new(adapters::Reader::new(map, &settings.context))
+        }
     }
 }
 

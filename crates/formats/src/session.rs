@@ -8,7 +8,6 @@ use std::{
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    Entry, FormatName,
     event::{Event, Events, Fact, Parent, Undo, What},
     trace::{Call, Outcome, Sink, TextKind, TraceBuilder},
     values::{is_blank, number_of},
@@ -21,15 +20,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a run. A session of a program that writes code is a conversation once something was said.
+    /// Begins a run, whose steps are added to a trace.
     #[must_use]
-    pub fn new(format: FormatName, entry: &Entry, is_session: bool) -> Self {
-        let mut builder = TraceBuilder::new(format, entry);
-        if is_session {
-            builder.framework = Some(format.name().into());
-            builder.domain = "code";
-            builder.is_conversation = false;
-        }
+    pub fn new(mut builder: TraceBuilder) -> Self {
         builder.place.size = 0;
         Self {
             builder,
@@ -505,7 +498,6 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                     builder.is_conversation = true;
                     builder.success = Some(success);
                 }
-                What::Reward(reward) => builder.reward(Some(&reward)),
                 What::Before(turn) => builder.user_before(turn),
                 What::Fact(fact) => add_fact(builder, fact),
                 What::Undo(_)
@@ -522,7 +514,10 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
 fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
     match fact {
         Fact::Id(id) => builder.ids = vec![id],
-        Fact::MoreId(id) => builder.ids.push(id),
+        Fact::Name(name) => builder.ids.push(name),
+        Fact::Reward(reward) => builder.reward(Some(&reward)),
+        Fact::Verdict(verdict) => builder.verdict(Some(&verdict)),
+        Fact::Outcome(fields) => builder.outcome(&fields),
         Fact::Framework(name) => builder.framework = Some(name),
         Fact::Agent(id) => builder.agent_id = Some(id),
         Fact::Domain(domain) => builder.domain = domain,
@@ -536,7 +531,7 @@ mod tests {
     use knowledgepulse_json::Object;
 
     use super::*;
-    use crate::{Given, Place, event::Origin};
+    use crate::{Entry, FormatName, Given, Place, event::Origin};
 
     fn said(kind: TextKind, text: &str) -> What {
         What::Said(kind, text.into())
@@ -594,7 +589,7 @@ mod tests {
             value: &value,
             place: Place::default(),
         };
-        let mut session = Session::new(FormatName::ClaudeCode, &entry, true);
+        let mut session = Session::new(TraceBuilder::of_coding_agent(FormatName::ClaudeCode, &entry));
         session.add(events, 0);
         let (trace, _) = session.finish().finish(&Given::default());
         let text = |value: Option<&Value>| {

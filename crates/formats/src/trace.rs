@@ -9,13 +9,14 @@ use knowledgepulse_trace::OBJECTIVE_OF_FIRST_STEP;
 use regex::Regex;
 use sha2::{Digest, Sha256};
 
+pub use crate::values::{fields_of, regex};
 use crate::{
     Entry, FormatName, Given, Known, Place,
     contexts::{self, Part},
     date, parts, pictures,
     values::{
-        id_of, input_of, is_blank, is_given, is_truthy, joined, json_of, numeric_of, object_of, str_of,
-        string_of, truth_of,
+        id_of, input_of, is_blank, is_given, is_truthy, joined, json_of, numeric_of, str_of, string_of,
+        truth_of,
     },
 };
 
@@ -60,12 +61,6 @@ static FAILURE_FIELD: LazyLock<Regex> =
 /// How agents call the tools of a server: by its name and theirs.
 static MCP_TOOL: LazyLock<Regex> =
     LazyLock::new(|| regex(r"^mcp__([^\n\r\u{2028}\u{2029}]+?)__[^\n\r\u{2028}\u{2029}]"));
-
-/// Compiles an expression that is written in this crate.
-pub fn regex(expression: &str) -> Regex {
-    #[allow(clippy::expect_used)] // The tests compile every expression.
-    Regex::new(expression).expect("the expression is valid")
-}
 
 /// Returns whether a result says itself that its call failed.
 fn says_failure(text: &Text) -> bool {
@@ -379,6 +374,15 @@ impl TraceBuilder {
             is_conversation: true,
             ..Self::default()
         }
+    }
+
+    /// Creates a trace of a program that writes code, which is of a conversation once something was said.
+    pub(crate) fn of_coding_agent(format: FormatName, entry: &Entry) -> Self {
+        let mut builder = Self::new(format, entry);
+        builder.framework = Some(format.name().into());
+        builder.domain = "code";
+        builder.is_conversation = false;
+        builder
     }
 
     /// Returns whether nothing was found that belongs to a trace.
@@ -782,11 +786,6 @@ impl Step {
         }
         step.into()
     }
-}
-
-/// Returns the fields of a value that a field of a record holds, if it is an object.
-pub fn fields_of<'a>(record: &'a Object, name: &str) -> &'a Object {
-    object_of(record.get(name))
 }
 
 #[cfg(test)]

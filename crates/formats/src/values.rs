@@ -3,8 +3,17 @@
 use std::{borrow::Cow, iter};
 
 use knowledgepulse_json::{Object, Text, Value, is_white_space, number, trim};
+use regex::Regex;
+
+use crate::date;
 
 static NO_FIELDS: Object = Object::new();
+
+/// Compiles an expression that is written in this crate.
+pub fn regex(expression: &str) -> Regex {
+    #[allow(clippy::expect_used)] // The tests compile every expression.
+    Regex::new(expression).expect("the expression is valid")
+}
 
 /// Returns whether a value is there, and not `null`.
 pub fn is_given(value: Option<&Value>) -> bool {
@@ -27,6 +36,19 @@ pub fn first_of<'a>(object: &'a Object, names: &[&str]) -> Option<&'a Value> {
 /// Returns the value if it is an object, otherwise an empty object.
 pub fn object_of(value: Option<&Value>) -> &Object {
     value.and_then(Value::as_object).unwrap_or(&NO_FIELDS)
+}
+
+/// Returns the fields of a value that a field of a record holds, if it is an object.
+pub fn fields_of<'a>(record: &'a Object, name: &str) -> &'a Object {
+    object_of(record.get(name))
+}
+
+/// Returns an object of the fields that are there.
+pub fn some_object<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
+    let fields = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.into(), value?)));
+    Value::Object(fields.collect())
 }
 
 /// Returns the value if it is a list, otherwise an empty list.
@@ -63,6 +85,27 @@ pub fn number_of(value: Option<&Value>) -> Option<f64> {
     value
         .and_then(Value::as_number)
         .filter(|number| number.is_finite())
+}
+
+/// A number of seconds since 1970 is less, one of milliseconds is more.
+const SECONDS: f64 = 1e11;
+
+/// Returns the milliseconds since 1970 of a time: text in ISO 8601, seconds or milliseconds.
+pub fn milliseconds_of(time: Option<&Value>) -> Option<Value> {
+    #[allow(clippy::cast_precision_loss)] // A double has all times of JavaScript.
+    let number = match str_of(time) {
+        Some(text) => Some(date::parse(text)? as f64),
+        None => number_of(time).filter(|number| (0.0..SECONDS * 1000.0).contains(number) && *number != 0.0),
+    };
+    let is_seconds = |number: f64| number < SECONDS && number_of(time).is_some();
+    number.map(|number| {
+        if is_seconds(number) {
+            number * 1000.0
+        } else {
+            number
+        }
+        .into()
+    })
 }
 
 /// Returns a finite number, which may be written as text.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashSet, path::Path};
 
 use knowledgepulse_json::{Object, Text, Value};
 
-use super::{Adapter, Decoded, Inner};
+use super::{Adapter, Decoded, Inner, Kind};
 use crate::{
     FormatName, Wrong,
     event::{Events, Fact, Origin, What},
@@ -68,8 +68,8 @@ impl Adapter for Atif {
         FormatName::Atif
     }
 
-    fn keeps_sessions(&self) -> bool {
-        false
+    fn kind(&self) -> Kind {
+        Kind::Rows
     }
 
     fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
@@ -132,7 +132,7 @@ impl Adapter for Atif {
         };
         for name in ["trajectory_id", "session_id"] {
             let id = trajectory.get(name).and_then(Value::as_text).cloned();
-            say.add_all(id.map(|id| What::Fact(Fact::MoreId(id))));
+            say.add_all(id.map(|id| What::Fact(Fact::Name(id))));
         }
         let agent = fields_of(trajectory, "agent");
         let name = string_of(agent.get("name")).cloned();
@@ -245,7 +245,7 @@ fn say_outcome(say: &mut Events, result: &Object) {
     // By the name that Harbor gives to the only one.
     let only = rewards.values().next().filter(|_| rewards.len() == 1);
     if let Some(reward) = or(rewards.get("reward"), only) {
-        say.add(What::Reward(reward.clone()));
+        say.add(What::Fact(Fact::Reward(reward.clone())));
     } else if exception.is_some() {
         say.add(What::Success(false));
     }

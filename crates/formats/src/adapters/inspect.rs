@@ -4,7 +4,7 @@ use std::{borrow::Cow, path::Path};
 
 use knowledgepulse_json::{Object, Value, object};
 
-use super::{Adapter, Decoded, Inner};
+use super::{Adapter, Decoded, Inner, Kind};
 use crate::{
     FormatName, Wrong,
     event::{Events, Fact, Origin, What},
@@ -46,8 +46,8 @@ impl Adapter for Inspect {
         FormatName::Inspect
     }
 
-    fn keeps_sessions(&self) -> bool {
-        false
+    fn kind(&self) -> Kind {
+        Kind::Rows
     }
 
     fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
@@ -93,7 +93,7 @@ fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {
     say.add_all(
         ids.into_iter()
             .filter_map(id_of)
-            .map(|id| What::Fact(Fact::MoreId(id))),
+            .map(|id| What::Fact(Fact::Name(id))),
     );
     say.add(What::Fact(Fact::Framework("inspect".into())));
     say.facts(eval, &OF_EVAL);
@@ -131,7 +131,7 @@ fn add_score(say: &mut Events, sample: &Object) {
         say.fact("scores", Some(&values.into()));
     }
     if is_given(value) {
-        say.add(What::Reward(float_of(value)));
+        say.add(What::Fact(Fact::Reward(float_of(value))));
     } else if let Some(error) = sample.get("error").filter(|error| error.as_object().is_some()) {
         say.add(What::Success(false));
         say.fact("error", error.get("message"));

@@ -6,7 +6,7 @@ use std::{mem, path::Path, sync::LazyLock};
 use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
 use regex::Regex;
 
-use super::{Adapter, Decoded};
+use super::{Adapter, Decoded, Kind};
 use crate::{
     FormatName, Wrong,
     event::{Events, Fact, Origin, What},
@@ -110,8 +110,8 @@ impl Adapter for SweAgent {
         FormatName::SweAgent
     }
 
-    fn keeps_sessions(&self) -> bool {
-        false
+    fn kind(&self) -> Kind {
+        Kind::Rows
     }
 
     fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {

@@ -21,10 +21,10 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::{
-    Lines,
+    Foreign, Lines,
     databases::{DATABASES, Database},
 };
-use crate::{DEFAULT_LIMIT, encoding::Foreign};
+use crate::DEFAULT_LIMIT;
 
 /// The first bytes of a database.
 pub const MAGIC: &[u8] = b"SQLite format 3\0";

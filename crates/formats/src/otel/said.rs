@@ -7,8 +7,8 @@ use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 use super::attributes::{Attributes, parsed};
 use crate::{
     Wrong,
+    adapters::chat,
     messages::{is_message, message_by},
-    openai_chat,
     parts::some_object,
     values::{elements_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of},
 };
@@ -214,7 +214,7 @@ pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
         found @ Value::Object(_) if is_message(found) => Some(vec![found.clone()]),
         Value::Object(found) => {
             // The request to a model, and its reply.
-            let messages = openai_chat::messages_of(found)
+            let messages = chat::messages_of(found)
                 .map(|messages| messages.into_iter().map(Cow::into_owned).collect())
                 .or_else(|| messages_of_langchain(found, role))
                 .unwrap_or_else(|| messages_in(found.get("prompt"), role));

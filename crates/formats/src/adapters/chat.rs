@@ -1,16 +1,67 @@
 //! Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
-//! Bedrock's Converse, Gemini, and the AI SDK of Vercel. `messages` has how a message or an item becomes steps.
+//! Bedrock's Converse, Gemini, and the AI SDK of Vercel. Rows of data sets, ShareGPT and states of LangGraph hold such messages too;
+//! `messages` has how a message or an item becomes steps.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, path::Path};
 
 use knowledgepulse_json::{Object, Text, Value};
 
+use super::{Adapter, Decoded, Kind};
 use crate::{
-    Entry, FormatName, FormatReader, Found, Wrong,
+    FormatName, Wrong,
+    event::{Events, Fact, Origin, What},
+    langchain,
     messages::{add_message, is_message, message_by},
-    open_traces::CurrentTrace,
-    trace::{Sink, TraceBuilder, fields_of},
-    values::{self, list_of, number_of, object_of, spelled, string_of},
+    sharegpt,
+    trace::Sink,
+    values::{fields_of, fields_where, list_of, milliseconds_of, object_of, str_of, string_of},
+};
+
+/// Conversations of one of the formats whose messages `messages` takes.
+pub struct Chat {
+    format: FormatName,
+    recognises: fn(&Value) -> bool,
+}
+
+/// Conversations of chat APIs.
+pub const OPENAI_CHAT: Chat = Chat {
+    format: FormatName::OpenaiChat,
+    recognises: |value| match value {
+        Value::Object(record) => is_message(value) || messages_of(record).is_some(),
+        value => is_first(Some(value), is_message),
+    },
+};
+
+/// Messages of LangChain and states of LangGraph.
+pub const LANGCHAIN: Chat = Chat {
+    format: FormatName::Langchain,
+    recognises: |value| {
+        let record = object_of(Some(value));
+        let lists = [
+            Some(value),
+            record.get("messages"),
+            fields_of(record, "values").get("messages"),
+        ];
+        langchain::is_message(value)
+            || lists
+                .into_iter()
+                .any(|list| is_first(list, langchain::is_message))
+    },
+};
+
+/// Conversations of data sets for fine-tuning.
+pub const SHAREGPT: Chat = Chat {
+    format: FormatName::Sharegpt,
+    recognises: |value| {
+        let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
+        let is_conversation = |list: &[Value]| list.first().is_none_or(is_known);
+        sharegpt::is_turn(value)
+            || is_first(Some(value), sharegpt::is_turn)
+            || value
+                .get("conversations")
+                .and_then(Value::as_array)
+                .is_some_and(is_conversation)
+    },
 };
 
 const IDS: [&str; 10] = [
@@ -53,20 +104,98 @@ fn is_known(name: &str) -> bool {
     )
 }
 
-/// A number of seconds since 1970 is less, one of milliseconds is more.
-const SECONDS: f64 = 1e11;
-
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
 
 type Messages<'a> = Vec<Cow<'a, Value>>;
 
-pub fn recognises(value: &Value) -> bool {
-    match value {
-        Value::Array(elements) => elements.first().is_some_and(is_message),
-        Value::Object(record) => is_message(value) || messages_of(record).is_some(),
-        _ => false,
+impl Adapter for Chat {
+    fn format(&self) -> FormatName {
+        self.format
     }
+
+    fn kind(&self) -> Kind {
+        Kind::Rows
+    }
+
+    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
+        first.iter().any(|value| (self.recognises)(value))
+    }
+
+    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let record = object_of(Some(value));
+        say.begin(Origin::default());
+        if is_message(value) && !is_reply(record) {
+            add_message(say, value)?;
+            return Ok(Decoded::GoesOn);
+        }
+        let messages = match value {
+            Value::Array(list) => list.first().is_none_or(is_message).then(|| borrowed(list)),
+            value if is_reply(record) => Some(vec![Cow::Borrowed(value)]),
+            _ => messages_of(record),
+        };
+        let messages = messages.ok_or_else(|| Wrong::new("it has no messages, and no items"))?;
+        let (input, output) = (fields_of(record, "input"), fields_of(record, "output"));
+        for details in [
+            record,
+            fields_of(record, "body"),
+            fields_of(record, "request"),
+            fields_of(record, "response"),
+            fields_of(input, "inputBodyJson"),
+            fields_of(output, "outputBodyJson"),
+        ] {
+            add_details(say, details);
+        }
+        let of_run = fields_of(fields_of(record, "config"), "configurable");
+        say.name("thread_id", of_run.get("thread_id"));
+        for (at, message) in messages.iter().enumerate() {
+            add_message(say, message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
+        }
+        Ok(Decoded::Whole)
+    }
+}
+
+fn is_first(list: Option<&Value>, holds: fn(&Value) -> bool) -> bool {
+    list_of(list).first().is_some_and(holds)
+}
+
+fn add_details(say: &mut Events, record: &Object) {
+    for name in IDS {
+        say.name(name, record.get(name));
+    }
+    for name in ["created_at", "created", "timestamp"] {
+        say.at(milliseconds_of(record.get(name)).as_ref());
+    }
+    let model = ["model", "modelId", "modelVersion"].into_iter();
+    say.fact(
+        "model",
+        model
+            .map(|name| record.get(name))
+            .find(|model| string_of(*model).is_some())
+            .flatten(),
+    );
+    say.fact("metadata", record.get("metadata"));
+    let texts = record.get("instructions").filter(|text| text.as_text().is_some());
+    for prompt in [record.get("system"), record.get("systemInstruction"), texts] {
+        if prompt.is_some() {
+            say.system(prompt);
+        }
+    }
+    for name in ["resolved", "target"] {
+        let verdict = record.get(name).cloned();
+        verdict
+            .into_iter()
+            .for_each(|verdict| say.add(What::Fact(Fact::Verdict(verdict))));
+    }
+    let reward = record.get("reward").cloned();
+    reward
+        .into_iter()
+        .for_each(|reward| say.add(What::Fact(Fact::Reward(reward))));
+    let outcome = fields_where(record, |name, _| matches!(name, "success" | "confidence"));
+    if !outcome.is_empty() {
+        say.add(What::Fact(Fact::Outcome(outcome)));
+    }
+    say.count_unknown(record, is_known);
 }
 
 /// Returns whether a text begins as a list of messages in JSON does, as data sets have them.
@@ -76,10 +205,6 @@ fn begins_messages(text: &Text) -> bool {
     first.is_some_and(|first| {
         first.starts_with('{') && first.get(..ROLE_WITHIN).unwrap_or(first).contains("\"role\"")
     })
-}
-
-fn is_message_at(value: Option<&Value>) -> bool {
-    value.is_some_and(is_message)
 }
 
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
@@ -105,24 +230,22 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
             },
             _ => continue,
         };
-        return Some(joined([messages, reply_of(record), reply_of(response)]));
+        return Some([messages, reply_of(record), reply_of(response)].concat());
     }
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
     let values = record.get("values");
     for inner in [record.get("request"), record.get("body"), values, body_of_log] {
-        let asked = inner.and_then(Value::as_object).and_then(messages_of);
-        if let Some(asked) = asked {
-            return Some(joined([asked, reply_of(record), reply_of(response)]));
+        if let Some(asked) = inner.and_then(Value::as_object).and_then(messages_of) {
+            return Some([asked, reply_of(record), reply_of(response)].concat());
         }
     }
     let output = list_of(record.get("output"));
-    let is_response = record.get("object").and_then(Value::as_str) == Some("response");
-    if is_message_at(output.first()) || is_response {
-        return Some(joined([input_of(record.get("input")), borrowed(output)]));
+    if output.first().is_some_and(is_message) || str_of(record.get("object")) == Some("response") {
+        return Some([input_of(record.get("input")), borrowed(output)].concat());
     }
     let input = list_of(record.get("input"));
-    if is_message_at(input.first()) {
-        return Some(joined([borrowed(input), reply_of(response)]));
+    if input.first().is_some_and(is_message) {
+        return Some([borrowed(input), reply_of(response)].concat());
     }
     // A reply alone, as in the output of a batch.
     for reply in [record, response] {
@@ -134,11 +257,7 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     // The request with a text only, and its reply in another field.
     let reply = reply_of(response);
     let is_text = matches!(record.get("input"), Some(Value::String(_)));
-    (is_text && !reply.is_empty()).then(|| joined([input_of(record.get("input")), reply]))
-}
-
-fn joined<'a, const LISTS: usize>(lists: [Messages<'a>; LISTS]) -> Messages<'a> {
-    lists.into_iter().flatten().collect()
+    (is_text && !reply.is_empty()).then(|| [input_of(record.get("input")), reply].concat())
 }
 
 fn borrowed(list: &[Value]) -> Messages<'_> {
@@ -164,8 +283,7 @@ fn reply_of(reply: &Object) -> Messages<'_> {
     if let Some(message) = message_of(reply) {
         return vec![Cow::Borrowed(message)];
     }
-    let is = |name, word| reply.get(name).and_then(Value::as_str) == Some(word);
-    if is("type", "message") && is("role", "assistant") {
+    if str_of(reply.get("type")) == Some("message") && str_of(reply.get("role")) == Some("assistant") {
         return vec![Cow::Owned(reply.clone().into())];
     }
     borrowed(list_of(reply.get("output")))
@@ -188,133 +306,7 @@ fn message_of(reply: &Object) -> Option<&Value> {
 
 /// Returns whether a value is a whole reply of Anthropic: a message with more fields.
 fn is_reply(value: &Object) -> bool {
-    value.get("type").and_then(Value::as_str) == Some("message")
+    str_of(value.get("type")) == Some("message")
         && matches!(value.get("usage"), Some(Value::Object(_)))
         && matches!(value.get("model"), Some(Value::String(_)))
-}
-
-/// Reads conversations of chat APIs, and of formats whose messages `messages` takes too.
-pub struct Reader {
-    format: FormatName,
-    current: CurrentTrace,
-    /// Where the last message of the current trace stood in its array.
-    last: Option<u64>,
-}
-
-impl Reader {
-    pub fn new(format: FormatName) -> Self {
-        Self {
-            format,
-            current: CurrentTrace::default(),
-            last: None,
-        }
-    }
-}
-
-impl FormatReader for Reader {
-    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        let stands_alone = is_message(entry.value) && !is_reply(object_of(Some(entry.value)));
-        // The elements of one array follow each other, and so do lines.
-        let goes_on = stands_alone
-            && match (self.last, entry.place.index) {
-                (None, None) => true,
-                (Some(last), Some(index)) => index == last + 1,
-                _ => false,
-            };
-        if !goes_on {
-            self.current.end(found);
-        }
-        if !stands_alone {
-            found.push(read(self.format, entry)?.into());
-            return Ok(());
-        }
-        self.last = entry.place.index;
-        let make = |entry: &Entry| TraceBuilder::new(self.format, entry);
-        let builder = self.current.add(entry, make)?;
-        // A message that cannot be read is named already.
-        builder.is_conversation = false;
-        add_message(builder, entry.value)?;
-        builder.is_conversation = true;
-        Ok(())
-    }
-
-    fn end(&mut self, found: &mut Vec<Found>) {
-        self.current.end(found);
-    }
-}
-
-fn read(format: FormatName, entry: &Entry) -> Result<TraceBuilder, Wrong> {
-    let mut builder = TraceBuilder::new(format, entry);
-    let record = object_of(Some(entry.value));
-    let messages = match entry.value {
-        Value::Array(list) => list.first().is_none_or(is_message).then(|| borrowed(list)),
-        value if is_reply(record) => Some(vec![Cow::Borrowed(value)]),
-        _ => messages_of(record),
-    };
-    let messages = messages.ok_or_else(|| Wrong::new("it has no messages, and no items"))?;
-    let input = fields_of(record, "input");
-    let output = fields_of(record, "output");
-    for details in [
-        record,
-        fields_of(record, "body"),
-        fields_of(record, "request"),
-        fields_of(record, "response"),
-        fields_of(input, "inputBodyJson"),
-        fields_of(output, "outputBodyJson"),
-    ] {
-        add_details(&mut builder, details);
-    }
-    let of_run = fields_of(fields_of(record, "config"), "configurable");
-    add_id(&mut builder, "thread_id", of_run.get("thread_id"));
-    for (at, message) in messages.iter().enumerate() {
-        add_message(&mut builder, message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
-    }
-    Ok(builder)
-}
-
-/// Adds the record's name for its trace.
-pub fn add_id(builder: &mut TraceBuilder, name: &str, id: Option<&Value>) {
-    if let Some(id @ (Value::String(_) | Value::Number(_) | Value::Digits(_))) = id {
-        builder.ids.push(values::joined([name.into(), spelled(id)], " "));
-        builder.keep(name, Some(id));
-    }
-}
-
-/// Adds a time: text, seconds or milliseconds.
-pub fn add_time(builder: &mut TraceBuilder, time: Option<&Value>) {
-    match number_of(time) {
-        None => builder.at(time),
-        Some(number) if number > 0.0 && number < SECONDS => builder.at_number(number * 1000.0),
-        Some(number) if number > 0.0 && number < SECONDS * 1000.0 => builder.at_number(number),
-        Some(_) => {}
-    }
-}
-
-fn add_details(builder: &mut TraceBuilder, record: &Object) {
-    for name in IDS {
-        add_id(builder, name, record.get(name));
-    }
-    for name in ["created_at", "created", "timestamp"] {
-        add_time(builder, record.get(name));
-    }
-    let model = ["model", "modelId", "modelVersion"];
-    let model = model.into_iter().find_map(|name| string_of(record.get(name)));
-    if let Some(model) = model {
-        builder.details.insert("model", model.clone());
-    }
-    builder.keep("metadata", record.get("metadata"));
-    for name in ["system", "systemInstruction"] {
-        if let Some(prompt) = record.get(name) {
-            builder.system(Some(prompt));
-        }
-    }
-    if let Some(instructions @ Value::String(_)) = record.get("instructions") {
-        builder.system(Some(instructions));
-    }
-    for name in ["resolved", "target"] {
-        builder.verdict(record.get(name));
-    }
-    builder.reward(record.get("reward"));
-    builder.outcome(record);
-    builder.count_unknown(record, is_known);
 }
