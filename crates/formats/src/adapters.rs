@@ -21,7 +21,9 @@ mod kimi;
 mod kiro;
 mod letta;
 mod opencode;
+mod otel;
 mod pi;
+mod platforms;
 mod qwen_code;
 mod zed;
 
@@ -66,6 +68,14 @@ pub static ADAPTERS: &[&dyn Adapter] = &[
     &kiro::Kiro,
     &letta::Letta,
     &opencode::Opencode,
+    &otel::Otel,
+    &platforms::BRAINTRUST,
+    &platforms::LANGFUSE,
+    &platforms::LANGSMITH,
+    &platforms::LOGFIRE,
+    &platforms::MLFLOW,
+    &platforms::PHOENIX,
+    &platforms::WEAVE,
     &zed::Zed,
 ];
 
@@ -89,6 +99,8 @@ pub enum Kind {
     Sessions,
     /// Rows: conversations, or the messages of one. Each is recognised by itself.
     Rows,
+    /// Spans of traces, which may be mixed.
+    Spans,
 }
 
 /// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.
@@ -283,13 +295,18 @@ fn found_of(session: Session) -> Found {
 fn begin(adapter: &dyn Adapter, entry: &Entry, event: &Event, key: &Text) -> Session {
     let builder = match adapter.kind() {
         Kind::Sessions => TraceBuilder::of_coding_agent(adapter.format(), entry),
-        Kind::Rows => TraceBuilder::new(adapter.format(), entry),
+        Kind::Rows | Kind::Spans => TraceBuilder::new(adapter.format(), entry),
     };
     let mut session = Session::new(builder);
     let origin = &event.origin;
     if let Some(run) = &origin.run {
         session.fact(Fact::Id(key.clone()));
-        session.fact(Fact::Last("session_id", run.clone().into()));
+        let name = if adapter.kind() == Kind::Spans {
+            "trace_id"
+        } else {
+            "session_id"
+        };
+        session.fact(Fact::Last(name, run.clone().into()));
     }
     if origin.agent != Agent::Main {
         session.fact(Fact::Last("is_subagent", true.into()));
@@ -311,7 +328,12 @@ impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
             return check(place.size);
         }
         let mut events = Events::default();
-        let decoded = self.adapter.decode(entry.value, &mut events)?;
+        // Of several spans, those before a wrong one are read.
+        let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut events) {
+            Ok(decoded) => (decoded, Ok(())),
+            Err(wrong) if self.adapter.kind() == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
+            Err(wrong) => return Err(wrong),
+        };
         if decoded == Decoded::Unknown {
             let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
             if self.open.get(&self.last).is_none() {
@@ -329,13 +351,14 @@ impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
         let share = entry.place.size / events.len().max(1) as u64;
         let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
         for (at, event) in events.into_iter().enumerate() {
-            self.add(entry, event, if at == 0 { rest } else { share }, decoded)?;
+            let added = self.add(entry, event, if at == 0 { rest } else { share }, decoded);
+            outcome = outcome.and(added);
         }
         if decoded == Decoded::Whole {
             self.end_all(found);
         }
         found.extend(self.open.overflow().into_iter().map(found_of));
-        Ok(())
+        outcome
     }
 
     /// A file is of one agent: what no other format claims as a whole belongs to the session.

@@ -7,11 +7,10 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
     adapters::{self, Adapter, adapter_of},
-    atif, inspect, langfuse, langsmith,
+    atif, inspect,
     map::Map,
     messages::is_message,
-    openhands, otel, phoenix,
-    platforms::Platform,
+    openhands,
     records::Record,
     swe_agent,
     trace::with_end,
@@ -127,12 +126,7 @@ fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
         FormatName::SweAgent => swe_agent::recognises(value),
         FormatName::Openhands => openhands::recognises(value),
         FormatName::Inspect => inspect::recognises(value),
-        FormatName::Langsmith => langsmith::recognises(value),
-        FormatName::Langfuse => langfuse::recognises(value),
-        FormatName::Phoenix => phoenix::recognises(value),
-        FormatName::Otel => otel::recognises(value),
         FormatName::Map => false,
-        format if Platform::of(*format).is_some_and(|platform| platform.recognises(value)) => true,
         _ => adapter_of(*format).is_some_and(|adapter| adapter.recognises(&[value], path)),
     })
 }
@@ -242,18 +236,11 @@ fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     if let Some(adapter) = adapter_of(format) {
         return Box::new(adapters::Reader::new(adapter));
     }
-    if let Some(platform) = Platform::of(format) {
-        return Box::new(otel::Reader::new(format, platform.translate));
-    }
     match format {
         FormatName::Atif => Box::new(atif::Reader::new(&settings.context)),
         FormatName::SweAgent => Box::new(swe_agent::Reader),
         FormatName::Openhands => Box::new(openhands::Reader::default()),
         FormatName::Inspect => Box::new(inspect::Reader::default()),
-        FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
-        FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
-        FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
-        FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
         _ => {
             let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
             Box::new(adapters::Reader::new(map))
