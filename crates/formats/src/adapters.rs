@@ -3,6 +3,7 @@
 mod aider;
 mod amp;
 mod antigravity;
+mod atif;
 pub mod chat;
 mod claude_code;
 mod cline;
@@ -17,32 +18,45 @@ mod gemini_cli;
 mod goose;
 mod grok;
 mod hermes;
+pub mod inspect;
 mod kimi;
 mod kiro;
 mod letta;
 mod opencode;
+mod openhands;
 mod otel;
 mod pi;
 mod platforms;
 mod qwen_code;
+mod swe_agent;
 mod zed;
 
-use std::{collections::HashMap, mem, ops::Deref, path::Path};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, VecDeque},
+    fs, mem,
+    ops::Deref,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    Entry, FormatName, FormatReader, Found, Place, Wrong,
+    Context, Entry, Files, FormatName, FormatReader, Found, Place, Wrong,
     event::{Agent, Event, Events, Fact, Parent, Undo, What},
     messages::is_message,
     open_traces::{OpenTraces, check},
     session::{Session, is_said},
+    sources,
     trace::{Sink, TraceBuilder},
     values::{joined, object_of, str_of},
 };
 
 /// The adapters, in the order in which they are asked whether a file is theirs.
 pub static ADAPTERS: &[&dyn Adapter] = &[
+    &atif::Atif,
+    &swe_agent::SweAgent,
     &gemini_cli::GeminiCli,
     &qwen_code::QwenCode,
     &pi::Pi,
@@ -66,8 +80,10 @@ pub static ADAPTERS: &[&dyn Adapter] = &[
     &hermes::Hermes,
     &kimi::Kimi,
     &kiro::Kiro,
+    &inspect::Inspect,
     &letta::Letta,
     &opencode::Opencode,
+    &openhands::Openhands,
     &otel::Otel,
     &platforms::BRAINTRUST,
     &platforms::LANGFUSE,
@@ -116,6 +132,19 @@ pub trait Adapter: Send + Sync {
     /// Returns whether a file is of this agent, by its first records, one at least, and its path.
     fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool;
 
+    /// Returns the runs within a record, which are decoded by themselves.
+    fn inner<'v>(&self, _record: &'v Value) -> Vec<Inner<'v>> {
+        Vec::new()
+    }
+
+    /// Returns the files that have runs of the sub-agents of a record, as the record names them.
+    fn files_of<'v>(&self, _record: &'v Value) -> Vec<&'v Text> {
+        Vec::new()
+    }
+
+    /// Says what files beside the input of this path tell of its runs.
+    fn beside(&self, _path: &Path, _say: &mut Events) {}
+
     /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
     fn patch(&self, _whole: &mut Value, _record: &Value) -> bool {
         false
@@ -126,6 +155,16 @@ pub trait Adapter: Send + Sync {
     /// # Errors
     /// If a record of a kind that is known is wrong.
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong>;
+}
+
+/// A run within a record.
+pub struct Inner<'v> {
+    /// Its record.
+    pub value: Cow<'v, Value>,
+    /// Its name in the outer record.
+    pub name: Text,
+    /// Its position in a list of such runs; `None` for a sub-agent of the outer run.
+    pub index: Option<u64>,
 }
 
 /// Returns the adapter of a format; `None` for formats that are read otherwise.
@@ -146,6 +185,15 @@ const CURRENT: &str = "";
 /// Reads the runs of an input by an adapter.
 pub struct Reader<A> {
     adapter: A,
+    file: Option<PathBuf>,
+    files: Files,
+    has_begun: bool,
+    /// The real folder of the input.
+    folder: Option<Arc<Path>>,
+    /// Whether another file that refers to the input was read before.
+    is_followed: bool,
+    /// What files beside the input say of its run.
+    beside: Vec<Event>,
     open: OpenTraces<Session>,
     /// By the name of a record, the run that it is of.
     records: HashMap<Text, Text>,
@@ -166,9 +214,15 @@ pub struct Reader<A> {
 impl<A: Deref<Target = dyn Adapter>> Reader<A> {
     /// Reads one input.
     #[must_use]
-    pub fn new(adapter: A) -> Self {
+    pub fn new(adapter: A, context: &Context) -> Self {
         Self {
             adapter,
+            file: context.file.clone(),
+            files: context.files.clone(),
+            has_begun: false,
+            folder: None,
+            is_followed: false,
+            beside: Vec::new(),
             open: OpenTraces::default(),
             records: HashMap::new(),
             last: CURRENT.into(),
@@ -314,6 +368,148 @@ fn begin(adapter: &dyn Adapter, entry: &Entry, event: &Event, key: &Text) -> Ses
     session
 }
 
+/// Files with runs of sub-agents, by the folders that their names start from.
+type Waiting = VecDeque<(Arc<Path>, Text)>;
+
+/// Whose run a record is.
+enum Of<'r> {
+    /// One of the input itself.
+    Own,
+    /// A sub-agent of such a run; its file, by the name that another record gives it.
+    SubAgent(Option<&'r Text>),
+}
+
+impl<A: Deref<Target = dyn Adapter>> Reader<A> {
+    /// Notes the place of the input, and what files beside it say, before the first record.
+    fn look_around(&mut self) {
+        if mem::replace(&mut self.has_begun, true) {
+            return;
+        }
+        let file = self.file.as_deref();
+        let path = file.and_then(|file| fs::canonicalize(file).ok());
+        self.is_followed = path.as_ref().is_some_and(|path| !self.files.name(path));
+        let mut say = Events::default();
+        if let Some(file) = file {
+            self.adapter.beside(file, &mut say);
+        }
+        self.beside = say.into_list();
+        self.folder = path.as_deref().and_then(Path::parent).map(Arc::from);
+    }
+
+    /// Reads a record, without the runs within it.
+    fn read_record(&mut self, entry: &Entry, of: &Of, found: &mut Vec<Found>) -> Result<Decoded, Wrong> {
+        let mut say = Events::default();
+        // Of several spans, those beside a wrong one are read.
+        let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut say) {
+            Ok(decoded) => (decoded, Ok(decoded)),
+            Err(wrong) if self.adapter.kind() == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
+            Err(wrong) => return Err(wrong),
+        };
+        if decoded == Decoded::Unknown {
+            let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
+            if self.open.get(&self.last).is_none() {
+                return Err(Wrong::new("it is no record of a session"));
+            }
+            if say.is_empty() {
+                say.leave_out(format!("record {kind}"));
+            }
+        }
+        if let Of::SubAgent(file) = of {
+            say.add(What::Fact(Fact::Last("is_subagent", true.into())));
+            say.fact("trajectory_path", file.map(|name| name.clone().into()).as_ref());
+        }
+        let mut events = say.into_list();
+        let begins = match decoded {
+            Decoded::Whole => true,
+            Decoded::Begins => self.begins(&mut events),
+            // Another list is another file in the same input.
+            Decoded::GoesOn => entry.place.index == Some(0) && self.adapter.kind() == Kind::Sessions,
+            Decoded::Unknown => false,
+        };
+        if begins {
+            self.end_all(found);
+        }
+        if decoded == Decoded::Whole && matches!(of, Of::Own) && !events.is_empty() {
+            events.extend(self.beside.iter().cloned());
+        }
+        // Of each event its share.
+        let share = entry.place.size / events.len().max(1) as u64;
+        let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
+        for (at, event) in events.into_iter().enumerate() {
+            let added = self.add(entry, event, if at == 0 { rest } else { share }, decoded);
+            outcome = outcome.and_then(|decoded| added.map(|()| decoded));
+        }
+        if decoded == Decoded::Whole {
+            self.end_all(found);
+        }
+        found.extend(self.open.overflow().into_iter().map(found_of));
+        outcome
+    }
+
+    /// Reads the runs within a record, and notes the files that they refer to.
+    fn read_inner(
+        &mut self,
+        entry: &Entry,
+        folder: Option<Arc<Path>>,
+        files: &mut Waiting,
+        found: &mut Vec<Found>,
+    ) {
+        let mut seen = entry.value;
+        // Not recursive: a file may nest them more deeply than the stack is.
+        let mut waiting: Vec<Inner> = Vec::new();
+        loop {
+            if let Some(folder) = &folder {
+                let names = self.adapter.files_of(seen).into_iter();
+                files.extend(names.map(|name| (Arc::clone(folder), name.clone())));
+            }
+            let mut inner = self.adapter.inner(seen);
+            let count = inner.len() as u64;
+            inner.reverse();
+            waiting.append(&mut inner);
+            let next = loop {
+                let Some(Inner { value, name, index }) = waiting.pop() else {
+                    return;
+                };
+                let of = index.map_or(Of::SubAgent(None), |_| Of::Own);
+                let size = index.map_or(0, |_| entry.place.size / count.max(1));
+                let place = Place {
+                    index: index.or(entry.place.index),
+                    size,
+                    ..entry.place
+                };
+                let inner = Entry { value: &value, place };
+                if let Err(wrong) = self.read_record(&inner, &of, found) {
+                    found.push(wrong.within(name).into());
+                } else if let Cow::Borrowed(value) = value {
+                    break value;
+                }
+            };
+            seen = next;
+        }
+    }
+
+    /// Reads the run in a file that a record refers to, and the runs within it.
+    fn read_file(
+        &mut self,
+        place: Place,
+        folder: &Path,
+        name: &Text,
+        files: &mut Waiting,
+        found: &mut Vec<Found>,
+    ) -> Result<(), Wrong> {
+        let path = folder.join(&*name.to_string_lossy());
+        let root = self.folder.as_deref().unwrap_or(folder);
+        let Some((value, folder)) = sources::read_referred(&path, root, &self.files)? else {
+            return Ok(());
+        };
+        let place = Place { size: 0, ..place };
+        let entry = Entry { value: &value, place };
+        self.read_record(&entry, &Of::SubAgent(Some(name)), found)?;
+        self.read_inner(&entry, Some(folder.into()), files, found);
+        Ok(())
+    }
+}
+
 impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
         if !self.follows(entry) && self.adapter.kind() == Kind::Rows {
@@ -327,38 +523,22 @@ impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
             place.size += entry.place.size;
             return check(place.size);
         }
-        let mut events = Events::default();
-        // Of several spans, those before a wrong one are read.
-        let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut events) {
-            Ok(decoded) => (decoded, Ok(())),
-            Err(wrong) if self.adapter.kind() == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
-            Err(wrong) => return Err(wrong),
-        };
-        if decoded == Decoded::Unknown {
-            let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
-            if self.open.get(&self.last).is_none() {
-                return Err(Wrong::new("it is no record of a session"));
+        self.look_around();
+        if self.is_followed {
+            return Ok(());
+        }
+        if self.read_record(entry, &Of::Own, found)? != Decoded::Whole {
+            return Ok(());
+        }
+        let mut files = Waiting::default();
+        self.read_inner(entry, self.folder.clone(), &mut files, found);
+        while let Some((folder, name)) = files.pop_front() {
+            if let Err(wrong) = self.read_file(entry.place, &folder, &name, &mut files, found) {
+                let which = joined(["the sub-agent in ".into(), name], "");
+                found.push(wrong.within(which).into());
             }
-            if events.is_empty() {
-                events.leave_out(format!("record {kind}"));
-            }
         }
-        let mut events = events.into_list();
-        if decoded == Decoded::Whole || (decoded == Decoded::Begins && self.begins(&mut events)) {
-            self.end_all(found);
-        }
-        // Of each event its share.
-        let share = entry.place.size / events.len().max(1) as u64;
-        let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
-        for (at, event) in events.into_iter().enumerate() {
-            let added = self.add(entry, event, if at == 0 { rest } else { share }, decoded);
-            outcome = outcome.and(added);
-        }
-        if decoded == Decoded::Whole {
-            self.end_all(found);
-        }
-        found.extend(self.open.overflow().into_iter().map(found_of));
-        outcome
+        Ok(())
     }
 
     /// A file is of one agent: what no other format claims as a whole belongs to the session.

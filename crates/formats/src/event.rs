@@ -101,6 +101,8 @@ pub enum What {
     Success(bool),
     /// A span, which says what it says together with the others of its run.
     Span(Box<Span>),
+    /// A user's turn in a run that this one goes on with.
+    Before(Text),
     /// A fact about the run.
     Fact(Fact),
 }
@@ -190,6 +192,11 @@ impl Events {
         }
     }
 
+    /// Adds all of these to the current event.
+    pub fn add_all(&mut self, whats: impl IntoIterator<Item = What>) {
+        whats.into_iter().for_each(|what| self.add(what));
+    }
+
     /// Says a fact, if it has a value; the last one of its name counts.
     pub fn fact(&mut self, name: &'static str, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
@@ -201,6 +208,13 @@ impl Events {
     pub fn first_fact(&mut self, name: &'static str, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             self.add(What::Fact(Fact::First(name, value.clone())));
+        }
+    }
+
+    /// Says these facts, as far as they have values; the last ones of their names count.
+    pub fn facts(&mut self, fields: &Object, names: &[&'static str]) {
+        for name in names {
+            self.fact(name, fields.get(name));
         }
     }
 

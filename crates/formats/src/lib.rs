@@ -10,18 +10,15 @@ mod adapters;
 #[path = "tests/agents.rs"]
 mod agents;
 mod archive;
-mod atif;
 mod contexts;
 pub mod date;
 pub mod encoding;
 mod event;
 pub mod input;
-mod inspect;
 mod langchain;
 pub mod map;
 mod messages;
 mod open_traces;
-mod openhands;
 mod parts;
 mod pictures;
 pub mod places;
@@ -34,10 +31,12 @@ mod session;
 mod sharegpt;
 pub mod sources;
 mod spans;
-mod swe_agent;
 mod table;
 mod tagged;
 pub mod trace;
+#[cfg(test)]
+#[path = "tests/trials.rs"]
+mod trials;
 mod values;
 
 use std::{

@@ -7,12 +7,9 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
     adapters::{self, Adapter, adapter_of},
-    atif, inspect,
     map::Map,
     messages::is_message,
-    openhands,
     records::Record,
-    swe_agent,
     trace::with_end,
 };
 
@@ -122,10 +119,6 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
     FormatName::ALL.iter().copied().find(|format| match format {
         FormatName::Trace => is_trace(value),
-        FormatName::Atif => atif::recognises(value),
-        FormatName::SweAgent => swe_agent::recognises(value),
-        FormatName::Openhands => openhands::recognises(value),
-        FormatName::Inspect => inspect::recognises(value),
         FormatName::Map => false,
         _ => adapter_of(*format).is_some_and(|adapter| adapter.recognises(&[value], path)),
     })
@@ -234,16 +227,12 @@ pub fn read_alone(
 
 fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     if let Some(adapter) = adapter_of(format) {
-        return Box::new(adapters::Reader::new(adapter));
+        return Box::new(adapters::Reader::new(adapter, &settings.context));
     }
     match format {
-        FormatName::Atif => Box::new(atif::Reader::new(&settings.context)),
-        FormatName::SweAgent => Box::new(swe_agent::Reader),
-        FormatName::Openhands => Box::new(openhands::Reader::default()),
-        FormatName::Inspect => Box::new(inspect::Reader::default()),
         _ => {
             let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
-            Box::new(adapters::Reader::new(map))
+            Box::new(adapters::Reader::new(map, &settings.context))
         }
     }
 }

@@ -500,6 +500,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                     builder.is_conversation = true;
                     builder.success = Some(success);
                 }
+                What::Before(turn) => builder.user_before(turn),
                 What::Fact(fact) => add_fact(builder, fact),
                 What::Undo(_)
                 | What::Span(_)

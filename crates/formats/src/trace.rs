@@ -447,8 +447,7 @@ impl TraceBuilder {
     }
 
     /// Takes a turn of a user in a trace that this one continues: it is the objective if this one has no turn of its own.
-    pub fn user_before(&mut self, content: Option<&Value>) {
-        let text = self.text_of(content);
+    pub fn user_before(&mut self, text: Text) {
         if !is_blank(&text) {
             self.objective_before.get_or_insert(text);
         }
