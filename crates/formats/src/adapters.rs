@@ -24,7 +24,9 @@ mod kiro;
 mod letta;
 mod opencode;
 mod openhands;
+mod otel;
 mod pi;
+mod platforms;
 mod qwen_code;
 mod swe_agent;
 mod zed;
@@ -82,6 +84,14 @@ pub static ADAPTERS: &[&dyn Adapter] = &[
     &letta::Letta,
     &opencode::Opencode,
     &openhands::Openhands,
+    &otel::Otel,
+    &platforms::BRAINTRUST,
+    &platforms::LANGFUSE,
+    &platforms::LANGSMITH,
+    &platforms::LOGFIRE,
+    &platforms::MLFLOW,
+    &platforms::PHOENIX,
+    &platforms::WEAVE,
     &zed::Zed,
 ];
 
@@ -105,6 +115,8 @@ pub enum Kind {
     Sessions,
     /// Rows: conversations, or the messages of one. Each is recognised by itself.
     Rows,
+    /// Spans of traces, which may be mixed.
+    Spans,
 }
 
 /// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.
@@ -337,13 +349,18 @@ fn found_of(session: Session) -> Found {
 fn begin(adapter: &dyn Adapter, entry: &Entry, event: &Event, key: &Text) -> Session {
     let builder = match adapter.kind() {
         Kind::Sessions => TraceBuilder::of_coding_agent(adapter.format(), entry),
-        Kind::Rows => TraceBuilder::new(adapter.format(), entry),
+        Kind::Rows | Kind::Spans => TraceBuilder::new(adapter.format(), entry),
     };
     let mut session = Session::new(builder);
     let origin = &event.origin;
     if let Some(run) = &origin.run {
         session.fact(Fact::Id(key.clone()));
-        session.fact(Fact::Last("session_id", run.clone().into()));
+        let name = if adapter.kind() == Kind::Spans {
+            "trace_id"
+        } else {
+            "session_id"
+        };
+        session.fact(Fact::Last(name, run.clone().into()));
     }
     if origin.agent != Agent::Main {
         session.fact(Fact::Last("is_subagent", true.into()));
@@ -382,7 +399,12 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
     /// Reads a record, without the runs within it.
     fn read_record(&mut self, entry: &Entry, of: &Of, found: &mut Vec<Found>) -> Result<Decoded, Wrong> {
         let mut say = Events::default();
-        let decoded = self.adapter.decode(entry.value, &mut say)?;
+        // Of several spans, those beside a wrong one are read.
+        let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut say) {
+            Ok(decoded) => (decoded, Ok(decoded)),
+            Err(wrong) if self.adapter.kind() == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
+            Err(wrong) => return Err(wrong),
+        };
         if decoded == Decoded::Unknown {
             let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
             if self.open.get(&self.last).is_none() {
@@ -401,7 +423,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
             Decoded::Whole => true,
             Decoded::Begins => self.begins(&mut events),
             // Another list is another file in the same input.
-            Decoded::GoesOn => entry.place.index == Some(0),
+            Decoded::GoesOn => entry.place.index == Some(0) && self.adapter.kind() == Kind::Sessions,
             Decoded::Unknown => false,
         };
         if begins {
@@ -414,13 +436,14 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         let share = entry.place.size / events.len().max(1) as u64;
         let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
         for (at, event) in events.into_iter().enumerate() {
-            self.add(entry, event, if at == 0 { rest } else { share }, decoded)?;
+            let added = self.add(entry, event, if at == 0 { rest } else { share }, decoded);
+            outcome = outcome.and_then(|decoded| added.map(|()| decoded));
         }
         if decoded == Decoded::Whole {
             self.end_all(found);
         }
         found.extend(self.open.overflow().into_iter().map(found_of));
-        Ok(decoded)
+        outcome
     }
 
     /// Reads the runs within a record, and notes the files that they refer to.

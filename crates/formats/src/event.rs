@@ -3,6 +3,7 @@
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
+    spans::Span,
     trace::{Call, Outcome, Sink, TextKind},
     values::{id_of, joined, spelled},
 };
@@ -98,6 +99,8 @@ pub enum What {
     },
     /// Whether the run succeeded, by a verifier's verdict, or by an end that says that it failed.
     Success(bool),
+    /// A span, which says what it says together with the others of its run.
+    Span(Box<Span>),
     /// A user's turn in a run that this one goes on with.
     Before(Text),
     /// A fact about the run.

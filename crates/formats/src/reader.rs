@@ -7,11 +7,8 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
     adapters::{self, Adapter, adapter_of},
-    langfuse, langsmith,
     map::Map,
     messages::is_message,
-    otel, phoenix,
-    platforms::Platform,
     records::Record,
     trace::with_end,
 };
@@ -122,12 +119,7 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
     FormatName::ALL.iter().copied().find(|format| match format {
         FormatName::Trace => is_trace(value),
-        FormatName::Langsmith => langsmith::recognises(value),
-        FormatName::Langfuse => langfuse::recognises(value),
-        FormatName::Phoenix => phoenix::recognises(value),
-        FormatName::Otel => otel::recognises(value),
         FormatName::Map => false,
-        format if Platform::of(*format).is_some_and(|platform| platform.recognises(value)) => true,
         _ => adapter_of(*format).is_some_and(|adapter| adapter.recognises(&[value], path)),
     })
 }
@@ -237,14 +229,7 @@ fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     if let Some(adapter) = adapter_of(format) {
         return Box::new(adapters::Reader::new(adapter, &settings.context));
     }
-    if let Some(platform) = Platform::of(format) {
-        return Box::new(otel::Reader::new(format, platform.translate));
-    }
     match format {
-        FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
-        FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
-        FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
-        FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
         _ => {
             let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
             Box::new(adapters::Reader::new(map, &settings.context))

@@ -9,6 +9,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     event::{Event, Events, Fact, Parent, Undo, What},
+    spans::joined,
     trace::{Call, Outcome, Sink, TextKind, TraceBuilder},
     values::{is_blank, number_of},
 };
@@ -45,6 +46,7 @@ impl Session {
     #[must_use]
     pub fn finish(self) -> TraceBuilder {
         let Self { mut builder, events } = self;
+        let events = joined(&mut builder, events);
         let Replayed {
             events,
             repeated,
@@ -501,6 +503,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                 What::Before(turn) => builder.user_before(turn),
                 What::Fact(fact) => add_fact(builder, fact),
                 What::Undo(_)
+                | What::Span(_)
                 | What::Failed(..)
                 | What::Piece(..)
                 | What::Echo(_)
@@ -511,7 +514,8 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
     }
 }
 
-fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
+/// Keeps a fact about a run.
+pub fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
     match fact {
         Fact::Id(id) => builder.ids = vec![id],
         Fact::Name(name) => builder.ids.push(name),
