@@ -31,6 +31,9 @@ mod session;
 mod sharegpt;
 pub mod sources;
 mod spans;
+#[cfg(test)]
+#[path = "tests/spans.rs"]
+mod spans_joined;
 mod table;
 mod tagged;
 pub mod trace;

@@ -64,7 +64,7 @@ pub const SHAREGPT: Chat = Chat {
     },
 };
 
-const IDS: [&str; 10] = [
+const IDS: [&str; 11] = [
     "id",
     "instance_id",
     "traj_id",
@@ -74,6 +74,7 @@ const IDS: [&str; 10] = [
     "session_id",
     "trial",
     "requestId",
+    "request_id",
     "responseId",
 ];
 
@@ -95,6 +96,9 @@ fn is_known(name: &str) -> bool {
             | "additionalModelResponseFieldPaths" | "additionalModelResponseFields" | "promptVariables" | "outputConfig"
             | "requestMetadata" | "performanceConfig" | "serviceTier" | "stopReason" | "metrics" | "schemaType"
             | "schemaVersion" | "accountId" | "identity" | "region" | "operation"
+            // Of Helicone.
+            | "request_body" | "response_body" | "request_created_at" | "response_created_at" | "request_model"
+            | "response_model" | "response_id" | "response_status" | "request_path" | "provider"
             // Of Gemini.
             | "contents" | "candidates" | "systemInstruction" | "generationConfig" | "safetySettings" | "usageMetadata"
             | "modelVersion" | "createTime" | "config"
@@ -136,14 +140,13 @@ impl Adapter for Chat {
         };
         let messages = messages.ok_or_else(|| Wrong::new("it has no messages, and no items"))?;
         let (input, output) = (fields_of(record, "input"), fields_of(record, "output"));
-        for details in [
-            record,
-            fields_of(record, "body"),
-            fields_of(record, "request"),
-            fields_of(record, "response"),
+        let inner = ["body", "request", "response", "request_body", "response_body"];
+        let inner = inner.map(|name| fields_of(record, name));
+        let of_log = [
             fields_of(input, "inputBodyJson"),
             fields_of(output, "outputBodyJson"),
-        ] {
+        ];
+        for details in [record].into_iter().chain(inner).chain(of_log) {
             add_details(say, details);
         }
         let of_run = fields_of(fields_of(record, "config"), "configurable");
@@ -163,7 +166,7 @@ fn add_details(say: &mut Events, record: &Object) {
     for name in IDS {
         say.name(name, record.get(name));
     }
-    for name in ["created_at", "created", "timestamp"] {
+    for name in ["created_at", "created", "timestamp", "request_created_at"] {
         say.at(milliseconds_of(record.get(name)).as_ref());
     }
     let model = ["model", "modelId", "modelVersion"].into_iter();
@@ -209,7 +212,8 @@ fn begins_messages(text: &Text) -> bool {
 
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
-    let response = fields_of(record, "response");
+    let is_logged = record.contains("response_body");
+    let response = fields_of(record, if is_logged { "response_body" } else { "response" });
     for name in [
         "messages",
         "contents",
@@ -233,8 +237,8 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         return Some([messages, reply_of(record), reply_of(response)].concat());
     }
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
-    let values = record.get("values");
-    for inner in [record.get("request"), record.get("body"), values, body_of_log] {
+    let asked = ["request", "request_body", "body", "values"].map(|name| record.get(name));
+    for inner in asked.into_iter().chain([body_of_log]) {
         if let Some(asked) = inner.and_then(Value::as_object).and_then(messages_of) {
             return Some([asked, reply_of(record), reply_of(response)].concat());
         }

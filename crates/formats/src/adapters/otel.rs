@@ -10,7 +10,7 @@ use crate::{
     FormatName, Wrong,
     event::{Events, Fact, Origin, What},
     spans::Span,
-    values::{fields_of, list_of, number_in, object_of, or, str_of, string_of},
+    values::{fields_of, list_of, numeric_of, object_of, or, str_of, string_of},
 };
 
 /// Spans and logs of OpenTelemetry.
@@ -172,10 +172,7 @@ fn unwrapped(wrapped: Option<&Value>) -> Option<Value> {
     let (name, value) = wrapped?.as_object()?.iter().next()?;
     Some(match name.as_str()? {
         "stringValue" | "boolValue" => value.clone(),
-        "intValue" | "doubleValue" => match value.as_str() {
-            Some(text) => number_in(text).into(),
-            None => value.clone(),
-        },
+        "intValue" | "doubleValue" => numeric_of(Some(value))?.into(),
         "arrayValue" => {
             let values = list_of(value.get("values")).iter();
             Value::Array(
