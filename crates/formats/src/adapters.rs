@@ -52,46 +52,46 @@ use crate::{
     values::{joined, object_of, str_of},
 };
 
-/// The adapters, in the order in which they are asked whether a file is theirs.
+/// The adapters, in the order of [`FormatName::ALL`]: in this they are asked whether a file is theirs.
 pub static ADAPTERS: &[&dyn Adapter] = &[
     &atif::Atif,
     &swe_agent::SweAgent,
     &gemini_cli::GeminiCli,
     &qwen_code::QwenCode,
     &pi::Pi,
-    &chat::OPENAI_CHAT,
-    &chat::LANGCHAIN,
-    &chat::SHAREGPT,
-    &claude_code::ClaudeCode,
-    &codex::Codex,
-    &aider::Aider,
-    &amp::Amp,
-    &antigravity::Antigravity,
-    &cline::Cline,
-    &continue_dev::ContinueDev,
-    &copilot_chat::CopilotChat,
-    &copilot_cli::CopilotCli,
-    &crush::Crush,
     &cursor::Cursor,
-    &droid::Droid,
+    &copilot_cli::CopilotCli,
+    &copilot_chat::CopilotChat,
+    &opencode::Opencode,
+    &cline::Cline,
     &goose::Goose,
-    &grok::Grok,
+    &droid::Droid,
     &hermes::Hermes,
     &kimi::Kimi,
+    &grok::Grok,
+    &crush::Crush,
     &kiro::Kiro,
-    &inspect::Inspect,
-    &letta::Letta,
-    &opencode::Opencode,
-    &openhands::Openhands,
-    &otel::Otel,
-    &platforms::BRAINTRUST,
-    &platforms::LANGFUSE,
-    &platforms::LANGSMITH,
-    &platforms::LOGFIRE,
-    &platforms::MLFLOW,
-    &platforms::PHOENIX,
-    &platforms::WEAVE,
+    &antigravity::Antigravity,
+    &continue_dev::ContinueDev,
     &zed::Zed,
+    &amp::Amp,
+    &letta::Letta,
+    &aider::Aider,
+    &openhands::Openhands,
+    &inspect::Inspect,
+    &platforms::LANGSMITH,
+    &platforms::LANGFUSE,
+    &platforms::PHOENIX,
+    &platforms::MLFLOW,
+    &platforms::WEAVE,
+    &platforms::BRAINTRUST,
+    &platforms::LOGFIRE,
+    &chat::LANGCHAIN,
+    &chat::SHAREGPT,
+    &chat::OPENAI_CHAT,
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &otel::Otel,
 ];
 
 /// What became of a record.
@@ -584,5 +584,19 @@ impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
         if !mem::take(&mut self.unknown).is_empty() {
             found.push(Found::Wrong(Wrong::new("no record of it is of a session")));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adapters_are_in_the_order_of_the_formats_and_all_but_traces_and_maps_have_one() {
+        let is_read_otherwise = |format: &FormatName| matches!(format, FormatName::Trace | FormatName::Map);
+        let formats = FormatName::ALL.iter().copied();
+        let expected: Vec<_> = formats.filter(|format| !is_read_otherwise(format)).collect();
+        let adapters: Vec<_> = ADAPTERS.iter().map(|adapter| adapter.format()).collect();
+        assert_eq!(adapters, expected);
     }
 }

@@ -6,7 +6,7 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
-    adapters::{self, Adapter, Kind, adapter_of},
+    adapters::{self, ADAPTERS, Adapter, Kind, adapter_of},
     input::UNREADABLE_SESSION,
     map::Map,
     messages::is_message,
@@ -118,11 +118,12 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 }
 
 fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
-    FormatName::ALL.iter().copied().find(|format| match format {
-        FormatName::Trace => is_trace(value),
-        FormatName::Map => false,
-        _ => adapter_of(*format).is_some_and(|adapter| adapter.recognises(&[value], path)),
-    })
+    if is_trace(value) {
+        return Some(FormatName::Trace);
+    }
+    let mut adapters = ADAPTERS.iter();
+    let adapter = adapters.find(|adapter| adapter.recognises(&[value], path))?;
+    Some(adapter.format())
 }
 
 /// How many keys of a record are named, and how long they may be.
