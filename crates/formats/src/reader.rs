@@ -229,12 +229,8 @@ fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     if let Some(adapter) = adapter_of(format) {
         return Box::new(adapters::Reader::new(adapter, &settings.context));
     }
-    match format {
-        _ => {
-            let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
-            Box::new(adapters::Reader::new(map, &settings.context))
-        }
-    }
+    let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
+    Box::new(adapters::Reader::new(map, &settings.context))
 }
 
 /// Reads one input, record by record.
