@@ -45,7 +45,6 @@ use knowledgepulse_json::{Text, Value};
 use crate::{
     Context, Entry, Files, FormatName, FormatReader, Found, Place, Wrong,
     event::{Agent, Event, Events, Fact, Parent, Undo, What},
-    messages::is_message,
     open_traces::{OpenTraces, check},
     session::{Session, is_said},
     sources,
@@ -179,6 +178,9 @@ pub fn adapter_of(format: FormatName) -> Option<&'static dyn Adapter> {
 /// The number of records that are remembered of all open runs, to recognise repeated records and chains of parents.
 const MAX_RECORDS: usize = 1_000_000;
 
+/// So many records before the first run are counted.
+const MOST_UNKNOWN: usize = 1000;
+
 /// The name of the run in files whose records do not name theirs.
 const CURRENT: &str = "";
 
@@ -187,6 +189,12 @@ pub struct Reader<A> {
     adapter: A,
     file: Option<PathBuf>,
     files: Files,
+    /// Whether the caller has named the format, so that records of others are wrong.
+    is_named: bool,
+    /// Whether a record was a whole run: then one that is none is wrong.
+    has_whole: bool,
+    /// What is said of records before the first run.
+    unknown: Vec<Event>,
     has_begun: bool,
     /// The real folder of the input.
     folder: Option<Arc<Path>>,
@@ -214,11 +222,14 @@ pub struct Reader<A> {
 impl<A: Deref<Target = dyn Adapter>> Reader<A> {
     /// Reads one input.
     #[must_use]
-    pub fn new(adapter: A, context: &Context) -> Self {
+    pub fn new(adapter: A, context: &Context, is_named: bool) -> Self {
         Self {
             adapter,
             file: context.file.clone(),
             files: context.files.clone(),
+            is_named,
+            has_whole: false,
+            unknown: Vec::new(),
             has_begun: false,
             folder: None,
             is_followed: false,
@@ -323,6 +334,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         self.last = key.clone();
         let begin = || begin(&*self.adapter, entry, &event, &key);
         let session = self.open.add(&key, size, begin)?;
+        session.add(mem::take(&mut self.unknown), 0);
         session.add([event], size);
         Ok(())
     }
@@ -342,7 +354,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
 }
 
 fn found_of(session: Session) -> Found {
-    Found::later(move || Ok(session.finish()))
+    Found::Run(Box::new(session))
 }
 
 /// Begins the run of an event.
@@ -401,17 +413,38 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         let mut say = Events::default();
         // Of several spans, those beside a wrong one are read.
         let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut say) {
-            Ok(decoded) => (decoded, Ok(decoded)),
+            Ok(decoded) => (decoded, Ok(())),
             Err(wrong) if self.adapter.kind() == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
             Err(wrong) => return Err(wrong),
         };
+        let is_session = self.adapter.kind() == Kind::Sessions;
+        let decoded = match decoded {
+            // A value of any kind may be decoded as a run without words.
+            Decoded::Whole
+                if is_session && !self.is_named && !self.adapter.recognises(&[entry.value], None) =>
+            {
+                say = Events::default();
+                Decoded::Unknown
+            }
+            decoded => decoded,
+        };
+        self.has_whole |= decoded == Decoded::Whole;
         if decoded == Decoded::Unknown {
             let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
-            if self.open.get(&self.last).is_none() {
+            let is_before = self.open.get(&self.last).is_none();
+            if is_before && (self.is_named || self.has_whole) {
                 return Err(Wrong::new("it is no record of a session"));
             }
             if say.is_empty() {
                 say.leave_out(format!("record {kind}"));
+            }
+            if is_before {
+                self.unknown.extend(
+                    say.into_list()
+                        .into_iter()
+                        .take(MOST_UNKNOWN - self.unknown.len()),
+                );
+                return Ok(decoded);
             }
         }
         if let Of::SubAgent(file) = of {
@@ -423,7 +456,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
             Decoded::Whole => true,
             Decoded::Begins => self.begins(&mut events),
             // Another list is another file in the same input.
-            Decoded::GoesOn => entry.place.index == Some(0) && self.adapter.kind() == Kind::Sessions,
+            Decoded::GoesOn => is_session && entry.place.index == Some(0),
             Decoded::Unknown => false,
         };
         if begins {
@@ -437,13 +470,13 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
         for (at, event) in events.into_iter().enumerate() {
             let added = self.add(entry, event, if at == 0 { rest } else { share }, decoded);
-            outcome = outcome.and_then(|decoded| added.map(|()| decoded));
+            outcome = outcome.and(added);
         }
         if decoded == Decoded::Whole {
             self.end_all(found);
         }
         found.extend(self.open.overflow().into_iter().map(found_of));
-        outcome
+        outcome.map(|()| decoded)
     }
 
     /// Reads the runs within a record, and notes the files that they refer to.
@@ -479,7 +512,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
                 };
                 let inner = Entry { value: &value, place };
                 if let Err(wrong) = self.read_record(&inner, &of, found) {
-                    found.push(wrong.within(name).into());
+                    found.push(Found::Wrong(wrong.within(name)));
                 } else if let Cow::Borrowed(value) = value {
                     break value;
                 }
@@ -535,27 +568,21 @@ impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
         while let Some((folder, name)) = files.pop_front() {
             if let Err(wrong) = self.read_file(entry.place, &folder, &name, &mut files, found) {
                 let which = joined(["the sub-agent in ".into(), name], "");
-                found.push(wrong.within(which).into());
+                found.push(Found::Wrong(wrong.within(which)));
             }
         }
         Ok(())
-    }
-
-    /// A file is of one agent: what no other format claims as a whole belongs to the session.
-    fn goes_on(&self, value: &Value, recognised: &dyn Fn() -> Option<FormatName>) -> bool {
-        let is_open = self.place.is_some() || self.open.get(&self.last).is_some();
-        let is_one_file = self.adapter.kind() == Kind::Sessions;
-        is_one_file
-            && is_open
-            && (self.adapter.recognises(&[value], None) || is_message(value) || recognised().is_none())
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
         if let Some(place) = self.place.take() {
             let value = mem::replace(&mut self.whole, Value::Null);
             let wrong = self.read(&Entry { value: &value, place }, found).err();
-            found.extend(wrong.map(Found::from));
+            found.extend(wrong.map(Found::Wrong));
         }
         self.end_all(found);
+        if !mem::take(&mut self.unknown).is_empty() {
+            found.push(Found::Wrong(Wrong::new("no record of it is of a session")));
+        }
     }
 }

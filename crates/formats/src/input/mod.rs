@@ -24,6 +24,9 @@ impl Foreign {
     }
 }
 
+/// The field of a record that stands for a session of a database that cannot be read.
+pub(crate) const UNREADABLE_SESSION: &str = "unreadable_session_of_a_database";
+
 /// The lines of a database.
 pub type Lines = Box<dyn Iterator<Item = String>>;
 
