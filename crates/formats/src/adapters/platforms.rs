@@ -455,7 +455,7 @@ fn trace_of_langfuse(record: &Object) -> Option<Object> {
     let is_trace = ["id", "timestamp", "input", "output"]
         .iter()
         .all(|name| record.contains(name));
-    if !record.contains("observations") && !(is_trace && is_named) {
+    if !(record.contains("observations") || is_trace && is_named) {
         return None;
     }
     // A page may have the trace in a field of its own.
