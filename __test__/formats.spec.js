@@ -1,6 +1,6 @@
 'use strict';
 
-// toTraces beside the rules of the readers, which recordings.spec.js checks: inputs of every kind, options, streams, hostile
+// toTraces beside the rules of the readers, which Cargo's tests check: inputs of every kind, options, streams, hostile
 // values, and conversations of any shape.
 
 const fs = require('node:fs');

@@ -75,6 +75,8 @@ fn files_of_sub_agents_are_read_in_the_folder_and_below_once() {
         "sub/one.json",
         "./sub/../sub/one.json",
         "../outside.json",
+        "link.json",
+        "linked/outside.json",
         "missing.json",
         "sub",
         ".",
@@ -92,6 +94,11 @@ fn files_of_sub_agents_are_read_in_the_folder_and_below_once() {
         ("outside.json", &trajectory("outside", &[])),
     ]);
     let file = |name| folder.path().join("agent").join(name);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(folder.path().join("outside.json"), file("link.json")).unwrap();
+        std::os::unix::fs::symlink(folder.path(), file("linked")).unwrap();
+    }
     let files = Files::default();
     assert_eq!(
         tasks_of(file("trajectory.json"), &files),
