@@ -48,7 +48,7 @@ use crate::{
     open_traces::{OpenTraces, check},
     session::{Session, is_said},
     sources,
-    trace::{Sink, TraceBuilder},
+    trace::TraceBuilder,
     values::{joined, object_of, str_of},
 };
 

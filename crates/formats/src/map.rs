@@ -8,9 +8,8 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     FormatName, Wrong,
     adapters::{Adapter, Decoded, Kind},
-    event::{Events, Fact, Origin, What},
+    event::{Call, Events, Fact, Origin, TextKind, What},
     messages::{add_message, add_said},
-    trace::{Call, Sink, TextKind},
     values::{is_given, milliseconds_of, numeric_of, some_object, string_of, truth_of},
 };
 

@@ -11,7 +11,7 @@ use crate::{
     map::Map,
     messages::is_message,
     records::Record,
-    trace::with_end,
+    values::with_end,
 };
 
 /// Options of an input.

@@ -8,9 +8,9 @@ use std::{
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    event::{Event, Events, Fact, Parent, Undo, What},
+    event::{Call, Event, Events, Fact, Outcome, Parent, TextKind, Undo, What},
     spans::joined,
-    trace::{Call, Outcome, Sink, TextKind, TraceBuilder},
+    trace::TraceBuilder,
     values::{is_blank, number_of},
 };
 

@@ -9,7 +9,10 @@ use std::{
 
 use knowledgepulse_json::{Object, Text, Value, parse, parse_str};
 
-use crate::{DEFAULT_LIMIT, Files, Wrong, trace::fields_of, values::string_of};
+use crate::{
+    DEFAULT_LIMIT, Files, Wrong,
+    values::{fields_of, string_of},
+};
 
 /// The first line of a rollout has fewer bytes.
 const LONGEST_HEADER: u64 = 1024 * 1024;

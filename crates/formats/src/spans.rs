@@ -9,9 +9,9 @@ mod merged;
 pub mod said;
 
 use crate::{
-    event::{Event, Fact, What},
+    event::{Call, Event, Fact, What},
     session::add_fact,
-    trace::{Call, Sink, TraceBuilder},
+    trace::TraceBuilder,
     values::{first_of, object_of, spelled, str_of, string_of},
 };
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};

@@ -249,6 +249,26 @@ pub fn begins_with(content: Option<&Value>, beginnings: &[&str]) -> bool {
     text.is_some_and(begins)
 }
 
+/// A name of a field that has more code units is cut.
+pub const NAME_LENGTH: usize = 100;
+
+/// Returns the texts of parts as one.
+pub fn joined_parts(texts: impl IntoIterator<Item = Text>) -> Text {
+    joined(texts.into_iter().filter(|text| !text.is_empty()), "\n")
+}
+
+/// Returns a text with an end.
+pub fn with_end(text: &Text, end: &str) -> Text {
+    [text, &end.into()].into_iter().collect()
+}
+
+/// Returns the text of a part of a message; `None` without one. It is in one of a few fields, whatever the type of the part.
+pub fn text_of_part(part: &Value) -> Option<&Text> {
+    let field = |name| part.get(name).and_then(Value::as_text);
+    let fields = || ["text", "content", "refusal"].into_iter().find_map(field);
+    part.as_text().or_else(fields)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,12 +8,11 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::{Adapter, Decoded, Inner, Kind};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Call, Events, Fact, Origin, Outcome, TextKind, What},
     sources::read_small,
-    trace::{Call, Outcome, Sink, TextKind, fields_of, with_end},
     values::{
-        first_of, id_of, is_given, joined, list_of, numeric_of, object_of, or, spelled, str_of, string_of,
-        truth_of,
+        fields_of, first_of, id_of, is_given, joined, list_of, numeric_of, object_of, or, spelled, str_of,
+        string_of, truth_of, with_end,
     },
 };
 

@@ -13,7 +13,6 @@ use crate::{
     langchain,
     messages::{add_message, is_message, message_by},
     sharegpt,
-    trace::Sink,
     values::{fields_of, fields_where, list_of, milliseconds_of, object_of, str_of, string_of},
 };
 

@@ -7,11 +7,10 @@ use knowledgepulse_json::{Object, Value, object};
 use super::{Adapter, Decoded, Inner, Kind};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Fact, Origin, TextKind, What},
     messages::add_message,
     parts::{result_of, saying, some_object, thinking},
-    trace::{Sink, TextKind, fields_of},
-    values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
+    values::{fields_of, first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
 };
 
 /// Logs of Inspect.

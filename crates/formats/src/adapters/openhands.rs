@@ -8,11 +8,10 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
-    trace::{Call, Outcome, Sink, TextKind, fields_of},
+    event::{Call, Events, Fact, Origin, Outcome, TextKind, What},
     values::{
-        fields_where, first_of, id_of, input_of, is_given, is_truthy, joined, list_of, number_of, object_of,
-        or, str_of, string_of, truth_of,
+        fields_of, fields_where, first_of, id_of, input_of, is_given, is_truthy, joined, list_of, number_of,
+        object_of, or, str_of, string_of, truth_of,
     },
 };
 

@@ -15,10 +15,9 @@ use crate::{
         Span,
         said::{messages_within, parsed, text_within},
     },
-    trace::with_end,
     values::{
         elements_of, fields_where, first_of, id_of, is_truthy, list_of, number_of, object_of, str_of,
-        string_of,
+        string_of, with_end,
     },
 };
 

@@ -9,11 +9,13 @@ use regex::Regex;
 use super::{Adapter, Decoded, Kind};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
+    event::{Call, Events, Fact, Origin, Outcome, TextKind, What},
     messages::add_message,
     parts::some_object,
-    trace::{Call, Outcome, Sink, TextKind, fields_of, regex},
-    values::{fields_where, is_given, list_of, number_of, object_of, str_of, string_of, trimmed, truth_of},
+    values::{
+        fields_of, fields_where, is_given, list_of, number_of, object_of, regex, str_of, string_of, trimmed,
+        truth_of,
+    },
 };
 
 /// Runs of SWE-agent and mini-SWE-agent.

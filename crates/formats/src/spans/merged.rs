@@ -10,9 +10,8 @@ use std::{
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    event::{Events, What},
+    event::{Call, Events, Outcome, TextKind, What},
     messages::{add_message, is_message},
-    trace::{Call, Outcome, Sink, TextKind},
     values::trimmed,
 };
 
