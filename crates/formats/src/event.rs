@@ -5,7 +5,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     spans::Span,
     trace::{Call, Outcome, Sink, TextKind},
-    values::{id_of, joined, spelled},
+    values::{id_of, joined},
 };
 
 /// Something that happened in a run: all that one message or entry says.
@@ -176,9 +176,9 @@ impl Events {
 
     /// Says one more name of the run, in the field `name` of `metadata.imported` too, if it is text or a number.
     pub fn name(&mut self, name: &'static str, id: Option<&Value>) {
-        if let Some(id @ (Value::String(_) | Value::Number(_) | Value::Digits(_))) = id {
-            self.add(What::Fact(Fact::Name(joined([name.into(), spelled(id)], " "))));
-            self.fact(name, Some(id));
+        if let Some(text) = id_of(id) {
+            self.add(What::Fact(Fact::Name(joined([name.into(), text], " "))));
+            self.fact(name, id);
         }
     }
 

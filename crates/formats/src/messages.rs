@@ -13,8 +13,8 @@ use crate::{
     sharegpt, tagged,
     trace::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
     values::{
-        fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of,
-        string_of, truth_of,
+        fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, str_of, string_of,
+        truth_of,
     },
 };
 
@@ -205,7 +205,7 @@ fn add_parts<S: Sink>(sink: &mut S, content: Option<&Value>, kind: TextKind) {
             None => add_part(sink, Cow::Borrowed(part), &mut text, kind),
             Some(others) if others.is_empty() => {
                 let fields = object_of(Some(part));
-                let name = first_of(fields, &["type"]).map(spelled);
+                let name = string_of(fields.get("type")).cloned();
                 let name = name.or_else(|| fields.keys().next().cloned()).unwrap_or_default();
                 sink.leave_out(with_end(&name, " part"));
             }
