@@ -7,8 +7,7 @@ use crate::{
     parts,
     spans::Span,
     values::{
-        NAME_LENGTH, id_of, input_of, is_blank, joined, joined_parts, spelled, string_of, text_of_part,
-        with_end,
+        NAME_LENGTH, id_of, input_of, is_blank, joined, joined_parts, string_of, text_of_part, with_end,
     },
 };
 
@@ -232,9 +231,9 @@ impl Events {
 
     /// Says one more name of the run, in the field `name` of `metadata.imported` too, if it is text or a number.
     pub fn name(&mut self, name: &'static str, id: Option<&Value>) {
-        if let Some(id @ (Value::String(_) | Value::Number(_) | Value::Digits(_))) = id {
-            self.add(What::Fact(Fact::Name(joined([name.into(), spelled(id)], " "))));
-            self.fact(name, Some(id));
+        if let Some(text) = id_of(id) {
+            self.add(What::Fact(Fact::Name(joined([name.into(), text], " "))));
+            self.fact(name, id);
         }
     }
 

@@ -14,8 +14,8 @@ use crate::{
     parts::{self, is_act, is_call, is_item, is_result, translated},
     sharegpt, tagged,
     values::{
-        fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of,
-        string_of, text_of_part, truth_of, with_end,
+        fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, str_of, string_of,
+        text_of_part, truth_of, with_end,
     },
 };
 
@@ -206,7 +206,7 @@ fn add_parts(sink: &mut Events, content: Option<&Value>, kind: TextKind) {
             None => add_part(sink, Cow::Borrowed(part), &mut text, kind),
             Some(others) if others.is_empty() => {
                 let fields = object_of(Some(part));
-                let name = first_of(fields, &["type"]).map(spelled);
+                let name = string_of(fields.get("type")).cloned();
                 let name = name.or_else(|| fields.keys().next().cloned()).unwrap_or_default();
                 sink.leave_out(with_end(&name, " part"));
             }

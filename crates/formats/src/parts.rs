@@ -49,7 +49,7 @@ pub fn is_act(kind: &str) -> bool {
 /// Returns the parts that this one stands for, none if it is no step; `None` if it is one that needs no translation.
 pub fn translated(part: &Value) -> Option<Vec<Value>> {
     let part = part.as_object()?;
-    if let Some(kind) = part.get("type").and_then(Value::as_text) {
+    if let Some(kind) = part.get("type").and_then(Value::as_str) {
         return of_ai_sdk(part, kind);
     }
     if let Some(text @ Value::String(_)) = part.get("text") {
@@ -143,37 +143,30 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
     })
 }
 
-fn of_ai_sdk(part: &Object, kind: &Text) -> Option<Vec<Value>> {
+fn of_ai_sdk(part: &Object, kind: &str) -> Option<Vec<Value>> {
     let is_for_the_page = matches!(
-        kind.as_str(),
-        Some(
-            "step-start"
-                | "source"
-                | "source-url"
-                | "source-document"
-                | "tool-approval-request"
-                | "tool-approval-response"
-        )
+        kind,
+        "step-start"
+            | "source"
+            | "source-url"
+            | "source-document"
+            | "tool-approval-request"
+            | "tool-approval-response"
     );
-    let bytes = kind.as_bytes();
-    if is_for_the_page || bytes.starts_with(b"data-") {
+    if is_for_the_page || kind.starts_with("data-") {
         return Some(Vec::new());
     }
-    // Every other one has a hyphen.
-    if !bytes.contains(&b'-') {
-        return None;
-    }
     let name = part.get("toolName");
-    let is_dynamic = *kind == "dynamic-tool";
-    if let Some(Value::String(state)) = part.get("state")
-        && (is_dynamic || bytes.starts_with(b"tool-"))
-    {
-        let units: Vec<u16> = kind.units().skip("tool-".len()).collect();
-        let own = Value::String(Text::from_units(&units));
-        let name = if is_dynamic { name } else { Some(&own) };
+    let of_kind = kind.strip_prefix("tool-").map(Value::from);
+    let used = if kind == "dynamic-tool" {
+        Some(name)
+    } else {
+        of_kind.as_ref().map(Some)
+    };
+    if let (Some(Value::String(state)), Some(name)) = (part.get("state"), used) {
         return Some(of_tool(part, state, name));
     }
-    match kind.as_str()? {
+    match kind {
         "tool-invocation" => Some(of_invocation(fields_of(part, "toolInvocation"))),
         "tool-call" => {
             let args = first_or_last(part, "input", "args");

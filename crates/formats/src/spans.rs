@@ -12,7 +12,7 @@ use crate::{
     event::{Call, Event, Fact, What},
     session::add_fact,
     trace::TraceBuilder,
-    values::{first_of, object_of, spelled, str_of, string_of},
+    values::{first_of, object_of, str_of, string_of},
 };
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
 use said::{Given, Said, first_in, messages_in, parsed, said_in, text_within};
@@ -143,9 +143,8 @@ fn is_of_agent(attributes: &Object) -> bool {
         "ai.operationId",
     ];
     let is_search = |name: &&str| {
-        let kind = attributes.get(name).map(spelled).unwrap_or_default();
-        let kind = kind.to_string_lossy();
-        matches!(&*kind, "embeddings" | "EMBEDDING" | "RETRIEVER" | "RERANKER")
+        let kind = str_of(attributes.get(name)).unwrap_or_default();
+        matches!(kind, "embeddings" | "EMBEDDING" | "RETRIEVER" | "RERANKER")
             || kind.starts_with("ai.embed")
             || kind.starts_with("ai.rerank")
     };

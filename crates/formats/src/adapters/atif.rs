@@ -11,8 +11,8 @@ use crate::{
     event::{Call, Events, Fact, Origin, Outcome, TextKind, What},
     sources::read_small,
     values::{
-        fields_of, first_of, id_of, is_given, joined, list_of, numeric_of, object_of, or, spelled, str_of,
-        string_of, truth_of, with_end,
+        fields_of, first_of, id_of, is_given, joined, list_of, numeric_of, object_of, or, str_of, string_of,
+        truth_of, with_end,
     },
 };
 
@@ -214,7 +214,9 @@ fn add_result(say: &mut Events, result: &Object, id: Option<&Value>) {
     let references = list_of(result.get("subagent_trajectory_ref")).iter();
     let names = references.map(|reference| {
         let names = ["trajectory_id", "trajectory_path", "session_id"];
-        first_of(object_of(Some(reference)), &names).map_or("unnamed".into(), spelled)
+        first_of(object_of(Some(reference)), &names)
+            .and_then(|name| id_of(Some(name)))
+            .unwrap_or_else(|| "unnamed".into())
     });
     let names: Vec<Text> = names.collect();
     let content = match first_of(result, &["content"]) {
