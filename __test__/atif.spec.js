@@ -1,6 +1,6 @@
 'use strict';
 
-// toTraces of the Agent Trajectory Interchange Format, with sub-agents, and of what its own models make.
+// toTraces of the Agent Trajectory Interchange Format, and of what its own models make. Cargo's tests have its files of sub-agents and results.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -11,17 +11,8 @@ const fc = require('fast-check');
 const { Scorer } = require('..');
 const { readTraces, sharedTraces } = require('./support/paths.js');
 const { python, testWithPackages } = require('./support/python.js');
-const { folder, read, tracesOf } = require('./support/reading-traces.js');
-const { scratchDirectory } = require('./support/scratch.js');
+const { folder, tracesOf } = require('./support/reading-traces.js');
 const { anyTurns, some } = require('./support/turns.js');
-
-const directory = scratchDirectory('atif');
-function write(name, value) {
-  const file = path.join(directory, name);
-  fs.mkdirSync(path.dirname(file), { recursive: true });
-  fs.writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value));
-  return file;
-}
 
 const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
 const trajectory = JSON.parse(fs.readFileSync(trajectoryFile, 'utf8'));
@@ -48,99 +39,6 @@ const trajectoryOfTurns = (turns) => ({
 });
 
 describe('atif', () => {
-  test.each([
-    [{ verifier_result: { rewards: { reward: 0.25 } }, exception_info: { exception_type: 'X' } }, true, 0.25],
-    [{ verifier_result: { rewards: { tests: 0 } } }, false, 0],
-    [{ verifier_result: null, exception_info: { exception_type: 'AgentTimeoutError' } }, false, 0.5],
-  ])('takes the outcome from result.json: %j', async (result, success, confidence) => {
-    const file = write('trial/result.json', result);
-    const [trace] = await tracesOf(trajectory, { file: path.join(file, '..', 'agent', 'trajectory.json') });
-    expect(trace).toMatchObject({ metadata: { success }, outcome: { confidence } });
-  });
-
-  describe('with sub-agents in files of their own', () => {
-    const step = (source, message, results) => ({
-      ...{ step_id: 1, source, message },
-      ...(results && { observation: { results } }),
-    });
-    const trajectoryOf = (id, references, rest) => ({
-      ...{
-        schema_version: 'ATIF-v1.8',
-        session_id: 'run',
-        trajectory_id: id,
-        agent: { name: 'a', version: '1' },
-      },
-      steps: [
-        step('user', `Do ${id}`),
-        step('agent', `${id} is done`, [{ content: 'ok', subagent_trajectory_ref: references }]),
-      ],
-      ...rest,
-    });
-    const to = (...paths) => paths.map((trajectory_path) => ({ trajectory_path, session_id: 'run' }));
-    const idsOf = (results) =>
-      results.map(({ trace, error }) => error?.message ?? trace.metadata.imported.trajectory_id);
-
-    test('reads each once, also where they refer to each other, and none outside its folder', async () => {
-      const outside = write('outside.json', trajectoryOf('outside'));
-      const names = [
-        'one.json',
-        'below/two.json',
-        '../outside.json',
-        outside,
-        'link.json',
-        'linked/outside.json',
-      ];
-      const file = write(
-        'agent/trajectory.json',
-        trajectoryOf('main', to(...names, 'gone.json', 's3://b/x', '')),
-      );
-      write('agent/one.json', trajectoryOf('one', to('below/two.json', 'trajectory.json', 'one.json')));
-      write(
-        'agent/below/two.json',
-        `\ufeff${JSON.stringify(trajectoryOf('two', to('three.json', '../one.json')))}`,
-      );
-      write('agent/below/three.json', trajectoryOf('three', to('../../outside.json')));
-      write('result.json', { verifier_result: { rewards: { reward: 1 } } });
-      if (process.platform !== 'win32') {
-        fs.symlinkSync(outside, path.join(directory, 'agent', 'link.json'));
-        fs.symlinkSync(directory, path.join(directory, 'agent', 'linked'));
-      }
-      const found = await read(fs.createReadStream(file), { file });
-      expect(idsOf(found)).toEqual(['main', 'one', 'two', 'three']);
-      expect(found.map(({ known }) => known.success)).toEqual([true, false, false, false]);
-      expect(found[2].trace).toMatchObject({
-        metadata: { imported: { is_subagent: true, trajectory_path: 'below/two.json' } },
-        task: { objective: 'Do two' },
-      });
-      // Nobody knows which folder it is in.
-      expect(idsOf(await read(fs.createReadStream(file)))).toEqual(['main']);
-    });
-
-    test('takes one that is there already, and names one that is broken', async () => {
-      const embedded = { ...trajectoryOf('sub'), steps: [step('user', 'Do it'), step('agent', 'embedded')] };
-      const references = [{ trajectory_id: 'sub', trajectory_path: 'sub.json' }];
-      const broken = ['cut.json', 'chat.json', 'latin.json', 'steps.json', 'good.json'];
-      const main = trajectoryOf('main', [...references, ...to(...broken)], {
-        subagent_trajectories: [embedded],
-      });
-      const file = write('mixed/trajectory.json', main);
-      write('mixed/sub.json', trajectoryOf('other'));
-      write('mixed/cut.json', '{"schema_version":');
-      write('mixed/chat.json', '{"messages":[]}');
-      write('mixed/steps.json', { ...trajectoryOf('x'), steps: 1 });
-      write('mixed/good.json', trajectoryOf('good'));
-      fs.writeFileSync(path.join(directory, 'mixed', 'latin.json'), Buffer.from([0x22, 0xe9, 0x22]));
-      expect(idsOf(await read(fs.createReadStream(file), { file }))).toEqual([
-        ...['main', 'sub'],
-        'line 1: not atif: the sub-agent in cut.json: not JSON in UTF-8',
-        'line 1: not atif: the sub-agent in chat.json: it has no schema_version of ATIF',
-        'line 1: not atif: the sub-agent in latin.json: not JSON in UTF-8',
-        'line 1: not atif: the sub-agent in steps.json: steps must be an array',
-        'good',
-      ]);
-    });
-  });
-
   test('of every version is read', async () => {
     for (let minor = 0; minor <= 8; minor++) {
       const { length } = await tracesOf({ ...trajectory, schema_version: `ATIF-v1.${minor}` });

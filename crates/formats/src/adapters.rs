@@ -3,6 +3,8 @@
 mod aider;
 mod amp;
 mod antigravity;
+mod atif;
+pub mod chat;
 mod claude_code;
 mod cline;
 mod codex;
@@ -16,53 +18,80 @@ mod gemini_cli;
 mod goose;
 mod grok;
 mod hermes;
+pub mod inspect;
 mod kimi;
 mod kiro;
 mod letta;
 mod opencode;
+mod openhands;
+mod otel;
 mod pi;
+mod platforms;
 mod qwen_code;
+mod swe_agent;
 mod zed;
 
-use std::{collections::HashMap, mem, path::Path};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, VecDeque},
+    fs, mem,
+    ops::Deref,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    Entry, FormatName, FormatReader, Found, Place, Wrong,
+    Context, Entry, Files, FormatName, FormatReader, Found, Place, Wrong,
     event::{Agent, Event, Events, Fact, Parent, Undo, What},
-    messages::is_message,
     open_traces::{OpenTraces, check},
     session::{Session, is_said},
-    trace::Sink,
+    sources,
+    trace::TraceBuilder,
     values::{joined, object_of, str_of},
 };
 
-/// The adapters, in the order in which they are asked whether a file is theirs.
+/// The adapters, in the order of [`FormatName::ALL`]: in this they are asked whether a file is theirs.
 pub static ADAPTERS: &[&dyn Adapter] = &[
+    &atif::Atif,
+    &swe_agent::SweAgent,
     &gemini_cli::GeminiCli,
     &qwen_code::QwenCode,
     &pi::Pi,
-    &claude_code::ClaudeCode,
-    &codex::Codex,
-    &aider::Aider,
-    &amp::Amp,
-    &antigravity::Antigravity,
-    &cline::Cline,
-    &continue_dev::ContinueDev,
-    &copilot_chat::CopilotChat,
-    &copilot_cli::CopilotCli,
-    &crush::Crush,
     &cursor::Cursor,
-    &droid::Droid,
+    &copilot_cli::CopilotCli,
+    &copilot_chat::CopilotChat,
+    &opencode::Opencode,
+    &cline::Cline,
     &goose::Goose,
-    &grok::Grok,
+    &droid::Droid,
     &hermes::Hermes,
     &kimi::Kimi,
+    &grok::Grok,
+    &crush::Crush,
     &kiro::Kiro,
-    &letta::Letta,
-    &opencode::Opencode,
+    &antigravity::Antigravity,
+    &continue_dev::ContinueDev,
     &zed::Zed,
+    &amp::Amp,
+    &letta::Letta,
+    &aider::Aider,
+    &openhands::Openhands,
+    &inspect::Inspect,
+    &platforms::LANGSMITH,
+    &platforms::LANGFUSE,
+    &platforms::PHOENIX,
+    &platforms::MLFLOW,
+    &platforms::WEAVE,
+    &platforms::BRAINTRUST,
+    &platforms::LOGFIRE,
+    &chat::LANGCHAIN,
+    &chat::SHAREGPT,
+    &chat::OPENAI_CHAT,
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &otel::Otel,
 ];
 
 /// What became of a record.
@@ -78,13 +107,42 @@ pub enum Decoded {
     Unknown,
 }
 
+/// What the records of a format are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Sessions of a program that writes code, or parts of them. A file is of one agent.
+    Sessions,
+    /// Rows: conversations, or the messages of one. Each is recognised by itself.
+    Rows,
+    /// Spans of traces, which may be mixed.
+    Spans,
+}
+
 /// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.
-pub trait Adapter: Sync {
+pub trait Adapter: Send + Sync {
     /// Returns the format of its files.
     fn format(&self) -> FormatName;
 
+    /// Returns what its records are.
+    fn kind(&self) -> Kind {
+        Kind::Sessions
+    }
+
     /// Returns whether a file is of this agent, by its first records, one at least, and its path.
     fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool;
+
+    /// Returns the runs within a record, which are decoded by themselves.
+    fn inner<'v>(&self, _record: &'v Value) -> Vec<Inner<'v>> {
+        Vec::new()
+    }
+
+    /// Returns the files that have runs of the sub-agents of a record, as the record names them.
+    fn files_of<'v>(&self, _record: &'v Value) -> Vec<&'v Text> {
+        Vec::new()
+    }
+
+    /// Says what files beside the input of this path tell of its runs.
+    fn beside(&self, _path: &Path, _say: &mut Events) {}
 
     /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
     fn patch(&self, _whole: &mut Value, _record: &Value) -> bool {
@@ -96,6 +154,16 @@ pub trait Adapter: Sync {
     /// # Errors
     /// If a record of a kind that is known is wrong.
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong>;
+}
+
+/// A run within a record.
+pub struct Inner<'v> {
+    /// Its record.
+    pub value: Cow<'v, Value>,
+    /// Its name in the outer record.
+    pub name: Text,
+    /// Its position in a list of such runs; `None` for a sub-agent of the outer run.
+    pub index: Option<u64>,
 }
 
 /// Returns the adapter of a format; `None` for formats that are read otherwise.
@@ -110,12 +178,30 @@ pub fn adapter_of(format: FormatName) -> Option<&'static dyn Adapter> {
 /// The number of records that are remembered of all open runs, to recognise repeated records and chains of parents.
 const MAX_RECORDS: usize = 1_000_000;
 
+/// So many records before the first run are counted.
+const MOST_UNKNOWN: usize = 1000;
+
 /// The name of the run in files whose records do not name theirs.
 const CURRENT: &str = "";
 
 /// Reads the runs of an input by an adapter.
-pub struct Reader {
-    adapter: &'static dyn Adapter,
+pub struct Reader<A> {
+    adapter: A,
+    file: Option<PathBuf>,
+    files: Files,
+    /// Whether the caller has named the format, so that records of others are wrong.
+    is_named: bool,
+    /// Whether a record was a whole run: then one that is none is wrong.
+    has_whole: bool,
+    /// What is said of records before the first run.
+    unknown: Vec<Event>,
+    has_begun: bool,
+    /// The real folder of the input.
+    folder: Option<Arc<Path>>,
+    /// Whether another file that refers to the input was read before.
+    is_followed: bool,
+    /// What files beside the input say of its run.
+    beside: Vec<Event>,
     open: OpenTraces<Session>,
     /// By the name of a record, the run that it is of.
     records: HashMap<Text, Text>,
@@ -129,14 +215,25 @@ pub struct Reader {
     /// The value that the records change, if the file is a log of changes, and where it is.
     whole: Value,
     place: Option<Place>,
+    /// Where the record before stood in its array.
+    index: Option<u64>,
 }
 
-impl Reader {
+impl<A: Deref<Target = dyn Adapter>> Reader<A> {
     /// Reads one input.
     #[must_use]
-    pub fn new(adapter: &'static dyn Adapter) -> Self {
+    pub fn new(adapter: A, context: &Context, is_named: bool) -> Self {
         Self {
             adapter,
+            file: context.file.clone(),
+            files: context.files.clone(),
+            is_named,
+            has_whole: false,
+            unknown: Vec::new(),
+            has_begun: false,
+            folder: None,
+            is_followed: false,
+            beside: Vec::new(),
             open: OpenTraces::default(),
             records: HashMap::new(),
             last: CURRENT.into(),
@@ -145,6 +242,7 @@ impl Reader {
             has_said: false,
             whole: Value::Null,
             place: None,
+            index: None,
         }
     }
 
@@ -234,8 +332,9 @@ impl Reader {
         };
         self.has_said |= is_said(&event);
         self.last = key.clone();
-        let begin = || begin(self.adapter.format(), entry, &event, &key);
+        let begin = || begin(&*self.adapter, entry, &event, &key);
         let session = self.open.add(&key, size, begin)?;
+        session.add(mem::take(&mut self.unknown), 0);
         session.add([event], size);
         Ok(())
     }
@@ -243,20 +342,37 @@ impl Reader {
     fn end_all(&mut self, found: &mut Vec<Found>) {
         let sessions = self.open.take_all();
         found.extend(sessions.into_iter().map(found_of));
+        self.open = OpenTraces::default();
+    }
+
+    /// Returns whether a record is next to the one before: the elements of one array follow each other, and so do lines.
+    fn follows(&mut self, entry: &Entry) -> bool {
+        let index = entry.place.index;
+        let before = mem::replace(&mut self.index, index);
+        index == before.map(|before| before + 1)
     }
 }
 
 fn found_of(session: Session) -> Found {
-    Found::later(move || Ok(session.finish()))
+    Found::Run(Box::new(session))
 }
 
 /// Begins the run of an event.
-fn begin(format: FormatName, entry: &Entry, event: &Event, key: &Text) -> Session {
-    let mut session = Session::new(format, entry);
+fn begin(adapter: &dyn Adapter, entry: &Entry, event: &Event, key: &Text) -> Session {
+    let builder = match adapter.kind() {
+        Kind::Sessions => TraceBuilder::of_coding_agent(adapter.format(), entry),
+        Kind::Rows | Kind::Spans => TraceBuilder::new(adapter.format(), entry),
+    };
+    let mut session = Session::new(builder);
     let origin = &event.origin;
     if let Some(run) = &origin.run {
         session.fact(Fact::Id(key.clone()));
-        session.fact(Fact::Last("session_id", run.clone().into()));
+        let name = if adapter.kind() == Kind::Spans {
+            "trace_id"
+        } else {
+            "session_id"
+        };
+        session.fact(Fact::Last(name, run.clone().into()));
     }
     if origin.agent != Agent::Main {
         session.fact(Fact::Last("is_subagent", true.into()));
@@ -264,8 +380,174 @@ fn begin(format: FormatName, entry: &Entry, event: &Event, key: &Text) -> Sessio
     session
 }
 
-impl FormatReader for Reader {
+/// Files with runs of sub-agents, by the folders that their names start from.
+type Waiting = VecDeque<(Arc<Path>, Text)>;
+
+/// Whose run a record is.
+enum Of<'r> {
+    /// One of the input itself.
+    Own,
+    /// A sub-agent of such a run; its file, by the name that another record gives it.
+    SubAgent(Option<&'r Text>),
+}
+
+impl<A: Deref<Target = dyn Adapter>> Reader<A> {
+    /// Notes the place of the input, and what files beside it say, before the first record.
+    fn look_around(&mut self) {
+        if mem::replace(&mut self.has_begun, true) {
+            return;
+        }
+        let file = self.file.as_deref();
+        let path = file.and_then(|file| fs::canonicalize(file).ok());
+        self.is_followed = path.as_ref().is_some_and(|path| !self.files.name(path));
+        let mut say = Events::default();
+        if let Some(file) = file {
+            self.adapter.beside(file, &mut say);
+        }
+        self.beside = say.into_list();
+        self.folder = path.as_deref().and_then(Path::parent).map(Arc::from);
+    }
+
+    /// Reads a record, without the runs within it.
+    fn read_record(&mut self, entry: &Entry, of: &Of, found: &mut Vec<Found>) -> Result<Decoded, Wrong> {
+        let mut say = Events::default();
+        // Of several spans, those beside a wrong one are read.
+        let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut say) {
+            Ok(decoded) => (decoded, Ok(())),
+            Err(wrong) if self.adapter.kind() == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
+            Err(wrong) => return Err(wrong),
+        };
+        let is_session = self.adapter.kind() == Kind::Sessions;
+        let decoded = match decoded {
+            // A value of any kind may be decoded as a run without words.
+            Decoded::Whole
+                if is_session && !self.is_named && !self.adapter.recognises(&[entry.value], None) =>
+            {
+                say = Events::default();
+                Decoded::Unknown
+            }
+            decoded => decoded,
+        };
+        self.has_whole |= decoded == Decoded::Whole;
+        if decoded == Decoded::Unknown {
+            let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
+            let is_before = self.open.get(&self.last).is_none();
+            if is_before && (self.is_named || self.has_whole) {
+                return Err(Wrong::new("it is no record of a session"));
+            }
+            if say.is_empty() {
+                say.leave_out(format!("record {kind}"));
+            }
+            if is_before {
+                self.unknown.extend(
+                    say.into_list()
+                        .into_iter()
+                        .take(MOST_UNKNOWN - self.unknown.len()),
+                );
+                return Ok(decoded);
+            }
+        }
+        if let Of::SubAgent(file) = of {
+            say.add(What::Fact(Fact::Last("is_subagent", true.into())));
+            say.fact("trajectory_path", file.map(|name| name.clone().into()).as_ref());
+        }
+        let mut events = say.into_list();
+        let begins = match decoded {
+            Decoded::Whole => true,
+            Decoded::Begins => self.begins(&mut events),
+            // Another list is another file in the same input.
+            Decoded::GoesOn => is_session && entry.place.index == Some(0),
+            Decoded::Unknown => false,
+        };
+        if begins {
+            self.end_all(found);
+        }
+        if decoded == Decoded::Whole && matches!(of, Of::Own) && !events.is_empty() {
+            events.extend(self.beside.iter().cloned());
+        }
+        // Of each event its share.
+        let share = entry.place.size / events.len().max(1) as u64;
+        let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
+        for (at, event) in events.into_iter().enumerate() {
+            let added = self.add(entry, event, if at == 0 { rest } else { share }, decoded);
+            outcome = outcome.and(added);
+        }
+        if decoded == Decoded::Whole {
+            self.end_all(found);
+        }
+        found.extend(self.open.overflow().into_iter().map(found_of));
+        outcome.map(|()| decoded)
+    }
+
+    /// Reads the runs within a record, and notes the files that they refer to.
+    fn read_inner(
+        &mut self,
+        entry: &Entry,
+        folder: Option<Arc<Path>>,
+        files: &mut Waiting,
+        found: &mut Vec<Found>,
+    ) {
+        let mut seen = entry.value;
+        // Not recursive: a file may nest them more deeply than the stack is.
+        let mut waiting: Vec<Inner> = Vec::new();
+        loop {
+            if let Some(folder) = &folder {
+                let names = self.adapter.files_of(seen).into_iter();
+                files.extend(names.map(|name| (Arc::clone(folder), name.clone())));
+            }
+            let mut inner = self.adapter.inner(seen);
+            let count = inner.len() as u64;
+            inner.reverse();
+            waiting.append(&mut inner);
+            let next = loop {
+                let Some(Inner { value, name, index }) = waiting.pop() else {
+                    return;
+                };
+                let of = index.map_or(Of::SubAgent(None), |_| Of::Own);
+                let size = index.map_or(0, |_| entry.place.size / count.max(1));
+                let place = Place {
+                    index: index.or(entry.place.index),
+                    size,
+                    ..entry.place
+                };
+                let inner = Entry { value: &value, place };
+                if let Err(wrong) = self.read_record(&inner, &of, found) {
+                    found.push(Found::Wrong(wrong.within(name)));
+                } else if let Cow::Borrowed(value) = value {
+                    break value;
+                }
+            };
+            seen = next;
+        }
+    }
+
+    /// Reads the run in a file that a record refers to, and the runs within it.
+    fn read_file(
+        &mut self,
+        place: Place,
+        folder: &Path,
+        name: &Text,
+        files: &mut Waiting,
+        found: &mut Vec<Found>,
+    ) -> Result<(), Wrong> {
+        let path = folder.join(&*name.to_string_lossy());
+        let root = self.folder.as_deref().unwrap_or(folder);
+        let Some((value, folder)) = sources::read_referred(&path, root, &self.files)? else {
+            return Ok(());
+        };
+        let place = Place { size: 0, ..place };
+        let entry = Entry { value: &value, place };
+        self.read_record(&entry, &Of::SubAgent(Some(name)), found)?;
+        self.read_inner(&entry, Some(folder.into()), files, found);
+        Ok(())
+    }
+}
+
+impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        if !self.follows(entry) && self.adapter.kind() == Kind::Rows {
+            self.end_all(found);
+        }
         if self.adapter.patch(&mut self.whole, entry.value) {
             let place = self.place.get_or_insert(Place {
                 size: 0,
@@ -274,47 +556,47 @@ impl FormatReader for Reader {
             place.size += entry.place.size;
             return check(place.size);
         }
-        let mut events = Events::default();
-        let decoded = self.adapter.decode(entry.value, &mut events)?;
-        if decoded == Decoded::Unknown {
-            let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
-            if self.open.get(&self.last).is_none() {
-                return Err(Wrong::new("it is no record of a session"));
+        self.look_around();
+        if self.is_followed {
+            return Ok(());
+        }
+        if self.read_record(entry, &Of::Own, found)? != Decoded::Whole {
+            return Ok(());
+        }
+        let mut files = Waiting::default();
+        self.read_inner(entry, self.folder.clone(), &mut files, found);
+        while let Some((folder, name)) = files.pop_front() {
+            if let Err(wrong) = self.read_file(entry.place, &folder, &name, &mut files, found) {
+                let which = joined(["the sub-agent in ".into(), name], "");
+                found.push(Found::Wrong(wrong.within(which)));
             }
-            if events.is_empty() {
-                events.leave_out(format!("record {kind}"));
-            }
         }
-        let mut events = events.into_list();
-        if decoded == Decoded::Whole || (decoded == Decoded::Begins && self.begins(&mut events)) {
-            self.end_all(found);
-            self.open = OpenTraces::default();
-        }
-        // Of each event its share.
-        let share = entry.place.size / events.len().max(1) as u64;
-        let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
-        for (at, event) in events.into_iter().enumerate() {
-            self.add(entry, event, if at == 0 { rest } else { share }, decoded)?;
-        }
-        if decoded == Decoded::Whole {
-            self.end_all(found);
-        }
-        found.extend(self.open.overflow().into_iter().map(found_of));
         Ok(())
-    }
-
-    /// A file is of one agent: what no other format claims as a whole belongs to the session.
-    fn goes_on(&self, value: &Value, recognised: &dyn Fn() -> Option<FormatName>) -> bool {
-        let is_open = self.place.is_some() || self.open.get(&self.last).is_some();
-        is_open && (self.adapter.recognises(&[value], None) || is_message(value) || recognised().is_none())
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
         if let Some(place) = self.place.take() {
             let value = mem::replace(&mut self.whole, Value::Null);
             let wrong = self.read(&Entry { value: &value, place }, found).err();
-            found.extend(wrong.map(Found::from));
+            found.extend(wrong.map(Found::Wrong));
         }
         self.end_all(found);
+        if !mem::take(&mut self.unknown).is_empty() {
+            found.push(Found::Wrong(Wrong::new("no record of it is of a session")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adapters_are_in_the_order_of_the_formats_and_all_but_traces_and_maps_have_one() {
+        let is_read_otherwise = |format: &FormatName| matches!(format, FormatName::Trace | FormatName::Map);
+        let formats = FormatName::ALL.iter().copied();
+        let expected: Vec<_> = formats.filter(|format| !is_read_otherwise(format)).collect();
+        let adapters: Vec<_> = ADAPTERS.iter().map(|adapter| adapter.format()).collect();
+        assert_eq!(adapters, expected);
     }
 }

@@ -1,12 +1,15 @@
-//! Archives of Inspect: a JSON file for each sample; one sample is decompressed at a time.
+//! Archives of Inspect: a JSON file for each sample; one sample is decompressed at a time, and the header of its log is added to it.
 
 use std::{fmt::Display, io::Read};
 
 use flate2::bufread::DeflateDecoder;
+use knowledgepulse_json::parse;
 use rawzip::{
     CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceArchive, ZipVerification, crc32,
 };
 use ruzstd::decoding::StreamingDecoder;
+
+use crate::adapters::inspect::LOG;
 
 /// How an archive begins.
 pub const BEGINNING: &[u8] = b"PK\x03\x04";
@@ -19,6 +22,8 @@ const SAMPLES: &[u8] = b"samples/";
 /// The files of a log that are still to be read.
 pub struct Archive {
     archive: ZipSliceArchive<Vec<u8>>,
+    /// The beginning of each sample: the log's header as its first field.
+    beginning: Vec<u8>,
     members: std::vec::IntoIter<Member>,
 }
 
@@ -71,17 +76,40 @@ impl Archive {
         let header = headers.into_iter().flatten().next()?;
         samples.insert(0, header);
         let members = samples.into_iter();
-        Some(Self { archive, members })
+        let beginning = Vec::new();
+        Some(Self {
+            archive,
+            beginning,
+            members,
+        })
     }
 
-    /// Returns the next file.
+    /// Returns the next sample, or the header if it cannot be read.
     pub fn next(&mut self, limit: usize) -> Option<File> {
-        let member = self.members.next()?;
-        Some(File {
-            contents: self.contents(&member, limit),
-            name: member.name,
-            number: member.number,
-        })
+        loop {
+            let member = self.members.next()?;
+            let mut contents = self.contents(&member, limit);
+            match &mut contents {
+                Ok(Some(header)) if member.number.is_none() => {
+                    if let Ok(header) = parse(header) {
+                        let eval = header
+                            .get("eval")
+                            .map(|eval| format!("{{\"{LOG}\":{},", eval.to_json()));
+                        self.beginning = eval.unwrap_or_default().into_bytes();
+                        continue;
+                    }
+                }
+                Ok(Some(sample)) if sample.starts_with(b"{") && !self.beginning.is_empty() => {
+                    sample.splice(..1, self.beginning.iter().copied());
+                }
+                _ => {}
+            }
+            return Some(File {
+                contents,
+                name: member.name,
+                number: member.number,
+            });
+        }
     }
 
     fn contents(&self, member: &Member, limit: usize) -> Result<Option<Vec<u8>>, String> {
@@ -196,10 +224,9 @@ mod tests {
     }
 
     #[test]
-    fn read_of_a_log_is_its_header_and_its_samples() {
+    fn read_of_a_log_is_its_samples() {
         for method in METHODS {
             let expected = [
-                ("_journal/start.json", None, "{}"),
                 ("samples/1_epoch_1.json", Some(1), "first sample"),
                 ("samples/2_epoch_1.json", Some(2), "too long"),
             ];
@@ -209,10 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn read_prefers_the_header_of_a_log_that_is_finished() {
-        let files = [LOG[0], LOG[1], ("header.json", "{\"status\":1}")];
+    fn read_adds_the_header_of_a_log_that_is_finished_to_its_samples() {
+        let sample = ("samples/1_epoch_1.json", r#"{"a":1}"#);
+        let files = [LOG[0], sample, ("header.json", r#"{"eval":{"task":"t"}}"#)];
         let found = read(archive(&files, CompressionMethod::STORE), 100);
-        assert_eq!((found.len(), found[0].2.as_str()), (2, "{\"status\":1}"));
+        assert_eq!(
+            (found.len(), found[0].2.as_str()),
+            (1, r#"{"log":{"task":"t"},"a":1}"#)
+        );
     }
 
     #[test]
@@ -224,10 +255,10 @@ mod tests {
             bytes[at + name.len() + 10] ^= 1;
             let found = read(bytes, 100);
             assert!(
-                found[1].2.starts_with("its compressed contents are damaged: "),
+                found[0].2.starts_with("its compressed contents are damaged: "),
                 "{found:?}"
             );
-            assert_eq!(found[2].2, "second sample");
+            assert_eq!(found[1].2, "second sample");
         }
     }
 
@@ -266,6 +297,6 @@ mod tests {
         records.finish().unwrap();
         let errors: Vec<_> = records.map(|record| record.content.err()).collect();
         let error = "samples/1_epoch_1.json: not JSON: no value at byte 0";
-        assert_eq!(errors, [None, Some(error.into())]);
+        assert_eq!(errors, [Some(error.into())]);
     }
 }

@@ -7,6 +7,8 @@ use crate::{
     input::{self, LinesOf},
 };
 
+pub use crate::input::Foreign;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How UTF-16 begins as PowerShell writes it, and without a byte order mark; the mark is no text.
@@ -58,22 +60,6 @@ const ARCHIVE_LIMIT: u64 = 4 * DEFAULT_LIMIT;
 
 /// The longest of all these, in bytes.
 const BEGINNING_LENGTH: usize = 6;
-
-/// An input that is no text that can be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: make text in UTF-8 of it first, as {program} does")]
-pub struct Foreign {
-    /// The kind of text.
-    pub what: &'static str,
-    /// The program that makes text of it.
-    pub program: &'static str,
-}
-
-impl Foreign {
-    pub(crate) const fn new(what: &'static str, program: &'static str) -> Self {
-        Self { what, program }
-    }
-}
 
 /// Makes UTF-8 without a byte order mark of an input, chunk by chunk.
 pub enum Decoder {

@@ -1,10 +1,14 @@
 //! What an adapter says of a record: events, flat values that keep no state. `session` makes a conversation of them.
 
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    trace::{Call, Outcome, Sink, TextKind},
-    values::id_of,
+    contexts::{self, Part},
+    parts,
+    spans::Span,
+    values::{
+        NAME_LENGTH, id_of, input_of, is_blank, joined, joined_parts, string_of, text_of_part, with_end,
+    },
 };
 
 /// Something that happened in a run: all that one message or entry says.
@@ -98,6 +102,10 @@ pub enum What {
     },
     /// Whether the run succeeded, by a verifier's verdict, or by an end that says that it failed.
     Success(bool),
+    /// A span, which says what it says together with the others of its run.
+    Span(Box<Span>),
+    /// A user's turn in a run that this one goes on with.
+    Before(Text),
     /// A fact about the run.
     Fact(Fact),
 }
@@ -122,6 +130,14 @@ pub enum Undo {
 pub enum Fact {
     /// A name of the run, from which the id of its trace is made; the last one counts.
     Id(Text),
+    /// One more name of the run.
+    Name(Text),
+    /// The reward of a verifier.
+    Reward(Value),
+    /// A verdict of tests: yes or no.
+    Verdict(Value),
+    /// The format's own success and confidence, in fields of these names.
+    Outcome(Object),
     /// `metadata.framework`, if it is not the adapter's.
     Framework(Text),
     /// `metadata.agent_id`
@@ -134,7 +150,59 @@ pub enum Fact {
     Last(&'static str, Value),
 }
 
-/// Takes the events of a record from an adapter. Its methods as a [`Sink`] say what the current event says.
+/// A call as a reader finds it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Call {
+    /// The id that its result refers to.
+    pub id: Option<Text>,
+    /// The name of the tool, with something in it.
+    pub name: Option<Text>,
+    /// The arguments, which [`input_of`](crate::values::input_of) reads.
+    pub args: Object,
+    /// The server of the Model Context Protocol that has the tool.
+    pub server: Option<Text>,
+}
+
+impl Call {
+    /// Returns a call whose id, name and arguments are in these fields.
+    #[must_use]
+    pub fn new(id: Option<&Value>, name: Option<&Value>, args: Option<&Value>) -> Self {
+        Self {
+            id: id_of(id),
+            name: string_of(name).cloned(),
+            args: input_of(args),
+            server: None,
+        }
+    }
+}
+
+/// A result as a reader finds it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outcome {
+    /// The id of its call; without one it belongs to the first call that has no result yet.
+    pub id: Option<Text>,
+    /// The text.
+    pub content: Text,
+    /// The success by the format; `None` if the format does not tell, and the text decides.
+    pub failed: Option<bool>,
+}
+
+/// Whose text a reader finds, and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKind {
+    /// A turn of a user.
+    User,
+    /// An observation that no call asked for.
+    Event,
+    /// A thought of the agent.
+    Reasoning,
+    /// A message of the agent.
+    Message,
+    /// A system prompt, which is no action of the agent.
+    System,
+}
+
+/// Takes the events of a record from an adapter. Most methods say what the current event says; [`text_of`](Self::text_of) makes the texts.
 #[derive(Debug, Default)]
 pub struct Events {
     list: Vec<Event>,
@@ -161,6 +229,14 @@ impl Events {
         }
     }
 
+    /// Says one more name of the run, in the field `name` of `metadata.imported` too, if it is text or a number.
+    pub fn name(&mut self, name: &'static str, id: Option<&Value>) {
+        if let Some(text) = id_of(id) {
+            self.add(What::Fact(Fact::Name(joined([name.into(), text], " "))));
+            self.fact(name, id);
+        }
+    }
+
     /// Adds to the current event.
     pub fn add(&mut self, what: What) {
         if self.list.is_empty() {
@@ -169,6 +245,11 @@ impl Events {
         if let Some(event) = self.list.last_mut() {
             event.what.push(what);
         }
+    }
+
+    /// Adds all of these to the current event.
+    pub fn add_all(&mut self, whats: impl IntoIterator<Item = What>) {
+        whats.into_iter().for_each(|what| self.add(what));
     }
 
     /// Says a fact, if it has a value; the last one of its name counts.
@@ -185,6 +266,138 @@ impl Events {
         }
     }
 
+    /// Says these facts, as far as they have values; the last ones of their names count.
+    pub fn facts(&mut self, fields: &Object, names: &[&'static str]) {
+        for name in names {
+            self.fact(name, fields.get(name));
+        }
+    }
+
+    /// Counts something that becomes no step.
+    pub fn leave_out(&mut self, what: impl Into<Text>) {
+        self.add(What::LeftOut(what.into()));
+    }
+
+    /// The time of the event is that of its first message.
+    pub fn at(&mut self, time: Option<&Value>) {
+        if let Some(event) = self.list.last_mut()
+            && event.origin.time.is_none()
+        {
+            event.origin.time = time.cloned();
+        }
+    }
+
+    /// Takes a system prompt, which is no action of the agent.
+    pub fn system(&mut self, _content: Option<&Value>) {
+        self.leave_out("system message");
+    }
+
+    /// Takes a text.
+    pub fn say(&mut self, kind: TextKind, text: Text) {
+        self.add(What::Said(kind, text));
+    }
+
+    /// Takes a call of a tool.
+    pub fn call(&mut self, call: Call) {
+        self.add(What::Call(call));
+    }
+
+    /// Takes the result of a call.
+    pub fn result(&mut self, result: Outcome) {
+        self.add(What::Result(result));
+    }
+
+    /// Takes the text of a content.
+    pub fn say_content(&mut self, kind: TextKind, content: Option<&Value>) {
+        match content {
+            Some(Value::Array(parts)) => self.say_parts(kind, parts),
+            content => {
+                let text = self.text_of(content);
+                self.say_text(kind, text);
+            }
+        }
+    }
+
+    /// Takes the text of parts of a content.
+    pub fn say_parts<'a>(&mut self, kind: TextKind, parts: impl IntoIterator<Item = &'a Value>) {
+        if kind == TextKind::User {
+            let texts: Vec<Text> = parts.into_iter().map(|part| self.text_of_one(part)).collect();
+            self.say_turn(texts);
+        } else {
+            let text = self.text_of_parts(parts);
+            self.say(kind, text);
+        }
+    }
+
+    /// Takes a text, which may be a user's turn.
+    pub fn say_text(&mut self, kind: TextKind, text: Text) {
+        if kind == TextKind::User {
+            self.say_turn([text]);
+        } else {
+            self.say(kind, text);
+        }
+    }
+
+    /// Takes the texts of a user's turn, without the words of programs in it.
+    pub fn say_turn(&mut self, texts: impl IntoIterator<Item = Text>) {
+        let mut own = Vec::new();
+        let mut is_own = true;
+        for part in texts.into_iter().flat_map(contexts::parts_of) {
+            is_own &= matches!(part, Part::Own(_));
+            match part {
+                Part::Own(text) => own.push(text),
+                Part::Shell(text) => self.say(TextKind::Event, text),
+                Part::Command => self.leave_out("command of the program"),
+                Part::Context => self.leave_out("context of the program"),
+            }
+        }
+        // A turn that had other words too is none where nothing of the user's is left.
+        if is_own || own.iter().any(|text| !is_blank(text)) {
+            self.say(TextKind::User, joined_parts(own));
+        }
+    }
+
+    /// Counts the fields of an object that its format does not have, or that are newer than this reader.
+    pub fn count_unknown(&mut self, object: &Object, is_known: fn(&str) -> bool) {
+        for name in object.keys() {
+            if !name.as_str().is_some_and(is_known) {
+                self.leave_out(joined(["field".into(), name.clone()], " "));
+            }
+        }
+    }
+
+    /// Returns the text of a message or a result: a string, or parts with text. A part without text is counted and named by
+    /// its type in brackets, so that a step that has nothing else is not lost.
+    pub fn text_of(&mut self, content: Option<&Value>) -> Text {
+        let within = parts::within(content);
+        match within.as_ref().or(content) {
+            None | Some(Value::Null) => Text::default(),
+            Some(Value::Array(parts)) => self.text_of_parts(parts),
+            Some(content) => text_of_part(content)
+                .cloned()
+                .unwrap_or_else(|| content.to_json().into()),
+        }
+    }
+
+    /// Returns the same for a list of parts.
+    pub fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
+        joined_parts(parts.into_iter().map(|part| self.text_of_one(part)))
+    }
+
+    /// Returns the same for a part.
+    pub fn text_of_one(&mut self, part: &Value) -> Text {
+        if let Some(text) = text_of_part(part) {
+            return text.clone();
+        }
+        let Some(kind) = string_of(part.get("type")) else {
+            return part.to_json().into();
+        };
+        self.leave_out(with_end(kind, " part"));
+        let mut named = Text::from("[");
+        named.push_text(&kind.cut(NAME_LENGTH));
+        with_end(&named, "]")
+    }
+
     /// Returns whether nothing was said.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -195,36 +408,5 @@ impl Events {
     #[must_use]
     pub fn into_list(self) -> Vec<Event> {
         self.list
-    }
-}
-
-impl Sink for Events {
-    fn leave_out(&mut self, what: impl Into<Text>) {
-        self.add(What::LeftOut(what.into()));
-    }
-
-    /// The time of the event is that of its first message.
-    fn at(&mut self, time: Option<&Value>) {
-        if let Some(event) = self.list.last_mut()
-            && event.origin.time.is_none()
-        {
-            event.origin.time = time.cloned();
-        }
-    }
-
-    fn system(&mut self, _content: Option<&Value>) {
-        self.leave_out("system message");
-    }
-
-    fn say(&mut self, kind: TextKind, text: Text) {
-        self.add(What::Said(kind, text));
-    }
-
-    fn call(&mut self, call: Call) {
-        self.add(What::Call(call));
-    }
-
-    fn result(&mut self, result: Outcome) {
-        self.add(What::Result(result));
     }
 }

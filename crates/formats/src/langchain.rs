@@ -5,24 +5,7 @@ use std::collections::HashSet;
 
 use knowledgepulse_json::{Object, Text, Value};
 
-use crate::{
-    trace::fields_of,
-    values::{fields_where, is_given, list_of, str_of, string_of},
-};
-
-/// Returns whether a record is of this format.
-pub fn recognises(value: &Value) -> bool {
-    let is_first = |list: Option<&Value>| list_of(list).first().is_some_and(is_message);
-    match value {
-        Value::Array(_) => is_first(Some(value)),
-        Value::Object(record) => {
-            is_message(value)
-                || is_first(record.get("messages"))
-                || is_first(fields_of(record, "values").get("messages"))
-        }
-        _ => false,
-    }
-}
+use crate::values::{fields_of, fields_where, is_given, list_of, str_of, string_of};
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {

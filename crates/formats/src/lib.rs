@@ -10,28 +10,18 @@ mod adapters;
 #[path = "tests/agents.rs"]
 mod agents;
 mod archive;
-mod atif;
 mod contexts;
-mod conversation;
 pub mod date;
 pub mod encoding;
 mod event;
 pub mod input;
-mod inspect;
 mod langchain;
-mod langfuse;
-mod langsmith;
 pub mod map;
 mod messages;
 mod open_traces;
-mod openai_chat;
-mod openhands;
-mod otel;
 mod parts;
-mod phoenix;
 mod pictures;
 pub mod places;
-mod platforms;
 pub mod reader;
 #[cfg(test)]
 #[path = "tests/recordings.rs"]
@@ -40,10 +30,16 @@ pub mod records;
 mod session;
 mod sharegpt;
 pub mod sources;
-mod swe_agent;
+mod spans;
+#[cfg(test)]
+#[path = "tests/spans.rs"]
+mod spans_joined;
 mod table;
 mod tagged;
 pub mod trace;
+#[cfg(test)]
+#[path = "tests/trials.rs"]
+mod trials;
 mod values;
 
 use std::{
@@ -259,33 +255,22 @@ impl Wrong {
     }
 }
 
-/// A complete trace, or the problem of a part of a record.
-pub(crate) struct Found(Box<dyn FnOnce() -> Result<trace::TraceBuilder, Wrong> + Send>);
+/// A run whose records have been read, or the problem of a part of a record.
+pub(crate) enum Found {
+    Run(Box<session::Session>),
+    Wrong(Wrong),
+}
 
 impl Found {
-    /// Builds the trace later, on any core: its records have been read.
-    pub(crate) fn later(build: impl FnOnce() -> Result<trace::TraceBuilder, Wrong> + Send + 'static) -> Self {
-        Self(Box::new(build))
-    }
-
-    /// Builds the trace.
+    /// Builds the trace, on any core.
     ///
     /// # Errors
     /// The problem of a part of a record.
     pub(crate) fn build(self) -> Result<trace::TraceBuilder, Wrong> {
-        (self.0)()
-    }
-}
-
-impl From<trace::TraceBuilder> for Found {
-    fn from(builder: trace::TraceBuilder) -> Self {
-        Self::later(|| Ok(builder))
-    }
-}
-
-impl From<Wrong> for Found {
-    fn from(wrong: Wrong) -> Self {
-        Self::later(|| Err(wrong))
+        match self {
+            Self::Run(session) => Ok(session.finish()),
+            Self::Wrong(wrong) => Err(wrong),
+        }
     }
 }
 
@@ -297,14 +282,8 @@ pub(crate) trait FormatReader: Send {
     /// If all of it is wrong.
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong>;
 
-    /// Returns whether a record that does not name its format continues the trace that this reader has open. `recognised` is its format
-    /// by its contents alone.
-    fn goes_on(&self, _value: &Value, _recognised: &dyn Fn() -> Option<FormatName>) -> bool {
-        false
-    }
-
     /// Appends the traces that the end of the input ends.
-    fn end(&mut self, _found: &mut Vec<Found>) {}
+    fn end(&mut self, found: &mut Vec<Found>);
 }
 
 /// The state that the readers of one input share.

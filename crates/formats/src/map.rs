@@ -1,17 +1,16 @@
 //! Records of any other format, read by a map: a JSON object that says where their messages, calls and results are.
 //! `docs/formats.md` describes its keys, paths and tests.
 
-use std::fmt;
+use std::{fmt, path::Path as FilePath};
 
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    Entry, FormatName, FormatReader, Found, Wrong,
+    FormatName, Wrong,
+    adapters::{Adapter, Decoded, Kind},
+    event::{Call, Events, Fact, Origin, TextKind, What},
     messages::{add_message, add_said},
-    openai_chat::{add_id, add_time},
-    parts::some_object,
-    trace::{Call, Sink, TextKind, TraceBuilder},
-    values::{is_given, numeric_of, string_of, truth_of},
+    values::{is_given, milliseconds_of, numeric_of, some_object, string_of, truth_of},
 };
 
 /// The problem of a map.
@@ -326,16 +325,90 @@ impl Map {
             .ok_or_else(|| Wrong::new("it has a role that `roles` of the map does not name"))
     }
 
-    fn read(&self, entry: &Entry) -> Result<TraceBuilder, Wrong> {
-        let record = entry.value;
-        let mut builder = TraceBuilder::new(FormatName::Map, entry);
-        add_id(&mut builder, "id", self.find("id", record).as_ref());
-        add_time(&mut builder, self.find("time", record).as_ref());
-        builder.reward(self.find("reward", record).as_ref());
-        builder.success = self.test("success", record).or(builder.success);
+    fn add(&self, say: &mut Events, role: Role, message: &Value, text: Option<Value>) -> Result<(), Wrong> {
+        let result_of = |text, id, failed: Option<bool>| {
+            some_object([
+                ("role", Some("tool".into())),
+                ("content", text),
+                ("tool_call_id", id),
+                ("is_error", failed.map(Value::Bool)),
+            ])
+        };
+        match role {
+            Role::Skip => {
+                say.leave_out("skipped message");
+                return Ok(());
+            }
+            Role::System => return add_said(say, "system", text.as_ref()),
+            Role::User => return add_said(say, "user", text.as_ref()),
+            Role::Tool => {
+                let text = match self.path("result.text") {
+                    Some(path) => path.first(message),
+                    None => text,
+                };
+                let id = self.find("result.id", message);
+                let failed = self.test("result.failed", message);
+                return add_message(say, &result_of(text, id, failed));
+            }
+            Role::Reasoning => say.say_content(TextKind::Reasoning, text.as_ref()),
+            Role::Assistant => {
+                let message = some_object([
+                    ("role", Some("assistant".into())),
+                    ("content", text),
+                    ("reasoning_content", self.find("reasoning", message)),
+                ]);
+                add_message(say, &message)?;
+            }
+        }
+        for call in self.path("calls").iter().flat_map(|path| path.list(message)) {
+            let name = self.find("call.name", &call);
+            if !is_given(name.as_ref()) {
+                continue;
+            }
+            let id = self.find("call.id", &call);
+            let input = self.find("call.input", &call);
+            say.call(Call::new(id.as_ref(), name.as_ref(), input.as_ref()));
+            let text = self.find("call.result", &call);
+            let failed = self.test("call.failed", &call);
+            if text.is_some() || failed == Some(true) {
+                add_message(say, &result_of(text, id, failed))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Adapter for Map {
+    fn format(&self) -> FormatName {
+        FormatName::Map
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Rows
+    }
+
+    /// The caller names the records of a map.
+    fn recognises(&self, _first: &[&Value], _path: Option<&FilePath>) -> bool {
+        false
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        say.begin(Origin {
+            time: milliseconds_of(self.find("time", record).as_ref()),
+            ..Origin::default()
+        });
+        say.name("id", self.find("id", record).as_ref());
+        let reward = self.find("reward", record).map(Fact::Reward);
+        let success = self
+            .test("success", record)
+            .map(|success| Fact::Verdict(success.into()));
+        reward
+            .into_iter()
+            .chain(success)
+            .for_each(|fact| say.add(What::Fact(fact)));
         let task = self.find("task", record);
         if task.is_some() {
-            builder.say_content(TextKind::User, task.as_ref());
+            say.say_content(TextKind::User, task.as_ref());
         }
         let whole = Path::default();
         let path = self.path("messages").unwrap_or(&whole);
@@ -352,78 +425,10 @@ impl Map {
             if role == Role::User && std::mem::take(&mut is_first) && text == task {
                 continue;
             }
-            self.add(&mut builder, role, message, text)
+            self.add(say, role, message, text)
                 .map_err(|wrong| wrong.within(place()))?;
         }
-        Ok(builder)
-    }
-
-    fn add(
-        &self,
-        builder: &mut TraceBuilder,
-        role: Role,
-        message: &Value,
-        text: Option<Value>,
-    ) -> Result<(), Wrong> {
-        let result_of = |text, id, failed: Option<bool>| {
-            some_object([
-                ("role", Some("tool".into())),
-                ("content", text),
-                ("tool_call_id", id),
-                ("is_error", failed.map(Value::Bool)),
-            ])
-        };
-        match role {
-            Role::Skip => {
-                builder.leave_out("skipped message");
-                return Ok(());
-            }
-            Role::System => return add_said(builder, "system", text.as_ref()),
-            Role::User => return add_said(builder, "user", text.as_ref()),
-            Role::Tool => {
-                let text = match self.path("result.text") {
-                    Some(path) => path.first(message),
-                    None => text,
-                };
-                let id = self.find("result.id", message);
-                let failed = self.test("result.failed", message);
-                return add_message(builder, &result_of(text, id, failed));
-            }
-            Role::Reasoning => builder.say_content(TextKind::Reasoning, text.as_ref()),
-            Role::Assistant => {
-                let message = some_object([
-                    ("role", Some("assistant".into())),
-                    ("content", text),
-                    ("reasoning_content", self.find("reasoning", message)),
-                ]);
-                add_message(builder, &message)?;
-            }
-        }
-        for call in self.path("calls").iter().flat_map(|path| path.list(message)) {
-            let name = self.find("call.name", &call);
-            if !is_given(name.as_ref()) {
-                continue;
-            }
-            let id = self.find("call.id", &call);
-            let input = self.find("call.input", &call);
-            builder.call(Call::new(id.as_ref(), name.as_ref(), input.as_ref()));
-            let text = self.find("call.result", &call);
-            let failed = self.test("call.failed", &call);
-            if text.is_some() || failed == Some(true) {
-                add_message(builder, &result_of(text, id, failed))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads records by a map.
-pub(crate) struct Reader(pub Map);
-
-impl FormatReader for Reader {
-    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        found.push(self.0.read(entry)?.into());
-        Ok(())
+        Ok(Decoded::Whole)
     }
 }
 

@@ -8,13 +8,14 @@ use std::borrow::Cow;
 use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
-    Wrong, langchain,
-    parts::{self, translated},
+    Wrong,
+    event::{Call, Events, Outcome, TextKind},
+    langchain,
+    parts::{self, is_act, is_call, is_item, is_result, translated},
     sharegpt, tagged,
-    trace::{Call, Outcome, Sink, TextKind, text_of_part, with_end},
     values::{
-        fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of,
-        string_of, truth_of,
+        fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, str_of, string_of,
+        text_of_part, truth_of, with_end,
     },
 };
 
@@ -32,50 +33,12 @@ fn is_known(name: &str) -> bool {
     )
 }
 
-/// Returns whether parts and items of this type call a tool.
-fn is_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "function_call" | "custom_tool_call"
-    )
-}
-
-/// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
-fn is_result(kind: &str) -> bool {
-    kind == "tool_call_response" || kind.ends_with("tool_result") || kind.ends_with("_call_output")
-}
-
-/// Returns whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
-fn is_hosted_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "web_search_call"
-            | "file_search_call"
-            | "computer_call"
-            | "code_interpreter_call"
-            | "mcp_call"
-            | "image_generation_call"
-            | "local_shell_call"
-            | "shell_call"
-            | "apply_patch_call"
-    )
-}
-
 /// Returns whether a field of a hosted call is no argument of it.
 fn is_no_argument(name: &str) -> bool {
     matches!(
         name,
         "id" | "call_id" | "type" | "status" | "output" | "outputs" | "results" | "result" | "error"
     )
-}
-
-fn is_item(kind: &str) -> bool {
-    kind == "message" || kind == "reasoning" || is_call(kind) || is_result(kind) || is_hosted_call(kind)
-}
-
-/// Returns whether a part is more than text.
-pub fn is_act(kind: &str) -> bool {
-    kind == "thinking" || kind == "redacted_thinking" || (kind != "message" && is_item(kind))
 }
 
 /// Returns whether a value is a message or an item that [`add_message`] takes.
@@ -102,7 +65,7 @@ pub fn message_by(role: &str, content: Value) -> Value {
 ///
 /// # Errors
 /// If it is no message.
-pub fn add_message<S: Sink>(sink: &mut S, value: &Value) -> Result<(), Wrong> {
+pub fn add_message(sink: &mut Events, value: &Value) -> Result<(), Wrong> {
     let Some(message) = value.as_object() else {
         return Err(Wrong::new("a message must be an object"));
     };
@@ -131,11 +94,11 @@ pub fn add_message<S: Sink>(sink: &mut S, value: &Value) -> Result<(), Wrong> {
 ///
 /// # Errors
 /// If the role is not known.
-pub fn add_said<S: Sink>(sink: &mut S, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
+pub fn add_said(sink: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
     add_fields(sink, object_of(None), role, content, true)
 }
 
-fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<(), Wrong> {
+fn add_of_role(sink: &mut Events, message: &Object, role: &str) -> Result<(), Wrong> {
     sink.count_unknown(message, is_known);
     sink.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
@@ -146,8 +109,8 @@ fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<()
     add_fields(sink, message, role, content, is_in_parts)
 }
 
-fn add_fields<S: Sink>(
-    sink: &mut S,
+fn add_fields(
+    sink: &mut Events,
     message: &Object,
     role: &str,
     content: Option<&Value>,
@@ -171,7 +134,7 @@ fn add_fields<S: Sink>(
 }
 
 /// The message of a model.
-fn add_reply<S: Sink>(sink: &mut S, message: &Object, content: Option<&Value>, is_in_parts: bool) {
+fn add_reply(sink: &mut Events, message: &Object, content: Option<&Value>, is_in_parts: bool) {
     if let Some(reasoning) = first_of(message, &["reasoning_content", "reasoning", "thinking"]) {
         sink.say_content(TextKind::Reasoning, Some(reasoning));
     }
@@ -202,7 +165,7 @@ fn add_reply<S: Sink>(sink: &mut S, message: &Object, content: Option<&Value>, i
 }
 
 /// The message of a tool. Several APIs have more than one result in it.
-fn add_results<S: Sink>(sink: &mut S, message: &Object, content: Option<&Value>) {
+fn add_results(sink: &mut Events, message: &Object, content: Option<&Value>) {
     let is_result_part = |part: &Value| str_of(part.get("type")).is_some_and(is_result);
     let has_results = list_of(content).iter().any(|part| match translated(part) {
         Some(others) => others.iter().any(is_result_part),
@@ -220,7 +183,7 @@ fn add_results<S: Sink>(sink: &mut S, message: &Object, content: Option<&Value>)
 }
 
 /// One of `tool_calls`, with its `function` or `custom`, or with `name` and `arguments` themselves; Inspect has the name in `function`.
-fn add_chat_call<S: Sink>(sink: &mut S, id: Option<&Value>, inner: &Object) {
+fn add_chat_call(sink: &mut Events, id: Option<&Value>, inner: &Object) {
     let name = first_of(inner, &["name", "function"]);
     sink.call(Call::new(
         id,
@@ -230,7 +193,7 @@ fn add_chat_call<S: Sink>(sink: &mut S, id: Option<&Value>, inner: &Object) {
 }
 
 /// The content of a message in the order of its parts; text that follows text is one message.
-fn add_parts<S: Sink>(sink: &mut S, content: Option<&Value>, kind: TextKind) {
+fn add_parts(sink: &mut Events, content: Option<&Value>, kind: TextKind) {
     let Some(Value::Array(parts)) = content else {
         if is_given(content) {
             sink.say_content(kind, content);
@@ -243,7 +206,7 @@ fn add_parts<S: Sink>(sink: &mut S, content: Option<&Value>, kind: TextKind) {
             None => add_part(sink, Cow::Borrowed(part), &mut text, kind),
             Some(others) if others.is_empty() => {
                 let fields = object_of(Some(part));
-                let name = first_of(fields, &["type"]).map(spelled);
+                let name = string_of(fields.get("type")).cloned();
                 let name = name.or_else(|| fields.keys().next().cloned()).unwrap_or_default();
                 sink.leave_out(with_end(&name, " part"));
             }
@@ -257,7 +220,7 @@ fn add_parts<S: Sink>(sink: &mut S, content: Option<&Value>, kind: TextKind) {
     flush(sink, &mut text, kind);
 }
 
-fn add_part<'a, S: Sink>(sink: &mut S, part: Cow<'a, Value>, text: &mut Vec<Cow<'a, Value>>, kind: TextKind) {
+fn add_part<'a>(sink: &mut Events, part: Cow<'a, Value>, text: &mut Vec<Cow<'a, Value>>, kind: TextKind) {
     let fields = object_of(Some(&part));
     let name = string_of(fields.get("type"));
     if let Some(name) = name.and_then(Text::as_str).filter(|name| is_act(name)) {
@@ -271,7 +234,7 @@ fn add_part<'a, S: Sink>(sink: &mut S, part: Cow<'a, Value>, text: &mut Vec<Cow<
 }
 
 /// Adds the text that has come together.
-fn flush<S: Sink>(sink: &mut S, text: &mut Vec<Cow<'_, Value>>, kind: TextKind) {
+fn flush(sink: &mut Events, text: &mut Vec<Cow<'_, Value>>, kind: TextKind) {
     if !text.is_empty() {
         sink.say_parts(kind, text.iter().map(AsRef::as_ref));
         text.clear();
@@ -279,7 +242,7 @@ fn flush<S: Sink>(sink: &mut S, text: &mut Vec<Cow<'_, Value>>, kind: TextKind) 
 }
 
 /// A part or an item that is more than text, and no message.
-fn add_item<S: Sink>(sink: &mut S, item: &Object, kind: &str) {
+fn add_item(sink: &mut Events, item: &Object, kind: &str) {
     if kind == "redacted_thinking" {
         return sink.leave_out("encrypted reasoning");
     }
@@ -314,7 +277,7 @@ fn failure_of(item: &Object) -> Option<bool> {
     truth_of(item.get("is_error")).or_else(says_so)
 }
 
-fn add_reasoning<S: Sink>(sink: &mut S, item: &Object) {
+fn add_reasoning(sink: &mut Events, item: &Object) {
     let content = item.get("content");
     let parts = list_of(item.get("summary")).iter().chain(list_of(content));
     let mut text: Vec<&Value> = parts.collect();
@@ -328,7 +291,7 @@ fn add_reasoning<S: Sink>(sink: &mut S, item: &Object) {
 }
 
 /// A call of a tool that the API runs itself, and its result where it is there.
-fn add_hosted_call<S: Sink>(sink: &mut S, item: &Object, kind: &str, id: Option<Text>) {
+fn add_hosted_call(sink: &mut Events, item: &Object, kind: &str, id: Option<Text>) {
     let call = if kind == "mcp_call" {
         Call {
             server: string_of(item.get("server_label")).cloned(),

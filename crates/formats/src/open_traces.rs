@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use knowledgepulse_json::Text;
 
-use crate::{DEFAULT_LIMIT, Entry, Found, Wrong, trace::TraceBuilder};
+use crate::{DEFAULT_LIMIT, Wrong};
 
 /// How many traces are open at a time.
 const MOST_OPEN: usize = 1024;
@@ -121,44 +121,9 @@ impl<T> OpenTraces<T> {
     }
 }
 
-/// The trace that an input has open, for formats whose records do not name their trace.
-#[derive(Default)]
-pub struct CurrentTrace(Option<TraceBuilder>);
-
-impl CurrentTrace {
-    /// Returns the trace that a record belongs to, made if it is the first, with the record's size added to its own.
-    ///
-    /// # Errors
-    /// If the trace becomes too long; its earlier contents stay.
-    pub fn add(
-        &mut self,
-        entry: &Entry,
-        make: impl FnOnce(&Entry) -> TraceBuilder,
-    ) -> Result<&mut TraceBuilder, Wrong> {
-        let size = self.0.as_ref().map_or(0, |trace| trace.place.size) + entry.place.size;
-        check(size)?;
-        let trace = self.0.get_or_insert_with(|| make(entry));
-        trace.place.size = size;
-        Ok(trace)
-    }
-
-    /// Ends the trace, if one has begun. The next record begins another one.
-    pub fn take(&mut self) -> Option<TraceBuilder> {
-        self.0.take()
-    }
-
-    /// Ends the trace and appends it, if one has begun.
-    pub fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.take().map(Found::from));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_json::Value;
-
     use super::*;
-    use crate::{FormatName, Place};
 
     fn key(number: usize) -> Text {
         number.to_string().into()
@@ -202,20 +167,9 @@ mod tests {
     #[test]
     fn add_refuses_a_record_that_makes_a_trace_too_long() {
         let mut traces = OpenTraces::default();
-        let mut current = CurrentTrace::default();
         let mut add = |size| {
-            let entry = Entry {
-                value: &Value::Null,
-                place: Place {
-                    size,
-                    ..Place::default()
-                },
-            };
-            let open = traces.add(&key(0), size, || 0).map(drop);
-            let make = |entry: &Entry| TraceBuilder::new(FormatName::Codex, entry);
-            let current = current.add(&entry, make).map(drop);
-            assert_eq!(open, current, "{size}");
-            open.map_err(|wrong| wrong.reason().to_string_lossy().into_owned())
+            let added = traces.add(&key(0), size, || 0).map(drop);
+            added.map_err(|wrong| wrong.reason().to_string_lossy().into_owned())
         };
         assert_eq!(add(DEFAULT_LIMIT - 2), Ok(()));
         assert_eq!(add(1), Ok(()));
@@ -223,6 +177,5 @@ mod tests {
         assert_eq!(add(2), Err(too_long.into()));
         assert_eq!(add(1), Ok(()));
         assert_eq!(add(1), Err(too_long.into()));
-        assert_eq!(current.take().map(|trace| trace.place.size), Some(DEFAULT_LIMIT));
     }
 }

@@ -4,16 +4,52 @@
 
 use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 
-use crate::{
-    messages::is_act,
-    trace::fields_of,
-    values::{first_of, joined, json_of, list_of, string_of},
-};
+pub use crate::values::some_object;
+use crate::values::{fields_of, first_of, joined, json_of, list_of, string_of};
+
+/// Returns whether parts and items of this type call a tool.
+pub fn is_call(kind: &str) -> bool {
+    matches!(
+        kind,
+        "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "function_call" | "custom_tool_call"
+    )
+}
+
+/// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
+pub fn is_result(kind: &str) -> bool {
+    kind == "tool_call_response" || kind.ends_with("tool_result") || kind.ends_with("_call_output")
+}
+
+/// Returns whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
+pub fn is_hosted_call(kind: &str) -> bool {
+    matches!(
+        kind,
+        "web_search_call"
+            | "file_search_call"
+            | "computer_call"
+            | "code_interpreter_call"
+            | "mcp_call"
+            | "image_generation_call"
+            | "local_shell_call"
+            | "shell_call"
+            | "apply_patch_call"
+    )
+}
+
+/// Returns whether a value of this type is an item of a conversation.
+pub fn is_item(kind: &str) -> bool {
+    kind == "message" || kind == "reasoning" || is_call(kind) || is_result(kind) || is_hosted_call(kind)
+}
+
+/// Returns whether a part is more than text.
+pub fn is_act(kind: &str) -> bool {
+    kind == "thinking" || kind == "redacted_thinking" || (kind != "message" && is_item(kind))
+}
 
 /// Returns the parts that this one stands for, none if it is no step; `None` if it is one that needs no translation.
 pub fn translated(part: &Value) -> Option<Vec<Value>> {
     let part = part.as_object()?;
-    if let Some(kind) = part.get("type").and_then(Value::as_text) {
+    if let Some(kind) = part.get("type").and_then(Value::as_str) {
         return of_ai_sdk(part, kind);
     }
     if let Some(text @ Value::String(_)) = part.get("text") {
@@ -107,37 +143,30 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
     })
 }
 
-fn of_ai_sdk(part: &Object, kind: &Text) -> Option<Vec<Value>> {
+fn of_ai_sdk(part: &Object, kind: &str) -> Option<Vec<Value>> {
     let is_for_the_page = matches!(
-        kind.as_str(),
-        Some(
-            "step-start"
-                | "source"
-                | "source-url"
-                | "source-document"
-                | "tool-approval-request"
-                | "tool-approval-response"
-        )
+        kind,
+        "step-start"
+            | "source"
+            | "source-url"
+            | "source-document"
+            | "tool-approval-request"
+            | "tool-approval-response"
     );
-    let bytes = kind.as_bytes();
-    if is_for_the_page || bytes.starts_with(b"data-") {
+    if is_for_the_page || kind.starts_with("data-") {
         return Some(Vec::new());
     }
-    // Every other one has a hyphen.
-    if !bytes.contains(&b'-') {
-        return None;
-    }
     let name = part.get("toolName");
-    let is_dynamic = *kind == "dynamic-tool";
-    if let Some(Value::String(state)) = part.get("state")
-        && (is_dynamic || bytes.starts_with(b"tool-"))
-    {
-        let units: Vec<u16> = kind.units().skip("tool-".len()).collect();
-        let own = Value::String(Text::from_units(&units));
-        let name = if is_dynamic { name } else { Some(&own) };
+    let of_kind = kind.strip_prefix("tool-").map(Value::from);
+    let used = if kind == "dynamic-tool" {
+        Some(name)
+    } else {
+        of_kind.as_ref().map(Some)
+    };
+    if let (Some(Value::String(state)), Some(name)) = (part.get("state"), used) {
         return Some(of_tool(part, state, name));
     }
-    match kind.as_str()? {
+    match kind {
         "tool-invocation" => Some(of_invocation(fields_of(part, "toolInvocation"))),
         "tool-call" => {
             let args = first_or_last(part, "input", "args");
@@ -223,14 +252,6 @@ pub fn saying(text: Value) -> Value {
 /// Returns a part with reasoning.
 pub fn thinking(text: &Value) -> Value {
     object([("type", "thinking".into()), ("thinking", text.clone())])
-}
-
-/// Returns an object of the fields that are there.
-pub fn some_object<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
-    let fields = fields
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.into(), value?)));
-    Value::Object(fields.collect())
 }
 
 /// Returns a part that calls a tool.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use knowledgepulse_json::{Object, Text, Value};
 use regex::Regex;
 
-use crate::trace::regex;
+use crate::values::regex;
 
 /// How data URLs, and files in Base64, begin: PNG, JPEG, GIF, WebP and other RIFF files, PDF.
 static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {

@@ -93,7 +93,7 @@ pub static SOURCES: &[Source] = &[
     agent(FormatName::SweAgent, "SWE-agent, mini-SWE-agent", &[], "`.traj` files", ""),
     agent(FormatName::Atif, "Harbor", &[], "Agent Trajectory Interchange Format 1.0 to 1.8, with its sub-agents' files", ""),
     agent(FormatName::Inspect, "Inspect", &[], "logs in JSON and `.eval`", "archives of more than 256 MB"),
-    agent(FormatName::OpenaiChat, "chat APIs", &[], "OpenAI (Chat Completions, Responses), Anthropic, Bedrock's Converse, Gemini, Vercel's AI SDK; rows of data sets with `messages`, `trajectory` or `history`, and the verdict in `resolved` or `target`", ""),
+    agent(FormatName::OpenaiChat, "chat APIs", &[], "OpenAI (Chat Completions, Responses), Anthropic, Bedrock's Converse, Gemini, Vercel's AI SDK; rows of data sets with `messages`, `trajectory` or `history`, and the verdict in `resolved` or `target`; exports of Helicone", ""),
     agent(FormatName::Langchain, "LangChain", &[], "messages, states of LangGraph", ""),
     agent(FormatName::Sharegpt, "data sets", &[], "ShareGPT, LLaMA-Factory, Axolotl, Hermes, Agent Data Protocol", ""),
     agent(FormatName::Otel, "OpenTelemetry", &[], "spans and logs in OTLP JSON, with attributes of GenAI, OpenInference, Traceloop, Strands or the AI SDK", "binary OTLP"),

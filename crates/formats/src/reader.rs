@@ -1,20 +1,17 @@
 //! Turns records of agents into traces, by the module of each format.
 
-use std::{cell::LazyCell, fmt, path::Path, sync::Arc};
+use std::{fmt, mem, path::Path, sync::Arc};
 
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
-    adapters::{self, adapter_of},
-    atif, inspect, langchain, langfuse, langsmith,
-    map::{self, Map},
+    adapters::{self, ADAPTERS, Adapter, Kind, adapter_of},
+    input::UNREADABLE_SESSION,
+    map::Map,
     messages::is_message,
-    openai_chat, openhands, otel, phoenix,
-    platforms::Platform,
     records::Record,
-    sharegpt, swe_agent,
-    trace::with_end,
+    values::with_end,
 };
 
 /// Options of an input.
@@ -121,23 +118,12 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 }
 
 fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
-    FormatName::ALL.iter().copied().find(|format| match format {
-        FormatName::Trace => is_trace(value),
-        FormatName::Atif => atif::recognises(value),
-        FormatName::SweAgent => swe_agent::recognises(value),
-        FormatName::Openhands => openhands::recognises(value),
-        FormatName::Inspect => inspect::recognises(value),
-        FormatName::Langsmith => langsmith::recognises(value),
-        FormatName::Langfuse => langfuse::recognises(value),
-        FormatName::Phoenix => phoenix::recognises(value),
-        FormatName::Langchain => langchain::recognises(value),
-        FormatName::Sharegpt => sharegpt::recognises(value),
-        FormatName::OpenaiChat => openai_chat::recognises(value),
-        FormatName::Otel => otel::recognises(value),
-        FormatName::Map => false,
-        format if Platform::of(*format).is_some_and(|platform| platform.recognises(value)) => true,
-        _ => adapter_of(*format).is_some_and(|adapter| adapter.recognises(&[value], path)),
-    })
+    if is_trace(value) {
+        return Some(FormatName::Trace);
+    }
+    let mut adapters = ADAPTERS.iter();
+    let adapter = adapters.find(|adapter| adapter.recognises(&[value], path))?;
+    Some(adapter.format())
 }
 
 /// How many keys of a record are named, and how long they may be.
@@ -193,7 +179,7 @@ impl fmt::Display for OfNoFormat {
     }
 }
 
-/// Formats with records that are traces by themselves, as the rows of most data sets are.
+/// Formats whose rows are read on any core.
 const MAY_STAND_ALONE: [FormatName; 6] = [
     FormatName::SweAgent,
     FormatName::Openhands,
@@ -242,34 +228,34 @@ pub fn read_alone(
 }
 
 fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
+    let (context, is_named) = (&settings.context, settings.format.is_some());
     if let Some(adapter) = adapter_of(format) {
-        return Box::new(adapters::Reader::new(adapter));
+        return Box::new(adapters::Reader::new(adapter, context, is_named));
     }
-    if let Some(platform) = Platform::of(format) {
-        return Box::new(otel::Reader::new(format, platform.translate));
-    }
-    match format {
-        FormatName::Atif => Box::new(atif::Reader::new(&settings.context)),
-        FormatName::SweAgent => Box::new(swe_agent::Reader),
-        FormatName::Openhands => Box::new(openhands::Reader::default()),
-        FormatName::Inspect => Box::new(inspect::Reader::default()),
-        FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
-            Box::new(openai_chat::Reader::new(format))
-        }
-        FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
-        FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
-        FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
-        FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
-        _ => Box::new(map::Reader(settings.map.clone().unwrap_or_default())),
-    }
+    let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
+    Box::new(adapters::Reader::new(map, context, is_named))
 }
 
-/// Reads one input, record by record.
+/// A file of which so many records at the beginning are of no format is refused.
+pub const MOST_FIRST_RECORDS: usize = 10;
+
+/// Reads one input, record by record. Its first record of a known format says what the file is.
 pub struct TraceReader {
     settings: Settings,
+    file: FileKind,
     readers: Vec<(FormatName, Box<dyn FormatReader>)>,
-    /// The place of the reader that has read the record before.
-    last: Option<usize>,
+}
+
+/// What a file is.
+enum FileKind {
+    /// These first records are of no format.
+    Undecided(Vec<(Value, Option<String>, Place)>),
+    /// Records of one agent or platform, which all of the file is.
+    Of(FormatName),
+    /// Rows of a data set, each of which is recognised by itself.
+    Rows,
+    /// A file of no format.
+    Refused,
 }
 
 impl Place {
@@ -284,14 +270,23 @@ impl Place {
     }
 }
 
+fn built(place: Place, format: Option<FormatName>, content: Content) -> Unbuilt {
+    Unbuilt(State::Built(place.item(format, content)))
+}
+
+/// Returns whether a record is a trace, which need not say so.
+fn may_be_trace(value: &Value) -> bool {
+    is_trace(value) || (value.get("task").is_some() && value.get("steps").is_some())
+}
+
 impl TraceReader {
     /// Creates a reader of one input.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
+            file: FileKind::Undecided(Vec::new()),
             readers: Vec::new(),
-            last: None,
         }
     }
 
@@ -317,23 +312,75 @@ impl TraceReader {
             content,
         } = record;
         let place = Place { line, index, size };
-        let built = |format, content| Unbuilt(State::Built(place.item(format, content)));
         let (value, text) = match content {
             Ok(content) => content,
-            Err(error) => return vec![built(None, Content::Wrong(error.into()))],
+            Err(error) => return vec![built(place, None, Content::Wrong(error.into()))],
         };
-        let known = self.settings.format_for(&value);
-        // Most records are recognised in the task that parsed them, others at most once.
-        let recognised = LazyCell::new(|| recognise(&self.settings, &value));
-        let known = known.or_else(|| self.format_that_goes_on(&value, &|| *recognised));
-        let format = match known.or_else(|| *recognised) {
-            None | Some(FormatName::Trace) => {
-                self.last = None;
-                let is_native = is_trace(&value) || self.settings.format.is_some();
-                let format = is_native.then_some(FormatName::Trace);
-                return vec![built(format, Content::Plain(value, text))];
+        if value.get(UNREADABLE_SESSION).is_some() {
+            let reason = "this session of the database cannot be read";
+            return vec![built(place, None, Content::Wrong(reason.into()))];
+        }
+        if let Some(format) = self.settings.format_for(&value) {
+            return self.read_as(Some(format), value, text, place);
+        }
+        let format = match &self.file {
+            FileKind::Of(format) => Some(*format),
+            FileKind::Refused => return Vec::new(),
+            // Most records are recognised in the task that parsed them, others at most once.
+            FileKind::Undecided(_) | FileKind::Rows => recognise(&self.settings, &value),
+        };
+        let mut items = Vec::new();
+        if let FileKind::Undecided(first) = &mut self.file {
+            if format.is_none() && !may_be_trace(&value) {
+                first.push((value, text, place));
+                return if first.len() < MOST_FIRST_RECORDS {
+                    items
+                } else {
+                    self.refuse()
+                };
             }
-            Some(format) => format,
+            let kind = format.and_then(adapter_of).map(Adapter::kind);
+            items = self.decide(format.filter(|_| matches!(kind, Some(Kind::Sessions | Kind::Spans))));
+        }
+        items.extend(self.read_as(format, value, text, place));
+        items
+    }
+
+    /// Decides that the file is of a format, or has rows. Returns the results of its first records.
+    fn decide(&mut self, format: Option<FormatName>) -> Vec<Unbuilt> {
+        let kind = format.map_or(FileKind::Rows, FileKind::Of);
+        let FileKind::Undecided(first) = mem::replace(&mut self.file, kind) else {
+            return Vec::new();
+        };
+        let first = first.into_iter();
+        first
+            .flat_map(|(value, text, place)| self.read_as(format, value, text, place))
+            .collect()
+    }
+
+    /// Refuses the file, if it has records, by the first of them.
+    fn refuse(&mut self) -> Vec<Unbuilt> {
+        let FileKind::Undecided(first) = mem::replace(&mut self.file, FileKind::Refused) else {
+            return Vec::new();
+        };
+        let first = first.into_iter().take(1);
+        first
+            .flat_map(|(value, text, place)| self.read_as(None, value, text, place))
+            .collect()
+    }
+
+    /// Returns the results of a record of a format.
+    fn read_as(
+        &mut self,
+        format: Option<FormatName>,
+        value: Value,
+        text: Option<String>,
+        place: Place,
+    ) -> Vec<Unbuilt> {
+        let Some(format) = format.filter(|format| *format != FormatName::Trace) else {
+            let is_native = is_trace(&value) || self.settings.format.is_some();
+            let format = is_native.then_some(FormatName::Trace);
+            return vec![built(place, format, Content::Plain(value, text))];
         };
         let entry = Entry { value: &value, place };
         let mut found = Vec::new();
@@ -345,40 +392,31 @@ impl TraceReader {
             if let Some(other) = other.filter(|_| self.settings.format.is_some()) {
                 reason.push_str(&format!("; it looks like {other}"));
             }
-            items.push(built(Some(format), Content::Wrong(reason)));
+            items.push(built(place, Some(format), Content::Wrong(reason)));
         }
         items
     }
 
     /// Notes that the next record is of this format and was [read alone](read_alone). Returns the traces that it ends.
     pub fn pass(&mut self, format: FormatName) -> Vec<Unbuilt> {
-        self.last = None;
+        let mut items = self.decide(None);
         let mut found = Vec::new();
         if let Some((_, reader)) = self.readers.iter_mut().find(|(other, _)| *other == format) {
             reader.end(&mut found);
         }
-        self.unbuilt(format, Place::default(), found)
+        items.extend(self.unbuilt(format, Place::default(), found));
+        items
     }
 
     /// Returns the traces that the end of the input ends.
     pub fn end(&mut self) -> Vec<Unbuilt> {
-        let mut items = Vec::new();
-        for (format, mut reader) in std::mem::take(&mut self.readers) {
+        let mut items = self.refuse();
+        for (format, mut reader) in mem::take(&mut self.readers) {
             let mut found = Vec::new();
             reader.end(&mut found);
             items.extend(self.unbuilt(format, Place::default(), found));
         }
         items
-    }
-
-    /// Returns the format of the record before, if this one goes on with it.
-    fn format_that_goes_on(
-        &self,
-        value: &Value,
-        recognised: &dyn Fn() -> Option<FormatName>,
-    ) -> Option<FormatName> {
-        let (format, reader) = self.readers.get(self.last?)?;
-        reader.goes_on(value, recognised).then_some(*format)
     }
 
     fn reader_of(&mut self, format: FormatName) -> &mut dyn FormatReader {
@@ -387,7 +425,6 @@ impl TraceReader {
             self.readers.push((format, reader_of(format, &self.settings)));
             self.readers.len() - 1
         });
-        self.last = Some(at);
         &mut *self.readers[at].1
     }
 

@@ -8,9 +8,9 @@ use std::{
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    Entry, FormatName,
-    event::{Event, Events, Fact, Parent, Undo, What},
-    trace::{Call, Outcome, Sink, TextKind, TraceBuilder},
+    event::{Call, Event, Events, Fact, Outcome, Parent, TextKind, Undo, What},
+    spans::joined,
+    trace::TraceBuilder,
     values::{is_blank, number_of},
 };
 
@@ -21,10 +21,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins the run of a program that writes code, unless its events name another domain.
+    /// Begins a run, whose steps are added to a trace.
     #[must_use]
-    pub fn new(format: FormatName, entry: &Entry) -> Self {
-        let mut builder = TraceBuilder::of_coding_agent(format, entry);
+    pub fn new(mut builder: TraceBuilder) -> Self {
         builder.place.size = 0;
         Self {
             builder,
@@ -47,6 +46,7 @@ impl Session {
     #[must_use]
     pub fn finish(self) -> TraceBuilder {
         let Self { mut builder, events } = self;
+        let events = joined(&mut builder, events);
         let Replayed {
             events,
             repeated,
@@ -500,8 +500,10 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                     builder.is_conversation = true;
                     builder.success = Some(success);
                 }
+                What::Before(turn) => builder.user_before(turn),
                 What::Fact(fact) => add_fact(builder, fact),
                 What::Undo(_)
+                | What::Span(_)
                 | What::Failed(..)
                 | What::Piece(..)
                 | What::Echo(_)
@@ -512,9 +514,14 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
     }
 }
 
-fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
+/// Keeps a fact about a run.
+pub fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
     match fact {
         Fact::Id(id) => builder.ids = vec![id],
+        Fact::Name(name) => builder.ids.push(name),
+        Fact::Reward(reward) => builder.reward(Some(&reward)),
+        Fact::Verdict(verdict) => builder.verdict(Some(&verdict)),
+        Fact::Outcome(fields) => builder.outcome(&fields),
         Fact::Framework(name) => builder.framework = Some(name),
         Fact::Agent(id) => builder.agent_id = Some(id),
         Fact::Domain(domain) => builder.domain = domain,
@@ -528,7 +535,7 @@ mod tests {
     use knowledgepulse_json::Object;
 
     use super::*;
-    use crate::{Given, Place, event::Origin};
+    use crate::{Entry, FormatName, Given, Place, event::Origin};
 
     fn said(kind: TextKind, text: &str) -> What {
         What::Said(kind, text.into())
@@ -586,7 +593,7 @@ mod tests {
             value: &value,
             place: Place::default(),
         };
-        let mut session = Session::new(FormatName::ClaudeCode, &entry);
+        let mut session = Session::new(TraceBuilder::of_coding_agent(FormatName::ClaudeCode, &entry));
         session.add(events, 0);
         let (trace, _) = session.finish().finish(&Given::default());
         let text = |value: Option<&Value>| {

@@ -3,22 +3,9 @@
 use knowledgepulse_json::{Object, Value};
 
 use crate::{
-    messages::is_message,
     tagged,
     values::{fields_where, str_of, string_of},
 };
-
-/// Returns whether a record is of this format.
-pub fn recognises(value: &Value) -> bool {
-    let is_first_turn = |list: &Value| {
-        let first = list.as_array().map(|list| list.first());
-        first.is_some_and(|first| first.is_none_or(|turn| is_turn(turn) || is_message(turn)))
-    };
-    match value {
-        Value::Array(turns) => turns.first().is_some_and(is_turn),
-        value => is_turn(value) || value.get("conversations").is_some_and(is_first_turn),
-    }
-}
 
 /// Returns whether a value is a turn by somebody who is known.
 pub fn is_turn(value: &Value) -> bool {

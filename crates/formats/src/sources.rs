@@ -2,20 +2,26 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
+    fs::{self, File},
     io::{BufRead, BufReader, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use knowledgepulse_json::{Object, Text, Value, parse_str};
+use knowledgepulse_json::{Object, Text, Value, parse, parse_str};
 
-use crate::{trace::fields_of, values::string_of};
+use crate::{
+    DEFAULT_LIMIT, Files, Wrong,
+    values::{fields_of, string_of},
+};
 
 /// The first line of a rollout has fewer bytes.
 const LONGEST_HEADER: u64 = 1024 * 1024;
 
 /// How many segments a thread has at most.
 const MOST_SEGMENTS: usize = 1000;
+
+/// The result of a trial is some kilobytes long.
+const LONGEST_SMALL: u64 = 16 * 1024 * 1024;
 
 /// Part of the name of a copy that OpenClaw keeps beside a session.
 const CHECKPOINT: &str = ".checkpoint.";
@@ -151,6 +157,48 @@ fn meta_of(file: &str) -> Option<Object> {
     BufReader::new(file).read_line(&mut line).ok()?;
     match parse_str(line.trim()).ok()?.get("payload") {
         Some(Value::Object(meta)) => Some(meta.clone()),
+        _ => None,
+    }
+}
+
+/// Returns the record in a file that another one refers to, and its folder. `None` if it was read already, if it is not there, as where
+/// only the other one was copied, or if it is not in the folder `root` nor below: a record does not say which files of a machine are read.
+///
+/// # Errors
+/// If the file cannot be read, or is no JSON.
+pub(crate) fn read_referred(
+    file: &Path,
+    root: &Path,
+    files: &Files,
+) -> Result<Option<(Value, PathBuf)>, Wrong> {
+    let Ok(path) = fs::canonicalize(file) else {
+        return Ok(None);
+    };
+    let Some(folder) = path.parent().filter(|_| path.starts_with(root)) else {
+        return Ok(None);
+    };
+    let unreadable = |_| Wrong::new("it cannot be read");
+    let stat = fs::metadata(&path).map_err(unreadable)?;
+    if files.has(&path) || !stat.is_file() {
+        return Ok(None);
+    }
+    files.follow(&path);
+    if stat.len() > DEFAULT_LIMIT {
+        let megabytes = DEFAULT_LIMIT / 1024 / 1024;
+        return Err(Wrong::new(format!("longer than {megabytes} MB")));
+    }
+    let bytes = fs::read(&path).map_err(unreadable)?;
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let value = parse(text).map_err(|_| Wrong::new("not JSON in UTF-8"))?;
+    Ok(Some((value, folder.to_owned())))
+}
+
+/// Returns the object in a small file; `None` if there is none.
+pub(crate) fn read_small(file: &Path) -> Option<Object> {
+    let stat = fs::metadata(file).ok()?;
+    let bytes = (stat.is_file() && stat.len() <= LONGEST_SMALL).then(|| fs::read(file).ok())??;
+    match parse(&bytes) {
+        Ok(Value::Object(object)) => Some(object),
         _ => None,
     }
 }

@@ -10,12 +10,12 @@ use regex::Regex;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Entry, FormatName, Given, Known, Place,
-    contexts::{self, Part},
-    date, parts, pictures,
+    Entry, FormatName, Given, Known, Place, date,
+    event::{Call, Outcome, TextKind},
+    pictures,
     values::{
-        id_of, input_of, is_blank, is_given, is_truthy, joined, json_of, numeric_of, object_of, str_of,
-        string_of, truth_of,
+        NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, numeric_of, regex, str_of, truth_of,
+        with_end,
     },
 };
 
@@ -29,9 +29,6 @@ const MAX_COUNTED: usize = 50;
 
 /// How many of the things that were left out are named in an error.
 const MAX_NAMED: usize = 3;
-
-/// A name of a field that has more code units is cut.
-pub const NAME_LENGTH: usize = 100;
 
 /// How a result begins that says that its call failed, where its format says nothing of it: the words of shells, of Python and
 /// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent. A return code of 0 is told apart below.
@@ -60,12 +57,6 @@ static FAILURE_FIELD: LazyLock<Regex> =
 /// How agents call the tools of a server: by its name and theirs.
 static MCP_TOOL: LazyLock<Regex> =
     LazyLock::new(|| regex(r"^mcp__([^\n\r\u{2028}\u{2029}]+?)__[^\n\r\u{2028}\u{2029}]"));
-
-/// Compiles an expression that is written in this crate.
-pub fn regex(expression: &str) -> Regex {
-    #[allow(clippy::expect_used)] // The tests compile every expression.
-    Regex::new(expression).expect("the expression is valid")
-}
 
 /// Returns whether a result says itself that its call failed.
 fn says_failure(text: &Text) -> bool {
@@ -99,182 +90,6 @@ fn says_failure(text: &Text) -> bool {
         || is_truthy(value.get("error"))
         || is_truthy(value.get("exception_info"))
         || ["exit_code", "exitCode", "returncode"].into_iter().any(is_code)
-}
-
-/// A call as a reader finds it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Call {
-    /// The id that its result refers to.
-    pub id: Option<Text>,
-    /// The name of the tool, with something in it.
-    pub name: Option<Text>,
-    /// The arguments, which [`input_of`](crate::values::input_of) reads.
-    pub args: Object,
-    /// The server of the Model Context Protocol that has the tool.
-    pub server: Option<Text>,
-}
-
-impl Call {
-    /// Returns a call whose id, name and arguments are in these fields.
-    #[must_use]
-    pub fn new(id: Option<&Value>, name: Option<&Value>, args: Option<&Value>) -> Self {
-        Self {
-            id: id_of(id),
-            name: string_of(name).cloned(),
-            args: input_of(args),
-            server: None,
-        }
-    }
-}
-
-/// A result as a reader finds it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outcome {
-    /// The id of its call; without one it belongs to the first call that has no result yet.
-    pub id: Option<Text>,
-    /// The text.
-    pub content: Text,
-    /// The success by the format; `None` if the format does not tell, and the text decides.
-    pub failed: Option<bool>,
-}
-
-/// Whose text a reader finds, and what it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextKind {
-    /// A turn of a user.
-    User,
-    /// An observation that no call asked for.
-    Event,
-    /// A thought of the agent.
-    Reasoning,
-    /// A message of the agent.
-    Message,
-    /// A system prompt, which is no action of the agent.
-    System,
-}
-
-/// Takes a reader's findings in order. [`text_of`](Self::text_of) makes the texts.
-pub trait Sink {
-    /// Counts something that becomes no step.
-    fn leave_out(&mut self, what: impl Into<Text>);
-    /// Takes the time of something that was found.
-    fn at(&mut self, time: Option<&Value>);
-    /// Takes a system prompt, which is no action of the agent.
-    fn system(&mut self, content: Option<&Value>);
-    /// Takes a text.
-    fn say(&mut self, kind: TextKind, text: Text);
-    /// Takes a call of a tool.
-    fn call(&mut self, call: Call);
-    /// Takes the result of a call.
-    fn result(&mut self, result: Outcome);
-
-    /// Takes the text of a content.
-    fn say_content(&mut self, kind: TextKind, content: Option<&Value>) {
-        match content {
-            Some(Value::Array(parts)) => self.say_parts(kind, parts),
-            content => {
-                let text = self.text_of(content);
-                self.say_text(kind, text);
-            }
-        }
-    }
-
-    /// Takes the text of parts of a content.
-    fn say_parts<'a>(&mut self, kind: TextKind, parts: impl IntoIterator<Item = &'a Value>) {
-        if kind == TextKind::User {
-            let texts: Vec<Text> = parts.into_iter().map(|part| self.text_of_one(part)).collect();
-            self.say_turn(texts);
-        } else {
-            let text = self.text_of_parts(parts);
-            self.say(kind, text);
-        }
-    }
-
-    /// Takes a text, which may be a user's turn.
-    fn say_text(&mut self, kind: TextKind, text: Text) {
-        if kind == TextKind::User {
-            self.say_turn([text]);
-        } else {
-            self.say(kind, text);
-        }
-    }
-
-    /// Takes the texts of a user's turn, without the words of programs in it.
-    fn say_turn(&mut self, texts: impl IntoIterator<Item = Text>) {
-        let mut own = Vec::new();
-        let mut is_own = true;
-        for part in texts.into_iter().flat_map(contexts::parts_of) {
-            is_own &= matches!(part, Part::Own(_));
-            match part {
-                Part::Own(text) => own.push(text),
-                Part::Shell(text) => self.say(TextKind::Event, text),
-                Part::Command => self.leave_out("command of the program"),
-                Part::Context => self.leave_out("context of the program"),
-            }
-        }
-        // A turn that had other words too is none where nothing of the user's is left.
-        if is_own || own.iter().any(|text| !is_blank(text)) {
-            self.say(TextKind::User, joined_parts(own));
-        }
-    }
-
-    /// Counts the fields of an object that its format does not have, or that are newer than this reader.
-    fn count_unknown(&mut self, object: &Object, is_known: fn(&str) -> bool) {
-        for name in object.keys() {
-            if !name.as_str().is_some_and(is_known) {
-                self.leave_out(joined(["field".into(), name.clone()], " "));
-            }
-        }
-    }
-
-    /// Returns the text of a message or a result: a string, or parts with text. A part without text is counted and named by
-    /// its type in brackets, so that a step that has nothing else is not lost.
-    fn text_of(&mut self, content: Option<&Value>) -> Text {
-        let within = parts::within(content);
-        match within.as_ref().or(content) {
-            None | Some(Value::Null) => Text::default(),
-            Some(Value::Array(parts)) => self.text_of_parts(parts),
-            Some(content) => text_of_part(content)
-                .cloned()
-                .unwrap_or_else(|| content.to_json().into()),
-        }
-    }
-
-    /// Returns the same for a list of parts.
-    fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
-        joined_parts(parts.into_iter().map(|part| self.text_of_one(part)))
-    }
-
-    /// Returns the same for a part.
-    fn text_of_one(&mut self, part: &Value) -> Text {
-        if let Some(text) = text_of_part(part) {
-            return text.clone();
-        }
-        let Some(kind) = string_of(part.get("type")) else {
-            return part.to_json().into();
-        };
-        self.leave_out(with_end(kind, " part"));
-        let mut named = Text::from("[");
-        named.push_text(&kind.cut(NAME_LENGTH));
-        with_end(&named, "]")
-    }
-}
-
-/// Returns the texts of parts as one.
-fn joined_parts(texts: impl IntoIterator<Item = Text>) -> Text {
-    joined(texts.into_iter().filter(|text| !text.is_empty()), "\n")
-}
-
-/// Returns a text with an end.
-pub fn with_end(text: &Text, end: &str) -> Text {
-    [text, &end.into()].into_iter().collect()
-}
-
-/// Returns the text of a part of a message; `None` without one. It is in one of a few fields, whatever the type of the part.
-pub fn text_of_part(part: &Value) -> Option<&Text> {
-    let field = |name| part.get(name).and_then(Value::as_text);
-    let fields = || ["text", "content", "refusal"].into_iter().find_map(field);
-    part.as_text().or_else(fields)
 }
 
 /// Returns a call as text, for the comparison by novelty: the tool, then a line for each argument, `name: value`. Strings
@@ -452,8 +267,7 @@ impl TraceBuilder {
     }
 
     /// Takes a turn of a user in a trace that this one continues: it is the objective if this one has no turn of its own.
-    pub fn user_before(&mut self, content: Option<&Value>) {
-        let text = self.text_of(content);
+    pub fn user_before(&mut self, text: Text) {
         if !is_blank(&text) {
             self.objective_before.get_or_insert(text);
         }
@@ -551,6 +365,86 @@ impl TraceBuilder {
     fn readable(&mut self, name: &str, value: Option<&Value>, is_read: bool) {
         if !is_read && is_given(value) {
             self.leave_out(format!("unreadable {name}"));
+        }
+    }
+
+    /// Counts something that becomes no step.
+    pub fn leave_out(&mut self, what: impl Into<Text>) {
+        self.leave_out_times(what, 1);
+    }
+
+    /// The first time is the time of the trace.
+    pub fn at(&mut self, time: Option<&Value>) {
+        if self.created_at.is_none()
+            && let Some(time) = str_of(time)
+            && time.len() <= 64 * 3
+        {
+            self.created_at = date::parse(time).map(date::to_iso);
+        }
+    }
+
+    /// Takes a text.
+    pub fn say(&mut self, kind: TextKind, mut text: Text) {
+        self.replace_files(&mut text);
+        match kind {
+            TextKind::System => self.leave_out("system message"),
+            // Most messages that call tools have no text, which is not worth counting.
+            TextKind::Message if is_blank(&text) => {}
+            TextKind::Reasoning if is_blank(&text) => self.leave_out("empty reasoning"),
+            _ if is_blank(&text) => self.leave_out("empty message"),
+            TextKind::Message => self.summary = Some(self.add("thought", text, None)),
+            TextKind::User if self.objective.is_none() => self.objective = Some(text),
+            TextKind::Reasoning => drop(self.add("thought", text, None)),
+            TextKind::User | TextKind::Event => drop(self.add("observation", text, None)),
+        }
+    }
+
+    /// Takes a call of a tool.
+    pub fn call(&mut self, mut call: Call) {
+        self.leave_out_files(pictures::replace_in(&mut call.args));
+        let tool = call.name.unwrap_or_else(|| "unknown".into());
+        let content = render_call(&tool, &call.args);
+        let step = StepCall {
+            server: server_of(&tool).or(call.server),
+            tool,
+            input: call.args,
+            is_answered: false,
+        };
+        let at = self.add("tool_call", content, Some(step));
+        let calls = self.calls.entry(call.id.unwrap_or_default()).or_default();
+        calls.places.push(at);
+    }
+
+    /// Takes the result of a call.
+    pub fn result(&mut self, mut result: Outcome) {
+        self.replace_files(&mut result.content);
+        let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));
+        let at = self.call_of(result.id.as_ref());
+        let kind = if is_failed {
+            "error_recovery"
+        } else {
+            "observation"
+        };
+        self.add(kind, result.content, None);
+        let Some(at) = at else {
+            return;
+        };
+        let count = self.steps.len();
+        let step = &mut self.steps[at];
+        let Some(call) = &mut step.call else {
+            return;
+        };
+        call.is_answered = true;
+        if is_failed {
+            self.failed.entry(call.tool.clone()).or_insert(count);
+        } else if self
+            .failed
+            .get(&call.tool)
+            .is_some_and(|&failed_at| at >= failed_at)
+        {
+            // A call that was made before the other one had failed repairs nothing.
+            self.failed.remove(&call.tool);
+            step.kind = "error_recovery";
         }
     }
 
@@ -684,88 +578,6 @@ impl TraceBuilder {
     }
 }
 
-impl Sink for TraceBuilder {
-    fn leave_out(&mut self, what: impl Into<Text>) {
-        self.leave_out_times(what, 1);
-    }
-
-    /// The first time is the time of the trace.
-    fn at(&mut self, time: Option<&Value>) {
-        if self.created_at.is_none()
-            && let Some(time) = str_of(time)
-            && time.len() <= 64 * 3
-        {
-            self.created_at = date::parse(time).map(date::to_iso);
-        }
-    }
-
-    fn system(&mut self, _content: Option<&Value>) {
-        self.leave_out("system message");
-    }
-
-    fn say(&mut self, kind: TextKind, mut text: Text) {
-        self.replace_files(&mut text);
-        match kind {
-            TextKind::System => self.system(None),
-            // Most messages that call tools have no text, which is not worth counting.
-            TextKind::Message if is_blank(&text) => {}
-            TextKind::Reasoning if is_blank(&text) => self.leave_out("empty reasoning"),
-            _ if is_blank(&text) => self.leave_out("empty message"),
-            TextKind::Message => self.summary = Some(self.add("thought", text, None)),
-            TextKind::User if self.objective.is_none() => self.objective = Some(text),
-            TextKind::Reasoning => drop(self.add("thought", text, None)),
-            TextKind::User | TextKind::Event => drop(self.add("observation", text, None)),
-        }
-    }
-
-    fn call(&mut self, mut call: Call) {
-        self.leave_out_files(pictures::replace_in(&mut call.args));
-        let tool = call.name.unwrap_or_else(|| "unknown".into());
-        let content = render_call(&tool, &call.args);
-        let step = StepCall {
-            server: server_of(&tool).or(call.server),
-            tool,
-            input: call.args,
-            is_answered: false,
-        };
-        let at = self.add("tool_call", content, Some(step));
-        let calls = self.calls.entry(call.id.unwrap_or_default()).or_default();
-        calls.places.push(at);
-    }
-
-    fn result(&mut self, mut result: Outcome) {
-        self.replace_files(&mut result.content);
-        let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));
-        let at = self.call_of(result.id.as_ref());
-        let kind = if is_failed {
-            "error_recovery"
-        } else {
-            "observation"
-        };
-        self.add(kind, result.content, None);
-        let Some(at) = at else {
-            return;
-        };
-        let count = self.steps.len();
-        let step = &mut self.steps[at];
-        let Some(call) = &mut step.call else {
-            return;
-        };
-        call.is_answered = true;
-        if is_failed {
-            self.failed.entry(call.tool.clone()).or_insert(count);
-        } else if self
-            .failed
-            .get(&call.tool)
-            .is_some_and(|&failed_at| at >= failed_at)
-        {
-            // A call that was made before the other one had failed repairs nothing.
-            self.failed.remove(&call.tool);
-            step.kind = "error_recovery";
-        }
-    }
-}
-
 impl Step {
     /// Returns whether it is a call without a result.
     fn is_unanswered(&self) -> bool {
@@ -792,11 +604,6 @@ impl Step {
         }
         step.into()
     }
-}
-
-/// Returns the fields of a value that a field of a record holds, if it is an object.
-pub fn fields_of<'a>(record: &'a Object, name: &str) -> &'a Object {
-    object_of(record.get(name))
 }
 
 #[cfg(test)]

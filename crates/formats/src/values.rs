@@ -3,8 +3,17 @@
 use std::{borrow::Cow, iter};
 
 use knowledgepulse_json::{Object, Text, Value, is_white_space, number, trim};
+use regex::Regex;
+
+use crate::date;
 
 static NO_FIELDS: Object = Object::new();
+
+/// Compiles an expression that is written in this crate.
+pub fn regex(expression: &str) -> Regex {
+    #[allow(clippy::expect_used)] // The tests compile every expression.
+    Regex::new(expression).expect("the expression is valid")
+}
 
 /// Returns whether a value is there, and not `null`.
 pub fn is_given(value: Option<&Value>) -> bool {
@@ -27,6 +36,19 @@ pub fn first_of<'a>(object: &'a Object, names: &[&str]) -> Option<&'a Value> {
 /// Returns the value if it is an object, otherwise an empty object.
 pub fn object_of(value: Option<&Value>) -> &Object {
     value.and_then(Value::as_object).unwrap_or(&NO_FIELDS)
+}
+
+/// Returns the fields of a value that a field of a record holds, if it is an object.
+pub fn fields_of<'a>(record: &'a Object, name: &str) -> &'a Object {
+    object_of(record.get(name))
+}
+
+/// Returns an object of the fields that are there.
+pub fn some_object<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
+    let fields = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.into(), value?)));
+    Value::Object(fields.collect())
 }
 
 /// Returns the value if it is a list, otherwise an empty list.
@@ -65,51 +87,37 @@ pub fn number_of(value: Option<&Value>) -> Option<f64> {
         .filter(|number| number.is_finite())
 }
 
-/// Returns a finite number, which may be written as text.
-pub fn numeric_of(value: Option<&Value>) -> Option<f64> {
-    match value {
-        Some(Value::String(text)) => {
-            let text = text.as_str().map(trim).filter(|text| !text.is_empty())?;
-            Some(number_in(text)).filter(|number| number.is_finite())
-        }
-        _ => number_of(value),
-    }
-}
+/// A number of seconds since 1970 is less, one of milliseconds is more.
+const SECONDS: f64 = 1e11;
 
-/// Returns the number that JavaScript's `Number` makes of a text.
-pub fn number_in(text: &str) -> f64 {
-    let text = trim(text);
-    if text.is_empty() {
-        return 0.0;
-    }
-    if let Some((digits, radix)) = radix_of(text) {
-        let digits = digits.chars().map(|digit| digit.to_digit(radix).map(f64::from));
-        return digits
-            .reduce(|sum, digit| Some(sum? * f64::from(radix) + digit?))
-            .flatten()
-            .unwrap_or(f64::NAN);
-    }
-    let is_decimal = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
+/// Returns the milliseconds since 1970 of a time: text in ISO 8601, seconds or milliseconds.
+pub fn milliseconds_of(time: Option<&Value>) -> Option<Value> {
+    #[allow(clippy::cast_precision_loss)] // A double has all times of JavaScript.
+    let number = match str_of(time) {
+        Some(text) => Some(date::parse(text)? as f64),
+        None => number_of(time).filter(|number| (0.0..SECONDS * 1000.0).contains(number) && *number != 0.0),
     };
-    let is_infinity = text.trim_start_matches(['+', '-']) == "Infinity";
-    if is_decimal(text) || is_infinity {
-        text.parse().unwrap_or(f64::NAN)
-    } else {
-        f64::NAN
-    }
+    let is_seconds = |number: f64| number < SECONDS && number_of(time).is_some();
+    number.map(|number| {
+        if is_seconds(number) {
+            number * 1000.0
+        } else {
+            number
+        }
+        .into()
+    })
 }
 
-/// Returns the digits of a number that names its radix, and the radix.
-pub fn radix_of(text: &str) -> Option<(&str, u32)> {
-    let (radix, digits) = text.split_at_checked(2)?;
-    match radix {
-        "0x" | "0X" => Some((digits, 16)),
-        "0o" | "0O" => Some((digits, 8)),
-        "0b" | "0B" => Some((digits, 2)),
-        _ => None,
-    }
+/// Returns a finite number, which may be written as text in decimal digits.
+pub fn numeric_of(value: Option<&Value>) -> Option<f64> {
+    let Some(Value::String(text)) = value else {
+        return number_of(value);
+    };
+    text.as_str()
+        .map(trim)?
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
 }
 
 /// Returns a yes or no, which may be written as a number or as text.
@@ -145,23 +153,6 @@ pub fn id_of(value: Option<&Value>) -> Option<Text> {
         Some(Value::Number(id)) => Some(number(*id).into()),
         Some(Value::Digits(id)) => Some(id.clone()),
         _ => string_of(value).cloned(),
-    }
-}
-
-/// Returns a value as JavaScript's `String` makes text of it.
-pub fn spelled(value: &Value) -> Text {
-    match value {
-        Value::String(text) | Value::Digits(text) => text.clone(),
-        Value::Number(value) => number(*value).into(),
-        Value::Object(_) => "[object Object]".into(),
-        Value::Array(elements) => {
-            let texts = elements.iter().map(|element| match element {
-                Value::Null => Text::default(),
-                element => spelled(element),
-            });
-            joined(texts, ",")
-        }
-        Value::Null | Value::Bool(_) => value.to_json().into(),
     }
 }
 
@@ -215,18 +206,10 @@ pub fn is_blank(text: &Text) -> bool {
     text.as_str().is_some_and(|text| text.chars().all(is_white_space))
 }
 
-/// Returns the text without white space around it.
+/// Returns the text without white space around it; one with lone surrogates as it is.
 pub fn trimmed(text: &Text) -> Text {
-    match text.as_str() {
-        Some(text) => trim(text).into(),
-        None => {
-            let units: Vec<u16> = text.units().collect();
-            let is_blank = |unit: &u16| char::from_u32((*unit).into()).is_some_and(is_white_space);
-            let start = units.iter().take_while(|unit| is_blank(unit)).count();
-            let end = units.iter().rev().take_while(|unit| is_blank(unit)).count();
-            Text::from_units(&units[start..units.len() - end])
-        }
-    }
+    text.as_str()
+        .map_or_else(|| text.clone(), |text| trim(text).into())
 }
 
 /// Returns whether a text, or that of the first part, begins with one of these.
@@ -241,20 +224,39 @@ pub fn begins_with(content: Option<&Value>, beginnings: &[&str]) -> bool {
     text.is_some_and(begins)
 }
 
+/// A name of a field that has more code units is cut.
+pub const NAME_LENGTH: usize = 100;
+
+/// Returns the texts of parts as one.
+pub fn joined_parts(texts: impl IntoIterator<Item = Text>) -> Text {
+    joined(texts.into_iter().filter(|text| !text.is_empty()), "\n")
+}
+
+/// Returns a text with an end.
+pub fn with_end(text: &Text, end: &str) -> Text {
+    [text, &end.into()].into_iter().collect()
+}
+
+/// Returns the text of a part of a message; `None` without one. It is in one of a few fields, whatever the type of the part.
+pub fn text_of_part(part: &Value) -> Option<&Text> {
+    let field = |name| part.get(name).and_then(Value::as_text);
+    let fields = || ["text", "content", "refusal"].into_iter().find_map(field);
+    part.as_text().or_else(fields)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numeric_of_text_is_the_number_of_javascript() {
+    fn numeric_of_reads_decimal_digits_in_a_text() {
         for (text, number) in [
             (" 1e3 ", Some(1000.0)),
             (".5", Some(0.5)),
             ("5.", Some(5.0)),
             ("+7", Some(7.0)),
-            ("0x1F", Some(31.0)),
+            ("0x1F", None),
             ("", None),
-            ("0x", None),
             ("1_0", None),
             ("Infinity", None),
             ("nan", None),
@@ -277,18 +279,6 @@ mod tests {
             ("5", r#"{"arguments":5}"#),
         ] {
             assert_eq!(input(args), object, "{args}");
-        }
-    }
-
-    #[test]
-    fn trimmed_takes_white_space_from_a_text_with_half_a_character() {
-        for (text, expected) in [
-            (r#"" \n\ud800 a\t ""#, r#""\ud800 a""#),
-            (r#""\ud800""#, r#""\ud800""#),
-        ] {
-            let text = knowledgepulse_json::parse_str(text).unwrap();
-            let found = Value::from(trimmed(text.as_text().unwrap()));
-            assert_eq!(found.to_json(), expected);
         }
     }
 }

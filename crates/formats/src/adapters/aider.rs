@@ -8,8 +8,7 @@ use knowledgepulse_json::{Value, object};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin},
-    trace::{Call, Sink, TextKind},
+    event::{Call, Events, Origin, TextKind},
     values::joined,
 };
 

@@ -10,8 +10,7 @@ use crate::{
     event::{Events, Origin},
     messages::add_said,
     parts::result_of,
-    trace::fields_of,
-    values::{first_of, id_of, is_given, list_of, object_of, or, str_of},
+    values::{fields_of, first_of, id_of, is_given, list_of, object_of, or, str_of},
 };
 
 /// Threads of Amp.

@@ -7,8 +7,7 @@ use knowledgepulse_json::{Object, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin},
-    trace::{Call, Outcome, Sink, TextKind},
+    event::{Call, Events, Origin, Outcome, TextKind},
     values::{list_of, object_of, str_of},
 };
 

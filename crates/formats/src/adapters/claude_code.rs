@@ -8,10 +8,9 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Agent, Events, Fact, Origin, Parent, What},
+    event::{Agent, Events, Fact, Origin, Parent, TextKind, What},
     messages::add_said,
-    trace::{Sink, TextKind, fields_of},
-    values::{begins_with, object_of, str_of, string_of},
+    values::{begins_with, fields_of, object_of, str_of, string_of},
 };
 
 /// How results begin that say that the user has stopped the tool.

@@ -8,10 +8,9 @@ use knowledgepulse_json::{Object, Value, object};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin},
+    event::{Call, Events, Origin, Outcome, TextKind},
     messages::{add_message, add_said},
-    trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{elements_of, is_truthy, list_of, object_of, str_of, string_of},
+    values::{elements_of, fields_of, is_truthy, list_of, object_of, str_of, string_of},
 };
 
 const FILE: &str = "api_conversation_history.json";

@@ -8,10 +8,12 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, Undo, What},
+    event::{Call, Events, Fact, Origin, Outcome, TextKind, Undo, What},
     messages::{add_message, is_message},
-    trace::{Call, Outcome, Sink, TextKind, fields_of, text_of_part},
-    values::{first_of, input_of, joined, list_of, number_of, object_of, str_of, string_of, truth_of},
+    values::{
+        fields_of, first_of, input_of, joined, list_of, number_of, object_of, str_of, string_of,
+        text_of_part, truth_of,
+    },
 };
 
 /// The types of lines in the envelope.

@@ -7,10 +7,9 @@ use knowledgepulse_json::{Object, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin, What},
+    event::{Call, Events, Origin, Outcome, TextKind, What},
     messages::add_said,
-    trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{id_of, list_of, object_of, str_of, string_of},
+    values::{fields_of, id_of, list_of, object_of, str_of, string_of},
 };
 
 /// Sessions of Continue.

@@ -7,9 +7,8 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin},
-    trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{first_of, is_truthy, list_of, number_of, object_of, or, str_of, string_of},
+    event::{Call, Events, Origin, Outcome, TextKind},
+    values::{fields_of, first_of, is_truthy, list_of, number_of, object_of, or, str_of, string_of},
 };
 
 /// What VS Code adds to the ids of calls.

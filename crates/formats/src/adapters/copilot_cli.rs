@@ -7,9 +7,8 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Agent, Events, Fact, Origin, Parent, Undo, What},
-    trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{first_of, list_of, object_of, or, str_of, string_of, truth_of},
+    event::{Agent, Call, Events, Fact, Origin, Outcome, Parent, TextKind, Undo, What},
+    values::{fields_of, first_of, list_of, object_of, or, str_of, string_of, truth_of},
 };
 
 /// What the types of events begin with.

@@ -7,11 +7,10 @@ use knowledgepulse_json::{Object, Value, object};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin},
+    event::{Events, Origin, TextKind},
     messages::add_said,
     parts::{call_of, result_of, saying, thinking},
-    trace::{Sink, TextKind, fields_of},
-    values::{list_of, number_of, object_of, str_of, string_of},
+    values::{fields_of, list_of, number_of, object_of, str_of, string_of},
 };
 
 /// The kinds of parts.

@@ -8,10 +8,9 @@ use knowledgepulse_json::{Object, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin},
+    event::{Call, Events, Origin, Outcome, TextKind},
     messages::add_said,
-    trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{first_of, is_given, list_of, number_of, object_of, or, str_of, string_of},
+    values::{fields_of, first_of, is_given, list_of, number_of, object_of, or, str_of, string_of},
 };
 
 /// Sessions of Cursor.

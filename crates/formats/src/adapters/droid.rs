@@ -9,8 +9,7 @@ use crate::{
     FormatName, Wrong,
     event::{Events, Origin, Parent},
     messages::add_said,
-    trace::fields_of,
-    values::{object_of, str_of, string_of},
+    values::{fields_of, object_of, str_of, string_of},
 };
 
 /// Sessions of Droid.

@@ -9,10 +9,12 @@ use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
     contexts::is_of_program,
-    event::{Events, Fact, Origin, Undo, What},
+    event::{Call, Events, Fact, Origin, Outcome, TextKind, Undo, What},
     messages::add_said,
-    trace::{Call, Outcome, Sink, TextKind, fields_of, text_of_part},
-    values::{elements_of, first_of, is_given, joined, list_of, object_of, or, str_of, string_of},
+    values::{
+        elements_of, fields_of, first_of, is_given, joined, list_of, object_of, or, str_of, string_of,
+        text_of_part,
+    },
 };
 
 /// The model's answers to the set-up of a checkpoint.

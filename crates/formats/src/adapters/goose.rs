@@ -10,8 +10,7 @@ use crate::{
     event::{Events, Origin},
     messages::add_said,
     parts::{call_of, result_of},
-    trace::{Sink, fields_of},
-    values::{first_of, list_of, object_of, or, str_of, string_of},
+    values::{fields_of, first_of, list_of, object_of, or, str_of, string_of},
 };
 
 /// Kinds of parts that only Goose writes.

@@ -8,10 +8,11 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin, What},
+    event::{Call, Events, Origin, Outcome, TextKind, What},
     messages::add_message,
-    trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{elements_of, fields_where, first_of, is_given, list_of, object_of, or, str_of, string_of},
+    values::{
+        elements_of, fields_of, fields_where, first_of, is_given, list_of, object_of, or, str_of, string_of,
+    },
 };
 
 const FILE: &str = "chat_history.jsonl";

@@ -9,8 +9,7 @@ use crate::{
     FormatName, Wrong,
     event::{Events, Origin},
     messages::add_message,
-    trace::{Sink, fields_of},
-    values::{first_of, id_of, is_blank, list_of, number_of, object_of, str_of, string_of},
+    values::{fields_of, first_of, id_of, is_blank, list_of, number_of, object_of, str_of, string_of},
 };
 
 /// What a content of several parts begins with in the database.

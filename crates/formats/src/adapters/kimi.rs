@@ -8,9 +8,8 @@ use knowledgepulse_json::{Object, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Agent, Events, Origin, What},
-    trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{first_of, is_blank, number_of, object_of, or, str_of, string_of, truth_of},
+    event::{Agent, Call, Events, Origin, Outcome, TextKind, What},
+    values::{fields_of, first_of, is_blank, number_of, object_of, or, str_of, string_of, truth_of},
 };
 
 /// Sessions of Kimi.

@@ -10,8 +10,7 @@ use crate::{
     event::{Events, Origin},
     messages::add_said,
     parts::{call_of, result_of, saying},
-    trace::fields_of,
-    values::{first_of, list_of, number_of, numeric_of, object_of, str_of, string_of},
+    values::{fields_of, first_of, list_of, number_of, numeric_of, object_of, str_of, string_of},
 };
 
 /// Sessions of Kiro.

@@ -7,8 +7,7 @@ use knowledgepulse_json::Value;
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin},
-    trace::{Call, Outcome, Sink, TextKind},
+    event::{Call, Events, Origin, Outcome, TextKind},
     values::{first_of, is_given, object_of, str_of, string_of, truth_of},
 };
 

@@ -7,9 +7,8 @@ use knowledgepulse_json::{Object, Value, object};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Origin, Undo, What},
-    trace::{Call, Outcome, Sink, TextKind, fields_of},
-    values::{first_of, id_of, list_of, number_of, object_of, str_of, string_of},
+    event::{Call, Events, Origin, Outcome, TextKind, Undo, What},
+    values::{fields_of, first_of, id_of, list_of, number_of, object_of, str_of, string_of},
 };
 
 /// Sessions of opencode.

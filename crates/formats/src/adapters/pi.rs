@@ -9,11 +9,10 @@ use knowledgepulse_json::{Object, Value};
 use super::{Adapter, Decoded};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, Parent, What},
+    event::{Events, Fact, Origin, Outcome, Parent, TextKind, What},
     messages::{add_message, add_said},
     parts::{call_of, some_object},
-    trace::{Outcome, Sink, TextKind, fields_of},
-    values::{joined, number_of, object_of, str_of, string_of, truth_of},
+    values::{fields_of, joined, number_of, object_of, str_of, string_of, truth_of},
 };
 
 /// The types of entries.

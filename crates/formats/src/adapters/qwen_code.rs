@@ -10,8 +10,7 @@ use crate::{
     FormatName, Wrong,
     event::{Agent, Events, Origin, Parent},
     messages::add_said,
-    trace::{Sink, fields_of},
-    values::{object_of, str_of, string_of},
+    values::{fields_of, object_of, str_of, string_of},
 };
 
 /// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.

@@ -10,8 +10,7 @@ use crate::{
     event::{Events, Origin},
     messages::add_said,
     parts::{call_of, result_of, saying, thinking},
-    trace::fields_of,
-    values::{elements_of, first_of, id_of, list_of, object_of, str_of, string_of},
+    values::{elements_of, fields_of, first_of, id_of, list_of, object_of, str_of, string_of},
 };
 
 /// Threads of Zed.

@@ -2,7 +2,7 @@
 
 use knowledgepulse_json::object;
 
-use crate::encoding::Foreign;
+use super::Foreign;
 
 /// How a launch begins, before its time.
 const LAUNCH: &str = "# aider chat started at ";

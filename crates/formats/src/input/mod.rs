@@ -8,7 +8,24 @@ mod sqlite;
 
 use std::{io, path::Path};
 
-use crate::encoding::Foreign;
+/// An input that is no text that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: make text in UTF-8 of it first, as {program} does")]
+pub struct Foreign {
+    /// The kind of text.
+    pub what: &'static str,
+    /// The program that makes text of it.
+    pub program: &'static str,
+}
+
+impl Foreign {
+    pub(crate) const fn new(what: &'static str, program: &'static str) -> Self {
+        Self { what, program }
+    }
+}
+
+/// The field of a record that stands for a session of a database that cannot be read.
+pub(crate) const UNREADABLE_SESSION: &str = "unreadable_session_of_a_database";
 
 /// The lines of a database.
 pub type Lines = Box<dyn Iterator<Item = String>>;

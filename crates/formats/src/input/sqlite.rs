@@ -21,18 +21,15 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::{
-    Lines,
+    Foreign, Lines, UNREADABLE_SESSION,
     databases::{DATABASES, Database},
 };
-use crate::{DEFAULT_LIMIT, encoding::Foreign};
+use crate::DEFAULT_LIMIT;
 
 /// The first bytes of a database.
 pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
 const OF_NO_AGENT: Foreign = Foreign::new("a database of SQLite of no agent that is known", "sqlite3 -json");
-
-/// A session that cannot be read, as a record of no format.
-const UNREADABLE: &str = "{\"unreadable_session_of_a_database\":true}\n";
 
 /// How long another program's lock is waited for before the file is copied.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -164,7 +161,12 @@ impl Sessions {
 
     /// Returns the sessions as lines. One that cannot be read is an object of a field that says so.
     pub fn into_lines(self) -> impl Iterator<Item = String> {
-        self.map(|session| session.map_or_else(|_| UNREADABLE.to_owned(), |json| json + "\n"))
+        self.map(|session| {
+            session.map_or_else(
+                |_| format!("{{\"{UNREADABLE_SESSION}\":true}}\n"),
+                |json| json + "\n",
+            )
+        })
     }
 
     fn read(&self, name: &Value) -> Result<Option<String>, SqliteError> {
@@ -366,7 +368,10 @@ mod tests {
         let lines: Vec<_> = sessions.into_lines().collect();
         assert_eq!(
             lines,
-            ["{\"version\":1,\"id\":\"a\",\"parent_id\":null}\n", UNREADABLE]
+            [
+                "{\"version\":1,\"id\":\"a\",\"parent_id\":null}\n",
+                "{\"unreadable_session_of_a_database\":true}\n"
+            ]
         );
         let broken = [MAGIC, &[0; 100]].concat();
         assert!(matches!(

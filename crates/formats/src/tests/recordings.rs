@@ -1,5 +1,5 @@
 //! The recordings of `__test__/formats` become the traces of its folder `expected`, and the inputs of `expected/cases.jsonl` become the
-//! outputs beside them. The spec `recordings` reads the same files, and writes them.
+//! outputs beside them. KNOWLEDGEPULSE_WRITE_EXPECTED=1 writes these anew after an intended change; look at what has changed then.
 
 use std::{
     collections::BTreeSet,

@@ -1,14 +1,20 @@
 //! Logs of Inspect, in JSON or as archives (`.eval`), whose files `archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
 
+use std::{borrow::Cow, path::Path};
+
 use knowledgepulse_json::{Object, Value, object};
 
+use super::{Adapter, Decoded, Inner, Kind};
 use crate::{
-    Entry, FormatName, FormatReader, Found, Wrong,
+    FormatName, Wrong,
+    event::{Events, Fact, Origin, TextKind, What},
     messages::add_message,
     parts::{result_of, saying, some_object, thinking},
-    trace::{Sink, TextKind, TraceBuilder, fields_of},
-    values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
+    values::{fields_of, first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
 };
+
+/// Logs of Inspect.
+pub struct Inspect;
 
 /// The fields of a log that are kept.
 const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"];
@@ -16,10 +22,13 @@ const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"
 /// The fields of a sample that are kept.
 const OF_SAMPLE: [&str; 5] = ["epoch", "uuid", "limit", "total_time", "model_usage"];
 
+/// The field of a sample that has the header of its log, as `input::archive` adds it too.
+pub const LOG: &str = "log";
+
 /// Where long texts of a message are that is not written at length.
 const ATTACHMENT: &str = "attachment://";
 
-/// Returns the sample of a log.
+/// Returns whether a record is a sample of a log.
 fn is_sample(record: &Object) -> bool {
     let has = |name| record.contains(name);
     has("epoch") && has("input") && has("target") && has("messages")
@@ -31,98 +40,100 @@ fn is_log(record: &Object) -> bool {
     string_of(eval.get("task")).is_some() && eval.contains("model") && eval.contains("dataset")
 }
 
-/// Returns whether a record is of this format.
-pub fn recognises(value: &Value) -> bool {
-    let record = object_of(Some(value));
-    is_log(record) || is_sample(record)
-}
+impl Adapter for Inspect {
+    fn format(&self) -> FormatName {
+        FormatName::Inspect
+    }
 
-/// Reads the logs of an input.
-#[derive(Default)]
-pub struct Reader {
-    /// The log's header for the next samples.
-    eval: Object,
-}
+    fn kind(&self) -> Kind {
+        Kind::Rows
+    }
 
-impl FormatReader for Reader {
-    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        let record = object_of(Some(entry.value));
-        if is_sample(record) {
-            found.push(read(entry, &self.eval, record)?.into());
-            return Ok(());
-        }
-        if !is_log(record) {
+    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
+        let mut first = first.iter().map(|value| object_of(Some(value)));
+        first.any(|record| is_log(record) || is_sample(record))
+    }
+
+    fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
+        let samples = list_of(record.get("samples")).iter().zip(0..);
+        let inner = samples.map(|(sample, at)| {
+            let mut sample = object_of(Some(sample)).clone();
+            sample.insert(LOG, record.get("eval").cloned().unwrap_or_default());
+            Inner {
+                value: Cow::Owned(sample.into()),
+                name: format!("samples[{at}]").into(),
+                index: Some(at),
+            }
+        });
+        inner.collect()
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let sample = object_of(Some(record));
+        if sample.contains(LOG) || is_sample(sample) {
+            add_sample(say, sample)?;
+        } else if !is_log(sample) {
             return Err(Wrong::new("it is no log, and no sample of one"));
         }
-        self.eval = fields_of(record, "eval").clone();
-        let samples = list_of(record.get("samples"));
-        for (at, sample) in samples.iter().enumerate() {
-            let read = read(entry, &self.eval, object_of(Some(sample)));
-            found.push(match read {
-                Err(wrong) => wrong.within(format!("samples[{at}]")).into(),
-                Ok(mut builder) => {
-                    builder.place.size /= samples.len() as u64;
-                    builder.place.index = Some(at as u64);
-                    builder.into()
-                }
-            });
-        }
-        Ok(())
+        Ok(Decoded::Whole)
     }
 }
 
-fn read(entry: &Entry, eval: &Object, sample: &Object) -> Result<TraceBuilder, Wrong> {
-    let mut builder = TraceBuilder::new(FormatName::Inspect, entry);
-    builder.framework = Some("inspect".into());
-    builder.ids = match string_of(sample.get("uuid")) {
-        Some(id) => vec![id.clone()],
-        None => {
-            let ids = [eval.get("eval_id"), sample.get("id"), sample.get("epoch")];
-            ids.into_iter().filter_map(id_of).collect()
-        }
+fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {
+    let eval = fields_of(sample, LOG);
+    say.begin(Origin {
+        time: or(sample.get("started_at"), eval.get("created")).cloned(),
+        ..Origin::default()
+    });
+    let ids = match sample.get("uuid") {
+        uuid @ Some(_) if string_of(uuid).is_some() => vec![uuid],
+        _ => vec![eval.get("eval_id"), sample.get("id"), sample.get("epoch")],
     };
-    builder.keep_all(eval, &OF_EVAL);
-    builder.keep("sample_id", sample.get("id"));
-    builder.keep_all(sample, &OF_SAMPLE);
-    builder.at(sample.get("started_at"));
-    builder.at(eval.get("created"));
-    add_score(&mut builder, sample);
+    say.add_all(
+        ids.into_iter()
+            .filter_map(id_of)
+            .map(|id| What::Fact(Fact::Name(id))),
+    );
+    say.add(What::Fact(Fact::Framework("inspect".into())));
+    say.facts(eval, &OF_EVAL);
+    say.fact("sample_id", sample.get("id"));
+    say.facts(sample, &OF_SAMPLE);
+    add_score(say, sample);
     let attachments = fields_of(sample, "attachments");
     let messages = list_of(sample.get("messages"));
+    let input = sample.get("input");
+    if messages.is_empty() && input.and_then(Value::as_array).is_none() {
+        say.say_content(TextKind::User, input);
+    }
+    let messages = if messages.is_empty() {
+        list_of(input)
+    } else {
+        messages
+    };
     for (at, message) in messages.iter().enumerate() {
         let message = translated(object_of(Some(message)), attachments);
-        add_message(&mut builder, &message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
+        add_message(say, &message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
     }
-    if messages.is_empty() {
-        match sample.get("input") {
-            Some(Value::Array(messages)) => {
-                for message in messages {
-                    add_message(&mut builder, &translated(object_of(Some(message)), attachments))?;
-                }
-            }
-            input => builder.say_content(TextKind::User, input),
-        }
-    }
-    Ok(builder)
+    Ok(())
 }
 
 /// Takes the outcome from the first score: of several scorers, Inspect reports the first before the others.
-fn add_score(builder: &mut TraceBuilder, sample: &Object) {
+fn add_score(say: &mut Events, sample: &Object) {
     let scores = fields_of(sample, "scores");
-    let first = scores.iter().next().map(|(_, score)| score);
+    let first = scores.values().next();
     let value = or(first, sample.get("score")).and_then(|score| score.get("value"));
     let values = scores
         .iter()
         .filter_map(|(name, score)| Some((name.clone(), score.get("value")?.clone())));
     let values: Object = values.collect();
     if !values.is_empty() {
-        builder.details.insert("scores", values);
+        say.fact("scores", Some(&values.into()));
     }
     if is_given(value) {
-        builder.reward(Some(&float_of(value)));
+        say.add(What::Fact(Fact::Reward(float_of(value))));
     } else if let Some(error) = sample.get("error").filter(|error| error.as_object().is_some()) {
-        builder.success = Some(false);
-        builder.keep("error", error.get("message"));
+        say.add(What::Success(false));
+        say.fact("error", error.get("message"));
     }
 }
 

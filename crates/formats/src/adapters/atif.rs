@@ -1,0 +1,253 @@
+//! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
+//! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
+
+use std::{borrow::Cow, collections::HashSet, path::Path};
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use super::{Adapter, Decoded, Inner, Kind};
+use crate::{
+    FormatName, Wrong,
+    event::{Call, Events, Fact, Origin, Outcome, TextKind, What},
+    sources::read_small,
+    values::{
+        fields_of, first_of, id_of, is_given, joined, list_of, numeric_of, object_of, or, str_of, string_of,
+        truth_of, with_end,
+    },
+};
+
+/// Trajectories of Harbor.
+pub struct Atif;
+
+#[rustfmt::skip]
+fn is_root_field(name: &str) -> bool {
+    matches!(
+        name,
+        "schema_version" | "session_id" | "trajectory_id" | "agent" | "steps" | "notes" | "final_metrics" | "extra"
+            | "continued_trajectory_ref" | "subagent_trajectories"
+    )
+}
+
+#[rustfmt::skip]
+fn is_step_field(name: &str) -> bool {
+    matches!(
+        name,
+        "step_id" | "timestamp" | "source" | "model_name" | "reasoning_effort" | "message" | "reasoning_content"
+            | "tool_calls" | "observation" | "metrics" | "llm_call_count" | "is_copied_context"
+    )
+}
+
+/// Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`.
+const FOLDERS_UP: usize = 4;
+const RESULT_FILE: &str = "result.json";
+/// The result belongs to these files; others beside the first belong to sub-agents.
+const MAIN_FILE: &str = "trajectory.json";
+
+/// Returns whether a file goes on with [`MAIN_FILE`].
+fn is_continuation(name: &str) -> bool {
+    let number = name.strip_prefix("trajectory.cont-");
+    number
+        .and_then(|name| name.strip_suffix(".json"))
+        .is_some_and(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_trajectory(value: &Value) -> bool {
+    let version = str_of(value.get("schema_version"));
+    version
+        .and_then(|version| version.strip_prefix("ATIF-v1."))
+        .is_some_and(is_number)
+}
+
+impl Adapter for Atif {
+    fn format(&self) -> FormatName {
+        FormatName::Atif
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Rows
+    }
+
+    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
+        first.iter().any(|value| is_trajectory(value))
+    }
+
+    fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
+        let embedded = list_of(record.get("subagent_trajectories"))
+            .iter()
+            .map(|value| Inner {
+                value: Cow::Borrowed(value),
+                name: "a sub-agent".into(),
+                index: None,
+            });
+        embedded.collect()
+    }
+
+    fn files_of<'v>(&self, record: &'v Value) -> Vec<&'v Text> {
+        let embedded = list_of(record.get("subagent_trajectories")).iter();
+        let ids: HashSet<&Text> = embedded
+            .filter_map(|value| value.get("trajectory_id")?.as_text())
+            .collect();
+        let steps = list_of(record.get("steps")).iter();
+        let results = steps.flat_map(results_of);
+        let references = results.flat_map(|result| list_of(result.get("subagent_trajectory_ref")));
+        references
+            .filter(|reference| id_of(reference.get("trajectory_id")).is_none_or(|id| !ids.contains(&id)))
+            .filter_map(|reference| string_of(reference.get("trajectory_path")))
+            .collect()
+    }
+
+    /// Says the success and the confidence of the trial that a trajectory is of, by the file `result.json`. That of a job, which is
+    /// further up, has neither of these fields.
+    fn beside(&self, path: &Path, say: &mut Events) {
+        let Ok(path) = std::path::absolute(path) else {
+            return;
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_main = name == MAIN_FILE || is_continuation(&name);
+        if !is_main && path.with_file_name(MAIN_FILE).exists() {
+            return;
+        }
+        let is_of_trial =
+            |result: &Object| result.contains("verifier_result") || result.contains("exception_info");
+        let mut folders = path.ancestors().skip(1).take(FOLDERS_UP);
+        let result = folders.find_map(|folder| read_small(&folder.join(RESULT_FILE)).filter(is_of_trial));
+        if let Some(result) = result {
+            say_outcome(say, &result);
+        }
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let trajectory = object_of(Some(record));
+        let Some(Value::Array(steps)) = trajectory.get("steps") else {
+            return Err(Wrong::new(if is_trajectory(record) {
+                "steps must be an array"
+            } else {
+                r#"it has no schema_version of ATIF, such as "ATIF-v1.6""#
+            }));
+        };
+        for name in ["trajectory_id", "session_id"] {
+            let id = trajectory.get(name).and_then(Value::as_text).cloned();
+            say.add_all(id.map(|id| What::Fact(Fact::Name(id))));
+        }
+        let agent = fields_of(trajectory, "agent");
+        let name = string_of(agent.get("name")).cloned();
+        say.add_all(name.map(|name| What::Fact(Fact::Framework(name))));
+        say.fact("version", trajectory.get("schema_version"));
+        say.facts(trajectory, &["session_id", "trajectory_id"]);
+        say.fact("agent_version", agent.get("version"));
+        say.fact("model", agent.get("model_name"));
+        say.facts(
+            trajectory,
+            &["notes", "final_metrics", "continued_trajectory_ref", "extra"],
+        );
+        say.count_unknown(trajectory, is_root_field);
+        for (at, step) in steps.iter().enumerate() {
+            let Value::Object(step) = step else {
+                return Err(Wrong::new(format!("steps[{at}] must be an object")));
+            };
+            add_step(say, step, at)?;
+        }
+        Ok(Decoded::Whole)
+    }
+}
+
+fn results_of(step: &Value) -> &[Value] {
+    list_of(fields_of(object_of(Some(step)), "observation").get("results"))
+}
+
+fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
+    let source = str_of(step.get("source"));
+    let message = step.get("message");
+    if step.get("is_copied_context") == Some(&Value::Bool(true)) {
+        if source == Some("user") {
+            let turn = say.text_of(message);
+            say.add(What::Before(turn));
+        }
+        say.leave_out("copied step");
+        return Ok(());
+    }
+    say.begin(Origin {
+        time: step.get("timestamp").cloned(),
+        ..Origin::default()
+    });
+    say.count_unknown(step, is_step_field);
+    match source {
+        Some("system") => say.system(message),
+        Some("user") => say.say_content(TextKind::User, message),
+        Some("agent") => {
+            if let Some(reasoning) = first_of(step, &["reasoning_content"]) {
+                say.say_content(TextKind::Reasoning, Some(reasoning));
+            }
+            say.say_content(TextKind::Message, message);
+        }
+        _ => {
+            return Err(Wrong::new(format!(
+                "steps[{at}].source must be system, user or agent"
+            )));
+        }
+    }
+    let calls = list_of(step.get("tool_calls"));
+    for call in calls {
+        let [id, name, args] = ["tool_call_id", "function_name", "arguments"].map(|name| call.get(name));
+        say.call(Call::new(id, name, args));
+    }
+    let results = list_of(fields_of(step, "observation").get("results"));
+    // Some agents omit which call a result belongs to.
+    let has_call = |result: &Value| is_given(result.get("source_call_id"));
+    let is_paired = results.len() == calls.len() && !results.iter().any(has_call);
+    for (at, result) in results.iter().enumerate() {
+        let id = if is_paired {
+            calls[at].get("tool_call_id")
+        } else {
+            result.get("source_call_id")
+        };
+        add_result(say, object_of(Some(result)), id);
+    }
+    Ok(())
+}
+
+fn add_result(say: &mut Events, result: &Object, id: Option<&Value>) {
+    let references = list_of(result.get("subagent_trajectory_ref")).iter();
+    let names = references.map(|reference| {
+        let names = ["trajectory_id", "trajectory_path", "session_id"];
+        first_of(object_of(Some(reference)), &names)
+            .and_then(|name| id_of(Some(name)))
+            .unwrap_or_else(|| "unnamed".into())
+    });
+    let names: Vec<Text> = names.collect();
+    let content = match first_of(result, &["content"]) {
+        Some(content) => say.text_of(Some(content)),
+        None if names.is_empty() => Text::default(),
+        None => with_end(&joined(["[sub-agent ".into(), joined(names, ", ")], ""), "]"),
+    };
+    if !is_given(id) {
+        return say.say(TextKind::Event, content);
+    }
+    let extra = fields_of(result, "extra");
+    let code = numeric_of(or(extra.get("exit_code"), extra.get("returncode")));
+    let is_error = truth_of(or(extra.get("is_error"), extra.get("tool_result_is_error")));
+    say.result(Outcome {
+        id: id_of(id),
+        content,
+        failed: is_error.or(code.map(|code| code != 0.0)),
+    });
+}
+
+fn say_outcome(say: &mut Events, result: &Object) {
+    let exception = fields_of(result, "exception_info").get("exception_type");
+    say.fact("trial", result.get("trial_name"));
+    say.fact("task", result.get("task_name"));
+    say.fact("exception", exception);
+    let rewards = fields_of(fields_of(result, "verifier_result"), "rewards");
+    // By the name that Harbor gives to the only one.
+    let only = rewards.values().next().filter(|_| rewards.len() == 1);
+    if let Some(reward) = or(rewards.get("reward"), only) {
+        say.add(What::Fact(Fact::Reward(reward.clone())));
+    } else if exception.is_some() {
+        say.add(What::Success(false));
+    }
+}

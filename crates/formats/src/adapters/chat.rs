@@ -1,0 +1,315 @@
+//! Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
+//! Bedrock's Converse, Gemini, and the AI SDK of Vercel. Rows of data sets, ShareGPT and states of LangGraph hold such messages too;
+//! `messages` has how a message or an item becomes steps.
+
+use std::{borrow::Cow, path::Path};
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use super::{Adapter, Decoded, Kind};
+use crate::{
+    FormatName, Wrong,
+    event::{Events, Fact, Origin, What},
+    langchain,
+    messages::{add_message, is_message, message_by},
+    sharegpt,
+    values::{fields_of, fields_where, list_of, milliseconds_of, object_of, str_of, string_of},
+};
+
+/// Conversations of one of the formats whose messages `messages` takes.
+pub struct Chat {
+    format: FormatName,
+    recognises: fn(&Value) -> bool,
+}
+
+/// Conversations of chat APIs.
+pub const OPENAI_CHAT: Chat = Chat {
+    format: FormatName::OpenaiChat,
+    recognises: |value| match value {
+        Value::Object(record) => is_message(value) || messages_of(record).is_some(),
+        value => is_first(Some(value), is_message),
+    },
+};
+
+/// Messages of LangChain and states of LangGraph.
+pub const LANGCHAIN: Chat = Chat {
+    format: FormatName::Langchain,
+    recognises: |value| {
+        let record = object_of(Some(value));
+        let lists = [
+            Some(value),
+            record.get("messages"),
+            fields_of(record, "values").get("messages"),
+        ];
+        langchain::is_message(value)
+            || lists
+                .into_iter()
+                .any(|list| is_first(list, langchain::is_message))
+    },
+};
+
+/// Conversations of data sets for fine-tuning.
+pub const SHAREGPT: Chat = Chat {
+    format: FormatName::Sharegpt,
+    recognises: |value| {
+        let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
+        let is_conversation = |list: &[Value]| list.first().is_none_or(is_known);
+        sharegpt::is_turn(value)
+            || is_first(Some(value), sharegpt::is_turn)
+            || value
+                .get("conversations")
+                .and_then(Value::as_array)
+                .is_some_and(is_conversation)
+    },
+};
+
+const IDS: [&str; 11] = [
+    "id",
+    "instance_id",
+    "traj_id",
+    "custom_id",
+    "task_id",
+    "conversation_id",
+    "session_id",
+    "trial",
+    "requestId",
+    "request_id",
+    "responseId",
+];
+
+#[rustfmt::skip]
+fn is_known(name: &str) -> bool {
+    IDS.contains(&name) || matches!(
+        name,
+        "messages" | "traj" | "choices" | "response" | "request" | "body" | "input" | "output" | "content" | "role"
+            | "type" | "system" | "instructions" | "reward" | "success" | "confidence" | "created" | "created_at"
+            | "timestamp"
+            // The request to the model, which is no action of the agent.
+            | "model" | "metadata" | "object" | "usage" | "tools" | "tool_choice" | "parallel_tool_calls" | "temperature"
+            | "top_p" | "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "stream" | "status" | "method"
+            | "url" | "service_tier" | "system_fingerprint" | "stop_reason" | "stop_sequence" | "reasoning" | "text"
+            | "truncation" | "store" | "user" | "error" | "previous_response_id" | "incomplete_details" | "thinking"
+            | "stop" | "n" | "seed" | "response_format" | "functions"
+            // Of Converse, and of the invocation log of Bedrock.
+            | "modelId" | "inferenceConfig" | "toolConfig" | "guardrailConfig" | "additionalModelRequestFields" | "trace"
+            | "additionalModelResponseFieldPaths" | "additionalModelResponseFields" | "promptVariables" | "outputConfig"
+            | "requestMetadata" | "performanceConfig" | "serviceTier" | "stopReason" | "metrics" | "schemaType"
+            | "schemaVersion" | "accountId" | "identity" | "region" | "operation"
+            // Of Helicone.
+            | "request_body" | "response_body" | "request_created_at" | "response_created_at" | "request_model"
+            | "response_model" | "response_id" | "response_status" | "request_path" | "provider"
+            // Of Gemini.
+            | "contents" | "candidates" | "systemInstruction" | "generationConfig" | "safetySettings" | "usageMetadata"
+            | "modelVersion" | "createTime" | "config"
+            // Of data sets, and of states of LangGraph.
+            | "conversations" | "values" | "next" | "parent_config" | "tasks" | "interrupts" | "trajectory" | "history"
+            | "resolved" | "target" | "patch" | "test_result" | "repo" | "exit_status" | "model_patch"
+    )
+}
+
+/// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
+const ROLE_WITHIN: usize = 64 * 1024;
+
+type Messages<'a> = Vec<Cow<'a, Value>>;
+
+impl Adapter for Chat {
+    fn format(&self) -> FormatName {
+        self.format
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Rows
+    }
+
+    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
+        first.iter().any(|value| (self.recognises)(value))
+    }
+
+    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let record = object_of(Some(value));
+        say.begin(Origin::default());
+        if is_message(value) && !is_reply(record) {
+            add_message(say, value)?;
+            return Ok(Decoded::GoesOn);
+        }
+        let messages = match value {
+            Value::Array(list) => list.first().is_none_or(is_message).then(|| borrowed(list)),
+            value if is_reply(record) => Some(vec![Cow::Borrowed(value)]),
+            _ => messages_of(record),
+        };
+        let messages = messages.ok_or_else(|| Wrong::new("it has no messages, and no items"))?;
+        let (input, output) = (fields_of(record, "input"), fields_of(record, "output"));
+        let inner = ["body", "request", "response", "request_body", "response_body"];
+        let inner = inner.map(|name| fields_of(record, name));
+        let of_log = [
+            fields_of(input, "inputBodyJson"),
+            fields_of(output, "outputBodyJson"),
+        ];
+        for details in [record].into_iter().chain(inner).chain(of_log) {
+            add_details(say, details);
+        }
+        let of_run = fields_of(fields_of(record, "config"), "configurable");
+        say.name("thread_id", of_run.get("thread_id"));
+        for (at, message) in messages.iter().enumerate() {
+            add_message(say, message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
+        }
+        Ok(Decoded::Whole)
+    }
+}
+
+fn is_first(list: Option<&Value>, holds: fn(&Value) -> bool) -> bool {
+    list_of(list).first().is_some_and(holds)
+}
+
+fn add_details(say: &mut Events, record: &Object) {
+    for name in IDS {
+        say.name(name, record.get(name));
+    }
+    for name in ["created_at", "created", "timestamp", "request_created_at"] {
+        say.at(milliseconds_of(record.get(name)).as_ref());
+    }
+    let model = ["model", "modelId", "modelVersion"].into_iter();
+    say.fact(
+        "model",
+        model
+            .map(|name| record.get(name))
+            .find(|model| string_of(*model).is_some())
+            .flatten(),
+    );
+    say.fact("metadata", record.get("metadata"));
+    let texts = record.get("instructions").filter(|text| text.as_text().is_some());
+    for prompt in [record.get("system"), record.get("systemInstruction"), texts] {
+        if prompt.is_some() {
+            say.system(prompt);
+        }
+    }
+    for name in ["resolved", "target"] {
+        let verdict = record.get(name).cloned();
+        verdict
+            .into_iter()
+            .for_each(|verdict| say.add(What::Fact(Fact::Verdict(verdict))));
+    }
+    let reward = record.get("reward").cloned();
+    reward
+        .into_iter()
+        .for_each(|reward| say.add(What::Fact(Fact::Reward(reward))));
+    let outcome = fields_where(record, |name, _| matches!(name, "success" | "confidence"));
+    if !outcome.is_empty() {
+        say.add(What::Fact(Fact::Outcome(outcome)));
+    }
+    say.count_unknown(record, is_known);
+}
+
+/// Returns whether a text begins as a list of messages in JSON does, as data sets have them.
+fn begins_messages(text: &Text) -> bool {
+    let beginning = text.as_str().unwrap_or_default().trim_start();
+    let first = beginning.strip_prefix('[').map(str::trim_start);
+    first.is_some_and(|first| {
+        first.starts_with('{') && first.get(..ROLE_WITHIN).unwrap_or(first).contains("\"role\"")
+    })
+}
+
+/// Returns the messages of a record that is a conversation, in order; `None` for any other record.
+pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
+    let is_logged = record.contains("response_body");
+    let response = fields_of(record, if is_logged { "response_body" } else { "response" });
+    for name in [
+        "messages",
+        "contents",
+        "conversations",
+        "traj",
+        "trajectory",
+        "history",
+    ] {
+        // No other format has these for anything else.
+        let is_alone = !matches!(name, "trajectory" | "history");
+        let messages = match record.get(name) {
+            Some(Value::Array(list)) if list.first().map_or(is_alone, is_message) => borrowed(list),
+            Some(Value::String(text)) if begins_messages(text) => match text.parse() {
+                Ok(Value::Array(list)) if list.first().is_some_and(is_message) => {
+                    list.into_iter().map(Cow::Owned).collect()
+                }
+                _ => continue,
+            },
+            _ => continue,
+        };
+        return Some([messages, reply_of(record), reply_of(response)].concat());
+    }
+    let body_of_log = fields_of(record, "input").get("inputBodyJson");
+    let asked = ["request", "request_body", "body", "values"].map(|name| record.get(name));
+    for inner in asked.into_iter().chain([body_of_log]) {
+        if let Some(asked) = inner.and_then(Value::as_object).and_then(messages_of) {
+            return Some([asked, reply_of(record), reply_of(response)].concat());
+        }
+    }
+    let output = list_of(record.get("output"));
+    if output.first().is_some_and(is_message) || str_of(record.get("object")) == Some("response") {
+        return Some([input_of(record.get("input")), borrowed(output)].concat());
+    }
+    let input = list_of(record.get("input"));
+    if input.first().is_some_and(is_message) {
+        return Some([borrowed(input), reply_of(response)].concat());
+    }
+    // A reply alone, as in the output of a batch.
+    for reply in [record, response] {
+        let body = reply.get("body").and_then(Value::as_object);
+        if let Some(message) = message_of(body.unwrap_or(reply)) {
+            return Some(vec![Cow::Borrowed(message)]);
+        }
+    }
+    // The request with a text only, and its reply in another field.
+    let reply = reply_of(response);
+    let is_text = matches!(record.get("input"), Some(Value::String(_)));
+    (is_text && !reply.is_empty()).then(|| [input_of(record.get("input")), reply].concat())
+}
+
+fn borrowed(list: &[Value]) -> Messages<'_> {
+    list.iter().map(Cow::Borrowed).collect()
+}
+
+fn input_of(input: Option<&Value>) -> Messages<'_> {
+    match input {
+        Some(text @ Value::String(_)) => vec![Cow::Owned(message_by("user", text.clone()))],
+        input => borrowed(list_of(input)),
+    }
+}
+
+/// Returns the model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
+fn reply_of(reply: &Object) -> Messages<'_> {
+    let inner = [
+        reply.get("body"),
+        fields_of(reply, "output").get("outputBodyJson"),
+    ];
+    if let Some(inner) = inner.into_iter().flatten().find_map(Value::as_object) {
+        return reply_of(inner);
+    }
+    if let Some(message) = message_of(reply) {
+        return vec![Cow::Borrowed(message)];
+    }
+    if str_of(reply.get("type")) == Some("message") && str_of(reply.get("role")) == Some("assistant") {
+        return vec![Cow::Owned(reply.clone().into())];
+    }
+    borrowed(list_of(reply.get("output")))
+}
+
+/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse or Gemini; `None`
+/// without one.
+fn message_of(reply: &Object) -> Option<&Value> {
+    let first = |name| object_of(list_of(reply.get(name)).first());
+    let message = first("choices").get("message");
+    if let Some(message @ Value::Object(_)) = message {
+        return Some(message);
+    }
+    let others = [
+        fields_of(reply, "output").get("message"),
+        first("candidates").get("content"),
+    ];
+    others.into_iter().flatten().find(|message| is_message(message))
+}
+
+/// Returns whether a value is a whole reply of Anthropic: a message with more fields.
+fn is_reply(value: &Object) -> bool {
+    str_of(value.get("type")) == Some("message")
+        && matches!(value.get("usage"), Some(Value::Object(_)))
+        && matches!(value.get("model"), Some(Value::String(_)))
+}

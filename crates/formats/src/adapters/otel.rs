@@ -1,0 +1,236 @@
+//! Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter, Grafana Tempo and Jaeger write them, and records of its logs.
+//! `spans` reads their attributes.
+
+use std::path::Path;
+
+use knowledgepulse_json::{Object, Text, Value, trim};
+
+use super::{Adapter, Decoded, Kind};
+use crate::{
+    FormatName, Wrong,
+    event::{Events, Fact, Origin, What},
+    spans::Span,
+    values::{fields_of, list_of, numeric_of, object_of, or, str_of, string_of},
+};
+
+/// Spans and logs of OpenTelemetry.
+pub struct Otel;
+
+impl Adapter for Otel {
+    fn format(&self) -> FormatName {
+        FormatName::Otel
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Spans
+    }
+
+    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
+        first
+            .iter()
+            .any(|value| resources_of(value).is_some() || logs_of(value).is_some())
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let (spans, logs) = (resources_of(record), logs_of(record));
+        if spans.is_none() && logs.is_none() {
+            return Err(Wrong::new(
+                "it has no resourceSpans, no resourceLogs and no batches",
+            ));
+        }
+        let mut outcome = Ok(Decoded::GoesOn);
+        for resource in [spans, logs].into_iter().flatten().flatten() {
+            let resource = object_of(Some(resource));
+            let attributes = attributes_of(fields_of(resource, "resource").get("attributes"));
+            let service = string_of(attributes.get("service.name"));
+            let spans = list_of(scopes_of(resource))
+                .iter()
+                .flat_map(|scope| list_of(scope.get("spans")));
+            let spans = spans
+                .map(|span| object_of(Some(span)))
+                .map(|span| (span, span_of(span)));
+            let logs = list_of(resource.get("scopeLogs")).iter();
+            let logs = logs.flat_map(|scope| list_of(scope.get("logRecords")));
+            let logs = logs.filter_map(|record| {
+                let record = object_of(Some(record));
+                Some((record, span_of_log(record)?))
+            });
+            for (record, span) in spans.chain(logs) {
+                // The first problem; the other spans are read.
+                match trace_id_of(record.get("traceId")) {
+                    None if outcome.is_ok() => outcome = Err(Wrong::new("a span has no traceId")),
+                    None => {}
+                    run => {
+                        say.begin(Origin {
+                            run,
+                            ..Origin::default()
+                        });
+                        say.add(What::Span(Box::new(span)));
+                        service
+                            .into_iter()
+                            .for_each(|name| say.add(What::Fact(Fact::Framework(name.clone()))));
+                    }
+                }
+            }
+        }
+        if say.is_empty() && logs.is_some() && outcome.is_ok() {
+            return Err(Wrong::new(
+                "no record of its resourceLogs is of a model or an agent",
+            ));
+        }
+        outcome
+    }
+}
+
+/// Returns the spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its
+/// API), of Jaeger's API (`result`), or in `data`.
+fn resources_of(value: &Value) -> Option<&[Value]> {
+    let record = value.as_object()?;
+    let inner = ["trace", "result", "data"].map(|name| fields_of(record, name));
+    [record].into_iter().chain(inner).find_map(|holder| {
+        if let Some(Value::Array(resources)) = holder.get("resourceSpans") {
+            return Some(&resources[..]);
+        }
+        let batches = list_of(holder.get("batches"));
+        let has_scopes = |batch: &Value| scopes_of(object_of(Some(batch))).is_some();
+        batches.iter().any(has_scopes).then_some(batches)
+    })
+}
+
+/// Returns the records of logs of all resources in a record.
+fn logs_of(value: &Value) -> Option<&[Value]> {
+    value.get("resourceLogs")?.as_array()
+}
+
+/// Returns the spans of a resource by their instrumentations, which were called libraries once.
+fn scopes_of(resource: &Object) -> Option<&Value> {
+    or(
+        resource.get("scopeSpans"),
+        resource.get("instrumentationLibrarySpans"),
+    )
+}
+
+fn span_of(span: &Object) -> Span {
+    let status = fields_of(span, "status");
+    let code = status.get("code");
+    let events = list_of(span.get("events")).iter().map(|event| {
+        let name = string_of(event.get("name")).cloned().unwrap_or_default();
+        (name, attributes_of(event.get("attributes")))
+    });
+    Span {
+        id: string_of(span.get("spanId")).cloned(),
+        parent: string_of(span.get("parentSpanId")).cloned(),
+        start: time_of(span.get("startTimeUnixNano")),
+        end: time_of(span.get("endTimeUnixNano")),
+        is_ok: match (code.and_then(Value::as_number), str_of(code)) {
+            (Some(1.0), _) | (_, Some("STATUS_CODE_OK")) => Some(true),
+            (Some(2.0), _) | (_, Some("STATUS_CODE_ERROR")) => Some(false),
+            _ => None,
+        },
+        message: string_of(status.get("message")).cloned(),
+        attributes: attributes_of(span.get("attributes")),
+        events: events.collect(),
+        ..Span::default()
+    }
+}
+
+/// Returns the span that a record of a log stands for; `None` for one of another program, or of no trace.
+fn span_of_log(record: &Object) -> Option<Span> {
+    let attributes = attributes_of(record.get("attributes"));
+    let name = string_of(record.get("eventName"))
+        .or_else(|| string_of(attributes.get("event.name")))?
+        .clone();
+    if !name.as_bytes().starts_with(b"gen_ai.") || string_of(record.get("traceId")).is_none() {
+        return None;
+    }
+    let mut event = attributes.clone();
+    if let Some(body) = unwrapped(record.get("body")) {
+        event.insert("gen_ai.event.content", body);
+    }
+    let time = time_of(record.get("timeUnixNano").or(record.get("observedTimeUnixNano")));
+    Some(Span {
+        start: time,
+        end: time,
+        attributes,
+        events: vec![(name, event)],
+        is_log: true,
+        ..span_of(record)
+    })
+}
+
+/// Returns the attributes of a list of OTLP, without those whose value is of no type that is known.
+fn attributes_of(list: Option<&Value>) -> Object {
+    let attributes = list_of(list).iter().filter_map(|attribute| {
+        let name = attribute.get("key")?.as_text()?;
+        Some((name.clone(), unwrapped(attribute.get("value"))?))
+    });
+    attributes.collect()
+}
+
+/// Returns the value of an attribute, which OTLP wraps by its type.
+fn unwrapped(wrapped: Option<&Value>) -> Option<Value> {
+    let (name, value) = wrapped?.as_object()?.iter().next()?;
+    Some(match name.as_str()? {
+        "stringValue" | "boolValue" => value.clone(),
+        "intValue" | "doubleValue" => numeric_of(Some(value))?.into(),
+        "arrayValue" => {
+            let values = list_of(value.get("values")).iter();
+            Value::Array(
+                values
+                    .map(|value| unwrapped(Some(value)).unwrap_or_default())
+                    .collect(),
+            )
+        }
+        "kvlistValue" => attributes_of(value.get("values")).into(),
+        _ => return None,
+    })
+}
+
+/// Returns a time in nanoseconds since 1970; 0 for other values.
+fn time_of(time: Option<&Value>) -> i128 {
+    match time {
+        #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
+        Some(Value::Number(number)) if number.fract() == 0.0 => *number as i128,
+        Some(Value::Digits(text) | Value::String(text)) => text
+            .as_str()
+            .map(trim)
+            .and_then(|text| text.parse::<i64>().ok())
+            .unwrap_or_default()
+            .into(),
+        _ => 0,
+    }
+}
+
+/// Returns the id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one; Tempo writes it in
+/// base64.
+fn trace_id_of(id: Option<&Value>) -> Option<Text> {
+    let id = string_of(id)?;
+    let text = id.as_str().unwrap_or_default();
+    let digits = text.strip_suffix("==").filter(|digits| digits.len() == 22);
+    let hex = digits.and_then(|digits| hex_of_base64(digits.as_bytes()));
+    let lower = || (text.len() == 32).then(|| text.to_lowercase());
+    Some(hex.or_else(lower).map_or_else(|| id.clone(), Text::from))
+}
+
+/// Returns the 16 bytes of 22 digits of base64, in hexadecimal.
+fn hex_of_base64(digits: &[u8]) -> Option<String> {
+    let mut number = 0_u128;
+    for (at, digit) in digits.iter().enumerate() {
+        let bits = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        // The last digit has two bits of the id.
+        let bits = u128::from(bits);
+        number = if at == 21 {
+            number << 2 | bits >> 4
+        } else {
+            number << 6 | bits
+        };
+    }
+    Some(format!("{number:032x}"))
+}

@@ -1,0 +1,403 @@
+//! Joins the spans of a run into events of one conversation. Spans overlap: the call of a model has the messages that came before, the
+//! span of its agent repeats some of them, and the call of a tool is in messages and in a span of its own.
+
+use std::collections::{HashMap, HashSet};
+
+use knowledgepulse_json::{Object, Text, Value};
+
+mod merged;
+pub mod said;
+
+use crate::{
+    event::{Call, Event, Fact, What},
+    session::add_fact,
+    trace::TraceBuilder,
+    values::{first_of, object_of, str_of, string_of},
+};
+use merged::{Conversation, Items, List, ToolSpan, items_of_all};
+use said::{Given, Said, first_in, messages_in, parsed, said_in, text_within};
+
+/// A span: its attributes by the conventions of OpenTelemetry for GenAI, of OpenInference, of the AI SDK of Vercel or of Traceloop.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Span {
+    /// Its own id, and that of the span around it.
+    pub id: Option<Text>,
+    /// The id of the span around it.
+    pub parent: Option<Text>,
+    /// When it began, in nanoseconds since 1970; 0 if that is not known.
+    pub start: i128,
+    /// When it ended; 0 if that is not known.
+    pub end: i128,
+    /// Whether it succeeded, if it says so.
+    pub is_ok: Option<bool>,
+    /// Why it failed.
+    pub message: Option<Text>,
+    /// Its attributes by their names.
+    pub attributes: Object,
+    /// Its events: the name and the attributes of each.
+    pub events: Vec<(Text, Object)>,
+    /// Whether it is a record of a log, which has what was said in the span of its id.
+    pub is_log: bool,
+    /// Whether its output may be the whole conversation, as the state of a graph is, where it is around all others.
+    pub may_have_all: bool,
+}
+
+/// The end of a span that is around all others, or around others with its own end not known.
+const LATEST: i128 = 1 << 64;
+
+/// What a span adds to the conversation.
+struct Part {
+    span: Span,
+    tool: Option<ToolSpan>,
+    said: Said,
+}
+
+impl Part {
+    fn of(span: Span, given: &mut Given) -> Self {
+        let tool = is_tool(&span.attributes).then(|| tool_of(&span));
+        let said = match tool {
+            Some(_) => Said::default(),
+            None => said_in(&span, given),
+        };
+        Self { span, tool, said }
+    }
+}
+
+/// Replaces the spans among events by what they say together. Events without spans stay as they are.
+pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
+    let mut whats = events.iter().flat_map(|event| &event.what);
+    if !whats.any(|what| matches!(what, What::Span(_))) {
+        return events;
+    }
+    let (mut spans, mut facts, mut reward) = (Vec::new(), Vec::new(), None);
+    for what in events.into_iter().flat_map(|event| event.what) {
+        match what {
+            What::Span(span) => spans.push(*span),
+            What::Fact(Fact::Framework(name)) => drop(builder.framework.get_or_insert(name)),
+            What::Fact(Fact::Reward(value)) => drop(reward.get_or_insert(value)),
+            What::Fact(fact) => facts.push(fact),
+            _ => {}
+        }
+    }
+    spans.sort_by_key(|span| span.start);
+    move_logs(&mut spans);
+    #[allow(clippy::cast_precision_loss)] // There are not so many.
+    builder.keep("spans", Some(&(spans.len() as f64).into()));
+    facts.into_iter().for_each(|fact| add_fact(builder, fact));
+    builder.is_conversation = spans.iter().any(|span| is_of_agent(&span.attributes));
+    if let Some(first) = spans.first().filter(|first| first.start > 0) {
+        builder.at_number((first.start / 1_000_000) as f64);
+    }
+    let mut given = Given::default();
+    let mut parts: Vec<Part> = spans.into_iter().map(|span| Part::of(span, &mut given)).collect();
+    keep_outermost(&mut parts, builder);
+    if parts.iter().all(|part| part.said.is_empty()) {
+        read_outer_values(&mut parts);
+    }
+    let acts = acts_of(&mut parts, builder);
+    let mut what = converse(&parts, acts).into_whats();
+    what.extend(reward.map(|reward| What::Fact(Fact::Reward(reward))));
+    vec![Event {
+        what,
+        ..Event::default()
+    }]
+}
+
+/// Moves what records of logs say into the spans that they name, unless these say it themselves.
+fn move_logs(spans: &mut Vec<Span>) {
+    let (logs, others): (Vec<_>, Vec<_>) = spans.drain(..).partition(|span| span.is_log);
+    let says = |span: &Span| !logs.is_empty() && !said_in(span, &mut Given::default()).is_empty();
+    let is_told: HashSet<Text> = others
+        .iter()
+        .filter(|span| says(span))
+        .filter_map(|span| span.id.clone())
+        .collect();
+    let mut places = HashMap::new();
+    for span in others.into_iter().chain(logs) {
+        if span.is_log && span.id.as_ref().is_some_and(|id| is_told.contains(id)) {
+            continue;
+        }
+        let at = span.id.clone().map(|id| *places.entry(id).or_insert(spans.len()));
+        match at.and_then(|at| spans.get_mut(at)) {
+            Some(other) if span.is_log => {
+                other.events.extend(span.events);
+                other.start = other.start.min(span.start);
+                other.end = other.end.max(span.end);
+                for (name, value) in span.attributes {
+                    if !name.as_str().is_some_and(|name| other.attributes.contains(name)) {
+                        other.attributes.insert(name, value);
+                    }
+                }
+            }
+            _ => spans.push(span),
+        }
+    }
+    spans.sort_by_key(|span| span.start);
+}
+
+/// Returns whether a span is of an agent or a model, and of a conversation: embeddings and searches are not.
+fn is_of_agent(attributes: &Object) -> bool {
+    let kinds = [
+        "gen_ai.operation.name",
+        "openinference.span.kind",
+        "ai.operationId",
+    ];
+    let is_search = |name: &&str| {
+        let kind = str_of(attributes.get(name)).unwrap_or_default();
+        matches!(kind, "embeddings" | "EMBEDDING" | "RETRIEVER" | "RERANKER")
+            || kind.starts_with("ai.embed")
+            || kind.starts_with("ai.rerank")
+    };
+    let is_of_agents = |name: &Text| {
+        let name = name.as_str().unwrap_or_default();
+        let beginning = name.split_once('.').map(|(beginning, _)| beginning);
+        matches!(
+            beginning,
+            Some(
+                "gen_ai" | "llm" | "ai" | "openinference" | "traceloop" | "langfuse" | "langsmith" | "mlflow"
+            )
+        ) || matches!(name, "input.value" | "output.value")
+    };
+    !kinds.iter().any(is_search) && attributes.keys().any(is_of_agents)
+}
+
+fn is_tool(attributes: &Object) -> bool {
+    let is = |name, kind| str_of(attributes.get(name)) == Some(kind);
+    is("gen_ai.operation.name", "execute_tool")
+        || is("openinference.span.kind", "TOOL")
+        || is("traceloop.span.kind", "tool")
+        || attributes.contains("ai.toolCall.name")
+}
+
+/// Returns what Traceloop has of a function's input or output, in JSON of its own around it.
+fn entity_in(attributes: &Object, side: &str) -> Option<Value> {
+    let parsed = parsed(attributes.get(&format!("traceloop.entity.{side}")))?;
+    let fields = object_of(Some(&parsed));
+    let inner = first_of(fields, &["kwargs", "inputs", "input_str", "outputs", "output"]);
+    Some(inner.unwrap_or(&parsed).clone())
+}
+
+fn tool_of(span: &Span) -> ToolSpan {
+    let attributes = &span.attributes;
+    // Strands has both in events.
+    let told = |event: &str, name: &str| {
+        let mut events = span.events.iter().filter(|(each, _)| *each == event);
+        events.find_map(|(_, attributes)| attributes.get(name).cloned())
+    };
+    let name = first_in(
+        attributes,
+        &[
+            "gen_ai.tool.name",
+            "ai.toolCall.name",
+            "tool.name",
+            "traceloop.entity.name",
+        ],
+    );
+    let id = first_in(
+        attributes,
+        &["gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id"],
+    );
+    // OpenInference has the tool's parameters in `tool.parameters`, and its input in `input.value`.
+    let args = first_in(
+        attributes,
+        &[
+            "gen_ai.tool.call.arguments",
+            "ai.toolCall.args",
+            "input.value",
+            "tool.parameters",
+        ],
+    );
+    let args = args
+        .cloned()
+        .or_else(|| entity_in(attributes, "input"))
+        .or_else(|| told("gen_ai.tool.message", "content"));
+    let content = first_in(
+        attributes,
+        &["gen_ai.tool.call.result", "ai.toolCall.result", "output.value"],
+    );
+    let failed = span.is_ok.map(|is_ok| !is_ok);
+    let failure = || Some(span.message.clone().unwrap_or_else(|| "error".into()).into());
+    let content = content
+        .cloned()
+        .or_else(|| told("gen_ai.choice", "message"))
+        .or_else(|| entity_in(attributes, "output"));
+    #[allow(clippy::cast_precision_loss)] // As JavaScript's `Number` does.
+    let milliseconds =
+        (span.end >= span.start && span.start > 0).then(|| (span.end - span.start) as f64 / 1e6);
+    ToolSpan {
+        call: Call {
+            id: string_of(id).cloned(),
+            ..Call::new(None, name, args.as_ref())
+        },
+        is_named: name.is_some(),
+        content: content
+            .map(text_in)
+            .or_else(|| failed.filter(|failed| *failed).and_then(|_| failure())),
+        failed,
+        milliseconds,
+    }
+}
+
+/// Returns the text in a string of JSON, or the value that is something else.
+fn text_in(value: Value) -> Value {
+    let quoted = value.as_text().filter(|text| text.as_bytes().starts_with(b"\""));
+    match quoted.map(Text::parse) {
+        Some(Ok(text @ Value::String(_))) => text,
+        _ => value,
+    }
+}
+
+/// Leaves out all spans but the outermost if that one has the whole conversation: the spans within repeat it, or belong to sub-agents.
+fn keep_outermost(parts: &mut Vec<Part>, builder: &mut TraceBuilder) {
+    let is_outer =
+        |part: &Part| part.span.may_have_all && part.span.parent.is_none() && part.said.replies > 1;
+    let Some(outer) = parts.iter().position(is_outer) else {
+        return;
+    };
+    builder.keep_first("model", parts.iter().find_map(|part| model_of(&part.span)));
+    builder.leave_out_times("span within the conversation", parts.len() as u64 - 1);
+    *parts = vec![parts.swap_remove(outer)];
+}
+
+fn model_of(span: &Span) -> Option<&Value> {
+    let names = [
+        "gen_ai.response.model",
+        "gen_ai.request.model",
+        "llm.model_name",
+        "ai.model.id",
+    ];
+    first_of(&span.attributes, &names)
+}
+
+/// Reads the values of the first span that has any. Where no span has messages, it is around the others.
+fn read_outer_values(parts: &mut [Part]) {
+    let value = |span: &Span, side: &str| {
+        let own = span.attributes.get(&format!("{side}.value")).cloned();
+        own.or_else(|| entity_in(&span.attributes, side).map(|entity| text_within(&entity)))
+    };
+    let mut silent = parts.iter_mut().filter(|part| part.tool.is_none());
+    let Some((part, input)) = silent.find_map(|part| value(&part.span, "input").map(|input| (part, input)))
+    else {
+        return;
+    };
+    let items = |value: Option<&Value>, role| -> Items { items_of_all(&messages_in(value, role)) };
+    part.said.input = items(Some(&input), "user");
+    part.said.output = items(value(&part.span, "output").as_ref(), "assistant");
+    part.span.end = LATEST;
+}
+
+/// When a span adds something to the conversation: first a tool's call or a model's input, then the result or the output.
+struct Act {
+    at: i128,
+    is_end: bool,
+    part: usize,
+    is_first: bool,
+    /// Whether the output repeats some of the messages within its span.
+    repeats: bool,
+}
+
+/// Returns the acts of all spans, two of each, in their order: the second at the end of a span if that is known or others are within it.
+fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
+    let has_messages = parts.iter().any(|part| !part.said.is_empty());
+    let around_tools = ids_around(parts, |part| part.tool.is_some());
+    let around_messages = ids_around(parts, |part| !part.said.is_empty());
+    let mut acts = Vec::new();
+    for (at, Part { span, tool, said }) in parts.iter_mut().enumerate() {
+        if builder.agent_id.is_none() {
+            let agents = ["gen_ai.agent.name", "ai.telemetry.functionId"];
+            builder.agent_id = agents
+                .iter()
+                .find_map(|name| string_of(span.attributes.get(name)))
+                .cloned();
+        }
+        builder.keep_first("model", model_of(span));
+        // A run that has ended well may not have done its task.
+        if span.parent.is_none() && span.is_ok == Some(false) {
+            builder.success = Some(false);
+        }
+        let is_in = |ids: &HashSet<Text>| span.id.as_ref().is_some_and(|id| ids.contains(id));
+        let repeats = is_in(&around_messages) || span.end == LATEST;
+        let is_around = repeats || is_in(&around_tools);
+        match tool {
+            Some(tool) if has_messages && !tool.is_named => {
+                builder.leave_out("tool span without a name");
+                continue;
+            }
+            Some(_) => {}
+            None if said.is_empty() => {
+                builder.leave_out("span without messages");
+                continue;
+            }
+            None => {
+                // The AI SDK puts the texts of all calls together in the span around them.
+                if repeats && span.attributes.contains("ai.prompt") {
+                    said.output = Items::new();
+                }
+                // Only items within the span come between a model's input and its output.
+                if !is_around {
+                    span.end = span.start;
+                }
+            }
+        }
+        let is_later = span.end > span.start;
+        let end = match (is_later, is_around) {
+            (true, _) => span.end,
+            (false, true) => LATEST,
+            (false, false) => span.start,
+        };
+        for (is_first, at_time, is_end) in [(true, span.start, false), (false, end, is_around || is_later)] {
+            acts.push(Act {
+                at: at_time,
+                is_end,
+                part: at,
+                is_first,
+                repeats,
+            });
+        }
+    }
+    // A span that begins when another ends comes after it.
+    acts.sort_by_key(|act| (act.at, !act.is_end));
+    acts
+}
+
+/// Carries the acts out. Where there are spans of tools within that of a model, the model has returned after them; where there are
+/// messages in them, as within the span of an agent, its output repeats some of these.
+fn converse(parts: &[Part], acts: Vec<Act>) -> Conversation {
+    let mut conversation = Conversation::default();
+    let mut calls: HashMap<usize, usize> = HashMap::new();
+    let mut lists: HashMap<usize, List> = HashMap::new();
+    for act in acts {
+        let Part { tool, said, .. } = &parts[act.part];
+        match (tool, act.is_first) {
+            (Some(tool), true) => drop(calls.insert(act.part, conversation.add_call(tool))),
+            (Some(tool), false) => {
+                if let Some(call) = calls.remove(&act.part) {
+                    conversation.add_result(call, tool);
+                }
+            }
+            (None, true) => drop(lists.insert(act.part, conversation.add(&said.input, List::default()))),
+            (None, false) => {
+                let list = lists.remove(&act.part).filter(|_| !act.repeats);
+                conversation.add(&said.output, list.unwrap_or_default());
+            }
+        }
+    }
+    conversation
+}
+
+/// Returns the ids of the spans around spans for which a condition holds.
+fn ids_around(parts: &[Part], holds: impl Fn(&Part) -> bool) -> HashSet<Text> {
+    let spans = parts.iter().map(|part| &part.span);
+    let parents: HashMap<&Text, &Text> = spans
+        .filter_map(|span| Some((span.id.as_ref()?, span.parent.as_ref()?)))
+        .collect();
+    let mut around = HashSet::new();
+    for part in parts.iter().filter(|part| holds(part)) {
+        let mut next = part.span.parent.as_ref();
+        while let Some(id) = next.filter(|id| !around.contains(*id)) {
+            around.insert(id.clone());
+            next = parents.get(id).copied();
+        }
+    }
+    around
+}

@@ -1,0 +1,425 @@
+//! The input and the output of a model, by the conventions for attributes and events.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
+
+use knowledgepulse_json::{Object, Text, Value, parse_str};
+
+use super::{
+    Span,
+    merged::{Items, items_of_all},
+};
+use crate::{
+    adapters::chat,
+    messages::{is_message, message_by},
+    parts::saying,
+    values::{
+        elements_of, fields_where, first_of, is_given, is_truthy, list_of, object_of, or, some_object, str_of,
+    },
+};
+
+/// The input and the output of a model.
+#[derive(Default)]
+pub struct Said {
+    /// The items of its input.
+    pub input: Items,
+    /// The items of its output.
+    pub output: Items,
+    /// How many messages its output has.
+    pub replies: usize,
+}
+
+impl Said {
+    /// Returns whether it has neither.
+    pub fn is_empty(&self) -> bool {
+        self.input.is_empty() && self.output.is_empty()
+    }
+}
+
+/// Attributes with a model's input, in JSON.
+const INPUTS: [&str; 2] = ["gen_ai.input.messages", "ai.prompt.messages"];
+
+/// Messages that a model was given, and the JSON that they were read from.
+#[derive(Default)]
+pub struct Given {
+    json: Text,
+    items: Items,
+}
+
+impl Given {
+    /// Returns the items of a list that is written in JSON; `None` for other values. A model's input mostly repeats the one before and
+    /// adds to it: then only the addition is parsed, and the rest is shared. So a run of many calls takes no more time than its
+    /// conversation.
+    fn read(&mut self, json: Option<&Value>) -> Option<Items> {
+        let json = json?.as_text()?;
+        if *json != self.json || self.items.is_empty() {
+            match self.added(json) {
+                Some(added) => self.items.extend(items_of_all(&added)),
+                None => {
+                    let Ok(Value::Array(messages)) = json.parse() else {
+                        return None;
+                    };
+                    self.items = items_of_all(&messages);
+                }
+            }
+            self.json = json.clone();
+        }
+        Some(self.items.clone())
+    }
+
+    /// Returns the part of a list in JSON after this one.
+    fn added(&self, json: &Text) -> Option<Vec<Value>> {
+        let before = self.json.as_str()?.strip_suffix(']')?;
+        let more = json.as_str()?.strip_prefix(before)?.strip_prefix(',')?;
+        match parse_str(&format!("[{more}")) {
+            Ok(Value::Array(added)) if !added.is_empty() && !self.items.is_empty() => Some(added),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the input and the output of a model: in attributes, or else in events.
+pub fn said_in(span: &Span, given: &mut Given) -> Said {
+    let shared = INPUTS
+        .iter()
+        .filter_map(|name| given.read(span.attributes.get(name)));
+    let shared = shared.into_iter().find(|items| !items.is_empty());
+    let mut input = shared.unwrap_or_else(|| items_of_all(&input_of(&span.attributes)));
+    let mut replies = output_of(&span.attributes);
+    let (has_input, has_output) = (!input.is_empty(), !replies.is_empty());
+    for (name, attributes) in &span.events {
+        let (asked, replied) = messages_of_event(name, attributes);
+        if !has_input {
+            input.extend(items_of_all(&asked));
+        }
+        if !has_output {
+            replies.extend(replied);
+        }
+    }
+    Said {
+        input,
+        output: items_of_all(&replies),
+        replies: replies.len(),
+    }
+}
+
+/// Returns JSON in a string, or the value that is no JSON.
+pub fn parsed(value: Option<&Value>) -> Option<Cow<'_, Value>> {
+    let json = value?.as_text().and_then(|text| text.parse().ok());
+    json.map(Cow::Owned).or_else(|| value.map(Cow::Borrowed))
+}
+
+/// Returns the first of these attributes that is there, be it `null`.
+pub fn first_in<'a>(attributes: &'a Object, names: &[&str]) -> Option<&'a Value> {
+    names.iter().find_map(|name| attributes.get(name))
+}
+
+/// Returns the text in a value, as of an input or an output: for an object with one field, the text in that field.
+pub fn text_within(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) if fields.len() == 1 => {
+            let only = fields.values().next();
+            only.map_or(Value::Null, text_within)
+        }
+        Value::Object(_) | Value::Array(_) => value.to_json().into(),
+        value => value.clone(),
+    }
+}
+
+/// Finds messages in attributes.
+type Find<'a> = &'a dyn Fn() -> Vec<Value>;
+
+fn first_found(conventions: &[Find]) -> Vec<Value> {
+    let mut found = conventions.iter().map(|find| find());
+    found.find(|messages| !messages.is_empty()).unwrap_or_default()
+}
+
+/// Returns the messages of a list, which may be JSON in a text.
+fn messages_of_list(value: Option<&Value>, role: &str) -> Vec<Value> {
+    match parsed(value) {
+        Some(Cow::Owned(Value::Array(messages))) => messages,
+        found => match found.as_deref() {
+            Some(Value::Array(messages)) => messages.clone(),
+            found => messages_in(found, role),
+        },
+    }
+}
+
+/// Returns the messages that are attributes, as `PREFIX.0.message.role`.
+fn messages_of_members(attributes: &Object, prefix: &str) -> Vec<Value> {
+    unflattened(attributes, prefix, "message.")
+        .iter()
+        .map(message_of)
+        .collect()
+}
+
+/// Returns the input of a model, by the first convention that has any.
+fn input_of(attributes: &Object) -> Vec<Value> {
+    let value = |name| messages_in(attributes.get(name), "user");
+    first_found(&[
+        &|| messages_of_list(attributes.get(INPUTS[0]), "user"),
+        &|| messages_of_list(attributes.get(INPUTS[1]), "user"),
+        &|| messages_of_members(attributes, "llm.input_messages"),
+        &|| messages_of_members(attributes, "gen_ai.prompt"),
+        &|| value("gen_ai.prompt"),
+        &|| value("ai.prompt"),
+        &|| {
+            if calls_model(attributes) {
+                value("input.value")
+            } else {
+                Vec::new()
+            }
+        },
+    ])
+}
+
+/// Returns the output of a model.
+fn output_of(attributes: &Object) -> Vec<Value> {
+    let value = |name| messages_in(attributes.get(name), "assistant");
+    first_found(&[
+        &|| messages_of_list(attributes.get("gen_ai.output.messages"), "assistant"),
+        &|| messages_of_members(attributes, "llm.output_messages"),
+        &|| messages_of_members(attributes, "gen_ai.completion"),
+        &|| value("gen_ai.completion"),
+        &|| response_of(attributes, "ai.response"),
+        &|| response_of(attributes, "ai.result"),
+        &|| {
+            if calls_model(attributes) {
+                value("output.value")
+            } else {
+                Vec::new()
+            }
+        },
+    ])
+}
+
+/// Returns whether a span is the call of a model, whose values are its messages.
+fn calls_model(attributes: &Object) -> bool {
+    if let Some(kind) = attributes.get("openinference.span.kind") {
+        return str_of(Some(kind)) == Some("LLM");
+    }
+    if let Some(operation) = attributes.get("gen_ai.operation.name") {
+        return matches!(
+            str_of(Some(operation)),
+            Some("chat" | "text_completion" | "generate_content")
+        );
+    }
+    attributes.contains("llm.model_name") || attributes.contains("gen_ai.request.model")
+}
+
+/// Returns the members of a list that is written as attributes, `PREFIX.0.NAME`, by their names without a beginning.
+fn unflattened(attributes: &Object, prefix: &str, beginning: &str) -> Vec<Object> {
+    let mut members: BTreeMap<u32, Object> = BTreeMap::new();
+    for (name, value) in attributes {
+        let rest = name
+            .as_str()
+            .and_then(|name| name.strip_prefix(prefix)?.strip_prefix('.'));
+        let Some((digits, rest)) = rest.and_then(|rest| rest.split_once('.')) else {
+            continue;
+        };
+        let is_number = digits.len() <= 9 && digits.bytes().all(|digit| digit.is_ascii_digit());
+        if let Some(number) = digits.parse().ok().filter(|_| is_number) {
+            let member = members.entry(number).or_default();
+            member.insert(rest.strip_prefix(beginning).unwrap_or(rest), value.clone());
+        }
+    }
+    members.into_values().collect()
+}
+
+/// Returns the messages in the value of an attribute: those in its JSON, if there are any, or else all of it as one of
+/// `role`.
+pub fn messages_in(value: Option<&Value>, role: &str) -> Vec<Value> {
+    let Some(value) =
+        value.filter(|value| !value.is_null() && value.as_text().is_none_or(|text| !text.is_empty()))
+    else {
+        return Vec::new();
+    };
+    if let Some(messages) = messages_within(value, role) {
+        return messages;
+    }
+    vec![message_by(
+        role,
+        match value {
+            Value::Array(_) | Value::Object(_) => value.to_json().into(),
+            value => value.clone(),
+        },
+    )]
+}
+
+/// Returns the messages in a value or its JSON; texts in a list are of `role`. `None` if there are no messages.
+pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
+    match parsed(Some(value)).as_deref()? {
+        Value::Array(found) => {
+            let list: Vec<&Value> = match found.first() {
+                Some(Value::Array(_)) => found.iter().flat_map(|each| elements_of(Some(each))).collect(),
+                _ => found.iter().collect(),
+            };
+            if list.is_empty() {
+                return Some(Vec::new());
+            }
+            if list.iter().any(|each| is_message(each)) {
+                return Some(list.into_iter().cloned().collect());
+            }
+            let of_role = |text: &Value| message_by(role, text.clone());
+            list.iter()
+                .all(|each| each.as_text().is_some())
+                .then(|| list.into_iter().map(of_role).collect())
+        }
+        found @ Value::Object(_) if is_message(found) => Some(vec![found.clone()]),
+        Value::Object(found) => {
+            // The request to a model, and its reply.
+            let messages = chat::messages_of(found)
+                .map(|messages| messages.into_iter().map(Cow::into_owned).collect())
+                .or_else(|| messages_of_langchain(found, role))
+                .unwrap_or_else(|| messages_in(found.get("prompt"), role));
+            if messages.is_empty() {
+                return None;
+            }
+            let system = found.get("system").filter(|system| is_truthy(Some(system)));
+            let prompt = system.map(|text| message_by("system", text.clone()));
+            Some(prompt.into_iter().chain(messages).collect())
+        }
+        _ => None,
+    }
+}
+
+/// LangChain's inputs and outputs of a model: lists of lists, because it takes several conversations at once.
+fn messages_of_langchain(found: &Object, role: &str) -> Option<Vec<Value>> {
+    if let Some(given) = found.get("messages").or_else(|| found.get("prompts")) {
+        return messages_within(given, role);
+    }
+    let first = list_of(found.get("generations")).first()?;
+    let message = |reply: &Value| match reply.get("message") {
+        Some(message) if is_message(message) => Some(message.clone()),
+        _ => reply.get("text").map(|text| message_by(role, text.clone())),
+    };
+    elements_of(Some(first)).iter().map(message).take(1).collect()
+}
+
+/// Returns a model's reply to the AI SDK, as a message.
+fn response_of(attributes: &Object, prefix: &str) -> Vec<Value> {
+    let field = |name: &str| attributes.get(&format!("{prefix}.{name}"));
+    let text = or(field("text"), field("object"));
+    let reasoning = field("reasoning");
+    let calls = parsed(field("toolCalls"));
+    let calls = list_of(calls.as_deref());
+    if or(text, reasoning).is_none() && calls.is_empty() {
+        return Vec::new();
+    }
+    let text = text.filter(|text| !text.is_null()).cloned();
+    let mut parts = vec![saying(text.unwrap_or_else(|| "".into()))];
+    parts.extend(calls.iter().map(|call| {
+        let mut part = object_of(Some(call)).clone();
+        part.insert("type", "tool-call");
+        part.into()
+    }));
+    vec![some_object([
+        ("role", Some("assistant".into())),
+        ("reasoning", reasoning.cloned()),
+        ("content", Some(parts.into())),
+    ])]
+}
+
+/// Returns a message of the flattened kinds as one of a chat.
+fn message_of(fields: &Object) -> Value {
+    let calls = unflattened(fields, "tool_calls", "");
+    let ids: HashSet<_> = calls
+        .iter()
+        .map(|call| first_of(call, &["tool_call.id", "id"]).map(Value::to_json))
+        .collect();
+    let mut calls: Vec<Value> = calls.iter().map(call_of).collect();
+    let mut parts = Vec::new();
+    for part in unflattened(fields, "contents", "message_content.") {
+        let kind = first_of(&part, &["type"])
+            .cloned()
+            .unwrap_or_else(|| "text".into());
+        if str_of(Some(&kind)) != Some("tool_use") {
+            parts.push(some_object([
+                ("type", Some(kind)),
+                ("text", part.get("text").cloned()),
+            ]));
+        } else if !ids.contains(&part.get("tool_call.id").map(Value::to_json)) {
+            // OpenInference has a call of Anthropic's API in both places.
+            calls.push(call_of(&part));
+        }
+    }
+    // A message has its only text in either way, and once more in the other when it is given again.
+    let text = match &parts[..] {
+        [part] if str_of(part.get("type")) == Some("text") => part.get("text").cloned(),
+        _ => None,
+    };
+    let content = first_of(fields, &["content"]).cloned();
+    let content = content
+        .or(text.filter(|text| !text.is_null()))
+        .unwrap_or(Value::Array(parts));
+    let role = first_of(fields, &["role"])
+        .cloned()
+        .unwrap_or_else(|| "assistant".into());
+    some_object([
+        ("role", Some(role)),
+        ("content", Some(content)),
+        ("tool_calls", (!calls.is_empty()).then_some(Value::Array(calls))),
+        ("tool_call_id", fields.get("tool_call_id").cloned()),
+    ])
+}
+
+/// Returns a call of the flattened kinds as one of a chat.
+fn call_of(call: &Object) -> Value {
+    let first = |names| first_of(call, names).cloned();
+    some_object([
+        ("id", first(&["tool_call.id", "id"])),
+        ("name", first(&["tool_call.function.name", "name"])),
+        ("arguments", first(&["tool_call.function.arguments", "arguments"])),
+    ])
+}
+
+/// Returns the role of an event that was a message, before messages were attributes.
+fn role_of_event(name: &Text) -> Option<&'static str> {
+    match name.as_str()? {
+        "gen_ai.system.message" => Some("system"),
+        "gen_ai.user.message" => Some("user"),
+        "gen_ai.assistant.message" | "gen_ai.choice" => Some("assistant"),
+        "gen_ai.tool.message" => Some("tool"),
+        _ => None,
+    }
+}
+
+/// Returns the input and the output that an event has.
+fn messages_of_event(name: &Text, attributes: &Object) -> (Vec<Value>, Vec<Value>) {
+    let Some(role) = role_of_event(name) else {
+        return (input_of(attributes), output_of(attributes));
+    };
+    let whole = first_of(attributes, &["gen_ai.event.content", "message"]);
+    let body = parsed(whole);
+    // Strands has the content alone.
+    let alone = whole.filter(|_| body.as_deref().is_none_or(|body| body.as_object().is_none()));
+    let body = object_of(body.as_deref());
+    let mut message = match body.get("message") {
+        Some(Value::Object(message)) => message.clone(),
+        _ => fields_where(body, |name, _| name != "message"),
+    };
+    let text = body.get("message").filter(|message| message.as_text().is_some());
+    let contents = [message.get("content"), attributes.get("content"), alone, text];
+    let content = contents
+        .into_iter()
+        .find(|content| is_given(*content))
+        .flatten()
+        .cloned();
+    let id = message.remove("id");
+    message.insert("role", role);
+    message.insert("content", content.unwrap_or_default());
+    if role == "tool" {
+        let id = id
+            .filter(|id| !id.is_null())
+            .or_else(|| attributes.get("id").cloned());
+        message.insert("tool_call_id", id.unwrap_or_default());
+    }
+    let said = vec![message.into()];
+    if *name == "gen_ai.choice" {
+        (Vec::new(), said)
+    } else {
+        (said, Vec::new())
+    }
+}

@@ -1,0 +1,228 @@
+//! Properties of spans, whose conversation is told in parts and again and again.
+
+use std::fmt::Write;
+
+use knowledgepulse_json::{Value, parse_str};
+use proptest::{collection::vec, prelude::*};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    Place,
+    reader::{Content, Settings, TraceReader},
+    records::Record,
+    values::{list_of, str_of},
+};
+
+/// A span that begins and ends at this time, with attributes that are JSON unless they are text.
+fn span(start: usize, values: &[(&str, Json)]) -> Json {
+    let attributes = values.iter().map(|(key, value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        json!({"key": key, "value": {"stringValue": text}})
+    });
+    let time = start.to_string();
+    json!({"traceId": "t", "startTimeUnixNano": time, "endTimeUnixNano": time, "attributes": attributes.collect::<Vec<_>>()})
+}
+
+/// Returns the results of records, each as it is told in JSON.
+fn read(records: &[Json]) -> Vec<Content> {
+    let mut reader = TraceReader::new(Settings::default());
+    let mut items = Vec::new();
+    for record in records {
+        let Place { line, index, size } = Place::default();
+        items.extend(reader.read(Record {
+            line,
+            index,
+            size,
+            content: Ok((parse_str(&record.to_string()).unwrap(), None)),
+        }));
+    }
+    items.extend(reader.end());
+    items.into_iter().map(|item| item.build().content).collect()
+}
+
+fn batch(spans: &[Json]) -> Json {
+    json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+}
+
+/// Returns the objective and the contents of the steps of the only trace of spans, a line each with its type.
+fn told(spans: &[Json]) -> String {
+    let [Content::Converted(trace, _)] = &read(&[batch(spans)])[..] else {
+        panic!("not one trace");
+    };
+    let objective = trace.get("task").and_then(|task| str_of(task.get("objective")));
+    let mut told = format!("{}\n", objective.unwrap_or_default());
+    for step in list_of(trace.get("steps")) {
+        let [kind, content] = ["type", "content"].map(|name| str_of(step.get(name)).unwrap_or_default());
+        writeln!(told, "{kind} {content}").unwrap();
+    }
+    told
+}
+
+fn said(role: &str, content: &str) -> Json {
+    json!({"role": role, "parts": [{"type": "text", "content": content}]})
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// A model is given all that was before. The last span has all; of each other turn, some spans or their sides may be missing.
+    #[test]
+    fn each_step_is_there_once_whatever_spans_lack(lost in vec(any::<[bool; 4]>(), 1..6), has_ids: bool) {
+        let mut history = vec![said("user", "Go")];
+        let (mut spans, mut expected) = (Vec::new(), "Go\n".to_owned());
+        for (at, [no_input, no_output, no_model, no_tool]) in lost.iter().enumerate() {
+            let id = has_ids.then(|| at.to_string());
+            let thought = format!("I call {at}.");
+            let result = format!("result {at}");
+            let call = json!({"type": "tool_call", "id": id, "name": "f", "arguments": {"number": at}});
+            let output = json!({"role": "assistant", "parts": [{"type": "text", "content": thought}, call]});
+            let mut values = Vec::new();
+            if !no_input {
+                values.push(("gen_ai.input.messages", json!(history)));
+            }
+            if !no_output {
+                values.push(("gen_ai.output.messages", json!([output])));
+            }
+            if !no_model {
+                spans.push(span(10 * at + 1, &values));
+            }
+            // Without ids, a span of a tool is of the first call that has none: they are all there, or none is.
+            if !(if has_ids { *no_tool } else { lost[0][3] }) {
+                let mut values = vec![
+                    ("gen_ai.operation.name", json!("execute_tool")),
+                    ("gen_ai.tool.name", json!("f")),
+                    ("gen_ai.tool.call.arguments", json!({"number": at})),
+                    ("gen_ai.tool.call.result", json!(result)),
+                ];
+                values.extend(id.clone().map(|id| ("gen_ai.tool.call.id", json!(id))));
+                spans.push(span(10 * at + 2, &values));
+            }
+            history.push(output);
+            let answer = json!({"type": "tool_call_response", "id": id, "response": result});
+            history.push(json!({"role": "tool", "parts": [answer]}));
+            writeln!(expected, "thought {thought}\ntool_call f\nnumber: {at}\nobservation {result}").unwrap();
+        }
+        let output = json!([said("assistant", "Done")]);
+        spans.push(span(1000, &[("gen_ai.input.messages", json!(history)), ("gen_ai.output.messages", output)]));
+        prop_assert_eq!(told(&spans), expected + "thought Done\n");
+    }
+
+    #[test]
+    fn a_message_that_is_said_twice_is_there_twice(turns in vec(("(yes|no)", "(go on|stop)"), 1..8), is_reversed: bool) {
+        let (mut history, mut spans, mut expected) = (Vec::new(), Vec::new(), String::new());
+        for (at, (answer, order)) in turns.iter().enumerate() {
+            let kind = if at == 0 { "" } else { "observation " };
+            writeln!(expected, "{kind}{order}\nthought {answer}").unwrap();
+            history.push(said("user", order));
+            let input = json!(history);
+            let mut output = said("assistant", answer);
+            history.push(output.clone());
+            output["finish_reason"] = "stop".into();
+            spans.push(span(at + 1, &[("gen_ai.input.messages", input), ("gen_ai.output.messages", json!([output]))]));
+        }
+        if is_reversed {
+            spans.reverse();
+        }
+        prop_assert_eq!(told(&spans), expected);
+    }
+}
+
+/// A list between the two that has nothing in common with them keeps them from being compared.
+#[test]
+fn an_input_that_goes_on_with_another_is_read_as_if_it_were_alone() {
+    let user = |content: &str| json!({"role": "user", "content": content}).to_string();
+    let (a, b) = (user("a"), user("b"));
+    let mut lists = [
+        "[]",
+        "[1]",
+        "[12]",
+        "[1 ]",
+        "[1 ,2]",
+        "[1,]",
+        "[,1]",
+        r#"["]"]"#,
+        r#"["]","a"]"#,
+        r#"{"a":[]}"#,
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    lists.extend([
+        format!("[{a}]"),
+        format!("[{a}]x"),
+        format!("[{a},{b}]"),
+        format!("[{a},]"),
+    ]);
+    let contents = |lists: [&str; 3]| {
+        let values = |list: &str| [("gen_ai.input.messages", list.into())];
+        let spans = lists
+            .iter()
+            .enumerate()
+            .map(|(at, list)| span(at + 1, &values(list)));
+        let found = read(&[batch(&spans.collect::<Vec<_>>())]);
+        let texts = found.into_iter().map(|content| match content {
+            Content::Converted(trace, _) => {
+                let left_out = trace
+                    .get("metadata")
+                    .and_then(|metadata| metadata.get("imported")?.get("left_out"));
+                let task = trace.get("task").and_then(|task| task.get("objective"));
+                let mut texts: Vec<_> = list_of(trace.get("steps"))
+                    .iter()
+                    .map(|step| step.get("content"))
+                    .collect();
+                texts.push(task);
+                let mut texts: Vec<_> = texts.into_iter().map(|text| text.map(Value::to_json)).collect();
+                texts.sort();
+                format!("{texts:?} {left_out:?}")
+            }
+            content => format!("{content:?}"),
+        });
+        texts.collect::<Vec<_>>()
+    };
+    for first in &lists {
+        for second in &lists {
+            let between = "[0]";
+            assert_eq!(
+                contents([first, second, between]),
+                contents([first, between, second]),
+                "{first} {second}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_span_without_an_id_costs_no_other() {
+    let good = span(1, &[("input.value", json!("Hello"))]);
+    let found = read(&[batch(&[json!({}), good])]);
+    let [Content::Wrong(reason), Content::Converted(..)] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(reason.as_str(), Some("not otel: a span has no traceId"));
+}
+
+/// Grafana Tempo and Jaeger have the resources elsewhere, and Tempo writes ids in Base64.
+#[test]
+fn spans_are_found_wherever_an_exporter_puts_them() {
+    let said = [("gen_ai.output.messages", json!([said("assistant", "Done")]))];
+    let mut span = span(1, &said);
+    span["traceId"] = "5b8efff798038103d269b633813fc60c".into();
+    let trace_of = |record: Json| match &read(&[record])[..] {
+        [Content::Converted(trace, _)] => trace.to_json(),
+        found => panic!("{found:?}"),
+    };
+    let expected = trace_of(batch(&[span.clone()]));
+    let mut in_base64 = span.clone();
+    in_base64["traceId"] = "W47/95gDgQPSabYzgT/GDA==".into();
+    let resources = |span: &Json| json!([{"scopeSpans": [{"spans": [span]}]}]);
+    for record in [
+        json!({"batches": resources(&span)}),
+        json!({"batches": resources(&in_base64)}),
+        json!({"resourceSpans": [{"instrumentationLibrarySpans": [{"spans": [span]}]}]}),
+        json!({"trace": {"resourceSpans": resources(&span)}, "status": "complete"}),
+        json!({"trace": {"batches": resources(&span)}}),
+        json!({"result": {"resourceSpans": resources(&span)}}),
+        json!({"data": {"resourceSpans": resources(&span)}}),
+    ] {
+        assert_eq!(trace_of(record.clone()), expected, "{record}");
+    }
+}
