@@ -18,33 +18,37 @@ import { npm, runScript } from './setup.mjs';
 
 const PLACEHOLDER = '0.0.0';
 
+/** @typedef {import('./pack.mjs').Manifest} Manifest */
+
 /**
  * @param {string} directory
  * @param {string[]} options
  */
-function publish(directory, options) {
-  const tarballs = publishedManifests().map((manifest) => ({
-    name: manifest.name,
-    version: manifest.version,
-    file: path.resolve(directory, tarballName(manifest)),
-  }));
-  const missing = tarballs.filter(({ file }) => !existsSync(file));
+async function publish(directory, options) {
+  const manifests = publishedManifests();
+  /** @param {Manifest} manifest */
+  const fileOf = (manifest) => path.resolve(directory, tarballName(manifest));
+  const missing = manifests.filter((manifest) => !existsSync(fileOf(manifest)));
   if (missing.length > 0) throw new Error(`no tarballs of ${missing.map(({ name }) => name).join(', ')}`);
-  for (const { name, version, file } of tarballs) {
-    if (isPublished(`${name}@${version}`)) {
+  const published = await publishedVersions(manifests);
+  for (const manifest of manifests) {
+    const { name, version } = manifest;
+    if (published.get(name)?.includes(version)) {
       console.log(`${name}@${version} is published already`);
       continue;
     }
     // A prerelease must not become the default of `npm install`.
     const tag = version.includes('-') ? 'next' : 'latest';
-    npm(['publish', file, '--access', 'public', '--tag', tag, ...options]);
+    npm(['publish', fileOf(manifest), '--access', 'public', '--tag', tag, ...options]);
   }
 }
 
 /** @param {string[]} options */
-function publishPlaceholders(options) {
-  for (const { name, license, repository } of publishedManifests()) {
-    if (isPublished(name)) {
+async function publishPlaceholders(options) {
+  const manifests = publishedManifests();
+  const published = await publishedVersions(manifests);
+  for (const { name, license, repository } of manifests) {
+    if (published.get(name)?.length) {
       console.log(`${name} exists already`);
       continue;
     }
@@ -57,18 +61,27 @@ function publishPlaceholders(options) {
   }
 }
 
-/** @param {string} specifier */
-function isPublished(specifier) {
-  try {
-    return npm(['view', specifier, 'version', '--json'], { stdio: ['ignore', 'pipe', 'pipe'] }).trim() !== '';
-  } catch (cause) {
-    const error = /** @type {Error & { stdout?: string, stderr?: string }} */ (cause);
-    if (`${error.stdout}${error.stderr}`.includes('E404')) return false;
-    throw error;
-  }
+/**
+ * Returns the versions of packages that the registry has.
+ *
+ * @param {Manifest[]} manifests
+ * @returns {Promise<Map<string, string[]>>}
+ */
+async function publishedVersions(manifests) {
+  const registry = process.env.npm_config_registry ?? 'https://registry.npmjs.org/';
+  /** @param {Manifest} manifest @returns {Promise<[string, string[]]>} */
+  const lookUp = async ({ name }) => {
+    const url = new URL(name.replace('/', '%2f'), registry);
+    const response = await fetch(url);
+    if (response.status === 404) return [name, []];
+    if (!response.ok) throw new Error(`${url} answers ${response.status} ${response.statusText}`);
+    const { versions } = /** @type {{ versions: object }} */ (await response.json());
+    return [name, Object.keys(versions)];
+  };
+  return new Map(await Promise.all(manifests.map(lookUp)));
 }
 
-await runScript(() => {
+await runScript(async () => {
   const { values, positionals } = parseArgs({
     options: { 'dry-run': { type: 'boolean' }, placeholders: { type: 'boolean' } },
     allowPositionals: true,
@@ -78,6 +91,6 @@ await runScript(() => {
   if ((directory === undefined) === !values.placeholders) {
     throw new Error('usage: node scripts/publish.mjs TARBALL_DIRECTORY|--placeholders [--dry-run]');
   }
-  if (values.placeholders) publishPlaceholders(dryRun);
-  else publish(directory, values['dry-run'] ? dryRun : ['--provenance']);
+  if (values.placeholders) await publishPlaceholders(dryRun);
+  else await publish(directory, values['dry-run'] ? dryRun : ['--provenance']);
 });
