@@ -16,10 +16,15 @@ OBJECTIVES = ["Find the cause of the failing build", "Plan a birthday party", "T
 
 
 def trace(number):
+    objective = OBJECTIVES[number % len(OBJECTIVES)]
     return {
         "id": f"trace-{number}",
-        "task": {"objective": OBJECTIVES[number % len(OBJECTIVES)]},
-        "steps": [{"type": "thought", "content": f"A step about {OBJECTIVES[number % len(OBJECTIVES)]}"}],
+        "task": {"objective": objective},
+        "steps": [
+            {"type": "thought", "content": f"First a plan: {objective}"},
+            {"type": "tool_call", "tool": {"name": "search"}, "content": objective.lower()},
+            {"type": "observation", "content": f"What is known about it: {objective}"},
+        ],
         "outcome": {"confidence": 0.9},
         "metadata": {"task_domain": "code", "success": True},
     }

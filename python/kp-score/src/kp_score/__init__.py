@@ -140,13 +140,14 @@ def _run(arguments: list[str]) -> None:
 
 
 def _check(code: int, messages: bytes) -> None:
+    """Raises what a failed run told, and warns of bad lines and of what else it told."""
     prefix = "kp-score: "
-    lines = messages.decode("utf-8", "replace").splitlines()
-    told = "\n".join(line[len(prefix) :] for line in lines if line.startswith(prefix))
+    text = messages.decode("utf-8", "replace").strip()
+    told = "\n".join(line[len(prefix) :] for line in text.splitlines() if line.startswith(prefix))
     if code not in (0, BAD_LINES):
-        raise KpScoreError(told or "\n".join(lines) or f"kp-score ended with {code}", code)
-    if told:
-        warnings.warn(told, stacklevel=3)
+        raise KpScoreError(told or text or f"kp-score ended with {code}", code)
+    if code == BAD_LINES or told:
+        warnings.warn(told if code == 0 else text, stacklevel=3)
 
 
 def _lines_of(file: Path) -> Iterator[Row]:
