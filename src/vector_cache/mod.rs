@@ -95,16 +95,6 @@ impl NativeVectorCache {
         added.map_err(|error| throw(env, &error))
     }
 
-    /// Moves the vectors of another cache to the end of this one. No one else may use the other one: both are locked, in this
-    /// order.
-    #[napi(catch_unwind)]
-    pub fn append(&self, env: &Env, newer: &NativeVectorCache) -> Result<()> {
-        let appended = self
-            .wrap
-            .change(env, |cache, now| cache.append(&mut lock(&newer.wrap.memory), now))?;
-        appended.map_err(|error| throw(env, &error))
-    }
-
     /// Returns the largest cosine similarity to a vector in the cache.
     #[napi(catch_unwind)]
     pub fn max_cosine_similarity(
