@@ -49,6 +49,7 @@ RUNS = [
     ["select", "10", "traces.jsonl", "--format", "jsonl", "--novelty", "full"],
     ["share", "10", "traces.jsonl", "-o", "shared", "--yes"],
     ["clean", "traces.jsonl", "--out", "out.jsonl"],
+    ["completions", "bash"],
     ["--no-such-option"],
 ]
 # What another run or another installation has otherwise: times, and where the model is.
@@ -162,6 +163,7 @@ def check_messages(program, work):
         ([*prefix, "two.json"], {"KNOWLEDGEPULSE_THREADS": "0"}, 0, "from 1 to 1024"),
         ([*prefix, "two.json"], {"KNOWLEDGEPULSE_ENGINE": "onnxruntime"}, 3, "KNOWLEDGEPULSE_ONNXRUNTIME"),
         ([*prefix, "two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 3, "nowhere does not exist"),
+        (["two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 0, "2 traces scored"),
     ]:
         result = run([program, *arguments], work, **env)
         if result.returncode != code or text not in result.stderr.decode():
