@@ -41,7 +41,8 @@ const MODEL_FILES =
 const WEBASSEMBLY = 'wasm32';
 const DOCUMENTS = ['LICENSE', 'README.md'];
 const NAMES = Object.keys(PLATFORMS);
-const PACKAGES = [...NAMES, ...MODELS, WEBASSEMBLY];
+const COMMAND = 'kp-score';
+const PACKAGES = [...NAMES, ...MODELS, WEBASSEMBLY, COMMAND];
 
 const read = (file) => fs.readFileSync(path.join(root, file), 'utf8');
 const readManifest = (directory) => JSON.parse(read(path.join(directory, 'package.json')));
@@ -61,6 +62,13 @@ async function evaluate(script, expression) {
   return result;
 }
 
+let manifests;
+/** The manifests of all packages as they are published. */
+const publishedManifests = () => {
+  manifests ??= evaluate('pack.mjs', 'script.publishedManifests()');
+  return manifests;
+};
+
 describe('manifests', () => {
   test('there is one for each package, and no other', () => {
     const folders = fs.readdirSync(path.join(root, 'npm'), { withFileTypes: true });
@@ -71,8 +79,10 @@ describe('manifests', () => {
   test.each(PACKAGES)('%s is in step with the main package', (name) => {
     const directory = `npm/${name}`;
     const { version, engines, repository } = readManifest(directory);
+    // Models have versions of their own.
+    const expected = MODELS.includes(name) ? expect.stringMatching(/^\d+\.\d+\.\d+$/) : main.version;
     expect({ version, engines, repository }).toEqual({
-      version: main.version,
+      version: expected,
       engines: main.engines,
       repository: { ...main.repository, directory },
     });
@@ -121,8 +131,9 @@ describe('manifests', () => {
     expect(JSON.parse(read('package-lock.json')).packages[''].version).toBe(main.version);
   });
 
-  test('the wheel of kp-score asks for the model of its version, which has the files of the npm package', () => {
-    expect(read('python/kp-score/pyproject.toml')).toContain(`["kp-score-model==${main.version}"]`);
+  test('the wheel of kp-score asks for the version of the int8 model, which has the files of the npm package', () => {
+    const { version } = readManifest(`npm/${MODELS[1]}`);
+    expect(read('python/kp-score/pyproject.toml')).toContain(`["kp-score-model==${version}"]`);
     const files = read('python/kp-score-model/pyproject.toml').matchAll(/^".*\/(.*)" = "share\/.*\/\1"$/gm);
     expect([...files].map(([, file]) => file).sort()).toEqual([...MODEL_FILES].sort());
   });
@@ -142,21 +153,53 @@ describe('manifests', () => {
     expect([...main.napi.targets].sort()).toEqual(targets.sort());
   });
 
-  test('the published main package asks for all of them, in its own version', async () => {
-    const manifest = await evaluate('pack.mjs', 'script.publishedManifest()');
+  test('the published packages ask for those that they load, in their versions', async () => {
+    const published = new Map((await publishedManifests()).map((manifest) => [manifest.name, manifest]));
     const asked = (names) =>
-      Object.fromEntries(names.map((name) => [`@knowledgepulse/${name}`, main.version]));
+      Object.fromEntries(
+        names.map((name) => [
+          `@knowledgepulse/${name}`,
+          (MODELS.includes(name) ? readManifest(`npm/${name}`) : main).version,
+        ]),
+      );
+    const command = published.get(COMMAND);
+    expect(command.optionalDependencies).toEqual(asked(NAMES.map((name) => `kp-score-${name}`)));
+    expect(command.peerDependencies).toEqual(asked(MODELS));
+    const manifest = published.get(main.name);
     const names = NAMES.map((name) => `native-${name}`);
     expect(manifest.optionalDependencies).toEqual(asked([...names, 'all-minilm-l6-v2']));
+    // A package is published after those that it asks for.
+    expect([...published.keys()].slice(-2)).toEqual([COMMAND, main.name]);
     const peers = asked(['all-minilm-l6-v2-q8', 'native-wasm32']);
     expect(manifest.peerDependencies).toEqual({ ...main.peerDependencies, ...peers });
     const optional = Object.keys(manifest.peerDependencies).map((name) => [name, { optional: true }]);
     expect(manifest.peerDependenciesMeta).toEqual(Object.fromEntries(optional));
     expect(manifest).not.toHaveProperty('devDependencies');
     expect(manifest).not.toHaveProperty('scripts');
-    // A checkout builds them; see publishedManifest.
+    // A checkout builds them; see publishedManifests.
     expect(main).not.toHaveProperty('optionalDependencies');
   });
+
+  test.each(Object.entries(PLATFORMS))(
+    'the program for %s is alone in its package',
+    async (name, platform) => {
+      const program = `bin/kp-score${platform.os === 'win32' ? '.exe' : ''}`;
+      const isProgram = (manifest) => manifest.name === `@knowledgepulse/kp-score-${name}`;
+      expect((await publishedManifests()).find(isProgram)).toEqual({
+        name: `@knowledgepulse/kp-score-${name}`,
+        version: main.version,
+        description: expect.any(String),
+        license: 'Apache-2.0',
+        repository: main.repository,
+        files: [program, ...DOCUMENTS, 'THIRD-PARTY-LICENSES'],
+        os: [platform.os],
+        cpu: [platform.cpu],
+        ...(platform.libc && { libc: [platform.libc] }),
+        engines: main.engines,
+        preferUnplugged: true,
+      });
+    },
+  );
 
   test('the runtime is staged where the manifests say, and not over that of another platform', async () => {
     const staged = await evaluate(
@@ -199,6 +242,86 @@ describe('manifests', () => {
       );
       for (const { name, message } of tried) expect(message).toContain(`'${name}'`);
     }
+  });
+});
+
+describe('the launcher of kp-score', () => {
+  /** Installs the launcher, with a program that tells how it was called, and packages of these models. */
+  async function installation(models = []) {
+    const directory = fs.mkdtempSync(path.join(scratch, 'launcher-'));
+    const modules = path.join(directory, 'node_modules');
+    fs.cpSync(path.join(root, 'npm', COMMAND), path.join(modules, COMMAND), { recursive: true });
+    const platform = await evaluate('platform.mjs', 'script.hostPlatform()');
+    const program = path.join(modules, `@knowledgepulse/kp-score-${platform}`);
+    fs.mkdirSync(path.join(program, 'bin'), { recursive: true });
+    for (const folder of [program, ...models.map((model) => path.join(modules, '@knowledgepulse', model))]) {
+      fs.mkdirSync(folder, { recursive: true });
+      fs.writeFileSync(path.join(folder, 'package.json'), '{}');
+    }
+    const file = path.join(program, 'bin', 'kp-score');
+    fs.writeFileSync(
+      file,
+      `#!/bin/sh
+case "$1" in
+  wait) trap 'echo terminated; exit 7' TERM; echo ready; while :; do sleep 0.05; done;;
+  die) kill -KILL $$;;
+  *) printf '%s\\n' "$*" "$KNOWLEDGEPULSE_MODEL_DIR"; cat; exit 5;;
+esac
+`,
+      { mode: 0o755 },
+    );
+    return { program, modules, launcher: path.join(modules, COMMAND, 'kp-score.js') };
+  }
+
+  const NO_MODEL = { KNOWLEDGEPULSE_MODEL_DIR: undefined, KNOWLEDGEPULSE_DTYPE: undefined };
+  const unix = process.platform === 'win32' ? test.skip : test;
+  const launch = (launcher, args, env = {}, watch = (child) => child.stdin.end('input')) =>
+    run(process.execPath, [launcher, ...args], { ...NO_MODEL, ...env }, undefined, watch);
+
+  unix('hands arguments, input, output and the exit code through', async () => {
+    const { launcher } = await installation();
+    const { code, stdout, stderr } = await launch(launcher, ['score', 'a b', '--format=jsonl']);
+    expect({ code, stdout, stderr }).toEqual({
+      ...{ code: 5, stdout: 'score a b --format=jsonl\n\ninput', stderr: '' },
+    });
+  });
+
+  unix('names an installed model, by its dtype if both are, and none where one is named', async () => {
+    const { launcher, modules } = await installation(MODELS);
+    const modelFor = async (env) => (await launch(launcher, ['x'], env)).stdout.split('\n')[1];
+    const folder = fs.realpathSync(path.join(modules, '@knowledgepulse'));
+    expect(await modelFor({})).toBe(path.join(folder, MODELS[0]));
+    expect(await modelFor({ KNOWLEDGEPULSE_DTYPE: 'q8' })).toBe(path.join(folder, MODELS[1]));
+    expect(await modelFor({ KNOWLEDGEPULSE_MODEL_DIR: '/mine' })).toBe('/mine');
+  });
+
+  unix('forwards SIGTERM, and ends as the program ends', async () => {
+    const { launcher } = await installation();
+    const { code, stdout } = await launch(launcher, ['wait'], {}, (child) => {
+      child.stdout.once('data', () => child.kill('SIGTERM'));
+    });
+    expect({ code, stdout }).toEqual({ code: 7, stdout: 'ready\nterminated\n' });
+    expect((await launch(launcher, ['die'])).code).toBe(128 + 9);
+  });
+
+  unix('leaves Ctrl-C of a terminal to the program', async () => {
+    const { launcher } = await installation();
+    const { code } = await launch(launcher, ['wait'], {}, (child) => {
+      child.stdout.once('data', () => {
+        child.kill('SIGINT');
+        setTimeout(() => child.kill('SIGTERM'), 300);
+      });
+    });
+    expect(code).toBe(7);
+  });
+
+  test('a missing program is an error with the package and the way out', async () => {
+    const { launcher, program } = await installation();
+    fs.rmSync(program, { recursive: true });
+    const { code, stdout, stderr } = await launch(launcher, []);
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(stderr).toContain(path.basename(program));
+    expect(stderr).toContain('optional dependencies');
   });
 });
 

@@ -15,7 +15,6 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -162,11 +161,12 @@ def quantize(weights: Path, ids: Path, output: Path) -> None:
         subprocess.run([programs[-1], weights, ids, output], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise BuildError(f"the int8 weights were not made: {error}") from error
-    version = re.search(r'^version = "(.*)"$', (HERE.parent / "Cargo.toml").read_text("utf-8"), re.MULTILINE)
+    # Not that of the crate: the pinned bytes must outlive its releases.
+    version = json.loads((DEFAULT_OUTPUT / PACKAGES["q8"] / "package.json").read_text("utf-8"))["version"]
     annotate(
         output,
         {
-            "tool": f"knowledgepulse-encoder {version[1] if version else ''}, quantize",
+            "tool": f"knowledgepulse-encoder {version}, quantize",
             "weights": f"{MODEL}, {WEIGHTS}, SHA-256 {SOURCES[WEIGHTS]}",
             "calibration": f"{len(ids.read_text('ascii').splitlines())} texts as token ids, SHA-256 {sha256(ids)}",
             "license": "Apache-2.0",

@@ -1,5 +1,5 @@
 // Packs the published tarballs: the main package, this machine's platform package and the models; or the packages that are
-// named.
+// named. `scripts/wheels.mjs` builds the programs of kp-score.
 //
 //   node scripts/pack.mjs OUTPUT_DIRECTORY [NAME...]
 //
@@ -8,57 +8,118 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { hostPlatform, isProgram, readManifest, root, temporaryDirectory } from './platform.mjs';
+import {
+  builtProgram,
+  hostPlatform,
+  isProgram,
+  readManifest,
+  root,
+  temporaryDirectory,
+} from './platform.mjs';
 import { npm, runScript, setupSteps } from './setup.mjs';
+
+/** @typedef {Omit<import('./platform.mjs').Manifest, 'napi'>} Manifest */
 
 const main = readManifest();
 const DEFAULT_MODEL = '@knowledgepulse/all-minilm-l6-v2';
-const OPTIONAL_MODEL = '@knowledgepulse/all-minilm-l6-v2-q8';
+const OPTIONAL_MODEL = `${DEFAULT_MODEL}-q8`;
+const MODELS = [DEFAULT_MODEL, OPTIONAL_MODEL];
 /** For all other platforms; no package manager can tell which these are. */
 const WEBASSEMBLY = `${main.name}-wasm32`;
+/** The command alone: a launcher, and a package with the program for each platform. */
+const COMMAND = 'kp-score';
+const PROGRAM = '@knowledgepulse/kp-score-';
 
-/** Returns the directories of all packages by their names, the main one last: it depends on the others. */
-export function packages() {
+/** Returns the directories of the committed packages by their names. */
+export function directories() {
   const folders = readdirSync(path.join(root, 'npm')).map((name) => path.join(root, 'npm', name));
   const manifests = folders.filter((folder) => existsSync(path.join(folder, 'package.json')));
   return new Map([...manifests, root].map((directory) => [readManifest(directory).name, directory]));
 }
 
-/** Returns the main package, this machine's platform package and the models. */
-export function hostPackages() {
-  const others = [...platformPackages(), WEBASSEMBLY].filter(
-    (name) => name !== `${main.name}-${hostPlatform()}`,
-  );
-  return [...packages().keys()].filter((name) => !others.includes(name));
+/** @param {string} name */
+export const isModel = (name) => MODELS.includes(name);
+
+/** Returns the platforms that have packages, as in `linux-x64-gnu`. */
+function platforms() {
+  const prefix = `${main.name}-`;
+  const names = [...directories().keys()].filter((name) => name.startsWith(prefix) && name !== WEBASSEMBLY);
+  return names.map((name) => name.slice(prefix.length));
 }
 
-function platformPackages() {
-  return [...packages().keys()].filter((name) => name.startsWith(`${main.name}-`) && name !== WEBASSEMBLY);
+/** Returns the main package, this machine's platform package and the models. */
+export function hostPackages() {
+  return [...MODELS, `${main.name}-${hostPlatform()}`, main.name];
+}
+
+/** Returns the launcher of the command and this machine's program. */
+export const commandPackages = () => [`${PROGRAM}${hostPlatform()}`, COMMAND];
+
+/**
+ * Returns the manifests of all packages as they are published, those last that depend on others. In a checkout dependencies
+ * are built, not installed: with their names in the committed manifests, every `npm install` would look for versions that are
+ * not published yet, and the loader would prefer an installed package to the built one.
+ *
+ * @returns {Manifest[]}
+ */
+export function publishedManifests() {
+  const { devDependencies, napi, scripts, ...library } = main;
+  const committed = directories();
+  const command = readManifest(committed.get(COMMAND));
+  const others = [...committed].filter(([name]) => name !== main.name && name !== COMMAND);
+  const manifests = others.map(([, directory]) => readManifest(directory));
+  const programs = platforms().map(programManifest);
+  const version = new Map([...manifests, ...programs].map((manifest) => [manifest.name, manifest.version]));
+  /** @param {string[]} names */
+  const exactly = (names) => Object.fromEntries(names.map((name) => [name, version.get(name) ?? '']));
+  /** @param {string[]} names */
+  const onRequest = (names) => Object.fromEntries(names.map((name) => [name, { optional: true }]));
+  // Not installed unless asked for; pnpm and Yarn let a package load only what it declares.
+  const optional = [OPTIONAL_MODEL, WEBASSEMBLY];
+  return [
+    ...manifests,
+    ...programs,
+    {
+      ...command,
+      optionalDependencies: exactly(programs.map(({ name }) => name)),
+      peerDependencies: exactly(MODELS),
+      peerDependenciesMeta: onRequest(MODELS),
+    },
+    {
+      ...library,
+      optionalDependencies: exactly([
+        ...platforms().map((platform) => `${main.name}-${platform}`),
+        DEFAULT_MODEL,
+      ]),
+      peerDependencies: { ...main.peerDependencies, ...exactly(optional) },
+      peerDependenciesMeta: { ...main.peerDependenciesMeta, ...onRequest(optional) },
+    },
+  ];
 }
 
 /**
- * Returns the manifest of the main package as it is published. In a checkout its dependencies are built, not installed: with
- * their names in the committed manifest, every `npm install` would look for versions that are not published yet, and the
- * loader would prefer an installed package to the built one.
+ * Returns the manifest of the package with a platform's program. The platform's other package says what it runs on.
+ *
+ * @param {string} platform
  */
-export function publishedManifest() {
-  const { devDependencies, napi, scripts, ...manifest } = main;
-  const dependencies = [...platformPackages(), DEFAULT_MODEL];
-  // Not installed unless asked for; pnpm and Yarn let a package load only what it declares.
-  const optional = [OPTIONAL_MODEL, WEBASSEMBLY];
+function programManifest(platform) {
+  const { main: addon, ...manifest } = readManifest(path.join(root, 'npm', platform));
   return {
     ...manifest,
-    optionalDependencies: Object.fromEntries(dependencies.map((name) => [name, main.version])),
-    peerDependencies: {
-      ...manifest.peerDependencies,
-      ...Object.fromEntries(optional.map((name) => [name, main.version])),
-    },
-    peerDependenciesMeta: {
-      ...manifest.peerDependenciesMeta,
-      ...Object.fromEntries(optional.map((name) => [name, { optional: true }])),
-    },
+    name: PROGRAM + platform,
+    description: `The program of kp-score for ${platform}`,
+    license: main.license,
+    repository: main.repository,
+    files: [`bin/${path.basename(builtProgram(platform))}`, 'LICENSE', 'README.md', 'THIRD-PARTY-LICENSES'],
   };
 }
+
+/**
+ * Returns the file that `npm pack` makes of a package.
+ *
+ * @param {Manifest} manifest
+ */
+export const tarballName = ({ name, version }) => `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
 
 /**
  * Packs the packages of these names into a directory; returns the tarballs by name.
@@ -69,26 +130,68 @@ export function publishedManifest() {
  */
 export function pack(outputDirectory, names = hostPackages()) {
   mkdirSync(outputDirectory, { recursive: true });
-  const directories = packages();
+  const manifests = new Map(publishedManifests().map((manifest) => [manifest.name, manifest]));
   const tarballs = names.map((name) => {
-    const directory = directories.get(name);
-    if (!directory) throw new Error(`there is no package ${name}`);
-    return [name, directory === root ? packMain(outputDirectory) : packDirectory(directory, outputDirectory)];
+    const manifest = manifests.get(name);
+    if (!manifest) throw new Error(`there is no package ${name}`);
+    return [name, packPublished(manifest, outputDirectory)];
   });
   return Object.fromEntries(tarballs);
 }
 
-/** @param {string} outputDirectory */
-function packMain(outputDirectory) {
+/**
+ * @param {Manifest} manifest
+ * @param {string} outputDirectory
+ */
+function packPublished(manifest, outputDirectory) {
+  const { name } = manifest;
   // Bundled here, so that no tarball can lack it or have an old one.
-  setupSteps(['report']);
-  const staging = temporaryDirectory('pack');
-  for (const { path: file } of npmPack(root, ['--dry-run']).files) {
-    mkdirSync(path.join(staging, path.dirname(file)), { recursive: true });
-    copyFileSync(path.join(root, file), path.join(staging, file));
+  if (name === main.name) setupSteps(['report']);
+  if (name.startsWith(PROGRAM)) {
+    return packDirectory(stageProgram(manifest, name.slice(PROGRAM.length)), outputDirectory);
   }
-  writeFileSync(path.join(staging, 'package.json'), `${JSON.stringify(publishedManifest(), null, 2)}\n`);
+  const directory = directories().get(name) ?? '';
+  if (JSON.stringify(manifest) === JSON.stringify(readManifest(directory))) {
+    return packDirectory(directory, outputDirectory);
+  }
+  const staging = temporaryDirectory('pack');
+  for (const { path: file } of npmPack(directory, ['--dry-run']).files) {
+    mkdirSync(path.join(staging, path.dirname(file)), { recursive: true });
+    copyFileSync(path.join(directory, file), path.join(staging, file));
+  }
+  writeManifest(staging, manifest);
   return packDirectory(staging, outputDirectory);
+}
+
+/**
+ * Makes the folder of the package with a platform's program, which `scripts/wheels.mjs` has built.
+ *
+ * @param {Manifest} manifest
+ * @param {string} platform
+ */
+function stageProgram(manifest, platform) {
+  const staging = temporaryDirectory('pack');
+  const program = builtProgram(platform);
+  if (!existsSync(program)) throw new Error(`no ${program}; run node scripts/wheels.mjs wheels ${platform}`);
+  mkdirSync(path.join(staging, 'bin'));
+  copyFileSync(program, path.join(staging, 'bin', path.basename(program)));
+  copyFileSync(path.join(root, 'LICENSE'), path.join(staging, 'LICENSE'));
+  const licences = 'THIRD-PARTY-LICENSES';
+  copyFileSync(path.join(root, 'npm', licences), path.join(staging, licences));
+  writeFileSync(
+    path.join(staging, 'README.md'),
+    `# ${manifest.name}\n\nThe program of \`kp-score\`, which brings it.\n`,
+  );
+  writeManifest(staging, manifest);
+  return staging;
+}
+
+/**
+ * @param {string} directory
+ * @param {Manifest} manifest
+ */
+function writeManifest(directory, manifest) {
+  writeFileSync(path.join(directory, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
 /**

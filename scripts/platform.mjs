@@ -16,8 +16,11 @@ import { fileURLToPath } from 'node:url';
  * @property {string[]} files
  * @property {{ url: string }} repository
  * @property {{ targets: string[] }} napi only in that of the main package
+ * @property {string} [description]
+ * @property {string} [main]
  * @property {Record<string, string>} [scripts]
  * @property {Record<string, string>} [devDependencies]
+ * @property {Record<string, string>} [optionalDependencies]
  * @property {Record<string, string>} [peerDependencies]
  * @property {Record<string, { optional?: boolean }>} [peerDependenciesMeta]
  */
@@ -55,6 +58,12 @@ export function platformDirectory(platform = hostPlatform()) {
 
 export function addonName(platform = hostPlatform()) {
   return `knowledgepulse.${platform}.node`;
+}
+
+/** Returns the file of kp-score for a platform, which `scripts/wheels.mjs` builds. */
+export function builtProgram(platform = hostPlatform()) {
+  const name = platform.startsWith('win32-') ? 'kp-score.exe' : 'kp-score';
+  return path.join(root, 'target', 'programs', platform, name);
 }
 
 /**

@@ -1,13 +1,15 @@
-// Installs this machine's packages from their tarballs into an empty project, without network and scripts, and
-// scores a trace there. Needs nothing but Node.js, so that it runs on every platform of a release.
+// Installs this machine's packages from their tarballs into empty projects, without network and scripts, and scores a trace
+// there. Needs nothing but Node.js, so that it runs on every platform of a release.
 //
-//   node scripts/smoke-test.mjs TARBALL_DIRECTORY
+//   node scripts/smoke-test.mjs TARBALL_DIRECTORY [--command]     --command: the package kp-score alone
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 
-import { hostPlatform, readManifest, temporaryDirectory } from './platform.mjs';
+import { commandPackages, hostPackages, publishedManifests, tarballName } from './pack.mjs';
+import { hostPlatform, isProgram, temporaryDirectory } from './platform.mjs';
 import { npm, runScript } from './setup.mjs';
 
 const PROGRAM = `
@@ -29,23 +31,34 @@ console.log(JSON.stringify({ first, second, status: await embedderStatus() }));
 const SECOND_SCORE = 0.2 * 0.27 + 0.2 * 0.9;
 const FIRST_SCORE = SECOND_SCORE + 0.3 * 0.5;
 
-/** @param {string} tarballs */
-function smokeTest(tarballs) {
-  const platform = hostPlatform();
-  const { version } = readManifest();
-  const names = ['native', `native-${platform}`, 'all-minilm-l6-v2'];
-  const files = names.map((name) => path.resolve(tarballs, `knowledgepulse-${name}-${version}.tgz`));
+/**
+ * Installs packages into an empty project; returns its folder.
+ *
+ * @param {string} tarballs
+ * @param {string[]} names
+ */
+function install(tarballs, names) {
+  const manifests = publishedManifests().filter(({ name }) => names.includes(name));
+  const files = manifests.map((manifest) => path.resolve(tarballs, tarballName(manifest)));
   const project = temporaryDirectory('smoke');
   writeFileSync(path.join(project, 'package.json'), '{ "private": true }');
-  writeFileSync(path.join(project, 'program.mjs'), PROGRAM);
   npm(['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', ...files], { cwd: project });
+  return project;
+}
+
+/** @param {string} tarballs */
+function checkLibrary(tarballs) {
+  const project = install(
+    tarballs,
+    hostPackages().filter((name) => !name.endsWith('-q8')),
+  );
+  writeFileSync(path.join(project, 'program.mjs'), PROGRAM);
   const output = execFileSync(process.execPath, ['program.mjs'], { cwd: project, encoding: 'utf8' });
   /** @type {{ first: number, second: number, status: import('../index.js').EmbedderStatus }} */
   const { first, second, status } = JSON.parse(output);
   const right = Math.abs(first - FIRST_SCORE) < 1e-5 && Math.abs(second - SECOND_SCORE) < 1e-5;
   if (!status.available || !right) throw new Error(`wrong: ${output}`);
-  checkCommand(project);
-  console.log(`${platform}: installed and scored with Node.js ${process.versions.node}`);
+  runCommand(project);
 }
 
 /**
@@ -53,7 +66,7 @@ function smokeTest(tarballs) {
  *
  * @param {string} project
  */
-function checkCommand(project) {
+function runCommand(project) {
   const page = path.join(project, 'page.html');
   const trace = {
     task: { objective: '' },
@@ -62,7 +75,7 @@ function checkCommand(project) {
     metadata: { success: true },
   };
   writeFileSync(path.join(project, 'traces.json'), JSON.stringify([trace]));
-  const args = ['score', '--format', 'jsonl', '--report', page, 'traces.json'];
+  const args = ['score', 'traces.json', '--format', 'jsonl', '--report', page];
   const output = npm(['exec', '--offline', '--', 'kp-score', ...args], {
     cwd: project,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -72,8 +85,26 @@ function checkCommand(project) {
   if (Math.abs(score - (0.35 * 0.5 + 0.25)) > 1e-9 || !existsSync(page)) throw new Error(`wrong: ${output}`);
 }
 
-await runScript(() => {
-  const [tarballs] = process.argv.slice(2);
-  if (!tarballs) throw new Error('usage: node scripts/smoke-test.mjs TARBALL_DIRECTORY');
-  smokeTest(tarballs);
-});
+/**
+ * Checks the packages in a folder of tarballs.
+ *
+ * @param {string} tarballs
+ * @param {{ commandOnly?: boolean }} [options]
+ */
+export function smokeTest(tarballs, { commandOnly = false } = {}) {
+  if (!commandOnly) checkLibrary(tarballs);
+  runCommand(install(tarballs, commandPackages()));
+  console.log(`${hostPlatform()}: installed and scored with Node.js ${process.versions.node}`);
+}
+
+if (isProgram(import.meta)) {
+  await runScript(() => {
+    const { values, positionals } = parseArgs({
+      options: { command: { type: 'boolean' } },
+      allowPositionals: true,
+    });
+    const [tarballs] = positionals;
+    if (!tarballs) throw new Error('usage: node scripts/smoke-test.mjs TARBALL_DIRECTORY [--command]');
+    smokeTest(tarballs, { commandOnly: values.command });
+  });
+}

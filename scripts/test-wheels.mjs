@@ -1,18 +1,28 @@
-// `npm run test:wheels`: builds the wheels of this machine, installs them into empty environments without Node.js, and
-// compares their kp-score with the command of the npm package and the int8 model.
+// `npm run test:wheels`: builds the wheels of this machine and the npm package of the same program, installs them into empty
+// environments, the wheels without Node.js, and compares their kp-score with the command of `@knowledgepulse/native` and the int8 model.
 
-import { rmSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 
-import { root, venvPython } from './platform.mjs';
+import { commandPackages, pack } from './pack.mjs';
+import { builtProgram, root, temporaryDirectory, venvPython } from './platform.mjs';
 import { run, runScript, setup } from './setup.mjs';
+import { smokeTest } from './smoke-test.mjs';
 import { buildWheels } from './wheels.mjs';
+
+/** What `npx kp-score` may weigh, in bytes: the program, beside which there are a few texts. */
+const BUDGET = 7.8e6;
 
 await runScript(async () => {
   await setup();
   const wheels = path.join(root, 'target', 'wheels');
   rmSync(wheels, { recursive: true, force: true });
   buildWheels(wheels);
+  const { size } = statSync(builtProgram());
+  if (size > BUDGET) throw new Error(`${builtProgram()} has ${size} bytes, more than ${BUDGET}`);
+  const tarballs = temporaryDirectory('tarballs');
+  pack(tarballs, commandPackages());
+  smokeTest(tarballs, { commandOnly: true });
   const reference = [process.execPath, path.join(root, 'bin', 'kp-score.js')];
   run(venvPython, ['scripts/try-wheels.py', wheels, '--compare', ...reference], {
     env: { ...process.env, KNOWLEDGEPULSE_DTYPE: 'q8' },

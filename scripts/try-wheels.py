@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,24 +33,23 @@ TRACE = {
 SECOND_SCORE = 0.2 * 0.27 + 0.2 * 0.9
 FIRST_SCORE = SECOND_SCORE + 0.3 * 0.5
 
-OUTPUTS = ["out.jsonl", "out.jsonl.gz", "page.html"]
-PREFIX = ["score", "--novelty", "prefix"]
 # What is compared.
 RUNS = [
     ["--version"],
     ["--help"],
     ["traces.jsonl"],
     ["score", "traces.jsonl", "--format", "json", "--explain"],
-    ["score", "traces.jsonl", "--format", "csv", "--all"],
+    ["score", "traces.jsonl", "--format", "csv"],
     ["score", "traces.jsonl", "--out", "out.jsonl", "--min", "0.6", "--explain"],
-    ["score", "traces.jsonl", "--out", "out.jsonl.gz", "--novelty", "prefix"],
+    ["score", "traces.jsonl", "--format", "jsonl", "--novelty", "prefix"],
     ["score", "traces.jsonl", "--format", "jsonl", "--novelty", "full"],
-    ["select", "10", "traces.jsonl", "--format", "jsonl", "--novelty", "full"],
-    ["select", "10", "traces.jsonl", "--out", "out.jsonl"],
     ["score", "traces.jsonl", "--report", "page.html"],
+    ["score", "missing.jsonl"],
+    ["select", "10", "traces.jsonl", "--out", "out.jsonl.gz"],
+    ["select", "10", "traces.jsonl", "--format", "jsonl", "--novelty", "full"],
+    ["share", "10", "traces.jsonl", "-o", "shared", "--yes"],
     ["clean", "traces.jsonl", "--out", "out.jsonl"],
     ["completions", "bash"],
-    ["missing.jsonl"],
     ["--no-such-option"],
 ]
 # What another run or another installation has otherwise: times, and where the model is.
@@ -77,6 +77,7 @@ def main():
             if name == "virtual environment":
                 check_messages(program, work)
                 check_link(program, folder / "link", work)
+                check_module(folder / name)
                 check_removal(folder / name, work)
         if options.compare:
             compare(program, options.compare, work)
@@ -142,30 +143,38 @@ def run(command, work, **env):
 
 def check_scores(program, work):
     version = run([program, "--version"], work)
-    if version.stdout.decode().strip() != VERSION:
+    if version.stdout.decode().split()[-1:] != [VERSION]:
         raise SystemExit(f"--version prints {version.stdout!r}, not {VERSION}")
-    result = run([program, *PREFIX, "--format", "jsonl", "two.json"], work)
+    result = run([program, "score", "--format", "jsonl", "--novelty", "prefix", "--verbose", "two.json"], work)
     scores = [json.loads(line)["score"] for line in result.stdout.splitlines()]
     expected = [FIRST_SCORE, SECOND_SCORE]
     if len(scores) != 2 or any(abs(one - other) > 1e-5 for one, other in zip(scores, expected)):
         raise SystemExit(f"{program} prints {result.stdout!r} and {result.stderr!r}, not scores of {expected}")
-    if b"(q8)" not in result.stderr:
+    if b"q8" not in result.stderr:
         raise SystemExit(f"not the int8 model: {result.stderr!r}")
 
 
 def check_messages(program, work):
+    prefix = ["score", "--novelty", "prefix"]
     for arguments, env, code, text in [
         (["doctor"], {}, 2, "npx"),
         (["score", "--store", "postgres://localhost/traces", "two.json"], {}, 2, "npx"),
-        ([*PREFIX, "two.json"], {"KNOWLEDGEPULSE_DTYPE": "fp32"}, 3, "all-minilm-l6-v2;"),
-        ([*PREFIX, "two.json"], {"KNOWLEDGEPULSE_THREADS": "0"}, 0, "from 1 to 1024"),
-        ([*PREFIX, "two.json"], {"KNOWLEDGEPULSE_ENGINE": "onnxruntime"}, 3, "KNOWLEDGEPULSE_ONNXRUNTIME"),
-        ([*PREFIX, "two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 3, "nowhere does not exist"),
+        ([*prefix, "two.json"], {"KNOWLEDGEPULSE_DTYPE": "fp32"}, 3, "all-minilm-l6-v2;"),
+        ([*prefix, "two.json"], {"KNOWLEDGEPULSE_THREADS": "0"}, 0, "from 1 to 1024"),
+        ([*prefix, "two.json"], {"KNOWLEDGEPULSE_ENGINE": "onnxruntime"}, 3, "KNOWLEDGEPULSE_ONNXRUNTIME"),
+        ([*prefix, "two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 3, "nowhere does not exist"),
         (["two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 0, "2 traces scored"),
     ]:
         result = run([program, *arguments], work, **env)
         if result.returncode != code or text not in result.stderr.decode():
             raise SystemExit(f"{arguments} with {env} says {result.returncode} {result.stderr!r}, not {text}")
+
+
+def check_module(environment):
+    """`import kp_score` runs the program of its environment."""
+    tests = ROOT / "python" / "kp-score" / "tests"
+    command = [str(scripts_of(environment) / f"python{SUFFIX}"), "-B", "-m", "unittest", "discover", "-s", str(tests)]
+    subprocess.run(command, check=True)
 
 
 def check_link(program, link, work):
@@ -181,9 +190,9 @@ def check_removal(environment, work):
     python = scripts_of(environment) / f"python{SUFFIX}"
     pip(python, "uninstall", "--yes", "kp-score-model")
     program = scripts_of(environment) / f"kp-score{SUFFIX}"
-    if run([program, "two.json"], work).returncode != 0:
-        raise SystemExit("without its model it does not compare words")
-    result = run([program, *PREFIX, "two.json"], work)
+    if run([program, "score", "two.json"], work).returncode != 0:
+        raise SystemExit("without its model it does not compare by words")
+    result = run([program, "score", "--novelty", "prefix", "two.json"], work)
     if result.returncode != 3 or b"install kp-score-model" not in result.stderr:
         raise SystemExit(f"without its model it says {result.stderr!r}")
     pip(python, "uninstall", "--yes", "kp-score")
@@ -208,10 +217,13 @@ def compare(program, reference, work):
 
 
 def outcome(command, arguments, work, env):
+    before = set(work.rglob("*"))
     result = run([*command, *arguments], work, **env)
-    written = {name: (work / name).read_bytes() for name in OUTPUTS if (work / name).exists()}
-    for name in written:
-        (work / name).unlink()
+    new = set(work.rglob("*")) - before
+    written = {str(path.relative_to(work)): path.read_bytes() for path in new if path.is_file()}
+    for path in work.iterdir():
+        if path not in before:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     code = str(result.returncode).encode()
     found = {"exit code": code, "stdout": result.stdout, "stderr": result.stderr, **written}
     return {name: VARYING.sub(b"", value) for name, value in found.items()}

@@ -2,12 +2,12 @@
 //
 //   node scripts/wheels.mjs OUTPUT_DIRECTORY [PLATFORM...] [model]
 
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 
 import { compilerEnvironment, isGlibc, targetOf } from './build-platform.mjs';
 import { FLOOR } from './check-glibc.mjs';
-import { hostPlatform, isProgram, root, venvBin, venvPython } from './platform.mjs';
+import { builtProgram, hostPlatform, isProgram, root, venvBin, venvPython } from './platform.mjs';
 import { INT8_MODEL, pipInstall, run, runScript, setupSteps } from './setup.mjs';
 
 /** The name by which {@link buildWheels} takes the model for one of the platforms. */
@@ -53,6 +53,10 @@ function buildProgram(directory, platform) {
     cwd: project,
     env: { ...compilerEnvironment(platform), SOURCE_DATE_EPOCH: EPOCH },
   });
+  // The packages of npm have the same program.
+  const program = builtProgram(platform);
+  mkdirSync(path.dirname(program), { recursive: true });
+  copyFileSync(path.join(root, 'target', targetOf(platform), 'release', path.basename(program)), program);
 }
 
 if (isProgram(import.meta)) {

@@ -190,7 +190,7 @@ impl Identities {
     /// Learns from a JSON value of the session: from its texts, and from fields that hold a directory, a branch, a machine or
     /// what a command printed.
     pub fn learn_json(&mut self, value: Value) {
-        trace::learn(&trace::nodes_of(value), self, &Call::default());
+        trace::learn(&value, self, &Call::default());
     }
 
     /// Learns from the name of a field.

@@ -32,7 +32,7 @@ mod wrapped;
 pub use custom::{Cleaner, Finding, InvalidExpression};
 pub use identity::Identities;
 pub use review::places_to_review;
-pub use trace::{clean_nodes, clean_trace, with_strings};
+pub use trace::{clean_trace, with_strings};
 
 use kinds::{KINDS, Kind, Mode};
 use knowledgepulse_error::{Call, Error, Result, fault};
@@ -504,32 +504,26 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn clean_nodes_cleans_a_shared_node_once_for_each_set_of_secret_names() {
-        let nodes = br#"[{"a":[1],"b":[1],"token":[1],"c":[],"d":["Infinity"],"secret":["NaN"]},{"value":"hunter2"}]"#;
-        let json::Value::Array(nodes) = json::parse(nodes).unwrap() else {
-            unreachable!("the text is a list");
-        };
-        let strict = Options { strict: true, ..SDK };
-        let (nodes, redactions) = clean_nodes(&nodes, strict, &Call::default()).unwrap();
-        assert_eq!(
-            json::Value::Array(nodes).to_json(),
-            r#"[{"a":[1],"b":[1],"token":[2],"c":[],"d":["Infinity"],"secret":"[REDACTED:password]"},{"value":"hunter2"},{"value":"[REDACTED:password]"}]"#
-        );
-        assert_eq!(redactions.as_slice()[0].count, 2);
-        // A schema stays, unless it has a value.
-        let clean = |nodes: &[u8]| {
-            let json::Value::Array(nodes) = json::parse(nodes).unwrap() else {
-                unreachable!("the text is a list");
-            };
-            let (nodes, _) = clean_nodes(&nodes, strict, &Call::default()).unwrap();
-            json::Value::Array(nodes).to_json()
-        };
-        let schema = r#"[{"password":[1]},{"type":"string"}]"#;
-        assert_eq!(clean(schema.as_bytes()), schema);
-        assert_eq!(
-            clean(br#"[{"password":[1]},{"type":"string","value":"hunter2"}]"#),
-            r#"[{"password":[1]},{"type":"string","value":"[REDACTED:password]"}]"#
-        );
+    fn clean_trace_replaces_values_under_the_name_of_a_secret_but_no_schema() {
+        for (trace, expected) in [
+            (
+                r#"{"a":{"value":"hunter2"},"token":{"value":"hunter2"}}"#,
+                r#"{"a":{"value":"hunter2"},"token":{"value":"[REDACTED:password]"}}"#,
+            ),
+            (
+                r#"{"password":{"type":"string"}}"#,
+                r#"{"password":{"type":"string"}}"#,
+            ),
+            (
+                r#"{"password":{"type":"string","value":"hunter2"}}"#,
+                r#"{"password":{"type":"string","value":"[REDACTED:password]"}}"#,
+            ),
+        ] {
+            let strict = Options { strict: true, ..SDK };
+            let trace = json::parse(trace.as_bytes()).unwrap();
+            let (clean, _) = clean_trace(trace, strict, &Call::default()).unwrap();
+            assert_eq!(clean.to_json(), expected);
+        }
     }
 
     /// Texts of pieces that stand close to each other in the list, with others between them.

@@ -1,14 +1,8 @@
 //! Cleaning a trace: every string of its JSON value, names of fields included.
-//!
-//! The cleaner works on nodes: a list of the trace's objects and arrays, in which an object inside another one is a reference. An
-//! object that JavaScript has in many places is one node, and is cleaned once for each set of secret names that it stands under.
-//! A node's field is a scalar, or an array that stands for something else: `[3]` for the node at 3, `[]` for `undefined`, and `["NaN"]`
-//! for a number that JSON does not have.
 
 use std::{
     collections::{HashMap, HashSet},
     fmt::Write as _,
-    mem,
     sync::LazyLock,
 };
 
@@ -25,7 +19,7 @@ use crate::{
 
 /// Deeper values are refused, because the cleaner calls itself for each level.
 const MOST_LEVELS: usize = 256;
-/// Traces with more values are a mistake or an attack: one shared object can stand for any number of them.
+/// Traces with more values are a mistake or an attack.
 const MOST_VALUES: usize = 10_000_000;
 /// Nothing is found in a word of at most this many letters. The shortest word that is redacted is a card number of 13 digits.
 const MOST_PLAIN_LETTERS: usize = 12;
@@ -93,44 +87,28 @@ impl Kept {
 /// [`Error::TraceTooLarge`] if the trace is nested deeper than 256 levels or has more than ten million values;
 /// [`Error::Aborted`] if the call was cancelled.
 pub fn clean_trace(trace: Value, options: Options, call: &Call) -> Result<(Value, Redactions)> {
-    let (mut nodes, redactions) = clean_nodes(&nodes_of(trace), options, call)?;
-    Ok((joined(&mut nodes, 0), redactions))
-}
-
-/// Cleans a trace that is given as nodes (see the module), the first of which is the trace itself.
-///
-/// # Errors
-/// As [`clean_trace`].
-pub fn clean_nodes(nodes: &[Value], options: Options, call: &Call) -> Result<(Vec<Value>, Redactions)> {
     let mut identities = Identities::default();
     if options.strict && options.identifiers {
-        learn(nodes, &mut identities, call);
+        learn(&trace, &mut identities, call);
     }
-    clean_kept(nodes, options, call, KEPT.fields(), None, &identities)
+    clean_kept(&trace, options, call, KEPT.fields(), None, &identities)
 }
 
-/// Learns identities from a value that is given as nodes.
-pub(crate) fn learn(nodes: &[Value], identities: &mut Identities, call: &Call) {
-    let root = reference(0);
-    // Each node once, in the order of the value. What is left to read, the next one last.
-    let mut is_read = vec![false; nodes.len()];
-    let mut left: Vec<(Option<&Text>, &Value)> = vec![(None, &root)];
+/// Learns identities from a value.
+pub(crate) fn learn(value: &Value, identities: &mut Identities, call: &Call) {
+    // What is left to read, the next one last.
+    let mut left: Vec<(Option<&Text>, &Value)> = vec![(None, value)];
     while let Some((name, value)) = left.pop()
         && !call.is_cancelled()
     {
-        if let Value::String(text) = value {
-            identities.learn_field(name, text);
-        }
-        let node = referred(value).filter(|at| is_read.get(*at) == Some(&false));
-        let Some(at) = node else { continue };
-        is_read[at] = true;
-        match &nodes[at] {
+        match value {
+            Value::String(text) => identities.learn_field(name, text),
             Value::Array(elements) => left.extend(elements.iter().rev().map(|element| (name, element))),
             Value::Object(fields) => {
                 left.extend(fields.iter().rev().map(|(name, value)| (Some(name), value)));
                 fields.keys().for_each(|name| identities.learn_name(name));
             }
-            scalar => left.push((name, scalar)),
+            _ => {}
         }
     }
 }
@@ -161,9 +139,8 @@ fn clean_all_but(
     custom: &mut Custom,
 ) -> Result<(Value, Value)> {
     let identities = custom.take_identities();
-    let mut nodes = nodes_of(value);
     let cleaned = clean_kept(
-        &nodes,
+        &value,
         options,
         &Call::default(),
         fields,
@@ -171,26 +148,21 @@ fn clean_all_but(
         &identities,
     );
     custom.set_identities(identities);
-    let mut cleaned = cleaned?.0;
-    Ok((joined(&mut nodes, 0), joined(&mut cleaned, 0)))
+    let clean = cleaned?.0;
+    Ok((value, clean))
 }
 
 fn clean_kept(
-    nodes: &[Value],
+    value: &Value,
     options: Options,
     call: &Call,
     kept: Option<Fields>,
     custom: Option<&mut Custom>,
     identities: &Identities,
-) -> Result<(Vec<Value>, Redactions)> {
+) -> Result<(Value, Redactions)> {
     let mut cleaner = Cleaner {
-        nodes,
         options,
         call,
-        cleaned: Vec::with_capacity(nodes.len()),
-        copies: HashMap::new(),
-        contexts: HashMap::new(),
-        context: 0,
         outer: Vec::new(),
         secret_names: HashMap::new(),
         path: Vec::new(),
@@ -200,44 +172,15 @@ fn clean_kept(
         custom,
         identities,
     };
-    cleaner.node(0, kept)?;
+    let clean = cleaner.value(value, kept.map(Kept::Fields).as_ref())?;
     if cleaner.secrets > 0 {
         cleaner.redactions.add(SECRET_TYPE, cleaner.secrets);
     }
     if call.complete() {
-        Ok((cleaner.cleaned, cleaner.redactions))
+        Ok((clean, cleaner.redactions))
     } else {
         Err(Error::Aborted)
     }
-}
-
-/// Returns the nodes of a value.
-pub(crate) fn nodes_of(value: Value) -> Vec<Value> {
-    let mut nodes = vec![value];
-    let mut at = 0;
-    while at < nodes.len() {
-        let mut node = mem::take(&mut nodes[at]);
-        for child in children(&mut node) {
-            if matches!(child, Value::Array(_) | Value::Object(_)) {
-                let reference = reference(nodes.len());
-                nodes.push(mem::replace(child, reference));
-            }
-        }
-        nodes[at] = node;
-        at += 1;
-    }
-    nodes
-}
-
-/// Returns the value of nodes that are each referred to once, and are nested no deeper than [`MOST_LEVELS`].
-fn joined(nodes: &mut [Value], at: usize) -> Value {
-    let mut node = mem::take(&mut nodes[at]);
-    for child in children(&mut node) {
-        if let Some(at) = referred(child) {
-            *child = joined(nodes, at);
-        }
-    }
-    node
 }
 
 /// Puts the strings that stay into a clean value, in place of null.
@@ -260,43 +203,12 @@ pub fn with_strings(value: Value, clean: Value) -> Value {
     }
 }
 
-fn children(node: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
-    match node {
-        Value::Array(elements) => Box::new(elements.iter_mut()),
-        Value::Object(fields) => Box::new(fields.iter_mut().map(|(_, value)| value)),
-        _ => Box::new(std::iter::empty()),
-    }
-}
-
-#[allow(clippy::cast_precision_loss)] // No list has 2^53 elements.
-fn reference(at: usize) -> Value {
-    Value::Array(vec![Value::Number(at as f64)])
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // References are whole numbers.
-fn referred(child: &Value) -> Option<usize> {
-    match child.as_array()? {
-        [Value::Number(at)] => Some(*at as usize),
-        _ => None,
-    }
-}
-
 /// A part of the path of a value: its place among its siblings, and its name; `None` of an element.
 type Key<'n> = (usize, Option<&'n Text>);
 
 struct Cleaner<'n> {
-    nodes: &'n [Value],
     options: Options,
     call: &'n Call,
-    /// The clean nodes.
-    cleaned: Vec<Value>,
-    /// The place of each clean node that is not in the schema, by its place among `nodes` and the names that it stands
-    /// under.
-    copies: HashMap<(usize, usize), usize>,
-    /// Numbers of the lists of names: each list is one name more than another.
-    contexts: HashMap<(usize, &'n Text), usize>,
-    /// The number of `outer`.
-    context: usize,
     /// The names of secrets and of cookies that the current value stands under.
     outer: Vec<&'n Text>,
     secret_names: HashMap<&'n Text, bool>,
@@ -312,31 +224,18 @@ struct Cleaner<'n> {
 }
 
 impl<'n> Cleaner<'n> {
-    /// Cleans a node. Returns its place among the clean ones.
-    fn node(&mut self, at: usize, kept: Option<Fields>) -> Result<usize> {
-        let place = (at, self.context);
-        if kept.is_none()
-            && let Some(&known) = self.copies.get(&place)
-        {
-            return Ok(known);
-        }
+    fn container(&mut self, value: &'n Value, kept: Option<Fields>) -> Result<Value> {
         // Each level but the first has a key.
         if self.path.len() == MOST_LEVELS {
             let path = path_of(&self.path);
             let problem = format!("is nested deeper than {MOST_LEVELS} levels, at {path}");
             return Err(Error::TraceTooLarge { problem });
         }
-        let clean = self.cleaned.len();
-        self.cleaned.push(Value::Null);
-        if kept.is_none() {
-            self.copies.insert(place, clean);
+        match value {
+            Value::Array(elements) => Ok(self.array(elements, kept)?.into()),
+            Value::Object(object) => Ok(self.object(object, kept)?.into()),
+            other => Ok(other.clone()),
         }
-        self.cleaned[clean] = match &self.nodes[at] {
-            Value::Array(elements) => self.array(elements, kept)?.into(),
-            Value::Object(object) => self.object(object, kept)?.into(),
-            other => other.clone(),
-        };
-        Ok(clean)
     }
 
     fn array(&mut self, elements: &'n [Value], kept: Option<Fields>) -> Result<Vec<Value>> {
@@ -414,18 +313,7 @@ impl<'n> Cleaner<'n> {
 
     /// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
     fn hides(&mut self, name: &'n Text, value: &Value) -> bool {
-        (is_cookie_name(name) || self.names_secret(name)) && !self.is_schema(value)
-    }
-
-    fn is_schema(&self, value: &Value) -> bool {
-        let Some(node) = referred(value).and_then(|at| self.nodes.get(at)) else {
-            return false;
-        };
-        let has_value = node
-            .get("value")
-            .is_some_and(|value| value.as_array() != Some(&[]));
-        let kind = node.get("type").and_then(Value::as_str);
-        kind.is_some_and(|kind| SCHEMA_TYPES.has(kind.as_bytes())) && !has_value
+        (is_cookie_name(name) || self.names_secret(name)) && !is_schema(value)
     }
 
     /// Returns the name in an object of a name and a value, if it is the name of a secret.
@@ -444,25 +332,22 @@ impl<'n> Cleaner<'n> {
         kept: Option<&Kept>,
         under: Option<&'n Text>,
     ) -> Result<Value> {
-        let outer = (self.context, self.outer.len());
+        let outer = self.outer.len();
         if let Some(name) = under.filter(|name| !self.outer.contains(name)) {
-            let next = self.contexts.len() + 1;
-            self.context = *self.contexts.entry((self.context, name)).or_insert(next);
             self.outer.push(name);
         }
         self.path.push(key);
         let clean = self.value(value, kept)?;
         self.path.pop();
-        self.context = outer.0;
-        self.outer.truncate(outer.1);
+        self.outer.truncate(outer);
         Ok(clean)
     }
 
     fn value(&mut self, value: &'n Value, kept: Option<&Kept>) -> Result<Value> {
-        if let Some(at) = referred(value) {
-            return self.node(at, kept.and_then(Kept::fields)).map(reference);
-        }
         let clean = match value {
+            Value::Array(_) | Value::Object(_) => {
+                return self.container(value, kept.and_then(Kept::fields));
+            }
             Value::String(text) if self.is_secret(&text.to_string_lossy()) => {
                 self.secret(&text.to_string_lossy())
             }
@@ -477,11 +362,6 @@ impl<'n> Cleaner<'n> {
             Value::Digits(digits) if self.is_secret(&digits.to_string_lossy()) => {
                 self.secret(&digits.to_string_lossy())
             }
-            // A number that JSON does not have.
-            Value::Array(special) => match special.first().and_then(Value::as_str) {
-                Some(number) if self.is_secret(number) => self.secret(number),
-                _ => None,
-            },
             _ => None,
         };
         if self.call.is_cancelled() {
@@ -593,6 +473,12 @@ impl<'n> Cleaner<'n> {
             .entry(name)
             .or_insert_with(|| is_secret_name(&name.to_string_lossy()))
     }
+}
+
+/// Returns whether a value describes a field instead of having one.
+fn is_schema(value: &Value) -> bool {
+    let kind = value.get("type").and_then(Value::as_str);
+    kind.is_some_and(|kind| SCHEMA_TYPES.has(kind.as_bytes())) && value.get("value").is_none()
 }
 
 /// Numbers names that are the same once they are redacted: `[REDACTED:email] (2)`.

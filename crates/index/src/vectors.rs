@@ -223,27 +223,6 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Moves the vectors of `newer`, which were added by hand, to the end of this cache, with their labels and times, and evicts the oldest
-    /// ones if the cache is full. A time before that of the newest vector here counts as equal to it. `newer` is empty afterwards.
-    ///
-    /// # Errors
-    /// [`Error::Dimensions`](knowledgepulse_error::Error::Dimensions) if the two hold vectors of different lengths,
-    /// [`Error::OutOfMemory`](knowledgepulse_error::Error::OutOfMemory). After an error both are as they were.
-    pub fn append(&mut self, newer: &mut Self, now: Instant) -> Result<()> {
-        self.options.require_length(newer.options.dimensions)?;
-        self.reserve(newer.rows.len())?;
-        self.evict_expired(now);
-        let most = self.options.max_elements;
-        for row in newer.rows.iter().skip(newer.rows.len().saturating_sub(most)) {
-            if self.rows.len() == most {
-                self.rows.pop_front();
-            }
-            self.rows.push_row(row);
-        }
-        newer.clear();
-        Ok(())
-    }
-
     /// Returns the largest cosine similarity of `query` to a vector in the cache, within 1e-6 of double precision; 0 for an empty cache. A zero
     /// vector has similarity 0 to every vector.
     ///

@@ -198,42 +198,37 @@ proptest! {
         prop_assert!((found - expected).abs() <= 1e-6, "{} {}", found, expected);
     }
 
-    /// Two caches that become one, and what either finds on the way, against lists.
+    /// What a cache finds on its way, against a list.
     #[test]
-    fn agrees_with_lists(
-        bounds in prop::array::uniform2((0usize..400, prop_oneof![Just(None), (1u64..500).prop_map(Some)])),
+    fn agrees_with_a_list(
+        max_elements in 0usize..400,
+        ttl_ms in prop_oneof![Just(None), (1u64..500).prop_map(Some)],
         dimensions in prop_oneof![Just(2usize), Just(70)],
-        operations in prop::collection::vec((0u8..12, 0usize..200, 0u64..60, any::<u64>()), 1..20),
+        operations in prop::collection::vec((0u8..10, 0usize..200, 0u64..60, any::<u64>()), 1..20),
     ) {
         let start = Instant::now();
         let mut elapsed = 0;
-        let mut pairs = bounds.map(|(max_elements, ttl_ms)| {
-            (cache(max_elements, dimensions, ttl_ms), List::new(max_elements, ttl_ms))
-        });
+        let mut cache = cache(max_elements, dimensions, ttl_ms);
+        let mut list = List::new(max_elements, ttl_ms);
         let mut last_label = 0;
         for (operation, count, pause, seed) in operations {
             elapsed += pause;
             let now = start + Duration::from_millis(elapsed);
             let mut random = Random(seed | 1);
             let query: Vec<f64> = (0..dimensions).map(|_| random.coarse()).collect();
-            for (_, list) in &mut pairs {
-                list.expire(elapsed);
-            }
-            let [older, newer] = &mut pairs;
+            list.expire(elapsed);
             match operation {
                 0..4 => {
                     for _ in 0..count {
                         let vector: Vec<f64> = (0..dimensions).map(|_| random.coarse()).collect();
                         last_label += 1;
                         let label = (last_label % 3 > 0).then(|| Label::from(last_label.to_string()));
-                        let (cache, list) = if operation < 2 { &mut *older } else { &mut *newer };
                         cache.add(&vector, label.clone(), now).unwrap();
                         list.add(vector, label, elapsed);
                         list.expire(elapsed);
                     }
                 }
                 4..8 => {
-                    let (cache, list) = if operation < 6 { older } else { newer };
                     let wanted = count / 8;
                     let found = cache.nearest(&query, wanted, now).unwrap();
                     let expected = list.nearest(&query);
@@ -242,29 +237,17 @@ proptest! {
                     let first = expected.first().map_or(0.0, |neighbour| neighbour.similarity);
                     prop_assert_eq!(largest.to_bits(), first.to_bits());
                 }
-                8 => older.0.clear_with(&mut older.1),
+                8 => {
+                    cache.clear();
+                    list.vectors.clear();
+                }
                 _ => {
-                    let lengths = (older.0.len(now), newer.0.len(now));
-                    prop_assert_eq!(lengths, (older.1.vectors.len(), newer.1.vectors.len()));
-                    older.0.append(&mut newer.0, now).unwrap();
-                    prop_assert!(newer.0.is_empty(now));
-                    for (vector, label, added) in newer.1.vectors.drain(..) {
-                        let latest = older.1.vectors.last().map_or(0, |last| last.2);
-                        older.1.add(vector, label, added.max(latest));
-                        older.1.expire(elapsed);
-                    }
-                    let all = older.0.nearest(&query, usize::MAX, now).unwrap();
-                    prop_assert_eq!(&all, &older.1.nearest(&query));
+                    prop_assert_eq!(cache.len(now), list.vectors.len());
+                    let all = cache.nearest(&query, usize::MAX, now).unwrap();
+                    prop_assert_eq!(&all, &list.nearest(&query));
                 }
             }
         }
-    }
-}
-
-impl VectorCache {
-    fn clear_with(&mut self, list: &mut List) {
-        self.clear();
-        list.vectors.clear();
     }
 }
 
@@ -444,26 +427,6 @@ fn vectors_of_two_methods_do_not_mix() {
         add_of(&mut cache, &origin, now).unwrap();
         assert_eq!(cache.origin, expected);
     }
-}
-
-#[test]
-fn append_keeps_vectors_that_count_as_younger_than_the_time_to_live() {
-    let start = Instant::now();
-    let at = |ms| start + Duration::from_millis(ms);
-    let (mut cache, mut newer) = (cache(9, 1, Some(100)), self::cache(9, 1, None));
-    newer.add(&[1.0], None, at(0)).unwrap();
-    cache.add(&[2.0], None, at(90)).unwrap();
-    cache.append(&mut newer, at(120)).unwrap();
-    // The appended vector counts as added at 90.
-    assert_eq!([189, 190].map(|ms| cache.len(at(ms))), [2, 0]);
-}
-
-#[test]
-fn append_refuses_other_dimensions() {
-    let now = Instant::now();
-    let mut cache = cache(2, 1, None);
-    let mut other = super::tests::cache(2, 2, None);
-    assert!(cache.append(&mut other, now).is_err());
 }
 
 /// The first component of each vector.

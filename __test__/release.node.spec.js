@@ -1,0 +1,174 @@
+'use strict';
+
+// The release: what its workflow waits for, its text, and in which order packages are published.
+
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const http = require('node:http');
+const path = require('node:path');
+
+const { root } = require('./support/paths.js');
+const { run } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('release');
+const read = (file) => fs.readFileSync(path.join(root, file), 'utf8');
+const main = JSON.parse(read('package.json'));
+
+/** The repository by the one field that says so. */
+const REPOSITORY = /github\.com\/(.+)\.git$/.exec(main.repository.url)[1];
+
+/** The text of each job of a workflow. */
+function jobsOf(workflow) {
+  const [, text] = read(`.github/workflows/${workflow}`).split(/^jobs:\n/m);
+  const parts = text.split(/^ {2}([\w-]+):\n/m).slice(1);
+  return new Map(parts.flatMap((part, at) => (at % 2 === 0 ? [[part, parts[at + 1]]] : [])));
+}
+
+/** The jobs that a job waits for, and those that they wait for. */
+function needsOf(jobs, name) {
+  const [, list = ''] = /^ {4}needs: \[?([\w, -]+)\]?$/m.exec(jobs.get(name)) ?? [];
+  const direct = list.split(', ').filter((other) => other !== '');
+  return [...new Set(direct.flatMap((other) => [other, ...needsOf(jobs, other)]))];
+}
+
+const usesChecks = (job) => job.includes('uses: ./.github/workflows/checks.yml');
+
+describe('the workflows', () => {
+  test('a release waits for the checks of CI, and for no job that may take more than 40 minutes', () => {
+    const jobs = jobsOf('release.yml');
+    const gate = needsOf(jobs, 'publish').map((name) => jobs.get(name));
+    expect(gate.filter(usesChecks)).toHaveLength(1);
+    const timed = [...gate.filter((job) => !usesChecks(job)), ...jobsOf('checks.yml').values()];
+    expect(timed.length).toBeGreaterThan(10);
+    for (const job of timed) expect(Number(/timeout-minutes: (\d+)/.exec(job)[1])).toBeLessThanOrEqual(40);
+  });
+
+  test('the site waits for the checks of CI', () => {
+    const jobs = jobsOf('ci.yml');
+    const needs = needsOf(jobs, 'publish-site').map((name) => jobs.get(name));
+    expect(needs.some(usesChecks)).toBe(true);
+  });
+
+  test('the repository is that of package.json in the crates, the wheels and the check of a release', () => {
+    const address = `https://github.com/${REPOSITORY}`;
+    expect(read('Cargo.toml')).toContain(`\nrepository = "${address}"\n`);
+    for (const wheel of ['kp-score', 'kp-score-model']) {
+      expect(read(`python/${wheel}/pyproject.toml`)).toContain(`\nRepository = "${address}"\n`);
+    }
+    expect(jobsOf('release.yml').get('version')).toContain(
+      'run: node scripts/release.mjs check "$GITHUB_REF_NAME" "$GITHUB_REPOSITORY"\n',
+    );
+  });
+
+  test('the compiler of a release has a version', () => {
+    expect(read('rust-toolchain.toml')).toMatch(/^channel = "\d+\.\d+\.\d+"$/m);
+  });
+});
+
+describe('the text of a release', () => {
+  /** Runs the script in a checkout with this changelog. */
+  async function release(changelog, ...args) {
+    const checkout = fs.mkdtempSync(path.join(scratch, 'checkout-'));
+    fs.cpSync(path.join(root, 'scripts'), path.join(checkout, 'scripts'), { recursive: true });
+    fs.copyFileSync(path.join(root, 'package.json'), path.join(checkout, 'package.json'));
+    fs.writeFileSync(path.join(checkout, 'CHANGELOG.md'), changelog);
+    const { code, stdout, stderr } = await run('node', ['scripts/release.mjs', ...args], {}, checkout);
+    return { code, stdout, stderr };
+  }
+
+  const tag = `v${main.version}`;
+  const changelog = `# Changelog\n\n## Unreleased\n\nLater.\n\n## ${main.version} - 2030-01-01\n\nOne.\n\n### Two\n\n## 0.0.1\n\nOld.\n`;
+
+  test('notes prints what the changelog says of the version', async () => {
+    const { code, stdout } = await release(changelog, 'notes', tag);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'One.\n\n### Two\n' });
+  });
+
+  test('check accepts the tag, the repository and a changelog with the version', async () => {
+    expect(await release(changelog, 'check', tag, REPOSITORY)).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  test.each([
+    ['another tag', changelog, ['v9.9.9', REPOSITORY], 'v9.9.9'],
+    ['a fork', changelog, [tag, 'fork/native'], 'fork/native'],
+    ['a changelog without the version', '## Unreleased\n', [tag, REPOSITORY], `## ${main.version}`],
+    ['an empty section', `## ${main.version}\n\n## 0.0.1\n\nOld.\n`, [tag, REPOSITORY], `## ${main.version}`],
+  ])('check refuses %s', async (_, text, args, named) => {
+    const { code, stderr } = await release(text, 'check', ...args);
+    expect(code).toBe(1);
+    expect(stderr).toContain(named);
+  });
+});
+
+describe('publishing', () => {
+  let packages;
+  let tarballs;
+  let registry;
+  /** The versions that the registry has, by package. */
+  let published;
+
+  beforeAll(async () => {
+    const script = `import(${JSON.stringify(path.join(root, 'scripts/pack.mjs'))}).then((pack) =>
+      console.log(JSON.stringify(pack.publishedManifests())))`;
+    packages = JSON.parse(execFileSync('node', ['-e', script], { encoding: 'utf8' }));
+    // Their manifests alone: here it is about names, versions and order.
+    tarballs = path.join(scratch, 'tarballs');
+    for (const { name, version } of packages) {
+      const file = `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
+      const folder = path.join(tarballs, `${file}.d`, 'package');
+      fs.mkdirSync(folder, { recursive: true });
+      fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name, version }));
+      execFileSync('tar', ['-czf', path.join(tarballs, file), '-C', path.dirname(folder), 'package']);
+    }
+    registry = http.createServer((request, response) => {
+      const name = decodeURIComponent(request.url.slice(1));
+      const versions = published[name];
+      response.writeHead(versions ? 200 : 404, { 'content-type': 'application/json' });
+      const known = Object.fromEntries((versions ?? []).map((version) => [version, { name, version }]));
+      response.end(JSON.stringify({ name, versions: known, 'dist-tags': { latest: versions?.at(-1) } }));
+    });
+    await new Promise((resolve) => registry.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(() => registry.close());
+
+  /** Rehearses publishing; returns what would be published, and where to. */
+  async function publish(...args) {
+    const env = {
+      npm_config_registry: `http://127.0.0.1:${registry.address().port}/`,
+      npm_config_fetch_retries: '0',
+      npm_config_cache: path.join(scratch, 'cache'),
+      npm_execpath: undefined,
+    };
+    const command = ['scripts/publish.mjs', ...args, '--dry-run'];
+    const { code, stdout, stderr } = await run('node', command, env, root);
+    if (code !== 0) throw new Error(stderr);
+    const tags = [...stderr.matchAll(/with tag (\S+)/g)].map(([, tag]) => tag);
+    return { names: [...stdout.matchAll(/^\+ (\S+)@[^@\s]+$/gm)].map(([, name]) => name), tags };
+  }
+
+  test('publishes the versions that the registry lacks, those last that depend on others', async () => {
+    const [model] = packages.map(({ name }) => name);
+    const lacked = [model, '@knowledgepulse/kp-score-linux-x64-gnu', 'kp-score', main.name];
+    published = Object.fromEntries(
+      packages.map(({ name, version }) => [name, [lacked.includes(name) ? '0.0.0' : version]]),
+    );
+    expect(await publish(tarballs)).toEqual({
+      names: lacked,
+      tags: ['latest', 'latest', 'latest', 'latest'],
+    });
+  }, 120_000);
+
+  test('names the tarballs that are missing, and publishes nothing', async () => {
+    published = {};
+    const empty = path.join(scratch, 'empty');
+    await expect(publish(empty)).rejects.toThrow(/no tarballs of .*kp-score/);
+  });
+
+  test('placeholders reserve the names that the registry lacks, and are no default', async () => {
+    published = Object.fromEntries(packages.slice(2).map(({ name }) => [name, ['0.0.0']]));
+    const { names, tags } = await publish('--placeholders');
+    expect(names).toEqual(packages.slice(0, 2).map(({ name }) => name));
+    expect(tags).toEqual(['placeholder', 'placeholder']);
+  }, 120_000);
+});
