@@ -29,7 +29,7 @@ const TOTAL: f32 = 250_000.0;
 /// Consecutive rows of queries, keys and values, which some thread has computed: `3 * hidden` numbers for each token.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// In single precision.
+    /// In single precision; empty where attention is in 16 bits.
     pub floats: &'a [f32],
     /// In 16 bits; empty where attention is in single precision.
     pub shorts: &'a [i16],
@@ -66,7 +66,7 @@ pub struct AttentionScratch {
 
 impl Part<'_> {
     fn tokens(&self, hidden: usize) -> usize {
-        self.floats.len() / (3 * hidden)
+        self.floats.len().max(self.shorts.len()) / (3 * hidden)
     }
 }
 
