@@ -70,16 +70,6 @@ impl Part<'_> {
     }
 }
 
-/// Sixteen by sixteen words, transposed: word `j` of row `i` becomes word `i` of row `j`.
-#[inline(always)]
-fn transpose<W: Copy>(from: &[[W; LANES]; LANES], to: &mut [[W; LANES]; LANES]) {
-    for (column, to) in to.iter_mut().enumerate() {
-        for (word, row) in to.iter_mut().zip(from) {
-            *word = row[column];
-        }
-    }
-}
-
 /// The context of the queries in rows `queries` of `own`, into `context`: `hidden` numbers for each.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // `panel` is an index of several.
@@ -118,7 +108,7 @@ pub fn floats<L: Lanes>(
                     }
                     let start = panel * HEAD + half * LANES;
                     let panel: &mut [Floats] = &mut panel_queries[start..start + LANES];
-                    transpose(&rows, square(bytemuck::cast_slice_mut(panel)));
+                    lanes.transpose(bytemuck::cast_ref(&rows), square(bytemuck::cast_slice_mut(panel)));
                 }
             }
             for panel in (0..panels).step_by(L::PANELS) {
@@ -194,7 +184,7 @@ fn write_head<'a, L: Lanes>(
         for (words, sum) in components.iter_mut().zip(sums) {
             lanes.store(lanes.multiply(float(sum), factor), words);
         }
-        transpose(&components, transposed);
+        lanes.transpose(bytemuck::cast_ref(&components), bytemuck::cast_mut(transposed));
     }
     for (lane, row) in rows.take(LANES).enumerate() {
         let parts = row[head * HEAD..][..HEAD].chunks_exact_mut(LANES);
@@ -304,7 +294,7 @@ pub fn shorts<L: Lanes>(
                     query.copy_from_slice(&words(attention.own.shorts)[start..start + LANES]);
                 }
                 let panel = &mut short_queries[panel * LANES..(panel + 1) * LANES];
-                transpose(&rows, square(bytemuck::cast_slice_mut(panel)));
+                lanes.transpose(&rows, square(bytemuck::cast_slice_mut(panel)));
             }
             for panel in (0..panels).step_by(L::PANELS) {
                 let mut token = 0;

@@ -38,6 +38,18 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
     }
 
+    #[inline(always)]
+    fn transpose(self, from: &[[i32; LANES]; LANES], to: &mut [[i32; LANES]; LANES]) {
+        let mut rows = [self.splat_integer(0); LANES];
+        for (row, from) in rows.iter_mut().zip(from) {
+            *row = self.load_integers(from);
+        }
+        let rows = self.rotate(self.rotate(self.rotate(self.rotate(rows))));
+        for (row, to) in rows.into_iter().zip(to) {
+            self.store_integers(row, to);
+        }
+    }
+
     operations! {
         load(from: &[f32; LANES]) -> __m512 = _mm512_loadu_ps(from.as_ptr());
         store(vector: __m512, to: &mut [f32; LANES]) -> () = _mm512_storeu_ps(to.as_mut_ptr(), vector);
@@ -84,6 +96,22 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
             let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+        };
+    }
+}
+
+impl<const VNNI: bool> Avx512<VNNI> {
+    operations! {
+        // The place of a word is eight bits, four of its row and four of its lane: rotates them by one, so that four turns transpose.
+        rotate(rows: [__m512i; LANES]) -> [__m512i; LANES] = {
+            let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            let high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+            let mut rotated = rows;
+            for row in 0..LANES / 2 {
+                rotated[2 * row] = _mm512_permutex2var_epi32(rows[row], low, rows[row + LANES / 2]);
+                rotated[2 * row + 1] = _mm512_permutex2var_epi32(rows[row], high, rows[row + LANES / 2]);
+            }
+            rotated
         };
     }
 }

@@ -86,6 +86,16 @@ pub trait Lanes: Copy {
     fn shift_left_23(self, a: Self::I) -> Self::I;
     fn or(self, a: Self::I, b: Self::I) -> Self::I;
 
+    /// Transposes sixteen by sixteen words: word `j` of row `i` becomes word `i` of row `j`.
+    #[inline(always)]
+    fn transpose(self, from: &[[i32; LANES]; LANES], to: &mut [[i32; LANES]; LANES]) {
+        for (column, to) in to.iter_mut().enumerate() {
+            for (word, row) in to.iter_mut().zip(from) {
+                *word = row[column];
+            }
+        }
+    }
+
     /// Prefetches the memory at `address` into the second cache. The address may be invalid: then nothing happens.
     #[inline(always)]
     fn prefetch<T>(self, address: *const T) {
