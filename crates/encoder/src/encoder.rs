@@ -14,7 +14,6 @@ use crate::{
         ByteDense, FloatAttention, FloatDense, Isa, Kernel, Normalize, ShortAttention, ToBytes, ToShorts,
         attention::{Attention, AttentionScratch, HEAD, Part},
         dense::{ByteRows, Epilogue},
-        tile::MAX_ROWS,
     },
     model::{Dense, LAYER_NORM_EPSILON, Layer, Model, Norm, Precision},
     thread_pool::{ThreadPool, lock},
@@ -29,7 +28,7 @@ const BLOCK_ROWS: usize = 32;
 
 /// A block has no fewer rows, unless a pass does: it would read the weights for longer than it multiplies with them. So one
 /// thread computes a text with few tokens; DESIGN.md has the figures.
-const SMALLEST_BLOCK: usize = MAX_ROWS;
+const SMALLEST_BLOCK: usize = 12;
 
 /// Tokens that a pass takes at most, unless a single text has more. More would gain nothing.
 pub const PASS_TOKENS: usize = 512;

@@ -133,7 +133,7 @@ impl<W> Rows<'_, W> {
 }
 
 /// The most rows that a tile of any instruction set has.
-pub const MAX_ROWS: usize = 12;
+pub const MAX_ROWS: usize = 16;
 
 /// Rows in tiles of about the same height: in a last one with few rows each step would wait for the one before.
 #[derive(Clone, Copy)]
