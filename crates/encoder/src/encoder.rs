@@ -119,7 +119,7 @@ impl Encoder {
         let kernel = match (options.kernel, std::env::var("KNOWLEDGEPULSE_KERNEL")) {
             (Some(kernel), _) => kernel,
             (None, Ok(name)) if !name.is_empty() => name.parse()?,
-            _ => Kernel::best(),
+            _ => Kernel::best(model.precision()),
         };
         let threads = os::threads(options.threads);
         let isa = kernel.isa().ok_or(Error::KernelUnavailable(kernel))?;

@@ -3,13 +3,26 @@
 use std::arch::x86_64::*;
 
 use super::{
-    Work,
-    lanes::{LANES, Lanes},
+    Work, amx,
+    lanes::{Bytes, Integers, LANES, Lanes},
+    tile::{MAX_ROWS, OfBytes, Rows, Tiles, multiply},
 };
 
 /// A processor with AVX-512 (F, BW, DQ and VL), and with its VNNI if `VNNI` is true.
 #[derive(Debug, Clone, Copy)]
-pub struct Avx512<const VNNI: bool>(());
+pub struct Avx512<const VNNI: bool> {
+    /// Whether AMX multiplies bytes.
+    amx: bool,
+}
+
+impl Avx512<true> {
+    /// As [`Self::detect`], if AMX is usable as well.
+    pub fn detect_with_amx() -> Option<Self> {
+        // Last, because it asks the system for a permission.
+        let amx = Self::detect().is_some() && amx::is_usable();
+        amx.then_some(Self { amx })
+    }
+}
 
 impl<const VNNI: bool> Avx512<VNNI> {
     /// Returns the proof that this processor has the instructions, if it has.
@@ -20,7 +33,7 @@ impl<const VNNI: bool> Avx512<VNNI> {
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma");
-        (base && (!VNNI || is_x86_feature_detected!("avx512vnni"))).then_some(Self(()))
+        (base && (!VNNI || is_x86_feature_detected!("avx512vnni"))).then_some(Self { amx: false })
     }
 }
 
@@ -36,6 +49,35 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     fn prefetch<T>(self, address: *const T) {
         // SAFETY: A prefetch never faults, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
+    }
+
+    #[inline(always)]
+    fn begin_bytes(self, rows: usize) -> Tiles {
+        if !self.amx || rows == 0 {
+            return Tiles::new(rows, Self::INTEGER_ROWS);
+        }
+        let tiles = Tiles::new(rows, MAX_ROWS);
+        // SAFETY: `detect_with_amx` has found AMX to be usable, and the tallest tile has at most `MAX_ROWS` rows.
+        unsafe { amx::configure(tiles.tallest()) };
+        tiles
+    }
+
+    #[inline(always)]
+    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
+        if self.amx && rows.depth.is_multiple_of(amx::WORDS) {
+            // SAFETY: `begin_bytes` has configured the tiles.
+            unsafe { amx::multiply(rows, panels, sums) };
+        } else {
+            multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
+        }
+    }
+
+    #[inline(always)]
+    fn end_bytes(self) {
+        if self.amx {
+            // SAFETY: `detect_with_amx` has found AMX to be usable.
+            unsafe { amx::release() };
+        }
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use super::{
     functions::{TOGETHER, gelu},
     lanes::{Bytes, Floats, Integers, LANES, Lanes},
-    tile::{MAX_ROWS, OfBytes, OfFloats, Product, Rows, Tiles, multiply},
+    tile::{MAX_ROWS, OfFloats, Rows, Tiles, multiply},
 };
 
 /// The operation on `input * weights + bias`.
@@ -156,7 +156,7 @@ pub fn bytes<L: Lanes>(
     let depth = weights.inputs / 4;
     let mut sums = [Integers([0; LANES]); 2 * MAX_ROWS];
     let mut tile: Tile = [Floats([0.0; LANES]); 2 * MAX_ROWS];
-    let tiles = Tiles::new(input.scales.len(), <OfBytes as Product<L>>::ROWS);
+    let tiles = lanes.begin_bytes(input.scales.len());
     for panel in (0..weights.bias.len()).step_by(L::PANELS) {
         for (from, rows) in tiles.iter() {
             let part = Rows {
@@ -195,6 +195,7 @@ pub fn bytes<L: Lanes>(
             finish(lanes, &mut tile, rows, epilogue, output, output_step);
         }
     }
+    lanes.end_bytes();
 }
 
 /// Brings the rows of `input`, each number times that of its column in `scales`, into unsigned bytes: the smallest product of a

@@ -157,6 +157,11 @@ impl Tiles {
         }
     }
 
+    /// Returns the rows of the tallest.
+    pub fn tallest(self) -> usize {
+        self.height + usize::from(self.taller > 0)
+    }
+
     /// Returns the first row and the number of rows of each.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, usize)> {
