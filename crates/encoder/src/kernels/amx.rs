@@ -47,33 +47,21 @@ fn is_permitted() -> bool {
     false
 }
 
-/// The operand of `ldtilecfg`.
-#[repr(C, align(64))]
-struct Configuration {
-    palette: u8,
-    first_row: u8,
-    reserved: [u8; 14],
-    row_bytes: [u16; 16],
-    rows: [u8; 16],
-}
-
 /// Prepares the tiles of this thread for rows in tiles of `height`: tiles 0 and 1 for sums, 2 for rows and 3 for weights.
 ///
 /// # Safety
 /// [`is_usable`] is true, and `height` is 1 to [`MAX_ROWS`].
 #[inline(always)]
 pub unsafe fn configure(height: usize) {
-    let mut configuration = Configuration {
-        palette: 1,
-        first_row: 0,
-        reserved: [0; 14],
-        row_bytes: [0; 16],
-        rows: [0; 16],
-    };
-    #[allow(clippy::cast_possible_truncation)] // At most 16.
-    let height = height as u8;
-    configuration.row_bytes[..4].fill(64);
-    configuration.rows[..4].copy_from_slice(&[height, height, height, 16]);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // At most 16.
+    let lines = [height, height, height, WORDS].map(|lines| lines as i8);
+    // The operand of `ldtilecfg`: palette 1, from byte 16 on the width of each tile in two bytes, and from 48 on its lines.
+    let mut configuration = Bytes([0; 64]);
+    configuration.0[0] = 1;
+    for (tile, lines) in lines.into_iter().enumerate() {
+        configuration.0[16 + 2 * tile] = 64;
+        configuration.0[48 + tile] = lines;
+    }
     // SAFETY: The processor has the instruction, as the caller vouches, and no tile is larger than 16 rows of 64 bytes.
     unsafe {
         asm!(
@@ -102,8 +90,8 @@ pub unsafe fn release() {
     }
 }
 
-/// Multiplies rows with two panels, as [`super::lanes::Lanes::multiply_bytes`] does. It reads as many rows as the tiles have,
-/// also those after the last one.
+/// Multiplies rows with two panels: see [`super::tile::ByteTiles::multiply_bytes`]. It reads as many rows as the tiles have, also those after the
+/// last one.
 ///
 /// # Safety
 /// The tiles of this thread are configured.
@@ -145,4 +133,4 @@ pub unsafe fn multiply(rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers])
     }
 }
 
-const _: () = assert!(size_of::<Configuration>() == 64 && MAX_ROWS == 16 && size_of::<Bytes>() == 64);
+const _: () = assert!(MAX_ROWS == 16 && size_of::<Bytes>() == 64);

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::{
     Work, amx,
     lanes::{Bytes, Integers, LANES, Lanes},
-    tile::{MAX_ROWS, OfBytes, Rows, Tiles, multiply},
+    tile::{ByteTiles, MAX_ROWS, OfBytes, Rows, Tiles, multiply},
 };
 
 /// A processor with AVX-512 (F, BW, DQ and VL), and with its VNNI if `VNNI` is true.
@@ -49,35 +49,6 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     fn prefetch<T>(self, address: *const T) {
         // SAFETY: A prefetch never faults, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
-    }
-
-    #[inline(always)]
-    fn begin_bytes(self, rows: usize) -> Tiles {
-        if !self.amx || rows == 0 {
-            return Tiles::new(rows, Self::INTEGER_ROWS);
-        }
-        let tiles = Tiles::new(rows, MAX_ROWS);
-        // SAFETY: `detect_with_amx` has found AMX to be usable, and the tallest tile has at most `MAX_ROWS` rows.
-        unsafe { amx::configure(tiles.tallest()) };
-        tiles
-    }
-
-    #[inline(always)]
-    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
-        if self.amx && rows.depth.is_multiple_of(amx::WORDS) {
-            // SAFETY: `begin_bytes` has configured the tiles.
-            unsafe { amx::multiply(rows, panels, sums) };
-        } else {
-            multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
-        }
-    }
-
-    #[inline(always)]
-    fn end_bytes(self) {
-        if self.amx {
-            // SAFETY: `detect_with_amx` has found AMX to be usable.
-            unsafe { amx::release() };
-        }
     }
 
     #[inline(always)]
@@ -155,6 +126,36 @@ impl<const VNNI: bool> Avx512<VNNI> {
             }
             rotated
         };
+    }
+}
+
+impl<const VNNI: bool> ByteTiles for Avx512<VNNI> {
+    #[inline(always)]
+    fn begin_bytes(self, rows: usize) -> Tiles {
+        let tiles = Tiles::new(rows, if self.amx { MAX_ROWS } else { Self::INTEGER_ROWS });
+        if let Some((_, tallest)) = tiles.iter().next().filter(|_| self.amx) {
+            // SAFETY: `detect_with_amx` has found AMX to be usable, and the first tile is the tallest.
+            unsafe { amx::configure(tallest) };
+        }
+        tiles
+    }
+
+    #[inline(always)]
+    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
+        if self.amx && rows.depth.is_multiple_of(amx::WORDS) {
+            // SAFETY: `begin_bytes` has configured the tiles.
+            unsafe { amx::multiply(rows, panels, sums) };
+        } else {
+            multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
+        }
+    }
+
+    #[inline(always)]
+    fn end_bytes(self) {
+        if self.amx {
+            // SAFETY: `detect_with_amx` has found AMX to be usable.
+            unsafe { amx::release() };
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     functions::{TOGETHER, gelu},
     lanes::{Bytes, Floats, Integers, LANES, Lanes},
-    tile::{MAX_ROWS, OfFloats, Rows, Tiles, multiply},
+    tile::{ByteTiles, MAX_ROWS, OfFloats, Rows, Tiles, multiply},
 };
 
 /// The operation on `input * weights + bias`.
@@ -145,7 +145,7 @@ pub fn floats<L: Lanes>(
 
 /// The product of the rows of `input` and the weights, into the rows of `output`, which are `output_step` apart.
 #[inline(always)]
-pub fn bytes<L: Lanes>(
+pub fn bytes<L: ByteTiles>(
     lanes: L,
     input: &ByteRows,
     weights: &ByteWeights,

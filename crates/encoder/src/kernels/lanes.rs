@@ -7,8 +7,6 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::tile::{MAX_ROWS, OfBytes, Rows, Tiles, multiply};
-
 /// Numbers in a vector.
 pub const LANES: usize = 16;
 
@@ -108,24 +106,6 @@ pub trait Lanes: Copy {
     fn dot_bytes(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
     /// `c` and for each lane the sum of the products of its two 16-bit halves, all signed. Exact as long as the sum fits.
     fn dot_shorts(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
-
-    /// Prepares this thread for [`Lanes::multiply_bytes`], and returns the tiles of `rows` rows that it takes.
-    #[inline(always)]
-    fn begin_bytes(self, rows: usize) -> Tiles {
-        Tiles::new(rows, Self::INTEGER_ROWS)
-    }
-
-    /// Multiplies the bytes of a tile with [`Lanes::PANELS`] panels: [`multiply`] with a `sums_step` of [`MAX_ROWS`]. The words of
-    /// a row lie side by side, and their number is even. The words of [`MAX_ROWS`] rows are there, and the sums of rows beyond the
-    /// last one may change.
-    #[inline(always)]
-    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
-        multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
-    }
-
-    /// Ends what [`Lanes::begin_bytes`] has begun.
-    #[inline(always)]
-    fn end_bytes(self) {}
 
     /// Writes each lane, which must be between 0 and 255, less [`Lanes::BYTE_BIAS`] as a byte.
     fn store_bytes(self, a: Self::I, to: &mut [u8; LANES]);

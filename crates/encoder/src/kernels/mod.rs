@@ -63,6 +63,7 @@ use lanes::{Floats, Lanes};
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 use neon::Neon;
 use portable::Portable;
+use tile::ByteTiles;
 #[cfg(target_feature = "simd128")]
 use wasm32::Simd128;
 
@@ -217,7 +218,7 @@ pub(crate) enum Isa {
 
 /// Something to compute with an instruction set. `run` must be `inline(always)`, as all that it calls.
 pub(crate) trait Work {
-    fn run<L: Lanes>(self, lanes: L);
+    fn run<L: ByteTiles>(self, lanes: L);
 }
 
 impl Isa {
@@ -295,7 +296,7 @@ pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
 
     impl Work for Peak<'_> {
         #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
+        fn run<L: ByteTiles>(self, lanes: L) {
             // As many independent sums as a tile has: enough for all units, and they fit the registers.
             match L::PANELS * if self.bytes { L::INTEGER_ROWS } else { L::ROWS } {
                 24.. => self.repeat::<L, 24>(lanes),
@@ -326,7 +327,7 @@ macro_rules! work {
 
         impl Work for $name<'_> {
             #[inline(always)]
-            fn run<L: Lanes>(self, lanes: L) {
+            fn run<L: ByteTiles>(self, lanes: L) {
                 $function(lanes, $(self.$field),*);
             }
         }

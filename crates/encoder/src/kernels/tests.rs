@@ -81,7 +81,7 @@ fn on_all(exact: bool, count: usize, mut compute: impl FnMut(Isa, &mut [f32])) -
 fn bias(isa: Isa, words: &mut [Integers]) {
     struct Bias<'a>(&'a mut [Integers]);
     impl Work for Bias<'_> {
-        fn run<L: Lanes>(self, _: L) {
+        fn run<L: ByteTiles>(self, _: L) {
             for word in self.0.iter_mut().flat_map(|words| &mut words.0) {
                 *word ^= L::BYTE_BIAS.wrapping_mul(0x0101_0101);
             }
@@ -345,7 +345,7 @@ struct Apply<'a> {
 
 impl Work for Apply<'_> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: ByteTiles>(self, lanes: L) {
         let mut vectors = [lanes.splat(0.0); functions::TOGETHER];
         for (vector, numbers) in vectors.iter_mut().zip(&*self.numbers) {
             *vector = lanes.load(numbers);

@@ -157,12 +157,7 @@ impl Tiles {
         }
     }
 
-    /// Returns the rows of the tallest.
-    pub fn tallest(self) -> usize {
-        self.height + usize::from(self.taller > 0)
-    }
-
-    /// Returns the first row and the number of rows of each.
+    /// Returns the first row and the number of rows of each, the tallest first.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.tiles).map(move |tile| {
@@ -270,4 +265,25 @@ fn tile<L: Lanes, P: Product<L>, const ROWS: usize, const PANELS: usize>(
             P::store_sums(lanes, tile[row][panel], &mut sums[panel * sums_step + row]);
         }
     }
+}
+
+/// The products of bytes of a processor, which may have instructions for whole tiles of them.
+pub trait ByteTiles: Lanes {
+    /// Prepares this thread for [`ByteTiles::multiply_bytes`], and returns the tiles of `rows` rows that it takes.
+    #[inline(always)]
+    fn begin_bytes(self, rows: usize) -> Tiles {
+        Tiles::new(rows, Self::INTEGER_ROWS)
+    }
+
+    /// Multiplies the bytes of a tile with [`Lanes::PANELS`] panels: [`multiply`] with a `sums_step` of [`MAX_ROWS`]. The words of
+    /// a row lie side by side, and their number is even. The words of [`MAX_ROWS`] rows are there, and the sums of rows beyond the
+    /// last one may change.
+    #[inline(always)]
+    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
+        multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
+    }
+
+    /// Ends what [`ByteTiles::begin_bytes`] has begun.
+    #[inline(always)]
+    fn end_bytes(self) {}
 }
