@@ -529,7 +529,8 @@ export interface EmbedderStatus {
   engine: 'builtin' | 'onnxruntime' | null;
   /** The instructions of the built-in engine. `simd128` is WebAssembly. */
   kernel:
-    | ('avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'neon-i8mm' | 'neon-dot' | 'neon')
+    | ('avx512-amx' | 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2')
+    | ('neon-i8mm' | 'neon-dot' | 'neon')
     | ('simd128' | 'portable')
     | null;
   /** The ONNX Runtime library and its version, if that is the engine. */

@@ -82,7 +82,9 @@ describe('embedderStatus', () => {
       dtype: 'fp32',
       dimensions: 384,
       engine: 'builtin',
-      kernel: expect.stringMatching(/^(avx512-vnni|avx512|avx-vnni|avx2|neon-i8mm|neon-dot|neon|portable)$/),
+      kernel: expect.stringMatching(
+        /^(avx512-amx|avx512-vnni|avx512|avx-vnni|avx2|neon-i8mm|neon-dot|neon|portable)$/,
+      ),
       runtimePath: null,
       runtimeVersion: null,
       threads: expect.any(Number),

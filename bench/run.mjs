@@ -74,7 +74,7 @@ const groups = {
 await runScript(async () => {
   await setup();
   const { kernel } = await withScorers((sides) => sides[1].ask('status'));
-  isWide = kernel === 'avx512-vnni';
+  isWide = kernel === 'avx512-amx' || kernel === 'avx512-vnni';
   const machine = [
     os.cpus()[0]?.model.trim() ?? 'unknown processor',
     `${os.availableParallelism()} cores`,

@@ -14,22 +14,21 @@ use crate::{
         ByteDense, FloatAttention, FloatDense, Isa, Kernel, Normalize, ShortAttention, ToBytes, ToShorts,
         attention::{Attention, AttentionScratch, HEAD, Part},
         dense::{ByteRows, Epilogue},
-        tile::MAX_ROWS,
     },
     model::{Dense, LAYER_NORM_EPSILON, Layer, Model, Norm, Precision},
     thread_pool::{ThreadPool, lock},
 };
 
-/// Rows that a thread takes through a feed-forward block at a time: its inside, 1,536 numbers for each row, then stays in
-/// the processor's second cache.
-const FEED_FORWARD_ROWS: usize = 48;
+/// Rows that a thread takes at a time through a feed-forward block, and from states to queries, keys and values in 16 bits: what lies
+/// between, up to 1,536 numbers for each row, then stays in the processor's second cache.
+const ROWS_AT_A_TIME: usize = 64;
 
 /// The rows of a block are a multiple of this, but for the last ones: a block of queries.
 const BLOCK_ROWS: usize = 32;
 
 /// A block has no fewer rows, unless a pass does: it would read the weights for longer than it multiplies with them. So one
 /// thread computes a text with few tokens; DESIGN.md has the figures.
-const SMALLEST_BLOCK: usize = MAX_ROWS;
+const SMALLEST_BLOCK: usize = 12;
 
 /// Tokens that a pass takes at most, unless a single text has more. More would gain nothing.
 pub const PASS_TOKENS: usize = 512;
@@ -120,7 +119,7 @@ impl Encoder {
         let kernel = match (options.kernel, std::env::var("KNOWLEDGEPULSE_KERNEL")) {
             (Some(kernel), _) => kernel,
             (None, Ok(name)) if !name.is_empty() => name.parse()?,
-            _ => Kernel::best(),
+            _ => Kernel::best(model.precision()),
         };
         let threads = os::threads(options.threads);
         let isa = kernel.isa().ok_or(Error::KernelUnavailable(kernel))?;
@@ -321,17 +320,35 @@ impl Pass {
     /// Queries, keys and values of the rows of `states`.
     fn project(&self, dense: &Dense, states: &[f32], segment: &RwLock<Segment>, scratch: &mut Scratch) {
         let segment = &mut *segment.write().unwrap_or_else(PoisonError::into_inner);
-        segment.floats.resize(states.len() * 3, 0.0);
-        let floats = &mut segment.floats;
-        self.dense(dense, states, Epilogue::Store, floats, &mut scratch.bytes);
-        if self.model.precision() == Precision::Int8 {
-            segment.shorts.resize(segment.floats.len(), 0);
-            segment.scales.resize(segment.floats.len() / HEAD, 0.0);
-            self.isa.run(ToShorts {
-                floats: &segment.floats,
-                shorts: &mut segment.shorts,
-                scales: &mut segment.scales,
-            });
+        let Segment {
+            floats,
+            shorts,
+            scales,
+        } = segment;
+        let Scratch { inner, bytes, .. } = scratch;
+        let count = states.len() * 3;
+        match self.model.precision() {
+            Precision::Float32 => {
+                floats.resize(count, 0.0);
+                self.dense(dense, states, Epilogue::Store, floats, bytes);
+            }
+            Precision::Int8 => {
+                shorts.resize(count, 0);
+                scales.resize(count / HEAD, 0.0);
+                let size = ROWS_AT_A_TIME * self.model.shape().hidden;
+                let parts = shorts
+                    .chunks_mut(3 * size)
+                    .zip(scales.chunks_mut(3 * size / HEAD));
+                for (states, (shorts, scales)) in states.chunks(size).zip(parts) {
+                    inner.resize(states.len() * 3, 0.0);
+                    self.dense(dense, states, Epilogue::Store, inner, bytes);
+                    self.isa.run(ToShorts {
+                        floats: inner,
+                        shorts,
+                        scales,
+                    });
+                }
+            }
         }
     }
 
@@ -398,7 +415,7 @@ impl Pass {
         observe(Linear::Output, context);
         self.dense(&layer.output, context, Epilogue::Add, states, bytes);
         self.normalize(states, &layer.attention_norm);
-        for block in states.chunks_mut(FEED_FORWARD_ROWS * hidden) {
+        for block in states.chunks_mut(ROWS_AT_A_TIME * hidden) {
             inner.resize(block.len() / hidden * layer.up.outputs(), 0.0);
             observe(Linear::Up, block);
             self.dense(&layer.up, block, Epilogue::Gelu, inner, bytes);
@@ -484,20 +501,14 @@ impl Pass {
 
 impl Segment {
     fn part(&self, rows: Range<usize>, hidden: usize) -> Part<'_> {
-        let (step, scales) = (3 * hidden, 3 * hidden / HEAD);
-        let quantized = !self.shorts.is_empty();
+        /// The numbers of `rows`, `step` for each; nothing in the format that the model does not have.
+        fn of<'a, T>(numbers: &'a [T], rows: &Range<usize>, step: usize) -> &'a [T] {
+            numbers.get(rows.start * step..rows.end * step).unwrap_or(&[])
+        }
         Part {
-            floats: &self.floats[rows.start * step..rows.end * step],
-            shorts: if quantized {
-                &self.shorts[rows.start * step..rows.end * step]
-            } else {
-                &[]
-            },
-            scales: if quantized {
-                &self.scales[rows.start * scales..rows.end * scales]
-            } else {
-                &[]
-            },
+            floats: of(&self.floats, &rows, 3 * hidden),
+            shorts: of(&self.shorts, &rows, 3 * hidden),
+            scales: of(&self.scales, &rows, 3 * hidden / HEAD),
         }
     }
 }

@@ -218,7 +218,9 @@ fn eight_bits_are_close() {
     let tensors = tensors();
     let embed = |bytes: Vec<u8>| {
         let model = Arc::new(load(bytes).unwrap());
-        encoder(&model, 1, Kernel::best()).embed_batch(&texts()).unwrap()
+        encoder(&model, 1, Kernel::best(model.precision()))
+            .embed_batch(&texts())
+            .unwrap()
     };
     for (found, exact) in embed(int8_file(&tensors)).iter().zip(embed(file(&tensors))) {
         assert!(cosine(found, &exact) > 0.998, "{}", cosine(found, &exact));
@@ -228,7 +230,7 @@ fn eight_bits_are_close() {
 #[test]
 fn what_cannot_be_embedded_is_an_error() {
     let model = Arc::new(load(file(&tensors())).unwrap());
-    let mut encoder = encoder(&model, 2, Kernel::best());
+    let mut encoder = encoder(&model, 2, Kernel::best(model.precision()));
     assert!(matches!(encoder.embed(&[]), Err(Error::NoTokens)));
     let (token, vocabulary) = (50, VOCABULARY);
     assert!(
@@ -254,8 +256,8 @@ fn a_file_is_read_where_it_lies() {
     on_disk.write_all(&bytes).unwrap();
     let from_file = Arc::new(Model::open(on_disk.path(), 1).unwrap());
     let from_memory = Arc::new(load(bytes).unwrap());
-    let mut found = encoder(&from_file, 2, Kernel::best());
-    let expected = encoder(&from_memory, 2, Kernel::best())
+    let mut found = encoder(&from_file, 2, Kernel::best(Precision::Float32));
+    let expected = encoder(&from_memory, 2, Kernel::best(Precision::Float32))
         .embed(&[1, 2, 3])
         .unwrap();
     assert_eq!(found.embed(&[1, 2, 3]).unwrap(), expected);

@@ -6,10 +6,10 @@ use knowledgepulse_encoder::{Encoder, Linear, Model, Options, PASS_TOKENS, passe
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::{
-    Result,
-    rounding::{LANES, decompose},
-};
+use crate::{Result, decomposition::decompose};
+
+/// Inputs whose products are added together.
+const LANES: usize = 16;
 
 /// The damping that is added to the variance of each input, as a part of their mean: inputs that hardly vary in the
 /// calibration may do so in use.

@@ -4,6 +4,7 @@
 //! them; an empty file rounds every weight to its nearest byte. `model/build.py` runs this.
 
 mod calibration;
+mod decomposition;
 mod quantize;
 mod rounding;
 #[cfg(test)]

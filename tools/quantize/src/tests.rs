@@ -10,8 +10,9 @@ use safetensors::{SafeTensors, tensor::Dtype};
 
 use crate::{
     calibration::Sums,
+    decomposition::decompose,
     quantize::quantize,
-    rounding::{LANES, LARGEST, LARGEST_PAIR, decompose, largest, largest_pair, round_together},
+    rounding::{LANES, LARGEST, LARGEST_PAIR, largest, largest_pair, round_together},
 };
 
 const SHAPE: Shape = Shape {

@@ -29,7 +29,7 @@ const TOTAL: f32 = 250_000.0;
 /// Consecutive rows of queries, keys and values, which some thread has computed: `3 * hidden` numbers for each token.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// In single precision.
+    /// In single precision; empty where attention is in 16 bits.
     pub floats: &'a [f32],
     /// In 16 bits; empty where attention is in single precision.
     pub shorts: &'a [i16],
@@ -66,17 +66,7 @@ pub struct AttentionScratch {
 
 impl Part<'_> {
     fn tokens(&self, hidden: usize) -> usize {
-        self.floats.len() / (3 * hidden)
-    }
-}
-
-/// Sixteen by sixteen words, transposed: word `j` of row `i` becomes word `i` of row `j`.
-#[inline(always)]
-fn transpose<W: Copy>(from: &[[W; LANES]; LANES], to: &mut [[W; LANES]; LANES]) {
-    for (column, to) in to.iter_mut().enumerate() {
-        for (word, row) in to.iter_mut().zip(from) {
-            *word = row[column];
-        }
+        self.floats.len().max(self.shorts.len()) / (3 * hidden)
     }
 }
 
@@ -118,7 +108,7 @@ pub fn floats<L: Lanes>(
                     }
                     let start = panel * HEAD + half * LANES;
                     let panel: &mut [Floats] = &mut panel_queries[start..start + LANES];
-                    transpose(&rows, square(bytemuck::cast_slice_mut(panel)));
+                    lanes.transpose(bytemuck::cast_ref(&rows), square(bytemuck::cast_slice_mut(panel)));
                 }
             }
             for panel in (0..panels).step_by(L::PANELS) {
@@ -194,7 +184,7 @@ fn write_head<'a, L: Lanes>(
         for (words, sum) in components.iter_mut().zip(sums) {
             lanes.store(lanes.multiply(float(sum), factor), words);
         }
-        transpose(&components, transposed);
+        lanes.transpose(bytemuck::cast_ref(&components), bytemuck::cast_mut(transposed));
     }
     for (lane, row) in rows.take(LANES).enumerate() {
         let parts = row[head * HEAD..][..HEAD].chunks_exact_mut(LANES);
@@ -304,7 +294,7 @@ pub fn shorts<L: Lanes>(
                     query.copy_from_slice(&words(attention.own.shorts)[start..start + LANES]);
                 }
                 let panel = &mut short_queries[panel * LANES..(panel + 1) * LANES];
-                transpose(&rows, square(bytemuck::cast_slice_mut(panel)));
+                lanes.transpose(&rows, square(bytemuck::cast_slice_mut(panel)));
             }
             for panel in (0..panels).step_by(L::PANELS) {
                 let mut token = 0;

@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 use super::{
     Work,
     lanes::{LANES, Lanes},
+    tile::ByteTiles,
 };
 
 /// A processor with AVX2 and FMA, and with AVX-VNNI if `VNNI` is true.
@@ -130,6 +131,8 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
         };
     }
 }
+
+impl<const VNNI: bool> ByteTiles for Avx2<VNNI> {}
 
 compiled_for! {
     Avx2<true>, "avx2,fma,avxvnni";

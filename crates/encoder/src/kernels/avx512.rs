@@ -3,13 +3,26 @@
 use std::arch::x86_64::*;
 
 use super::{
-    Work,
-    lanes::{LANES, Lanes},
+    Work, amx,
+    lanes::{Bytes, Integers, LANES, Lanes},
+    tile::{ByteTiles, MAX_ROWS, OfBytes, Rows, Tiles, multiply},
 };
 
 /// A processor with AVX-512 (F, BW, DQ and VL), and with its VNNI if `VNNI` is true.
 #[derive(Debug, Clone, Copy)]
-pub struct Avx512<const VNNI: bool>(());
+pub struct Avx512<const VNNI: bool> {
+    /// Whether AMX multiplies bytes.
+    amx: bool,
+}
+
+impl Avx512<true> {
+    /// As [`Self::detect`], if AMX is usable as well.
+    pub fn detect_with_amx() -> Option<Self> {
+        // Last, because it asks the system for a permission.
+        let amx = Self::detect().is_some() && amx::is_usable();
+        amx.then_some(Self { amx })
+    }
+}
 
 impl<const VNNI: bool> Avx512<VNNI> {
     /// Returns the proof that this processor has the instructions, if it has.
@@ -20,7 +33,7 @@ impl<const VNNI: bool> Avx512<VNNI> {
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma");
-        (base && (!VNNI || is_x86_feature_detected!("avx512vnni"))).then_some(Self(()))
+        (base && (!VNNI || is_x86_feature_detected!("avx512vnni"))).then_some(Self { amx: false })
     }
 }
 
@@ -36,6 +49,18 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     fn prefetch<T>(self, address: *const T) {
         // SAFETY: A prefetch never faults, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
+    }
+
+    #[inline(always)]
+    fn transpose(self, from: &[[i32; LANES]; LANES], to: &mut [[i32; LANES]; LANES]) {
+        let mut rows = [self.splat_integer(0); LANES];
+        for (row, from) in rows.iter_mut().zip(from) {
+            *row = self.load_integers(from);
+        }
+        let rows = self.rotate(self.rotate(self.rotate(self.rotate(rows))));
+        for (row, to) in rows.into_iter().zip(to) {
+            self.store_integers(row, to);
+        }
     }
 
     operations! {
@@ -85,6 +110,52 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
         };
+    }
+}
+
+impl<const VNNI: bool> Avx512<VNNI> {
+    operations! {
+        // The place of a word is eight bits, four of its row and four of its lane: rotates them by one, so that four turns transpose.
+        rotate(rows: [__m512i; LANES]) -> [__m512i; LANES] = {
+            let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            let high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+            let mut rotated = rows;
+            for row in 0..LANES / 2 {
+                rotated[2 * row] = _mm512_permutex2var_epi32(rows[row], low, rows[row + LANES / 2]);
+                rotated[2 * row + 1] = _mm512_permutex2var_epi32(rows[row], high, rows[row + LANES / 2]);
+            }
+            rotated
+        };
+    }
+}
+
+impl<const VNNI: bool> ByteTiles for Avx512<VNNI> {
+    #[inline(always)]
+    fn begin_bytes(self, rows: usize) -> Tiles {
+        let tiles = Tiles::new(rows, if self.amx { MAX_ROWS } else { Self::INTEGER_ROWS });
+        if let Some((_, tallest)) = tiles.iter().next().filter(|_| self.amx) {
+            // SAFETY: `detect_with_amx` has found AMX to be usable, and the first tile is the tallest.
+            unsafe { amx::configure(tallest) };
+        }
+        tiles
+    }
+
+    #[inline(always)]
+    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
+        if self.amx && rows.depth.is_multiple_of(amx::WORDS) {
+            // SAFETY: `begin_bytes` has configured the tiles.
+            unsafe { amx::multiply(rows, panels, sums) };
+        } else {
+            multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
+        }
+    }
+
+    #[inline(always)]
+    fn end_bytes(self) {
+        if self.amx {
+            // SAFETY: `detect_with_amx` has found AMX to be usable.
+            unsafe { amx::release() };
+        }
     }
 }
 

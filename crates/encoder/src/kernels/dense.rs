@@ -3,7 +3,7 @@
 use super::{
     functions::{TOGETHER, gelu},
     lanes::{Bytes, Floats, Integers, LANES, Lanes},
-    tile::{MAX_ROWS, OfBytes, OfFloats, Product, Rows, Tiles, multiply},
+    tile::{ByteTiles, MAX_ROWS, OfFloats, Rows, Tiles, multiply},
 };
 
 /// The operation on `input * weights + bias`.
@@ -44,10 +44,26 @@ pub struct ByteWeights {
 /// [`ByteWeights::input_scales`]) is its byte times the scale of its row, plus the row's offset.
 #[derive(Debug, Default)]
 pub struct ByteRows {
-    /// Four bytes to a word.
-    pub words: Vec<i32>,
+    /// Four bytes to a word: whole vectors, so that the first row begins where a line of the cache does, and whole tiles of
+    /// [`MAX_ROWS`] rows.
+    pub words: Vec<Integers>,
     pub scales: Vec<f32>,
     pub offsets: Vec<f32>,
+}
+
+impl ByteRows {
+    /// Makes room for `rows` rows of `width` bytes.
+    pub fn resize(&mut self, rows: usize, width: usize) {
+        let blocks = rows.next_multiple_of(MAX_ROWS) * width / size_of::<Integers>();
+        self.words.resize(blocks, Integers([0; LANES]));
+        self.scales.resize(rows, 0.0);
+        self.offsets.resize(rows, 0.0);
+    }
+
+    /// Returns the words of the rows, one row after another, and of room for more.
+    pub fn words(&self) -> &[i32] {
+        bytemuck::cast_slice(&self.words)
+    }
 }
 
 /// The results of a tile: a panel after another, with a block for each of [`MAX_ROWS`] rows.
@@ -129,7 +145,7 @@ pub fn floats<L: Lanes>(
 
 /// The product of the rows of `input` and the weights, into the rows of `output`, which are `output_step` apart.
 #[inline(always)]
-pub fn bytes<L: Lanes>(
+pub fn bytes<L: ByteTiles>(
     lanes: L,
     input: &ByteRows,
     weights: &ByteWeights,
@@ -140,11 +156,11 @@ pub fn bytes<L: Lanes>(
     let depth = weights.inputs / 4;
     let mut sums = [Integers([0; LANES]); 2 * MAX_ROWS];
     let mut tile: Tile = [Floats([0.0; LANES]); 2 * MAX_ROWS];
-    let tiles = Tiles::new(input.words.len() / depth, <OfBytes as Product<L>>::ROWS);
+    let tiles = lanes.begin_bytes(input.scales.len());
     for panel in (0..weights.bias.len()).step_by(L::PANELS) {
         for (from, rows) in tiles.iter() {
             let part = Rows {
-                words: &input.words[from * depth..],
+                words: &input.words()[from * depth..],
                 row_step: depth,
                 word_step: 1,
                 rows,
@@ -179,6 +195,7 @@ pub fn bytes<L: Lanes>(
             finish(lanes, &mut tile, rows, epilogue, output, output_step);
         }
     }
+    lanes.end_bytes();
 }
 
 /// Brings the rows of `input`, each number times that of its column in `scales`, into unsigned bytes: the smallest product of a
@@ -188,9 +205,7 @@ pub fn quantize<L: Lanes>(lanes: L, input: &[f32], scales: &[Floats], rows: &mut
     assert!(!scales.is_empty());
     let width = scales.len() * LANES;
     let count = input.len() / width;
-    rows.words.resize(count * width / 4, 0);
-    rows.scales.resize(count, 0.0);
-    rows.offsets.resize(count, 0.0);
+    rows.resize(count, width);
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut rows.words);
     let bytes = bytes
         .chunks_exact_mut(width)

@@ -7,8 +7,6 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::tile::{MAX_ROWS, OfBytes, Rows, multiply};
-
 /// Numbers in a vector.
 pub const LANES: usize = 16;
 
@@ -86,6 +84,16 @@ pub trait Lanes: Copy {
     fn shift_left_23(self, a: Self::I) -> Self::I;
     fn or(self, a: Self::I, b: Self::I) -> Self::I;
 
+    /// Transposes sixteen by sixteen words: word `j` of row `i` becomes word `i` of row `j`.
+    #[inline(always)]
+    fn transpose(self, from: &[[i32; LANES]; LANES], to: &mut [[i32; LANES]; LANES]) {
+        for (column, to) in to.iter_mut().enumerate() {
+            for (word, row) in to.iter_mut().zip(from) {
+                *word = row[column];
+            }
+        }
+    }
+
     /// Prefetches the memory at `address` into the second cache. The address may be invalid: then nothing happens.
     #[inline(always)]
     fn prefetch<T>(self, address: *const T) {
@@ -98,14 +106,6 @@ pub trait Lanes: Copy {
     fn dot_bytes(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
     /// `c` and for each lane the sum of the products of its two 16-bit halves, all signed. Exact as long as the sum fits.
     fn dot_shorts(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
-
-    /// Multiplies the bytes of a tile, at most [`Lanes::INTEGER_ROWS`] rows, with [`Lanes::PANELS`] panels:
-    /// [`multiply`] with a `sums_step` of [`MAX_ROWS`]. The words of a row lie side by side, and their number
-    /// is even. The sums of rows beyond the last one may change.
-    #[inline(always)]
-    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
-        multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
-    }
 
     /// Writes each lane, which must be between 0 and 255, less [`Lanes::BYTE_BIAS`] as a byte.
     fn store_bytes(self, a: Self::I, to: &mut [u8; LANES]);

@@ -32,6 +32,8 @@ macro_rules! compiled_for {
     )*};
 }
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod amx;
 pub mod attention;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx2;
@@ -61,15 +63,21 @@ use lanes::{Floats, Lanes};
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 use neon::Neon;
 use portable::Portable;
+use tile::ByteTiles;
 #[cfg(target_feature = "simd128")]
 use wasm32::Simd128;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    model::Precision,
+};
 
 /// An instruction set that there are kernels for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernel {
+    /// AVX-512 with VNNI, and AMX for linear layers in eight bits: Intel's servers from Sapphire Rapids on, on Linux.
+    Avx512Amx,
     /// AVX-512 with VNNI: Intel from Ice Lake on, AMD from Zen 4 on.
     Avx512Vnni,
     /// AVX-512 without VNNI: Skylake-X.
@@ -92,7 +100,8 @@ pub enum Kernel {
 
 impl Kernel {
     /// All kernels, the fastest first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::Avx512Amx,
         Self::Avx512Vnni,
         Self::Avx512,
         Self::AvxVnni,
@@ -104,11 +113,12 @@ impl Kernel {
         Self::Portable,
     ];
 
-    /// Returns its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-i8mm`, `neon-dot`, `neon`,
-    /// `simd128` or `portable`.
+    /// Returns its name: `avx512-amx`, `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-i8mm`, `neon-dot`, `neon`, `simd128` or
+    /// `portable`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Avx512Amx => "avx512-amx",
             Self::Avx512Vnni => "avx512-vnni",
             Self::Avx512 => "avx512",
             Self::AvxVnni => "avx-vnni",
@@ -121,20 +131,28 @@ impl Kernel {
         }
     }
 
-    /// Returns the kernels that this processor can run, the fastest first. There is always [`Kernel::Portable`].
+    /// Returns the kernels that this processor can run, the fastest first. There is always [`Kernel::Portable`]. Asks the system for the
+    /// permission that [`Kernel::Avx512Amx`] needs.
     pub fn available() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|kernel| kernel.isa().is_some())
     }
 
-    /// Returns the fastest kernel that this processor can run.
+    /// Returns the fastest kernel that this processor can run, for a model in `precision`. Asks the system for the permission that
+    /// [`Kernel::Avx512Amx`] needs only in eight bits, because single precision does not use it.
     #[must_use]
-    pub fn best() -> Self {
-        Self::available().next().unwrap_or(Self::Portable)
+    pub fn best(precision: Precision) -> Self {
+        let is_useful = |kernel: &Self| *kernel != Self::Avx512Amx || precision == Precision::Int8;
+        let mut usable = Self::ALL.into_iter().filter(is_useful);
+        usable
+            .find(|kernel| kernel.isa().is_some())
+            .unwrap_or(Self::Portable)
     }
 
-    /// Returns the instructions themselves, where this processor has them.
+    /// Returns the instructions themselves, where this processor has them and the system permits them.
     pub(crate) fn isa(self) -> Option<Isa> {
         match self {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512Amx => Avx512::detect_with_amx().map(Isa::Avx512Vnni),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Self::Avx512Vnni => Avx512::detect().map(Isa::Avx512Vnni),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -200,7 +218,7 @@ pub(crate) enum Isa {
 
 /// Something to compute with an instruction set. `run` must be `inline(always)`, as all that it calls.
 pub(crate) trait Work {
-    fn run<L: Lanes>(self, lanes: L);
+    fn run<L: ByteTiles>(self, lanes: L);
 }
 
 impl Isa {
@@ -230,7 +248,8 @@ impl Isa {
 
 /// Repeats the instructions of a product `times` times on registers, and returns the number of multiplications of one
 /// repetition, as a reference for benchmarks of the kernels. Returns 0 if this processor cannot run `kernel`.
-/// [`Kernel::NeonI8mm`] repeats dot products of bytes, which are half as fast as its matrix products.
+/// [`Kernel::NeonI8mm`] repeats dot products of bytes, which are half as fast as its matrix products, and [`Kernel::Avx512Amx`] those
+/// of VNNI, which are an eighth as fast as those of tiles.
 #[must_use]
 pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
     struct Peak<'a> {
@@ -277,7 +296,7 @@ pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
 
     impl Work for Peak<'_> {
         #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
+        fn run<L: ByteTiles>(self, lanes: L) {
             // As many independent sums as a tile has: enough for all units, and they fit the registers.
             match L::PANELS * if self.bytes { L::INTEGER_ROWS } else { L::ROWS } {
                 24.. => self.repeat::<L, 24>(lanes),
@@ -308,7 +327,7 @@ macro_rules! work {
 
         impl Work for $name<'_> {
             #[inline(always)]
-            fn run<L: Lanes>(self, lanes: L) {
+            fn run<L: ByteTiles>(self, lanes: L) {
                 $function(lanes, $(self.$field),*);
             }
         }

@@ -6,7 +6,7 @@ use std::arch::{aarch64::*, asm, is_aarch64_feature_detected};
 use super::{
     Work,
     lanes::{Bytes, Integers, LANES, Lanes},
-    tile::{MAX_ROWS, OfBytes, Rows, multiply},
+    tile::{ByteTiles, MAX_ROWS, OfBytes, Rows, multiply},
 };
 
 /// A processor with NEON, with its dot products of bytes if `DOT` is true, and with its products of byte
@@ -115,15 +115,6 @@ impl<const DOT: bool, const MATRIX: bool> Lanes for Neon<DOT, MATRIX> {
         unsafe { asm!("prfm pldl2keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
     }
 
-    #[inline(always)]
-    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
-        if MATRIX {
-            self.multiply_pairs(rows, panels, sums);
-        } else {
-            multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
-        }
-    }
-
     operations! {
         load(from: &[f32; LANES]) -> Quad = four!(part => vld1q_f32(from[4 * part..].as_ptr()));
         store(vector: Quad, to: &mut [f32; LANES]) -> () =
@@ -173,6 +164,17 @@ impl<const DOT: bool, const MATRIX: bool> Lanes for Neon<DOT, MATRIX> {
             let two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
             vpadds_f32(two)
         };
+    }
+}
+
+impl<const DOT: bool, const MATRIX: bool> ByteTiles for Neon<DOT, MATRIX> {
+    #[inline(always)]
+    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
+        if MATRIX {
+            self.multiply_pairs(rows, panels, sums);
+        } else {
+            multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
+        }
     }
 }
 

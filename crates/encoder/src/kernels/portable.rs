@@ -1,6 +1,9 @@
 //! Plain Rust: runs where no other kernel does, and is the reference for the others.
 
-use super::lanes::{LANES, Lanes};
+use super::{
+    lanes::{LANES, Lanes},
+    tile::ByteTiles,
+};
 
 /// Any processor.
 #[derive(Debug, Clone, Copy)]
@@ -183,3 +186,5 @@ impl Lanes for Portable {
         *to = shorts;
     }
 }
+
+impl ByteTiles for Portable {}

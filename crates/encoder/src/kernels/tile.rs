@@ -133,7 +133,7 @@ impl<W> Rows<'_, W> {
 }
 
 /// The most rows that a tile of any instruction set has.
-pub const MAX_ROWS: usize = 12;
+pub const MAX_ROWS: usize = 16;
 
 /// Rows in tiles of about the same height: in a last one with few rows each step would wait for the one before.
 #[derive(Clone, Copy)]
@@ -157,7 +157,7 @@ impl Tiles {
         }
     }
 
-    /// Returns the first row and the number of rows of each.
+    /// Returns the first row and the number of rows of each, the tallest first.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.tiles).map(move |tile| {
@@ -265,4 +265,25 @@ fn tile<L: Lanes, P: Product<L>, const ROWS: usize, const PANELS: usize>(
             P::store_sums(lanes, tile[row][panel], &mut sums[panel * sums_step + row]);
         }
     }
+}
+
+/// The products of bytes of a processor, which may have instructions for whole tiles of them.
+pub trait ByteTiles: Lanes {
+    /// Prepares this thread for [`ByteTiles::multiply_bytes`], and returns the tiles of `rows` rows that it takes.
+    #[inline(always)]
+    fn begin_bytes(self, rows: usize) -> Tiles {
+        Tiles::new(rows, Self::INTEGER_ROWS)
+    }
+
+    /// Multiplies the bytes of a tile with [`Lanes::PANELS`] panels: [`multiply`] with a `sums_step` of [`MAX_ROWS`]. The words of
+    /// a row lie side by side, and their number is even. The words of [`MAX_ROWS`] rows are there, and the sums of rows beyond the
+    /// last one may change.
+    #[inline(always)]
+    fn multiply_bytes(self, rows: Rows<i32>, panels: &[Bytes], sums: &mut [Integers]) {
+        multiply::<Self, OfBytes>(self, rows, (panels, rows.depth), (sums, MAX_ROWS), false);
+    }
+
+    /// Ends what [`ByteTiles::begin_bytes`] has begun.
+    #[inline(always)]
+    fn end_bytes(self) {}
 }

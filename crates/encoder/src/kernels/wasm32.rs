@@ -3,7 +3,10 @@
 
 use std::arch::wasm32::*;
 
-use super::lanes::{LANES, Lanes};
+use super::{
+    lanes::{LANES, Lanes},
+    tile::ByteTiles,
+};
 
 /// A WebAssembly engine with vectors. Where the module was compiled for them, every engine that loads it has them.
 #[derive(Debug, Clone, Copy)]
@@ -115,6 +118,8 @@ impl Lanes for Simd128 {
             + (f32x4_extract_lane::<1>(four) + f32x4_extract_lane::<3>(four))
     }
 }
+
+impl ByteTiles for Simd128 {}
 
 /// Sixteen lanes into 16 bits each.
 #[inline(always)]
