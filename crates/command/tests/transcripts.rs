@@ -77,7 +77,9 @@ fn write_pages(folder: &Path) -> io::Result<()> {
             _ => format!("{line}\n"),
         });
         // Other examples are not of the command.
-        let text = lines.collect::<String>().replace("```console\n$ node", "```text\n$ node");
+        let text = lines
+            .collect::<String>()
+            .replace("```console\n$ node", "```text\n$ node");
         let page = folder.join(page.replace('/', "-"));
         fs::write(&page, text)?;
         copy_folder(&root.join("tests/transcripts/pages"), &page.with_extension("in"))?;
