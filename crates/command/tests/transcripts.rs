@@ -74,6 +74,8 @@ fn write_pages(folder: &Path) -> io::Result<()> {
             Some((traces, rest)) if rest.ends_with("per second") => {
                 format!("{traces} scored in [..] per second\n")
             }
+            // An empty line ends the output of the last command.
+            _ if line == "```" => "\n```\n".into(),
             _ => format!("{line}\n"),
         });
         // Other examples are not of the command.
