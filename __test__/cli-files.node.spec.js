@@ -19,12 +19,10 @@ const {
   start,
   tracesOf,
 } = require('./support/kp-score.js');
-const { makeTrace } = require('./support/make-trace.js');
 const { run } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-files');
-const NO_EMBEDDER = '--no-embedder';
 const isWindows = process.platform === 'win32';
 const isRoot = process.getuid?.() === 0;
 
@@ -43,29 +41,14 @@ const scored = tracesOf(0.1, 0.95, 0.5, 0.99);
 const input = jsonLines(scored);
 
 describe('--out', () => {
-  test('that is the input is left as it was if something is written to it meanwhile', async () => {
-    const file = write(emptyDirectory(), 'traces.jsonl', input);
-    const running = start([NO_EMBEDDER, '--format', 'jsonl', '--out', file, file, '-']);
-    await once(running.child.stdout, 'readable');
-    fs.appendFileSync(file, input);
-    running.child.stdin.end();
-    const { code, stderr } = await running.ended;
-    expect(code).toBe(3);
-    expect(stderr).toMatch(
-      /left as it was.* lines that were written to it meanwhile; write to another file$/m,
-    );
-    expect(fs.readFileSync(file, 'utf8')).toBe(input + input);
-  });
-
   test('must not be another output, be it by a link to what is not there yet', async () => {
     const directory = emptyDirectory();
     fs.mkdirSync(path.join(directory, 'folder'));
     fs.symlinkSync('folder', path.join(directory, 'link'), 'junction');
     const [one, other] = ['folder/new', 'link/new'].map((name) => path.join(directory, name));
-    const args = ['--threshold', '0.5', '--out', one, '--dropped', other];
     await expectRun(
-      [NO_EMBEDDER, ...args],
-      { code: 2, stderr: '--out and --dropped must not be the same file' },
+      ['score', '--out', one, '--report', other],
+      { code: 2, stderr: '--out and --report must not be the same file' },
       { input },
     );
   });
@@ -74,7 +57,7 @@ describe('--out', () => {
     /** Runs it with a file as standard input, as a shell does for `<`. */
     async function readingFrom(file, args) {
       const descriptor = fs.openSync(file);
-      const child = spawn(process.execPath, [command, NO_EMBEDDER, ...args], {
+      const child = spawn(process.execPath, [command, 'score', ...args], {
         stdio: [descriptor, 'ignore', 'pipe'],
       });
       fs.closeSync(descriptor);
@@ -86,35 +69,17 @@ describe('--out', () => {
       return { code, stderr };
     }
 
-    test('may be that file, and is left as it was if it would lose lines', async () => {
-      const directory = emptyDirectory();
-      const file = write(directory, 'traces.jsonl', input);
-      expect((await readingFrom(file, ['--out', file])).code).toBe(0);
-      expect(JSON.parse(readLines(file)[1]).metadata.quality_score).toBeGreaterThan(0);
-      const contents = `${input}nonsense\n`;
-      fs.writeFileSync(file, contents);
-      const { code, stderr } = await readingFrom(file, ['--out', file, '-']);
-      expect(code).toBe(3);
-      expect(stderr).toMatch(/left as it was.* the bad lines; write to another file$/m);
-      expect(fs.readFileSync(file, 'utf8')).toBe(contents);
-      expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
-    });
-
-    test.each([
-      ['--out', 'would lose the traces that --threshold leaves out: stdin'],
-      ['--dropped', '--dropped must not be a file of traces: stdin'],
-      ['--report', '--report must not be a file of traces: stdin'],
-    ])('%s with --threshold may not', async (option, message) => {
+    test.each(['--out', '--report'])('%s may not be that file', async (option) => {
       const file = write(emptyDirectory(), 'traces.jsonl', input);
-      const { code, stderr } = await readingFrom(file, ['--threshold', '0.99', option, file]);
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
+      const { code, stderr } = await readingFrom(file, [option, file]);
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('is read too: stdin') });
       expect(fs.readFileSync(file, 'utf8')).toBe(input);
     });
   });
 
   (isWindows ? test.skip : test)('may have a name as long as names can be', async () => {
     const out = path.join(emptyDirectory(), 'x'.repeat(255));
-    expect(await kpScore([NO_EMBEDDER, '--out', out], { input })).toMatchObject({ code: 0 });
+    expect(await kpScore(['score', '--out', out], { input })).toMatchObject({ code: 0 });
     expect(readLines(out)).toHaveLength(scored.length);
   });
 
@@ -123,30 +88,30 @@ describe('--out', () => {
     const file = write(directory, 'file', 'old');
     fs.chmodSync(file, 0o640);
     fs.symlinkSync('file', path.join(directory, 'link'));
-    await expectRun([NO_EMBEDDER, '--threshold', '0.9', '--out', path.join(directory, 'link'), file], {
+    await expectRun(['score', '--out', path.join(directory, 'link'), file], {
       code: 2,
-      stderr: '--out is read too, and would lose the traces',
+      stderr: '--out is read too',
     });
-    expect(await kpScore([NO_EMBEDDER, '--out', path.join(directory, 'link')], { input })).toMatchObject({
+    expect(await kpScore(['score', '--out', path.join(directory, 'link')], { input })).toMatchObject({
       code: 0,
     });
     expect(fs.readlinkSync(path.join(directory, 'link'))).toBe('file');
     expect(readLines(file)).toHaveLength(scored.length);
     expect(fs.statSync(file).mode & 0o777).toBe(0o640);
-    expect(await kpScore([NO_EMBEDDER, '--out', '/dev/null'], { input })).toMatchObject({ code: 0 });
+    expect(await kpScore(['score', '--out', '/dev/null'], { input })).toMatchObject({ code: 0 });
     expect(fs.statSync('/dev/null').isFile()).toBe(false);
     // A link stays one where there is no file yet too.
     fs.mkdirSync(path.join(directory, 'folder'));
     fs.symlinkSync('dangling', path.join(directory, 'link to link'));
     fs.symlinkSync('folder/new', path.join(directory, 'dangling'));
     const link = path.join(directory, 'link to link');
-    expect(await kpScore([NO_EMBEDDER, '--out', link], { input })).toMatchObject({ code: 0 });
+    expect(await kpScore(['score', '--out', link], { input })).toMatchObject({ code: 0 });
     expect(fs.readlinkSync(link)).toBe('dangling');
     expect(fs.readlinkSync(path.join(directory, 'dangling'))).toBe('folder/new');
     expect(readLines(path.join(directory, 'folder', 'new'))).toHaveLength(scored.length);
     // The results of a run that could not read everything lie beside the file that the links lead to.
     const partial = path.join(fs.realpathSync(directory), 'folder', 'new.partial');
-    await expectRun([NO_EMBEDDER, '--out', link, examples, path.join(directory, 'none')], {
+    await expectRun(['score', '--out', link, examples, path.join(directory, 'none')], {
       code: 3,
       stderr: `what was scored is in ${partial}, and ${link} is as it was`,
     });
@@ -155,7 +120,7 @@ describe('--out', () => {
 
   (isWindows ? test.skip : test)('/dev/stdout is written to, what it is redirected to stays', async () => {
     const log = write(emptyDirectory(), 'log', 'old\n');
-    const args = [process.execPath, command, NO_EMBEDDER, '--quiet', '--out', '/dev/stdout', examples];
+    const args = [process.execPath, command, 'score', '--quiet', '--out', '/dev/stdout', examples];
     await run('sh', ['-c', '"$@" >> "$LOG"; echo after >> "$LOG"', 'sh', ...args], { LOG: log });
     const lines = readLines(log);
     expect([lines[0], lines.at(-1)]).toEqual(['old', 'after']);
@@ -164,12 +129,12 @@ describe('--out', () => {
 
   test('removes what a killed run has left beside it, and nothing else', async () => {
     const directory = emptyDirectory();
-    const running = start([NO_EMBEDDER, '--format', 'jsonl', '--out', path.join(directory, 'first')]);
+    const running = start(['score', '--format', 'jsonl', '--out', path.join(directory, 'first')]);
     running.child.stdin.write(input);
     await once(running.child.stdout, 'readable');
     const [left] = fs.readdirSync(directory);
     expect(left).toMatch(/^\.kp-score-\w+\.tmp$/);
-    const score = () => kpScore([NO_EMBEDDER, '--out', path.join(directory, 'out')], { input });
+    const score = () => kpScore(['score', '--out', path.join(directory, 'out')], { input });
     // It looks abandoned, but its process lives.
     const makeOld = (name) => fs.utimesSync(path.join(directory, name), 1, 1);
     makeOld(left);
@@ -189,7 +154,7 @@ describe('a file that cannot be written', () => {
   const full = '/dev/full';
   (fs.existsSync(full) ? test : test.skip)('disk full', async () => {
     await expectRun(
-      [NO_EMBEDDER, '--out', full],
+      ['score', '--out', full],
       { code: 3, stderr: /^kp-score: cannot write \/dev\/full: the disk is full \(ENOSPC\)/m },
       { input },
     );
@@ -202,7 +167,7 @@ describe('a file that cannot be written', () => {
       const out = write(directory, name, 'old');
       // In blocks of 512 or 1024 bytes.
       const limited = ['-c', 'trap "" XFSZ; ulimit -f 8; exec "$@"', 'sh', process.execPath, command];
-      const { code, stderr } = await run('sh', [...limited, NO_EMBEDDER, '--out', out, examples]);
+      const { code, stderr } = await run('sh', [...limited, 'score', '--out', out, examples]);
       expect(code).toBe(3);
       expect(stderr).toMatch(/^kp-score: cannot write .*\(EFBIG\)/m);
       expect(fs.readFileSync(out, 'utf8')).toBe('old');
@@ -215,7 +180,7 @@ describe('a file that cannot be written', () => {
     const directory = emptyDirectory();
     fs.chmodSync(directory, 0o500);
     await expectRun(
-      [NO_EMBEDDER, '--out', path.join(directory, 'out')],
+      ['score', '--out', path.join(directory, 'out')],
       { code: 3, stderr: 'permission denied (EACCES)' },
       { input },
     );
@@ -233,50 +198,23 @@ test('hostile files cost no trace, and no file that was there', async () => {
   });
 });
 
-const EMAIL = 'eve@example.com';
-
-(fs.existsSync('/proc/self/fd') ? test : test.skip)(
-  '--clean cleans before traces wait for their rank',
-  async () => {
-    const directory = emptyDirectory();
-    const telling = (at) => ({ ...makeTrace({ objective: `Write to ${EMAIL}, please` }), id: `t${at}` });
-    const many = jsonLines(Array.from({ length: 2000 }, (_, at) => telling(at)));
-    const env = { TMPDIR: directory, TEMP: directory, TMP: directory };
-    const args = [NO_EMBEDDER, '--clean', '--top', '1', '--out', path.join(directory, 'out')];
-    const child = spawn(process.execPath, [command, ...args], { env: { ...process.env, ...env } });
-    const ended = once(child, 'close');
-    child.stdin.write(many);
-    // The file has no name: nothing is left of it however the process ends.
-    const opened = `/proc/${child.pid}/fd`;
-    const waiting = () => {
-      const files = fs.readdirSync(opened).map((name) => path.join(opened, name));
-      const file = files.find((file) => fs.readlinkSync(file).startsWith(`${directory}/`));
-      return file === undefined ? '' : fs.readFileSync(file, 'latin1');
-    };
-    while (waiting() === '') await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(waiting()).toContain('[REDACTED:email]');
-    expect(waiting()).not.toContain(EMAIL);
-    child.stdin.end();
-    expect(await ended).toEqual([0, null]);
-  },
-);
-
-test('kp-score --report writes a page with the traces, cleaned', async () => {
+test('--report writes a page with the traces and the bad lines', async () => {
   const report = path.join(emptyDirectory(), 'report.html');
   const expected = { code: 1, stdout: `written   ${report}\n` };
-  const given = `${input}${jsonLines([makeTrace({ objective: `Ask ${EMAIL}` })])}nonsense\n`;
-  await expectRun([NO_EMBEDDER, '--clean', '--report', report], expected, { input: given });
+  await expectRun(['score', '--report', report], expected, { input: `${input}nonsense\n` });
   const page = fs.readFileSync(report, 'utf8');
   expect(page).toMatch(/^<!doctype html>/i);
-  for (const part of [scored[3].id, 'not JSON', '"redactions":{"email":1}']) expect(page).toContain(part);
-  expect(page).not.toContain(EMAIL);
+  for (const part of [scored[3].id, 'not JSON']) expect(page).toContain(part);
 });
 
 describe('--memory', () => {
   const save = async (memory, ...args) =>
-    expectRun(['--quiet', '--out', path.join(scratch, 'out'), '--memory', memory, ...args, examples], {
-      code: 0,
-    });
+    expectRun(
+      ['score', '--quiet', '--out', path.join(scratch, 'out'), '--memory', memory, ...args, examples],
+      {
+        code: 0,
+      },
+    );
 
   test('of another novelty method is refused, and left as it was', async () => {
     const directory = emptyDirectory();
@@ -290,7 +228,7 @@ describe('--memory', () => {
     for (const [held, other] of pairs) {
       const memory = fileOf(held);
       const before = fs.readFileSync(memory);
-      await expectRun(['--memory', memory, '--novelty', other, '--out', out, examples], {
+      await expectRun(['score', '--memory', memory, '--novelty', other, '--out', out, examples], {
         code: 3,
         stderr: [
           `kp-score: ${memory}`,
@@ -309,13 +247,14 @@ describe('--memory', () => {
     const directory = emptyDirectory();
     const memory = path.join(directory, 'memory');
     const out = write(directory, 'out', 'old');
-    await save(memory);
+    await save(memory, '--novelty', 'prefix');
     const before = fs.readFileSync(memory);
-    const { code, stderr } = await kpScore(['--memory', memory, '--dtype', 'q8', '--out', out, examples]);
+    const args = ['score', '--novelty', 'prefix', '--memory', memory, '--out', out, examples];
+    const { code, stderr } = await kpScore(args, { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } });
     expect(code).toBe(3);
     expect(stderr).toContain(memory);
     expect(stderr).toMatch(
-      /: use another file, or --dtype or --model-dir for the model that it was made with$/m,
+      /: use another file, or KNOWLEDGEPULSE_MODEL_DIR for the model that it was made with$/m,
     );
     expect(stderr).not.toContain('{');
     expect(fs.readFileSync(memory).equals(before)).toBe(true);
@@ -326,7 +265,7 @@ describe('--memory', () => {
   describe('of another run that goes on', () => {
     async function startWith(directory) {
       const memory = path.join(directory, 'memory');
-      const running = start(['--format', 'json', '--memory', memory]);
+      const running = start(['score', '--format', 'json', '--memory', memory]);
       await until(running, () => fs.existsSync(`${memory}.lock`));
       return { ...running, memory };
     }
@@ -335,7 +274,7 @@ describe('--memory', () => {
       const directory = emptyDirectory();
       const { child, ended, memory } = await startWith(directory);
       const out = write(directory, 'out', 'old');
-      const refused = await kpScore(['--memory', memory, '--out', out], { input });
+      const refused = await kpScore(['score', '--memory', memory, '--out', out], { input });
       expect(refused.code).toBe(3);
       expect(refused.stderr).toContain(`${memory} is in use by `);
       // Windows does not tell.
@@ -345,7 +284,7 @@ describe('--memory', () => {
       child.stdin.end(input);
       expect((await ended).code).toBe(0);
       expect(fs.readdirSync(directory).sort()).toEqual(['memory', 'out']);
-      const next = await kpScore(['--format', 'json', '--memory', memory], { input });
+      const next = await kpScore(['score', '--format', 'json', '--memory', memory], { input });
       expect(JSON.parse(next.stdout).summary.memory.before).toBe(scored.length);
     });
 
@@ -355,7 +294,7 @@ describe('--memory', () => {
       child.kill('SIGKILL');
       await ended;
       expect(fs.readdirSync(directory)).toEqual(['memory.lock']);
-      expect((await kpScore(['--memory', memory], { input })).code).toBe(0);
+      expect((await kpScore(['score', '--memory', memory], { input })).code).toBe(0);
       expect(fs.readdirSync(directory)).toEqual(['memory']);
     });
   });
@@ -372,7 +311,7 @@ async function until({ child, output }, condition) {
 (isWindows ? describe.skip : describe)('interrupted', () => {
   /** Starts it on traces that come and come, and waits until it has scored some. */
   async function startEndless(args) {
-    const running = start([NO_EMBEDDER, '--format', 'jsonl', ...args]);
+    const running = start(['score', '--format', 'jsonl', ...args]);
     running.child.stdin.write(input);
     await once(running.child.stdout, 'readable');
     return running;
@@ -390,7 +329,7 @@ async function until({ child, output }, condition) {
       expect(stderr).toContain('once more to end at once');
       expect(stderr).toContain(
         `\nkp-score: interrupted: the rest was not read; what was scored is in ${out}.partial, ${report}.partial, ` +
-          `and ${out}, ${report} are as they were (see --keep-going)\n`,
+          `and ${out}, ${report} are as they were\n`,
       );
       const written = readLines(`${out}.partial`).map((line) => JSON.parse(line).id);
       expect(written).toEqual(scored.map(({ id }) => id));
@@ -404,7 +343,17 @@ async function until({ child, output }, condition) {
     const directory = emptyDirectory();
     const [out, report] = ['out', 'report'].map((name) => write(directory, name, 'old'));
     const memory = path.join(directory, 'memory');
-    const { child, ended } = start(['--out', out, '--report', report, '--memory', memory, '--format', 'csv']);
+    const { child, ended } = start([
+      'score',
+      '--out',
+      out,
+      '--report',
+      report,
+      '--memory',
+      memory,
+      '--format',
+      'csv',
+    ]);
     await once(child.stdout, 'readable');
     child.kill('SIGINT');
     expect((await ended).code).toBe(130);
@@ -414,7 +363,7 @@ async function until({ child, output }, condition) {
 
   test('in another format, of which no more is read', async () => {
     const out = path.join(emptyDirectory(), 'out');
-    const { child, ended } = start([NO_EMBEDDER, '--format', 'jsonl', '--out', out]);
+    const { child, ended } = start(['score', '--format', 'jsonl', '--out', out]);
     const conversation = (/** @type {number} */ id) =>
       `${JSON.stringify({ id, messages: [{ role: 'user', content: `Ask ${id}` }] })}\n`;
     child.stdin.write(`${conversation(1)}${conversation(2)}{"id":3,"messages":[{"role":`);
@@ -426,12 +375,9 @@ async function until({ child, output }, condition) {
     expect(written).toEqual(['Ask 1', 'Ask 2']);
   });
 
-  test.each([
-    [[], 0],
-    [['--keep-going'], scored.length],
-  ])('with %j, the memory has %i of the traces that were scored', async (more, before) => {
+  test('the memory is as it was', async () => {
     const memory = path.join(emptyDirectory(), 'memory');
-    const running = start(['--format', 'json', '--memory', memory, ...more]);
+    const running = start(['score', '--format', 'json', '--memory', memory]);
     running.child.stdin.write(input);
     // The first row comes when all of these have been handed in.
     const { stdout } = running.child;
@@ -439,30 +385,8 @@ async function until({ child, output }, condition) {
     await until(running, () => stdout.read(0) === null && stdout.readableLength > '{"results":['.length);
     running.child.kill('SIGINT');
     expect((await running.ended).code).toBe(130);
-    const next = await kpScore(['--format', 'json', '--memory', memory], { input });
-    expect(JSON.parse(next.stdout).summary.memory.before).toBe(before);
-  });
-
-  test('an output that is the input is left as it was', async () => {
-    const directory = emptyDirectory();
-    // Of several buffers, so that reading is not over when the first row is there.
-    const contents = input.repeat(20_000);
-    const file = write(directory, 'traces.jsonl', contents);
-    const interrupted = async (...more) => {
-      const { child, ended } = await startEndless([...more, '--out', file, file]);
-      child.kill('SIGINT');
-      // The pipe may be full of rows.
-      child.stdout.resume();
-      const { code, stderr } = await ended;
-      expect(code).toBe(130);
-      expect(fs.readFileSync(file, 'utf8')).toBe(contents);
-      return stderr;
-    };
-    const kept = await interrupted('--keep-going');
-    expect(kept).toMatch(/left as it was.* traces that were not read; write to another file$/m);
-    expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
-    expect(await interrupted()).toContain(`what was scored is in ${file}.partial, and ${file} is as it was`);
-    expect(fs.readdirSync(directory)).toEqual(['traces.jsonl', 'traces.jsonl.partial']);
+    const next = await kpScore(['score', '--format', 'json', '--memory', memory], { input });
+    expect(JSON.parse(next.stdout).summary.memory.before).toBe(0);
   });
 
   test('twice: it ends at once, the old files are untouched and no others are left', async () => {
@@ -470,7 +394,7 @@ async function until({ child, output }, condition) {
     const out = write(directory, 'out', 'old');
     // A row that does not fit into the pipe, which is not read: the command cannot finish what it has begun.
     const large = jsonLines([{ ...scored[0], id: 'x'.repeat(4e6) }]);
-    const running = start([NO_EMBEDDER, '--format', 'jsonl', '--out', out]);
+    const running = start(['score', '--format', 'jsonl', '--out', out]);
     const { child, ended, output } = running;
     child.stdin.write(large.repeat(3));
     await until(running, () => fs.readdirSync(directory).length === 2);
@@ -494,7 +418,7 @@ async function until({ child, output }, condition) {
     const fifo = path.join(directory, 'fifo');
     execFileSync('mkfifo', [fifo]);
     const out = write(directory, 'out', 'old');
-    const running = start(['--verbose', ...argsOf(fifo, out)]);
+    const running = start(['score', '--novelty', 'prefix', '--verbose', ...argsOf(fifo, out)]);
     const { child, ended, output } = running;
     await until(running, () => output.stderr.includes('engine:'));
     child.kill('SIGTERM');
@@ -512,7 +436,7 @@ describe('a reader that goes away', () => {
   const endless = input.repeat(5000);
 
   test('ends it quietly', async () => {
-    const { child, ended } = start([NO_EMBEDDER, '--format', 'jsonl', '-']);
+    const { child, ended } = start(['score', '--format', 'jsonl', '-']);
     child.stdin.write(endless);
     await once(child.stdout, 'readable');
     child.stdout.destroy();
@@ -523,7 +447,7 @@ describe('a reader that goes away', () => {
 
   test('does not keep the files from being written', async () => {
     const out = path.join(emptyDirectory(), 'out');
-    const { child, ended } = start([NO_EMBEDDER, '--format', 'jsonl', '--out', out, '-']);
+    const { child, ended } = start(['score', '--format', 'jsonl', '--out', out, '-']);
     child.stdin.write(endless);
     await once(child.stdout, 'readable');
     child.stdout.destroy();
@@ -536,7 +460,7 @@ describe('a reader that goes away', () => {
 // It is read from /proc.
 (process.platform === 'linux' ? test : test.skip)('300 MB take no more memory than 30', async () => {
   const memoryFor = async (megabytes) => {
-    const args = [command, NO_EMBEDDER, '--format', 'csv', '--out', '/dev/null'];
+    const args = [command, 'score', '--format', 'csv', '--out', '/dev/null'];
     // What is old must fit into 64 MB, where that can be limited; Bun has no such option.
     const limits = process.versions.bun ? [] : ['--max-old-space-size=64'];
     const child = spawn(process.execPath, [...limits, ...args], { stdio: ['pipe', 'ignore', 'pipe'] });

@@ -12,7 +12,6 @@ const { scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-terminal');
 const write = writerIn(scratch);
-const NO_EMBEDDER = '--no-embedder';
 const ESCAPE = '\u001b';
 const script = path.join(__dirname, 'support', 'terminal.py');
 
@@ -33,7 +32,7 @@ const input = jsonLines(tracesOf(...Array.from({ length: 20_000 }, (_, at) => at
 
 /** What a terminal receives as standard error; as standard output too, if `which` is `both`. */
 async function drawn(args, { which = 'stderr', env } = {}) {
-  const started = [python, script, which, process.execPath, command, NO_EMBEDDER, ...args];
+  const started = [python, script, which, process.execPath, command, 'score', ...args];
   const { code, stdout } = await run(started[0], started.slice(1), {
     ...ANY_TERMINAL,
     ...env,
@@ -85,19 +84,26 @@ describeTerminal('on a terminal', () => {
   });
 
   test('none among rows on the same terminal', async () => {
-    const { text } = await drawn([write('traces.jsonl', input)], { which: 'both' });
+    const args = ['--format', 'csv', write('traces.jsonl', input)];
+    const { text } = await drawn(args, { which: 'both' });
     expect(text).not.toContain(ESCAPE);
     expect(text).toContain('kp:trace:19999');
   });
 
-  test('with --top there is one until the best are known, and their rows follow it', async () => {
-    const { code, text } = await drawn(['--top', '2', write('traces.jsonl', input)], { which: 'both' });
+  test('the table follows the bar, as wide as the terminal and in colours', async () => {
+    const file = write('traces.jsonl', input);
+    const { code, text } = await drawn([file], { which: 'both', env: { COLUMNS: '80' } });
     expect(code).toBe(0);
-    const [bar, rows] = text.split(`${ESCAPE}[?25h`);
+    const [bar, table] = text.split(`${ESCAPE}[?25h`);
     expect(bar).toContain('ETA');
-    expect(bar).not.toContain('kp:trace');
-    expect(rows.match(/kp:trace:\d+/g)).toEqual(['kp:trace:19999', 'kp:trace:19997']);
-    expect(rows).not.toContain('ETA');
+    expect(table).toContain('the 10 best of 20,000; --all shows all');
+    expect(table).toContain(`${ESCAPE}[32myes${ESCAPE}[0m`);
+    const plain = table.replace(new RegExp(`${ESCAPE}\\[[\\d;]*m`, 'g'), '');
+    const rows = plain.split('\n').filter((line) => /^ *\d+ {2}\d\.\d{3} /.test(line));
+    expect(rows).toHaveLength(10);
+    for (const row of rows) expect(row.length).toBeLessThanOrEqual(80);
+    const { text: colourless } = await drawn([file], { which: 'both', env: { NO_COLOR: '1' } });
+    expect(colourless).not.toContain(`${ESCAPE}[32m`);
   });
 
   test('without files it does not wait for someone to type', async () => {
@@ -106,6 +112,7 @@ describeTerminal('on a terminal', () => {
       'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)',
       process.execPath,
       command,
+      'score',
     ];
     const { code, stdout } = await run(python, started);
     expect(code).toBe(2);
@@ -114,7 +121,7 @@ describeTerminal('on a terminal', () => {
 });
 
 test('in a pipe there is no bar', async () => {
-  const { code, stderr } = await kpScore([NO_EMBEDDER], { input });
+  const { code, stderr } = await kpScore(['score'], { input });
   expect(code).toBe(0);
   expect(stderr).not.toContain(ESCAPE);
 });

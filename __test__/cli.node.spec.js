@@ -6,7 +6,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { Scorer, TraceMemory } = require('..');
+const { Scorer, select, TraceMemory } = require('..');
 const { version } = require('../package.json');
 const { makeTrace } = require('./support/make-trace.js');
 const {
@@ -22,14 +22,13 @@ const {
   tracesOf,
 } = require('./support/kp-score.js');
 const { addon } = require('./support/addon.js');
-const { modelDirectory, readTraces, root } = require('./support/paths.js');
+const { modelDirectory, readTraces } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyPackage, scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli');
 const write = writerIn(scratch);
 const nowhere = path.join(scratch, 'nowhere');
-const NO_EMBEDDER = '--no-embedder';
 const ESCAPE = '\u001b';
 
 const traces = readTraces(examples);
@@ -48,28 +47,29 @@ describe('scores', () => {
   const weights = { finance: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcomeConfidence: 0.4 } };
 
   test.each([
-    [[], () => ({})],
-    [[NO_EMBEDDER], () => ({ embedder: null })],
+    [['--novelty', 'prefix'], () => ({})],
+    [[], () => ({ memory: new TraceMemory() })],
     [
-      ['--weights', write('weights.json', JSON.stringify(weights)), NO_EMBEDDER],
-      () => ({ embedder: null, weights }),
+      ['--weights', write('weights.json', JSON.stringify(weights))],
+      () => ({ memory: new TraceMemory(), weights }),
     ],
-    [['--novelty', 'lexical'], () => ({ memory: new TraceMemory() })],
   ])('with %j are those of a Scorer, with their explanation', async (args, options) => {
     const found = await results([...args, '--explain', examples]);
     expect(breakdowns(found)).toEqual(await explained(traces, options()));
     expect(found.map(({ breakdown, ...fields }) => fields)).toEqual(
-      traces.map(({ id, metadata, task }, at) => ({
+      traces.map(({ id, metadata, steps, task }, at) => ({
         source: examples,
         line: at + 1,
         index: null,
         id,
         objective: task.objective.slice(0, 240),
+        agent: 'trace',
+        when: new Date(metadata.created_at).toISOString(),
+        steps: steps.length,
+        success: metadata.success,
         domain: metadata.task_domain ?? 'default',
         score: found[at].breakdown.score,
-        kept: found[at].breakdown.score >= 0.75,
         format: 'trace',
-        known: { success: true, confidence: true },
       })),
     );
   });
@@ -79,7 +79,9 @@ describe('scores', () => {
     const [first, last] = [traces.slice(0, half), traces.slice(half)];
     const file = write('first.jsonl', jsonLines(first));
     const found = await results([file, '-', file, '--explain'], { input: jsonLines(last) });
-    expect(breakdowns(found)).toEqual(await explained([...first, ...last, ...first]));
+    expect(breakdowns(found)).toEqual(
+      await explained([...first, ...last, ...first], { memory: new TraceMemory() }),
+    );
     expect(new Set(found.map(({ source }) => source))).toEqual(new Set([file, 'stdin']));
   });
 
@@ -97,12 +99,14 @@ describe('scores', () => {
   });
 
   test.each([
-    [['--dtype', 'q8', '--threads', '1'], { dtype: 'q8', threads: 1 }],
-    [['--model-dir', modelDirectory], { dtype: 'fp32', modelDirectory }],
-  ])('%j chooses the embedder, which the summary tells', async (args, embedder) => {
-    const { code, stdout, stderr } = await kpScore([...args, '--verbose', '--format', 'json', examples], {
-      env: args[0] === '--model-dir' ? { KNOWLEDGEPULSE_MODEL_DIR: nowhere } : {},
-    });
+    [
+      { KNOWLEDGEPULSE_DTYPE: 'q8', KNOWLEDGEPULSE_THREADS: '1' },
+      { dtype: 'q8', threads: 1 },
+    ],
+    [{ KNOWLEDGEPULSE_MODEL_DIR: modelDirectory }, { dtype: 'fp32', modelDirectory }],
+  ])('with %j are of that embedder, which the summary tells', async (env, embedder) => {
+    const args = ['score', '--novelty', 'prefix', '--verbose', '--format', 'json', examples];
+    const { code, stdout, stderr } = await kpScore(args, { env });
     expect(code).toBe(0);
     expect(JSON.parse(stdout).summary.embedder).toMatchObject({ available: true, ...embedder });
     expect(stderr).toContain(`model: ${embedder.modelDirectory ?? ''}`);
@@ -113,39 +117,24 @@ describe('scores', () => {
     expect(stderr).not.toContain('warning');
   });
 
-  test.each(['prefix', 'full'])(
-    '--novelty %s with a memory: traces are duplicates of themselves, or have their earlier scores',
-    async (novelty) => {
-      const memory = path.join(scratch, `memory-${novelty}`);
-      const count = 10;
-      const few = write('few-examples.jsonl', jsonLines(traces.slice(0, count)));
-      const run = async (known, ...more) => {
-        const args = ['--novelty', novelty, '--memory', memory, '--explain', ...more, '--known', known];
-        const { code, stdout } = await kpScore([...args, '--format', 'json', few]);
-        expect(code).toBe(0);
-        return JSON.parse(stdout);
-      };
-      const first = await run('skip');
-      expect(first.summary.memory).toEqual({ file: memory, before: 0, after: count, forgotten: 0 });
-      const page = path.join(scratch, `known-${novelty}.html`);
-      const known = await run('score', '--report', page);
-      expect(fs.readFileSync(page, 'utf8')).toContain('"noveltyBasis":"given"');
-      expect(known.results.map(({ score }) => score)).toEqual(first.results.map(({ score }) => score));
-      expect(known.results[3].breakdown).toMatchObject({ noveltyBasis: 'given', nearest: null });
-      expect((await run('skip')).summary).toMatchObject({ scored: 0, knownTraces: count });
-      const again = await run('again');
-      expect(again.summary.memory).toEqual({ file: memory, before: count, after: 2 * count, forgotten: 0 });
-      expect(again.results[0].breakdown.nearest.label).toBe(again.results[0].id);
-      for (const { breakdown } of again.results)
-        expect(breakdown.dimensions.novelty).toBeLessThan(novelty === 'prefix' ? 1e-6 : Number.MIN_VALUE);
-    },
-  );
+  test.each(['prefix', 'full'])('--novelty %s with a memory: known traces are skipped', async (novelty) => {
+    const memory = path.join(scratch, `memory-${novelty}`);
+    const few = write('few-examples.jsonl', jsonLines(traces.slice(0, 10)));
+    const args = ['score', '--novelty', novelty, '--memory', memory, '--explain', '--format', 'json'];
+    const run = async (file) => JSON.parse((await kpScore([...args, file])).stdout);
+    const first = await run(few);
+    expect(first.summary.memory).toEqual({ file: memory, before: 0, after: 10, forgotten: 0 });
+    expect((await run(few)).summary).toMatchObject({ scored: 0, knownTraces: 10 });
+    const again = traces.slice(0, 10).map((trace) => ({ ...trace, id: `${trace.id}-again` }));
+    const repeated = await run(write('repeated.jsonl', jsonLines(again)));
+    expect(repeated.summary.memory).toEqual({ file: memory, before: 10, after: 20, forgotten: 0 });
+    expect(repeated.results[0].breakdown.nearest.label).toBe(traces[0].id);
+    for (const { breakdown } of repeated.results) expect(breakdown.dimensions.novelty).toBeLessThan(1e-6);
+  });
 
   test.each([
-    ['without a comparison', [NO_EMBEDDER]],
-    ['by words', ['--novelty', 'lexical']],
-    ['by words, cleaned', ['--novelty', 'lexical', '--clean']],
-    ['by words, with a memory', ['--novelty', 'lexical', '--memory']],
+    ['by words', []],
+    ['by words, with a memory', ['--memory']],
   ])('on one thread and on five are the same bytes %s', async (_, args) => {
     const text = (number) =>
       Array.from({ length: 60 }, (_, at) => `word${(number * (at + 1) * 7919) % 400}`).join(' ');
@@ -160,7 +149,7 @@ describe('scores', () => {
     const inputs = [write('many.jsonl', lines.join('\n')), write('few.jsonl', lines.slice(0, 9).join('\n'))];
     const print = (threads) => {
       const memory = args.includes('--memory') ? [path.join(scratch, `memory-${threads}`)] : [];
-      return kpScore([...args, ...memory, '--format', 'jsonl', ...inputs], {
+      return kpScore(['score', ...args, ...memory, '--format', 'jsonl', ...inputs], {
         env: { RAYON_NUM_THREADS: threads },
       });
     };
@@ -171,6 +160,71 @@ describe('scores', () => {
     expect(linesOf(one.stdout)).toHaveLength(args.includes('--memory') ? 1509 : 1529);
     expect(badLines(one)).toHaveLength(2);
     expect({ ...five, stderr: badLines(five) }).toEqual({ ...one, stderr: badLines(one) });
+  });
+});
+
+describe('select', () => {
+  const TASKS = [
+    'book a flight to Lima',
+    'fix the failing build',
+    'triage a headache',
+    'reconcile an invoice',
+  ];
+  /** Five runs of each task, of which every other one succeeded. */
+  const runs = TASKS.flatMap((task, kind) =>
+    Array.from({ length: 5 }, (_, run) => {
+      const trace = makeTrace({ objective: `${task} for customer ${run}`, success: run % 2 === 0 });
+      return { ...trace, id: `kp:trace:${kind}-${run}` };
+    }),
+  );
+  const input = jsonLines(runs);
+  const idsOf = (found) => found.map(({ id }) => id);
+
+  test.each(['lexical', 'full'])(
+    '--novelty %s writes what select() chooses, by its ranks',
+    async (novelty) => {
+      const [out, report] = [`${novelty}.jsonl`, `${novelty}.html`].map((name) => path.join(scratch, name));
+      const args = [
+        'select',
+        '4',
+        '--novelty',
+        novelty,
+        '--format',
+        'jsonl',
+        '--out',
+        out,
+        '--report',
+        report,
+      ];
+      const { code, stdout, stderr } = await kpScore(args, { input });
+      expect(code).toBe(0);
+      const { chosen, explanation } = await select(runs, { count: 4, novelty });
+      const ids = idsOf(chosen);
+      expect(idsOf(linesOf(stdout).map((line) => JSON.parse(line)))).toEqual(ids);
+      const written = readLines(out).map((line) => JSON.parse(line));
+      expect(idsOf(written)).toEqual(ids);
+      expect(linesOf(stderr)[0]).toBe(explanation);
+      const { rank, reason, gain, covered, standsFor } = chosen[0];
+      expect(written[0].metadata.selection).toMatchObject({ rank, reason, gain, covered, standsFor });
+      expect(idsOf(written[0].metadata.selection.similar)).toEqual(idsOf(chosen[0].similar));
+      const page = fs.readFileSync(report, 'utf8');
+      const json = /<script type="application\/json" id="figures">([^<]*)<\/script>/.exec(page);
+      const { selection } = JSON.parse(json?.[1] ?? '');
+      expect(idsOf(selection.traces)).toEqual(ids);
+      expect(selection.curve.slice(0, 4)).toEqual(chosen.map(({ covered }) => expect.closeTo(covered, 4)));
+    },
+  );
+
+  test('--known chooses beside the traces of a file, as select() beside a memory', async () => {
+    const shared = write('shared.jsonl', jsonLines(runs.slice(0, 5)));
+    const known = new TraceMemory();
+    const scorer = new Scorer({ memory: known });
+    for (const trace of runs.slice(0, 5)) await scorer.evaluateValue(trace);
+    const args = ['select', '3', '--known', shared, '--quiet', '--format', 'jsonl'];
+    const { code, stdout } = await kpScore(args, { input });
+    expect(code).toBe(0);
+    const { chosen } = await select(runs, { count: 3, known });
+    expect(idsOf(linesOf(stdout).map((line) => JSON.parse(line)))).toEqual(idsOf(chosen));
   });
 });
 
@@ -188,7 +242,7 @@ describe('inputs', () => {
     const file = write('mixed', input);
     const runs = [[file], ['-']].map(async (source, at) => {
       const out = path.join(scratch, `of-${at}`);
-      const args = [NO_EMBEDDER, '--format', 'jsonl', '--explain', '--out', out, ...source];
+      const args = ['score', '--format', 'jsonl', '--explain', '--out', out, ...source];
       const { code, stdout, stderr } = await kpScore(args, { input });
       const told = (text) => text.replaceAll(file, 'stdin').replace(/ in \d.*second|of-\d/g, '');
       return { code, stdout: told(stdout), stderr: told(stderr), out: fs.readFileSync(out, 'utf8') };
@@ -202,9 +256,9 @@ describe('inputs', () => {
   });
 
   test('from standard input that is compressed with xz are refused with the way out', async () => {
-    const message = 'cannot read stdin: it is compressed with xz: use xz -dc | kp-score\n';
+    const message = 'cannot read stdin: it is compressed with xz: use xz -dc | kp-score score\n';
     await expectRun(
-      [NO_EMBEDDER],
+      ['score'],
       { code: 3, stderr: message },
       { input: Buffer.from('fd377a585a000004', 'hex') },
     );
@@ -238,7 +292,7 @@ describe('inputs', () => {
     const harmless = [{ id: 'HERE' }, { metadata: { ...metadata, tags: 'HERE' } }, { extra: 'HERE' }];
     const input = [...broken, ...harmless].map((fields) => `${put(fields)}\n${put({})}\n`).join('');
     const [out, report] = ['out.jsonl', 'report.html'].map((name) => path.join(scratch, name));
-    const args = [NO_EMBEDDER, '--verbose', '--format', 'json', '--out', out, '--report', report];
+    const args = ['score', '--verbose', '--format', 'json', '--out', out, '--report', report];
     const { code, stderr, stdout } = await kpScore(args, { input });
     const places = (pattern) =>
       linesOf(stderr)
@@ -263,23 +317,23 @@ describe('inputs', () => {
     // Each is wrong at another byte.
     const input = Array.from({ length: 50 }, (_, at) => `{"a":${10 ** at} nonsense}\n`).join('');
     const named = (stderr) => linesOf(stderr).filter((line) => /^stdin:\d+:/.test(line)).length;
-    const { code, stderr, stdout } = await kpScore([NO_EMBEDDER, '--format', 'json'], { input });
+    const { code, stderr, stdout } = await kpScore(['score', '--format', 'json'], { input });
     expect(code).toBe(1);
     expect(named(stderr)).toBe(20);
     expect(stderr).toContain('--verbose');
     expect(JSON.parse(stdout).summary.bad).toBe(50);
-    expect(named((await kpScore([NO_EMBEDDER, '--verbose'], { input })).stderr)).toBe(50);
+    expect(named((await kpScore(['score', '--verbose'], { input })).stderr)).toBe(50);
   });
 
   test('what they quote cannot reach the terminal', async () => {
     const input = `${ESCAPE}[2Jnonsense\n${jsonLines([{ ...one, id: `${ESCAPE}[31mred\u202e\n` }])}`;
-    const { stdout, stderr } = await kpScore([NO_EMBEDDER, '--explain'], { input });
+    const { stdout, stderr } = await kpScore(['score', '--explain'], { input });
     expect((stdout + stderr).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(stdout).toContain('red');
   });
 
   test('that cannot be read leave a document of JSON without results', async () => {
-    const { code, stdout } = await kpScore([NO_EMBEDDER, '--format', 'json', nowhere]);
+    const { code, stdout } = await kpScore(['score', '--format', 'json', nowhere]);
     expect({ code, document: JSON.parse(stdout) }).toMatchObject({ code: 3, document: { results: [] } });
   });
 });
@@ -288,23 +342,27 @@ test('the summary is on standard error, on standard output where there is nothin
   const input = jsonLines(tracesOf(0.1, 0.5, 0.99));
   const summary = /^3 traces scored in \d/m;
   const out = path.join(scratch, 'summary.jsonl');
-  const rows = await kpScore([NO_EMBEDDER], { input });
+  const rows = await kpScore(['score', '--format', 'csv'], { input });
   expect(rows.stderr).toMatch(summary);
   expect(rows.stdout).not.toMatch(summary);
-  const alone = await kpScore([NO_EMBEDDER, '--out', out], { input });
+  const alone = await kpScore(['score', '--out', out], { input });
   expect(alone.stdout).toMatch(summary);
   expect(alone).toMatchObject({ stdout: expect.stringContaining(`${out}: 3 traces`), stderr: '' });
-  const quiet = await kpScore([NO_EMBEDDER, '--out', out, '--quiet'], { input });
+  const quiet = await kpScore(['score', '--out', out, '--quiet'], { input });
   expect(quiet).toMatchObject({ code: 0, stdout: '', stderr: '' });
 });
 
 describe('exit codes', () => {
-  test('0, help: the text of the crate', async () => {
-    const help = fs.readFileSync(path.join(root, 'crates', 'command', 'src', 'usage.txt'), 'utf8');
-    for (const option of ['--help', '-h']) {
-      expect(await kpScore([option])).toEqual({ code: 0, signal: null, stdout: help, stderr: '' });
+  test('0, help and completions', async () => {
+    for (const args of [['--help'], ['-h'], ['score', '--help'], ['completions', 'bash'], ['man']]) {
+      const { code, stdout, stderr } = await kpScore(args);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain('kp');
+      if (args.at(-1) === '--help') {
+        expect(linesOf(stdout).length).toBeLessThanOrEqual(40);
+        expect(linesOf(stdout).every((line) => line.length <= 100)).toBe(true);
+      }
     }
-    expect(linesOf(help).every((line) => line.length <= 90)).toBe(true);
   });
 
   test('0, help whose reader has closed the pipe', async () => {
@@ -329,9 +387,13 @@ describe('exit codes', () => {
     expect(await kpScore(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 
-  test('2, on one line of standard error that tells the way out', async () => {
-    const stderr = /^kp-score: .*--jsn.*; see kp-score --help\n$/;
-    await expectRun(['--jsn'], { code: 2, stdout: '', stderr });
+  test('2, with the option that was probably meant', async () => {
+    await expectRun(['score', '--jsn'], { code: 2, stdout: '', stderr: /unexpected argument '--jsn'/ });
+    await expectRun(['score', '--fromat'], {
+      code: 2,
+      stdout: '',
+      stderr: /similar argument exists: '--format'/,
+    });
   });
 
   test('installed, it needs nothing but the packages', async () => {
@@ -342,7 +404,7 @@ describe('exit codes', () => {
     fs.symlinkSync(path.join('..', '@knowledgepulse', 'native', 'bin', 'kp-score.js'), link, 'file');
     const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_MODEL_DIR: modelDirectory };
     const page = path.join(scratch, 'installed.html');
-    const { code, stderr } = await run(process.execPath, [link, '--report', page, examples], env);
+    const { code, stderr } = await run(process.execPath, [link, 'score', '--report', page, examples], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(fs.existsSync(page)).toBe(true);
   });

@@ -9,7 +9,6 @@
 // - Every trace that is whole in the input is scored once, whatever its format and the rest of the input are.
 // - Nothing that existed is lost, even if the process is killed: a file is as it was or has all of the new contents, and each trace is in some file.
 // - The results of an input that cannot be read to its end lie beside the files, and nothing else does.
-// - With --clean, no secret of the input is in any output or message, whole or in part.
 // - With --from, records of another format are bad, or become traces.
 
 import { spawn } from 'node:child_process';
@@ -23,7 +22,7 @@ import { constants, gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
-const { VectorCache } = require('../..');
+const { TraceMemory } = require('../..');
 const { FORMAT_NAMES } = require('../../lib/formats.js');
 const { toTraces } = require('../../formats.js');
 const { makeTrace } = require('../support/make-trace.js');
@@ -31,7 +30,7 @@ const { root } = require('../support/paths.js');
 
 const command = path.join(root, 'bin', 'kp-score.js');
 
-/** How many runs there are for one with a memory, and so an embedder, which takes longer to load than the rest. */
+/** How many runs there are for one with a memory. */
 const MEMORY_EVERY = 12;
 /** How many runs there are for one that is killed. */
 const KILL_EVERY = 8;
@@ -52,7 +51,6 @@ const counts = {
   runs: 0,
   traces: 0,
   refused: 0,
-  cleaned: 0,
   converted: 0,
   leftAsTheyWere: 0,
   partial: 0,
@@ -76,9 +74,7 @@ const binary = fc
 const DEEP = 5_000;
 const withObjective = (json) =>
   JSON.stringify(makeTrace({ objective: 'OBJECTIVE' })).replace('"OBJECTIVE"', json);
-/** What --clean replaces at every level, and a part of it that nothing else has. */
-const SECRET = 'password=Geheim7654321';
-const SECRET_PART = 'Geheim';
+const SAID = 'password=Geheim7654321';
 
 const hostile = [
   '{"messages":[{"role":"SECRET","content":"SECRET"}]}',
@@ -96,7 +92,7 @@ const hostile = [
   'SECRET',
   '{"SECRET":',
   '{"a":SECRET}',
-].map((line) => line.replaceAll('SECRET', SECRET));
+].map((line) => line.replaceAll('SECRET', SAID));
 
 const bad = fc.oneof(
   cutTrace,
@@ -259,13 +255,9 @@ const place = nowAndThen(INPUT_EVERY, fc.constant('input'), beside);
 const run = fc.record({
   inputs: fc.array(input, { minLength: 1, maxLength: 2 }),
   stdin: fc.option(fc.constantFrom('file', 'pipe'), { freq: 3 }),
-  outputs: fc.record(
-    { out: fc.oneof(beside, fc.constant('input')), dropped: place, report: place },
-    { requiredKeys: [] },
-  ),
+  outputs: fc.record({ out: place, report: place }, { requiredKeys: [] }),
   extension: fc.constantFrom('', '.gz', '.GZ'),
-  threshold: fc.option(fc.constantFrom(0, 0.3, 0.4, 1)),
-  clean: fc.option(fc.constantFrom('aggregated', 'private'), { freq: 2 }),
+  min: fc.option(fc.constantFrom(0, 0.3, 0.4, 1)),
   from: nowAndThen(FROM_EVERY, fc.constantFrom(...FORMAT_NAMES)),
   /** The share of the most milliseconds after which it is killed. */
   killed: nowAndThen(KILL_EVERY, share),
@@ -291,7 +283,7 @@ try {
 }
 
 /** Makes the files of a run, runs it, and looks at what it has made of them. */
-async function check({ inputs, stdin, outputs, extension, threshold, clean, from, killed, memory }) {
+async function check({ inputs, stdin, outputs, extension, min, from, killed, memory }) {
   counts.runs++;
   const directory = fs.mkdtempSync(path.join(scratch, 'run-'));
   const ids = counter();
@@ -299,14 +291,11 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
   for (const [at, parts] of inputs.entries()) {
     made.push(await makeInput(path.join(directory, `input-${at}`), parts, ids));
   }
-  const args = ['--no-progress', '--format', 'jsonl'];
+  const args = ['score', '--no-progress', '--format', 'jsonl'];
   const files = [];
-  const splits = threshold !== null;
-  if (splits) args.push('--threshold', String(threshold));
-  if (clean !== null) args.push('--clean', clean);
+  if (min !== null) args.push('--min', String(min));
   if (from !== null) args.push('--from', from);
   for (const [name, what] of Object.entries(outputs)) {
-    if (name === 'dropped' && !splits) continue;
     const file = makeOutput(directory, `${name}${name === 'report' ? '' : extension}`, what, made);
     files.push({ name, ...file });
     args.push(`--${name}`, file.file);
@@ -317,8 +306,6 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
     template ??= await makeMemory();
     fs.copyFileSync(template, memoryFile);
     args.push('--memory', memoryFile);
-  } else {
-    args.push('--no-embedder');
   }
   const before = new Map(files.map(({ target }) => [target, read(target)]));
   const inputsBefore = made.map(({ file }) => fs.readFileSync(file));
@@ -340,11 +327,10 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
     throw new Error(`${what}\n${[command, ...args].join(' ')}\n${JSON.stringify({ ...result, directory })}`);
   };
   for (const [at, { file }] of made.entries()) {
-    const isReplaced = files.some(({ target, name }) => name === 'out' && target === file);
-    if (!isReplaced && !inputsBefore[at].equals(fs.readFileSync(file))) fail(`${file} has changed`);
+    if (!inputsBefore[at].equals(fs.readFileSync(file))) fail(`${file} has changed`);
   }
   if (memory) {
-    const { size } = await VectorCache.load(memoryFile, { model: 'any' });
+    const { size } = await TraceMemory.load(memoryFile, { model: 'any' });
     if (size < 1) fail('the memory is gone');
   }
   for (const { file, isLink } of files) {
@@ -357,20 +343,12 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
   if (isKilled) {
     counts.killed++;
     // What it was writing may be left; what had a name is whole.
-    for (const file of [of('out'), of('dropped')]) if (file && !isUnchanged(file)) idsOf(file);
+    const out = of('out');
+    if (out && !isUnchanged(out)) idsOf(out);
     const report = of('report');
     if (report && !isUnchanged(report) && !isPage(read(report.target))) fail('half a report');
-    requireKept();
     fs.rmSync(directory, { recursive: true });
     return;
-  }
-  if (clean !== null && result.code !== 2) {
-    counts.cleaned++;
-    const texts = files
-      .filter((file) => isPartial || !isUnchanged(file))
-      .map((file) => textIn(resultOf(file), file.file));
-    const leak = [...texts, result.stdout, result.stderr].find((text) => text.includes(SECRET_PART));
-    if (leak !== undefined) fail('a secret was not cleaned');
   }
   const left = fs.readdirSync(directory).filter((name) => /\.(?:tmp|lock)$/.test(name));
   if (left.length > 0) fail(`it has left ${left}`);
@@ -391,11 +369,12 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
   const wellFormed = new Set(made.flatMap(({ made }) => made));
   const scoredIds = scored.map(({ id }) => id).filter((id) => wellFormed.has(id));
   const lost = good.filter((id) => !scoredIds.includes(id));
-  if (lost.length > 0) fail(`not scored: ${lost}`);
+  if (min === null && lost.length > 0) fail(`not scored: ${lost}`);
   if (new Set(scoredIds).size < scoredIds.length) fail(`scored more than once: ${scoredIds}`);
-  if (scored.length === 0 || result.stderr.includes('is left as it was')) {
+  if (min !== null && scored.some(({ score }) => score < min)) fail('a score is less than --min');
+  if (result.stderr.includes('nothing was scored')) {
     counts.leftAsTheyWere++;
-    if (files.length > 0 && result.code !== 3) fail('a file was not written, and the code does not say so');
+    if (result.code !== 3) fail('a file was not written, and the code does not say so');
     if (!files.every(isUnchanged)) fail('a file has changed');
   } else {
     if (isPartial) {
@@ -403,27 +382,12 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
       if (result.code !== 3) fail('a result is not complete, and the code does not say so');
       if (!files.every(isUnchanged)) fail('a result that is not complete has replaced a file');
     }
-    const isKept = ({ score }) => !splits || score >= threshold;
-    const expected = { out: scored.filter(isKept), dropped: scored.filter((found) => !isKept(found)) };
-    for (const name of ['out', 'dropped']) {
-      const file = of(name);
-      if (file && idsOf(file).join() !== expected[name].map(({ id }) => id).join()) fail(`${name} is wrong`);
-    }
+    const out = of('out');
+    if (out && idsOf(out).join() !== scored.map(({ id }) => id).join()) fail('out is wrong');
     const report = of('report');
     if (report && !isPage(resultOf(report))) fail('the report is not whole');
   }
-  requireKept();
   fs.rmSync(directory, { recursive: true });
-
-  /** Where the input is replaced, its traces are in the files that were written. */
-  function requireKept() {
-    const out = of('out');
-    const at = made.findIndex(({ file }) => file === out?.target);
-    if (at < 0 || isUnchanged(out)) return;
-    const kept = new Set([...idsOf(out), ...idsOf(of('dropped'))]);
-    const lost = made[at].good.map(({ id }) => id).filter((id) => !kept.has(id));
-    if (lost.length > 0) fail(`lost for ever: ${lost}`);
-  }
 }
 
 /** Writes an input; `made` are the ids of the traces that it was made of, and `good` those that are whole in it, with their formats. */
@@ -498,7 +462,7 @@ async function makeMemory() {
   const file = path.join(scratch, 'memory');
   const traces = path.join(scratch, 'traces');
   fs.writeFileSync(traces, JSON.stringify(makeTrace()));
-  const { code, stderr } = await runCommand(['--memory', file, traces], { killAfter: null });
+  const { code, stderr } = await runCommand(['score', '--memory', file, traces], { killAfter: null });
   if (code !== 0) throw new Error(stderr);
   return file;
 }

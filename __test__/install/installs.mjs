@@ -41,7 +41,14 @@ export function checkInstalls({ registry, scratch }) {
 
     check(`${manager.name}: the command kp-score`, async () => {
       const { project } = await plain();
-      const { stdout } = await project.exec('kp-score', 'score', '--format', 'jsonl', '--quiet', 'traces.json');
+      const { stdout } = await project.exec(
+        'kp-score',
+        'score',
+        '--format',
+        'jsonl',
+        '--quiet',
+        'traces.json',
+      );
       const results = stdout.split('\n').filter((line) => line.startsWith('{'));
       assert.deepEqual(
         results.map((line) => JSON.parse(line).id),

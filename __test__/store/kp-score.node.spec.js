@@ -25,7 +25,9 @@ const input = jsonLines(traces);
 describeWithPostgres('kp-score --store', () => {
   const context = useServer();
   const score = async (...args) => {
-    const { code, stdout, stderr } = await kpScore(['--format', 'jsonl', '--explain', ...args], { input });
+    const { code, stdout, stderr } = await kpScore(['score', '--format', 'jsonl', '--explain', ...args], {
+      input,
+    });
     const results = linesOf(stdout).map((line) => JSON.parse(line));
     return { code, stderr, results };
   };
@@ -33,7 +35,7 @@ describeWithPostgres('kp-score --store', () => {
   test('creates its table, and the next run finds the traces', async () => {
     const scorer = new Scorer({ memory: new VectorCache() });
     for (const before of [0, 3]) {
-      const { code, stderr, results } = await score('--store', context.url());
+      const { code, stderr, results } = await score('--store', context.url(), '--novelty', 'prefix');
       expect(code).toBe(0);
       for (const [index, trace] of traces.entries()) {
         const expected = await scorer.explain(trace);
@@ -68,49 +70,6 @@ describeWithPostgres('kp-score --store', () => {
     );
     expect(refused).not.toBe(0);
     expect(stderr).toContain("is of novelty 'lexical', not of 'full'");
-  });
-
-  test.each(['lexical', 'full'])(
-    '--select chooses beside the store, and the set alone joins it, %s',
-    async (novelty) => {
-      const args = ['--store', context.url(), '--store-table', `chosen_${novelty}`, '--novelty', novelty];
-      const choose = async () => {
-        const { code, stdout } = await kpScore(['--select', '1', '--format', 'json', ...args], { input });
-        expect(code).toBe(0);
-        const { results, summary } = JSON.parse(stdout);
-        return { id: results[0].id, breakdowns: results.map(({ breakdown }) => breakdown), summary };
-      };
-      const first = await choose();
-      expect(first.summary).toMatchObject({
-        memory: { before: 0, after: 1 },
-        selection: { coveredBefore: 0 },
-      });
-      const second = await choose();
-      expect(second.summary.memory).toMatchObject({ before: 1, after: 2 });
-      expect(second.summary.selection.coveredBefore).toBeGreaterThan(0);
-      // Two of the three traces are of one task.
-      expect([first.id, second.id].includes('kp:trace:2')).toBe(true);
-      expect(new Set([first.id, second.id]).size).toBe(2);
-      const { rows } = await context.pool().query(`SELECT label FROM "chosen_${novelty}" ORDER BY position`);
-      expect(rows.map(({ label }) => label)).toEqual([first.id, second.id]);
-    },
-  );
-
-  test('--select leaves the store as it was if a run is incomplete', async () => {
-    const args = [
-      '--select',
-      '1',
-      '--store',
-      context.url(),
-      '--store-table',
-      'incomplete',
-      '--novelty',
-      'lexical',
-    ];
-    const { code } = await kpScore([...args, '/nonexistent.jsonl', '-'], { input });
-    expect(code).toBe(3);
-    const { rows } = await context.pool().query('SELECT label FROM incomplete');
-    expect(rows).toEqual([]);
   });
 
   test('other tables are other memories', async () => {
@@ -172,7 +131,7 @@ describeWithPostgres('kp-score --store', () => {
       const many = Array.from({ length: 100 }, (_, index) => ({ ...traces[index % 3], id: `many:${index}` }));
       const out = path.join(directory, 'out.jsonl');
       await expectRun(
-        ['--store', context.url(), '--store-table', table, '--out', out],
+        ['score', '--store', context.url(), '--store-table', table, '--out', out],
         { code: 3, stderr: 'no space left' },
         {
           input: jsonLines(many),
@@ -197,29 +156,31 @@ describeWithPostgres('kp-score --store on a server without pgvector', () => {
 
   test('names the novelty that needs no extension, and that one works', async () => {
     const url = context.url();
-    const { code, stderr } = await kpScore(['--store', url], { input });
+    const { code, stderr } = await kpScore(['score', '--store', url, '--novelty', 'prefix'], { input });
     expect(code).toBe(3);
     expect(linesOf(stderr)).toEqual([
       expect.stringMatching(
         /^kp-score: novelty 'prefix' needs the extension pgvector.* use --novelty lexical or/,
       ),
     ]);
-    expect((await kpScore(['--store', url, '--novelty', 'lexical'], { input })).code).toBe(0);
+    expect((await kpScore(['score', '--store', url], { input })).code).toBe(0);
   });
 });
 
 describe('wrong usage', () => {
   test.each([
     [['--store', 'mysql://host/db'], '--store must be a URL that begins with postgres://'],
-    [['--store', 'postgres://host/db', '--memory', 'file'], '--store and --memory exclude each other'],
-    [['--store', 'postgres://host/db', '--no-embedder'], '--store and --no-embedder exclude each other'],
-    [['--store-table', 'name'], '--store-table needs --store'],
+    [
+      ['--store', 'postgres://host/db', '--memory', 'file'],
+      "'--store <URL>' cannot be used with '--memory <FILE>'",
+    ],
+    [['--store-table', 'name'], '--store <URL>'],
     [['--store', 'postgres://agent:secret@host:port/db'], '--store must be like postgres://'],
     [['--store', 'postgres://agent:se/cret@host/db'], '--store must be like postgres://'],
     [['--store', 'postgres://agent:secret@host/db?port=x'], '--store must be like postgres://'],
     [['--store', 'postgres://agent:secret@[::1/db'], '--store must be like postgres://'],
   ])('%j', async (args, message) => {
-    const { code, stderr } = await kpScore(args, { input });
+    const { code, stderr } = await kpScore(['score', ...args], { input });
     expect(code).toBe(2);
     expect(stderr).toContain(message);
     expect(stderr).not.toMatch(/secret|cret@/);

@@ -27,9 +27,9 @@ function kpScore(args, { input = '', env, cwd } = {}) {
   });
 }
 
-/** As {@link kpScore}, for the results of a run in which all goes well; without an embedder, unless `args` ask for one. */
+/** As {@link kpScore} of `score`, for the results of a run in which all goes well. */
 async function results(args, options) {
-  const { code, stderr, stdout } = await kpScore(['--format', 'jsonl', '--quiet', ...args], options);
+  const { code, stderr, stdout } = await kpScore(['score', '--format', 'jsonl', '--quiet', ...args], options);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return linesOf(stdout).map((line) => JSON.parse(line));
 }
@@ -78,7 +78,7 @@ function readLines(file) {
   return linesOf(fs.readFileSync(file, 'utf8'));
 }
 
-/** Traces that score differently without an embedder, by the confidence of their outcome. */
+/** Traces that score differently, by the confidence of their outcome. */
 function tracesOf(...confidences) {
   return confidences.map((confidence, at) => ({
     ...makeTrace({ confidence, domain: at % 2 ? 'finance' : 'code' }),

@@ -1,6 +1,9 @@
 //! The command as a whole: arguments in, exit code out.
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use knowledgepulse_error::guarded;
@@ -152,15 +155,18 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
 
 /// Refuses a path that is no file and looks like a command.
 fn refuse_mistyped(paths: &[String]) -> Result<()> {
-    let Some(first) = paths
-        .first()
-        .filter(|first| !std::path::Path::new(first).exists())
-    else {
+    let Some(first) = paths.first().filter(|first| !Path::new(first).exists()) else {
         return Ok(());
     };
     let command = Cli::command();
-    let names = command.get_subcommands().filter(|command| !command.is_hide_set());
-    match closest_to(first, names.map(clap::Command::get_name)) {
+    let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let names: Vec<_> = commands.map(clap::Command::get_name).collect();
+    if names.contains(&first.as_str()) {
+        return Err(Failure::usage(format!(
+            "the command comes first: kp-score {first} [OPTIONS]"
+        )));
+    }
+    match closest_to(first, names) {
         Some(closest) => Err(Failure::usage(format!(
             "there is no file {first}; did you mean the command {closest}?"
         ))),

@@ -111,6 +111,14 @@ impl Messages {
         }
         let started = Instant::now();
         let counts = Arc::clone(&self.counts);
+        let Counts {
+            read_bytes,
+            text_bytes,
+            done_bytes,
+            done,
+            progress,
+        } = &*counts;
+        [read_bytes, text_bytes, done_bytes, done, progress].map(|count| count.store(0, Relaxed));
         let has_colours = allows_colours();
         self.bar
             .start(move || counts.render(started.elapsed(), total_bytes, has_colours));

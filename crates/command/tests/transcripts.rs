@@ -74,10 +74,14 @@ fn write_pages(folder: &Path) -> io::Result<()> {
             Some((traces, rest)) if rest.ends_with("per second") => {
                 format!("{traces} scored in [..] per second\n")
             }
+            // An empty line ends the output of the last command.
+            _ if line == "```" => "\n```\n".into(),
             _ => format!("{line}\n"),
         });
         // Other examples are not of the command.
-        let text = lines.collect::<String>().replace("```console\n$ node", "```text\n$ node");
+        let text = lines
+            .collect::<String>()
+            .replace("```console\n$ node", "```text\n$ node");
         let page = folder.join(page.replace('/', "-"));
         fs::write(&page, text)?;
         copy_folder(&root.join("tests/transcripts/pages"), &page.with_extension("in"))?;

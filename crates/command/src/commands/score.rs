@@ -417,7 +417,7 @@ impl Run<'_> {
         }
         let row = self.rows.as_mut().map(|rows| rows.row(&scored, None));
         self.print(&row.unwrap_or_default())?;
-        if !text.is_empty() {
+        if !text.is_empty() && !self.outputs.is_empty() {
             let line = with_score(text, &scored, self.explains, None);
             self.outputs.write_trace(&line)?;
         }

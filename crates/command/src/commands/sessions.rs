@@ -1,5 +1,7 @@
 //! `kp-score` alone: what is here, the best first, and what to type next.
 
+use std::{env, path::Path};
+
 use clap::Args;
 use knowledgepulse_formats::places::{Place, SOURCES};
 
@@ -90,6 +92,15 @@ fn sessions() -> (Inputs, Vec<String>) {
 
 /// Returns a path as a shell takes it for one word.
 fn quoted(path: &str) -> String {
+    let home = env::home_dir().filter(|_| !cfg!(windows));
+    let below = home.and_then(|home| Path::new(path).strip_prefix(home).ok()?.to_str());
+    if let Some(below) = below.filter(|below| !below.is_empty()) {
+        return format!("~/{}", quoted_word(below));
+    }
+    quoted_word(path)
+}
+
+fn quoted_word(path: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-~+:@%,=\\".contains(&byte);
     if !path.is_empty() && path.bytes().all(is_plain) {
         return path.to_owned();
