@@ -29,7 +29,6 @@ mod rows;
 mod run;
 mod run_memory;
 mod scored;
-mod splice;
 pub mod start;
 mod statistics;
 mod summary;

@@ -19,6 +19,7 @@ use std::{
 use knowledgepulse_clean::{Cleaner, Finding, Identities, with_strings};
 use knowledgepulse_json::Value;
 use knowledgepulse_os::temporary;
+use knowledgepulse_share::splice::replace_strings;
 
 use crate::{
     compression::{Input, read_text},
@@ -29,7 +30,6 @@ use crate::{
     output_file::{OutputFile, StandardOutput},
     printable::counted,
     review::Review,
-    splice::replace_strings,
     start::Stop,
     waiting::Waiting,
 };

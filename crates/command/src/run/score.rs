@@ -14,6 +14,7 @@ use knowledgepulse_clean::clean_pii;
 use knowledgepulse_error::guarded;
 use knowledgepulse_index::memory::Basis;
 use knowledgepulse_json::{Text, Value};
+use knowledgepulse_share::splice::set_metadata;
 
 use super::{Output, Run};
 use crate::{
@@ -24,7 +25,6 @@ use crate::{
     pieces::{Finished, Piece, Pipeline, Prepared, Scoring, Work},
     reading::{Event, Reading},
     scored::{Judged, Place},
-    splice::set_metadata,
     values::IntoValue,
 };
 

@@ -8,6 +8,7 @@ use knowledgepulse_json::{Object, Text, Value, parse_str, write_string};
 /// Returns the text of a JSON object on one line, with values of its `metadata` set: replaced where they are, otherwise added at its
 /// end. Of a value that is `None`, every member of that name is removed, with one comma. `text` is valid JSON with an object as
 /// `metadata`; other text is returned as it is, on one line.
+#[must_use]
 pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
     let Some(metadata) = metadata_of(text) else {
         return on_one_line(text);
@@ -47,14 +48,17 @@ pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
 }
 
 /// The text of a JSON value with some strings replaced, and for each of them its old position, by its path of child indexes.
-pub(crate) struct Replaced {
+pub struct Replaced {
+    /// The text with the new strings.
     pub text: String,
+    /// The old positions in bytes, by path.
     pub places: HashMap<Vec<usize>, usize>,
 }
 
 /// Returns the text of a JSON value with the strings of another one of the same shape, where these differ; names too. `None` where the two
 /// cannot be laid beside each other, because an object has a name twice.
-pub(crate) fn replace_strings(text: &str, old: &Value, new: &Value) -> Option<Replaced> {
+#[must_use]
+pub fn replace_strings(text: &str, old: &Value, new: &Value) -> Option<Replaced> {
     let mut strings = Strings {
         scanner: Scanner::of(text, 0),
         result: Vec::with_capacity(text.len()),

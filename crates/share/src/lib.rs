@@ -1,0 +1,3 @@
+//! Writes clean sessions into a folder that others load.
+
+pub mod splice;
