@@ -16,10 +16,10 @@ use std::{
     path::Path,
 };
 
-use knowledgepulse_clean::{Cleaner, Finding, Identities, with_strings};
+use knowledgepulse_clean::{Cleaner, Finding, Identities};
 use knowledgepulse_json::Value;
 use knowledgepulse_os::temporary;
-use knowledgepulse_share::splice::replace_strings;
+use knowledgepulse_share::{CleanText, clean_json_text, clean_plain_text};
 
 use crate::{
     compression::{Input, read_text},
@@ -247,46 +247,22 @@ impl Cleaning<'_> {
     }
 
     fn json(&mut self, text: &str, value: Value, line: usize) -> Result<()> {
-        let Ok((value, clean)) = self.cleaner.clean_json(value) else {
-            // Nested too deeply to be cleaned as JSON.
-            self.cleaner.take_findings();
-            return self.text(text, line);
-        };
-        let findings = self.cleaner.take_findings();
-        // Where a name stands twice, the value holds only the last of its members, and nothing was looked for in the others.
-        let Some(replaced) = replace_strings(text, &value, &clean) else {
-            findings.into_iter().for_each(|finding| self.find(line, finding));
-            let ending = &text[text.trim_end().len()..];
-            return self.write(&(with_strings(value, clean).to_json() + ending), line);
-        };
-        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-        for finding in findings {
-            let place = replaced.places.get(&finding.pointer).copied().unwrap_or_default();
+        let clean = clean_json_text(self.cleaner, text, value);
+        self.take(text, clean, line)
+    }
+
+    fn text(&mut self, text: &str, line: usize) -> Result<()> {
+        let clean = clean_plain_text(self.cleaner, text);
+        self.take(text, clean, line)
+    }
+
+    fn take(&mut self, old: &str, clean: CleanText, line: usize) -> Result<()> {
+        let ends: Vec<usize> = memchr::memchr_iter(b'\n', old.as_bytes()).collect();
+        for (place, finding) in clean.found {
             let before = ends.partition_point(|end| *end < place);
             self.find(line + before, finding);
         }
-        drop((value, clean));
-        self.write(&replaced.text, line)
-    }
-
-    fn text(&mut self, text: &str, first: usize) -> Result<()> {
-        let units: Vec<u16> = text.encode_utf16().collect();
-        let clean = self.cleaner.clean_text(&units);
-        let mut findings = self.cleaner.take_findings();
-        findings.sort_by_key(|finding| finding.start);
-        let (mut at, mut line) = (0, first);
-        for finding in findings {
-            let start = finding.start.max(at);
-            line += units[at..start]
-                .iter()
-                .filter(|unit| **unit == u16::from(b'\n'))
-                .count();
-            at = start;
-            self.find(line, finding);
-        }
-        // The text was valid, and markers are ASCII between its characters.
-        let clean = clean.map(|clean| String::from_utf16_lossy(&clean));
-        self.write(clean.as_deref().unwrap_or(text), first)
+        self.write(&clean.text, line)
     }
 
     fn find(&mut self, line: usize, finding: Finding) {
