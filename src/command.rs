@@ -15,17 +15,17 @@ use napi_derive::napi;
 
 use knowledgepulse_command::{
     breakdown::breakdown_of,
+    cli::start,
     error::{Exit, Failure},
     host::{Host, NotScored, Outcome, Store, StoreRequest},
     json_object,
     messages::Messages,
-    options::EmbedderChoice,
     report::described,
-    start::{Stop, start},
+    stop::Stop,
 };
 use knowledgepulse_error::Error;
 use knowledgepulse_json::{Value, parse_str};
-use knowledgepulse_score::engine::{Engine, EngineChoice};
+use knowledgepulse_score::engine::Engine;
 
 use crate::{
     engine::ENGINE,
@@ -74,7 +74,7 @@ impl NativeCommand {
         };
         let (messages, stop) = (command.messages.clone(), command.stop.clone());
         #[cfg(target_family = "wasm")]
-        let needed = needed_embedder(&arguments);
+        let needs_model = knowledgepulse_command::cli::needs_model(&arguments);
         let run = move || {
             let exit = start(&arguments, &host, &messages, &stop);
             host.questions.ask("end", &f64::from(exit.code()).into());
@@ -87,12 +87,11 @@ impl NativeCommand {
                 drop(std::env::set_current_dir(directory));
             }
             ENGINE.embed_here();
-            match needed {
-                None => run(),
-                Some(choice) => {
-                    command.questions.ask_ahead(CONFIGURE, &about_embedder(&choice));
-                    command.run.set(Some(Box::new(run)));
-                }
+            if needs_model {
+                command.questions.ask_ahead(CONFIGURE, &Value::Null);
+                command.run.set(Some(Box::new(run)));
+            } else {
+                run();
             }
         }
         #[cfg(not(target_family = "wasm"))]
@@ -254,26 +253,6 @@ impl Questions {
 /// The question for the packages of the embedder.
 const CONFIGURE: &str = "configure";
 
-/// What that question is about.
-fn about_embedder(choice: &EmbedderChoice) -> Value {
-    json_object! {
-        "dtype": choice.dtype,
-        "engine": choice.engine.map(EngineChoice::name),
-        "modelDirectory": choice.model_directory.as_deref(),
-        "threads": choice.threads,
-    }
-}
-
-/// Returns the embedder that a run with these arguments asks for; `None` if it needs none, or does not begin.
-#[cfg(target_family = "wasm")]
-fn needed_embedder(arguments: &[String]) -> Option<EmbedderChoice> {
-    use knowledgepulse_command::options::{Request, read_options};
-    match read_options(arguments) {
-        Ok(Request::Run(options)) if options.needs_embedder() => Some(options.embedder_choice),
-        _ => None,
-    }
-}
-
 /// The program around the command: the addon, and the package that it is a part of.
 struct JavaScript {
     machine: String,
@@ -281,10 +260,6 @@ struct JavaScript {
 }
 
 impl Host for JavaScript {
-    fn version(&self) -> &str {
-        env!("CARGO_PKG_VERSION")
-    }
-
     fn machine(&self) -> String {
         self.machine.clone()
     }
@@ -294,10 +269,8 @@ impl Host for JavaScript {
     }
 
     /// Asks JavaScript, which finds the packages and configures the engine.
-    fn configure(&self, choice: &EmbedderChoice) -> std::result::Result<(), Failure> {
-        self.questions
-            .answer_to(CONFIGURE, &about_embedder(choice))
-            .map(drop)
+    fn configure(&self) -> std::result::Result<(), Failure> {
+        self.questions.answer_to(CONFIGURE, &Value::Null).map(drop)
     }
 
     fn connect(&self, request: &StoreRequest) -> std::result::Result<Box<dyn Store>, Failure> {

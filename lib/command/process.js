@@ -7,7 +7,6 @@ const os = require('node:os');
 const { CommandError, EXIT } = require('./errors.js');
 
 /**
- * @import { EmbedderOptions } from '../../index.js'
  * @import { NativeCommand, NativeQuestion } from '../binding.js'
  * @import { SystemError } from './errors.js'
  */
@@ -59,7 +58,7 @@ let store;
 async function answerOf(kind, about) {
   switch (kind) {
     case 'configure':
-      return configure(about);
+      return require('../embedder.js').ensureConfigured();
     case 'connect':
       // Loaded late, because most runs have no store.
       store = await require('./store.js').openStore(about);
@@ -87,14 +86,6 @@ function failureOf(thrown) {
   // Messages of the package need no addition.
   const isOurs = code.startsWith('ERR_');
   return { exitCode: EXIT.file, message: isOurs ? message : `this is a bug, please report it: ${stack}` };
-}
-
-/** @param {Record<keyof EmbedderOptions, any>} choices null where nothing was chosen */
-function configure(choices) {
-  const { configureEmbedder, ensureConfigured } = require('../embedder.js');
-  const chosen = Object.entries(choices).filter(([, choice]) => choice !== null);
-  configureEmbedder(Object.fromEntries(chosen));
-  ensureConfigured();
 }
 
 /** @param {NativeCommand} command */

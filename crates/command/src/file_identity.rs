@@ -1,4 +1,4 @@
-//! Which names are of the same file.
+//! The names of inputs, and which names are of the same file.
 
 use std::{
     fs::{self, Metadata},
@@ -8,7 +8,13 @@ use std::{
 
 pub use knowledgepulse_os::links::target_of;
 
-use crate::options::STDIN;
+/// The name of standard input among the inputs.
+pub const STDIN: &str = "-";
+
+/// Returns the name of an input in messages.
+pub fn name_of(source: &str) -> &str {
+    if source == STDIN { "stdin" } else { source }
+}
 
 /// Returns the metadata of an input; `None` on failure, which reading the input will report.
 pub fn metadata_of(source: &str) -> Option<Metadata> {

@@ -6,12 +6,13 @@ use knowledgepulse_formats::{reader, records::Records};
 use walkdir::WalkDir;
 
 use crate::{
+    args::Output,
     compression::{Input, read_text},
     error::{Failure, Result},
     file_identity::{is_same_file, metadata_of},
     messages::Messages,
-    options::Options,
     printable::counted,
+    reading::Inputs,
 };
 
 /// The most records at the beginning of a file by which it is recognised. Sessions may begin with records that belong to no format.
@@ -21,23 +22,23 @@ const MOST_RECORDS: usize = 10;
 const BEGINNING_SIZE: usize = 64 * 1024;
 
 /// Replaces each folder among the inputs by the files below it that a reader recognises or that cannot be read, in the order of their
-/// names. Leaves out links and the files that the run writes, and says how many files were skipped.
+/// names. Leaves out links and the files that the run writes (`outputs`), and says how many files were skipped.
 ///
 /// # Errors
 /// If only folders are named, and no file in them is recognised.
-pub(crate) fn expand(options: &mut Options, messages: &Messages) -> Result<()> {
+pub(crate) fn expand(inputs: &mut Inputs, outputs: &[Output], messages: &Messages) -> Result<()> {
     let mut sources = Vec::new();
     let mut empty = Vec::new();
-    for source in std::mem::take(&mut options.sources) {
+    for source in std::mem::take(&mut inputs.sources) {
         if !metadata_of(&source).is_some_and(|metadata| metadata.is_dir()) {
             sources.push(source);
             continue;
         }
         let before = sources.len();
-        let skipped = find(&source, options, messages, &mut sources);
+        let skipped = find(&source, inputs, outputs, messages, &mut sources);
         if skipped > 0 {
             let files = counted(skipped, "file");
-            let more = if options.verbose {
+            let more = if messages.is_verbose() {
                 ""
             } else {
                 " (--verbose names them)"
@@ -54,12 +55,18 @@ pub(crate) fn expand(options: &mut Options, messages: &Messages) -> Result<()> {
             empty.join(", ")
         )));
     }
-    options.sources = sources;
+    inputs.sources = sources;
     Ok(())
 }
 
 /// Appends the recognised files below a folder. Returns how many files were skipped.
-fn find(folder: &str, options: &Options, messages: &Messages, sources: &mut Vec<String>) -> u64 {
+fn find(
+    folder: &str,
+    inputs: &Inputs,
+    outputs: &[Output],
+    messages: &Messages,
+    sources: &mut Vec<String>,
+) -> u64 {
     let mut skipped = 0;
     for entry in WalkDir::new(folder).sort_by_file_name() {
         let entry = match entry {
@@ -82,15 +89,15 @@ fn find(folder: &str, options: &Options, messages: &Messages, sources: &mut Vec<
             ));
             continue;
         };
-        if options.outputs().any(|(_, output)| is_same_file(output, path)) {
+        if outputs.iter().any(|(_, output)| is_same_file(output, path)) {
             continue;
         }
-        match is_recognised(path, options) {
+        match is_recognised(path, inputs) {
             // Reading it says why that fails, and that the run is incomplete.
             Ok(true) | Err(_) => sources.push(path.to_owned()),
             Ok(false) => {
                 skipped += 1;
-                if options.verbose {
+                if messages.is_verbose() {
                     messages.note(format!("{path}: skipped, it is of no known format"));
                 }
             }
@@ -100,8 +107,8 @@ fn find(folder: &str, options: &Options, messages: &Messages, sources: &mut Vec<
 }
 
 /// Returns whether one of the first records of a file has a known format; with `--from` or `--map`, whether one is JSON.
-fn is_recognised(path: &str, options: &Options) -> io::Result<bool> {
-    let any = options.from.is_some() || options.map.is_some();
+fn is_recognised(path: &str, inputs: &Inputs) -> io::Result<bool> {
+    let any = inputs.format.is_some() || inputs.map.is_some();
     let mut records = Records::default();
     let mut seen = 0;
     let mut look = |records: &mut Records| {

@@ -3,24 +3,21 @@
 use knowledgepulse_index::method::Method;
 use knowledgepulse_score::{Breakdown, engine::Engine};
 
-use crate::{error::Result, options::EmbedderChoice};
+use crate::error::Result;
 
 /// The program around the command.
 pub trait Host: Send + Sync {
-    /// Returns the version that `--version` prints.
-    fn version(&self) -> &str;
-
     /// Returns the name of the machine, for people who wonder who holds a lock.
     fn machine(&self) -> String;
 
     /// Returns the engine of the process.
     fn engine(&self) -> &Engine;
 
-    /// Finds the model that is wanted, and configures the engine.
+    /// Finds the model, and configures the engine.
     ///
     /// # Errors
     /// If nothing can be looked for; a model that is missing is told by the engine.
-    fn configure(&self, choice: &EmbedderChoice) -> Result<()>;
+    fn configure(&self) -> Result<()>;
 
     /// Connects to a store.
     ///

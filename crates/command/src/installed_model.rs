@@ -33,7 +33,7 @@ pub fn installed_model(program: &Path, dtype: Option<&str>) -> Result<PathBuf, S
             _ => "install kp-score-model with pip, or ",
         };
         format!(
-            "{} have no {}; {package}name a directory with --model-dir or KNOWLEDGEPULSE_MODEL_DIR",
+            "{} have no {}; {package}name a directory with KNOWLEDGEPULSE_MODEL_DIR",
             places.join(" and "),
             names.join(" or ")
         )
@@ -118,17 +118,12 @@ mod tests {
         let (directory, program) = installation("bin", &[]);
         let message = installed_model(&program, None).unwrap_err();
         let place = directory.path().join("share").join("knowledgepulse");
-        for part in [
-            &place.display().to_string(),
-            "pip",
-            "--model-dir",
-            "KNOWLEDGEPULSE_MODEL_DIR",
-        ] {
+        for part in [&place.display().to_string(), "pip", "KNOWLEDGEPULSE_MODEL_DIR"] {
             assert!(message.contains(part), "{message}");
         }
         let message = installed_model(&program, Some("fp32")).unwrap_err();
         assert!(
-            !message.contains("pip") && message.contains("--model-dir"),
+            !message.contains("pip") && message.contains("KNOWLEDGEPULSE_MODEL_DIR"),
             "{message}"
         );
     }

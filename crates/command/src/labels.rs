@@ -28,18 +28,18 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Reads JSON Lines, or CSV with a header: `id`, and `success` or `reward`, and `confidence` if it is known. A reward of `success_at` or
-    /// more is a success. Of an `id` that comes again, the last label counts.
+    /// Reads JSON Lines, or CSV with a header: `id`, and `success` or `reward`, and `confidence` if it is known. A reward of 1 or more is a
+    /// success. Of an `id` that comes again, the last label counts.
     ///
     /// # Errors
     /// If the file cannot be read, or something in it is no label; the message names the line.
-    pub fn read(file: &str, success_at: f64) -> Result<Self> {
+    pub fn read(file: &str) -> Result<Self> {
         let mut labels = Self {
             file: file.to_owned(),
             ..Self::default()
         };
         for (line, record) in read_records(file)? {
-            let label = record.and_then(|record| label_of(&record, success_at));
+            let label = record.and_then(|record| label_of(&record));
             let (id, label) = label.map_err(|reason| Failure::file(format!("{file}:{line}: {reason}")))?;
             labels.labels.insert(id, label);
         }
@@ -59,16 +59,21 @@ impl Labels {
     }
 
     /// Says how many labels belong to no trace that was asked for, and names one; `None` if all have a trace.
-    pub fn unused(&self) -> Option<String> {
+    ///
+    /// # Errors
+    /// If no label belongs to a trace.
+    pub fn unused(&self) -> Result<Option<String>> {
         let unused = self.labels.keys().filter(|id| !self.used.contains(*id));
-        let first = unused
-            .clone()
-            .min_by_key(|id| id.to_string_lossy().into_owned())?;
+        let Some(first) = unused.clone().min_by_key(|id| id.to_string_lossy().into_owned()) else {
+            return Ok(None);
+        };
         let (count, all, file) = (unused.count(), self.labels.len(), &self.file);
         let first = Value::from(first.clone()).to_json();
-        Some(format!(
-            "{count} of {all} labels in {file} belong to no trace, such as {first}"
-        ))
+        let words = format!("{count} of {all} labels in {file} belong to no trace, such as {first}");
+        if count == all {
+            return Err(Failure::file(format!("--labels: {words}")));
+        }
+        Ok(Some(words))
     }
 }
 
@@ -171,13 +176,13 @@ fn value_of(name: &str, cell: &str) -> Value {
     }
 }
 
-fn label_of(record: &Value, success_at: f64) -> std::result::Result<(Text, Label), Wrong> {
+fn label_of(record: &Value) -> std::result::Result<(Text, Label), Wrong> {
     let id = record.get("id").and_then(text_of_id);
     let id = id.ok_or("a label needs the id of a trace, a string or a number")?;
     let success = match (record.get("success"), record.get("reward")) {
         (Some(Value::Bool(success)), _) => *success,
         (Some(Value::Number(success)), _) if [0.0, 1.0].contains(success) => *success > 0.0,
-        (None | Some(Value::Null), Some(Value::Number(reward))) => *reward >= success_at,
+        (None | Some(Value::Null), Some(Value::Number(reward))) => *reward >= 1.0,
         _ => return Err("a label needs success, true or false, or reward, a number".into()),
     };
     let confidence = match record.get("confidence") {
@@ -192,35 +197,35 @@ fn label_of(record: &Value, success_at: f64) -> std::result::Result<(Text, Label
 mod tests {
     use super::*;
 
-    fn read(contents: &str, success_at: f64) -> Result<Labels> {
+    fn read(contents: &str) -> Result<Labels> {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("labels");
         fs::write(&file, contents).unwrap();
-        Labels::read(file.to_str().unwrap(), success_at)
+        Labels::read(file.to_str().unwrap())
     }
 
     #[test]
     fn read_takes_json_lines_and_csv_alike() {
         for contents in [
-            "{\"id\":\"a\",\"success\":true,\"confidence\":0.5}\n{\"id\":\"b\",\"reward\":0.75}\n{\"id\":\"c\",\"success\":0}\n",
-            "[{\"id\":\"a\",\"success\":true,\"confidence\":0.5},{\"id\":\"b\",\"reward\":0.75},{\"id\":\"c\",\"success\":false}]",
-            "id,success,reward,confidence\na,true,,0.5\nb,,0.75,\nc,no,,\n",
+            "{\"id\":\"a\",\"success\":true,\"confidence\":0.5}\n{\"id\":\"b\",\"reward\":1.5}\n{\"id\":\"c\",\"success\":0}\n",
+            "[{\"id\":\"a\",\"success\":true,\"confidence\":0.5},{\"id\":\"b\",\"reward\":1.5},{\"id\":\"c\",\"success\":false}]",
+            "id,success,reward,confidence\na,true,,0.5\nb,,1.5,\nc,no,,\n",
         ] {
-            let mut labels = read(contents, 0.75).unwrap();
+            let mut labels = read(contents).unwrap();
             let label = |success, confidence| Some(Label { success, confidence });
             let of = |labels: &mut Labels, id: &str| labels.of([id.into()].iter());
             assert_eq!(of(&mut labels, "a"), label(true, Some(0.5)));
             assert_eq!(of(&mut labels, "b"), label(true, None));
             assert_eq!(of(&mut labels, "z"), None);
             assert_eq!(labels.of([].iter()), None);
-            let unused = labels.unused().unwrap();
+            let unused = labels.unused().unwrap().unwrap();
             assert!(
                 unused.starts_with("1 of 3 labels in ") && unused.ends_with("such as \"c\""),
                 "{unused}"
             );
             assert_eq!(labels.of(["c".into(), "a".into()].iter()), label(false, None));
-            assert_eq!(labels.unused(), None);
-            assert_eq!(of(&mut read(contents, 1.0).unwrap(), "b"), label(false, None));
+            assert_eq!(labels.unused().unwrap(), None);
+            assert!(read(contents).unwrap().unused().is_err());
         }
     }
 
@@ -260,7 +265,7 @@ mod tests {
             ("id,reward,confidence\na,1,2\n", ":2: confidence must be"),
             ("{\"id\":\n", ":1: not JSON"),
         ] {
-            let failure = read(contents, 1.0).unwrap_err();
+            let failure = read(contents).unwrap_err();
             assert!(failure.message.contains(reason), "{}", failure.message);
         }
     }

@@ -1,39 +1,41 @@
-//! `kp-score`: reads traces from files, scores them, and writes results, sets of traces and a report.
+//! `kp-score`: reads traces from files, scores them, and chooses, cleans and writes the ones to share.
 
+mod args;
 mod bar;
 pub mod breakdown;
-mod choosing;
-mod clean;
-mod compare;
+pub mod cli;
+mod commands;
 mod compression;
 mod domains;
-mod dry_run;
 pub mod error;
 mod file_identity;
 mod folders;
 pub mod host;
-mod known;
+mod kept;
 mod labels;
 mod leftovers;
 pub mod messages;
 mod near_duplicate;
-pub mod options;
 mod output_file;
-mod pieces;
+mod outputs;
 mod printable;
-mod ranking;
 mod reading;
 pub mod report;
 mod review;
 mod rows;
-mod run;
 mod run_memory;
 mod scored;
-pub mod start;
+mod scoring;
+mod set;
 mod statistics;
+pub mod stop;
 mod summary;
+mod table;
 mod temporary;
 mod text;
 pub mod values;
 mod waiting;
 mod weights;
+
+/// The version of the package.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

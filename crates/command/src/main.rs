@@ -11,11 +11,11 @@ use std::{
 };
 
 use knowledgepulse_command::{
+    cli::start,
     error::{Exit, Failure, Result},
     host::{Host, Store, StoreRequest},
     messages::Messages,
-    options::EmbedderChoice,
-    start::{Stop, start},
+    stop::Stop,
 };
 use knowledgepulse_score::engine::{self, Engine, EngineChoice};
 
@@ -29,10 +29,6 @@ struct Standalone {
 }
 
 impl Host for Standalone {
-    fn version(&self) -> &str {
-        env!("CARGO_PKG_VERSION")
-    }
-
     fn machine(&self) -> String {
         let named = ["HOSTNAME", "COMPUTERNAME"]
             .into_iter()
@@ -44,12 +40,9 @@ impl Host for Standalone {
         &ENGINE
     }
 
-    fn configure(&self, choice: &EmbedderChoice) -> Result<()> {
-        let directory = choice.model_directory.as_ref().map(PathBuf::from);
-        let directory = directory.or_else(|| variable("KNOWLEDGEPULSE_MODEL_DIR").map(PathBuf::from));
-        let dtype = choice
-            .dtype
-            .or_else(|| self.setting("KNOWLEDGEPULSE_DTYPE", "fp32 or q8", dtype_of));
+    fn configure(&self) -> Result<()> {
+        let directory = variable("KNOWLEDGEPULSE_MODEL_DIR").map(PathBuf::from);
+        let dtype = self.setting("KNOWLEDGEPULSE_DTYPE", "fp32 or q8", dtype_of);
         let model_configured = directory.is_some() || dtype.is_some();
         let program = env::current_exe().unwrap_or_default();
         let (model_directory, model_advice) =
@@ -58,12 +51,8 @@ impl Host for Standalone {
                 Err(advice) => (None, Some(advice)),
             };
         let engines = "auto, builtin or onnxruntime";
-        let engine = choice
-            .engine
-            .or_else(|| self.setting("KNOWLEDGEPULSE_ENGINE", engines, engine_of));
-        let threads = choice
-            .threads
-            .or_else(|| self.setting("KNOWLEDGEPULSE_THREADS", "an integer from 1 to 1024", threads_of));
+        let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, engine_of);
+        let threads = self.setting("KNOWLEDGEPULSE_THREADS", "an integer from 1 to 1024", threads_of);
         let runtime_library = variable("KNOWLEDGEPULSE_ONNXRUNTIME").map(PathBuf::from);
         ENGINE.configure(engine::Options {
             engine: engine.unwrap_or_default(),
@@ -110,9 +99,6 @@ fn threads_of(text: &str) -> Option<usize> {
     text.parse().ok().filter(|threads| (1..=1024).contains(threads))
 }
 
-/// The doctor examines packages of npm and the addon.
-const DOCTOR: &str = "doctor needs Node.js: npx @knowledgepulse/native doctor; --verbose tells the model and the engine of a run";
-
 fn main() -> ExitCode {
     let messages = Messages::default();
     let stop = Stop::default();
@@ -130,10 +116,6 @@ fn main() -> ExitCode {
         .map(|argument| argument.into_string())
         .collect();
     let exit = match arguments {
-        Ok(arguments) if arguments.first().is_some_and(|first| first == "doctor") => {
-            messages.failure(DOCTOR);
-            Exit::Usage
-        }
         Ok(arguments) => {
             let host = Standalone {
                 messages: messages.clone(),

@@ -12,6 +12,7 @@ use std::{
 use knowledgepulse_json::Text;
 
 use crate::{
+    args::MessageArgs,
     bar::Bar,
     printable::{counted, grouped, printable, rate},
     scored::Place,
@@ -30,18 +31,34 @@ const MOST_UNITS: usize = 500;
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
     is_quiet: Arc<AtomicBool>,
+    is_verbose: Arc<AtomicBool>,
+    hides_bar: Arc<AtomicBool>,
     counts: Arc<Counts>,
     /// Hidden, except between [`start_progress`](Self::start_progress) and [`stop_progress`](Self::stop_progress) on a terminal.
     bar: Bar,
 }
 
 impl Messages {
-    /// Leaves out everything but failures, or does so no longer.
-    pub fn set_quiet(&self, is_quiet: bool) {
-        self.is_quiet.store(is_quiet, Relaxed);
+    /// Tells as much as the options say.
+    pub(crate) fn set(&self, options: MessageArgs) {
+        self.is_quiet.store(options.quiet, Relaxed);
+        self.is_verbose.store(options.verbose, Relaxed);
+        self.hides_bar
+            .store(options.quiet || options.no_progress, Relaxed);
     }
 
-    fn is_quiet(&self) -> bool {
+    /// Draws no bar: rows that scroll by show the progress themselves.
+    pub(crate) fn hide_bar(&self) {
+        self.hides_bar.store(true, Relaxed);
+    }
+
+    /// Returns whether everything is told.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.is_verbose.load(Relaxed)
+    }
+
+    /// Returns whether only failures are told.
+    pub(crate) fn is_quiet(&self) -> bool {
         self.is_quiet.load(Relaxed)
     }
 
@@ -71,6 +88,13 @@ impl Messages {
         self.note(message);
     }
 
+    /// Writes what happened at a place of an input, if everything is told.
+    pub(crate) fn detail_at(&self, place: &Place, reason: &Text) {
+        if self.is_verbose() {
+            self.note_at(place, reason);
+        }
+    }
+
     /// Writes lines as they are.
     pub fn text(&self, text: &str) {
         self.bar.write(text);
@@ -82,13 +106,12 @@ impl Messages {
 
     /// Shows the bar, if standard error is a terminal. `total_bytes` is how much there is to read, if that is known.
     pub fn start_progress(&self, total_bytes: Option<u64>) {
-        if self.is_quiet() {
+        if self.hides_bar.load(Relaxed) {
             return;
         }
         let started = Instant::now();
         let counts = Arc::clone(&self.counts);
-        // See https://no-color.org.
-        let has_colours = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let has_colours = allows_colours();
         self.bar
             .start(move || counts.render(started.elapsed(), total_bytes, has_colours));
     }
@@ -121,6 +144,11 @@ impl Messages {
     }
 }
 
+/// Returns whether the user wants colours: see <https://no-color.org>.
+pub(crate) fn allows_colours() -> bool {
+    env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// So many messages about bad lines are written, unless all are asked for.
 const MOST_NAMED: usize = 20;
 
@@ -135,9 +163,9 @@ pub(crate) struct BadLines {
 }
 
 impl BadLines {
-    /// Adds a bad line. With `all`, it gets a message of its own at once.
-    pub(crate) fn add(&mut self, place: &Place, reason: &Text, all: bool, messages: &Messages) {
-        if all {
+    /// Adds a bad line. Where everything is told, it gets a message of its own at once.
+    pub(crate) fn add(&mut self, place: &Place, reason: &Text, messages: &Messages) {
+        if messages.is_verbose() {
             return messages.note_at(place, reason);
         }
         if self
@@ -311,7 +339,10 @@ mod tests {
     #[test]
     fn on_all_done_takes_all_text_as_done() {
         let messages = Messages::default();
-        messages.set_quiet(true);
+        messages.set(MessageArgs {
+            quiet: true,
+            ..MessageArgs::default()
+        });
         messages.on_read(7);
         messages.on_text(70);
         messages.clone().on_done(60);

@@ -2,6 +2,7 @@
 
 use knowledgepulse_json::Text;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::text::is_blank;
 
@@ -43,15 +44,31 @@ pub fn label_of(text: &Text, instead: &str, units: usize) -> String {
     }
 }
 
-/// Returns a text with spaces behind it, to a width in UTF-16 code units.
+/// Returns a text with spaces behind it, to a width in columns of a terminal.
 pub fn pad_end(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(width_of(text));
     format!("{text}{:missing$}", "")
 }
 
-/// Returns the width of a text in UTF-16 code units, in which tables are laid out.
+/// Returns the width of a text in columns of a terminal.
 pub fn width_of(text: &str) -> usize {
-    text.encode_utf16().count()
+    text.width()
+}
+
+/// Returns a text that takes at most so many columns of a terminal: where it is longer, its beginning and an ellipsis.
+pub fn fitted(text: &str, width: usize) -> String {
+    if width_of(text) <= width {
+        return text.to_owned();
+    }
+    let mut left = width.saturating_sub(1);
+    let beginning = text.chars().take_while(|character| {
+        let taken = character.width().unwrap_or_default();
+        let fits = taken <= left;
+        left = left.saturating_sub(taken);
+        fits
+    });
+    let beginning: String = beginning.collect();
+    format!("{}…", beginning.trim_end())
 }
 
 /// Returns a number with this many decimals, as JavaScript's `toFixed`: of two that are equally near, the greater in magnitude.
@@ -130,9 +147,22 @@ mod tests {
     }
 
     #[test]
-    fn pad_end_counts_utf16_code_units() {
-        assert_eq!(pad_end("😀", 4), "😀  ");
+    fn pad_end_counts_columns() {
+        assert_eq!(pad_end("日", 4), "日  ");
         assert_eq!(pad_end("abc", 2), "abc");
+    }
+
+    #[test]
+    fn fitted_cuts_before_the_character_that_does_not_fit() {
+        for (text, width, shown) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("ab cd", 4, "ab…"),
+            ("日本語", 5, "日本…"),
+            ("日本語", 4, "日…"),
+        ] {
+            assert_eq!(fitted(text, width), shown);
+        }
     }
 
     #[test]
@@ -166,7 +196,9 @@ mod tests {
         ) {
             let shown = printable(&Text::from_units(&units), most);
             prop_assert!(shown.chars().all(is_shown));
-            prop_assert!(width_of(&shown) <= most.min(units.len()) + usize::from(units.len() > most));
+            prop_assert!(
+                shown.encode_utf16().count() <= most.min(units.len()) + usize::from(units.len() > most)
+            );
         }
 
         #[test]

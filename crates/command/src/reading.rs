@@ -1,55 +1,54 @@
-//! Reads the inputs: bytes, text, records, and traces.
+//! Reads the inputs of all commands: bytes, records, and traces, which each command prepares on all cores as it needs them.
 
 use std::{
     fs::File,
     io::{self, Read},
     mem,
     ops::ControlFlow,
-    sync::Arc,
+    sync::{
+        Arc,
+        mpsc::{RecvTimeoutError, TryRecvError, sync_channel},
+    },
+    thread,
+    time::Duration,
 };
 
+use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
-    Context, DEFAULT_LIMIT, Files, FormatName, Given,
+    Context, DEFAULT_LIMIT, Files, FormatName, Given, Known,
     encoding::Foreign,
     input::database_lines,
     map::Map,
-    reader::{Settings, TraceReader, read_alone},
+    reader::{Content, OfNoFormat, Settings, TraceReader, Unbuilt, read_alone},
     records::{Record, Records},
     sources,
 };
+use knowledgepulse_json::{Text, Value};
+use rayon::prelude::*;
 
 use crate::{
     compression::{Consumer, Input, read_text},
-    error::reason_of,
-    messages::Messages,
-    options::{STDIN, name_of},
-    pieces::{Preparation, Prepared, Taken, Unprepared},
+    error::{Failure, Result, reason_of},
+    file_identity::{STDIN, name_of, total_size},
+    messages::{BadLines, Messages},
+    scored::Place,
+    stop::Stop,
     waiting::Waiting,
 };
 
 /// So many bytes of input are handed on at once, or a record.
 const BATCH_SIZE: u64 = 512 * 1024;
 
-/// The events of reading the inputs one after the other.
-pub(crate) enum Event {
-    /// Some records of the current input.
-    Items(Vec<Prepared>),
-    /// The next items are of this input.
-    Begin(String),
-    /// The current input could not be read to its end, for this reason.
-    Failed(String),
-    /// There is no more to read.
-    End,
-    /// The run is to end before everything was read.
-    Interrupted,
-}
+/// How many batches of records may wait.
+const MOST_WAITING_BATCHES: usize = 4;
 
-/// Takes an event. Returns whether more events are wanted.
-pub(crate) type Take<'t> = dyn FnMut(Event) -> ControlFlow<()> + 't;
+/// How often a run that waits for input looks whether it is interrupted.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The inputs, and how to read them.
-pub(crate) struct Reading {
-    /// The inputs: paths, or [`STDIN`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Inputs {
+    /// Files, or [`STDIN`].
     pub sources: Vec<String>,
     /// Their format; `None` where each record is recognised.
     pub format: Option<FormatName>,
@@ -57,40 +56,235 @@ pub(crate) struct Reading {
     pub map: Option<Map>,
     /// The given outcome and domain of traces of other formats.
     pub given: Given,
-    /// Counts the bytes and records that are read.
-    pub messages: Messages,
-    /// How the records are prepared.
-    pub preparation: Arc<Preparation>,
 }
 
-impl Reading {
+/// A trace that was read.
+pub(crate) struct ReadTrace<'t> {
+    /// The format that it was converted from, or [`FormatName::Trace`].
+    pub format: FormatName,
+    /// Which parts of its outcome its record told.
+    pub known: Known,
+    /// The trace.
+    pub value: Value,
+    /// Its JSON, if it was read from that.
+    pub text: Option<&'t str>,
+    /// The hint for a record of no known format, if it is no trace.
+    pub foreign: Option<OfNoFormat>,
+}
+
+/// A record on its way: where it is, and what became of it.
+pub(crate) struct Item<P> {
+    pub place: Place,
+    /// Its size in the input, in bytes.
+    pub size: u64,
+    pub state: State<P>,
+}
+
+/// What became of a record.
+pub(crate) enum State<P> {
+    /// A trace, as the command prepares it.
+    Read(P),
+    /// It is not of a conversation, for this reason.
+    Skipped(Text),
+    /// It is wrong, for this reason.
+    Wrong(Text),
+}
+
+/// Prepares a trace on any core.
+///
+/// # Errors
+/// Why it is no trace.
+pub(crate) type Prepare<P> = dyn Fn(ReadTrace) -> std::result::Result<P, Text> + Send + Sync;
+
+/// What a command does with its traces.
+pub(crate) trait Sink<P> {
+    /// Takes a trace, in the order of the input.
+    fn take(&mut self, place: Place, size: u64, trace: P, seen: &mut Seen) -> Result<()>;
+
+    /// Finishes the trace that was begun first, while no other one can be taken. Returns whether there was one.
+    fn settle(&mut self, _seen: &mut Seen) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Is told of a record that makes no trace.
+    fn on_bad(&mut self, _place: &Place, _reason: &Text) {}
+}
+
+/// What was read beside the traces.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// Records that are wrong.
+    pub bad: u64,
+    /// Records that are not of a conversation, such as spans of other programs.
+    pub without_conversation: u64,
+    /// Inputs that could not be read to their ends.
+    pub unread: u64,
+    bad_lines: BadLines,
+}
+
+impl Seen {
+    /// Counts a record that makes no trace, and names it unless there were many.
+    pub(crate) fn add_bad(&mut self, place: &Place, reason: &Text, messages: &Messages) {
+        self.bad += 1;
+        self.bad_lines.add(place, reason, messages);
+    }
+
+    /// Says why the run has not seen all of its input; `None` if it has.
+    pub(crate) fn why_incomplete(&self, stop: &Stop) -> Option<&'static str> {
+        if stop.is_interrupted() {
+            return Some("interrupted: the rest was not read");
+        }
+        (self.unread > 0).then_some("not all of the input could be read")
+    }
+}
+
+/// Reads everything, until the run is ended, and hands the traces to `sink`.
+///
+/// # Errors
+/// Those of `sink`.
+pub(crate) fn read<P: Send + 'static>(
+    inputs: &Inputs,
+    prepare: Arc<Prepare<P>>,
+    sink: &mut dyn Sink<P>,
+    messages: &Messages,
+    stop: &Stop,
+) -> Result<Seen> {
+    let reading = Reading {
+        inputs: inputs.clone(),
+        messages: messages.clone(),
+        prepare,
+    };
+    messages.start_progress(total_size(&inputs.sources));
+    let mut seen = Seen::default();
+    if cfg!(target_family = "wasm") {
+        let mut result = Ok(());
+        let _ = reading.run(&mut |event| {
+            result = take(event, sink, &mut seen, messages, stop);
+            go_on(result.is_ok() && !stop.is_set())
+        });
+        result?;
+    } else {
+        let (sender, events) = sync_channel(MOST_WAITING_BATCHES);
+        let thread = thread::Builder::new().name("kp-score-reading".into());
+        let read = move || {
+            // The receiver is gone when nothing more is wanted.
+            let mut send = |event| go_on(sender.send(event).is_ok());
+            if let Err(panic) = guarded(|| Ok(reading.run(&mut send))) {
+                let _ = send(Event::Failed("the input".into(), panic.to_string()));
+            }
+        };
+        thread
+            .spawn(read)
+            .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
+        while !stop.is_set() {
+            let event = match events.try_recv() {
+                Err(TryRecvError::Empty) if sink.settle(&mut seen)? => continue,
+                Err(TryRecvError::Empty) => events.recv_timeout(PAUSE),
+                received => received.map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match event {
+                Ok(event) => take(event, sink, &mut seen, messages, stop)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    }
+    while sink.settle(&mut seen)? {}
+    seen.bad_lines.end(messages);
+    messages.on_all_done();
+    Ok(seen)
+}
+
+/// Handles an event of reading.
+fn take<P>(
+    event: Event<P>,
+    sink: &mut dyn Sink<P>,
+    seen: &mut Seen,
+    messages: &Messages,
+    stop: &Stop,
+) -> Result<()> {
+    let items = match event {
+        Event::Items(items) => items,
+        Event::Failed(source, reason) => {
+            seen.unread += 1;
+            messages.failure(format!("cannot read {source}: {reason}"));
+            return Ok(());
+        }
+    };
+    for Item { place, size, state } in items {
+        // Interrupted, the input may end in the middle of a trace.
+        if stop.is_set() {
+            break;
+        }
+        match state {
+            State::Read(trace) => sink.take(place, size, trace, seen)?,
+            State::Skipped(reason) => {
+                messages.on_done(size);
+                seen.without_conversation += 1;
+                messages.detail_at(&place, &reason);
+            }
+            State::Wrong(reason) => {
+                messages.on_done(size);
+                sink.on_bad(&place, &reason);
+                seen.add_bad(&place, &reason, messages);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn go_on(is_wanted: bool) -> ControlFlow<()> {
+    if is_wanted {
+        ControlFlow::Continue(())
+    } else {
+        ControlFlow::Break(())
+    }
+}
+
+/// The events of reading the inputs one after the other.
+enum Event<P> {
+    /// Some records of an input.
+    Items(Vec<Item<P>>),
+    /// This input could not be read to its end, for this reason.
+    Failed(String, String),
+}
+
+/// Takes an event. Returns whether more events are wanted.
+type Take<'t, P> = dyn FnMut(Event<P>) -> ControlFlow<()> + 't;
+
+struct Reading<P> {
+    inputs: Inputs,
+    messages: Messages,
+    prepare: Arc<Prepare<P>>,
+}
+
+impl<P: Send + 'static> Reading<P> {
     /// Reads everything, until `take` has enough.
-    pub(crate) fn run(&self, take: &mut Take) -> ControlFlow<()> {
+    fn run(&self, take: &mut Take<P>) -> ControlFlow<()> {
         let files = Files::default();
-        for run in sources::runs(&self.sources) {
+        for run in sources::runs(&self.inputs.sources) {
             self.read(&run, &files, take)?;
         }
-        take(Event::End)
+        ControlFlow::Continue(())
     }
 
     /// Reads the files of a run as one input, which is named by the first.
-    fn read(&self, run: &[String], files: &Files, take: &mut Take) -> ControlFlow<()> {
+    fn read(&self, run: &[String], files: &Files, take: &mut Take<P>) -> ControlFlow<()> {
         let source = run.first().map_or(STDIN, String::as_str);
-        take(Event::Begin(name_of(source).to_owned()))?;
-        let context = Context {
-            file: (source != STDIN).then(|| source.into()),
-            files: files.clone(),
-        };
         let settings = Settings {
-            format: self.format,
-            map: self.map.clone(),
-            given: Arc::new(self.given.clone()),
-            context,
+            format: self.inputs.format,
+            map: self.inputs.map.clone(),
+            given: Arc::new(self.inputs.given.clone()),
+            context: Context {
+                file: (source != STDIN).then(|| source.into()),
+                files: files.clone(),
+            },
         };
         // A trace is prepared in the task that parses it: memory is freed slowly on another thread than it was allocated on.
-        let preparation = Arc::clone(&self.preparation);
+        let prepare = Arc::clone(&self.prepare);
         let alone = settings.clone();
         let mut batches = Batches {
+            source: name_of(source),
             records: Records::with(DEFAULT_LIMIT, move |value, text, is_parallel| {
                 // It is recognised here too, while its memory is in the cache of this core.
                 let recognised = alone.format.is_none().then(|| alone.recognise(&value)).flatten();
@@ -101,12 +295,12 @@ impl Reading {
                 };
                 match read {
                     Ok((format, content)) => {
-                        Taken::Trace(format, preparation.prepare_content(Some(format), content, text))
+                        Taken::Trace(format, state_of(&*prepare, Some(format), content, text))
                     }
                     Err(value) => Taken::Other(value, text.map(str::to_owned), recognised),
                 }
             }),
-            preparation: &self.preparation,
+            prepare: &*self.prepare,
             reader: TraceReader::new(settings),
             take,
             flow: ControlFlow::Continue(()),
@@ -137,11 +331,12 @@ impl Reading {
             batches.send()?;
             batches.end()?;
         }
-        match (read, foreign) {
-            (Err(error), _) => take(Event::Failed(reason_of(&error))),
-            (_, Some(foreign)) => take(Event::Failed(foreign_input(source, foreign))),
-            _ => ControlFlow::Continue(()),
-        }
+        let reason = match (read, foreign) {
+            (Err(error), _) => reason_of(&error),
+            (_, Some(foreign)) => foreign_input(source, foreign),
+            _ => return ControlFlow::Continue(()),
+        };
+        take(Event::Failed(name_of(source).to_owned(), reason))
     }
 
     /// Hands on the text of a file or of standard input, decompressed where it begins as compressed text does.
@@ -167,17 +362,32 @@ impl Reading {
     }
 }
 
+/// A value of an input in the task that parsed it.
+enum Taken<P> {
+    /// It was a trace by itself, of this format, and is prepared already.
+    Trace(FormatName, State<P>),
+    /// Another value, its text, and its format.
+    Other(Value, Option<String>, Option<FormatName>),
+}
+
+/// A record that was read, and may have to be built and prepared.
+enum Unprepared<P> {
+    Read(Unbuilt),
+    Prepared(Item<P>),
+}
+
 /// The records of an input, on their way to the run.
-struct Batches<'t, 'f> {
-    records: Records<Taken>,
-    preparation: &'t Preparation,
+struct Batches<'t, 'f, P> {
+    source: &'t str,
+    records: Records<Taken<P>>,
+    prepare: &'t Prepare<P>,
     reader: TraceReader,
-    take: &'t mut Take<'f>,
+    take: &'t mut Take<'f, P>,
     /// Whether the run wants more.
     flow: ControlFlow<()>,
 }
 
-impl Batches<'_, '_> {
+impl<P: Send + 'static> Batches<'_, '_, P> {
     /// Passes on the results of the available records.
     fn send(&mut self) -> ControlFlow<()> {
         let mut items = Vec::new();
@@ -194,25 +404,26 @@ impl Batches<'_, '_> {
     }
 
     /// Adds the results of a record.
-    fn read(&mut self, record: Record<Taken>, items: &mut Vec<Unprepared>) {
-        let (content, recognised) = match record.content {
-            Ok(Taken::Trace(format, content)) => {
+    fn read(&mut self, record: Record<Taken<P>>, items: &mut Vec<Unprepared<P>>) {
+        let Record {
+            line,
+            index,
+            size,
+            content,
+        } = record;
+        let (content, recognised) = match content {
+            Ok(Taken::Trace(format, state)) => {
                 items.extend(self.reader.pass(format).into_iter().map(Unprepared::Read));
-                items.push(Unprepared::Prepared(Prepared {
-                    size: record.size,
-                    line: record.line,
-                    index: record.index,
-                    content,
-                }));
-                return;
+                let place = place_of(self.source, line, index);
+                return items.push(Unprepared::Prepared(Item { place, size, state }));
             }
             Ok(Taken::Other(value, text, recognised)) => (Ok((value, text)), recognised),
             Err(error) => (Err(error), None),
         };
         let record = Record {
-            line: record.line,
-            index: record.index,
-            size: record.size,
+            line,
+            index,
+            size,
             content,
         };
         let read = self.reader.read_recognised(record, recognised);
@@ -225,12 +436,62 @@ impl Batches<'_, '_> {
         self.hand_on(items)
     }
 
-    fn hand_on(&mut self, items: Vec<Unprepared>) -> ControlFlow<()> {
-        if !items.is_empty() {
-            self.flow = (self.take)(Event::Items(self.preparation.prepare_all(items)));
+    /// Prepares records on all cores, and passes them on.
+    fn hand_on(&mut self, items: Vec<Unprepared<P>>) -> ControlFlow<()> {
+        if items.is_empty() {
+            return self.flow;
         }
+        let (source, prepare) = (self.source, self.prepare);
+        let prepared = items.into_par_iter().map(|item| match item {
+            Unprepared::Prepared(item) => item,
+            Unprepared::Read(item) => {
+                let item = item.build();
+                Item {
+                    place: place_of(source, item.line, item.index),
+                    size: item.size,
+                    state: state_of(prepare, item.format, item.content, None),
+                }
+            }
+        });
+        self.flow = (self.take)(Event::Items(prepared.collect()));
         self.flow
     }
+}
+
+fn place_of(source: &str, line: Option<u64>, index: Option<u64>) -> Place {
+    Place {
+        source: source.to_owned(),
+        line: line.unwrap_or_default(),
+        index,
+    }
+}
+
+/// Prepares what a record came to. `text` is that of a trace of this package, if `content` has none.
+fn state_of<P>(
+    prepare: &Prepare<P>,
+    format: Option<FormatName>,
+    content: Content,
+    text: Option<&str>,
+) -> State<P> {
+    let all = Known {
+        success: true,
+        confidence: true,
+    };
+    let (value, known, own, text) = match content {
+        Content::Wrong(reason) => return State::Wrong(reason),
+        Content::Skipped(reason) => return State::Skipped(reason),
+        Content::Converted(value, known) => (value, known, None, None),
+        Content::Plain(value, own) => (value, all, own, text),
+    };
+    let foreign = (format.is_none() && value.as_object().is_some()).then(|| OfNoFormat::new(&value));
+    let read = ReadTrace {
+        format: format.unwrap_or(FormatName::Trace),
+        known,
+        value,
+        text: own.as_deref().or(text),
+        foreign,
+    };
+    prepare(read).map_or_else(State::Wrong, State::Read)
 }
 
 /// Describes the problem of an input that is no text, and the way out.
@@ -240,7 +501,7 @@ fn foreign_input(source: &str, Foreign { what, program }: Foreign) -> String {
         name if name.contains(char::is_whitespace) => format!(" \"{name}\""),
         name => format!(" {name}"),
     };
-    format!("it is {what}: use {program}{name} | kp-score")
+    format!("it is {what}: use {program}{name} | kp-score score")
 }
 
 /// Counts the bytes that are read, compressed ones too.

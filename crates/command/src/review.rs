@@ -1,9 +1,8 @@
 //! What a run that cleans tells at its end: what patterns do not find, and the places where a person should look.
 
 use knowledgepulse_clean::places_to_review;
-use knowledgepulse_json::Value;
 
-use crate::{messages::Messages, printable::counted, scored::Place};
+use crate::{messages::Messages, printable::counted};
 
 /// So many places are named.
 const MOST_NAMED: usize = 3;
@@ -24,11 +23,6 @@ impl Review {
             at = place;
             self.add(1, || format!("{file}:{line}"));
         }
-    }
-
-    /// Adds the places in a clean trace.
-    pub(crate) fn add_trace(&mut self, place: &Place, count: u64) {
-        self.add(count, || place.to_string());
     }
 
     fn add(&mut self, count: u64, place: impl Fn() -> String) {
@@ -62,17 +56,5 @@ impl Review {
             }
         };
         messages.note(format!("names of people, street addresses: not detected{seen}"));
-    }
-}
-
-/// Returns how many places in the texts of a clean trace look like what patterns do not find.
-pub(crate) fn count_of(trace: &Value) -> u64 {
-    match trace {
-        Value::String(text) => text
-            .as_str()
-            .map_or(0, |text| places_to_review(text).count() as u64),
-        Value::Array(elements) => elements.iter().map(count_of).sum(),
-        Value::Object(fields) => fields.values().map(count_of).sum(),
-        _ => 0,
     }
 }

@@ -1,7 +1,9 @@
 //! The memory of a run: a new one, or that of a file.
 
 use std::{
-    collections::HashMap,
+    collections::HashSet,
+    fs::File,
+    io::Read,
     path::Path,
     sync::MutexGuard,
     time::{Instant, SystemTime},
@@ -20,11 +22,71 @@ use knowledgepulse_index::{
 use knowledgepulse_score::{engine::Status, select::Candidates};
 use knowledgepulse_trace::label::Fingerprint;
 
-use crate::error::{Failure, Result};
+use crate::{
+    error::{Failure, Result},
+    summary::MemoryFile,
+    temporary::{RunLock, require_room_for},
+};
 
 /// The advice about a memory that does not fit.
-const OTHER_MODEL: &str = "use another file, or --dtype or --model-dir for the model that it was made with";
+const OTHER_MODEL: &str = "use another file, or KNOWLEDGEPULSE_MODEL_DIR for the model that it was made with";
 const OTHER_METHOD: &str = "use another file, or --novelty for the method that it was made with";
+
+/// A memory that outlives the run. Other runs cannot use its file meanwhile.
+pub(crate) struct HeldMemory {
+    pub file: String,
+    pub memory: RunMemory,
+    before: usize,
+    _lock: RunLock,
+}
+
+impl HeldMemory {
+    /// Loads the memory of earlier runs, or begins one, with the bound that is asked for.
+    ///
+    /// # Errors
+    /// If another run holds it, or it cannot be read, or does not fit, or cannot be written later.
+    pub(crate) fn open(
+        file: &str,
+        method: Method,
+        most: Option<usize>,
+        status: &Status,
+        machine: &str,
+    ) -> Result<Self> {
+        require_room_for(file)?;
+        let lock = RunLock::of(file, machine)?;
+        let held = RunMemory::load(file, method, None, status)?;
+        let before = held.as_ref().map_or(0, RunMemory::len);
+        let memory = match (held, most) {
+            (Some(held), Some(most)) if most != held.most() => {
+                RunMemory::load(file, method, Some(most), status)?
+            }
+            (held, _) => held,
+        };
+        Ok(Self {
+            file: file.to_owned(),
+            memory: memory.unwrap_or_else(|| RunMemory::new(method, most)),
+            before,
+            _lock: lock,
+        })
+    }
+
+    /// Writes it to its file, if that is wanted. Returns how many traces it holds, of which so many were added.
+    pub(crate) fn close(&self, is_saved: bool, added: u64) -> Result<MemoryFile> {
+        let before = self.before as u64;
+        let after = if is_saved {
+            self.memory.save(&self.file)?;
+            self.memory.len() as u64
+        } else {
+            before
+        };
+        Ok(MemoryFile {
+            file: self.file.clone(),
+            before,
+            after: Some(after),
+            forgotten: is_saved.then(|| (before + added).saturating_sub(after)),
+        })
+    }
+}
 
 /// The memory of a run: its traces are compared with it and added to it.
 #[derive(Clone)]
@@ -80,6 +142,13 @@ impl RunMemory {
         let loaded = Self(loaded);
         loaded.check(file, status)?;
         Ok(Some(loaded))
+    }
+
+    /// Returns whether a file is a memory: it begins with the length of a header, which is an object of JSON.
+    pub(crate) fn is_in(file: &str) -> bool {
+        let mut beginning = [0; 9];
+        let read = File::open(file).and_then(|mut file| file.read_exact(&mut beginning));
+        read.is_ok() && beginning[8] == b'{' && beginning[7] == 0
     }
 
     /// Returns an error unless the embedder's vectors can be compared with the memory's.
@@ -147,9 +216,12 @@ impl RunMemory {
         lock(self.0.held()).options().max_elements
     }
 
-    /// Returns the novelties that the traces were scored with, by their fingerprints.
-    pub(crate) fn novelties(&self) -> HashMap<Fingerprint, f64> {
-        lock(self.0.held()).novelties(Instant::now())
+    /// Returns the fingerprints of its traces.
+    pub(crate) fn fingerprints(&self) -> HashSet<Fingerprint> {
+        lock(self.0.held())
+            .novelties(Instant::now())
+            .into_keys()
+            .collect()
     }
 
     /// Writes it to a file.

@@ -1,6 +1,6 @@
 //! A trace that was scored.
 
-use knowledgepulse_formats::{FormatName, Known};
+use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::Breakdown;
 
@@ -27,23 +27,36 @@ impl std::fmt::Display for Place {
     }
 }
 
+/// What results tell of a trace beside its score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct About {
+    /// The format that it was converted from, or [`FormatName::Trace`].
+    pub format: FormatName,
+    /// The agent: the format in which it was recorded at first.
+    pub agent: Text,
+    /// When it began, in ISO 8601; `None` if that is not known.
+    pub when: Option<String>,
+    /// How many steps it has.
+    pub steps: u64,
+    /// Whether it succeeded; `None` if that is not known.
+    pub success: Option<bool>,
+    /// Whether its confidence is known.
+    pub has_confidence: bool,
+    /// Its `id`, if that is a string.
+    pub id: Option<Text>,
+    /// The beginning of its objective.
+    pub objective: Text,
+    /// Its `task_domain`, or `default`.
+    pub domain: Text,
+}
+
 /// A trace that was scored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored {
     /// Where it is.
     pub place: Place,
-    /// The format that it was converted from, or [`FormatName::Trace`].
-    pub format: FormatName,
-    /// Which parts of its outcome are known; the rest are defaults.
-    pub known: Known,
-    /// Its `id`, if that is a string.
-    pub id: Option<Text>,
-    /// The beginning of its objective, as it may be shown.
-    pub objective: Text,
-    /// Its `task_domain`, or `default`.
-    pub domain: Text,
-    /// Its `metadata.success`.
-    pub success: bool,
+    /// What is told of it.
+    pub about: About,
     /// Its score, and the numbers from which it was computed.
     pub breakdown: Breakdown,
 }
@@ -51,16 +64,30 @@ pub struct Scored {
 impl Scored {
     /// Returns it as a value that [`Scored::from_value`] reads.
     pub fn to_value(&self) -> Value {
+        let About {
+            format,
+            agent,
+            when,
+            steps,
+            success,
+            has_confidence,
+            id,
+            objective,
+            domain,
+        } = &self.about;
         json_object! {
             "source": self.place.source.as_str(),
             "line": self.place.line,
             "index": self.place.index,
-            "format": self.format.name(),
-            "known": self.known.into_value(),
-            "id": self.id.clone(),
-            "objective": self.objective.clone(),
-            "domain": self.domain.clone(),
-            "success": self.success,
+            "format": format.name(),
+            "agent": agent.clone(),
+            "when": when.as_deref(),
+            "steps": *steps,
+            "success": *success,
+            "hasConfidence": *has_confidence,
+            "id": id.clone(),
+            "objective": objective.clone(),
+            "domain": domain.clone(),
             "breakdown": value_of(&self.breakdown),
         }
     }
@@ -70,36 +97,28 @@ impl Scored {
     pub fn from_value(value: &Value) -> Option<Self> {
         let text = |name| value.get(name).and_then(Value::as_text).cloned();
         let count = |name| value.get(name)?.as_number().map(|count| count as u64);
-        let known = |name| value.get("known")?.get(name)?.as_bool();
+        let answer = |name| value.get(name).and_then(Value::as_bool);
+        let format = FormatName::from_name(value.get("format")?.as_str()?)?;
         Some(Self {
             place: Place {
                 source: value.get("source")?.as_str()?.to_owned(),
                 line: count("line")?,
                 index: count("index"),
             },
-            format: FormatName::from_name(value.get("format")?.as_str()?)?,
-            known: Known {
-                success: known("success")?,
-                confidence: known("confidence")?,
+            about: About {
+                format,
+                agent: text("agent").unwrap_or_else(|| format.name().into()),
+                when: value.get("when").and_then(Value::as_str).map(str::to_owned),
+                steps: count("steps").unwrap_or_default(),
+                success: answer("success"),
+                has_confidence: answer("hasConfidence").unwrap_or(true),
+                id: text("id"),
+                objective: text("objective")?,
+                domain: text("domain")?,
             },
-            id: text("id"),
-            objective: text("objective")?,
-            domain: text("domain")?,
-            success: value.get("success")?.as_bool()?,
             breakdown: breakdown_of(value.get("breakdown")?)?,
         })
     }
-}
-
-/// A scored trace, and the run's verdict on it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
-    /// The trace.
-    pub scored: Scored,
-    /// Whether it scores as much as the threshold, is one of the best, or was chosen.
-    pub kept: bool,
-    /// The selection's entry for it; `None` if no set is chosen.
-    pub selection: Option<Value>,
 }
 
 #[cfg(test)]
@@ -220,32 +239,41 @@ pub(crate) mod tests {
         )
     }
 
-    /// Any trace that was scored.
-    pub(crate) fn scored() -> impl Strategy<Value = Scored> {
+    fn about() -> impl Strategy<Value = About> {
         (
-            ("[a-z/.]{1,60}", 1..1000_u64, option::of(0..1000_u64)),
-            (proptest::sample::select(FormatName::ALL), any::<[bool; 3]>()),
-            (option::of(text()), text(), text()),
-            // On the heap: with everything in it the strategy takes up most of a test's stack.
-            breakdown().boxed(),
+            (proptest::sample::select(FormatName::ALL), any::<bool>()),
+            (
+                option::of("[0-9T:.-]{1,24}"),
+                0..1000_u64,
+                option::of(any::<bool>()),
+            ),
+            (text(), option::of(text()), text(), text()),
         )
             .prop_map(
-                |(
-                    (source, line, index),
-                    (format, [success, confidence, succeeded]),
-                    (id, objective, domain),
-                    breakdown,
-                )| Scored {
-                    place: Place { source, line, index },
+                |((format, has_confidence), (when, steps, success), (agent, id, objective, domain))| About {
                     format,
-                    known: Known { success, confidence },
+                    agent,
+                    when,
+                    steps,
+                    success,
+                    has_confidence,
                     id,
                     objective,
                     domain,
-                    success: succeeded,
-                    breakdown,
                 },
             )
+    }
+
+    /// Any trace that was scored.
+    pub(crate) fn scored() -> impl Strategy<Value = Scored> {
+        let place = ("[a-z/.]{1,60}", 1..1000_u64, option::of(0..1000_u64))
+            .prop_map(|(source, line, index)| Place { source, line, index });
+        // On the heap: with everything in it the strategy takes up most of a test's stack.
+        (place, about().boxed(), breakdown().boxed()).prop_map(|(place, about, breakdown)| Scored {
+            place,
+            about,
+            breakdown,
+        })
     }
 
     proptest! {

@@ -113,6 +113,12 @@ impl Histogram {
         bin.map_or(self.max, |bin| self.sums[bin] / self.counts[bin] as f64)
     }
 
+    /// Returns the share of the values that lie in bins below that of `value`, 0 to 1; 0 without values.
+    pub fn share_below(&self, value: f64) -> f64 {
+        let below: u64 = self.counts[..self.bin_of(value)].iter().sum();
+        below as f64 / self.count.max(1) as f64
+    }
+
     /// Returns the bins that are not empty, as pairs of number and count, in a coarser division of 0 to 1 than it counts in.
     pub fn filled(&self, bins: usize) -> Vec<(usize, u64)> {
         let width = self.bins / bins;

@@ -11,6 +11,7 @@ mod formats;
 mod manifest;
 mod native;
 mod session;
+pub mod sources;
 pub mod splice;
 mod unit;
 
@@ -94,7 +95,9 @@ pub struct SessionFile<'s> {
 
 /// A session that is shared.
 pub struct Session<'s> {
-    /// The file that it is in, and then those of its sub-agents. Of a file of many traces, such as a data set, the name alone counts.
+    /// The path of the file that it is in, or another name.
+    pub name: String,
+    /// Where each session has a file: its file, and then those of its sub-agents. Without them it is shared by its trace.
     pub files: Vec<SessionFile<'s>>,
     /// Its line, where a file has several sessions.
     pub line: Option<u64>,
@@ -102,8 +105,8 @@ pub struct Session<'s> {
     pub format: FormatName,
     /// Reads its trace.
     pub trace: Reading<'s, Value>,
-    /// Whether it succeeded and how sure that is, by labels or the caller; `None` where only the trace tells.
-    pub outcome: Option<(bool, f64)>,
+    /// Whether it succeeded, by labels or the caller; `None` where only the trace tells.
+    pub success: Option<bool>,
     /// Its rank among the chosen, from 1.
     pub rank: u64,
     /// Why it was chosen.
@@ -186,13 +189,13 @@ pub fn share(
             .map(|session| session::prepare(session, settings))
             .collect();
         for (session, ready) in chunk.iter().zip(ready) {
-            let name = session.files.first().map_or("", |file| file.name.as_str());
+            let file = session.files.first().map_or("", |file| file.name.as_str());
             match ready {
-                Ok(ready) if ready.is_native && writer.of_subagents.contains(name) => {
+                Ok(ready) if ready.is_native && writer.of_subagents.contains(file) => {
                     waiting.push((session, ready))
                 }
                 Ok(ready) => writer.add(session, ready)?,
-                Err(reason) => writer.manifest.left_out.push((name.to_owned(), reason)),
+                Err(reason) => writer.manifest.left_out.push((session.name.clone(), reason)),
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_clean::{Cleaner, Identities, places_to_review, with_strings};
-use knowledgepulse_formats::FormatName;
+use knowledgepulse_formats::{FormatName, trace::DEFAULT_CONFIDENCE};
 use knowledgepulse_json::{Text, Value, object};
 
 use crate::{
@@ -57,17 +57,14 @@ struct Cleaning {
 /// Why it is left out.
 pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, Refusal> {
     let trace = (session.trace)().map_err(|error| format!("it cannot be read: {error}"))?;
-    let outcome = session.outcome.or_else(|| outcome_of(&trace));
+    let outcome = outcome_of(&trace, session.success);
     if settings.form == Form::Knowledgepulse && outcome.is_none() {
         return Err("its outcome is not known".into());
     }
     let texts = texts_of(session)?;
     let mut identities = Identities::default();
     if settings.identifiers {
-        session
-            .files
-            .iter()
-            .for_each(|file| identities.learn_text(&file.name));
+        identities.learn_text(&session.name);
         for text in &texts {
             lines_of(text, session.format, session.line)
                 .0
@@ -76,12 +73,12 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
         }
         identities.learn_json(trace.clone());
     }
-    let stem = stem_of(session.files.first(), &identities, settings);
+    let stem = stem_of(&session.name, &identities, settings);
     let subagents = session
         .files
         .iter()
         .skip(1)
-        .map(|file| stem_of(Some(file), &identities, settings));
+        .map(|file| stem_of(&file.name, &identities, settings));
     let names: Vec<String> = std::iter::once(stem.clone()).chain(subagents).collect();
     let mut cleaning = Cleaning {
         cleaner: (settings.cleaner)(),
@@ -121,23 +118,18 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     })
 }
 
-/// Returns how a trace ended, if that is known.
-fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
+/// Returns how a session ended, if that is known: as `given`, or as its trace tells.
+fn outcome_of(trace: &Value, given: Option<bool>) -> Option<(bool, f64)> {
     let metadata = trace.get("metadata")?;
     let known = metadata
         .get("imported")
         .and_then(|imported| imported.get("known")?.get("success")?.as_bool());
-    let success = metadata
-        .get("success")
-        .and_then(Value::as_bool)
-        .filter(|_| known != Some(false))?;
+    let told = metadata.get("success").and_then(Value::as_bool);
+    let success = given.or(told.filter(|_| known != Some(false)))?;
     let confidence = trace
         .get("outcome")
         .and_then(|outcome| outcome.get("confidence")?.as_number());
-    Some((
-        success,
-        confidence.unwrap_or(knowledgepulse_formats::trace::DEFAULT_CONFIDENCE),
-    ))
+    Some((success, confidence.unwrap_or(DEFAULT_CONFIDENCE)))
 }
 
 /// Reads the files of a session in its own format. Other formats are shared by their traces.
@@ -148,10 +140,8 @@ fn texts_of(session: &Session) -> Result<Vec<String>, Refusal> {
 }
 
 /// Returns a name for a file in the folder, without what is redacted and without its ending.
-fn stem_of(file: Option<&SessionFile>, identities: &Identities, settings: &Settings) -> String {
-    let name = file
-        .and_then(|file| file.name.rsplit(['/', '\\']).next())
-        .unwrap_or_default();
+fn stem_of(name: &str, identities: &Identities, settings: &Settings) -> String {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let mut stem = name;
     while let Some((before, ending)) = stem.rsplit_once('.')
         && !before.is_empty()

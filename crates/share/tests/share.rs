@@ -71,6 +71,7 @@ fn sessions_of(name: &str, text: &str) -> Vec<Session<'static>> {
     let session = |((format, line, trace), rank): ((FormatName, Option<u64>, Value), u64)| {
         let text = text.to_owned();
         Session {
+            name: name.into(),
             files: vec![SessionFile {
                 name: name.into(),
                 read: Box::new(move || Ok(text.clone())),
@@ -78,7 +79,7 @@ fn sessions_of(name: &str, text: &str) -> Vec<Session<'static>> {
             line,
             format,
             trace: Box::new(move || Ok(trace.clone())),
-            outcome: None,
+            success: None,
             rank,
             reason: "coverage".into(),
             stands_for: 3,
@@ -282,7 +283,7 @@ fn share_writes_units_of_known_outcome_only_and_counts_the_others() {
         manifest.left_out,
         [("a.jsonl".into(), "its outcome is not known".into())]
     );
-    sessions[0].outcome = Some((true, 0.9));
+    sessions[0].success = Some(true);
     let (shelf, manifest) = shared_as(&sessions, Form::Knowledgepulse, ALL);
     assert_eq!(manifest.left_out, []);
     let unit = parse_str(shelf.files["units.jsonl"].trim()).unwrap();
@@ -296,7 +297,7 @@ fn share_writes_units_of_known_outcome_only_and_counts_the_others() {
             .get("confidence")
             .unwrap()
             .as_number(),
-        Some(0.9)
+        Some(0.5)
     );
 }
 

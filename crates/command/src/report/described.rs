@@ -4,10 +4,10 @@ use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Value, parse_str};
 
 use super::{Report, ReportOptions, Run};
-use crate::scored::{Judged, Place, Scored};
+use crate::scored::{Place, Scored};
 
-/// Reads the description of a run, one JSON object a line: the options, then traces (`{"add": …}`, as [`Scored::from_value`] reads them,
-/// and `kept`) and bad records (`{"error": …}`), and how the run ended (`{"run": …}`).
+/// Reads the description of a run, one JSON object a line: the options, then traces (`{"add": …}`, as [`Scored::from_value`] reads
+/// them) and bad records (`{"error": …}`), and how the run ended (`{"run": …}`).
 ///
 /// # Errors
 /// If a line is something else; the message names it.
@@ -59,11 +59,7 @@ fn run_of(value: &Value) -> Option<Run> {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They are whole numbers.
 fn add(report: &mut Report, record: &Value) -> Option<()> {
     if let Some(trace) = record.get("add") {
-        report.add(&Judged {
-            scored: Scored::from_value(trace)?,
-            kept: trace.get("kept")?.as_bool()?,
-            selection: None,
-        });
+        report.add(&Scored::from_value(trace)?);
         return Some(());
     }
     let error = record.get("error")?;

@@ -24,7 +24,7 @@ use crate::{
     error::{Failure, Result},
     json_object,
     near_duplicate::resemblance,
-    scored::{Judged, Place, Scored},
+    scored::{Place, Scored},
     statistics::{Histogram, Named, SCORE_BINS},
     values::{IntoValue, list},
 };
@@ -157,7 +157,7 @@ impl Report {
     }
 
     /// Adds a trace, in the order of scoring.
-    pub fn add(&mut self, Judged { scored, .. }: &Judged) {
+    pub fn add(&mut self, scored: &Scored) {
         let breakdown = &scored.breakdown;
         let novelty = &breakdown.novelty;
         let position = self.count;
@@ -165,12 +165,12 @@ impl Report {
         // By the score alone, as the page counts when its slider is moved.
         let is_kept = breakdown.score >= self.options.threshold;
         self.kept += u64::from(is_kept);
-        self.succeeded += u64::from(scored.success);
+        self.succeeded += u64::from(scored.about.success == Some(true));
         self.truncated += u64::from(novelty.reading.is_some_and(|reading| reading.truncated));
         self.scores.add(breakdown.score);
         self.novelty.add(breakdown.dimensions.novelty);
         self.note_start(&scored.place.source, position);
-        self.add_to_domain(&scored.domain, is_kept, breakdown);
+        self.add_to_domain(&scored.about.domain, is_kept, breakdown);
         self.note_profile(breakdown);
         for applied in &breakdown.overrides {
             self.rules.count(applied.rule.name());
@@ -372,12 +372,12 @@ fn counts(named: &Named<u64>) -> Value {
 fn listed(scored: &Scored, source: Text, position: u64) -> Listed {
     Listed {
         position,
-        id: scored.id.as_ref().and_then(name_of),
+        id: scored.about.id.as_ref().and_then(name_of),
         source,
         line: scored.place.line,
         element: scored.place.index,
         score: scored.breakdown.score,
-        excerpt: excerpt_of(&scored.objective, EXCERPT_LENGTH),
+        excerpt: excerpt_of(&scored.about.objective, EXCERPT_LENGTH),
     }
 }
 
@@ -396,8 +396,8 @@ fn full_value(scored: &Scored, listed: &Listed) -> Value {
         breakdown.insert("nearest", picked);
     }
     let more = [
-        ("domain", name_of(&scored.domain).into_value()),
-        ("success", scored.success.into()),
+        ("domain", name_of(&scored.about.domain).into_value()),
+        ("success", scored.about.success.into_value()),
         ("breakdown", breakdown.into()),
     ];
     object(listed.fields().into_iter().chain(more))

@@ -1,19 +1,36 @@
-//! `--compare BEFORE AFTER`: the differences between the scores of two runs over the same traces.
+//! `kp-score compare`: the differences between the scores of two runs over the same traces.
 
 use std::{collections::HashMap, fmt::Write};
 
+use clap::Args;
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
+    args::one_of,
     error::{Exit, Failure, Result},
     json_object,
     labels::read_records,
     messages::Messages,
-    options::{Format, Options},
     output_file::StandardOutput,
     printable::{MOST_UNITS, counted, decimal, label_of, pad_end, width_of},
     values::list,
 };
+
+/// Print which scores have moved between two runs, which traces are new, and which are gone
+#[derive(Debug, Clone, Args)]
+#[command(before_help = "Example: kp-score compare before.jsonl after.jsonl")]
+pub(crate) struct CompareArgs {
+    /// Results of --format json, jsonl or csv, or traces of --out
+    pub before: String,
+
+    /// The same of a later run
+    pub after: String,
+
+    /// table or json
+    #[arg(long, default_value = "table", hide_possible_values = true,
+        value_parser = one_of([("table", false), ("json", true)]))]
+    pub format: bool,
+}
 
 /// The traces of a result file by their ids, in the order of the file.
 #[derive(Default)]
@@ -76,18 +93,12 @@ impl Change {
     }
 }
 
-/// Prints which traces have moved, the largest differences first, which are new and which are gone. Returns [`Exit::Found`] if the mean
-/// score of the second file is below `--fail-under`.
+/// Prints which traces have moved, the largest differences first, which are new and which are gone.
 ///
 /// # Errors
 /// If a file cannot be read, or is no result of a run.
-pub(crate) fn compare(options: &Options, messages: &Messages) -> Result<Exit> {
-    let [before, after] = &options.sources[..] else {
-        return Err(Failure::usage(
-            "--compare needs two files of results: BEFORE and AFTER",
-        ));
-    };
-    let (before, after) = (Scores::read(before)?, Scores::read(after)?);
+pub(crate) fn run(args: &CompareArgs, messages: &Messages) -> Result<Exit> {
+    let (before, after) = (Scores::read(&args.before)?, Scores::read(&args.after)?);
     let without_id = before.without_id + after.without_id;
     if without_id > 0 {
         let results = counted(without_id, "result");
@@ -95,26 +106,12 @@ pub(crate) fn compare(options: &Options, messages: &Messages) -> Result<Exit> {
     }
     let (changes, same) = changes_of(&before, &after);
     let means = (before.mean(), after.mean());
-    let text = match options.format {
-        Some(Format::Json) => json(&changes, same, means),
-        _ => table(&changes, same, means),
+    let text = if args.format {
+        json(&changes, same, means)
+    } else {
+        table(&changes, same, means)
     };
-    StandardOutput::print(text.as_bytes())?;
-    Ok(check_mean(options, means.1, messages))
-}
-
-/// Says whether a mean score is below `--fail-under`, and returns the exit code.
-pub(crate) fn check_mean(options: &Options, mean: Option<f64>, messages: &Messages) -> Exit {
-    match (options.fail_under, mean) {
-        (Some(least), Some(mean)) if mean < least => {
-            let (mean, least) = (decimal(mean), decimal(least));
-            messages.failure(format!(
-                "the mean score {mean} is below {least}, the least of --fail-under"
-            ));
-            Exit::Found
-        }
-        _ => Exit::Ok,
-    }
+    StandardOutput::print(text.as_bytes()).map(|()| Exit::Ok)
 }
 
 /// Returns the traces whose scores differ, traces in both files first, and the number of equal scores.

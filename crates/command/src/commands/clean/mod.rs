@@ -4,8 +4,8 @@
 //! written. JSON is cleaned string by string, as the trace that it may be, and every other byte of it stays. All else is cleaned as
 //! text.
 
+mod args;
 mod findings;
-mod options;
 mod parts;
 
 use std::{
@@ -22,18 +22,19 @@ use knowledgepulse_os::temporary;
 use knowledgepulse_share::{CleanText, clean_json_text, clean_plain_text};
 
 use crate::{
+    VERSION,
     compression::{Input, read_text},
     error::{Exit, Failure, Result},
-    host::Host,
+    file_identity::{STDIN, name_of},
     messages::Messages,
-    options::{STDIN, name_of},
     output_file::{OutputFile, StandardOutput},
     printable::counted,
     review::Review,
-    start::Stop,
+    stop::Stop,
     waiting::Waiting,
 };
-use options::Options;
+use args::Options;
+pub(crate) use args::{CleanArgs, CleaningArgs};
 use parts::{Part, Parts, Take};
 
 /// Something that was found, in a file and a line.
@@ -43,17 +44,9 @@ struct Found {
     finding: Finding,
 }
 
-/// Runs `clean` with the arguments behind it. Returns `None` if they ask for help.
-pub(crate) fn run(
-    arguments: &[String],
-    host: &dyn Host,
-    messages: &Messages,
-    stop: &Stop,
-) -> Result<Option<Exit>> {
-    let Some(mut options) = options::read(arguments)? else {
-        return Ok(None);
-    };
-    messages.set_quiet(options.quiet);
+/// Cleans the files that the arguments name.
+pub(crate) fn run(args: CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    let mut options = args.open()?;
     let mut sources = Vec::new();
     let mut identities = Identities::default();
     for source in &options.sources {
@@ -90,28 +83,38 @@ pub(crate) fn run(
         if !options.pseudonyms {
             options.cleaner.set_identities(learned);
         }
-        let mut output = Output::open(options.outputs[at].as_deref())?;
+        let mut output = match options.check {
+            true => Output::None,
+            false => Output::open(options.outputs[at].as_deref())?,
+        };
         let file = name_of(&source.name).to_owned();
         let mut cleaning = Cleaning {
             file: &file,
             cleaner: &mut options.cleaner,
             output: &mut output,
             found: &mut found,
-            keeps_findings: options.findings.is_some(),
+            keeps_findings: options.check || options.findings.is_some(),
         };
         source.read(stop, &mut |part, line| cleaning.clean(part, line))?;
         output.finish()?;
     }
     if let Some(file) = &options.findings {
-        OutputFile::replace(
-            file,
-            findings::report(file, &found.listed, host.version()).as_bytes(),
-        )?;
+        OutputFile::replace(file, findings::report(file, &found.listed, VERSION).as_bytes())?;
+    }
+    let is_counted = |name: &String| found.counts.contains_key(name);
+    let mut is_found = options.fail_on.iter().any(is_counted);
+    if options.check {
+        let line = |Found { file, line, finding }: &Found| {
+            let Finding { name, excerpt, .. } = finding;
+            format!("{file}:{line}: {name} {excerpt}\n")
+        };
+        let lines: String = found.listed.iter().map(line).collect();
+        StandardOutput::print(lines.as_bytes())?;
+        is_found |= options.fail_on.is_empty() && !found.listed.is_empty();
     }
     messages.note(summary(&options, &found.counts));
     found.review.tell(messages);
-    let is_found = options.fail_on.iter().any(|name| found.counts.contains_key(name));
-    Ok(Some(if is_found { Exit::Found } else { Exit::Ok }))
+    Ok(if is_found { Exit::Found } else { Exit::Ok })
 }
 
 fn summary(options: &Options, counts: &BTreeMap<String, u64>) -> String {
@@ -123,7 +126,8 @@ fn summary(options: &Options, counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return format!("{files}: nothing to replace");
     }
-    format!("{files}: replaced {}", counts.join(", "))
+    let verb = if options.check { "found" } else { "replaced" };
+    format!("{files}: {verb} {}", counts.join(", "))
 }
 
 /// An input that can be read twice.
@@ -188,8 +192,9 @@ impl Source {
     }
 }
 
-/// A file, or standard output.
+/// A file, standard output, or nothing.
 enum Output {
+    None,
     File(OutputFile),
     Standard(StandardOutput),
 }
@@ -206,6 +211,7 @@ impl Output {
         match self {
             Self::File(file) => file.write(bytes),
             Self::Standard(stdout) => stdout.write(bytes).map(drop),
+            Self::None => Ok(()),
         }
     }
 
@@ -216,6 +222,7 @@ impl Output {
                 file.publish(true)
             }
             Self::Standard(mut stdout) => stdout.flush().map(drop),
+            Self::None => Ok(()),
         }
     }
 }

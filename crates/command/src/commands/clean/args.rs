@@ -2,16 +2,88 @@
 
 use std::{fs, iter, path::Path};
 
+use clap::Args;
 use knowledgepulse_clean::{Cleaner, Identities, InvalidExpression, Options as Wanted};
-use lexopt::Arg;
+
+use walkdir::WalkDir;
 
 use crate::{
+    args::one_of,
     error::{Failure, Result},
-    file_identity::is_same_file,
-    options::{LEVELS, STDIN, text},
+    file_identity::{STDIN, is_same_file},
 };
 
-/// The parsed arguments.
+/// How much is replaced: the SDK's levels.
+const LEVELS: [(&str, bool); 3] = [("aggregated", true), ("federated", true), ("private", false)];
+
+/// Replace secrets, personal data and the identities of each file, in text and JSON of any kind
+#[derive(Debug, Clone, Args)]
+#[command(before_help = "Example: kp-score clean sessions/*.jsonl --out clean/ --fail-on secrets")]
+pub(crate) struct CleanArgs {
+    /// Files; - is standard input
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+
+    /// The clean file; for several files a folder, which ends with /
+    #[arg(long, value_name = "PATH")]
+    out: Option<String>,
+
+    /// List what was found, in JSON, or in SARIF if FILE ends in .sarif
+    #[arg(long, value_name = "FILE")]
+    findings: Option<String>,
+
+    /// Exit code 4 if such a KIND was found: secrets, identifiers, email …
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
+    fail_on: Vec<String>,
+
+    /// Write nothing, list the places, and exit with 4 if there are any; of folders all files
+    #[arg(long, conflicts_with_all = ["out", "findings"])]
+    check: bool,
+
+    /// Number what is replaced: one address is [REDACTED:email-1] everywhere
+    #[arg(long)]
+    pseudonyms: bool,
+
+    #[command(flatten)]
+    cleaning: CleaningArgs,
+}
+
+/// What is replaced.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Cleaning")]
+pub(crate) struct CleaningArgs {
+    /// Values that stay, one a line; /…/ is an expression
+    #[arg(long, value_name = "FILE")]
+    allow: Vec<String>,
+
+    /// More to replace: lines of NAME: EXPRESSION
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<String>,
+
+    /// aggregated, federated, or private, which keeps identifiers
+    #[arg(long = "level", default_value = "aggregated", hide_possible_values = true, value_parser = one_of(LEVELS))]
+    pub identifiers: bool,
+}
+
+impl CleaningArgs {
+    /// Returns the cleaner, and the names of its rules.
+    pub(crate) fn open(&self) -> Result<(Cleaner, Vec<String>)> {
+        let mut cleaner = Cleaner::new(Wanted {
+            identifiers: self.identifiers,
+            strict: true,
+        });
+        for file in &self.allow {
+            read_allowed(file, &mut cleaner)?;
+        }
+        let mut names = Vec::new();
+        for file in &self.rules {
+            names.extend(read_rules(file, &mut cleaner)?);
+        }
+        Ok((cleaner, names))
+    }
+}
+
+/// The arguments with the files that they name.
 pub(super) struct Options {
     /// The inputs: paths, or [`STDIN`].
     pub sources: Vec<String>,
@@ -19,10 +91,10 @@ pub(super) struct Options {
     pub out: Option<String>,
     /// The file of findings.
     pub findings: Option<String>,
-    /// The types that end the run with an exit code of their own.
+    /// Whether nothing is written, and the places are listed.
+    pub check: bool,
+    /// The types that end the run with an exit code of their own; with `check`, all if none is named.
     pub fail_on: Vec<String>,
-    /// Whether the summary of the findings is left out.
-    pub quiet: bool,
     /// Whether identifiers are replaced.
     pub identifiers: bool,
     /// Whether the numbers of replacements hold for all files.
@@ -34,79 +106,60 @@ pub(super) struct Options {
 }
 
 fn wrong(message: String) -> Failure {
-    Failure::usage(format!("{message}; see kp-score --help"))
+    Failure::usage(format!("{message}; see kp-score clean --help"))
 }
 
 /// Names for all types of a sort, beside the types themselves.
 const SECRETS: &str = "secrets";
 const IDENTIFIERS: &str = "identifiers";
 
-/// Reads the arguments behind `clean`; `None` if they ask for help.
-pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
-    let mut parser = lexopt::Parser::from_args(arguments);
-    let (mut sources, mut fail_on) = (Vec::new(), Vec::new());
-    let (mut out, mut findings, mut allow, mut rules) = (None, None, Vec::new(), Vec::new());
-    let (mut level, mut quiet, mut pseudonyms) = (LEVELS[0].to_owned(), false, false);
-    while let Some(argument) = parser.next().map_err(|error| wrong(error.to_string()))? {
-        let named = match argument {
-            Arg::Value(source) => {
-                sources.push(text(source));
-                continue;
-            }
-            Arg::Short('h') => "help".to_owned(),
-            Arg::Short(letter) => return Err(wrong(format!("Unknown option '-{letter}'"))),
-            Arg::Long(name) => name.to_owned(),
+impl CleanArgs {
+    /// Reads the files of rules and values.
+    pub(super) fn open(self) -> Result<Options> {
+        let mut sources = if self.check {
+            files_in(&self.paths)?
+        } else {
+            self.paths
         };
-        let mut value = || parser.value().map(text).map_err(|error| wrong(error.to_string()));
-        match named.as_str() {
-            "help" => return Ok(None),
-            "quiet" => quiet = true,
-            "pseudonyms" => pseudonyms = true,
-            "out" => out = Some(value()?),
-            "findings" => findings = Some(value()?),
-            "fail-on" => fail_on.extend(value()?.split(',').map(str::to_owned)),
-            "allow" => allow.push(value()?),
-            "rules" => rules.push(value()?),
-            "level" => level = value()?,
-            _ => return Err(wrong(format!("Unknown option '--{named}'"))),
+        if sources.is_empty() {
+            sources.push(STDIN.to_owned());
+        }
+        let (mut cleaner, names) = self.cleaning.open()?;
+        if self.pseudonyms {
+            cleaner.use_pseudonyms();
+        }
+        let mut options = Options {
+            fail_on: types_of(&self.fail_on, &names).map_err(wrong)?,
+            sources,
+            out: self.out,
+            findings: self.findings,
+            check: self.check,
+            identifiers: self.cleaning.identifiers,
+            pseudonyms: self.pseudonyms,
+            cleaner,
+            outputs: Vec::new(),
+        };
+        options.name_outputs(iter::repeat(&Identities::default()))?;
+        Ok(options)
+    }
+}
+
+/// Returns the files that are named, and in place of each folder the files in it.
+fn files_in(paths: &[String]) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path == STDIN {
+            files.push(path.clone());
+            continue;
+        }
+        for entry in WalkDir::new(path).sort_by_file_name() {
+            let entry = entry.map_err(|error| Failure::file(format!("cannot read {path}: {error}")))?;
+            if !entry.file_type().is_dir() {
+                files.push(entry.path().display().to_string());
+            }
         }
     }
-    if !LEVELS.contains(&level.as_str()) {
-        return Err(wrong(format!(
-            "--level must be aggregated, federated or private, got '{level}'"
-        )));
-    }
-    if sources.is_empty() {
-        sources.push(STDIN.to_owned());
-    }
-    let identifiers = level != "private";
-    let mut cleaner = Cleaner::new(Wanted {
-        identifiers,
-        strict: true,
-    });
-    if pseudonyms {
-        cleaner.use_pseudonyms();
-    }
-    for file in &allow {
-        read_allowed(file, &mut cleaner)?;
-    }
-    let mut names = Vec::new();
-    for file in &rules {
-        names.extend(read_rules(file, &mut cleaner)?);
-    }
-    let mut options = Options {
-        fail_on: types_of(&fail_on, &names).map_err(wrong)?,
-        sources,
-        out,
-        findings,
-        quiet,
-        identifiers,
-        pseudonyms,
-        cleaner,
-        outputs: Vec::new(),
-    };
-    options.name_outputs(iter::repeat(&Identities::default()))?;
-    Ok(Some(options))
+    Ok(files)
 }
 
 /// Returns the types that are named, one by one.
@@ -192,7 +245,7 @@ fn invalid(file: &str, line: usize, InvalidExpression(problem): &InvalidExpressi
 /// Refuses outputs that would replace an input or each other.
 fn refuse_same_file(options: &Options) -> std::result::Result<(), String> {
     let has_many = options.sources.len() > 1;
-    if has_many && !options.out.as_deref().is_some_and(is_folder) {
+    if has_many && !options.check && !options.out.as_deref().is_some_and(is_folder) {
         return Err("several files need --out FOLDER/, a folder or a name that ends with /".into());
     }
     if options.sources.iter().filter(|source| *source == STDIN).count() > 1 {

@@ -1,0 +1,178 @@
+//! Groups of options that several commands have.
+
+use std::io::{self, IsTerminal};
+
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use knowledgepulse_formats::{FormatName, Given};
+use knowledgepulse_index::method::Method;
+use knowledgepulse_score::select::Count;
+
+use crate::{
+    error::{Failure, Result},
+    file_identity::{STDIN, is_same_file, name_of},
+    folders::expand,
+    messages::Messages,
+    reading::Inputs,
+    weights::read_map,
+};
+
+/// What is read, and how.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct InputArgs {
+    /// Files and folders; - is standard input
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<String>,
+
+    /// Read the input as this format; `kp-score formats` lists them
+    #[arg(long, value_parser = one_of(FormatName::named().map(|format| (format.name(), format))), hide_possible_values = true)]
+    pub from: Option<FormatName>,
+
+    /// Read another format as this JSON file describes it
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub map: Option<String>,
+
+    /// Whether the agents succeeded, where the input does not say
+    #[arg(long, value_name = "yes|no", value_parser = one_of([("yes", true), ("no", false)]), hide_possible_values = true)]
+    pub success: Option<bool>,
+
+    /// How sure that is, 0 to 1, where the input does not say [default: 0.5]
+    #[arg(long, value_name = "N", value_parser = unit)]
+    pub confidence: Option<f64>,
+
+    /// The task_domain of traces from other formats
+    #[arg(long, value_name = "NAME")]
+    pub domain: Option<String>,
+}
+
+impl InputArgs {
+    /// Finds the files: those that are named, the recognised ones in folders except `outputs`, or standard input. `others` are read too.
+    ///
+    /// # Errors
+    /// If there is nothing to read, an output is read too, or the map cannot be read.
+    pub(crate) fn open(
+        &self,
+        outputs: &[Output],
+        others: &[&Option<String>],
+        messages: &Messages,
+    ) -> Result<Inputs> {
+        if self.paths.is_empty() && io::stdin().is_terminal() {
+            return Err(Failure::usage(
+                "there is nothing to read: name files or folders, or pipe traces into it",
+            ));
+        }
+        if self.paths.iter().filter(|path| *path == STDIN).count() > 1 {
+            return Err(Failure::usage("standard input can be read only once"));
+        }
+        let mut inputs = Inputs {
+            sources: self.paths.clone(),
+            format: self.from,
+            map: self.map.as_deref().map(read_map).transpose()?,
+            given: Given {
+                success: self.success,
+                confidence: self.confidence,
+                domain: self.domain.clone(),
+            },
+        };
+        if inputs.sources.is_empty() {
+            inputs.sources.push(STDIN.to_owned());
+        }
+        let others = others.iter().copied().chain([&self.map]).flatten();
+        refuse_same_file(outputs, inputs.sources.iter().chain(others))?;
+        expand(&mut inputs, outputs, messages)?;
+        Ok(inputs)
+    }
+}
+
+/// A file that is written, and its option.
+pub(crate) type Output<'a> = (&'static str, &'a str);
+
+/// Refuses to write to an input, to another output, or to standard output by its name among the inputs.
+fn refuse_same_file<'s>(outputs: &[Output], read: impl Iterator<Item = &'s String> + Clone) -> Result<()> {
+    for (at, &(name, file)) in outputs.iter().enumerate() {
+        if file == STDIN {
+            return Err(Failure::usage(format!(
+                "--{name} must be a file; for results on standard output there is --format"
+            )));
+        }
+        if let Some((other, _)) = outputs[..at].iter().find(|(_, other)| is_same_file(other, file)) {
+            return Err(Failure::usage(format!(
+                "--{other} and --{name} must not be the same file"
+            )));
+        }
+        if let Some(source) = read.clone().find(|source| is_same_file(source, file)) {
+            return Err(Failure::usage(format!(
+                "--{name} is read too: {}; write to another file",
+                name_of(source)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What is told on standard error.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "Messages")]
+pub(crate) struct MessageArgs {
+    /// Tell only what ends the run
+    #[arg(long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+
+    /// Name every bad line, and the model and engine
+    #[arg(long, global = true)]
+    pub verbose: bool,
+
+    /// Draw no progress bar
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+}
+
+/// How traces are compared.
+pub(crate) fn methods() -> impl TypedValueParser<Value = Method> {
+    one_of([Method::Lexical, Method::Prefix, Method::Full].map(|method| (method.name(), method)))
+}
+
+/// Parses one of these names.
+pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
+    values: impl IntoIterator<Item = (&'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let values: Vec<_> = values.into_iter().collect();
+    let names = PossibleValuesParser::new(values.iter().map(|(name, _)| *name));
+    names.try_map(move |given| {
+        let found = values.iter().find(|(name, _)| *name == given);
+        found.map(|(_, value)| value.clone()).ok_or("it is not known")
+    })
+}
+
+/// Parses a number from 0 to 1.
+pub(crate) fn unit(text: &str) -> std::result::Result<f64, String> {
+    let number = text
+        .trim()
+        .parse()
+        .ok()
+        .filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "it must be a number from 0 to 1".into())
+}
+
+/// Parses a whole number of at least 1.
+pub(crate) fn whole(text: &str) -> std::result::Result<usize, String> {
+    let number = text.trim().parse().ok().filter(|number| *number >= 1);
+    number.ok_or_else(|| "it must be a whole number of at least 1".into())
+}
+
+/// Parses a number of traces, or a percentage of all.
+pub(crate) fn count(text: &str) -> std::result::Result<Count, String> {
+    let percent = text.strip_suffix('%');
+    let parsed = match percent {
+        Some(digits) => digits.parse().ok().map(Count::Percent),
+        None => whole(text).ok().map(Count::Number),
+    };
+    let is_right =
+        |count: &Count| !matches!(count, Count::Percent(percent) if !(*percent > 0.0 && *percent <= 100.0));
+    parsed
+        .filter(is_right)
+        .ok_or_else(|| "it must be a whole number of at least 1, or a percentage up to 100%".into())
+}

@@ -1,0 +1,176 @@
+//! The command as a whole: arguments in, exit code out.
+
+use std::io::{self, IsTerminal};
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use knowledgepulse_error::guarded;
+use knowledgepulse_index::method::Method;
+
+use crate::{
+    VERSION,
+    args::MessageArgs,
+    commands::{clean, compare, completions, formats, score, select, sessions, share},
+    domains::closest_to,
+    error::{Exit, Failure, Result},
+    host::Host,
+    messages::{Messages, allows_colours},
+    output_file::StandardOutput,
+    stop::Stop,
+};
+
+/// The example stands before the usage.
+const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+const EXIT_CODES: &str = "Exit code: 0 all is well; 1 some lines are bad, the rest is scored; 2 wrong usage;
+3 a file could not be read or written; 4 clean has found what --check or --fail-on names; 130 interrupted.";
+
+/// Find, choose and clean sessions of AI agents that are worth sharing
+#[derive(Debug, Parser)]
+#[command(
+    name = "kp-score",
+    version = VERSION,
+    help_template = TEMPLATE,
+    before_help = "Example: kp-score                 the best sessions on this machine",
+    after_help = EXIT_CODES,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    sessions: sessions::SessionsArgs,
+    #[command(flatten)]
+    messages: MessageArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(help_template = TEMPLATE)]
+    Score(score::ScoreArgs),
+    #[command(help_template = TEMPLATE)]
+    Select(select::SelectArgs),
+    #[command(help_template = TEMPLATE)]
+    Share(share::ShareArgs),
+    #[command(help_template = TEMPLATE)]
+    Clean(clean::CleanArgs),
+    #[command(help_template = TEMPLATE)]
+    Compare(compare::CompareArgs),
+    #[command(help_template = TEMPLATE)]
+    Formats(formats::FormatsArgs),
+    /// Check the installation of the npm package
+    #[command(help_template = TEMPLATE)]
+    Doctor,
+    #[command(help_template = TEMPLATE)]
+    Completions(completions::CompletionsArgs),
+    /// Print the page of the manual
+    #[command(hide = true)]
+    Man,
+}
+
+/// The doctor examines packages of npm and the addon.
+const DOCTOR: &str = "doctor needs Node.js: npx @knowledgepulse/native doctor; --verbose tells the model and the engine of a run";
+
+/// Runs the command with these arguments, without the name of the program. Returns the exit code. A panic, which is a bug, ends the run with
+/// a message.
+pub fn start(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &Stop) -> Exit {
+    let attempt = || Ok(attempt(arguments, host, messages, stop));
+    let result = guarded(attempt).unwrap_or_else(|panic| Err(Failure::file(panic.to_string())));
+    messages.stop_progress();
+    result.unwrap_or_else(|failure| {
+        messages.failure(failure.message);
+        failure.exit
+    })
+}
+
+/// Returns whether a run with these arguments needs the model; not if it does not begin.
+pub fn needs_model(arguments: &[String]) -> bool {
+    match parse(arguments) {
+        Ok(Cli {
+            command: Some(Command::Score(args)),
+            ..
+        }) => args
+            .scoring
+            .novelty
+            .is_some_and(|novelty| novelty != Method::Lexical),
+        Ok(Cli {
+            command: Some(Command::Select(args)),
+            ..
+        }) => args.choice.novelty != Method::Lexical,
+        Ok(Cli {
+            command: Some(Command::Share(args)),
+            ..
+        }) => args.choice.novelty != Method::Lexical,
+        _ => false,
+    }
+}
+
+fn parse(arguments: &[String]) -> std::result::Result<Cli, clap::Error> {
+    let arguments = ["kp-score"]
+        .into_iter()
+        .chain(arguments.iter().map(String::as_str));
+    let mut matches = Cli::command().try_get_matches_from(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches)
+}
+
+fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    let Cli {
+        command,
+        sessions,
+        messages: told,
+    } = match parse(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return answer(&error, messages),
+    };
+    messages.set(told);
+    match command {
+        None => {
+            refuse_mistyped(&sessions.paths)?;
+            sessions::run(sessions, host, messages, stop)
+        }
+        Some(Command::Score(args)) => score::run(&args, host, messages, stop),
+        Some(Command::Select(args)) => select::run(&args, host, messages, stop),
+        Some(Command::Share(args)) => share::run(&args, host, messages, stop),
+        Some(Command::Clean(args)) => clean::run(args, messages, stop),
+        Some(Command::Compare(args)) => compare::run(&args, messages),
+        Some(Command::Formats(_)) => formats::run(),
+        Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
+        Some(Command::Man) => completions::manual(Cli::command()),
+        Some(Command::Doctor) => Err(Failure::usage(DOCTOR)),
+    }
+}
+
+/// Prints the help or the version, or tells what is wrong with the arguments.
+fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
+    let text = |is_terminal: bool| match is_terminal && allows_colours() {
+        true => error.render().ansi().to_string(),
+        false => error.render().to_string(),
+    };
+    match error.kind() {
+        ErrorKind::DisplayVersion => StandardOutput::print(format!("{VERSION}\n").as_bytes())?,
+        ErrorKind::DisplayHelp => StandardOutput::print(text(io::stdout().is_terminal()).as_bytes())?,
+        _ => {
+            messages.text(&text(io::stderr().is_terminal()));
+            return Ok(Exit::Usage);
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Refuses a path that is no file and looks like a command.
+fn refuse_mistyped(paths: &[String]) -> Result<()> {
+    let Some(first) = paths
+        .first()
+        .filter(|first| !std::path::Path::new(first).exists())
+    else {
+        return Ok(());
+    };
+    let command = Cli::command();
+    let names = command.get_subcommands().filter(|command| !command.is_hide_set());
+    match closest_to(first, names.map(clap::Command::get_name)) {
+        Some(closest) => Err(Failure::usage(format!(
+            "there is no file {first}; did you mean the command {closest}?"
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,10 @@
+//! The commands, a module each.
+
+pub(crate) mod clean;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod formats;
+pub(crate) mod score;
+pub(crate) mod select;
+pub(crate) mod sessions;
+pub(crate) mod share;

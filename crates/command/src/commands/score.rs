@@ -1,0 +1,587 @@
+//! `kp-score score`: a score for each trace.
+
+use std::{
+    collections::HashSet,
+    io::{IsTerminal, Read},
+};
+
+use clap::Args;
+use knowledgepulse_formats::date;
+use knowledgepulse_index::{
+    memory::{Basis, Memory},
+    method::Method,
+};
+use knowledgepulse_json::{Text, Value};
+use knowledgepulse_score::{Scorer, engine::Status};
+use knowledgepulse_share::splice::set_metadata;
+use knowledgepulse_trace::label::Fingerprint;
+
+use crate::{
+    VERSION,
+    args::{InputArgs, Output, methods, one_of, unit, whole},
+    breakdown::value_of,
+    domains::{built_in, closest_to},
+    error::{Exit, Result},
+    file_identity::name_of,
+    host::{Host, NotScored, Store, StoreRequest},
+    messages::Messages,
+    output_file::StandardOutput,
+    outputs::{End, Outputs},
+    reading::{Inputs, Seen, Sink, read},
+    report::{self, Report, ReportOptions},
+    rows::{FORMATS, Format, Rows, explanation},
+    run_memory::{HeldMemory, RunMemory},
+    scored::{Place, Scored},
+    scoring::{Finished, Preparation, Prepared, Scoring, load_embedder},
+    stop::Stop,
+    summary::{About, MemoryFile, Summary},
+    table::Table,
+    weights::{NamedProfiles, read_weights},
+};
+
+/// How many of the best traces a table shows.
+const BEST: usize = 10;
+
+/// Where the line of a report's histogram begins, which its reader moves.
+const SHOWN_THRESHOLD: f64 = 0.75;
+
+/// Score each trace from 0 to 1
+#[derive(Debug, Clone, Args)]
+#[command(before_help = "Example: kp-score score runs/ --format csv > scores.csv")]
+pub(crate) struct ScoreArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub results: ResultArgs,
+    #[command(flatten)]
+    pub scoring: ScoringArgs,
+}
+
+/// What a run writes.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Results")]
+pub(crate) struct ResultArgs {
+    /// table, json, jsonl or csv [default: table, or nothing with a file]
+    #[arg(long, value_parser = one_of(FORMATS), hide_possible_values = true)]
+    pub format: Option<Format>,
+
+    /// Show all traces in the table, not only the ten best
+    #[arg(long)]
+    pub all: bool,
+
+    /// Add what each score is made of
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Only traces that score at least N, 0 to 1
+    #[arg(long, value_name = "N", value_parser = unit)]
+    pub min: Option<f64>,
+
+    /// Write the traces with metadata.quality_score; .gz is compressed
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<String>,
+
+    /// Write a page to look at, in HTML
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<String>,
+}
+
+/// How traces are scored.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Scoring")]
+pub(crate) struct ScoringArgs {
+    /// Compare words, or by a model: prefix, full [default: lexical]
+    #[arg(long, value_name = "METHOD", value_parser = methods(), hide_possible_values = true)]
+    pub novelty: Option<Method>,
+
+    /// Compare with the traces of earlier runs, and keep them in FILE
+    #[arg(long, value_name = "FILE")]
+    pub memory: Option<String>,
+
+    /// How many traces are remembered [default: 1000]
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub memory_size: Option<usize>,
+
+    /// A memory in PostgreSQL: postgres://user@host/database
+    #[arg(long, value_name = "URL", conflicts_with = "memory", value_parser = store_url)]
+    pub store: Option<String>,
+
+    /// Its table, also SCHEMA.TABLE [default: knowledgepulse_novelty]
+    #[arg(long, value_name = "NAME", requires = "store")]
+    pub store_table: Option<String>,
+
+    /// Weights of complexity, novelty and so on by domain, in JSON
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<String>,
+}
+
+/// Parses the URL of a store; the error leaves it out, because it may have a password.
+fn store_url(text: &str) -> std::result::Result<String, String> {
+    let is_url = text.starts_with("postgres://") || text.starts_with("postgresql://");
+    is_url
+        .then(|| text.to_owned())
+        .ok_or_else(|| "it must be a URL that begins with postgres://".into())
+}
+
+impl ScoreArgs {
+    fn outputs(&self) -> Vec<Output<'_>> {
+        let (results, scoring) = (&self.results, &self.scoring);
+        let files = [
+            ("out", &results.out),
+            ("report", &results.report),
+            ("memory", &scoring.memory),
+        ];
+        files
+            .into_iter()
+            .filter_map(|(name, file)| Some((name, file.as_deref()?)))
+            .collect()
+    }
+}
+
+/// Scores the inputs that the arguments name.
+pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    let inputs = args
+        .input
+        .open(&args.outputs(), &[&args.scoring.weights], messages)?;
+    score(&inputs, args, host, messages, stop)
+}
+
+/// Scores inputs. The arguments' own input is not looked at.
+pub(crate) fn score(
+    inputs: &Inputs,
+    args: &ScoreArgs,
+    host: &dyn Host,
+    messages: &Messages,
+    stop: &Stop,
+) -> Result<Exit> {
+    let (results, options) = (&args.results, &args.scoring);
+    let weights = options.weights.as_deref().map(read_weights).transpose()?;
+    let NamedProfiles {
+        profiles,
+        names,
+        json,
+    } = weights.unwrap_or_default();
+    warn_of_domain(inputs.given.domain.as_deref(), &names, messages);
+    let novelty = options.novelty.unwrap_or(Method::Lexical);
+    let status = load_embedder(novelty, host, messages)?;
+    let kept = Memories::open(options, novelty, &status, json, host)?;
+    let explains = results.explain || results.report.is_some();
+    let needs_text = results.out.is_some() || kept.store.is_some();
+    let scorer = Scorer {
+        memory: kept.memory(options, novelty),
+        profiles,
+    };
+    let scoring = Scoring::new(host.engine(), scorer, kept.store, explains);
+    let held = kept.held.as_ref().map(|held| held.memory.fingerprints());
+    let is_held = held.is_some();
+    let preparation = Preparation::new(&scoring.scorer, held.unwrap_or_default(), needs_text, explains);
+    let outputs = args.outputs();
+    let written: Vec<_> = outputs
+        .iter()
+        .copied()
+        .filter(|(name, _)| *name != "memory")
+        .collect();
+    let others = inputs.sources.iter().map(String::as_str);
+    let others = others
+        .chain(outputs.iter().map(|(_, file)| *file))
+        .chain(options.weights.as_deref())
+        .map(str::to_owned);
+    let format = results.format.or(written.is_empty().then_some(Format::Table));
+    let is_table = format == Some(Format::Table);
+    if format.is_some() && !is_table && std::io::stdout().is_terminal() {
+        messages.hide_bar();
+    }
+    let mut run = Run {
+        scoring,
+        begun: is_held.then(HashSet::new),
+        added: 0,
+        summary: Summary::new(),
+        min: results.min,
+        explains: results.explain,
+        table: is_table.then(|| Table::new((!results.all).then_some(BEST))),
+        rows: format.map(|format| Rows::new(format, results.explain)),
+        report: results
+            .report
+            .is_some()
+            .then(|| Report::new(report_options(inputs, results.min, novelty, &status))),
+        outputs: Outputs::open(&written, others.collect())?,
+        keeps: outputs.len() > written.len() || options.store.is_some(),
+        stdout: StandardOutput::new(),
+        store_failure: None,
+        messages,
+        stop,
+    };
+    let begin = run.rows.as_ref().map(Rows::begin).unwrap_or_default();
+    run.print(&begin)?;
+    let seen = read(inputs, preparation.into_prepare(), &mut run, messages, stop)?;
+    messages.stop_progress();
+    if let Some(file) = &options.weights {
+        warn_of_weights(file, &names, &run.summary, messages);
+    }
+    run.finish(&seen, kept.held, kept.file, &status, novelty)
+}
+
+/// Returns what a report tells of its run.
+pub(crate) fn report_options(
+    inputs: &Inputs,
+    min: Option<f64>,
+    novelty: Method,
+    status: &Status,
+) -> ReportOptions {
+    ReportOptions {
+        threshold: min.unwrap_or(SHOWN_THRESHOLD),
+        sources: inputs
+            .sources
+            .iter()
+            .map(|source| name_of(source).to_owned())
+            .collect(),
+        novelty,
+        dtype: status.dtype.clone(),
+        version: VERSION.to_owned(),
+        clean: None,
+    }
+}
+
+/// The memory that outlives the run, in a file or a store.
+struct Memories {
+    held: Option<HeldMemory>,
+    store: Option<Box<dyn Store>>,
+    /// What the summary tells of the store.
+    file: Option<MemoryFile>,
+}
+
+impl Memories {
+    fn open(
+        options: &ScoringArgs,
+        novelty: Method,
+        status: &Status,
+        weights: Option<String>,
+        host: &dyn Host,
+    ) -> Result<Self> {
+        let open = |file| HeldMemory::open(file, novelty, options.memory_size, status, &host.machine());
+        let held = options.memory.as_deref().map(open).transpose()?;
+        let Some(url) = &options.store else {
+            return Ok(Self {
+                held,
+                store: None,
+                file: None,
+            });
+        };
+        let store = host.connect(&StoreRequest {
+            url: url.clone(),
+            table: options.store_table.clone(),
+            most_traces: options.memory_size,
+            novelty,
+            weights,
+        })?;
+        let file = MemoryFile {
+            file: format!("postgres://{}", place_in(url)),
+            before: store.size().unwrap_or_default(),
+            after: None,
+            forgotten: None,
+        };
+        Ok(Self {
+            held,
+            store: Some(store),
+            file: Some(file),
+        })
+    }
+
+    /// Returns the memory of the scorer; `None` beside a store.
+    fn memory(&self, options: &ScoringArgs, novelty: Method) -> Option<Memory> {
+        match (&self.held, &self.store) {
+            (Some(held), _) => Some(held.memory.share()),
+            (None, Some(_)) => None,
+            (None, None) => Some(RunMemory::new(novelty, options.memory_size).share()),
+        }
+    }
+}
+
+/// A run, from its first trace on.
+struct Run<'h> {
+    scoring: Scoring<'h>,
+    /// The traces that were begun, if the memory outlives the run: one that comes twice is known the second time.
+    begun: Option<HashSet<Fingerprint>>,
+    /// How many traces were added to the memory.
+    added: u64,
+    summary: Summary,
+    min: Option<f64>,
+    explains: bool,
+    table: Option<Table>,
+    rows: Option<Rows>,
+    report: Option<Report>,
+    outputs: Outputs,
+    /// Whether a memory keeps the traces.
+    keeps: bool,
+    stdout: StandardOutput,
+    /// Why the store has ended the run.
+    store_failure: Option<String>,
+    messages: &'h Messages,
+    stop: &'h Stop,
+}
+
+impl Sink<Prepared> for Run<'_> {
+    fn take(&mut self, place: Place, size: u64, trace: Prepared, seen: &mut Seen) -> Result<()> {
+        let unscored = match trace {
+            Prepared::Unscored(unscored) if self.is_new(unscored.fingerprint) => *unscored,
+            _ => {
+                self.messages.on_done(size);
+                self.summary.known_traces += 1;
+                return Ok(());
+            }
+        };
+        self.scoring.begin(place, size, unscored);
+        while self.scoring.is_full() {
+            self.settle(seen)?;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, seen: &mut Seen) -> Result<bool> {
+        if self.scoring.is_next_waiting() {
+            self.stdout.flush()?;
+        }
+        let Some(finished) = self.scoring.next(self.messages) else {
+            self.stdout.flush()?;
+            return Ok(false);
+        };
+        let Finished {
+            place,
+            outcome,
+            about,
+            text,
+            ..
+        } = finished;
+        match outcome {
+            Ok(breakdown) => {
+                let scored = Scored {
+                    place,
+                    about,
+                    breakdown,
+                };
+                self.record(scored, &text)?;
+            }
+            Err(NotScored::Trace(reason)) => {
+                let reason = reason.into();
+                self.on_bad(&place, &reason);
+                seen.add_bad(&place, &reason, self.messages);
+            }
+            Err(NotScored::Store(reason)) => {
+                // The run cannot go on without its store; the scores so far are still written.
+                let failure = format!("{reason}: the rest was not scored");
+                self.store_failure.get_or_insert(failure);
+                self.stop.end_reading();
+            }
+        }
+        Ok(true)
+    }
+
+    fn on_bad(&mut self, place: &Place, reason: &Text) {
+        if let Some(report) = &mut self.report {
+            report.add_error(place, reason);
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Notes a trace that is begun. Returns whether it is the first one with its id and contents.
+    fn is_new(&mut self, fingerprint: Option<Fingerprint>) -> bool {
+        match (&mut self.begun, fingerprint) {
+            (Some(begun), Some(fingerprint)) => begun.insert(fingerprint),
+            _ => true,
+        }
+    }
+
+    /// Writes to standard output. Without anything else to write, results reach no one once the reader is gone.
+    fn print(&mut self, text: &str) -> Result<()> {
+        if !self.stdout.write(text.as_bytes())? && self.outputs.is_empty() && !self.keeps {
+            self.stop.end_reading();
+        }
+        Ok(())
+    }
+
+    /// Counts a trace, and shows and writes it.
+    fn record(&mut self, mut scored: Scored, text: &str) -> Result<()> {
+        let novelty = &mut scored.breakdown.novelty;
+        if novelty.basis != Basis::NoEmbedder {
+            self.added += 1;
+        }
+        self.summary.add(&scored);
+        if let Some(report) = &mut self.report {
+            report.add(&scored);
+        }
+        if self.min.is_some_and(|min| scored.breakdown.score < min) {
+            return Ok(());
+        }
+        if let Some(table) = &mut self.table {
+            let below = self.explains.then(|| explanation(&scored.breakdown));
+            table.add(&scored, below.unwrap_or_default());
+        }
+        let row = self.rows.as_mut().map(|rows| rows.row(&scored, None));
+        self.print(&row.unwrap_or_default())?;
+        if !text.is_empty() {
+            let line = with_score(text, &scored, self.explains, None);
+            self.outputs.write_trace(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the files and the memory, and tells the figures.
+    fn finish(
+        mut self,
+        seen: &Seen,
+        held: Option<HeldMemory>,
+        store: Option<MemoryFile>,
+        status: &Status,
+        novelty: Method,
+    ) -> Result<Exit> {
+        let lack = self.store_failure.take();
+        let lack = lack.or_else(|| seen.why_incomplete(self.stop).map(str::to_owned));
+        let mut written = Vec::new();
+        if self.summary.scored() > 0 {
+            let (report, seconds) = (self.report.take(), self.summary.seconds());
+            let page = || render_report(report.as_ref(), seconds, self.stop);
+            self.outputs.write_report(page)?;
+            written = self.outputs.publish(lack.is_none())?;
+        }
+        // Last: a later run would skip traces that the memory has and no file.
+        let is_saved = lack.is_none() && self.summary.scored() + self.summary.known_traces > 0;
+        let close = |held: &HeldMemory| held.close(is_saved, self.added);
+        let mut memory = held.as_ref().map(close).transpose()?.or(store);
+        if let (Some(memory), Some(store)) = (&mut memory, &self.scoring.store) {
+            memory.after = store.size();
+        }
+        let about = About {
+            novelty: Some(novelty),
+            embedder: (novelty != Method::Lexical).then_some(status),
+            interrupted: self.stop.is_interrupted(),
+            memory: memory.as_ref(),
+            written: written.clone(),
+            coverage: None,
+        };
+        if let Some(rows) = self.rows.take() {
+            let table = self.table.take();
+            let table = table.map(|table| table.render(|score| self.summary.share_below(score)));
+            let end = rows.end(|| self.summary.to_value(seen, &about));
+            self.stdout.write((table.unwrap_or_default() + &end).as_bytes())?;
+            self.stdout.flush()?;
+            tell(&self.summary, seen, &about, self.messages, None)?;
+        } else {
+            tell(&self.summary, seen, &about, self.messages, Some(&mut self.stdout))?;
+        }
+        let end = End {
+            lack,
+            seen,
+            summary: &self.summary,
+            outputs: &self.outputs,
+            written: &written,
+            memory: held.as_ref().map(|held| held.file.as_str()),
+        };
+        Ok(end.conclude(self.messages, self.stop))
+    }
+}
+
+/// Tells the figures for people, on standard output where there is nothing else.
+pub(crate) fn tell(
+    summary: &Summary,
+    seen: &Seen,
+    about: &About,
+    messages: &Messages,
+    stdout: Option<&mut StandardOutput>,
+) -> Result<()> {
+    // Why there was nothing was told, or is told below.
+    let all = summary.scored() + summary.known_traces + seen.bad + seen.without_conversation;
+    if messages.is_quiet() || all == 0 {
+        return Ok(());
+    }
+    let text = summary.render(seen, about);
+    match stdout {
+        Some(stdout) => {
+            stdout.write(text.as_bytes())?;
+            stdout.flush().map(drop)
+        }
+        None => {
+            messages.text(&text);
+            Ok(())
+        }
+    }
+}
+
+/// Returns the page of a report that was collected.
+pub(crate) fn render_report(report: Option<&Report>, seconds: f64, stop: &Stop) -> Result<String> {
+    const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
+    let mut page = String::new();
+    // An invalid file is no page, and writing the report says so.
+    drop(flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page));
+    let run = report::Run {
+        finished_at: date::now(),
+        seconds,
+        interrupted: stop.is_interrupted(),
+        cleaned: None,
+    };
+    report.map_or_else(|| Ok(String::new()), |report| report.render(&run, &page))
+}
+
+/// Returns a trace, in JSON on a line, with its score, why it was chosen, and with `explains` the parts of its score.
+pub(crate) fn with_score(text: &str, scored: &Scored, explains: bool, selection: Option<&Value>) -> String {
+    let breakdown = &scored.breakdown;
+    // Without one, that of an earlier score would stay beside this one.
+    let explanation = explains.then(|| value_of(breakdown));
+    let mut values = vec![
+        ("quality_score", Some(breakdown.score.into())),
+        ("score_breakdown", explanation),
+    ];
+    if selection.is_some() {
+        values.push(("selection", selection.cloned()));
+    }
+    set_metadata(text, &values)
+}
+
+/// Warns of a `--domain` that has no weights and is close to one that has.
+fn warn_of_domain(domain: Option<&str>, profiles: &[String], messages: &Messages) {
+    let Some(domain) = domain else { return };
+    let profiles = profiles.iter().map(String::as_str);
+    let known: Vec<_> = ["default"]
+        .into_iter()
+        .chain(built_in())
+        .chain(profiles)
+        .collect();
+    if known.contains(&domain) {
+        return;
+    }
+    if let Some(closest) = closest_to(domain, known) {
+        messages.warning(format!(
+            "--domain {domain} has no weights of its own, so those of default are used; did you mean {closest}?"
+        ));
+    }
+}
+
+/// Warns of weights for domains that no trace has.
+fn warn_of_weights(file: &str, profiles: &[String], summary: &Summary, messages: &Messages) {
+    let domains: Vec<_> = summary.domains().map(Text::to_string_lossy).collect();
+    if domains.is_empty() {
+        return;
+    }
+    let is_unused = |name: &&String| *name != "default" && !domains.iter().any(|domain| domain == *name);
+    let unused = profiles.iter().filter(is_unused).map(|unused| {
+        let quoted = |name: &str| Value::from(name).to_json();
+        let names = built_in().chain(domains.iter().map(|name| &**name));
+        let closest = closest_to(unused, names).map(|name| format!(" (did you mean {}?)", quoted(name)));
+        format!("{}{}", quoted(unused), closest.unwrap_or_default())
+    });
+    let unused: Vec<_> = unused.collect();
+    if !unused.is_empty() {
+        let unused = unused.join(", ");
+        messages.warning(format!(
+            "{file} has weights for domains that no trace has: {unused}"
+        ));
+    }
+}
+
+/// Returns the host and the database of a URL; the password stays where it is.
+fn place_in(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find('/').unwrap_or(rest.len());
+    let start = rest[..path].rfind('@').map_or(0, |at| at + 1);
+    rest[start..].split('?').next().unwrap_or_default()
+}

@@ -1,0 +1,144 @@
+//! The files that a run writes when it ends: in their places, or beside them where not all of the input was read.
+
+use crate::{
+    args::Output,
+    error::{Exit, Result},
+    file_identity::is_same_file,
+    messages::Messages,
+    output_file::OutputFile,
+    reading::Seen,
+    stop::Stop,
+    summary::{Summary, Written},
+};
+
+/// The files, as their options name them.
+#[derive(Default)]
+pub(crate) struct Outputs {
+    files: Vec<(&'static str, OutputFile)>,
+    /// Inputs and other files of the run, whose names a partial result must not take.
+    others: Vec<String>,
+}
+
+impl Outputs {
+    /// Opens the files. Only `out` counts its traces.
+    pub(crate) fn open(outputs: &[Output], others: Vec<String>) -> Result<Self> {
+        let open = |&(name, file): &Output| Ok((name, OutputFile::open(file, (name == "out").then_some(0))?));
+        Ok(Self {
+            files: outputs.iter().map(open).collect::<Result<_>>()?,
+            others,
+        })
+    }
+
+    /// Returns whether there is no file.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    fn get(&mut self, option: &str) -> Option<&mut OutputFile> {
+        let found = self.files.iter_mut().find(|(name, _)| *name == option);
+        found.map(|(_, file)| file)
+    }
+
+    /// Writes a trace, a line of JSON, to `--out`.
+    pub(crate) fn write_trace(&mut self, line: &str) -> Result<()> {
+        let Some(out) = self.get("out") else { return Ok(()) };
+        out.traces = out.traces.map(|traces| traces + 1);
+        out.write(line.as_bytes())?;
+        out.write(b"\n")
+    }
+
+    /// Writes the page of the report, if there is one.
+    pub(crate) fn write_report(&mut self, page: impl FnOnce() -> Result<String>) -> Result<()> {
+        match self.get("report") {
+            Some(report) => report.write(page()?.as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    /// Publishes all files, or beside their places if the run is incomplete. Returns the files that were written.
+    pub(crate) fn publish(&mut self, is_complete: bool) -> Result<Vec<Written>> {
+        for (_, file) in &mut self.files {
+            file.finish()?;
+        }
+        let mut written = Vec::new();
+        for at in 0..self.files.len() {
+            let partial = self.files[at].1.partial().filter(|_| !is_complete);
+            let is_used = |name: &String| {
+                let mut others = self.others.iter().map(String::as_str);
+                others.any(|other| is_same_file(other, name))
+                    || self.files.iter().any(|(_, file)| is_same_file(&file.name, name))
+            };
+            // Where another file of the run has that name, the partial result goes nowhere.
+            if partial.as_ref().is_some_and(is_used) {
+                continue;
+            }
+            let (_, file) = &mut self.files[at];
+            file.publish(is_complete)?;
+            written.push(Written {
+                file: partial.unwrap_or_else(|| file.name.clone()),
+                traces: file.traces,
+            });
+        }
+        Ok(written)
+    }
+
+    /// Says what became of the files of an incomplete run, and of its memory.
+    fn left(&self, written: &[Written], memory: Option<&str>) -> String {
+        // A pipe or a device keeps the bytes that were written to it.
+        let names: Vec<_> = written.iter().map(|written| written.file.as_str()).collect();
+        let files = self.files.iter().map(|(_, file)| file.name.as_str());
+        let files: Vec<_> = files.filter(|file| !names.contains(file)).chain(memory).collect();
+        if files.is_empty() {
+            return String::new();
+        }
+        let are = if files.len() == 1 {
+            "is as it was"
+        } else {
+            "are as they were"
+        };
+        let result = match &names[..] {
+            [] => "there is no partial result".into(),
+            names => format!("what was scored is in {}", names.join(", ")),
+        };
+        format!("; {result}, and {} {are}", files.join(", "))
+    }
+}
+
+/// How a run ended.
+pub(crate) struct End<'r> {
+    /// Why it has not seen all of its input.
+    pub lack: Option<String>,
+    pub seen: &'r Seen,
+    pub summary: &'r Summary,
+    pub outputs: &'r Outputs,
+    pub written: &'r [Written],
+    /// The memory file.
+    pub memory: Option<&'r str>,
+}
+
+impl End<'_> {
+    /// Tells why a run is not as it should be, and returns its exit code.
+    pub(crate) fn conclude(self, messages: &Messages, stop: &Stop) -> Exit {
+        let (seen, known) = (self.seen, self.summary.known_traces);
+        let is_nothing = self.summary.scored() == 0;
+        let lacks_files = is_nothing && !self.outputs.is_empty() && (self.lack.is_some() || known == 0);
+        if lacks_files {
+            messages.failure("nothing was scored, so no file was written");
+        } else if let Some(lack) = &self.lack {
+            let left = self.outputs.left(self.written, self.memory);
+            // Unreadable inputs were named when they were met.
+            if seen.unread == 0 || !left.is_empty() {
+                messages.failure(format!("{lack}{left}"));
+            }
+        } else if is_nothing && seen.bad + known == 0 {
+            messages.warning("there is no trace in the input; kp-score formats lists what is read");
+        }
+        match self.lack {
+            _ if stop.is_interrupted() => Exit::Interrupted,
+            Some(_) => Exit::File,
+            None if lacks_files => Exit::File,
+            None if seen.bad > 0 => Exit::BadLines,
+            None => Exit::Ok,
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Prepares traces on all cores, and has them scored by the engine or a store: a few at a time, begun and finished in order.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    path::PathBuf,
+    sync::{
+        Arc,
+        mpsc::{Receiver, TryRecvError, channel},
+    },
+};
+
+use knowledgepulse_embed::sufficiency::Sufficiency;
+use knowledgepulse_formats::{date, reader::OfNoFormat};
+use knowledgepulse_index::{
+    memory::{Memory, Novelty},
+    method::Method,
+};
+use knowledgepulse_json::{Text, Value};
+use knowledgepulse_score::{
+    Scorer, Summary,
+    engine::{Comparable, Engine, EngineKind, Request, Status},
+    select::{Outcome as Ending, Unfit},
+};
+use knowledgepulse_trace::{
+    Trace,
+    json::{self, Texts},
+    label::{Fingerprint, Label},
+};
+
+use crate::{
+    error::Failure,
+    host::{Host, NotScored, Outcome, Store},
+    labels::ids_of,
+    messages::Messages,
+    reading::{Prepare, ReadTrace},
+    scored::{About, Place},
+    text::cut,
+};
+
+/// The least number of traces in flight; with many cores, [`TRACES_PER_CORE`] for each.
+const LEAST_TRACES: usize = 64;
+const TRACES_PER_CORE: usize = 4;
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The longest quotation of a trace in results and a report, in UTF-16 code units.
+const EXCERPT_LENGTH: usize = 240;
+
+/// The facts about a trace by which a set is chosen.
+pub(crate) struct Facts {
+    pub outcome: Ending,
+    pub unfit: Option<Unfit>,
+    /// The ids that its format gave, beside that of the trace.
+    pub ids: Vec<Text>,
+}
+
+impl Facts {
+    /// Reads the facts of a trace; `known` tells whether its record said how it ended.
+    fn of(trace: &Trace, value: &Value, known: bool) -> Self {
+        Self {
+            outcome: Ending::of(trace, known && !was_unknown(value)),
+            unfit: Unfit::of(trace),
+            ids: ids_of(value),
+        }
+    }
+}
+
+/// Returns whether nobody knew how the run ended when the trace was converted.
+fn was_unknown(trace: &Value) -> bool {
+    let path = ["metadata", "imported", "known", "success"];
+    let known = path.into_iter().try_fold(trace, |value, name| value.get(name));
+    known == Some(&Value::Bool(false))
+}
+
+/// Loads the model, if traces are compared by it.
+///
+/// # Errors
+/// If there is none, with the way out.
+pub(crate) fn load_embedder(
+    method: Method,
+    host: &dyn Host,
+    messages: &Messages,
+) -> crate::error::Result<Status> {
+    if method == Method::Lexical {
+        return Ok(Status::default());
+    }
+    host.configure()?;
+    let (sender, receiver) = channel();
+    host.engine()
+        .status(Box::new(move |status| drop(sender.send(status))));
+    let status = receiver.recv().unwrap_or_default();
+    if let Some(failure) = &status.failure {
+        let (method, reason) = (method.name(), &failure.reason);
+        return Err(Failure::file(format!(
+            "--novelty {method} needs the model, and lexical needs none: {reason}"
+        )));
+    }
+    if messages.is_verbose() {
+        let path = |path: &Option<PathBuf>| {
+            path.as_ref()
+                .map_or("null".into(), |path| path.display().to_string())
+        };
+        messages.note(format!("model: {}", path(&status.model_directory)));
+        let engine = match status.engine {
+            Some(EngineKind::OnnxRuntime) => path(&status.runtime_path),
+            _ => format!("built in, {}", status.kernel.as_deref().unwrap_or("null")),
+        };
+        messages.note(format!("engine: {engine}"));
+    }
+    Ok(status)
+}
+
+/// How traces are prepared for scoring.
+pub(crate) struct Preparation {
+    scorer: Arc<Scorer>,
+    /// The traces that the memory of earlier runs holds.
+    held: HashSet<Fingerprint>,
+    /// Whether the JSON of a trace is needed: it is written, or a store compares it.
+    needs_text: bool,
+    /// Whether the words that a novelty rests on are shown.
+    explains: bool,
+    /// When the run began: a trace whose time is not known gets that of its reading.
+    began: String,
+}
+
+impl Preparation {
+    pub(crate) fn new(
+        scorer: &Arc<Scorer>,
+        held: HashSet<Fingerprint>,
+        needs_text: bool,
+        explains: bool,
+    ) -> Self {
+        Self {
+            scorer: Arc::clone(scorer),
+            held,
+            needs_text,
+            explains,
+            began: date::now(),
+        }
+    }
+
+    /// Returns the function that prepares a trace on any core.
+    pub(crate) fn into_prepare(self) -> Arc<Prepare<Prepared>> {
+        Arc::new(move |trace: ReadTrace<'_>| self.prepare(trace))
+    }
+
+    fn prepare(&self, read: ReadTrace) -> Result<Prepared, Text> {
+        let ReadTrace {
+            format,
+            known,
+            value,
+            text,
+            foreign,
+        } = read;
+        let trace = self
+            .read(&value)
+            .map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
+        let fingerprint = trace.label.as_ref().and_then(Label::fingerprint);
+        if fingerprint.is_some_and(|fingerprint| self.held.contains(&fingerprint)) {
+            return Ok(Prepared::Known);
+        }
+        let facts = Facts::of(&trace, &value, known.success);
+        let text_at = |names: &[&str]| names.iter().try_fold(&value, |value, name| value.get(name));
+        let agent = text_at(&["metadata", "imported", "format"]).and_then(Value::as_text);
+        let when = text_at(&["metadata", "created_at"]).and_then(Value::as_str);
+        let steps = value.get("steps").and_then(Value::as_array);
+        let about = About {
+            format,
+            agent: agent.map_or_else(|| format.name().into(), |agent| cut(agent, EXCERPT_LENGTH)),
+            when: when
+                .and_then(date::parse)
+                .map(date::to_iso)
+                .filter(|when| *when < self.began),
+            steps: steps.map_or(0, |steps| steps.len() as u64),
+            success: facts.outcome.success,
+            has_confidence: known.confidence,
+            id: value.get("id").and_then(Value::as_text).cloned(),
+            objective: text_at(&["task", "objective"])
+                .and_then(Value::as_text)
+                .map(|objective| cut(objective, EXCERPT_LENGTH))
+                .unwrap_or_default(),
+            domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
+        };
+        let text = self
+            .needs_text
+            .then(|| text.map_or_else(|| value.to_json(), str::to_owned));
+        Ok(Prepared::Unscored(Box::new(Unscored {
+            fingerprint,
+            foreign,
+            summary: self.scorer.summarize(trace).with_words(self.explains),
+            about,
+            facts,
+            text: text.unwrap_or_default(),
+        })))
+    }
+
+    /// Reads a trace, and the text that a comparison needs.
+    fn read(&self, value: &Value) -> knowledgepulse_error::Result<Trace> {
+        let mut sufficiency = Sufficiency::default();
+        let mut needed = |units: &[u16]| sufficiency.read(units);
+        let texts = match self.scorer.memory.as_ref().map(Memory::method) {
+            None => Texts::None,
+            Some(Method::Prefix) => Texts::Needed(&mut needed),
+            Some(_) => Texts::Whole,
+        };
+        json::read(value, texts)
+    }
+}
+
+/// A trace that is ready to be scored.
+pub(crate) enum Prepared {
+    /// The memory of earlier runs holds it, with the same id and contents.
+    Known,
+    Unscored(Box<Unscored>),
+}
+
+/// A trace that is to be scored.
+pub(crate) struct Unscored {
+    /// Its id and contents, hashed; `None` for a trace without an id.
+    pub fingerprint: Option<Fingerprint>,
+    /// The hint for a record of no known format: the user may have meant another one.
+    foreign: Option<OfNoFormat>,
+    summary: Summary,
+    pub about: About,
+    facts: Facts,
+    /// Its JSON, if that is needed.
+    text: String,
+}
+
+/// A trace in flight.
+struct InFlight {
+    place: Place,
+    size: u64,
+    foreign: Option<OfNoFormat>,
+    about: About,
+    facts: Facts,
+    text: String,
+    label: Option<Label>,
+    outcome: Pending,
+}
+
+/// A score that may still be computed, and the compared parts of its trace.
+enum Pending {
+    /// The engine computes it.
+    Engine(Receiver<Reply>),
+    /// A store does.
+    Store(Box<dyn FnOnce() -> Outcome + Send>),
+    /// It was there when it was asked for.
+    Ready(Box<Reply>),
+}
+
+type Reply = (Outcome, Option<Comparable>);
+
+/// A trace that was scored, or not.
+pub(crate) struct Finished {
+    pub place: Place,
+    pub outcome: Outcome,
+    pub about: About,
+    pub facts: Facts,
+    pub text: String,
+    /// Its key in a memory.
+    pub label: Option<Label>,
+    /// Its words, and its embedding where that is compared.
+    pub compared: Option<Comparable>,
+}
+
+/// The traces in flight.
+pub(crate) struct Scoring<'h> {
+    engine: &'h Engine,
+    pub scorer: Arc<Scorer>,
+    pub store: Option<Box<dyn Store>>,
+    /// Whether the words that a novelty rests on are shown.
+    explains: bool,
+    traces: VecDeque<InFlight>,
+    most_traces: usize,
+    bytes: u64,
+}
+
+impl<'h> Scoring<'h> {
+    pub(crate) fn new(
+        engine: &'h Engine,
+        scorer: Scorer,
+        store: Option<Box<dyn Store>>,
+        explains: bool,
+    ) -> Self {
+        Self {
+            engine,
+            scorer: Arc::new(scorer),
+            store,
+            explains,
+            traces: VecDeque::new(),
+            most_traces: LEAST_TRACES.max(TRACES_PER_CORE * rayon::current_num_threads()),
+            bytes: 0,
+        }
+    }
+
+    /// Returns whether the next trace must wait until another one is finished.
+    pub(crate) fn is_full(&self) -> bool {
+        self.traces.len() >= self.most_traces || self.bytes > MOST_BYTES
+    }
+
+    /// Begins a trace.
+    pub(crate) fn begin(&mut self, place: Place, size: u64, unscored: Unscored) {
+        let Unscored {
+            foreign,
+            summary,
+            about,
+            facts,
+            text,
+            ..
+        } = unscored;
+        let label = summary.label.clone();
+        let outcome = match &self.store {
+            Some(store) => Pending::Store(store.explain(text.clone(), true)),
+            None => self.score(summary),
+        };
+        self.bytes += size;
+        self.traces.push_back(InFlight {
+            place,
+            size,
+            foreign,
+            about,
+            facts,
+            text,
+            label,
+            outcome,
+        });
+    }
+
+    fn score(&self, summary: Summary) -> Pending {
+        let request = Request {
+            summary,
+            memory: self.scorer.memory.clone(),
+            uncompared: Novelty::NEUTRAL,
+            remember: true,
+            explained: self.explains,
+            call: None,
+        };
+        let (sender, receiver) = channel();
+        self.engine.score_and_keep(
+            request,
+            Box::new(move |scored| {
+                let reply = match scored {
+                    Ok((breakdown, compared)) => (Ok(breakdown), compared),
+                    Err(error) => (Err(NotScored::Trace(error.to_string())), None),
+                };
+                // The receiver is gone only if the run has failed.
+                drop(sender.send(reply));
+            }),
+        );
+        Pending::Engine(receiver)
+    }
+
+    /// Returns whether finishing the next trace would wait.
+    pub(crate) fn is_next_waiting(&mut self) -> bool {
+        let Some(InFlight { outcome, .. }) = self.traces.front_mut() else {
+            return false;
+        };
+        match outcome {
+            Pending::Store(_) => true,
+            Pending::Ready(_) => false,
+            Pending::Engine(receiver) => match receiver.try_recv() {
+                Ok(reply) => {
+                    *outcome = Pending::Ready(Box::new(reply));
+                    false
+                }
+                Err(TryRecvError::Empty) => true,
+                Err(TryRecvError::Disconnected) => false,
+            },
+        }
+    }
+
+    /// Finishes the trace whose turn is next; `None` if none waits.
+    pub(crate) fn next(&mut self, messages: &Messages) -> Option<Finished> {
+        let InFlight {
+            place,
+            size,
+            foreign,
+            about,
+            facts,
+            text,
+            label,
+            outcome,
+        } = self.traces.pop_front()?;
+        self.bytes -= size;
+        messages.on_done(size);
+        let lost = |_| {
+            let reason = "the score was lost: this is a bug, please report it";
+            (Err(NotScored::Trace(reason.into())), None)
+        };
+        let (outcome, compared) = match outcome {
+            Pending::Ready(reply) => *reply,
+            Pending::Engine(receiver) => receiver.recv().unwrap_or_else(lost),
+            Pending::Store(wait) => (wait(), None),
+        };
+        let outcome = outcome.map_err(|failure| match failure {
+            NotScored::Trace(reason) => NotScored::Trace(wrong(reason, foreign.as_ref()).to_string()),
+            failure => failure,
+        });
+        if let Some(warning) = self.engine.take_warning() {
+            let reason = warning.reason;
+            messages.warning(format!(
+                "the embedder does not work, so traces are scored with a novelty of 0.5: {reason}"
+            ));
+        }
+        Some(Finished {
+            place,
+            outcome,
+            about,
+            facts,
+            text,
+            label,
+            compared,
+        })
+    }
+}
+
+/// Returns the problem of a trace, and the formats that the record could have meant.
+fn wrong(reason: String, foreign: Option<&OfNoFormat>) -> Text {
+    match foreign {
+        Some(foreign) => format!("{reason}, and it is {foreign}").into(),
+        None => reason.into(),
+    }
+}

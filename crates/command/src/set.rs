@@ -1,0 +1,357 @@
+//! Reads traces, and chooses a set of them: for `select` and `share`.
+
+use std::{collections::HashSet, mem, sync::Arc};
+
+use clap::Args;
+use knowledgepulse_error::Error;
+use knowledgepulse_index::{method::Method, traces::TraceEntry};
+use knowledgepulse_json::{Text, Value};
+use knowledgepulse_score::{
+    Scorer,
+    engine::{Comparable, Status},
+    select::{Candidates, Chosen, Count, Neighbour, Options, Selection, select},
+    weights::Profiles,
+};
+use knowledgepulse_trace::label::Label;
+
+use crate::{
+    args::{count, one_of},
+    error::{Failure, Result},
+    file_identity::STDIN,
+    host::{Host, NotScored},
+    json_object,
+    kept::{Kept, damaged},
+    labels::{Labels, names_of},
+    messages::Messages,
+    reading::{Inputs, Seen, Sink, read},
+    run_memory::RunMemory,
+    scored::{Place, Scored},
+    scoring::{Facts, Finished, Preparation, Prepared, Scoring, load_embedder},
+    stop::Stop,
+    summary::Summary,
+    values::list,
+};
+
+/// How many of the traces that a chosen one stands for are listed.
+const MOST_LISTED: usize = 16;
+
+/// How a set is chosen.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "The set")]
+pub(crate) struct ChoiceArgs {
+    /// How many traces: 20, or 5%
+    #[arg(value_name = "N", value_parser = count)]
+    pub count: Count,
+
+    /// Outcomes by id: JSON Lines or CSV with id, success or reward
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<String>,
+
+    /// Traces that are shared already: a file of traces, or a memory
+    #[arg(long, value_name = "FILE")]
+    pub known: Option<String>,
+
+    /// Keep room for N failures of tasks that nobody solved
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub failures: Option<Count>,
+
+    /// Compare words, or words and a digest by the model: full
+    #[arg(long, value_name = "METHOD", default_value = "lexical", hide_possible_values = true,
+        value_parser = one_of([Method::Lexical, Method::Full].map(|method| (method.name(), method))))]
+    pub novelty: Method,
+}
+
+/// A set that was chosen.
+pub(crate) struct Set {
+    pub selection: Selection,
+    /// The figures of all traces.
+    pub summary: Summary,
+    pub seen: Seen,
+    /// The state of the embedder, if traces were compared by it.
+    pub status: Status,
+    method: Method,
+    /// The scored traces with their JSON.
+    kept: Kept,
+    ids: Vec<Option<Text>>,
+}
+
+/// A trace of the set.
+pub(crate) struct ChosenTrace {
+    pub scored: Scored,
+    /// Its JSON, as a ReasoningTrace.
+    pub text: String,
+    /// Why it was chosen: `rank`, `reason`, `gain`, `covered`, `standsFor`, `similar`, `nearestLeft`.
+    pub selection: Value,
+}
+
+/// Reads the inputs, and chooses a set of their traces. `beyond` as in [`Options::beyond`].
+///
+/// # Errors
+/// If a file of the options cannot be read, the model is missing, or a second signal ends the choice.
+pub(crate) fn choose(
+    inputs: &Inputs,
+    choice: &ChoiceArgs,
+    beyond: bool,
+    host: &dyn Host,
+    messages: &Messages,
+    stop: &Stop,
+) -> Result<Set> {
+    let method = choice.novelty;
+    let labels = choice.labels.as_deref().map(Labels::read).transpose()?;
+    let status = load_embedder(method, host, messages)?;
+    let known_memory = choice.known.as_deref().filter(|file| RunMemory::is_in(file));
+    let held = match known_memory {
+        Some(file) => RunMemory::load(file, method, None, &status)?,
+        None => None,
+    };
+    let compared = held.as_ref().and_then(RunMemory::copy);
+    let scorer = Scorer {
+        memory: Some(compared.unwrap_or_else(|| RunMemory::new(method, None)).share()),
+        profiles: Profiles::default(),
+    };
+    let held = held.unwrap_or_else(|| RunMemory::new(method, Some(usize::MAX)));
+    let scoring = Scoring::new(host.engine(), scorer, None, false);
+    let prepare = Preparation::new(&scoring.scorer, HashSet::new(), true, false).into_prepare();
+    let mut choosing = Choosing {
+        scoring,
+        known: Some(held),
+        candidates: None,
+        labels,
+        without_label: 0,
+        kept: Kept::new()?,
+        ids: Vec::new(),
+        summary: Summary::new(),
+        messages,
+    };
+    if let Some(file) = choice.known.as_deref().filter(|_| known_memory.is_none()) {
+        if file == STDIN || !std::path::Path::new(file).is_file() {
+            return Err(Failure::file(format!("--known must be a file: {file}")));
+        }
+        let known = Inputs {
+            sources: vec![file.to_owned()],
+            ..Inputs::default()
+        };
+        let seen = read(&known, Arc::clone(&prepare), &mut choosing, messages, stop)?;
+        if let Some(lack) = seen.why_incomplete(stop) {
+            return Err(Failure::file(format!("--known: {lack}")));
+        }
+    }
+    choosing.begin();
+    let seen = read(inputs, prepare, &mut choosing, messages, stop)?;
+    messages.stop_progress();
+    let selection = choosing.choose(
+        &Options {
+            count: choice.count,
+            failures: choice.failures,
+            threads: 0,
+            beyond,
+        },
+        stop,
+    )?;
+    Ok(Set {
+        selection,
+        summary: choosing.summary,
+        seen,
+        status,
+        method,
+        kept: choosing.kept,
+        ids: choosing.ids,
+    })
+}
+
+/// Collects the traces to choose from.
+struct Choosing<'h> {
+    scoring: Scoring<'h>,
+    /// The traces that are shared already, while they are read.
+    known: Option<RunMemory>,
+    /// The traces to choose from, afterwards.
+    candidates: Option<Candidates>,
+    labels: Option<Labels>,
+    /// How many traces have no label.
+    without_label: u64,
+    kept: Kept,
+    ids: Vec<Option<Text>>,
+    summary: Summary,
+    messages: &'h Messages,
+}
+
+impl Sink<Prepared> for Choosing<'_> {
+    fn take(&mut self, place: Place, size: u64, trace: Prepared, seen: &mut Seen) -> Result<()> {
+        if let Prepared::Unscored(unscored) = trace {
+            self.scoring.begin(place, size, *unscored);
+        }
+        while self.scoring.is_full() {
+            self.settle(seen)?;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, seen: &mut Seen) -> Result<bool> {
+        let Some(finished) = self.scoring.next(self.messages) else {
+            return Ok(false);
+        };
+        let Finished {
+            place,
+            outcome,
+            about,
+            facts,
+            text,
+            label,
+            compared,
+        } = finished;
+        match outcome {
+            Ok(breakdown) => {
+                let scored = Scored {
+                    place,
+                    about,
+                    breakdown,
+                };
+                self.add(scored, facts, &text, label, compared)?;
+            }
+            Err(NotScored::Trace(reason) | NotScored::Store(reason)) => {
+                seen.add_bad(&place, &reason.into(), self.messages);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Choosing<'_> {
+    /// Goes on to the traces to choose from.
+    fn begin(&mut self) {
+        self.candidates = self.known.take().and_then(|known| known.candidates());
+        self.summary.begin();
+    }
+
+    fn add(
+        &mut self,
+        mut scored: Scored,
+        mut facts: Facts,
+        text: &str,
+        label: Option<Label>,
+        compared: Option<Comparable>,
+    ) -> Result<()> {
+        let Some(Comparable {
+            words: Some(words),
+            text: embedded,
+            ..
+        }) = compared
+        else {
+            return Err(Failure::file("a trace could not be compared with the others"));
+        };
+        let embedded = embedded.as_ref();
+        let entry = TraceEntry {
+            words: words.words(),
+            vector: embedded.map(|embedded| &embedded.embedding[..]),
+            label: label.as_ref(),
+            model: embedded.and_then(|embedded| embedded.origin.model.as_ref()),
+        };
+        let Some(candidates) = &mut self.candidates else {
+            return self.known.as_ref().map_or(Ok(()), |known| known.add(entry));
+        };
+        if let Some(labels) = &mut self.labels {
+            let names = names_of(&scored.place.source);
+            match labels.of(scored.about.id.iter().chain(&facts.ids).chain(&names)) {
+                None => self.without_label += 1,
+                Some(label) => {
+                    facts.outcome.success = Some(label.success);
+                    facts.outcome.confidence = label.confidence.unwrap_or(facts.outcome.confidence);
+                    scored.about.success = Some(label.success);
+                }
+            }
+        }
+        candidates
+            .add(entry, facts.outcome, facts.unfit)
+            .map_err(|error| failed(&error))?;
+        self.summary.add(&scored);
+        self.ids.push(scored.about.id.clone());
+        self.kept.add(&vec![scored.to_value(), text.into()].into())
+    }
+
+    /// Chooses, unless the run is interrupted meanwhile, and tells how.
+    fn choose(&mut self, options: &Options, stop: &Stop) -> Result<Selection> {
+        if let Some(labels) = &self.labels {
+            let without = self.without_label;
+            let without = (without > 0).then(|| format!("{without} traces have no label"));
+            let problems: Vec<_> = labels.unused()?.into_iter().chain(without).collect();
+            if !problems.is_empty() {
+                self.messages
+                    .warning(format!("--labels: {}", problems.join(", and ")));
+            }
+        }
+        let interrupted_before = stop.is_interrupted();
+        let go_on = |_| interrupted_before || !stop.is_interrupted();
+        let Some(candidates) = &mut self.candidates else {
+            return Err(Failure::file("there is nothing to choose from"));
+        };
+        let selection = select(candidates, options, &go_on).map_err(|error| match error {
+            Error::Aborted => Failure::interrupted("interrupted: nothing was chosen"),
+            error => failed(&error),
+        })?;
+        if self.summary.scored() > 0 {
+            self.messages.note(selection.explanation());
+        }
+        Ok(selection)
+    }
+}
+
+fn failed(error: &Error) -> Failure {
+    Failure::file(error.to_string())
+}
+
+impl Set {
+    /// Returns the state of the embedder; `None` if words alone were compared.
+    pub(crate) fn embedder(&self) -> Option<&Status> {
+        (self.method != Method::Lexical).then_some(&self.status)
+    }
+
+    /// Hands on the set, the most valuable trace first.
+    pub(crate) fn each_chosen(&mut self, mut take: impl FnMut(ChosenTrace) -> Result<()>) -> Result<()> {
+        let all = mem::take(&mut self.selection.chosen);
+        for (rank, chosen) in (1..).zip(&all) {
+            let (scored, text) = self.read(chosen.index)?;
+            let selection = self.describe(rank, chosen);
+            take(ChosenTrace {
+                scored,
+                text,
+                selection,
+            })?;
+        }
+        self.selection.chosen = all;
+        Ok(())
+    }
+
+    /// Hands on all traces, in the order of the input.
+    pub(crate) fn each(&mut self, mut take: impl FnMut(Scored) -> Result<()>) -> Result<()> {
+        (0..self.kept.len()).try_for_each(|at| take(self.read(at)?.0))
+    }
+
+    /// Reads a trace and its JSON back, by its position in the input.
+    pub(crate) fn read(&mut self, index: usize) -> Result<(Scored, String)> {
+        let record = self.kept.get(index)?;
+        let read = || {
+            let [scored, text] = record.as_array()? else {
+                return None;
+            };
+            Some((Scored::from_value(scored)?, text.as_str()?.to_owned()))
+        };
+        read().ok_or_else(damaged)
+    }
+
+    fn describe(&self, rank: u64, chosen: &Chosen) -> Value {
+        let similar = chosen.stands_for.iter().take(MOST_LISTED);
+        json_object! {
+            "rank": rank,
+            "reason": chosen.reason.name(),
+            "gain": chosen.gain,
+            "covered": chosen.covered,
+            "standsFor": chosen.stands_for.len(),
+            "similar": list(similar.map(|near| self.describe_near(*near))),
+            "nearestLeft": chosen.nearest_left.map(|near| self.describe_near(near)),
+        }
+    }
+
+    fn describe_near(&self, near: Neighbour) -> Value {
+        json_object! { "id": self.ids[near.index].clone(), "similarity": near.similarity }
+    }
+}

@@ -1,0 +1,212 @@
+//! The table of traces for people: the best first, as wide as the terminal.
+
+use std::{
+    collections::HashMap,
+    env,
+    io::{self, IsTerminal},
+};
+
+use anstyle::{AnsiColor, Style};
+use knowledgepulse_json::Text;
+
+use crate::{
+    messages::allows_colours,
+    near_duplicate::{is_near_duplicate, resemblance},
+    printable::{fitted, fixed, grouped, label_of, pad_end, width_of},
+    scored::Scored,
+};
+
+/// How wide the table is where nothing says how wide the reader's page is.
+const USUAL_WIDTH: usize = 100;
+const LEAST_OBJECTIVE: usize = 16;
+const AGENT_WIDTH: usize = 12;
+
+/// The most UTF-16 code units of an objective that are looked at.
+const MOST_UNITS: usize = 240;
+
+const HEADING: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const FAINT: Style = Style::new().dimmed();
+
+/// Rows that wait until all are known.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Row>,
+    /// How many of the best rows are shown; `None` for all.
+    most: Option<usize>,
+    count: usize,
+    /// How many traces are near-copies of a trace, by its id.
+    alike: HashMap<Text, u64>,
+    /// The first trace of the near-copies that each trace is of, by its id.
+    first: HashMap<Text, Text>,
+}
+
+/// What is told of a trace.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub scored: Scored,
+    /// What the row ends with: what is like the trace.
+    pub end: String,
+    /// Lines below the row.
+    pub below: String,
+}
+
+impl Table {
+    /// Returns a table of the best traces, of these many or of all.
+    pub(crate) fn new(most: Option<usize>) -> Self {
+        Self {
+            most,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a trace, in the order of the input. `below` are lines that explain its score.
+    pub(crate) fn add(&mut self, scored: &Scored, below: String) {
+        self.count += 1;
+        let nearest = scored.breakdown.novelty.nearest.as_ref();
+        let nearest = nearest.and_then(|nearest| nearest.label.as_deref());
+        if is_near_duplicate(resemblance(&scored.breakdown))
+            && let Some(nearest) = nearest
+        {
+            let nearest = Text::from(nearest);
+            let first = self.first.get(&nearest).cloned().unwrap_or(nearest);
+            *self.alike.entry(first.clone()).or_default() += 1;
+            if let Some(id) = &scored.about.id {
+                self.first.insert(id.clone(), first);
+            }
+        }
+        self.rows.push(Row {
+            scored: scored.clone(),
+            end: String::new(),
+            below,
+        });
+        if let Some(most) = self.most
+            && self.rows.len() >= 2 * most + 64
+        {
+            self.sort();
+        }
+    }
+
+    /// Puts the best first, of equal ones the earlier, and leaves out the others.
+    fn sort(&mut self) {
+        // The sort is stable. Scores are never NaN.
+        self.rows.sort_by(|one, other| {
+            other
+                .scored
+                .breakdown
+                .score
+                .total_cmp(&one.scored.breakdown.score)
+        });
+        self.rows.truncate(self.most.unwrap_or(usize::MAX));
+    }
+
+    /// Returns the table, best first. `share_below` returns which part of all scores is less than a score.
+    pub(crate) fn render(mut self, share_below: impl Fn(f64) -> f64) -> String {
+        self.sort();
+        for row in &mut self.rows {
+            let alike = row.scored.about.id.as_ref().and_then(|id| self.alike.get(id));
+            if let Some(alike) = alike {
+                row.end = format!("+{} alike", grouped(*alike));
+            } else if let Some(id) = &row.scored.about.id
+                && self.first.contains_key(id)
+            {
+                row.end = "a near-copy".into();
+            }
+        }
+        let mut text = render(&self.rows, share_below, Look::of_output());
+        if self.count > self.rows.len() {
+            text.push_str(&format!(
+                "the {} best of {}; --all shows all\n",
+                grouped(self.rows.len() as u64),
+                grouped(self.count as u64)
+            ));
+        }
+        text
+    }
+}
+
+/// How a table is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    width: usize,
+    has_colours: bool,
+}
+
+impl Look {
+    /// Returns how a table is shown on standard output: as wide as the terminal, or as `COLUMNS` says.
+    pub(crate) fn of_output() -> Self {
+        let columns = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        Self {
+            width: columns.or_else(terminal_width).unwrap_or(USUAL_WIDTH),
+            has_colours: io::stdout().is_terminal() && allows_colours(),
+        }
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn terminal_width() -> Option<usize> {
+    let (_, columns) = console::Term::stdout().size_checked()?;
+    Some(columns.into())
+}
+
+#[cfg(target_family = "wasm")]
+fn terminal_width() -> Option<usize> {
+    None
+}
+
+/// Returns a table of rows in their order.
+pub(crate) fn render(rows: &[Row], share_below: impl Fn(f64) -> f64, look: Look) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let number_width = rows.len().to_string().len().max(2);
+    let cells = |[number, score, beats, agent, when, steps]: [&str; 6]| {
+        let agent = pad_end(agent, AGENT_WIDTH);
+        format!("{number:>number_width$}  {score:5}  {beats:>5}  {agent}  {when:10}  {steps:>5}  ")
+    };
+    let heading = cells(["#", "score", "beats", "agent", "when", "steps"]) + "done  ";
+    let room = look.width.saturating_sub(width_of(&heading)).max(LEAST_OBJECTIVE);
+    let painted = |style: Style, text: &str| match look.has_colours {
+        true => format!("{style}{text}{style:#}"),
+        false => text.to_owned(),
+    };
+    let mut table = painted(HEADING, &format!("{heading}objective")) + "\n";
+    for (number, Row { scored, end, below }) in (1..).zip(rows) {
+        let about = &scored.about;
+        let score = scored.breakdown.score;
+        let share = format!("{} %", fixed(100.0 * share_below(score), 0));
+        let when = about
+            .when
+            .as_deref()
+            .and_then(|when| when.get(..10))
+            .unwrap_or_default();
+        let (done, style) = match about.success {
+            Some(true) => ("yes", GOOD),
+            Some(false) => ("no", BAD),
+            None => ("?", FAINT),
+        };
+        let cells = cells([
+            &number.to_string(),
+            &fixed(score, 3),
+            &share,
+            &fitted(&about.agent.to_string_lossy(), AGENT_WIDTH),
+            when,
+            &grouped(about.steps),
+        ]);
+        let done = format!("{}{:2$}", painted(style, done), "", 4 - done.len());
+        let end = if end.is_empty() {
+            String::new()
+        } else {
+            format!("  {end}")
+        };
+        let objective = label_of(&about.objective, "", MOST_UNITS);
+        let left = room.saturating_sub(width_of(&end)).max(LEAST_OBJECTIVE);
+        let objective = fitted(objective.trim(), left);
+        let line = format!("{cells}{done}  {objective}{}", painted(FAINT, &end));
+        table.push_str(line.trim_end());
+        table.push('\n');
+        table.push_str(below);
+    }
+    table
+}
