@@ -96,7 +96,7 @@ pub(crate) fn card(manifest: &Manifest, settings: &Settings) -> String {
         .count();
     let _ = writeln!(
         card,
-        "\nThe outcome of {known} of {count} is known.\n\n## How they were chosen\n\n{}\n",
+        "\nThe outcome of {known} of {count} is known.\n\n## How they were chosen\n\n{}.\n",
         settings.chosen
     );
     let _ = writeln!(
@@ -114,14 +114,17 @@ pub(crate) fn card(manifest: &Manifest, settings: &Settings) -> String {
         }
         card.push('\n');
     }
-    let places = manifest.review().count();
+    let places = match manifest.review().count() {
+        0 => String::new(),
+        1 => " 1 place looks like an address or a signature: `review` in the manifest names it.".into(),
+        count => {
+            format!(" {count} places look like addresses or signatures: `review` in the manifest names them.")
+        }
+    };
     let _ = writeln!(
         card,
-        "Not looked for: names of other people, street addresses, what is in pictures, and the secrets of a business. {places} {} like an \
-         address or a signature: `review` in the manifest names {}. Look at the sessions before you publish them.\n\n## Licence\n\nTo be \
-         filled in, here and at the top of `{CARD}`.\n",
-        if places == 1 { "place looks" } else { "places look" },
-        if places == 1 { "it" } else { "them" },
+        "Not looked for: names of other people, street addresses, what is in pictures, and the secrets of a business.{places} Look at the \
+         sessions before you publish them.\n\n## Licence\n\nTo be filled in, here and at the top of `{CARD}`.\n"
     );
     let extra = if form == Form::Native { " teich" } else { "" };
     let _ = write!(

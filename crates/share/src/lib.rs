@@ -123,7 +123,7 @@ pub struct Settings<'s> {
     pub cleaner: &'s (dyn Fn() -> Cleaner + Sync),
     /// Whether identifiers and the identities of each session are replaced.
     pub identifiers: bool,
-    /// A sentence that says how the sessions were chosen.
+    /// How the sessions were chosen, as a sentence without its full stop.
     pub chosen: String,
     /// The program and its version.
     pub program: String,

@@ -98,7 +98,7 @@ fn shared_as(sessions: &[Session], form: Form, options: Options) -> (Shelf, Mani
         form,
         cleaner: &|| Cleaner::new(options),
         identifiers: options.identifiers,
-        chosen: "All of them.".into(),
+        chosen: "all of them".into(),
         program: "kp-score 0.0.0".into(),
     };
     let mut shelf = Shelf::default();

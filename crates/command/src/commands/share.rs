@@ -102,7 +102,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         form: *form,
         cleaner: &|| cleaner.clone(),
         identifiers: args.cleaning.identifiers,
-        chosen: set.selection.explanation(),
+        chosen: capitalised(&set.selection.explanation()),
         program: format!("kp-score {VERSION}"),
     };
     let exit = match &set.seen {
@@ -167,6 +167,12 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     Ok(exit)
 }
 
+/// Returns a text that begins with a capital.
+fn capitalised(text: &str) -> String {
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + rest
+}
+
 fn trace_at(set: &Mutex<Set>, index: usize) -> io::Result<Value> {
     let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
     let (_, text) = set
@@ -215,7 +221,7 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
         let cells = [
             (entry.rank.to_string(), 4),
             (text(entry, "agent", 20), 12),
-            (text(entry, "created_at", 10), 11),
+            (text(entry, "created_at", 200).chars().take(10).collect(), 10),
             (counted(redacted, "redaction"), 15),
         ];
         cells

@@ -2,7 +2,7 @@
 
 use std::{fs, iter, path::Path};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use knowledgepulse_clean::{Cleaner, Identities, InvalidExpression, Options as Wanted};
 
 use walkdir::WalkDir;
@@ -61,7 +61,8 @@ pub(crate) struct CleaningArgs {
     rules: Vec<String>,
 
     /// aggregated, federated, or private, which keeps identifiers
-    #[arg(long = "level", default_value = "aggregated", hide_possible_values = true, value_parser = one_of(LEVELS))]
+    #[arg(long = "level", action = ArgAction::Set, default_value = "aggregated", hide_possible_values = true,
+        value_parser = one_of(LEVELS))]
     pub identifiers: bool,
 }
 
