@@ -17,10 +17,22 @@ const jsonLines = (...records) => records.map((record) => `${JSON.stringify(reco
 const SESSIONS = {
   'claude-code': (id) => {
     const line = (uuid, parentUuid, type, content) => ({
-      ...{ type, uuid, parentUuid, sessionId: id, cwd: '/home/zorblax/shop', timestamp: '2026-10-01T09:00:00.000Z' },
+      ...{
+        type,
+        uuid,
+        parentUuid,
+        sessionId: id,
+        cwd: '/home/zorblax/shop',
+        timestamp: '2026-10-01T09:00:00.000Z',
+      },
       message: { role: type, content },
     });
-    const call = { type: 'tool_use', id: 'toolu_000000000001', name: 'Bash', input: { command: 'make test' } };
+    const call = {
+      type: 'tool_use',
+      id: 'toolu_000000000001',
+      name: 'Bash',
+      input: { command: 'make test' },
+    };
     return jsonLines(
       line(`${id}1`, null, 'user', `Fix the build of ${id}`),
       line(`${id}2`, `${id}1`, 'assistant', [{ type: 'text', text: 'I look.\u2028' }, call]),
@@ -34,10 +46,20 @@ const SESSIONS = {
     const line = (type, payload) => ({ timestamp: '2026-10-01T09:00:00.000Z', type, payload });
     const message = (role, type, text) => ({ type: 'message', role, content: [{ type, text }] });
     return jsonLines(
-      line('session_meta', { id, timestamp: '2026-10-01T09:00:00.000Z', cwd: '/work', originator: 'codex_cli' }),
+      line('session_meta', {
+        id,
+        timestamp: '2026-10-01T09:00:00.000Z',
+        cwd: '/work',
+        originator: 'codex_cli',
+      }),
       line('event_msg', { type: 'user_message', message: `Write the parser ${id}` }),
       line('response_item', message('user', 'input_text', `Write the parser ${id}`)),
-      line('response_item', { type: 'function_call', name: 'shell', call_id: 'c1', arguments: '{"command":["ls"]}' }),
+      line('response_item', {
+        type: 'function_call',
+        name: 'shell',
+        call_id: 'c1',
+        arguments: '{"command":["ls"]}',
+      }),
       line('response_item', { type: 'function_call_output', call_id: 'c1', output: 'parser.rs' }),
       line('response_item', message('assistant', 'output_text', 'It is written.')),
     );
@@ -74,7 +96,9 @@ const SESSIONS = {
         { role: 'user', content: `Sort the list ${id}`, timestamp: 1790000001 },
         {
           ...{ role: 'assistant', content: '', timestamp: 1790000002 },
-          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'sort', arguments: '{"list":[2,1]}' } }],
+          tool_calls: [
+            { id: 'c1', type: 'function', function: { name: 'sort', arguments: '{"list":[2,1]}' } },
+          ],
         },
         { role: 'tool', tool_call_id: 'c1', content: '[1,2]', timestamp: 1790000003 },
         { role: 'assistant', content: 'It is sorted.', timestamp: 1790000004 },
@@ -102,7 +126,10 @@ beforeAll(() => {
   for (const agent of AGENTS) {
     fs.mkdirSync(path.join(logs, agent), { recursive: true });
     for (const number of [1, 2]) {
-      fs.writeFileSync(path.join(logs, agent, `${agent}-${number}.jsonl`), SESSIONS[agent](`${agent}-${number}`));
+      fs.writeFileSync(
+        path.join(logs, agent, `${agent}-${number}.jsonl`),
+        SESSIONS[agent](`${agent}-${number}`),
+      );
     }
   }
 });
@@ -112,7 +139,9 @@ async function shareAs(form, ...args) {
   const folder = path.join(directory, `${form}${args.length}`);
   const ended = await kpScore(['share', '100', logs, '-o', folder, '--as', form, '--yes', ...args]);
   expect(ended).toMatchObject({ code: 0 });
-  const manifest = linesOf(fs.readFileSync(path.join(folder, 'manifest.jsonl'), 'utf8')).map((line) => JSON.parse(line));
+  const manifest = linesOf(fs.readFileSync(path.join(folder, 'manifest.jsonl'), 'utf8')).map((line) =>
+    JSON.parse(line),
+  );
   return { folder, manifest, ...ended };
 }
 
@@ -127,7 +156,9 @@ async function tracesOf(input) {
   const { code, stdout } = await kpScore(['score', input, '--format', 'jsonl', '--quiet']);
   expect(code).toBe(0);
   const rows = linesOf(stdout).map((line) => JSON.parse(line));
-  return rows.map(({ objective, dimensions }) => [objective, dimensions.complexity, dimensions.toolDiversity]).sort();
+  return rows
+    .map(({ objective, dimensions }) => [objective, dimensions.complexity, dimensions.toolDiversity])
+    .sort();
 }
 
 describe('share', () => {
@@ -161,10 +192,13 @@ describe('share', () => {
     expect(readBy('atif', folder).rows).toHaveLength(2 * AGENTS.length);
   });
 
-  testWithPackages('datasets', 'pydantic')('knowledgepulse: units are of the schema of the registry', async () => {
-    const { folder } = await shareAs('knowledgepulse', '--success', 'yes');
-    expect(readBy('knowledgepulse', folder).rows).toHaveLength(2 * AGENTS.length);
-  });
+  testWithPackages('datasets', 'pydantic')(
+    'knowledgepulse: units are of the schema of the registry',
+    async () => {
+      const { folder } = await shareAs('knowledgepulse', '--success', 'yes');
+      expect(readBy('knowledgepulse', folder).rows).toHaveLength(2 * AGENTS.length);
+    },
+  );
 
   test.each(['native', 'messages', 'atif'])('%s: kp-score reads the same traces again', async (form) => {
     const { folder } = await shareAs(form);
@@ -177,7 +211,9 @@ describe('share', () => {
     const folder = path.join(directory, 'unknown');
     const ended = await kpScore(['share', '100', logs, '-o', folder, '--as', 'knowledgepulse', '--yes']);
     expect(ended).toMatchObject({ code: 3 });
-    expect(ended.stderr).toMatch('left out 12 sessions: its outcome is not known; --success or --labels says it');
+    expect(ended.stderr).toMatch(
+      'left out 12 sessions: its outcome is not known; --success or --labels says it',
+    );
     expect(fs.existsSync(folder)).toBe(false);
   });
 

@@ -16,6 +16,7 @@ use knowledgepulse_formats::{
 use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_share::{
     Files, Folder, FolderError, Form, MANIFEST, Manifest, Session, SessionFile, Settings, ShareError, share,
+    sources::{self, Shared},
 };
 
 /// The files of a folder in memory.
@@ -490,4 +491,54 @@ fn folder_refuses_what_was_not_shared() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn sessions_of_takes_traces_and_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("5b1f6e0a.jsonl");
+    fs::write(&path, CLAUDE).unwrap();
+    let file = path.display().to_string();
+    let trace = (sessions_of(&file, CLAUDE)[0].trace)().unwrap();
+    let given = vec![Shared::File(file), Shared::Trace(trace)];
+    let sessions = sources::sessions_of(given).unwrap();
+    let (shelf, manifest) = shared_as(&sessions, Form::Native, ALL);
+    assert_eq!(manifest.entries.len(), 2);
+    assert!(shelf.files["sessions/5b1f6e0a.jsonl"].starts_with(r#"{"type":"summary""#));
+    assert!(shelf.files["sessions/trace.jsonl"].starts_with(r#"{"type":"session""#));
+    let none = vec![Shared::File(folder.path().join("none").display().to_string())];
+    assert_eq!(
+        sources::sessions_of(none).err().unwrap().kind(),
+        io::ErrorKind::NotFound
+    );
+}
+
+#[test]
+fn session_of_finds_the_subagents_of_claude_code_in_its_folder_and_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir_all(path("s1/subagents")).unwrap();
+    for name in [
+        "s1.jsonl",
+        "s1/subagents/agent-a.jsonl",
+        "agent-b.jsonl",
+        "agent-c.jsonl",
+        "s2.jsonl",
+    ] {
+        let session = if name == "agent-c.jsonl" { "s3" } else { "s1" };
+        fs::write(path(name), format!("{{\"sessionId\":\"{session}\"}}\n")).unwrap();
+    }
+    let inputs = ["s1.jsonl", "s2.jsonl"].map(|name| path(name).display().to_string());
+    let sources = sources::Sources::of(&inputs, |path| fs::read_to_string(path));
+    let names = |input: &str| {
+        let files = sources.session_of(input, FormatName::ClaudeCode).into_iter();
+        files
+            .map(|file| file.name.replace(&folder.path().display().to_string(), ""))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&inputs[0]),
+        ["/s1.jsonl", "/s1/subagents/agent-a.jsonl", "/agent-b.jsonl"]
+    );
+    assert_eq!(names(&inputs[1]), ["/s2.jsonl"]);
 }
