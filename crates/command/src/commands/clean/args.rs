@@ -61,7 +61,7 @@ pub(crate) struct CleaningArgs {
     rules: Vec<String>,
 
     /// aggregated, federated, or private, which keeps identifiers
-    #[arg(long = "level", action = ArgAction::Set, default_value = "aggregated", hide_possible_values = true,
+    #[arg(long = "level", value_name = "LEVEL", action = ArgAction::Set, default_value = "aggregated", hide_possible_values = true,
         value_parser = one_of(LEVELS))]
     pub identifiers: bool,
 }
