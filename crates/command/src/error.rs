@@ -13,7 +13,7 @@ pub enum Exit {
     Usage = 2,
     /// A file could not be read or written.
     File = 3,
-    /// A check has failed: `--fail-under`, or `--fail-on` of `clean`.
+    /// `clean` has found what `--check` or `--fail-on` names.
     Found = 4,
     /// A signal has ended the run.
     Interrupted = 130,

@@ -5,7 +5,6 @@
 mod card;
 mod cleaned;
 mod conversation;
-#[cfg(not(target_family = "wasm"))]
 mod folder;
 mod formats;
 mod manifest;
@@ -26,7 +25,6 @@ use knowledgepulse_json::Value;
 use rayon::prelude::*;
 
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
-#[cfg(not(target_family = "wasm"))]
 pub use folder::{Folder, FolderError};
 pub use manifest::{Entry, Manifest, Place};
 
