@@ -37,12 +37,14 @@ pub struct InvalidExpression(pub String);
 const MARKER: &[u8] = b"[REDACTED:";
 
 /// Something a person wants replaced.
+#[derive(Clone)]
 struct Rule {
     name: String,
     expression: Regex,
 }
 
 /// A cleaner that is set up once and cleans many texts.
+#[derive(Clone)]
 pub struct Cleaner {
     options: Options,
     rules: Vec<Rule>,

@@ -112,7 +112,7 @@ struct Pattern {
 }
 
 /// The identities of a session.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Identities {
     patterns: Vec<Pattern>,
     /// The owner of each name, in small letters and without signs.

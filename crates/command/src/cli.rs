@@ -12,7 +12,7 @@ use knowledgepulse_index::method::Method;
 use crate::{
     VERSION,
     args::MessageArgs,
-    commands::{clean, compare, completions, formats, score, select, sessions},
+    commands::{clean, compare, completions, formats, score, select, sessions, share},
     domains::closest_to,
     error::{Exit, Failure, Result},
     host::Host,
@@ -25,7 +25,7 @@ use crate::{
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 const EXIT_CODES: &str = "Exit code: 0 all is well; 1 some lines are bad, the rest is scored; 2 wrong usage;
-3 a file could not be read or written; 4 clean has found what --fail-on names; 130 interrupted.";
+3 a file could not be read or written; 4 clean has found what --check or --fail-on names; 130 interrupted.";
 
 /// Find, choose and clean sessions of AI agents that are worth sharing
 #[derive(Debug, Parser)]
@@ -53,6 +53,8 @@ enum Command {
     Score(score::ScoreArgs),
     #[command(help_template = TEMPLATE)]
     Select(select::SelectArgs),
+    #[command(help_template = TEMPLATE)]
+    Share(share::ShareArgs),
     #[command(help_template = TEMPLATE)]
     Clean(clean::CleanArgs),
     #[command(help_template = TEMPLATE)]
@@ -98,6 +100,10 @@ pub fn needs_model(arguments: &[String]) -> bool {
             command: Some(Command::Select(args)),
             ..
         }) => args.choice.novelty != Method::Lexical,
+        Ok(Cli {
+            command: Some(Command::Share(args)),
+            ..
+        }) => args.choice.novelty != Method::Lexical,
         _ => false,
     }
 }
@@ -127,6 +133,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         }
         Some(Command::Score(args)) => score::run(&args, host, messages, stop),
         Some(Command::Select(args)) => select::run(&args, host, messages, stop),
+        Some(Command::Share(args)) => share::run(&args, host, messages, stop),
         Some(Command::Clean(args)) => clean::run(args, messages, stop),
         Some(Command::Compare(args)) => compare::run(&args, messages),
         Some(Command::Formats(_)) => formats::run(),

@@ -27,7 +27,6 @@ mod run_memory;
 mod scored;
 mod scoring;
 mod set;
-mod splice;
 mod statistics;
 pub mod stop;
 mod summary;

@@ -326,7 +326,8 @@ impl Set {
         (0..self.kept.len()).try_for_each(|at| take(self.read(at)?.0))
     }
 
-    fn read(&mut self, index: usize) -> Result<(Scored, String)> {
+    /// Reads a trace and its JSON back, by its position in the input.
+    pub(crate) fn read(&mut self, index: usize) -> Result<(Scored, String)> {
         let record = self.kept.get(index)?;
         let read = || {
             let [scored, text] = record.as_array()? else {

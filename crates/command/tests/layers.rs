@@ -5,8 +5,9 @@ use std::{fs, path::Path};
 use toml_edit::DocumentMut;
 
 /// The order of the data: each crate depends only on those before it.
-const LAYERS: [&str; 11] = [
-    "error", "os", "json", "trace", "formats", "clean", "encoder", "embed", "index", "score", "command",
+const LAYERS: [&str; 12] = [
+    "error", "os", "json", "trace", "formats", "clean", "share", "encoder", "embed", "index", "score",
+    "command",
 ];
 
 #[test]

@@ -7,3 +7,4 @@ pub(crate) mod formats;
 pub(crate) mod score;
 pub(crate) mod select;
 pub(crate) mod sessions;
+pub(crate) mod share;

@@ -13,6 +13,7 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{Scorer, engine::Status};
+use knowledgepulse_share::splice::set_metadata;
 use knowledgepulse_trace::label::Fingerprint;
 
 use crate::{
@@ -32,7 +33,6 @@ use crate::{
     run_memory::{HeldMemory, RunMemory},
     scored::{Place, Scored},
     scoring::{Finished, Preparation, Prepared, Scoring, load_embedder},
-    splice::set_metadata,
     stop::Stop,
     summary::{About, MemoryFile, Summary},
     table::Table,

@@ -5,6 +5,8 @@ use std::{fs, iter, path::Path};
 use clap::{ArgAction, Args};
 use knowledgepulse_clean::{Cleaner, Identities, InvalidExpression, Options as Wanted};
 
+use walkdir::WalkDir;
+
 use crate::{
     args::one_of,
     error::{Failure, Result},
@@ -34,6 +36,22 @@ pub(crate) struct CleanArgs {
     #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
     fail_on: Vec<String>,
 
+    /// Write nothing, list the places, and exit with 4 if there are any; of folders all files
+    #[arg(long, conflicts_with_all = ["out", "findings"])]
+    check: bool,
+
+    /// Number what is replaced: one address is [REDACTED:email-1] everywhere
+    #[arg(long)]
+    pseudonyms: bool,
+
+    #[command(flatten)]
+    cleaning: CleaningArgs,
+}
+
+/// What is replaced.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Cleaning")]
+pub(crate) struct CleaningArgs {
     /// Values that stay, one a line; /…/ is an expression
     #[arg(long, value_name = "FILE")]
     allow: Vec<String>,
@@ -42,13 +60,28 @@ pub(crate) struct CleanArgs {
     #[arg(long, value_name = "FILE")]
     rules: Vec<String>,
 
-    /// Number what is replaced: one address is [REDACTED:email-1] everywhere
-    #[arg(long)]
-    pseudonyms: bool,
-
     /// aggregated, federated, or private, which keeps identifiers
-    #[arg(long, action = ArgAction::Set, default_value = "aggregated", hide_possible_values = true, value_parser = one_of(LEVELS))]
-    level: bool,
+    #[arg(long = "level", value_name = "LEVEL", action = ArgAction::Set, default_value = "aggregated", hide_possible_values = true,
+        value_parser = one_of(LEVELS))]
+    pub identifiers: bool,
+}
+
+impl CleaningArgs {
+    /// Returns the cleaner, and the names of its rules.
+    pub(crate) fn open(&self) -> Result<(Cleaner, Vec<String>)> {
+        let mut cleaner = Cleaner::new(Wanted {
+            identifiers: self.identifiers,
+            strict: true,
+        });
+        for file in &self.allow {
+            read_allowed(file, &mut cleaner)?;
+        }
+        let mut names = Vec::new();
+        for file in &self.rules {
+            names.extend(read_rules(file, &mut cleaner)?);
+        }
+        Ok((cleaner, names))
+    }
 }
 
 /// The arguments with the files that they name.
@@ -59,7 +92,9 @@ pub(super) struct Options {
     pub out: Option<String>,
     /// The file of findings.
     pub findings: Option<String>,
-    /// The types that end the run with an exit code of their own.
+    /// Whether nothing is written, and the places are listed.
+    pub check: bool,
+    /// The types that end the run with an exit code of their own; with `check`, all if none is named.
     pub fail_on: Vec<String>,
     /// Whether identifiers are replaced.
     pub identifiers: bool,
@@ -82,30 +117,25 @@ const IDENTIFIERS: &str = "identifiers";
 impl CleanArgs {
     /// Reads the files of rules and values.
     pub(super) fn open(self) -> Result<Options> {
-        let mut sources = self.paths;
+        let mut sources = if self.check {
+            files_in(&self.paths)?
+        } else {
+            self.paths
+        };
         if sources.is_empty() {
             sources.push(STDIN.to_owned());
         }
-        let mut cleaner = Cleaner::new(Wanted {
-            identifiers: self.level,
-            strict: true,
-        });
+        let (mut cleaner, names) = self.cleaning.open()?;
         if self.pseudonyms {
             cleaner.use_pseudonyms();
-        }
-        for file in &self.allow {
-            read_allowed(file, &mut cleaner)?;
-        }
-        let mut names = Vec::new();
-        for file in &self.rules {
-            names.extend(read_rules(file, &mut cleaner)?);
         }
         let mut options = Options {
             fail_on: types_of(&self.fail_on, &names).map_err(wrong)?,
             sources,
             out: self.out,
             findings: self.findings,
-            identifiers: self.level,
+            check: self.check,
+            identifiers: self.cleaning.identifiers,
             pseudonyms: self.pseudonyms,
             cleaner,
             outputs: Vec::new(),
@@ -113,6 +143,24 @@ impl CleanArgs {
         options.name_outputs(iter::repeat(&Identities::default()))?;
         Ok(options)
     }
+}
+
+/// Returns the files that are named, and in place of each folder the files in it.
+fn files_in(paths: &[String]) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path == STDIN {
+            files.push(path.clone());
+            continue;
+        }
+        for entry in WalkDir::new(path).sort_by_file_name() {
+            let entry = entry.map_err(|error| Failure::file(format!("cannot read {path}: {error}")))?;
+            if !entry.file_type().is_dir() {
+                files.push(entry.path().display().to_string());
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// Returns the types that are named, one by one.
@@ -198,7 +246,7 @@ fn invalid(file: &str, line: usize, InvalidExpression(problem): &InvalidExpressi
 /// Refuses outputs that would replace an input or each other.
 fn refuse_same_file(options: &Options) -> std::result::Result<(), String> {
     let has_many = options.sources.len() > 1;
-    if has_many && !options.out.as_deref().is_some_and(is_folder) {
+    if has_many && !options.check && !options.out.as_deref().is_some_and(is_folder) {
         return Err("several files need --out FOLDER/, a folder or a name that ends with /".into());
     }
     if options.sources.iter().filter(|source| *source == STDIN).count() > 1 {

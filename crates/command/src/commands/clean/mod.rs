@@ -16,9 +16,10 @@ use std::{
     path::Path,
 };
 
-use knowledgepulse_clean::{Cleaner, Finding, Identities, with_strings};
+use knowledgepulse_clean::{Cleaner, Finding, Identities};
 use knowledgepulse_json::Value;
 use knowledgepulse_os::temporary;
+use knowledgepulse_share::{CleanText, clean_json_text, clean_plain_text};
 
 use crate::{
     VERSION,
@@ -29,12 +30,11 @@ use crate::{
     output_file::{OutputFile, StandardOutput},
     printable::counted,
     review::Review,
-    splice::replace_strings,
     stop::Stop,
     waiting::Waiting,
 };
-pub(crate) use args::CleanArgs;
 use args::Options;
+pub(crate) use args::{CleanArgs, CleaningArgs};
 use parts::{Part, Parts, Take};
 
 /// Something that was found, in a file and a line.
@@ -83,14 +83,17 @@ pub(crate) fn run(args: CleanArgs, messages: &Messages, stop: &Stop) -> Result<E
         if !options.pseudonyms {
             options.cleaner.set_identities(learned);
         }
-        let mut output = Output::open(options.outputs[at].as_deref())?;
+        let mut output = match options.check {
+            true => Output::None,
+            false => Output::open(options.outputs[at].as_deref())?,
+        };
         let file = name_of(&source.name).to_owned();
         let mut cleaning = Cleaning {
             file: &file,
             cleaner: &mut options.cleaner,
             output: &mut output,
             found: &mut found,
-            keeps_findings: options.findings.is_some(),
+            keeps_findings: options.check || options.findings.is_some(),
         };
         source.read(stop, &mut |part, line| cleaning.clean(part, line))?;
         output.finish()?;
@@ -98,9 +101,19 @@ pub(crate) fn run(args: CleanArgs, messages: &Messages, stop: &Stop) -> Result<E
     if let Some(file) = &options.findings {
         OutputFile::replace(file, findings::report(file, &found.listed, VERSION).as_bytes())?;
     }
+    let is_counted = |name: &String| found.counts.contains_key(name);
+    let mut is_found = options.fail_on.iter().any(is_counted);
+    if options.check {
+        let line = |Found { file, line, finding }: &Found| {
+            let Finding { name, excerpt, .. } = finding;
+            format!("{file}:{line}: {name} {excerpt}\n")
+        };
+        let lines: String = found.listed.iter().map(line).collect();
+        StandardOutput::print(lines.as_bytes())?;
+        is_found |= options.fail_on.is_empty() && !found.listed.is_empty();
+    }
     messages.note(summary(&options, &found.counts));
     found.review.tell(messages);
-    let is_found = options.fail_on.iter().any(|name| found.counts.contains_key(name));
     Ok(if is_found { Exit::Found } else { Exit::Ok })
 }
 
@@ -113,7 +126,8 @@ fn summary(options: &Options, counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return format!("{files}: nothing to replace");
     }
-    format!("{files}: replaced {}", counts.join(", "))
+    let verb = if options.check { "found" } else { "replaced" };
+    format!("{files}: {verb} {}", counts.join(", "))
 }
 
 /// An input that can be read twice.
@@ -178,8 +192,9 @@ impl Source {
     }
 }
 
-/// A file, or standard output.
+/// A file, standard output, or nothing.
 enum Output {
+    None,
     File(OutputFile),
     Standard(StandardOutput),
 }
@@ -196,6 +211,7 @@ impl Output {
         match self {
             Self::File(file) => file.write(bytes),
             Self::Standard(stdout) => stdout.write(bytes).map(drop),
+            Self::None => Ok(()),
         }
     }
 
@@ -206,6 +222,7 @@ impl Output {
                 file.publish(true)
             }
             Self::Standard(mut stdout) => stdout.flush().map(drop),
+            Self::None => Ok(()),
         }
     }
 }
@@ -237,46 +254,22 @@ impl Cleaning<'_> {
     }
 
     fn json(&mut self, text: &str, value: Value, line: usize) -> Result<()> {
-        let Ok((value, clean)) = self.cleaner.clean_json(value) else {
-            // Nested too deeply to be cleaned as JSON.
-            self.cleaner.take_findings();
-            return self.text(text, line);
-        };
-        let findings = self.cleaner.take_findings();
-        // Where a name stands twice, the value holds only the last of its members, and nothing was looked for in the others.
-        let Some(replaced) = replace_strings(text, &value, &clean) else {
-            findings.into_iter().for_each(|finding| self.find(line, finding));
-            let ending = &text[text.trim_end().len()..];
-            return self.write(&(with_strings(value, clean).to_json() + ending), line);
-        };
-        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-        for finding in findings {
-            let place = replaced.places.get(&finding.pointer).copied().unwrap_or_default();
+        let clean = clean_json_text(self.cleaner, text, value);
+        self.take(text, clean, line)
+    }
+
+    fn text(&mut self, text: &str, line: usize) -> Result<()> {
+        let clean = clean_plain_text(self.cleaner, text);
+        self.take(text, clean, line)
+    }
+
+    fn take(&mut self, old: &str, clean: CleanText, line: usize) -> Result<()> {
+        let ends: Vec<usize> = memchr::memchr_iter(b'\n', old.as_bytes()).collect();
+        for (place, finding) in clean.found {
             let before = ends.partition_point(|end| *end < place);
             self.find(line + before, finding);
         }
-        drop((value, clean));
-        self.write(&replaced.text, line)
-    }
-
-    fn text(&mut self, text: &str, first: usize) -> Result<()> {
-        let units: Vec<u16> = text.encode_utf16().collect();
-        let clean = self.cleaner.clean_text(&units);
-        let mut findings = self.cleaner.take_findings();
-        findings.sort_by_key(|finding| finding.start);
-        let (mut at, mut line) = (0, first);
-        for finding in findings {
-            let start = finding.start.max(at);
-            line += units[at..start]
-                .iter()
-                .filter(|unit| **unit == u16::from(b'\n'))
-                .count();
-            at = start;
-            self.find(line, finding);
-        }
-        // The text was valid, and markers are ASCII between its characters.
-        let clean = clean.map(|clean| String::from_utf16_lossy(&clean));
-        self.write(clean.as_deref().unwrap_or(text), first)
+        self.write(&clean.text, line)
     }
 
     fn find(&mut self, line: usize, finding: Finding) {

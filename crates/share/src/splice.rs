@@ -8,6 +8,7 @@ use knowledgepulse_json::{Object, Text, Value, parse_str, write_string};
 /// Returns the text of a JSON object on one line, with values of its `metadata` set: replaced where they are, otherwise added at its
 /// end. Of a value that is `None`, every member of that name is removed, with one comma. `text` is valid JSON with an object as
 /// `metadata`; other text is returned as it is, on one line.
+#[must_use]
 pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
     let Some(metadata) = metadata_of(text) else {
         return on_one_line(text);
@@ -47,14 +48,17 @@ pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
 }
 
 /// The text of a JSON value with some strings replaced, and for each of them its old position, by its path of child indexes.
-pub(crate) struct Replaced {
+pub struct Replaced {
+    /// The text with the new strings.
     pub text: String,
+    /// The old positions in bytes, by path.
     pub places: HashMap<Vec<usize>, usize>,
 }
 
 /// Returns the text of a JSON value with the strings of another one of the same shape, where these differ; names too. `None` where the two
 /// cannot be laid beside each other, because an object has a name twice.
-pub(crate) fn replace_strings(text: &str, old: &Value, new: &Value) -> Option<Replaced> {
+#[must_use]
+pub fn replace_strings(text: &str, old: &Value, new: &Value) -> Option<Replaced> {
     let mut strings = Strings {
         scanner: Scanner::of(text, 0),
         result: Vec::with_capacity(text.len()),
@@ -145,15 +149,71 @@ impl Strings<'_> {
         (self.scanner.text.as_bytes().get(self.scanner.at - 1) == Some(&b'}')).then_some(())
     }
 
-    /// Replaces the text from `start` to here by a string.
+    /// Replaces the string from `start` to here by another one, of which the parts beside its markers keep their escapes.
     fn put(&mut self, start: usize, new: &Text) -> Option<()> {
-        let text = self.scanner.text.as_bytes();
-        self.result.extend_from_slice(text.get(self.copied..start)?);
-        write_string(new, &mut self.result);
+        let text = self.scanner.text;
+        let old = text.get(start..self.scanner.at)?;
+        self.result
+            .extend_from_slice(text.as_bytes().get(self.copied..start)?);
+        match with_old_escapes(old, new) {
+            Some(literal) => self.result.extend_from_slice(literal.as_bytes()),
+            None => write_string(new, &mut self.result),
+        }
         self.copied = self.scanner.at;
         self.places.entry(self.path.clone()).or_insert(start);
         Some(())
     }
+}
+
+/// Returns a new string as JSON whose parts between markers are those of an old literal, escapes included. `None` if the old one is no
+/// string, has escapes of half characters, or has no such parts.
+fn with_old_escapes(old: &str, new: &Text) -> Option<String> {
+    let inner = old.strip_prefix('"')?.strip_suffix('"')?;
+    let (new, value) = (new.as_str()?, parse_str(old).ok()?);
+    let value = value.as_str()?;
+    // For each byte of the value, where it is in the literal.
+    let mut places = Vec::with_capacity(value.len() + 1);
+    let (mut at, mut letters) = (0, value.chars());
+    while at < inner.len() {
+        let letter = letters.next()?;
+        places.extend(std::iter::repeat_n(at, letter.len_utf8()));
+        at += match inner.as_bytes().get(at..at + 2) {
+            Some(b"\\u") => 6 * letter.len_utf16(),
+            Some([b'\\', _]) => 2,
+            _ => letter.len_utf8(),
+        };
+    }
+    places.push(inner.len());
+    let mut literal = String::from("\"");
+    let (mut rest, mut from) = (new, 0);
+    loop {
+        let marker = marker_in(rest);
+        let part = &rest[..marker.as_ref().map_or(rest.len(), |marker| marker.start)];
+        let found = match marker {
+            // What is behind the last marker ends the string.
+            None => value
+                .len()
+                .checked_sub(part.len())
+                .filter(|at| *at >= from && value.ends_with(part))?,
+            Some(_) => from + value.get(from..)?.find(part)?,
+        };
+        literal.push_str(inner.get(*places.get(found)?..*places.get(found + part.len())?)?);
+        from = found + part.len();
+        let Some(marker) = marker else {
+            literal.push('"');
+            return Some(literal);
+        };
+        literal.push_str(&rest[marker.clone()]);
+        rest = &rest[marker.end..];
+    }
+}
+
+/// Returns the place of the first marker in a text.
+fn marker_in(text: &str) -> Option<Range<usize>> {
+    let starts = ["[REDACTED:", "[user-", "[host-"];
+    let start = starts.iter().filter_map(|start| text.find(start)).min()?;
+    let end = start + text[start..].find(']')? + 1;
+    Some(start..end)
 }
 
 /// A member of an object.
@@ -437,6 +497,37 @@ mod tests {
             let read = parse_str(&written).unwrap();
             prop_assert_eq!(read.get("metadata").unwrap().as_object(), Some(&expected));
             prop_assert!(!written.contains("\"old\"") && !written.contains('\n'));
+        }
+
+        #[test]
+        fn replace_strings_keeps_the_value_and_the_escapes_around_markers(
+            parts in proptest::collection::vec("[aé\"\\\\😀\n]{0,3}", 1..5),
+            secrets in proptest::collection::vec("[aé😀]{1,3}", 4),
+            is_escaped in proptest::collection::vec(any::<bool>(), 40),
+        ) {
+            let escaped = |text: &str| {
+                let letters = text.chars().zip(is_escaped.iter().cycle()).map(|(letter, escaped)| {
+                    let mut units = [0; 2];
+                    match *escaped || letter.is_control() || "\"\\".contains(letter) {
+                        true => letter.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04X}")).collect(),
+                        false => letter.to_string(),
+                    }
+                });
+                letters.collect::<String>()
+            };
+            let mut literals = parts.iter().map(|part| escaped(part));
+            let first = literals.next().unwrap();
+            let rest: Vec<_> = literals.zip(&secrets).collect();
+            let old: String = rest.iter().map(|(part, secret)| format!("{}{part}", escaped(secret))).collect();
+            let new: String = rest.iter().map(|(part, _)| format!("[user-1]{part}")).collect();
+            let (old, new) = (format!("\"{first}{old}\""), format!("\"{first}{new}\""));
+            let [old_value, new_value] = [&old, &new].map(|text| parse_str(text).unwrap());
+            let replaced = replace_strings(&old, &old_value, &new_value).unwrap().text;
+            prop_assert_eq!(parse_str(&replaced).unwrap(), new_value);
+            // One secret can be told from what is around it, several may stand elsewhere too.
+            if rest.len() <= 1 && parts.iter().all(|part| !part.contains(secrets[0].as_str())) {
+                prop_assert_eq!(replaced, new);
+            }
         }
     }
 }

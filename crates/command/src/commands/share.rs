@@ -1,0 +1,268 @@
+//! `kp-score share`: a set of sessions, cleaned, in a folder that others load.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{self, IsTerminal},
+    ops::ControlFlow,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+use clap::Args;
+use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_share::{
+    Entry, Folder, Form, Manifest, Session, Settings, ShareError, share, sources::Sources,
+};
+
+use super::clean::CleaningArgs;
+use crate::{
+    VERSION,
+    args::{InputArgs, one_of},
+    compression::{Input, read_text},
+    error::{Exit, Failure, Result},
+    file_identity::STDIN,
+    host::Host,
+    messages::Messages,
+    output_file::StandardOutput,
+    printable::{counted, fitted, pad_end, printable},
+    set::{ChoiceArgs, Set, choose},
+    stop::Stop,
+};
+
+/// How much of an objective is shown, in columns.
+const OBJECTIVE_WIDTH: usize = 60;
+
+/// Write a set of sessions, cleaned, into a folder that you may publish and others load
+#[derive(Debug, Clone, Args)]
+#[command(before_help = "Example: kp-score share 20 ~/.claude/projects -o shared/")]
+pub(crate) struct ShareArgs {
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub folder: FolderArgs,
+    #[command(flatten)]
+    pub cleaning: CleaningArgs,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "The folder")]
+pub(crate) struct FolderArgs {
+    /// The folder: a new one, or one that was shared before
+    #[arg(short, long, value_name = "FOLDER")]
+    pub out: String,
+
+    /// native, messages (OpenAI's), atif, or knowledgepulse (units of the registry)
+    #[arg(long = "as", value_name = "FORM", default_value = "native", hide_possible_values = true,
+        value_parser = one_of(Form::ALL.map(|form| (form.name(), form))))]
+    pub form: Form,
+
+    /// Write without asking
+    #[arg(long)]
+    pub yes: bool,
+
+    /// Print every place that a person should look at
+    #[arg(long)]
+    pub review: bool,
+}
+
+/// Chooses a set, cleans it, shows it, asks, and writes it.
+pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    let FolderArgs {
+        out,
+        form,
+        yes,
+        review,
+    } = &args.folder;
+    let reads_stdin = args.input.paths.iter().all(|path| path == STDIN);
+    if !yes && (reads_stdin || !io::stdin().is_terminal() || !io::stderr().is_terminal()) {
+        return Err(Failure::usage(
+            "share asks before it writes; without a terminal it needs --yes",
+        ));
+    }
+    let (cleaner, _) = args.cleaning.open()?;
+    let mut folder = Folder::create(Path::new(out)).map_err(|error| Failure::file(error.to_string()))?;
+    let read = [&args.choice.labels, &args.choice.known];
+    let inputs = args.input.open(&[], &read, messages)?;
+    let mut set = choose(&inputs, &args.choice, false, host, messages, stop)?;
+    if stop.is_interrupted() {
+        return Err(Failure::interrupted("interrupted: nothing was shared"));
+    }
+    let files = Sources::of(&inputs.sources, text_of);
+    let mut chosen = Vec::new();
+    let places: Vec<usize> = set.selection.chosen.iter().map(|chosen| chosen.index).collect();
+    set.each_chosen(|trace| {
+        chosen.push((trace.scored, trace.selection));
+        Ok(())
+    })?;
+    let settings = Settings {
+        form: *form,
+        cleaner: &|| cleaner.clone(),
+        identifiers: args.cleaning.identifiers,
+        chosen: capitalised(&set.selection.explanation()),
+        program: format!("kp-score {VERSION}"),
+    };
+    let exit = match &set.seen {
+        seen if seen.unread > 0 => Exit::File,
+        seen if seen.bad > 0 => Exit::BadLines,
+        _ => Exit::Ok,
+    };
+    let set = Mutex::new(set);
+    let kept = &set;
+    let sessions: Vec<Session> = chosen
+        .iter()
+        .zip(places)
+        .map(|((scored, selection), index)| {
+            let number = |name| selection.get(name).and_then(Value::as_number).unwrap_or_default();
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They are counts.
+            let [rank, stands_for] = ["rank", "standsFor"].map(|name| number(name) as u64);
+            Session {
+                name: scored.place.source.clone(),
+                files: files.session_of(&scored.place.source, scored.about.format),
+                line: Some(scored.place.line),
+                format: scored.about.format,
+                trace: Box::new(move || trace_at(kept, index)),
+                success: scored.about.success,
+                rank,
+                reason: selection
+                    .get("reason")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
+                stands_for,
+            }
+        })
+        .collect();
+    let manifest = share(&sessions, &settings, &mut folder, &|_| !stop.is_interrupted()).map_err(
+        |error| match error {
+            ShareError::Interrupted => Failure::interrupted("interrupted: nothing was shared"),
+            error => Failure::file(format!("{out}: {error}")),
+        },
+    )?;
+    tell_left_out(&manifest, messages);
+    if manifest.entries.is_empty() {
+        return Err(Failure::file(format!(
+            "there is nothing to share, so {out} was not written"
+        )));
+    }
+    show(&manifest, *review)?;
+    tell_review(&manifest, *review, messages);
+    if !yes && !is_agreed(&manifest, out, messages)? {
+        messages.note("nothing was written");
+        return Ok(Exit::Ok);
+    }
+    if stop.is_interrupted() {
+        return Err(Failure::interrupted("interrupted: nothing was shared"));
+    }
+    folder
+        .finish()
+        .map_err(|error| Failure::file(error.to_string()))?;
+    messages.note(format!(
+        "wrote {} to {out}; look at them, and fill in the licence in its README.md, before you publish it",
+        counted(manifest.entries.len() as u64, "session")
+    ));
+    Ok(exit)
+}
+
+/// Returns a text that begins with a capital.
+fn capitalised(text: &str) -> String {
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + rest
+}
+
+fn trace_at(set: &Mutex<Set>, index: usize) -> io::Result<Value> {
+    let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
+    let (_, text) = set
+        .read(index)
+        .map_err(|failure| io::Error::other(failure.message))?;
+    drop(set);
+    parse_str(&text).map_err(io::Error::other)
+}
+
+/// Reads a file, decompressed.
+fn text_of(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    read_text(&mut Input::new(File::open(path)?), &mut |text| {
+        bytes.extend_from_slice(text);
+        ControlFlow::Continue(())
+    })?;
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// Says how many sessions are left out, for each reason.
+fn tell_left_out(manifest: &Manifest, messages: &Messages) {
+    let mut reasons: HashMap<&str, u64> = HashMap::new();
+    for (_, reason) in &manifest.left_out {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    for (reason, count) in reasons {
+        let hint = if reason.contains("outcome") {
+            "; --success or --labels says it"
+        } else {
+            ""
+        };
+        messages.note(format!("left out {}: {reason}{hint}", counted(count, "session")));
+    }
+}
+
+/// Prints what would be shared, and what to look at.
+fn show(manifest: &Manifest, review: bool) -> Result<()> {
+    let text = |entry: &Entry, name: &str, units| {
+        let text = entry.about.get(name).and_then(Value::as_text).cloned();
+        printable(&text.unwrap_or_else(|| Text::from("")), units)
+    };
+    let mut lines = String::new();
+    for entry in &manifest.entries {
+        let redacted: u64 = entry.redactions.values().sum();
+        let cells = [
+            (entry.rank.to_string(), 4),
+            (text(entry, "agent", 20), 12),
+            (text(entry, "created_at", 200).chars().take(10).collect(), 10),
+            (counted(redacted, "redaction"), 15),
+        ];
+        cells
+            .iter()
+            .for_each(|(cell, width)| lines += &(pad_end(cell, *width) + " "));
+        lines += &fitted(&text(entry, "objective", 200), OBJECTIVE_WIDTH);
+        lines.truncate(lines.trim_end().len());
+        lines.push('\n');
+    }
+    if review {
+        for (place, around) in manifest.review() {
+            lines += &format!("{place}: {}\n", printable(&around.into(), 200));
+        }
+    }
+    StandardOutput::print(lines.as_bytes())
+}
+
+/// Says what a person should look at.
+fn tell_review(manifest: &Manifest, is_shown: bool, messages: &Messages) {
+    let places = manifest.review().count() as u64;
+    let hint = if is_shown { "" } else { ": --review prints them" };
+    let places = match places {
+        0 => String::new(),
+        1 => format!("; 1 place looks like an address or a signature{hint}"),
+        _ => format!(
+            "; {} look like addresses or signatures{hint}",
+            counted(places, "place")
+        ),
+    };
+    messages.note(format!(
+        "names of people, street addresses, pictures: not detected{places}"
+    ));
+}
+
+/// Asks whether to write.
+fn is_agreed(manifest: &Manifest, folder: &str, messages: &Messages) -> Result<bool> {
+    let sessions = counted(manifest.entries.len() as u64, "session");
+    messages.text(&format!("Write {sessions} to {folder}? [y/N] "));
+    let mut answer = String::new();
+    io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::read("the answer", &error))?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}

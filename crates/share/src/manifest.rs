@@ -1,0 +1,152 @@
+//! The manifest of a shared folder: a line for each session.
+
+use std::collections::BTreeMap;
+
+use knowledgepulse_json::{Object, Value, object};
+
+/// A place that a person should look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The position of its file among those of its session.
+    pub file: usize,
+    /// The line, from 1.
+    pub line: u64,
+    /// The clean text around it.
+    pub text: String,
+}
+
+/// What is shared of a session, and why.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Entry {
+    /// Its rank among the chosen, from 1.
+    pub rank: u64,
+    /// Its files in the folder: the session, then its sub-agents.
+    pub files: Vec<String>,
+    /// Its line, where a file has all sessions.
+    pub line: Option<u64>,
+    /// Its clean `id`, `agent`, `created_at`, the beginning of its `objective`, and its number of `steps`.
+    pub about: Value,
+    /// Why it was chosen.
+    pub reason: String,
+    /// How many sessions it stands for.
+    pub stands_for: u64,
+    /// Whether it succeeded and how sure that is; `None` where nobody knows.
+    pub outcome: Option<(bool, f64)>,
+    /// How often each kind was redacted.
+    pub redactions: BTreeMap<String, u64>,
+    /// The places to review.
+    pub review: Vec<Place>,
+    /// How many lines were left out, because they are no JSON objects.
+    pub lines_left_out: u64,
+}
+
+/// What a folder shares.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Manifest {
+    /// The sessions by rank.
+    pub entries: Vec<Entry>,
+    /// The sessions that are left out, by the names of their files, each with the reason.
+    pub left_out: Vec<(String, String)>,
+}
+
+#[allow(clippy::cast_precision_loss)] // Nothing is counted so often.
+fn number(count: u64) -> Value {
+    (count as f64).into()
+}
+
+fn counts(counts: &BTreeMap<String, u64>) -> Value {
+    let fields = counts
+        .iter()
+        .map(|(kind, count)| (kind.as_str().into(), number(*count)));
+    fields.collect::<Object>().into()
+}
+
+impl Entry {
+    /// Returns the line of the manifest.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut fields = Object::new();
+        fields.insert("rank", number(self.rank));
+        fields.insert(
+            "file",
+            self.files
+                .first()
+                .map_or(Value::Null, |file| file.as_str().into()),
+        );
+        if let Some(line) = self.line {
+            fields.insert("line", number(line));
+        }
+        let subagents: Vec<Value> = self
+            .files
+            .iter()
+            .skip(1)
+            .map(|file| file.as_str().into())
+            .collect();
+        fields.insert("subagents", subagents);
+        fields.extend(
+            self.about
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        fields.insert("reason", self.reason.as_str());
+        fields.insert("stands_for", number(self.stands_for));
+        fields.insert(
+            "success",
+            self.outcome.map_or(Value::Null, |(success, _)| success.into()),
+        );
+        fields.insert(
+            "confidence",
+            self.outcome
+                .map_or(Value::Null, |(_, confidence)| confidence.into()),
+        );
+        fields.insert("redactions", counts(&self.redactions));
+        fields.insert("lines_left_out", number(self.lines_left_out));
+        let review = self.review.iter().map(|place| {
+            object([
+                (
+                    "file",
+                    self.files
+                        .get(place.file)
+                        .map_or(Value::Null, |file| file.as_str().into()),
+                ),
+                ("line", number(place.line)),
+                ("text", place.text.as_str().into()),
+            ])
+        });
+        fields.insert("review", review.collect::<Vec<_>>());
+        fields.into()
+    }
+}
+
+impl Manifest {
+    /// Returns the text of the manifest.
+    #[must_use]
+    pub fn to_json_lines(&self) -> String {
+        self.entries
+            .iter()
+            .map(|entry| entry.to_value().to_json() + "\n")
+            .collect()
+    }
+
+    /// Returns how often each kind was redacted in all sessions.
+    #[must_use]
+    pub fn redactions(&self) -> BTreeMap<String, u64> {
+        let mut all = BTreeMap::new();
+        for (kind, count) in self.entries.iter().flat_map(|entry| &entry.redactions) {
+            *all.entry(kind.clone()).or_default() += count;
+        }
+        all
+    }
+
+    /// Returns the places to review: each with its file and line, and the text around it.
+    pub fn review(&self) -> impl Iterator<Item = (String, &str)> {
+        self.entries.iter().flat_map(|entry| {
+            entry.review.iter().map(|place| {
+                let file = entry.files.get(place.file).map_or("", String::as_str);
+                (format!("{file}:{}", place.line), place.text.as_str())
+            })
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! Sessions in their own format, where Hugging Face's `datasets` loads it as agent traces.
+
+use knowledgepulse_formats::FormatName;
+use knowledgepulse_json::{Value, parse_str};
+
+/// A line of a session, and its value.
+pub(crate) struct Line<'t> {
+    /// The text, with the end of the line.
+    pub text: &'t str,
+    pub value: Value,
+}
+
+/// Returns the lines of a session file that are JSON objects, and how many others it has. Blank lines are no lines. Of a file of several
+/// sessions of Hermes, only the one on this line.
+pub(crate) fn lines_of(text: &str, format: FormatName, line: Option<u64>) -> (Vec<Line<'_>>, usize) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (mut lines, mut others) = (Vec::new(), 0);
+    for (number, text) in (1..).zip(text.split_inclusive('\n')) {
+        let is_other_session = format == FormatName::Hermes && line.is_some_and(|line| line != number);
+        if is_other_session || text.trim().is_empty() {
+            continue;
+        }
+        match parse_str(text.trim()) {
+            Ok(value @ Value::Object(_)) => lines.push(Line { text, value }),
+            _ => others += 1,
+        }
+    }
+    (lines, others)
+}
+
+/// Returns whether `datasets` recognises the lines as a session of this format.
+pub(crate) fn is_loadable(format: FormatName, lines: &[Line]) -> bool {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).is_some();
+    let is_type = |value: &Value, types: &[&str]| {
+        value
+            .get("type")
+            .and_then(Value::as_str)
+            .is_some_and(|kind| types.contains(&kind))
+    };
+    let first = lines.first().map(|line| &line.value);
+    match format {
+        FormatName::ClaudeCode => lines.iter().any(|Line { value, .. }| {
+            let has_session = text(value, "sessionId") || text(value, "session_id");
+            is_type(value, &["user", "assistant"]) && value.get("message").is_some() && has_session
+        }),
+        FormatName::Codex => {
+            let types = ["session_meta", "turn_context", "response_item", "event_msg"];
+            first.is_some_and(|value| is_type(value, &types) && value.get("payload").is_some())
+        }
+        FormatName::Pi => first.is_some_and(|value| is_type(value, &["session"])),
+        FormatName::Droid => first.is_some_and(|value| {
+            let has_version = value.get("version").is_some_and(|version| !version.is_null());
+            is_type(value, &["session_start"]) && text(value, "cwd") && has_version
+        }),
+        FormatName::Hermes => {
+            let is_export = |Line { value, .. }: &Line| {
+                let has_time = value
+                    .get("started_at")
+                    .is_some_and(|time| time.as_number().is_some());
+                has_time
+                    && value
+                        .get("messages")
+                        .is_some_and(|messages| messages.as_array().is_some())
+            };
+            lines.len() == 1 && lines.iter().all(is_export)
+        }
+        _ => false,
+    }
+}
+
+/// Returns a line of JSON as Python reads it: without half characters (lone surrogates), which no file can hold, and with escapes for the
+/// signs at which `splitlines` would cut it.
+pub(crate) fn for_python(line: String) -> String {
+    let signs = [
+        ('\u{85}', "\\u0085"),
+        ('\u{2028}', "\\u2028"),
+        ('\u{2029}', "\\u2029"),
+    ];
+    let line = signs.iter().fold(line, |line, (sign, escape)| {
+        if line.contains(*sign) {
+            line.replace(*sign, escape)
+        } else {
+            line
+        }
+    });
+    if line.contains("\\u") {
+        without_half_characters(&line)
+    } else {
+        line
+    }
+}
+
+/// Returns the code unit of the escape at the beginning of a text.
+fn unit_of(text: &str) -> Option<u16> {
+    u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
+}
+
+/// The length of `\ud83d`.
+const ESCAPE: usize = 6;
+
+fn without_half_characters(line: &str) -> String {
+    let mut result = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        result.push_str(before);
+        let unit = unit_of(escape);
+        let is_pair = || unit_of(&escape[ESCAPE..]).is_some_and(|unit| (0xDC00..0xE000).contains(&unit));
+        let length = match unit {
+            Some(0xD800..0xDC00) if is_pair() => 2 * ESCAPE,
+            Some(0xD800..0xE000) => {
+                result.push_str("\\ufffd");
+                rest = &escape[ESCAPE..];
+                continue;
+            }
+            Some(_) => ESCAPE,
+            // Another escape, such as that of a backslash.
+            None => escape.char_indices().nth(2).map_or(escape.len(), |(at, _)| at),
+        };
+        result.push_str(&escape[..length]);
+        rest = &escape[length..];
+    }
+    result.push_str(rest);
+    result
+}

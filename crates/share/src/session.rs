@@ -1,0 +1,299 @@
+//! One session: read, cleaned, and in the format that it is shared in.
+
+use std::collections::BTreeMap;
+
+use knowledgepulse_clean::{Cleaner, Identities, places_to_review, with_strings};
+use knowledgepulse_formats::{FormatName, trace::DEFAULT_CONFIDENCE};
+use knowledgepulse_json::{Text, Value, object};
+
+use crate::{
+    Form, Session, SessionFile, Settings,
+    cleaned::{clean_json_text, clean_plain_text},
+    formats,
+    manifest::{Entry, Place},
+    native::{for_python, is_loadable, lines_of},
+    unit::unit_of,
+};
+
+/// The formats that `datasets` loads as they are.
+const NATIVE: [FormatName; 5] = [
+    FormatName::ClaudeCode,
+    FormatName::Codex,
+    FormatName::Pi,
+    FormatName::Droid,
+    FormatName::Hermes,
+];
+
+/// The most characters of an objective in the manifest, and on each side of a place to review.
+const MOST_OBJECTIVE: usize = 200;
+const MOST_AROUND: usize = 40;
+
+/// The most bytes of the name of a file.
+const MOST_NAME: usize = 100;
+
+/// A session that can be written.
+pub(crate) struct Ready {
+    /// The name of its file, without its ending.
+    pub stem: String,
+    /// Whether it is in its own format.
+    pub is_native: bool,
+    /// The names and clean texts of its files, the session first.
+    pub documents: Vec<(String, String)>,
+    /// Its line of the manifest, which does not name the files yet.
+    pub entry: Entry,
+}
+
+/// Why a session is left out.
+type Refusal = String;
+
+struct Cleaning {
+    cleaner: Cleaner,
+    redactions: BTreeMap<String, u64>,
+}
+
+/// Reads and cleans a session.
+///
+/// # Errors
+/// Why it is left out.
+pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, Refusal> {
+    let trace = (session.trace)().map_err(|error| format!("it cannot be read: {error}"))?;
+    let outcome = outcome_of(&trace, session.success);
+    if settings.form == Form::Knowledgepulse && outcome.is_none() {
+        return Err("its outcome is not known".into());
+    }
+    let texts = texts_of(session)?;
+    let mut identities = Identities::default();
+    if settings.identifiers {
+        identities.learn_text(&session.name);
+        for text in &texts {
+            lines_of(text, session.format, session.line)
+                .0
+                .into_iter()
+                .for_each(|line| identities.learn_json(line.value));
+        }
+        identities.learn_json(trace.clone());
+    }
+    let stem = stem_of(&session.name, &identities, settings);
+    let subagents = session
+        .files
+        .iter()
+        .skip(1)
+        .map(|file| stem_of(&file.name, &identities, settings));
+    let names: Vec<String> = std::iter::once(stem.clone()).chain(subagents).collect();
+    let mut cleaning = Cleaning {
+        cleaner: (settings.cleaner)(),
+        redactions: BTreeMap::new(),
+    };
+    cleaning.cleaner.set_identities(identities);
+    let mut entry = Entry {
+        rank: session.rank,
+        reason: session.reason.clone(),
+        stands_for: session.stands_for,
+        outcome,
+        about: cleaning.about(&trace, session.format)?,
+        ..Entry::default()
+    };
+    let native = match settings.form {
+        Form::Native => cleaning.native(session, &texts),
+        _ => None,
+    };
+    drop(texts);
+    let is_native = native.is_some();
+    let documents = match native {
+        Some((documents, others)) => {
+            entry.lines_left_out = others;
+            names.into_iter().zip(documents).collect()
+        }
+        None => vec![(stem.clone(), cleaning.written(trace, settings.form, outcome)?)],
+    };
+    for (file, (_, text)) in documents.iter().enumerate() {
+        entry.review.extend(review(file, text));
+    }
+    entry.redactions = cleaning.redactions;
+    Ok(Ready {
+        stem,
+        is_native,
+        documents,
+        entry,
+    })
+}
+
+/// Returns how a session ended, if that is known: as `given`, or as its trace tells.
+fn outcome_of(trace: &Value, given: Option<bool>) -> Option<(bool, f64)> {
+    let metadata = trace.get("metadata")?;
+    let known = metadata
+        .get("imported")
+        .and_then(|imported| imported.get("known")?.get("success")?.as_bool());
+    let told = metadata.get("success").and_then(Value::as_bool);
+    let success = given.or(told.filter(|_| known != Some(false)))?;
+    let confidence = trace
+        .get("outcome")
+        .and_then(|outcome| outcome.get("confidence")?.as_number());
+    Some((success, confidence.unwrap_or(DEFAULT_CONFIDENCE)))
+}
+
+/// Reads the files of a session in its own format. Other formats are shared by their traces.
+fn texts_of(session: &Session) -> Result<Vec<String>, Refusal> {
+    let files = session.files.iter().filter(|_| NATIVE.contains(&session.format));
+    let read = |file: &SessionFile| (file.read)().map_err(|error| format!("it cannot be read: {error}"));
+    files.map(read).collect()
+}
+
+/// Returns a name for a file in the folder, without what is redacted and without its ending.
+fn stem_of(name: &str, identities: &Identities, settings: &Settings) -> String {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let mut stem = name;
+    while let Some((before, ending)) = stem.rsplit_once('.')
+        && !before.is_empty()
+        && ["jsonl", "json", "gz", "zst", "db", "md"].contains(&ending)
+    {
+        stem = before;
+    }
+    let clean = clean_plain_text(&mut (settings.cleaner)(), &identities.clean_name(stem)).text;
+    let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let parts = clean
+        .split(|letter| !is_of_name(letter))
+        .map(|part| part.trim_matches('-'));
+    let parts = parts.filter(|part| !part.is_empty());
+    let mut name = parts.collect::<Vec<_>>().join("-");
+    name.truncate(name.floor_char_boundary(MOST_NAME));
+    let name = name.trim_matches(['-', '.']);
+    if name.is_empty() {
+        "session".into()
+    } else {
+        name.to_owned()
+    }
+}
+
+/// Returns the places of a document that a person should look at.
+fn review(file: usize, text: &str) -> Vec<Place> {
+    let (mut line, mut at) = (1, 0);
+    let place = |place: usize| {
+        line += memchr::memchr_iter(b'\n', &text.as_bytes()[at..place]).count() as u64;
+        at = place;
+        let before: String = text[..place]
+            .chars()
+            .rev()
+            .take(MOST_AROUND)
+            .take_while(|letter| *letter != '\n')
+            .collect();
+        let before: String = before.chars().rev().collect();
+        let after: String = text[place..]
+            .chars()
+            .take(2 * MOST_AROUND)
+            .take_while(|letter| *letter != '\n')
+            .collect();
+        Place {
+            file,
+            line,
+            text: before + &after,
+        }
+    };
+    places_to_review(text).map(place).collect()
+}
+
+impl Cleaning {
+    /// Returns what the manifest says of a session.
+    fn about(&mut self, trace: &Value, format: FormatName) -> Result<Value, Refusal> {
+        let field = |path: &[&str]| {
+            path.iter()
+                .try_fold(trace, |value, name| value.get(name))
+                .cloned()
+                .unwrap_or_default()
+        };
+        let steps = trace
+            .get("steps")
+            .and_then(Value::as_array)
+            .unwrap_or_default()
+            .len();
+        #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
+        let about = object([
+            ("id", field(&["id"])),
+            ("agent", format.name().into()),
+            ("created_at", field(&["metadata", "created_at"])),
+            ("objective", field(&["task", "objective"])),
+            ("steps", (steps as f64).into()),
+        ]);
+        let mut about = self.clean(about)?;
+        if let Value::Object(fields) = &mut about {
+            let objective = fields
+                .get("objective")
+                .and_then(Value::as_text)
+                .map(Text::to_string_lossy);
+            let short: String = objective
+                .unwrap_or_default()
+                .chars()
+                .take(MOST_OBJECTIVE)
+                .collect();
+            fields.insert("objective", short);
+        }
+        Ok(about)
+    }
+
+    /// Cleans a value without counting what is redacted.
+    fn clean(&mut self, value: Value) -> Result<Value, Refusal> {
+        let clean = self.cleaner.clean_json(value);
+        self.cleaner.take_findings();
+        clean
+            .map(|(value, clean)| with_strings(value, clean))
+            .map_err(|error| error.to_string())
+    }
+
+    fn count(&mut self, kind: String) {
+        *self.redactions.entry(kind).or_default() += 1;
+    }
+
+    /// Returns the clean texts of a session's own files, and how many of its lines are no JSON objects and are left out. `None` if
+    /// `datasets` does not load it.
+    fn native(&mut self, session: &Session, texts: &[String]) -> Option<(Vec<String>, u64)> {
+        let (mut documents, mut all_others) = (Vec::new(), 0);
+        for (at, text) in texts.iter().enumerate() {
+            let line = session.line.filter(|_| at == 0);
+            let (lines, others) = lines_of(text, session.format, line);
+            if at == 0 && !is_loadable(session.format, &lines) {
+                return None;
+            }
+            all_others += others as u64;
+            let mut document = String::with_capacity(text.len());
+            for line in lines {
+                let clean = clean_json_text(&mut self.cleaner, line.text, line.value);
+                clean
+                    .found
+                    .into_iter()
+                    .for_each(|(_, finding)| self.count(finding.name));
+                document.push_str(&for_python(clean.text));
+            }
+            documents.push(document);
+        }
+        (!documents.is_empty()).then_some((documents, all_others))
+    }
+
+    /// Returns a trace in the format that it is shared in.
+    fn written(
+        &mut self,
+        mut trace: Value,
+        form: Form,
+        outcome: Option<(bool, f64)>,
+    ) -> Result<String, Refusal> {
+        if let Value::Object(trace) = &mut trace {
+            trace.remove("knowledge_graph_delta");
+        }
+        let clean = self
+            .cleaner
+            .clean_json(trace)
+            .map_err(|error| error.to_string())?;
+        self.cleaner
+            .take_findings()
+            .into_iter()
+            .for_each(|finding| self.count(finding.name));
+        let trace = with_strings(clean.0, clean.1);
+        let text = match (form, outcome) {
+            (Form::Native, _) => formats::sts(&trace),
+            (Form::Messages, _) => formats::messages(&trace, outcome),
+            (Form::Atif, _) => formats::atif(&trace),
+            (Form::Knowledgepulse, Some(outcome)) => unit_of(&trace, outcome)?.to_json() + "\n",
+            (Form::Knowledgepulse, None) => return Err("its outcome is not known".into()),
+        };
+        Ok(for_python(text))
+    }
+}

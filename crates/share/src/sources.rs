@@ -1,0 +1,187 @@
+//! Sessions of files and of traces.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use knowledgepulse_formats::{
+    Context, FormatName,
+    reader::{Content, Settings, TraceReader},
+    records::Records,
+    sources::runs,
+};
+use knowledgepulse_json::{Value, parse_str};
+
+use crate::{Session, SessionFile};
+
+/// Reads the text of a file, decompressed.
+pub type ReadFile = fn(&Path) -> io::Result<String>;
+
+/// Which files belong to a session, by the file that names it among all inputs.
+pub struct Sources {
+    /// How many runs a file names, and of how many files the last one is.
+    runs: HashMap<String, (usize, usize)>,
+    /// Sub-agents of Claude Code beside their session.
+    subagents: HashMap<PathBuf, Vec<PathBuf>>,
+    read: ReadFile,
+}
+
+impl Sources {
+    /// Looks at the inputs.
+    #[must_use]
+    pub fn of(inputs: &[String], read: ReadFile) -> Self {
+        let mut named: HashMap<String, (usize, usize)> = HashMap::new();
+        for run in runs(inputs) {
+            let Some(first) = run.first() else { continue };
+            let (count, files) = named.entry(first.clone()).or_default();
+            (*count, *files) = (*count + 1, run.len());
+        }
+        let folders: BTreeSet<_> = named.keys().filter_map(|file| Path::new(file).parent()).collect();
+        let mut subagents: HashMap<PathBuf, Vec<PathBuf>> = HashMap::new();
+        for path in folders.into_iter().flat_map(files_of) {
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            if name.starts_with("agent-")
+                && let Some(session) = session_in(&path)
+            {
+                let session = path.with_file_name(format!("{session}.jsonl"));
+                subagents.entry(session).or_default().push(path);
+            }
+        }
+        Self {
+            runs: named,
+            subagents,
+            read,
+        }
+    }
+
+    /// Returns the files of a session that has a file of its own. Those of Claude Code's sub-agents are in a folder of its name, or beside it.
+    #[must_use]
+    pub fn session_of(&self, source: &str, format: FormatName) -> Vec<SessionFile<'static>> {
+        let is_alone = self.runs.get(source) == Some(&(1, 1));
+        let is_database = [".db", ".vscdb", ".sqlite"]
+            .iter()
+            .any(|ending| source.ends_with(ending));
+        let path = PathBuf::from(source);
+        if !is_alone || is_database || !path.is_file() {
+            return Vec::new();
+        }
+        let mut files = vec![path.clone()];
+        if format == FormatName::ClaudeCode {
+            files.extend(files_of(&path.with_extension("").join("subagents")));
+            files.extend(self.subagents.get(&path).into_iter().flatten().cloned());
+        }
+        let read = self.read;
+        let file = |path: PathBuf| SessionFile {
+            name: path.display().to_string(),
+            read: Box::new(move || read(&path)),
+        };
+        files.into_iter().map(file).collect()
+    }
+}
+
+/// Returns the files of JSON Lines in a folder, by name.
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut files: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Returns the session that the first line of a file names.
+fn session_in(file: &Path) -> Option<String> {
+    let mut line = String::new();
+    BufReader::new(File::open(file).ok()?).read_line(&mut line).ok()?;
+    Some(
+        parse_str(line.trim())
+            .ok()?
+            .get("sessionId")?
+            .as_str()?
+            .to_owned(),
+    )
+}
+
+/// What a program shares without a choice before: a trace, or a file of sessions.
+pub enum Shared {
+    /// A trace.
+    Trace(Value),
+    /// The path of a file.
+    File(String),
+}
+
+/// Returns the sessions of traces and files, ranked in their order.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn sessions_of(shared: Vec<Shared>) -> io::Result<Vec<Session<'static>>> {
+    let read: ReadFile = |path| fs::read_to_string(path);
+    let paths = shared.iter().filter_map(|shared| match shared {
+        Shared::File(path) => Some(path.clone()),
+        Shared::Trace(_) => None,
+    });
+    let sources = Sources::of(&paths.collect::<Vec<_>>(), read);
+    let mut sessions = Vec::new();
+    for shared in shared {
+        let found = match shared {
+            Shared::Trace(trace) => vec![("trace".into(), FormatName::Trace, None, trace)],
+            Shared::File(path) => {
+                let text = read(Path::new(&path))?;
+                let found = traces_in(&path, &text);
+                found
+                    .map(|(format, line, trace)| (path.clone(), format, line, trace))
+                    .collect()
+            }
+        };
+        for (name, format, line, trace) in found {
+            let trace = Arc::new(trace);
+            sessions.push(Session {
+                files: sources.session_of(&name, format),
+                name,
+                line,
+                format,
+                trace: Box::new(move || Ok(Value::clone(&trace))),
+                success: None,
+                rank: sessions.len() as u64 + 1,
+                reason: "given".into(),
+                stands_for: 0,
+            });
+        }
+    }
+    Ok(sessions)
+}
+
+fn traces_in(path: &str, text: &str) -> impl Iterator<Item = (FormatName, Option<u64>, Value)> {
+    let context = Context {
+        file: Some(path.into()),
+        ..Context::default()
+    };
+    let mut reader = TraceReader::new(Settings {
+        context,
+        ..Settings::default()
+    });
+    let mut records = Records::default();
+    // Something else than text has no records.
+    let _ = records.push(text.as_bytes()).and_then(|()| records.finish());
+    let mut items: Vec<_> = records.flat_map(|record| reader.read(record)).collect();
+    items.extend(reader.end());
+    items.into_iter().filter_map(|item| {
+        let item = item.build();
+        match item.content {
+            Content::Converted(trace, _) => Some((item.format?, item.line, trace)),
+            Content::Plain(trace, _) if item.format.is_some() => Some((FormatName::Trace, item.line, trace)),
+            _ => None,
+        }
+    })
+}

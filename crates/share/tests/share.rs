@@ -1,0 +1,544 @@
+//! Sessions become folders, and the folders are read as the same traces.
+
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use knowledgepulse_clean::{Cleaner, Options};
+use knowledgepulse_formats::{
+    Context, FormatName,
+    reader::{Content, Settings as Reading, TraceReader},
+    records::Records,
+};
+use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_share::{
+    Files, Folder, FolderError, Form, MANIFEST, Manifest, Session, SessionFile, Settings, ShareError, share,
+    sources::{self, Shared},
+};
+
+/// The files of a folder in memory.
+#[derive(Default)]
+struct Shelf {
+    files: BTreeMap<String, String>,
+    last: String,
+}
+
+impl Files for Shelf {
+    fn create(&mut self, name: &str) -> io::Result<()> {
+        assert!(self.files.insert(name.into(), String::new()).is_none(), "{name}");
+        self.last = name.into();
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let text = std::str::from_utf8(bytes).unwrap();
+        self.files.get_mut(&self.last).unwrap().push_str(text);
+        Ok(())
+    }
+}
+
+/// Reads a text as a file of this name.
+fn read(name: &str, text: &str) -> Vec<(FormatName, Option<u64>, Value)> {
+    let context = Context {
+        file: Some(name.into()),
+        ..Context::default()
+    };
+    let mut reader = TraceReader::new(Reading {
+        context,
+        ..Reading::default()
+    });
+    let mut records = Records::default();
+    records.push(text.as_bytes()).unwrap();
+    records.finish().unwrap();
+    let mut items: Vec<_> = records.flat_map(|record| reader.read(record)).collect();
+    items.extend(reader.end());
+    let items = items.into_iter().map(|item| item.build());
+    let traces = items.filter_map(|item| {
+        let trace = match item.content {
+            Content::Converted(trace, _) | Content::Plain(trace, _) => trace,
+            _ => return None,
+        };
+        Some((item.format?, item.line, trace))
+    });
+    traces.collect()
+}
+
+/// Makes sessions of all traces of a file.
+fn sessions_of(name: &str, text: &str) -> Vec<Session<'static>> {
+    let traces = read(name, text).into_iter().zip(1..);
+    let session = |((format, line, trace), rank): ((FormatName, Option<u64>, Value), u64)| {
+        let text = text.to_owned();
+        Session {
+            name: name.into(),
+            files: vec![SessionFile {
+                name: name.into(),
+                read: Box::new(move || Ok(text.clone())),
+            }],
+            line,
+            format,
+            trace: Box::new(move || Ok(trace.clone())),
+            success: None,
+            rank,
+            reason: "coverage".into(),
+            stands_for: 3,
+        }
+    };
+    traces.map(session).collect()
+}
+
+const ALL: Options = Options {
+    identifiers: true,
+    strict: true,
+};
+
+fn shared_as(sessions: &[Session], form: Form, options: Options) -> (Shelf, Manifest) {
+    let settings = Settings {
+        form,
+        cleaner: &|| Cleaner::new(options),
+        identifiers: options.identifiers,
+        chosen: "all of them".into(),
+        program: "kp-score 0.0.0".into(),
+    };
+    let mut shelf = Shelf::default();
+    let manifest = share(sessions, &settings, &mut shelf, &|_| true).unwrap();
+    (shelf, manifest)
+}
+
+fn shared(name: &str, text: &str) -> (Shelf, Manifest) {
+    shared_as(&sessions_of(name, text), Form::Native, ALL)
+}
+
+const CLAUDE: &str = concat!(
+    r#"{"type":"summary","summary":"Fix the login"}"#,
+    "\n",
+    r#"{ "type" : "user", "sessionId":"5b1f6e0a-0000-4000-8000-000000000001","uuid":"a1","parentUuid":null, "cwd":"/home/zorblax/acme","timestamp":"2026-10-01T09:00:00.000Z","message":{"role":"user","content":"Mail caf\u00e9 to bob@example.com, 1.50 \ud83d\ude00"},"n":1.0}"#,
+    "\r\n\n",
+    r#"{"type":"assistant","sessionId":"5b1f6e0a-0000-4000-8000-000000000001","uuid":"a2","parentUuid":"a1","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"toolu_0000000001","name":"Bash","input":{"command":"ls /home/zorblax/acme"}}]}}"#,
+    "\n",
+    r#"{"type":"user","sessionId":"5b1f6e0a-0000-4000-8000-000000000001","uuid":"a3","parentUuid":"a2","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_0000000001","content":"zorblax wrote it"}]}}"#,
+    "\n",
+    r#"{"type":"assist"#,
+);
+
+#[test]
+fn share_keeps_every_byte_of_a_native_session_but_for_redactions_and_broken_lines() {
+    let (shelf, manifest) = shared("/home/zorblax/.claude/projects/-acme/5b1f6e0a.jsonl", CLAUDE);
+    let broken = CLAUDE.rfind('{').unwrap();
+    let expected = CLAUDE[..broken]
+        .replace("\r\n\n", "\r\n")
+        .replace("bob@example.com", "[REDACTED:email]")
+        .replace("/home/zorblax/acme", "[REDACTED:filepath]")
+        .replace("zorblax", "[user-1]");
+    assert_eq!(shelf.files["sessions/5b1f6e0a.jsonl"], expected);
+    let entry = &manifest.entries[0];
+    assert_eq!(entry.lines_left_out, 1);
+    let redactions: Vec<_> = entry
+        .redactions
+        .iter()
+        .map(|(kind, count)| (kind.as_str(), *count))
+        .collect();
+    assert_eq!(redactions, [("email", 1), ("filepath", 2), ("user", 1)]);
+}
+
+#[test]
+fn share_writes_a_manifest_with_rank_reason_outcome_redactions_and_places() {
+    let text = CLAUDE.replace("Mail caf", "Dear Mr. Jones, mail caf");
+    let (shelf, _) = shared("s.jsonl", &text);
+    let entry = parse_str(shelf.files[MANIFEST].trim()).unwrap();
+    let json = |name: &str| entry.get(name).unwrap().to_json();
+    for (name, expected) in [
+        ("rank", "1"),
+        ("file", "\"sessions/s.jsonl\""),
+        ("subagents", "[]"),
+        ("agent", "\"claude-code\""),
+        ("created_at", "\"2026-10-01T09:00:00.000Z\""),
+        (
+            "objective",
+            "\"Dear Mr. Jones, mail café to [REDACTED:email], 1.50 😀\"",
+        ),
+        ("steps", "2"),
+        ("reason", "\"coverage\""),
+        ("stands_for", "3"),
+        ("success", "null"),
+        ("redactions", r#"{"email":1,"filepath":2,"user":1}"#),
+    ] {
+        assert_eq!(json(name), expected, "{name}");
+    }
+    let review = json("review");
+    assert!(
+        review.starts_with(r#"[{"file":"sessions/s.jsonl","line":2,"text":""#),
+        "{review}"
+    );
+    assert!(review.contains("Dear Mr. Jones, mail caf"), "{review}");
+}
+
+#[test]
+fn share_leaves_no_identity_in_names_card_or_manifest() {
+    let (shelf, _) = shared(
+        "/home/zorblax/logs/zorblax-bob@example.com fix.v2.jsonl.gz",
+        CLAUDE,
+    );
+    let names: Vec<_> = shelf.files.keys().collect();
+    assert_eq!(
+        names,
+        [
+            "README.md",
+            MANIFEST,
+            "sessions/user-1-REDACTED-email-fix.v2.jsonl"
+        ]
+    );
+    for (name, text) in &shelf.files {
+        assert!(
+            !text.contains("zorblax") && !text.contains("bob@"),
+            "{name}: {text}"
+        );
+    }
+}
+
+#[test]
+fn share_writes_lines_that_python_reads() {
+    let text = CLAUDE.replace(
+        "zorblax wrote it",
+        "a\u{2028}b\u{85}c \\ud83d \\\\ud83d \\ude00\\ud83d\\ude00",
+    );
+    let (shelf, _) = shared("s.jsonl", &text);
+    let text = &shelf.files["sessions/s.jsonl"];
+    assert!(
+        text.contains(r"a\u2028b\u0085c \ufffd \\ud83d \ufffd\ud83d\ude00"),
+        "{text}"
+    );
+}
+
+#[test]
+fn share_converts_sessions_that_datasets_does_not_recognise() {
+    let start = r#"{"type":"session_start","id":"d1","cwd":"/work"}"#;
+    let turn = r#"{"type":"message","id":"1","message":{"role":"user","content":"Fix it"}}"#;
+    let reply = turn.replace("user", "assistant").replace("\"1\"", "\"2\"");
+    let text = format!("{start}\n{turn}\n{reply}\n");
+    let (shelf, _) = shared("new.jsonl", &text.replace("\"cwd\"", "\"version\":2,\"cwd\""));
+    assert!(shelf.files["sessions/new.jsonl"].starts_with(r#"{"type":"session_start""#));
+    // `teich` takes a session without a version for one of Pi.
+    let (shelf, _) = shared("old.jsonl", &text);
+    let converted = &shelf.files["sessions/old.jsonl"];
+    assert!(
+        converted.starts_with(r#"{"type":"session","version":3,"#),
+        "{converted}"
+    );
+    assert!(converted.contains(r#""harness":"droid""#), "{converted}");
+}
+
+fn file<'s>(name: &str, text: &'s str) -> SessionFile<'s> {
+    SessionFile {
+        name: name.into(),
+        read: Box::new(|| Ok(text.into())),
+    }
+}
+
+#[test]
+fn share_writes_subagents_into_the_folder_of_their_session_and_once() {
+    let subagent = CLAUDE.replace("\"uuid\"", "\"isSidechain\":true,\"agentId\":\"x\",\"uuid\"");
+    // The sub-agent was chosen before its session.
+    let mut sessions = sessions_of("s/subagents/agent-zorblax.jsonl", &subagent);
+    assert_eq!(sessions.len(), 1);
+    let mut main = sessions_of("s.jsonl", CLAUDE);
+    main[0]
+        .files
+        .push(file("s/subagents/agent-zorblax.jsonl", &subagent));
+    main[0].rank = 2;
+    sessions.append(&mut main);
+    let (shelf, manifest) = shared_as(&sessions, Form::Native, ALL);
+    let names: Vec<_> = shelf
+        .files
+        .keys()
+        .filter(|name| name.starts_with("sessions/"))
+        .collect();
+    assert_eq!(
+        names,
+        ["sessions/s.jsonl", "sessions/s/subagents/agent-user-1.jsonl"]
+    );
+    let files: Vec<_> = manifest.entries.iter().map(|entry| entry.files.clone()).collect();
+    assert_eq!(files[0], ["sessions/s/subagents/agent-user-1.jsonl"]);
+    assert_eq!(
+        files[1],
+        ["sessions/s.jsonl", "sessions/s/subagents/agent-user-1.jsonl"]
+    );
+}
+
+#[test]
+fn share_gives_sessions_of_the_same_name_names_of_their_own() {
+    let mut sessions = sessions_of("a/events.jsonl", CLAUDE);
+    sessions.append(&mut sessions_of("b/Events.jsonl", CLAUDE));
+    let (shelf, _) = shared_as(&sessions, Form::Native, ALL);
+    assert!(shelf.files.contains_key("sessions/events.jsonl"));
+    assert!(shelf.files.contains_key("sessions/Events-2.jsonl"));
+}
+
+#[test]
+fn share_writes_units_of_known_outcome_only_and_counts_the_others() {
+    let mut sessions = sessions_of("a.jsonl", CLAUDE);
+    let (_, manifest) = shared_as(&sessions, Form::Knowledgepulse, ALL);
+    assert_eq!(
+        manifest.left_out,
+        [("a.jsonl".into(), "its outcome is not known".into())]
+    );
+    sessions[0].success = Some(true);
+    let (shelf, manifest) = shared_as(&sessions, Form::Knowledgepulse, ALL);
+    assert_eq!(manifest.left_out, []);
+    let unit = parse_str(shelf.files["units.jsonl"].trim()).unwrap();
+    let metadata = unit.get("metadata").unwrap();
+    assert_eq!(metadata.get("success").unwrap().as_bool(), Some(true));
+    assert_eq!(metadata.get("visibility").unwrap().as_str(), Some("network"));
+    assert!(metadata.get("imported").is_none());
+    assert_eq!(
+        unit.get("outcome")
+            .unwrap()
+            .get("confidence")
+            .unwrap()
+            .as_number(),
+        Some(0.5)
+    );
+}
+
+#[test]
+fn share_repairs_units_where_it_can_and_refuses_others_with_a_reason() {
+    let trace = |fields: &str| {
+        format!(
+            r#"{{"@type":"ReasoningTrace","id":"kp:trace:1","metadata":{{"success":true,"created_at":"2026-01-01T01:00:00+01:00"}},"task":{{"objective":"x"}},"steps":[{{"type":"thought","content":null}}],"outcome":{{"confidence":0.5}}{fields}}}"#
+        )
+    };
+    let (shelf, _) = shared_as(
+        &sessions_of("t.jsonl", &trace(r#","other":1"#)),
+        Form::Knowledgepulse,
+        ALL,
+    );
+    let unit = parse_str(shelf.files["units.jsonl"].trim()).unwrap();
+    assert_eq!(
+        unit.to_json(),
+        concat!(
+            r#"{"@context":"https://openknowledgepulse.org/schema/v1","@type":"ReasoningTrace","id":"kp:trace:1","#,
+            r#""metadata":{"created_at":"2026-01-01T00:00:00.000Z","task_domain":"default","success":true,"quality_score":0,"visibility":"network","privacy_level":"aggregated"},"#,
+            r#""task":{"objective":"x"},"steps":[{"step_id":0,"type":"thought"}],"outcome":{"result_summary":"","confidence":0.5}}"#
+        )
+    );
+    for (changed, reason) in [
+        (r#","steps":[]"#, "it has no steps"),
+        (r#","task":{"objective":""}"#, "it has no objective"),
+        (r#","id":"1""#, "its id does not begin with kp:trace:"),
+        (
+            r#","steps":[{"type":"dream"}]"#,
+            "a step has a type that the registry does not know",
+        ),
+    ] {
+        let (_, manifest) = shared_as(
+            &sessions_of("t.jsonl", &trace(changed)),
+            Form::Knowledgepulse,
+            ALL,
+        );
+        assert_eq!(manifest.left_out[0].1, reason);
+    }
+}
+
+/// Returns what a conversation has in every format: its objective, and of each step its type, content, tool and input.
+fn told(trace: &Value) -> Vec<String> {
+    let objective = trace.get("task").unwrap().get("objective").unwrap().to_json();
+    let steps = trace
+        .get("steps")
+        .unwrap()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| {
+            let field = |name: &str| step.get(name).map(Value::to_json).unwrap_or_default();
+            let tool = step
+                .get("tool")
+                .and_then(|tool| tool.get("name"))
+                .map(Value::to_json);
+            format!(
+                "{} {} {} {}",
+                field("type"),
+                field("content"),
+                tool.unwrap_or_default(),
+                field("input")
+            )
+        });
+    [objective].into_iter().chain(steps).collect()
+}
+
+/// The files of recordings, with their texts.
+fn recordings() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats");
+    let (mut folders, mut files) = (vec![folder], Vec::new());
+    while let Some(folder) = folders.pop() {
+        let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        paths.sort();
+        for path in paths {
+            let name = path.display().to_string();
+            if path.is_dir() && !name.ends_with("expected") {
+                folders.push(path);
+            } else if let Ok(text) = fs::read_to_string(&path)
+                && [".jsonl", ".json"].iter().any(|ending| name.ends_with(ending))
+                && !name.ends_with("case.json")
+            {
+                files.push((name, text));
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn share_writes_every_recording_so_that_it_is_read_as_the_same_trace() {
+    // What is redacted is told by other tests.
+    let nothing = Options {
+        identifiers: false,
+        strict: false,
+    };
+    for form in [Form::Native, Form::Messages, Form::Atif] {
+        let mut count = 0;
+        for (name, text) in recordings() {
+            for session in sessions_of(&name, &text) {
+                let before = (session.trace)().unwrap();
+                // One of the recordings has calls, to which its results come later than other words.
+                let (shelf, manifest) = shared_as(&[session], form, nothing);
+                assert_eq!(manifest.left_out, []);
+                let file = &manifest.entries[0].files[0];
+                let after = read(file, &shelf.files[file]);
+                let is_same = |(_, _, after): &(FormatName, Option<u64>, Value)| told(after) == told(&before);
+                let all = || after.iter().map(|after| told(&after.2)).collect::<Vec<_>>();
+                assert!(
+                    after.iter().any(is_same),
+                    "{} {name}\n{:#?}\n{:#?}",
+                    form.name(),
+                    told(&before),
+                    all()
+                );
+                count += 1;
+            }
+        }
+        assert!(count > 60, "{count}");
+    }
+}
+
+#[test]
+fn share_stops_when_it_is_told_to() {
+    let sessions: Vec<_> = (0..100)
+        .flat_map(|at| sessions_of(&format!("{at}.jsonl"), CLAUDE))
+        .collect();
+    let settings = Settings {
+        form: Form::Native,
+        cleaner: &|| Cleaner::new(ALL),
+        identifiers: true,
+        chosen: String::new(),
+        program: String::new(),
+    };
+    let calls = Cell::new(0);
+    let go_on = |_| {
+        calls.set(calls.get() + 1);
+        calls.get() < 3
+    };
+    let stopped = share(&sessions, &settings, &mut Shelf::default(), &go_on);
+    assert!(matches!(stopped, Err(ShareError::Interrupted)));
+}
+
+#[test]
+fn folder_appears_with_all_its_files_or_not_at_all() {
+    let around = tempfile::tempdir().unwrap();
+    let target = around.path().join("new/shared");
+    let write = |text: &str| {
+        let mut folder = Folder::create(&target).unwrap();
+        folder.create("sessions/a.jsonl").unwrap();
+        folder.write(text.as_bytes()).unwrap();
+        folder.create(MANIFEST).unwrap();
+        let entry = r#"{"rank":1,"file":"sessions/a.jsonl","subagents":[],"stands_for":1,"redactions":{}}"#;
+        folder.write(entry.as_bytes()).unwrap();
+        folder
+    };
+    drop(write("half"));
+    assert!(!target.exists());
+    for text in ["first", "second"] {
+        write(text).finish().unwrap();
+        assert_eq!(fs::read_to_string(target.join("sessions/a.jsonl")).unwrap(), text);
+    }
+    assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 1);
+    // What somebody else has put there is not lost.
+    fs::create_dir(target.join(".git")).unwrap();
+    fs::write(target.join(".git/config"), "precious").unwrap();
+    let taken = Folder::create(&target).err().unwrap();
+    assert!(
+        matches!(&taken, FolderError::Taken(_, file) if file == ".git/config"),
+        "{taken}"
+    );
+}
+
+#[test]
+fn folder_refuses_what_was_not_shared() {
+    let around = tempfile::tempdir().unwrap();
+    let path = |name: &str| around.path().join(name);
+    fs::create_dir(path("empty")).unwrap();
+    Folder::create(&path("empty")).unwrap();
+    fs::create_dir(path("full")).unwrap();
+    fs::write(path("full").join(MANIFEST), "{\"rank\":1}").unwrap();
+    fs::write(path("file"), "").unwrap();
+    for name in ["full", "file"] {
+        assert!(
+            matches!(Folder::create(&path(name)), Err(FolderError::Taken(..))),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn sessions_of_takes_traces_and_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("5b1f6e0a.jsonl");
+    fs::write(&path, CLAUDE).unwrap();
+    let file = path.display().to_string();
+    let trace = (sessions_of(&file, CLAUDE)[0].trace)().unwrap();
+    let given = vec![Shared::File(file), Shared::Trace(trace)];
+    let sessions = sources::sessions_of(given).unwrap();
+    let (shelf, manifest) = shared_as(&sessions, Form::Native, ALL);
+    assert_eq!(manifest.entries.len(), 2);
+    assert!(shelf.files["sessions/5b1f6e0a.jsonl"].starts_with(r#"{"type":"summary""#));
+    assert!(shelf.files["sessions/trace.jsonl"].starts_with(r#"{"type":"session""#));
+    let none = vec![Shared::File(folder.path().join("none").display().to_string())];
+    assert_eq!(
+        sources::sessions_of(none).err().unwrap().kind(),
+        io::ErrorKind::NotFound
+    );
+}
+
+#[test]
+fn session_of_finds_the_subagents_of_claude_code_in_its_folder_and_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir_all(path("s1/subagents")).unwrap();
+    for name in [
+        "s1.jsonl",
+        "s1/subagents/agent-a.jsonl",
+        "agent-b.jsonl",
+        "agent-c.jsonl",
+        "s2.jsonl",
+    ] {
+        let session = if name == "agent-c.jsonl" { "s3" } else { "s1" };
+        fs::write(path(name), format!("{{\"sessionId\":\"{session}\"}}\n")).unwrap();
+    }
+    let inputs = ["s1.jsonl", "s2.jsonl"].map(|name| path(name).display().to_string());
+    let sources = sources::Sources::of(&inputs, |path| fs::read_to_string(path));
+    let names = |input: &str| {
+        let files = sources.session_of(input, FormatName::ClaudeCode).into_iter();
+        files
+            .map(|file| file.name.replace(&folder.path().display().to_string(), ""))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&inputs[0]),
+        ["/s1.jsonl", "/s1/subagents/agent-a.jsonl", "/agent-b.jsonl"]
+    );
+    assert_eq!(names(&inputs[1]), ["/s2.jsonl"]);
+}
