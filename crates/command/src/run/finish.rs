@@ -47,7 +47,7 @@ impl Run<'_> {
         let rows = self.rows.take();
         best.each(|record, kept| {
             let (judged, text, _) = read_record(record, kept)?;
-            self.record(&judged)?;
+            self.record(&judged, &text)?;
             self.write_trace(&judged, &text)
         })?;
         let Some(mut rows) = rows else { return Ok(()) };
@@ -80,7 +80,7 @@ impl Run<'_> {
         let mut position = 0;
         chosen.each(|record, kept| {
             let (mut judged, text, _) = read_record(record, kept)?;
-            self.record(&judged)?;
+            self.record(&judged, &text)?;
             if !kept {
                 let selection = mem::take(&mut described[position]);
                 // Traces outside of the sample have no entry.

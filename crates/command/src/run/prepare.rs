@@ -97,7 +97,8 @@ impl<'h> Run<'h> {
         let known = run.memory.as_ref().filter(|_| run.options.memory.is_some());
         run.choosing = Choosing::of(&run.options, known)?;
         pipeline.is_choosing = run.choosing.is_some();
-        pipeline.is_written = run.options.out.is_some() || run.options.dropped.is_some();
+        pipeline.is_written =
+            run.options.out.is_some() || run.options.dropped.is_some() || run.options.report.is_some();
         run.open_outputs()?;
         Ok((run, pipeline))
     }
@@ -265,7 +266,7 @@ impl<'h> Run<'h> {
         }
         if options.report.is_some() {
             self.report = Some(Report::new(ReportOptions {
-                threshold: options.threshold,
+                threshold: options.splits.then_some(options.threshold),
                 sources: options
                     .sources
                     .iter()

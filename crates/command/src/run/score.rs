@@ -242,7 +242,7 @@ impl Run<'_> {
                     kept,
                     selection: None,
                 };
-                self.record(&judged)?;
+                self.record(&judged, &text)?;
                 self.write_trace(&judged, &text)
             }
         }
@@ -270,12 +270,12 @@ impl Run<'_> {
     }
 
     /// Counts a trace, and shows it unless it waits for its rank.
-    pub(super) fn record(&mut self, judged: &Judged) -> Result<()> {
+    pub(super) fn record(&mut self, judged: &Judged, text: &str) -> Result<()> {
         if judged.scored.breakdown.novelty.basis == Basis::Given {
             self.summary.counts.known_traces += 1;
         }
         if let Some(report) = &mut self.report {
-            report.add(judged);
+            report.add(judged, text);
         }
         self.summary.add(judged);
         if !self.unused_profiles.is_empty() {
