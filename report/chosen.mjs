@@ -81,7 +81,7 @@ export function chosenSection(report) {
   const choose = (next) => {
     size = next;
     const words = `${count(size, 'trace')} cover${size === 1 ? 's' : ''} ${shareOf(coveredBy(set, size))}`;
-    verdict.replaceChildren(element('b', words), element('span.mono', `--select ${size}`));
+    verdict.replaceChildren(element('b', words), element('span.mono', `select ${size}`));
     input.setAttribute('aria-valuetext', words);
     figure.redraw();
   };

@@ -9,6 +9,8 @@ import { bar } from './list.mjs';
 /** @import { ListedTrace, Report } from './data.js' */
 /** @import { Index } from './index.mjs' */
 
+/** What names a trace of the list. @typedef {{ position: number | null, id?: string | null }} Other */
+
 /**
  * The amount that the rules after the sum add or take, in words; the amount goes before them.
  *
@@ -102,23 +104,20 @@ function scoreOf(trace, report) {
   ];
 }
 
-/** @param {ListedTrace} trace @param {(label: string) => import('./dom.mjs').Child} linkTo */
-function nearestInWords({ basis, dimensions, nearest, truncated }, linkTo) {
+/**
+ * Why there is no nearest trace, or how much of it is shared.
+ *
+ * @param {ListedTrace} trace
+ */
+function likenessOf({ basis, dimensions, nearest, truncated }) {
   const rest = truncated ? ' Only the beginning of its text was compared.' : '';
-  if (basis === 'no-embedder') return ['Not compared with others: novelty is 0.5 without an embedder.'];
-  if (basis === 'given') return [`Scored before: its novelty is that of then, ${decimal(dimensions[1])}.`];
-  if (nearest === null) return [`Compared with nothing: the memory was empty, where novelty is 0.5.${rest}`];
-  const { label, similarity, lexical, contained, embedded } = nearest;
+  if (basis === 'no-embedder') return 'Not compared with others: novelty is 0.5 without an embedder.';
+  if (basis === 'given') return `Scored before: its novelty is that of then, ${decimal(dimensions[1])}.`;
+  if (nearest === null) return `Compared with nothing: the memory was empty, where novelty is 0.5.${rest}`;
+  const { lexical, contained, embedded } = nearest;
+  if (lexical === undefined || contained === undefined) return rest;
   const digest = typeof embedded === 'number' ? `, digest ${decimal(embedded)}` : '';
-  const parts =
-    lexical === undefined || contained === undefined
-      ? ''
-      : ` (words ${decimal(lexical)}${digest}; ${percent(contained, 1)} of the words, by weight, are in it)`;
-  return [
-    'Nearest: ',
-    label === null ? 'a trace without an id' : linkTo(label),
-    `, similarity ${decimal(similarity)}${parts}.${rest}`,
-  ];
+  return `Words ${decimal(lexical)}${digest}; ${percent(contained, 1)} of the words, by weight, are in it.${rest}`;
 }
 
 /** The words that two traces share, and do not; none where words are not compared. @param {ListedTrace} trace */
@@ -199,7 +198,7 @@ export function traceDialog(report, index) {
     body,
   );
 
-  /** A button that opens a trace of the list; its name alone where it is not in it. @param {{ position: number | null, id?: string | null }} other */
+  /** A button that opens a trace of the list; its name alone where it is not in it. @param {Other} other */
   const linkTo = (other) => {
     const trace = index.find(other);
     if (trace !== undefined)
@@ -207,11 +206,19 @@ export function traceDialog(report, index) {
     return foreign(other.id ?? 'a trace that is not listed', { class: 'mono' });
   };
 
+  /** @param {Array<Other & { similarity: number }>} others @param {number} [unlisted] how many more there are */
+  const linksTo = (others, unlisted = 0) =>
+    element(
+      'ul.similar',
+      others.map((near) => element('li', element('span.soft', decimal(near.similarity)), linkTo(near))),
+      unlisted > 0 && element('li.soft', `and ${integer(unlisted)} more`),
+    );
+
   /** @param {ListedTrace} trace */
   function show(trace) {
     at = among.indexOf(trace);
     const chosen = index.chosen(trace);
-    const { agent, domain, createdAt, id, toReview } = trace;
+    const { agent, domain, createdAt, id, nearest, toReview } = trace;
     const facts = [agent, domain, createdAt?.slice(0, 16).replace('T', ' ')].filter(Boolean);
     const unlisted = (chosen?.standsFor ?? 0) - (chosen?.similar.length ?? 0);
     body.replaceChildren(
@@ -228,10 +235,9 @@ export function traceDialog(report, index) {
           element('p.notice', `${count(toReview, 'place')} of it should be looked at before it is shared.`),
         ...scoreOf(trace, report),
         element('h3', 'What it is like'),
-        element(
-          'p',
-          nearestInWords(trace, (label) => linkTo({ position: null, id: label })),
-        ),
+        nearest !== null &&
+          linksTo([{ ...nearest, position: null, id: nearest.label ?? 'a trace without an id' }]),
+        element('p', likenessOf(trace)),
         ...wordsOf(trace),
         chosen &&
           element(
@@ -239,15 +245,7 @@ export function traceDialog(report, index) {
             `Chosen as number ${integer(chosen.rank)}${chosen.reason === 'failure' ? ', a failure of an unsolved task' : ''}; `,
             chosen.standsFor === 0 ? 'stands for itself.' : `stands for ${count(chosen.standsFor, 'trace')}:`,
           ),
-        chosen &&
-          chosen.similar.length > 0 &&
-          element(
-            'ul.similar',
-            chosen.similar.map((near) =>
-              element('li', element('span.soft', decimal(near.similarity)), linkTo(near)),
-            ),
-            unlisted > 0 && element('li.soft', `and ${integer(unlisted)} more`),
-          ),
+        chosen && linksTo(chosen.similar, unlisted),
         ...stepsOf(trace),
       ].filter((part) => part instanceof Node),
     );

@@ -266,7 +266,7 @@ impl<'h> Run<'h> {
         }
         if options.report.is_some() {
             self.report = Some(Report::new(ReportOptions {
-                threshold: options.splits.then_some(options.threshold),
+                threshold: (options.splits && options.select.is_none()).then_some(options.threshold),
                 sources: options
                     .sources
                     .iter()
