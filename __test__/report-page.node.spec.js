@@ -591,15 +591,16 @@ describeOnce('the page of a report', () => {
       const status = page.locator('.pager [role=status]');
       const counted = (is) => ordinary.filter(is).length;
       const found = async () => Number(/of (\d+)/.exec(await status.textContent())[1]);
-      await page.getByLabel('Agent').selectOption('codex');
+      await page.locator('.filters').getByLabel('Agent').selectOption('codex');
       expect(await found()).toBe(counted(({ trace }) => trace.metadata.framework === 'codex'));
-      await page.getByLabel('Domain').selectOption('finance');
+      await page.locator('.filters').getByLabel('Domain').selectOption('finance');
       const both = ({ trace, domain }) => trace.metadata.framework === 'codex' && domain === 'finance';
       expect(await found()).toBe(counted(both));
-      await page.getByLabel('Outcome').selectOption('? unknown');
+      await page.locator('.filters').getByLabel('Outcome').selectOption('? unknown');
       expect(await found()).toBe(counted((scored) => both(scored) && !scored.known.success));
       expect(new Set(await page.locator('.traces td.outcome').allTextContents())).toEqual(new Set(['?']));
-      for (const name of ['Agent', 'Domain', 'Outcome']) await page.getByLabel(name).selectOption('all');
+      for (const name of ['Agent', 'Domain', 'Outcome'])
+        await page.locator('.filters').getByLabel(name).selectOption('all');
       await page.getByLabel('Search').fill('OBJECTIVE 39');
       expect(await found()).toBe(
         counted(({ objective }) => /Objective 39/.test(objective)) +
@@ -801,6 +802,7 @@ describeOnce('the page of a report', () => {
     ],
     'novelty over the whole text': [ordinary, { options: { novelty: 'full', dtype: 'q8' } }],
     'a list that is cut': [many(30_000, (i) => ({ ...ordinary[i % 400], trace: undefined }))],
+    'words that are compared': [ordinary.filter(({ breakdown }) => breakdown.nearest?.sharedWords)],
     'no known outcome': [
       ordinary.map((trace) => ({ ...trace, known: { success: false, confidence: false } })),
     ],
@@ -852,7 +854,7 @@ describeOnce('the page of a report', () => {
     expect(await openedOf('one trace of nothing')).toContain('Weights of the profile (none)');
     expect(await openedOf('no embedder')).toContain('novelty is 0.5 without an embedder');
     expect(await openedOf('two traces')).toMatch(/What it is like.*0\.50Objective 0/);
-    expect(await openedOf('novelty over the whole text')).toMatch(
+    expect(await openedOf('words that are compared')).toMatch(
       /Words 0\.\d\d.*by weight, are in it\.( Only the beginning of its text was compared\.)?Shared: flight, bostonNew: seattle/,
     );
   });

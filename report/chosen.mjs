@@ -118,9 +118,11 @@ export function chosenSection(report) {
  * @param {ChosenSet} set
  */
 function findingOf(scored, set) {
-  const { chosen, explanation, knee } = set;
+  const { chosen, curve, explanation, knee } = set;
   const verb = chosen === 1 ? 'was' : 'were';
   const covers = `${integer(chosen)} of ${count(scored, 'trace')} ${verb} ${explanation}. They cover ${shareOf(coveredBy(set, chosen))} of what all traces show. `;
+  // The curve may end with the set.
+  if (curve.length <= chosen) return covers;
   if (knee === null) return `${covers}The curve has no knee: each trace adds about as much.`;
   return `${covers}The curve bends at ${integer(knee)} (${shareOf(coveredBy(set, knee))}): beyond that a trace adds less.`;
 }

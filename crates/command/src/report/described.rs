@@ -4,10 +4,11 @@ use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Value, parse_str};
 
 use super::{CleanOptions, Report, ReportOptions, Run};
-use crate::scored::{Judged, Place, Scored};
+use crate::scored::{Place, Scored};
 
-/// Reads the description of a run, one JSON object a line: the options, then traces (`{"add": …}`, as [`Scored::from_value`] reads them,
-/// `kept`, and the `trace` itself if its steps are shown) and bad records (`{"error": …}`), and how the run ended (`{"run": …}`).
+/// Reads the description of a run, one JSON object a line: the options, then traces (`{"add": …}`, as [`Scored::from_value`] reads them;
+/// those that are `kept` are listed first, and a `trace` has the steps) and bad records (`{"error": …}`), and how the run ended
+/// (`{"run": …}`).
 ///
 /// # Errors
 /// If a line is something else; the message names it.
@@ -65,13 +66,9 @@ fn run_of(value: &Value) -> Option<Run> {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They are whole numbers.
 fn add(report: &mut Report, record: &Value) -> Option<()> {
     if let Some(trace) = record.get("add") {
-        let judged = Judged {
-            scored: Scored::from_value(trace)?,
-            kept: trace.get("kept")?.as_bool()?,
-            selection: None,
-        };
-        let text = trace.get("trace").map(Value::to_json);
-        report.add(&judged, text.as_deref().unwrap_or_default());
+        let text = trace.get("trace").map(Value::to_json).unwrap_or_default();
+        let is_kept = trace.get("kept")?.as_bool()?;
+        report.add_standing(&Scored::from_value(trace)?, &text, u8::from(is_kept));
         return Some(());
     }
     let error = record.get("error")?;

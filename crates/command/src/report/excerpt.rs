@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(excerpt_of(&format!("a{}b", " ".repeat(500)).into(), 240), "a…");
         assert_eq!(excerpt_of(&"fix the date parser".into(), 17), "fix the date…");
         assert_eq!(excerpt_of(&"fix the date parser".into(), 12), "fix the date…");
-        assert_eq!(excerpt_of(&"a fixthedateparser".into(), 17), "a fixthedatepars…");
+        assert_eq!(excerpt_of(&"a fixthedateparser".into(), 17), "a fixthedateparse…");
         assert_eq!(
             excerpt_of(&Text::from_units(&[0xdc00, 0x61, 0xd800]), 240),
             "\u{fffd}a"

@@ -28,7 +28,7 @@ use crate::{
     error::{Failure, Result},
     json_object,
     near_duplicate::resemblance,
-    scored::{Judged, Place},
+    scored::{Place, Scored},
     statistics::{Histogram, Named, SCORE_BINS},
     values::{IntoValue, list},
 };
@@ -162,7 +162,14 @@ impl Report {
     }
 
     /// Adds a trace, in the order of scoring. `text` is the trace in JSON; empty if its steps are not to be shown.
-    pub fn add(&mut self, Judged { scored, kept, .. }: &Judged, text: &str) {
+    pub fn add(&mut self, scored: &Scored, text: &str) {
+        let chosen = self.chosen.as_ref();
+        let standing = chosen.map_or(0, |chosen| chosen.standing(self.count));
+        self.add_standing(scored, text, standing);
+    }
+
+    /// Adds a trace that goes before those of lower standings in the list.
+    fn add_standing(&mut self, scored: &Scored, text: &str, standing: u8) {
         let breakdown = &scored.breakdown;
         let novelty = &breakdown.novelty;
         let position = self.count;
@@ -193,10 +200,6 @@ impl Report {
         let id = scored.id.as_ref().and_then(name_of);
         self.duplicates
             .add(position, id.as_ref(), nearest, resemblance(breakdown));
-        let standing = match &self.chosen {
-            Some(chosen) => chosen.standing(position),
-            None => u8::from(*kept),
-        };
         // Scores are not negative, so that their bits are in their order.
         let key = (standing, breakdown.score.max(0.0).to_bits(), Reverse(position));
         if !self.traces.takes(key) {

@@ -39,7 +39,7 @@ fn run() -> Run {
 }
 
 /// Returns a trace of a score, which resembles the trace of a label.
-fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Judged {
+fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Scored {
     let novelty = nearest.map_or(0.5, |(_, similarity)| 1.0 - similarity);
     let dimensions = ByDimension::from_array([0.5, novelty, 0.5, 0.5]);
     let profile = Profile {
@@ -53,46 +53,42 @@ fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Judged {
         parts: None,
         words: None,
     });
-    Judged {
-        scored: Scored {
-            place: Place {
-                source: "traces.jsonl".into(),
-                line: 1,
-                index: None,
-            },
-            format: FormatName::Trace,
-            known: Known {
-                success: true,
-                confidence: true,
-            },
-            id: Some(id.into()),
-            objective: format!("Objective of {id}").into(),
-            domain: "code".into(),
+    Scored {
+        place: Place {
+            source: "traces.jsonl".into(),
+            line: 1,
+            index: None,
+        },
+        format: FormatName::Trace,
+        known: Known {
             success: true,
-            breakdown: Breakdown {
-                score,
-                dimensions,
-                profile: Arc::new(profile),
-                contributions,
-                composite: score,
-                overrides: Vec::new(),
-                novelty: Novelty {
-                    value: dimensions.novelty,
-                    basis: Basis::Memory,
-                    nearest,
-                    reading: Some(Reading {
-                        tokens: Some(100),
-                        truncated: false,
-                    }),
-                },
+            confidence: true,
+        },
+        id: Some(id.into()),
+        objective: format!("Objective of {id}").into(),
+        domain: "code".into(),
+        success: true,
+        breakdown: Breakdown {
+            score,
+            dimensions,
+            profile: Arc::new(profile),
+            contributions,
+            composite: score,
+            overrides: Vec::new(),
+            novelty: Novelty {
+                value: dimensions.novelty,
+                basis: Basis::Memory,
+                nearest,
+                reading: Some(Reading {
+                    tokens: Some(100),
+                    truncated: false,
+                }),
             },
         },
-        kept: true,
-        selection: None,
     }
 }
 
-fn report(traces: impl IntoIterator<Item = Judged>) -> Report {
+fn report(traces: impl IntoIterator<Item = Scored>) -> Report {
     let mut report = Report::new(options());
     for trace in traces {
         report.add(&trace, "");
@@ -100,7 +96,7 @@ fn report(traces: impl IntoIterator<Item = Judged>) -> Report {
     report
 }
 
-fn summary(traces: impl IntoIterator<Item = Judged>) -> Value {
+fn summary(traces: impl IntoIterator<Item = Scored>) -> Value {
     report(traces).summary(&run())
 }
 
@@ -141,10 +137,10 @@ fn summary_of_cleaned_traces_has_names_of_files_without_folders() {
         clean: Some(clean),
         ..options()
     });
-    let mut judged = trace("a", 0.7, None);
-    judged.scored.place.source = r"C:\jane\session.jsonl".into();
-    report.add(&judged, "");
-    report.add_error(&judged.scored.place, &"bad".into());
+    let mut scored = trace("a", 0.7, None);
+    scored.place.source = r"C:\jane\session.jsonl".into();
+    report.add(&scored, "");
+    report.add_error(&scored.place, &"bad".into());
     let summary = report.summary(&run()).to_json();
     assert!(!summary.contains("jane") && !summary.contains("srv"), "{summary}");
     assert!(summary.contains(r#""sources":["[REDACTED:email]"]"#), "{summary}");
@@ -163,7 +159,7 @@ proptest! {
     fn summary_counts_the_traces(traces in vec(scored(), 0..16), threshold in 0.0..1.0) {
         let mut report = Report::new(ReportOptions { threshold: Some(threshold), ..options() });
         for scored in &traces {
-            report.add(&Judged { scored: scored.clone(), kept: true, selection: None }, "");
+            report.add(scored, "");
         }
         let summary = report.summary(&run());
         let matching = |is: &dyn Fn(&Scored) -> bool| count_of(traces.iter().filter(|scored| is(scored)).count() as u64);
@@ -184,7 +180,7 @@ proptest! {
 
     #[test]
     fn render_puts_the_figures_into_the_page_as_text(traces in vec(scored(), 0..6)) {
-        let report = report(traces.into_iter().map(|scored| Judged { scored, kept: true, selection: None }));
+        let report = report(traces);
         let html = report.render(&run(), "<a>__KNOWLEDGEPULSE_REPORT__</a>").unwrap();
         let figures = html.strip_prefix("<a>").and_then(|html| html.strip_suffix("</a>")).unwrap();
         let is_plain = !figures.contains(['<', '>', '&', '\u{2028}', '\u{2029}']);
@@ -292,7 +288,7 @@ fn near_duplicates_may_have_the_same_id_or_none() {
     let copies = summary([trace("a", 0.5, None), trace("a", 0.5, Some(("a", 1.0)))]);
     assert_eq!(ids(&copies, "duplicates.groups.0.members"), ["a", "a"]);
     let mut nameless = trace(" ", 0.5, Some((" ", 1.0)));
-    nameless.scored.id = None;
+    nameless.id = None;
     let copies = summary([nameless.clone(), nameless]);
     assert_eq!(json(&copies, "duplicates.groupCount"), "2");
 }
@@ -300,8 +296,8 @@ fn near_duplicates_may_have_the_same_id_or_none() {
 #[test]
 fn a_known_trace_is_a_near_duplicate_by_its_earlier_novelty() {
     let mut known = trace("a", 0.5, Some(("b", 0.2)));
-    known.scored.breakdown.novelty.basis = Basis::Given;
-    known.scored.breakdown.dimensions.novelty = 0.01;
+    known.breakdown.novelty.basis = Basis::Given;
+    known.breakdown.dimensions.novelty = 0.01;
     let summary = summary([known]);
     assert_eq!(json(&summary, "duplicates.count"), "1");
     assert_eq!(json(&summary, "bases"), r#"{"given":1}"#);
@@ -318,7 +314,7 @@ fn bases_do_not_tell_a_store_from_a_cache() {
     ];
     let traces = bases.map(|basis| {
         let mut trace = trace("a", 0.5, None);
-        trace.scored.breakdown.novelty.basis = basis;
+        trace.breakdown.novelty.basis = basis;
         trace
     });
     assert_eq!(
@@ -354,8 +350,7 @@ fn a_report_of_many_long_names_is_small() {
     });
     for at in 0..5_000_u32 {
         let name = |at: u32| format!("{at}{}", "<".repeat(300));
-        let mut trace = trace(&name(at), 0.5, Some((&name(at.saturating_sub(at % 40)), 0.96)));
-        let scored = &mut trace.scored;
+        let mut scored = trace(&name(at), 0.5, Some((&name(at.saturating_sub(at % 40)), 0.96)));
         scored.domain = name(at).into();
         scored.objective = name(at).into();
         scored.place.source = name(at);
@@ -363,8 +358,8 @@ fn a_report_of_many_long_names_is_small() {
             name: name(at),
             weights: weights::DEFAULT,
         });
-        report.add(&trace, "");
-        report.add_error(&trace.scored.place, &name(at).into());
+        report.add(&scored, "");
+        report.add_error(&scored.place, &name(at).into());
     }
     let summary = report.summary(&run());
     assert_eq!(json(&summary, "domains.0.name"), r#""(others)""#);
@@ -386,8 +381,8 @@ fn a_report_of_many_long_names_is_small() {
 #[test]
 fn names_of_which_nothing_can_be_seen_are_null() {
     let mut nameless = trace("\u{200b}\u{2066}\t", 0.5, Some((" ", 0.99)));
-    nameless.scored.domain = "".into();
-    nameless.scored.breakdown.profile = Arc::new(Profile {
+    nameless.domain = "".into();
+    nameless.breakdown.profile = Arc::new(Profile {
         name: " ".into(),
         weights: weights::DEFAULT,
     });
@@ -425,15 +420,14 @@ fn a_report_without_traces_has_no_quantiles() {
 
 #[test]
 fn a_listed_trace_has_all_that_explains_its_score() {
-    let mut judged = trace("a", 0.5, Some(("b", 0.25)));
-    let scored = &mut judged.scored;
+    let mut scored = trace("a", 0.5, Some(("b", 0.25)));
     scored.place.index = Some(3);
     scored.breakdown.overrides = vec![Override {
         rule: Rule::RecoveryBonus,
         before: 0.4,
         after: 0.5,
     }];
-    let summary = summary([judged]);
+    let summary = summary([scored]);
     assert_eq!(
         json(&summary, "traces.0"),
         "{\"position\":0,\"id\":\"a\",\"line\":1,\"element\":3,\"excerpt\":\"Objective of a\",\"agent\":\"trace\",\
@@ -450,8 +444,8 @@ fn a_listed_trace_has_all_that_explains_its_score() {
 fn domains_have_the_spread_of_each_measure_the_largest_first() {
     let traces = [("b", 0.0), ("a", 0.5), ("a", 1.0)].map(|(domain, value)| {
         let mut trace = trace("a", value, None);
-        trace.scored.domain = domain.into();
-        trace.scored.breakdown.dimensions =
+        trace.domain = domain.into();
+        trace.breakdown.dimensions =
             ByDimension::from_array([value / 2.0, value + 1.0, value / 4.0, value / 8.0]);
         trace
     });
@@ -543,9 +537,9 @@ fn the_best_traces_have_their_steps_within_a_limit() {
 
 #[test]
 fn an_unknown_outcome_is_not_told_and_not_counted() {
-    let mut judged = trace("a", 0.5, None);
-    judged.scored.known.success = false;
-    let summary = summary([judged]);
+    let mut scored = trace("a", 0.5, None);
+    scored.known.success = false;
+    let summary = summary([scored]);
     assert_eq!(json(&summary, "traces.0.success"), "null");
     assert_eq!([json(&summary, "known"), json(&summary, "succeeded")], ["0", "0"]);
 }

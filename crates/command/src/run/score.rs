@@ -275,7 +275,7 @@ impl Run<'_> {
             self.summary.counts.known_traces += 1;
         }
         if let Some(report) = &mut self.report {
-            report.add(judged, text);
+            report.add(&judged.scored, text);
         }
         self.summary.add(judged);
         if !self.unused_profiles.is_empty() {
