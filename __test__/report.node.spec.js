@@ -27,11 +27,11 @@ describe('the page', () => {
     expect(JSON.parse(json)).toEqual(summaryOf(traces, described));
     // Outside the figures the page is the template.
     expect(html.split(json).join('__KNOWLEDGEPULSE_REPORT__')).toBe(template);
-    const { errors, best } = JSON.parse(json);
+    const { errors, traces: listed } = JSON.parse(json);
     expect(errors.first.map(({ message }) => message)).toEqual(
       HOSTILE.map((text) => text.replace(/\s+/g, ' ').trim()),
     );
-    expect(best.map(({ id }) => id)).toEqual(HOSTILE.toReversed());
+    expect(listed.map(({ id }) => id)).toEqual(HOSTILE.toReversed());
   });
 
   test('allows nothing but its own script, and no connections', () => {

@@ -3,9 +3,8 @@ import { dot, lineY, pointerX, ruleX, text, tip } from '@observablehq/plot';
 import { element, finding, more, section, table } from './dom.mjs';
 import { drawn, figureWithSlider, sequenceChart, slider } from './figure.mjs';
 import { count, decimal, integer, percent } from './format.mjs';
-import { groupLine, groupList } from './groups.mjs';
 
-/** @import { ChosenSet, ChosenTrace, Report } from './data.js' */
+/** @import { ChosenSet, Report } from './data.js' */
 
 /** How many rows the table of the curve has. */
 const ROWS = 20;
@@ -16,7 +15,7 @@ const ROWS = 20;
  * @param {ChosenSet} set
  * @param {number} size
  */
-const coveredBy = ({ coveredBefore, curve }, size) => (size === 0 ? coveredBefore : curve[size - 1]);
+export const coveredBy = ({ coveredBefore, curve }, size) => (size === 0 ? coveredBefore : curve[size - 1]);
 
 /** @param {number} part */
 const shareOf = (part) => percent(part, 1);
@@ -69,34 +68,11 @@ function coverage(set, size, width) {
   });
 }
 
-const leadOf = (/** @type {ChosenTrace} */ { excerpt, id }) =>
-  excerpt || id || 'A trace without an objective';
-
-/**
- * @param {ChosenTrace} trace
- * @param {Report} report
- */
-function lineOf(trace, { sourceCount }) {
-  const { rank, standsFor, similar, reason } = trace;
-  const note = reason === 'failure' ? 'failure of an unsolved task' : '';
-  const caption =
-    standsFor > similar.length
-      ? `The trace, and the ${similar.length} most similar of ${integer(standsFor)}`
-      : 'The trace, and those that it stands for';
-  const members = [{ ...trace, similarity: 1 }, ...similar];
-  return groupLine(
-    [integer(rank), leadOf(trace), note, `for ${integer(standsFor)}`],
-    caption,
-    members,
-    sourceCount,
-  );
-}
-
 /** @param {Report} report */
 export function chosenSection(report) {
   const set = report.selection;
   if (set === null || set.curve.length === 0) return null;
-  const { chosen, curve, traces } = set;
+  const { chosen, curve } = set;
   let size = chosen;
   const figure = drawn({}, (width) => coverage(set, size, width));
   const verdict = element('p.verdict');
@@ -112,11 +88,10 @@ export function chosenSection(report) {
   choose(chosen);
   const step = Math.ceil(curve.length / ROWS);
   const sizes = Array.from({ length: Math.floor(curve.length / step) }, (_, i) => (i + 1) * step);
-  const unlisted = chosen - traces.length;
   return section(
-    'The chosen set',
+    'Coverage',
     finding(findingOf(report.count, set)),
-    figureWithSlider(figure.frame, input, 'Move to see what another number covers', verdict),
+    figureWithSlider(figure.frame, input, 'Drag the line to see what another number covers', verdict),
     more(
       'The curve as a table',
       table(
@@ -135,9 +110,6 @@ export function chosenSection(report) {
         ),
       ),
     ),
-    traces.length > 0 && element('h3', 'Who stands for whom'),
-    groupList('trace', traces, (trace) => lineOf(trace, report)),
-    unlisted > 0 && element('p.soft.about', `${count(unlisted, 'chosen trace')} not listed.`),
   );
 }
 
@@ -146,9 +118,11 @@ export function chosenSection(report) {
  * @param {ChosenSet} set
  */
 function findingOf(scored, set) {
-  const { chosen, explanation, knee } = set;
+  const { chosen, curve, explanation, knee } = set;
   const verb = chosen === 1 ? 'was' : 'were';
   const covers = `${integer(chosen)} of ${count(scored, 'trace')} ${verb} ${explanation}. They cover ${shareOf(coveredBy(set, chosen))} of what all traces show. `;
+  // The curve may end with the set.
+  if (curve.length <= chosen) return covers;
   if (knee === null) return `${covers}The curve has no knee: each trace adds about as much.`;
   return `${covers}The curve bends at ${integer(knee)} (${shareOf(coveredBy(set, knee))}): beyond that a trace adds less.`;
 }

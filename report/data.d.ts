@@ -11,8 +11,8 @@ import type {
 
 /** The figures of a run. */
 export interface Report {
-  /** Traces that score as much or more are kept. */
-  threshold: number;
+  /** Traces that score as much or more are kept; `null` without a threshold. */
+  threshold: number | null;
   /** The names of the first 50 inputs. */
   sources: string[];
   sourceCount: number;
@@ -30,7 +30,9 @@ export interface Report {
   count: number;
   /** How many of them score the threshold or more. */
   kept: number;
-  /** How many of them succeeded. */
+  /** How many of them have a known outcome. */
+  known: number;
+  /** How many of those succeeded. */
   succeeded: number;
   /** How many of them had more text than was read. */
   truncated: number;
@@ -45,18 +47,11 @@ export interface Report {
   /** The bases of novelty; a memory in the process and one in a store count alike. */
   bases: Partial<Record<'memory' | 'empty-memory' | 'no-embedder' | 'given', number>>;
   novelty: Sequence;
-  /** Where the first 50 inputs begin, in the order of scoring. */
-  starts: Array<{
-    source: string /** How many traces were scored before its first one. */;
-    position: number;
-  }>;
   duplicates: Duplicates;
   /** The set that was chosen; `null` if none was. */
   selection: ChosenSet | null;
-  /** The 10 traces with the highest scores, the highest first. */
-  best: Trace[];
-  /** The 10 traces with the lowest scores, the lowest first, without the best traces. */
-  worst: Trace[];
+  /** The chosen traces, those that they stand for, and the others by their scores, the highest first: as many as fit into 6 MB. */
+  traces: ListedTrace[];
   /** Records that could not be scored: the first 100. */
   errors: {
     count: number;
@@ -129,10 +124,8 @@ export interface Group {
   minSimilarity: number;
   /** The highest similarity of a trace to its nearest. */
   maxSimilarity: number;
-  /** The first 8 traces. Traces of earlier runs come first. */
+  /** The first 8 traces. */
   members: Member[];
-  /** The positions of its traces, ascending; of many traces at most 256, spread over all. */
-  positions: number[];
 }
 
 /** A set of traces that was chosen. */
@@ -146,22 +139,24 @@ export interface ChosenSet {
   curve: number[];
   /** After how many traces the curve bends most; `null` if it hardly bends. */
   knee: number | null;
-  /** The first 200 chosen traces. */
+  /** The first 2000 chosen traces. */
   traces: ChosenTrace[];
 }
 
 /** A trace that was chosen. */
-export interface ChosenTrace extends ListedTrace, Pick<SelectedTrace, 'rank' | 'reason' | 'standsFor'> {
+export interface ChosenTrace extends Pick<SelectedTrace, 'rank' | 'reason' | 'standsFor'> {
+  position: number;
   /** The most similar of the traces that it stands for, at most 4, the most similar first. */
-  similar: Array<ListedTrace & { similarity: number }>;
+  similar: Array<{ position: number; similarity: number }>;
 }
 
-/** Where a trace was read, and its task. */
+/** Numbers for complexity, novelty, tool diversity and outcome. */
+export type Numbers = [complexity: number, novelty: number, toolDiversity: number, outcome: number];
+
+/** A trace, and how its score was made. */
 export interface ListedTrace {
   /** How many traces were scored before it. */
   position: number;
-  /** The same as `position`. */
-  index: number;
   /** Its `id`; `null` if nothing of it can be seen. */
   id: string | null;
   source: string;
@@ -169,31 +164,62 @@ export interface ListedTrace {
   line: number;
   /** Its position in the array that it is an element of, from 0; `null` if it is in none. */
   element: number | null;
-  score: number;
   /** The beginning of its objective. */
   excerpt: string;
+  /** Its `metadata.framework`, or its format. */
+  agent: string;
+  /** Its `task_domain`; `null` if nothing of it can be seen. */
+  domain: string | null;
+  /** Its `metadata.created_at`. */
+  createdAt: string | null;
+  /** Whether it succeeded; `null` if that is not known. */
+  success: boolean | null;
+  stepCount: number | null;
+  /** How many places of it a person should look at; `null` if it was not cleaned. */
+  toReview: number | null;
+  score: number;
+  dimensions: Numbers;
+  contributions: Numbers;
+  /** The name of its profile of weights; `null` if nothing of it can be seen. */
+  profile: string | null;
+  overrides: ScoreBreakdown['overrides'];
+  basis: ScoreBreakdown['noveltyBasis'];
+  /** Whether it had more text than was compared. */
+  truncated: boolean;
+  nearest: Nearest | null;
+  /** Its first 200 steps. Missing where the steps of traces before it in the list fill 8 MB. */
+  steps?: Step[];
 }
 
-/** A trace of a group. One of an earlier run has its id alone. */
-export type Member = (
-  | ListedTrace
-  | ({ id: string; position: null } & Partial<Omit<ListedTrace, 'id' | 'position'>>)
-) & {
+/** The trace that another one resembles most. */
+export interface Nearest {
+  label: string | null;
+  similarity: number;
+  lexical?: number;
+  contained?: number;
+  embedded?: number | null;
+  /** The words that weigh most in the similarity, and those of the trace alone. */
+  shared?: string[];
+  new?: string[];
+}
+
+/** A step. */
+export interface Step {
+  type: string | null;
+  tool?: string;
+  /** Its first 2000 UTF-16 code units. */
+  text: string;
+  /** The summary of a call's result. */
+  output?: string;
+  /** How long the text was, if it was cut. */
+  length?: number;
+}
+
+/** A trace of a group. One of an earlier run, and one that began a group, has its id alone. */
+export interface Member {
+  position: number | null;
+  id: string | null;
   /** The label of the trace that it resembles most; missing from the trace that began the group. */
   nearest?: string | null;
   similarity?: number;
-};
-
-/** A trace with all that explains its score. */
-export interface Trace extends ListedTrace {
-  /** Its `task_domain`; `null` if nothing of it can be seen. */
-  domain: string | null;
-  success: boolean;
-  breakdown: Breakdown;
 }
-
-/** The numbers from which a score was computed, with names that are cut to a length. */
-export type Breakdown = Omit<ScoreBreakdown, 'profile'> & {
-  /** The name of the profile; `null` if nothing of it can be seen. */
-  profile: string | null;
-};

@@ -1,5 +1,7 @@
 // Makes elements. Text goes in as text nodes and never as HTML: the text of a trace may be hostile.
 
+import { DIMENSIONS } from './dimensions.mjs';
+
 /** @typedef {string | Node | null | undefined | false} Child */
 
 /** @typedef {Child | readonly Child[]} Children */
@@ -45,9 +47,38 @@ export function foreign(text, attributes = {}) {
   return element('bdi', attributes, text);
 }
 
+/** What cleaning writes in place of a finding. */
+const PLACEHOLDER = /(\[REDACTED:[^\]]*\])/;
+
+/**
+ * Text from outside, with what was redacted marked.
+ *
+ * @param {string} text
+ */
+export function marked(text) {
+  // Placeholders are at odd places.
+  const parts = text.split(PLACEHOLDER).map((part, i) => (i % 2 === 1 ? element('mark', part) : part));
+  return element('bdi', {}, parts);
+}
+
+/**
+ * The colours of the dimensions.
+ *
+ * @param {Children} [note]
+ */
+export function legend(note) {
+  return element(
+    'p.legend.soft',
+    DIMENSIONS.map(({ title, colour }) =>
+      element('span', element('span.swatch', { style: `--colour: ${colour}` }), title),
+    ),
+    note && element('span', note),
+  );
+}
+
 /**
  * @template Row
- * @typedef {{ title: string, number?: boolean, wide?: boolean, cell: (row: Row) => Children }} Column
+ * @typedef {{ title: string, number?: boolean, wide?: boolean, cell: (row: Row, index: number) => Children }} Column
  */
 
 /**
@@ -59,13 +90,13 @@ export function foreign(text, attributes = {}) {
 export function table(caption, columns, rows) {
   const classes = (/** @type {Column<Row>} */ { number, wide }) => (number && 'number') || (wide && 'wide');
   const head = columns.map((column) => element('th', { scope: 'col', class: classes(column) }, column.title));
-  const body = rows.map((row) =>
+  const body = rows.map((row, at) =>
     element(
       'tr',
       columns.map((column, i) =>
         i === 0
-          ? element('th', { scope: 'row', class: classes(column) }, column.cell(row))
-          : element('td', { class: classes(column) }, column.cell(row)),
+          ? element('th', { scope: 'row', class: classes(column) }, column.cell(row, at))
+          : element('td', { class: classes(column) }, column.cell(row, at)),
       ),
     ),
   );
@@ -97,6 +128,19 @@ export function more(title, ...children) {
 export function section(title, ...children) {
   const id = title.toLowerCase().replace(/[^a-z]+/g, '-');
   return element('section', { 'aria-labelledby': id }, element('h2', { id }, title), ...children);
+}
+
+/**
+ * Links to sections.
+ *
+ * @param {HTMLElement[]} sections
+ */
+export function contents(sections) {
+  const links = sections.map((made) => {
+    const title = made.querySelector('h2');
+    return title && element('li', element('a', { href: `#${title.id}` }, title.textContent));
+  });
+  return element('nav.contents', { 'aria-label': 'Contents' }, element('ul', links));
 }
 
 /** @param {Children[]} children */

@@ -52,7 +52,7 @@ function spread(domains, measures, threshold, width) {
   const marginLeft = Math.max(48, 16 + 7 * longest);
   const facet = wide ? { fx: 'measure' } : {};
   const bar = threshold.value;
-  const score = measures.includes(SCORE) ? [{ measure: SCORE.title }] : [];
+  const score = measures.includes(SCORE) && threshold.isSet ? [{ measure: SCORE.title }] : [];
   const label = `Spread of ${measures.map(({ noun }) => noun).join(', ')} by domain; the table below has the figures.`;
   return chart(label, {
     width,
@@ -144,9 +144,11 @@ export function domainsSection(report, threshold) {
    * @returns {import('./dom.mjs').Column<Domain>}
    */
   const mean = ({ key, title }) => ({ title, number: true, cell: (domain) => decimal(domain[key].mean) });
+  /** @type {import('./dom.mjs').Column<Domain>} */
+  const kept = { title: 'Kept', number: true, cell: (domain) => keptCells.get(domain) };
   const hidden = domains.length - shown.length;
   return section(
-    'The dimensions by domain',
+    'Domains',
     finding(...findingOf(domains)),
     element(
       'figure',
@@ -154,7 +156,7 @@ export function domainsSection(report, threshold) {
       element(
         'figcaption',
         'The dot is the median, the thick bar holds the middle half, and the thin line the middle 80%. ',
-        'The dashed line is the threshold.',
+        report.threshold !== null && 'The dashed line is the threshold.',
         hidden > 0 && ` ${count(hidden, 'smaller domain')} only in the table.`,
       ),
     ),
@@ -165,7 +167,7 @@ export function domainsSection(report, threshold) {
         [
           { title: 'Domain', cell: (domain) => foreign(nameOf(domain)) },
           { title: 'Traces', number: true, cell: (domain) => integer(domain.count) },
-          { title: 'Kept', number: true, cell: (domain) => keptCells.get(domain) },
+          ...(report.threshold === null ? [] : [kept]),
           ...MEASURES.map(mean),
         ],
         domains,

@@ -1,15 +1,17 @@
 // Draws a report: figures in, elements out. Nothing is fetched.
 
 import { chosenSection } from './chosen.mjs';
-import { element } from './dom.mjs';
+import { contents, element } from './dom.mjs';
 import { domainsSection } from './domains.mjs';
 import { duplicatesSection } from './duplicates.mjs';
 import { header } from './header.mjs';
+import { indexOf } from './index.mjs';
+import { listSection } from './list.mjs';
 import { noveltySection } from './novelty.mjs';
-import { errorsSection, footer } from './rest.mjs';
+import { errorsSection, footer, rulesSection } from './rest.mjs';
 import { scoresSection } from './scores.mjs';
 import { makeThreshold } from './threshold.mjs';
-import { tracesSection } from './traces.mjs';
+import { traceDialog } from './trace.mjs';
 
 /**
  * @param {import('./data.js').Report} report
@@ -17,14 +19,23 @@ import { tracesSection } from './traces.mjs';
  */
 export function drawReport(report, part = 'main') {
   const threshold = makeThreshold(report);
+  const index = indexOf(report);
+  const { dialog, open } = traceDialog(report, index);
   const sections = [
+    listSection(report, index, open),
     chosenSection(report),
     scoresSection(report, threshold),
     domainsSection(report, threshold),
     noveltySection(report),
-    duplicatesSection(report),
-    tracesSection(report),
+    duplicatesSection(report, index, open),
     errorsSection(report),
+    rulesSection(report),
+  ].filter((made) => made !== null);
+  return [
+    ...header(report, threshold),
+    contents(sections),
+    element(part, {}, sections),
+    footer(report),
+    dialog,
   ];
-  return [...header(report, threshold), element(part, {}, sections), footer(report)];
 }

@@ -1,55 +1,12 @@
-import { dotX, plot, ruleY, tickX } from '@observablehq/plot';
+import { element, finding, foreign, marked, more, section, table } from './dom.mjs';
+import { count, decimal, integer, percent, place } from './format.mjs';
+import { nameOf } from './index.mjs';
 
-import { element, finding, section } from './dom.mjs';
-import { count, decimal, integer, percent } from './format.mjs';
-import { groupLine, groupList } from './groups.mjs';
+/** @import { Group, ListedTrace, Member, Report } from './data.js' */
+/** @import { Index } from './index.mjs' */
 
-/** @typedef {import('./data.js').Report} Report */
-
-/** @typedef {Report['duplicates']['groups'][number]} Group */
-
-/**
- * Where in the sequence the traces of a group lie, on the same axis for all groups.
- *
- * @param {number[]} positions
- * @param {number} scored
- */
-function strip(positions, scored) {
-  const made = plot({
-    className: 'plot',
-    width: 224,
-    height: 18,
-    margin: 0,
-    marginLeft: 3,
-    marginRight: 3,
-    axis: null,
-    x: { domain: [0, Math.max(1, scored - 1)] },
-    marks: [
-      ruleY([9], { y: null, stroke: 'var(--line)' }),
-      positions.length > 60
-        ? tickX(positions, { x: Number, stroke: 'var(--novelty)', strokeOpacity: 0.6 })
-        : dotX(positions, { x: Number, r: 3, fill: 'var(--novelty)', fillOpacity: 0.75 }),
-    ],
-  });
-  made.setAttribute('aria-hidden', 'true');
-  return made;
-}
-
-/**
- * @param {Group} group
- * @param {Report} report
- */
-function lineOf(group, { count: scored, sourceCount }) {
-  const { members, positions, size } = group;
-  const known = members.find(({ excerpt }) => excerpt);
-  const lead = known?.excerpt ?? members[0].id ?? '';
-  const caption =
-    size > members.length
-      ? `The first ${members.length} of ${integer(size)} traces`
-      : `The ${members.length} traces`;
-  const marks = positions.length > 0 && strip(positions, scored);
-  return groupLine([count(size, 'trace'), lead, marks, rangeOf(group)], caption, members, sourceCount);
-}
+/** How many groups are shown before the reader asks for more. */
+const SHOWN = 10;
 
 /** @param {Group} group */
 function rangeOf({ minSimilarity, maxSimilarity }) {
@@ -57,8 +14,71 @@ function rangeOf({ minSimilarity, maxSimilarity }) {
   return low === high ? low : `${low}–${high}`;
 }
 
-/** @param {Report} report */
-export function duplicatesSection(report) {
+/**
+ * A line for a group, which opens to a table of its traces.
+ *
+ * @param {Group} group
+ * @param {Report} report
+ * @param {Index} index
+ * @param {(trace: ListedTrace) => void} open
+ */
+function lineOf(group, { sourceCount }, index, open) {
+  const { members, size } = group;
+  const caption =
+    size > members.length
+      ? `The first ${members.length} of ${integer(size)} traces`
+      : `The ${members.length} traces`;
+  const known = members.map(index.find).find((trace) => trace !== undefined);
+  const lead = known ? nameOf(known) : (members[0].id ?? 'traces that are not listed');
+  /** @param {Member} member */
+  const traceOf = (member) => {
+    const trace = index.find(member);
+    if (trace === undefined)
+      return [
+        foreign(member.id ?? '', { class: 'mono' }),
+        element('span.where', 'remembered, or not listed'),
+      ];
+    return [
+      element('button.open', { type: 'button', click: () => open(trace) }, marked(nameOf(trace))),
+      element('span.where', foreign(place(trace, sourceCount))),
+    ];
+  };
+  const tableOf = () =>
+    table(
+      caption,
+      [
+        { title: 'Trace', wide: true, cell: traceOf },
+        { title: 'Score', number: true, cell: (member) => decimalOf(index.find(member)?.score, 2) },
+        { title: 'Similarity', number: true, cell: ({ similarity }) => decimalOf(similarity, 3) },
+        { title: 'to', wide: true, cell: ({ nearest }) => foreign(nearest ?? '', { class: 'mono' }) },
+      ],
+      members,
+    );
+  const details = element(
+    'details',
+    {
+      // Made when it is looked at: there may be hundreds of rows in all.
+      toggle: () => details.querySelector('table') ?? details.append(tableOf()),
+    },
+    element(
+      'summary',
+      element('span.size', count(size, 'trace')),
+      element('span.text', marked(lead)),
+      element('span.range', rangeOf(group)),
+    ),
+  );
+  return details;
+}
+
+/** @param {number | undefined} value @param {number} digits */
+const decimalOf = (value, digits) => (value === undefined ? '' : decimal(value, digits));
+
+/**
+ * @param {Report} report
+ * @param {Index} index
+ * @param {(trace: ListedTrace) => void} open
+ */
+export function duplicatesSection(report, index, open) {
   const { bases, count: scored, duplicates } = report;
   const title = 'Near-duplicates';
   if (scored === 0) return null;
@@ -70,6 +90,12 @@ export function duplicatesSection(report) {
   if (duplicates.count === 0) return section(title, finding(`No trace has ${criterion}.`));
   const { groups, groupCount } = duplicates;
   const unlisted = groupCount - groups.length;
+  const listOf = (/** @type {Group[]} */ some) =>
+    element(
+      'div.groups',
+      some.map((group) => lineOf(group, report, index, open)),
+    );
+  const rest = groups.slice(SHOWN);
   return section(
     title,
     finding(
@@ -77,11 +103,8 @@ export function duplicatesSection(report) {
       `that is ${percent(duplicates.count, scored)} of all, in ${count(groupCount, 'group')}. `,
       'Similarity tells topics apart, not meanings: a negation is close to what it negates.',
     ),
-    groupList('group', groups, (group) => lineOf(group, report)),
-    element(
-      'p.soft.about',
-      'The marks show where in the sequence the traces of a group lie; to the right is the similarity of each to its nearest.',
-      unlisted > 0 && ` ${count(unlisted, 'smaller group')} not listed.`,
-    ),
+    listOf(groups.slice(0, SHOWN)),
+    rest.length > 0 && more(count(rest.length, 'more group'), listOf(rest)),
+    unlisted > 0 && element('p.soft.about', `${count(unlisted, 'smaller group')} not listed.`),
   );
 }

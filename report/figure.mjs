@@ -5,9 +5,13 @@ import { short } from './format.mjs';
 
 /** @typedef {import('@observablehq/plot').PlotOptions} PlotOptions */
 
-/** The margins of a chart with a slider below it, in pixels: the slider is as wide as the axis. */
+/** The margins of a chart with a slider in it, in pixels: the slider lies over the axes. */
 export const LEFT = 48;
 export const RIGHT = 16;
+export const BOTTOM = 40;
+
+/** The height of such a chart. @param {number} width */
+export const heightOf = (width) => (width < 600 ? 220 : 260);
 
 /**
  * An element whose contents `draw` makes for its width in pixels: once it has one, and again when that changes.
@@ -63,10 +67,10 @@ export function chart(label, options) {
 export function sequenceChart(label, length, width, { unit, tickFormat, marks, ...options }) {
   return chart(label, {
     width,
-    height: width < 600 ? 220 : 260,
+    height: heightOf(width),
     marginLeft: LEFT,
     marginRight: RIGHT,
-    marginBottom: 40,
+    marginBottom: BOTTOM,
     x: { domain: length === 1 ? [0, 2] : [1, length] },
     marks: [
       ruleY([0.25, 0.5, 0.75, 1], { stroke: 'var(--line)' }),
@@ -101,6 +105,8 @@ export function slider(id, range, value, onInput) {
 }
 
 /**
+ * A chart with a line in it that is dragged.
+ *
  * @param {HTMLElement} frame
  * @param {HTMLInputElement} input
  * @param {string} label
@@ -109,12 +115,11 @@ export function slider(id, range, value, onInput) {
 export const figureWithSlider = (frame, input, label, verdict) =>
   element(
     'figure',
-    frame,
     element(
-      'div.threshold',
-      { style: `--axis-left: ${LEFT}px; --axis-right: ${RIGHT}px` },
+      'div.dragged',
+      { style: `--left: ${LEFT}px; --right: ${RIGHT}px; --bottom: ${BOTTOM}px` },
+      frame,
       input,
-      element('label', { for: input.id, style: `margin-left: ${LEFT}px` }, label),
     ),
-    element('figcaption', verdict),
+    element('figcaption', element('label', { for: input.id }, label), verdict),
   );

@@ -58,12 +58,17 @@ export function duration(seconds) {
 }
 
 /**
+ * Returns the beginning of a text, to the end of a word if one ends near there.
+ *
  * @param {string} text
  * @param {number} length
  */
 export function cut(text, length) {
   const characters = [...text];
-  return characters.length <= length ? text : `${characters.slice(0, length - 1).join('')}…`;
+  if (characters.length <= length) return text;
+  const beginning = characters.slice(0, length - 1).join('');
+  const end = beginning.search(/\s+\S*$/);
+  return `${end > length / 2 ? beginning.slice(0, end) : beginning}…`;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { coveredBy } from './chosen.mjs';
 import { element, foreign } from './dom.mjs';
 import { count, decimal, duration, integer, percent, plain, short } from './format.mjs';
 
@@ -23,98 +24,121 @@ function themeSwitch() {
   return element('fieldset.theme', { 'aria-label': 'Colours' }, options);
 }
 
-/** @param {Report} report */
-function embedderOf({ dtype, bases, count: scored, noveltyMode }) {
-  const without = bases['no-embedder'] ?? 0;
-  if (noveltyMode === 'lexical') return { value: 'None', note: 'words alone are compared' };
-  if (dtype === null || (scored > 0 && without === scored))
-    return { value: 'None', note: 'novelty is 0.5 throughout' };
-  const precision = { fp32: 'full precision', q8: '8-bit weights' }[dtype] ?? '';
-  return { value: dtype, note: without > 0 ? `failed for ${count(without, 'trace')}` : precision };
-}
-
 /**
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold
  */
 export function header(report, threshold) {
-  const { count: scored, duplicates, errors, scores, seconds } = report;
-  const headline = element('h1');
-  const kept = element('span.value');
-  const keptNote = element('span.note');
-  const keptTitle = element('dt');
-  threshold.follow(() => {
-    const number = threshold.kept(report);
-    const bar = plain(threshold.value);
-    headline.textContent = headlineOf(scored, number, bar);
-    keptTitle.textContent = `Kept at ${bar}`;
-    kept.textContent = scored === 0 ? '–' : percent(number, scored);
-    keptNote.textContent = `${integer(number)} kept, ${integer(scored - number)} dropped`;
-  });
-  const embedder = embedderOf(report);
-  const compared = (report.bases['no-embedder'] ?? 0) < scored;
-  /**
-   * @param {string} title
-   * @param {string} value
-   * @param {string} note
-   */
-  const figure = (title, value, note) => [
-    element('dt', title),
-    element('dd', element('span.value', value)),
-    element('dd.note', note),
-  ];
-  const figures = [
-    figure('Scored', short(scored), scored > 0 && seconds > 0 ? paceOf(scored, seconds) : ''),
-    [keptTitle, element('dd', kept), element('dd.note', keptNote)],
-    figure(
-      'Median score',
-      scores === null ? '–' : decimal(scores.median),
-      scores !== null && scored > 1 ? spreadOf(scores) : '',
-    ),
-    figure(
-      'Near-duplicates',
-      compared ? percent(duplicates.count, scored) : '–',
-      compared ? duplicatesOf(duplicates) : 'not looked for',
-    ),
-    figure('Bad lines', short(errors.count), errors.count === 0 ? 'all were read' : 'listed below'),
-    figure('Embedder', embedder.value, embedder.note),
-  ];
+  const { cleaned } = report;
+  const figures = figuresOf(report, threshold);
   return [
     element('div.top', element('p.brand', 'KnowledgePulse trace report'), themeSwitch()),
     element(
       'header',
-      headline,
+      element('h1', headlineOf(report)),
       element('p.about', ...aboutOf(report)),
-      report.cleaned && element('p.about', cleanedOf(report.cleaned)),
+      cleaned && element('p.about', cleanedOf(cleaned)),
       report.interrupted &&
         element('p.notice', 'Scoring was interrupted: this shows what had been scored until then.'),
       element(
         'dl.essentials',
-        figures.map((parts) => element('div', parts)),
+        figures.map(([title, value, note]) =>
+          element(
+            'div',
+            element('dt', title),
+            element('dd', element('span.value', value)),
+            element('dd.note', note),
+          ),
+        ),
       ),
     ),
   ];
 }
 
-/**
- * @param {number} scored
- * @param {number} kept
- * @param {string} bar
- */
-function headlineOf(scored, kept, bar) {
+/** What the command has found. @param {Report} report */
+function headlineOf({ count: scored, known, selection, traces }) {
+  if (selection !== null) return `${integer(selection.chosen)} chosen of ${count(scored, 'trace')}`;
   if (scored === 0) return 'No trace was scored';
-  if (scored === 1)
-    return kept === 1 ? `The trace scores ${bar} or more` : `The trace scores less than ${bar}`;
-  if (kept === 0) return `None of ${integer(scored)} traces scores ${bar} or more`;
-  if (kept === scored) return `All ${integer(scored)} traces score ${bar} or more`;
-  return `${integer(kept)} of ${integer(scored)} traces ${kept === 1 ? 'scores' : 'score'} ${bar} or more`;
+  const agents = count(new Set(traces.map(({ agent }) => agent)).size, 'agent');
+  const outcomes = known === scored ? 'all' : known === 0 ? 'none' : integer(known);
+  return `${count(scored, 'trace')}, ${agents}, ${outcomes} with a known outcome`;
 }
 
 /**
- * @param {number} scored
- * @param {number} seconds
+ * @typedef {[title: import('./dom.mjs').Children, value: import('./dom.mjs').Children, note: import('./dom.mjs').Children]} Figure
  */
-function paceOf(scored, seconds) {
+
+/**
+ * @param {Report} report
+ * @param {import('./threshold.mjs').Threshold} threshold
+ * @returns {Figure[]}
+ */
+function figuresOf(report, threshold) {
+  const { bases, count: scored, duplicates, errors, known, scores, selection, succeeded } = report;
+  const isCompared = (bases['no-embedder'] ?? 0) < scored;
+  /** @type {Array<Figure | false | null>} */
+  const figures = [
+    selection && ['Chosen', short(selection.chosen), `of ${count(scored, 'trace')}`],
+    selection && ['Covered', percent(coveredBy(selection, selection.chosen), 1), kneeOf(selection)],
+    reviewOf(report),
+    !selection && ['Traces', short(scored), paceOf(report)],
+    report.threshold !== null && keptOf(report, threshold),
+    [
+      'Known outcome',
+      short(known),
+      known === 0
+        ? 'no log tells how it ended'
+        : `${integer(succeeded)} succeeded, ${integer(known - succeeded)} failed`,
+    ],
+    !selection && [
+      'Median score',
+      scores === null ? '–' : decimal(scores.median),
+      scores !== null && scored > 1 ? spreadOf(scores) : '',
+    ],
+    [
+      'Near-duplicates',
+      isCompared ? percent(duplicates.count, scored) : '–',
+      isCompared ? duplicatesOf(duplicates) : 'not looked for',
+    ],
+    ['Bad lines', short(errors.count), errors.count === 0 ? 'all were read' : 'listed below'],
+  ];
+  return figures.filter((figure) => figure !== false && figure !== null);
+}
+
+/** @param {Report} report @param {import('./threshold.mjs').Threshold} threshold @returns {Figure} */
+function keptOf(report, threshold) {
+  const [title, value, note] = [element('span'), element('span'), element('span')];
+  threshold.follow(() => {
+    const kept = threshold.kept(report);
+    title.textContent = `Kept at ${plain(threshold.value)}`;
+    value.textContent = report.count === 0 ? '–' : percent(kept, report.count);
+    note.textContent = `${integer(kept)} kept, ${integer(report.count - kept)} dropped`;
+  });
+  return [title, value, note];
+}
+
+/** The places in what leaves the house: the chosen traces, or all of them. @param {Report} report @returns {Figure} */
+function reviewOf({ cleaned, selection, traces }) {
+  if (cleaned === null) return ['To review', '–', 'nothing was cleaned'];
+  const chosen = new Set(selection?.traces.map(({ position }) => position));
+  const shared = traces.filter(({ position }) => selection === null || chosen.has(position));
+  const found = shared.filter(({ toReview }) => toReview);
+  const places = found.reduce((sum, { toReview }) => sum + (toReview ?? 0), 0);
+  return [
+    'To review',
+    short(places),
+    places === 0 ? 'no place found' : `places in ${count(found.length, 'trace')}`,
+  ];
+}
+
+/** @param {import('./data.js').ChosenSet} set */
+function kneeOf({ knee }) {
+  return knee === null ? 'of what all show' : `of what all show; bends at ${integer(knee)}`;
+}
+
+/** @param {Report} report */
+function paceOf({ count: scored, seconds }) {
+  if (scored === 0 || seconds <= 0) return '';
   const perSecond = scored / seconds;
   const pace = perSecond < 9.95 ? perSecond.toFixed(1) : short(Math.round(perSecond));
   return scored < 10 ? `in ${duration(seconds)}` : `${pace} a second in ${duration(seconds)}`;

@@ -1,17 +1,12 @@
-import { areaY, dot, lineY, pointerX, rectY, ruleX, text, tip, windowY } from '@observablehq/plot';
+import { areaY, dot, lineY, pointerX, rectY, tip, windowY } from '@observablehq/plot';
 
 import { element, finding, more, section, table } from './dom.mjs';
 import { drawn, sequenceChart } from './figure.mjs';
-import { count, cut, decimal, integer } from './format.mjs';
+import { count, decimal, integer } from './format.mjs';
 
 /** @typedef {import('./data.js').Report} Report */
 
 /** @typedef {ReturnType<typeof rowsOf>[number]} Row */
-
-/** @typedef {Report['starts'][number]} Start */
-
-/** More sources than these are not marked: their names would cover each other. */
-const MARKED_SOURCES = 6;
 
 /**
  * Returns the buckets with the numbers of their first and last trace, from 1.
@@ -34,7 +29,7 @@ const meanOf = (rows) =>
  * @param {number} width
  */
 function curve(report, rows, width) {
-  const { count: scored, duplicates, starts, novelty } = report;
+  const { count: scored, duplicates, novelty } = report;
   const isSingle = novelty.width === 1;
   const highest = Math.max(1, ...rows.map(({ max }) => max));
   /** @param {Row} row */
@@ -43,10 +38,9 @@ function curve(report, rows, width) {
   const smooth = Math.max(5, Math.round(rows.length / 12));
   const trend = { x: middle, y: 'mean', stroke: 'var(--novelty)', strokeWidth: 2 };
   const nearDuplicate = duplicates.count > 0;
-  const sources = starts.length > 1 && starts.length <= MARKED_SOURCES ? starts : [];
   return sequenceChart(`Novelty of ${count(scored, 'trace')} in the order of scoring.`, scored, width, {
     unit: 'trace',
-    marginTop: sources.length > 0 ? 24 : 12,
+    marginTop: 12,
     y: { domain: [0, highest] },
     tickFormat: String,
     marks: [
@@ -67,18 +61,6 @@ function curve(report, rows, width) {
           })
         : areaY(rows, { x: middle, y1: 'min', y2: 'max', fill: 'var(--novelty)', fillOpacity: 0.22 }),
       rows.length >= 20 && lineY(rows, windowY({ k: smooth, strict: false }, trend)),
-      ruleX(sources.slice(1), {
-        x: (/** @type {Start} */ { position }) => position + 0.5,
-        stroke: 'var(--soft)',
-        strokeDasharray: '2 3',
-      }),
-      text(sources, {
-        x: (/** @type {Start} */ { position }) => position + 1,
-        frameAnchor: 'top',
-        dy: -14,
-        textAnchor: 'start',
-        text: (/** @type {Start} */ { source }) => cut(source.replace(/^.*[\\/]/, ''), 18),
-      }),
       tip(
         rows,
         pointerX({
@@ -96,7 +78,7 @@ function curve(report, rows, width) {
 
 /** @param {Report} report */
 export function noveltySection(report) {
-  const title = 'Novelty over the sequence';
+  const title = 'Novelty';
   const { bases, count: scored } = report;
   if (scored === 0) return null;
   if (bases['no-embedder'] === scored) {

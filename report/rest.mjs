@@ -30,42 +30,54 @@ const RULES = {
 };
 
 /** @param {import('./data.js').Report} report */
-export function footer({ profiles, rules, version, dtype, noveltyMode }) {
+export function rulesSection({ count: scored, profiles, rules }) {
+  if (scored === 0) return null;
   const used = Object.entries(rules);
-  return element(
-    'footer',
-    element('h2', 'How a score is made'),
-    element(
-      'p',
+  return section(
+    'How scores are made',
+    finding(
       'A score is the weighted sum of four dimensions. Complexity grows with kinds of steps, recoveries and length; ',
       'novelty is the distance to the nearest remembered trace; tool diversity relates distinct tools to steps; ',
       'outcome is the confidence in the result, and less than a third of it where the task failed.',
     ),
-    profiles.length > 0 &&
-      table(
-        'Weights of the profiles that were used',
-        [
-          { title: 'Profile', cell: ({ name }) => foreign(name ?? '') },
-          { title: 'Traces', number: true, cell: (profile) => integer(profile.count) },
-          ...DIMENSIONS.map(({ key, title }) => ({
-            title,
-            number: true,
-            cell: (/** @type {typeof profiles[number]} */ { weights }) => decimal(weights[key]),
-          })),
-        ],
-        profiles,
-      ),
+    table(
+      'Weights of the profiles that were used',
+      [
+        { title: 'Profile', cell: ({ name }) => foreign(name ?? '') },
+        { title: 'Traces', number: true, cell: (profile) => integer(profile.count) },
+        ...DIMENSIONS.map(({ key, title }) => ({
+          title,
+          number: true,
+          cell: (/** @type {typeof profiles[number]} */ { weights }) => decimal(weights[key]),
+        })),
+      ],
+      profiles,
+    ),
     used.length > 0 &&
       element(
-        'p',
+        'p.finding',
         'Rules that applied: ',
         used.map(([rule, number]) => `${RULES[rule] ?? rule} (${count(number, 'trace')})`).join('; '),
         '.',
       ),
-    element(
-      'p.soft',
-      `@knowledgepulse/native ${version}; model weights: ${dtype ?? 'none'}; novelty: ${noveltyMode}. `,
-      'Charts: Observable Plot. Licences are in the source of this page.',
-    ),
+  );
+}
+
+/** @param {import('./data.js').Report} report */
+function embedderOf({ dtype, bases, count: scored, noveltyMode }) {
+  const without = bases['no-embedder'] ?? 0;
+  if (noveltyMode === 'lexical') return 'words alone were compared';
+  if (dtype === null || (scored > 0 && without === scored))
+    return 'without an embedder novelty is 0.5 throughout';
+  const failed = without > 0 ? `, which failed for ${count(without, 'trace')}` : '';
+  return `compared with ${dtype} weights${failed}`;
+}
+
+/** @param {import('./data.js').Report} report */
+export function footer(report) {
+  return element(
+    'footer.soft',
+    `@knowledgepulse/native ${report.version}; novelty: ${report.noveltyMode}, ${embedderOf(report)}. `,
+    'Charts: Observable Plot. Licences are in the source of this page.',
   );
 }

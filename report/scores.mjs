@@ -1,7 +1,7 @@
 import { axisY, pointerX, rectY, ruleX, ruleY, text, tip } from '@observablehq/plot';
 
 import { element, finding, more, section, table } from './dom.mjs';
-import { chart, drawn, figureWithSlider, LEFT, RIGHT, slider } from './figure.mjs';
+import { BOTTOM, chart, drawn, figureWithSlider, heightOf, LEFT, RIGHT, slider } from './figure.mjs';
 import { count, decimal, integer, percent, plain, short } from './format.mjs';
 
 /** @typedef {import('./data.js').Report} Report */
@@ -73,10 +73,11 @@ function histogram(report, threshold, width) {
   const label = `Histogram of ${count(report.count, 'score')}; ${integer(threshold.kept(report))} of them are ${plain(bar)} or more.`;
   return chart(label, {
     width,
-    height: width < 600 ? 220 : 280,
+    height: heightOf(width),
     marginLeft: LEFT,
     marginRight: RIGHT,
     marginTop: 32,
+    marginBottom: BOTTOM,
     x: { domain: [0, 1], label: null, ticks: width < 500 ? 5 : 10 },
     y: { domain: [0, Math.max(highest, ticks[ticks.length - 1])] },
     marks: [
@@ -92,7 +93,7 @@ function histogram(report, threshold, width) {
       rectY(kept, { ...sides, fill: 'var(--kept)' }),
       ruleY([0], { stroke: 'var(--faint)' }),
       ruleX([bar], { stroke: 'var(--ink)', strokeWidth: 1.5 }),
-      text([bar], {
+      text(threshold.isSet ? [bar] : [], {
         x: Number,
         frameAnchor: 'top',
         dy: -20,
@@ -165,6 +166,7 @@ export function scoresSection(report, threshold) {
         ` ${name}, ${percent(number, report.count)}`,
       );
     verdict.replaceChildren(part('kept', kept), part('dropped', dropped), back);
+    verdict.hidden = !threshold.isSet;
     back.hidden = threshold.value === threshold.initial;
     input.setAttribute(
       'aria-valuetext',
@@ -173,9 +175,9 @@ export function scoresSection(report, threshold) {
     redraw();
   });
   return section(
-    'How the scores are spread',
+    'Scores',
     finding(findingOf(report.count, report.scores)),
-    figureWithSlider(frame, input, 'Move the threshold to see what it keeps', verdict),
+    figureWithSlider(frame, input, 'Drag the line to see what a threshold keeps', verdict),
     more(
       'The scores as a table',
       table(

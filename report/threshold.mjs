@@ -1,22 +1,25 @@
-// The threshold, which the slider moves.
+// The threshold, which is dragged in the histogram.
 
 /** @typedef {ReturnType<typeof makeThreshold>} Threshold */
 
 /**
- * The threshold of a report, 0 to 1; it begins where the command had it.
+ * The threshold of a report, 0 to 1; it begins where the command had it, without one at 0, which keeps everything.
  *
  * @param {import('./data.js').Report} report
  */
 export function makeThreshold(report) {
-  let value = report.threshold;
+  const initial = report.threshold ?? 0;
+  let value = initial;
   /** @type {Array<() => void>} */
   const listeners = [];
   return {
     get value() {
       return value;
     },
-    get initial() {
-      return report.threshold;
+    initial,
+    /** Whether there is one to tell of. */
+    get isSet() {
+      return report.threshold !== null || value > 0;
     },
     /** @param {number} next */
     set(next) {

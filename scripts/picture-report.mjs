@@ -1,29 +1,26 @@
-// Makes docs/report.png, the picture in the README: the report of a plausible run, scored with the real model. It needs an
-// installed Chromium (see __test__/support/browser.js).
+// Makes docs/report.png, the picture in the README: the report of a set that is chosen of plausible traces. It needs an installed
+// Chromium (see __test__/support/browser.js).
 //
 //   node scripts/picture-report.mjs
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { readManifest, root, temporaryDirectory } from './platform.mjs';
+import { root, temporaryDirectory } from './platform.mjs';
 import { runScript } from './setup.mjs';
 
 const require = createRequire(import.meta.url);
-const { Scorer, explain } = require('../lib/scorer.js');
 const { findChromium, launchChromium } = require('../__test__/support/browser.js');
-const { makeScored, randomNumbers } = require('../__test__/support/make-breakdown.js');
-const { renderReport } = require('../__test__/support/report.js');
+const { randomNumbers } = require('../__test__/support/make-breakdown.js');
 
 /** @typedef {import('../index.js').ReasoningTrace} Example */
 
 const TRACES = 420;
-const WIDTH = 1280;
-/** How many sections the picture shows below the header. */
-const SECTIONS = 2;
-const MARGIN = 48;
+const CHOSEN = 40;
+const [WIDTH, HEIGHT] = [1280, 1120];
 
 /**
  * Returns the examples as agents would repeat and vary them, the same ones each time.
@@ -59,50 +56,23 @@ function variations() {
   });
 }
 
-async function makeReport() {
-  const traces = variations();
-  const scorer = new Scorer();
-  const start = performance.now();
-  const breakdowns = await Promise.all(traces.map((trace) => explain(scorer, trace, true)));
-  const seconds = (performance.now() - start) / 1000;
-  const source = 'agents.jsonl';
-  const scored = traces.map(({ id, metadata, task }, index) =>
-    makeScored(index, {
-      id,
-      source,
-      domain: metadata.task_domain,
-      success: metadata.success,
-      objective: task.objective,
-      breakdown: breakdowns[index],
-    }),
-  );
-  return renderReport(scored, {
-    options: { sources: [source], version: readManifest().version },
-    run: { finishedAt: new Date().toISOString(), seconds },
-  });
-}
-
 await runScript(async () => {
   const chromium = findChromium();
   if (!chromium) throw new Error('there is no Chromium; install one, or name it by CHROME_BIN');
   const browser = await launchChromium(chromium);
   try {
     const file = path.join(temporaryDirectory('picture'), 'report.html');
-    writeFileSync(file, await makeReport());
-    const page = await browser.newPage({ viewport: { width: WIDTH, height: 1000 }, colorScheme: 'light' });
+    const input = variations()
+      .map((trace) => `${JSON.stringify(trace)}\n`)
+      .join('');
+    const options = ['--select', String(CHOSEN), '--novelty', 'lexical', '--clean-strict', '--quiet'];
+    const command = path.join(root, 'bin', 'kp-score.js');
+    execFileSync(process.execPath, [command, ...options, '--report', file], { input });
+    const viewport = { width: WIDTH, height: HEIGHT };
+    const page = await browser.newPage({ viewport, colorScheme: 'light' });
     await page.goto(pathToFileURL(file).href);
-    await page.locator('.trace svg').last().waitFor({ state: 'attached' });
-    const last = await page
-      .locator('section')
-      .nth(SECTIONS - 1)
-      .boundingBox();
-    if (last === null) throw new Error('the section cannot be seen');
-    const height = Math.round(last.y + last.height + MARGIN);
-    await page.screenshot({
-      path: path.join(root, 'docs', 'report.png'),
-      fullPage: true,
-      clip: { x: 0, y: 0, width: WIDTH, height },
-    });
+    await page.locator('.traces .bar').first().waitFor();
+    await page.screenshot({ path: path.join(root, 'docs', 'report.png') });
   } finally {
     await browser.close();
   }

@@ -88,7 +88,7 @@ async function press(page, name) {
 
 /** @param {Page} page @param {Parameters<import('playwright-core').Locator['setInputFiles']>[0]} files */
 async function readFiles(page, files) {
-  await page.getByLabel('Open files').setInputFiles(files);
+  await page.locator('.drop input').setInputFiles(files);
   return settled(page);
 }
 
@@ -146,17 +146,22 @@ try {
     await test(`the page to try it has no fault for axe-core, ${name}`, async () => {
       const { page, faults, context } = await openTry(options);
       await checkPage(page, 'empty');
-      assert.match(await press(page, 'Read examples'), /^30 traces read\.$/);
+      assert.match(await press(page, 'Read examples'), /^30 traces read, in 1 format, from 1 file\.$/);
+      await page.getByText('The 30 traces').click();
       await page.locator('.folds summary').first().click();
-      await page.locator('.steps').waitFor();
+      await page.locator('.steps').first().waitFor();
       const secret = { name: 'secret.jsonl', mimeType: '', buffer: Buffer.from('no trace\n') };
-      assert.match(await readFiles(page, secret), /^30 traces read, 1 record could not be read\.$/);
+      assert.match(await readFiles(page, secret), /^30 traces read, .*; 1 record could not be read\.$/);
       assert.match(await press(page, 'Clean'), /^Cleaned: /);
+      await page.getByText('What was replaced').click();
       await page.locator('.folds').nth(1).locator('summary').first().click();
       await page.locator('del').first().waitFor();
-      assert.match(await press(page, 'Select'), /^3 of 30 traces chosen\.$/);
-      assert.match(await press(page, 'Score'), /^30 scored in .* \(by words\)\.$/);
+      assert.match(await press(page, 'Choose'), /^3 of 30 traces chosen; all scored in .* \(by words\)\.$/);
       await checkPage(page, 'in use');
+      await page.locator('.traces .open').first().click();
+      await page.locator('dialog .steps li').first().waitFor();
+      await checkPage(page, 'a trace');
+      await page.keyboard.press('Escape');
       assert.deepEqual(faults, []);
       const picture = process.env.KNOWLEDGEPULSE_PICTURE;
       if (picture && name === 'light') {
@@ -179,6 +184,7 @@ try {
       const read = lines.map((line) => JSON.parse(line)).filter(({ trace }) => trace !== undefined);
       const said = await readFiles(page, path.join(formats, name));
       assert.match(said, new RegExp(`^${read.length} traces? read[.,]`), name);
+      await page.getByText(/^The [\d,]+ traces?$/).click();
       await page.locator('.folds li').first().waitFor();
       const shown = await page.locator('.folds').first().locator('summary .where').allTextContents();
       const expected = read.map(({ format, trace: { steps } }) => {
@@ -188,22 +194,27 @@ try {
       assert.deepEqual(shown, expected.slice(0, 20), name);
       await press(page, 'Start over');
     }
-    assert.match(await readFiles(page, path.join(formats, 'inspect.eval')), /^\d+ traces? read\.$/);
+    assert.match(await readFiles(page, path.join(formats, 'inspect.eval')), /^\d+ traces? read, /);
     assert.deepEqual(faults, []);
     await context.close();
     return `${seen.size} formats in ${files.length} files`;
   });
 
-  await test('by keyboard alone, traces are read, cleaned, selected and saved', async () => {
+  await test('by keyboard alone, traces are read, cleaned, chosen and saved', async () => {
     const { page, faults, context } = await openTry();
     const secret = makeTrace({ objective: 'Write to bob@example.com about 10.1.2.3' });
     await tabTo(page, page.getByText('Paste text', { exact: true }));
     await page.keyboard.press('Enter');
     await tabTo(page, page.getByRole('textbox', { name: 'Traces as text' }));
     await page.keyboard.insertText(`${JSON.stringify(secret)}\n`);
-    assert.match(await pressByKeyboard(page, 'Read the text'), /^1 trace read\.$/);
-    assert.match(await pressByKeyboard(page, 'Read examples'), /^31 traces read\.$/);
-    assert.match(await pressByKeyboard(page, 'Clean'), /^Cleaned: \d+ traces changed\.$/);
+    assert.match(await pressByKeyboard(page, 'Read the text'), /^1 trace read, in 1 format, from 1 file\.$/);
+    assert.match(
+      await pressByKeyboard(page, 'Read examples'),
+      /^31 traces read, in 1 format, from 2 files\.$/,
+    );
+    assert.match(await pressByKeyboard(page, 'Clean'), /^Cleaned: \d+ traces changed, .* replaced\.$/);
+    await tabTo(page, page.getByText('What was replaced', { exact: true }));
+    await page.keyboard.press('Enter');
     await tabTo(page, page.locator('.folds').nth(1).locator('summary').first());
     await page.keyboard.press('Enter');
     const change = page.locator('.folds').nth(1).locator('.change').first();
@@ -214,7 +225,7 @@ try {
     await tabTo(page, page.getByLabel('Number or percentage'));
     await page.keyboard.press('ControlOrMeta+A');
     await page.keyboard.insertText('4');
-    assert.match(await pressByKeyboard(page, 'Select'), /^4 of 31 traces chosen\.$/);
+    assert.match(await pressByKeyboard(page, 'Choose'), /^4 of 31 traces chosen; /);
     const clean = { level: /** @type {const} */ ('aggregated'), strict: true };
     const originals = [secret, ...readTraces(examples)];
     const expected = [];
@@ -224,7 +235,8 @@ try {
       ['Save all traces', 31],
     ])) {
       const download = page.waitForEvent('download');
-      assert.equal(await pressByKeyboard(page, button), `${count} traces saved.`);
+      const said = await pressByKeyboard(page, button);
+      assert.match(said, new RegExp(`^${count} traces saved\\. Look for names of people and streets`));
       const saved = await download;
       assert.equal(saved.suggestedFilename(), 'traces.clean.jsonl');
       const lines = readFileSync(await saved.path(), 'utf8')
@@ -254,10 +266,10 @@ try {
     });
     const ofModel = () => requests.filter((url) => url.includes('/model/')).length;
     await press(page, 'Read examples');
-    await press(page, 'Score');
+    await press(page, 'Choose');
     assert.equal(ofModel(), 0);
-    await page.getByLabel('Compare traces by').selectOption('prefix');
-    assert.match(await press(page, 'Score'), /^30 scored in .* \(q8, simd128\)\.$/);
+    await page.getByLabel('Compare scores by').selectOption('prefix');
+    assert.match(await press(page, 'Choose'), /^3 of 30 .* \(q8, simd128\)\.$/);
     const said = await page.evaluate(() => /** @type {any} */ (globalThis).said);
     assert.ok(
       said.some((/** @type {string} */ text) => /^Fetching the model: \d+\.\d of 24\.0 MB$/.test(text)),
@@ -266,8 +278,8 @@ try {
     assert.equal(ofModel(), 2);
     await page.reload();
     await press(page, 'Read examples');
-    await page.getByLabel('Compare traces by').selectOption('prefix');
-    assert.match(await press(page, 'Score'), /^30 scored in .* \(q8, simd128\)\.$/);
+    await page.getByLabel('Compare scores by').selectOption('prefix');
+    assert.match(await press(page, 'Choose'), /^3 of 30 .* \(q8, simd128\)\.$/);
     assert.equal(ofModel(), 2);
     assert.deepEqual(faults, []);
     await context.close();
@@ -276,18 +288,18 @@ try {
   await test('the page says why there is no model, and works without one', async () => {
     const { page, context } = await openTry();
     await press(page, 'Read examples');
-    await page.getByLabel('Compare traces by').selectOption('prefix');
+    await page.getByLabel('Compare scores by').selectOption('prefix');
     await context.route('**/model/**', (route) => route.fulfill({ status: 404 }));
     const missing = /^That did not work: model\/[0-9a-f]{16}\/model\.safetensors cannot be fetched: 404\.$/;
-    assert.match(await press(page, 'Score'), missing);
+    assert.match(await press(page, 'Choose'), missing);
     await context.unroute('**/model/**');
     await context.route('**/model/**', (route) => route.fulfill({ body: 'cut off' }));
-    assert.match(await press(page, 'Score'), /has 7 bytes in place of 23537056: load it again\.$/);
-    await page.getByLabel('Compare traces by').selectOption('lexical');
-    assert.match(await press(page, 'Score'), /^30 scored /);
+    assert.match(await press(page, 'Choose'), /has 7 bytes in place of 23537056: load it again\.$/);
+    await page.getByLabel('Compare scores by').selectOption('lexical');
+    assert.match(await press(page, 'Choose'), /^3 of 30 traces chosen; /);
     await context.unroute('**/model/**');
-    await page.getByLabel('Compare traces by').selectOption('prefix');
-    assert.match(await press(page, 'Score'), /^30 scored in .* \(q8, simd128\)\.$/);
+    await page.getByLabel('Compare scores by').selectOption('prefix');
+    assert.match(await press(page, 'Choose'), /^3 of 30 .* \(q8, simd128\)\.$/);
     await context.close();
   });
 
@@ -327,19 +339,21 @@ try {
       return said;
     };
     const number = lines.length.toLocaleString('en');
-    assert.equal(await step('read', () => readFiles(page, file)), `${number} traces read.`);
-    assert.equal(await step('clean', () => press(page, 'Clean')), `Cleaned: ${number} traces changed.`);
-    assert.match(await step('score', () => press(page, 'Score')), new RegExp(`^${number} scored `));
+    assert.match(await step('read', () => readFiles(page, file)), new RegExp(`^${number} traces read, `));
+    const cleaned = await step('clean', () => press(page, 'Clean'));
+    assert.match(cleaned, new RegExp(`^Cleaned: ${number} traces changed, `));
     await page.getByLabel('Number or percentage').fill('20');
-    assert.equal(await step('select', () => press(page, 'Select')), `20 of ${number} traces chosen.`);
+    assert.match(
+      await step('choose', () => press(page, 'Choose')),
+      new RegExp(`^20 of ${number} traces chosen; `),
+    );
     // What takes long can be stopped, and what was done is undone or shown.
     await page.getByRole('button', { name: 'Clean', exact: true }).click();
     await page.getByRole('button', { name: 'Stop' }).click();
     assert.match(await settled(page), /^Cleaning was stopped: the traces are as they were\.$/);
-    await page.getByRole('button', { name: 'Score', exact: true }).click();
+    await page.getByRole('button', { name: 'Choose', exact: true }).click();
     await page.getByRole('button', { name: 'Stop' }).click();
-    assert.match(await settled(page), /scored in /);
-    await page.getByText('Scoring was interrupted').waitFor();
+    assert.equal(await settled(page), 'That did not work: it was stopped.');
     assert.deepEqual(faults, []);
     await context.close();
     return `${number} traces: ${spent.join(', ')}`;
@@ -366,17 +380,17 @@ try {
       const said = await readFiles(page, [{ name, mimeType: '', buffer }]);
       assert.match(said, /^\d+ traces? read[.,]/, name);
     }
+    await page.getByText(/^The [\d,]+ traces?$/).click();
     for (const summary of await page.locator('.folds summary').all()) await summary.click();
-    await page.getByLabel('Compare traces by').selectOption('prefix');
+    await page.getByLabel('Compare scores by').selectOption('prefix');
     for (const [button, outcome] of /** @type {const} */ ([
       ['Clean', /^(Cleaned: |That did not work: )/],
-      ['Score', /^1 scored /],
-      ['Select', /^1 of 1 trace chosen\.$/],
+      ['Choose', /^1 of 1 trace chosen; /],
       ['Save all traces', /saved/],
     ]))
       assert.match(await press(page, button), outcome);
     await page.getByLabel('Number or percentage').fill('many');
-    assert.match(await press(page, 'Select'), /^That did not work: options\.count must be /);
+    assert.match(await press(page, 'Choose'), /^That did not work: options\.count must be /);
     assert.match(await press(page, 'Read examples'), /^\d+ traces read, /);
     assert.deepEqual(faults, []);
     await context.close();
@@ -387,7 +401,7 @@ try {
     await press(page, 'Read examples');
     const client = await context.newCDPSession(page);
     const held = async () => {
-      assert.match(await press(page, 'Score'), /^30 scored /);
+      assert.match(await press(page, 'Choose'), /^3 of 30 traces chosen; /);
       await page.getByLabel('Move the threshold').fill('0.7');
       await client.send('HeapProfiler.collectGarbage');
       return client.send('Memory.getDOMCounters');

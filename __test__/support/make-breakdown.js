@@ -55,7 +55,8 @@ function makeBreakdown({
  * A trace that was scored, as the crate of the command reads it.
  *
  * @param {number} number how many there are before it
- * @param {Partial<{ id: string | null, source: string, domain: string, success: boolean, objective: string, breakdown: ScoreBreakdown }>} [parts]
+ * @param {Partial<{ id: string | null, source: string, domain: string, success: boolean, objective: string, breakdown: ScoreBreakdown,
+ *   known: { success: boolean, confidence: boolean }, trace: object }>} [parts] `trace` has its steps
  */
 function makeScored(number, { breakdown = makeBreakdown(), ...parts } = {}) {
   return {
@@ -84,7 +85,9 @@ function carrying(texts) {
     const parts = { lexical: null, contained: null, embedded: null, sharedWords: null, newWords: null };
     const nearest = { label: text, similarity: 0.99, ...parts };
     const breakdown = makeBreakdown({ outcomeConfidence: i / 10, profile: text, nearest });
-    return makeScored(i, { id: text, source: text, domain: text, objective: text, breakdown });
+    const steps = [{ type: text, content: text, tool: { name: text }, output_summary: text }];
+    const trace = { metadata: { framework: text, created_at: text }, steps };
+    return makeScored(i, { id: text, source: text, domain: text, objective: text, breakdown, trace });
   });
   const errors = texts.map((text) => ({ source: text, line: 1, message: text }));
   return /** @type {const} */ ([traces, { options: { sources: texts }, errors }]);

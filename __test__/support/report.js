@@ -22,7 +22,7 @@ let isBuilt = false;
 const readTemplate = () => gunzipSync(fs.readFileSync(path.join(root, 'dist', 'report.html.gz'))).toString();
 
 const OPTIONS = {
-  threshold: 0.6,
+  threshold: /** @type {number | null} */ (0.6),
   sources: ['traces.jsonl'],
   novelty: 'prefix',
   dtype: 'fp32',
@@ -33,8 +33,8 @@ const RUN = { finishedAt: '2026-01-02T03:04:05.000Z', seconds: 12, interrupted: 
 
 /**
  * @typedef {object} Described a run that is described
- * @property {Partial<typeof OPTIONS>} [options]
- * @property {Partial<typeof RUN>} [run]
+ * @property {Partial<typeof OPTIONS> & { cleaned?: object }} [options]
+ * @property {Partial<typeof RUN> & { cleaned?: object }} [run]
  * @property {Array<{ source: string, line: number, index?: number, message: string }>} [errors]
  */
 

@@ -1,8 +1,8 @@
 // The page to try the package: files of agents in, a set that may be shared out. A worker holds the traces and does the work.
 
-import { element, finding, foreign, more, section, table } from '../../report/dom.mjs';
+import { element, foreign, more, table } from '../../report/dom.mjs';
 import { drawReport } from '../../report/draw.mjs';
-import { count, decimal, integer, percent } from '../../report/format.mjs';
+import { count, decimal, integer } from '../../report/format.mjs';
 
 /** @import { Progress, Tasks } from './worker.mjs' */
 
@@ -75,18 +75,20 @@ function showProgress({ done, total, unit, doing }) {
 }
 
 /**
- * Runs one piece of work at a time, and says how it went.
+ * Runs one piece of work at a time, and says how it went: in a line of its step too.
  *
+ * @param {HTMLElement} step
  * @param {() => Promise<string>} work returns what is said in the end
- * @param {boolean} [canStop]
  */
-async function run(work, canStop = false) {
+async function run(step, work) {
   if (isBusy) return;
   isBusy = true;
-  stop.hidden = !canStop;
+  stop.hidden = false;
   document.body.setAttribute('aria-busy', 'true');
   try {
-    say(await work());
+    const said = await work();
+    say(said);
+    didOf(step).textContent = said;
   } catch (error) {
     say(`That did not work: ${/** @type {Error} */ (error).message}.`);
   } finally {
@@ -118,6 +120,27 @@ function choice(options) {
   );
 }
 
+/** The line of what a step did. @param {HTMLElement} step */
+const didOf = (step) => /** @type {HTMLElement} */ (step.querySelector('.did'));
+
+/**
+ * A step of the flow: its name, what it is for, its controls, what it did, and what came of it.
+ *
+ * @param {string} title
+ * @param {import('../../report/dom.mjs').Children} purpose
+ * @param {import('../../report/dom.mjs').Children[]} parts
+ */
+function stepOf(title, purpose, ...parts) {
+  const id = title.toLowerCase();
+  return element(
+    'li.part',
+    { 'aria-labelledby': id },
+    element('h2', { id }, title),
+    element('p.soft', ...[purpose].flat()),
+    element('div.body', ...parts),
+  );
+}
+
 /* The parts of the page */
 
 const picker = element('input', {
@@ -130,11 +153,12 @@ const picker = element('input', {
     read(files);
   },
 });
+const zone = element('label.drop', element('b', 'Drop files here, or open them'), picker);
 const pasted = element('textarea', { rows: '5', spellcheck: 'false', 'aria-label': 'Traces as text' });
 const level = choice([
-  ['aggregated', 'Secrets and personal data'],
-  ['private', 'Secrets alone'],
-  ['none', 'Nothing'],
+  ['aggregated', 'secrets and personal data'],
+  ['private', 'secrets alone'],
+  ['none', 'nothing'],
 ]);
 const strict = element('input', { type: 'checkbox', checked: true });
 const method = choice([
@@ -145,94 +169,115 @@ const wanted = element('input', { type: 'text', value: '10%', size: '6', spellch
 const listOfTraces = element('div');
 const listOfChanges = element('div');
 const report = element('div', { id: 'report' });
-const listOfChosen = element('div');
 const saveChosen = action('Save the chosen traces', () => save('chosen'));
-saveChosen.hidden = true;
-const later = element(
-  'div',
-  { hidden: true },
-  section(
-    'Clean',
-    finding(
-      'What is replaced is shown first. Patterns cannot know every secret: read what you share. ',
-      element('a', { href: '../docs/cleaning.html' }, 'What is found'),
-    ),
+const didLine = () => element('p.did');
+const readStep = stepOf(
+  'Read',
+  [
+    'The logs of your agents, in any of ',
+    element('a', { href: '../docs/formats.html' }, 'these formats'),
+    '.',
+  ],
+  zone,
+  element('p.actions', action('Read examples', readExamples), action('Start over', startOver)),
+  more(
+    'Paste text',
+    pasted,
     element(
       'p.actions',
-      labelled('Replace', level),
-      element('label', strict, ' strictly'),
-      action('Clean', clean),
-    ),
-    listOfChanges,
-  ),
-  section('Score', element('p.actions', labelled('Compare traces by', method), action('Score', score))),
-  section(
-    'Select',
-    finding(
-      'A set that stands for all traces. ',
-      element('a', { href: '../docs/select.html' }, 'How it is chosen'),
-    ),
-    element('p.actions', labelled('Number or percentage', wanted), action('Select', selectTraces)),
-    listOfChosen,
-  ),
-  section(
-    'Save',
-    element(
-      'p.actions',
-      saveChosen,
-      action('Save all traces', () => save('all')),
+      action('Read the text', () => read([new File([pasted.value], 'pasted')])),
     ),
   ),
-  report,
+  didLine(),
+  listOfTraces,
 );
+const cleanStep = stepOf(
+  'Clean',
+  [
+    'Patterns cannot know every secret, and know no names: read what you share. ',
+    element('a', { href: '../docs/cleaning.html' }, 'What is found'),
+  ],
+  element(
+    'p.actions',
+    labelled('Replace', level),
+    element('label', strict, ' strictly'),
+    action('Clean', clean),
+  ),
+  didLine(),
+  listOfChanges,
+);
+const chooseStep = stepOf(
+  'Choose',
+  [
+    'A set that stands for all traces, and how all of them score. ',
+    element('a', { href: '../docs/select.html' }, 'How it is chosen'),
+  ],
+  element(
+    'p.actions',
+    labelled('Number or percentage', wanted),
+    labelled('Compare scores by', method),
+    action('Choose', choose),
+  ),
+  didLine(),
+);
+const saveStep = stepOf(
+  'Save',
+  'As JSON Lines, a trace a line, and what is still to be looked at.',
+  element(
+    'p.actions',
+    saveChosen,
+    action('Save all traces', () => save('all')),
+  ),
+  didLine(),
+);
+const later = [cleanStep, chooseStep, saveStep];
 
 /** @type {HTMLElement} */ (document.getElementById('try')).append(
   element('h1', 'Try it'),
   element(
     'p.about',
-    'Reads the logs of agents, cleans and scores them, and chooses what is worth sharing. Everything is computed in this page; nothing leaves the browser. ',
-    element('a', { href: '../docs/formats.html' }, 'Formats'),
+    'From what your agents have left on your disk to a set that you may share. Everything is computed in this page; nothing leaves the browser.',
   ),
-  section(
-    'Read',
-    finding('Drop files anywhere on the page, open them, or paste their text.'),
-    element('p.actions', labelled('Open files', picker), action('Read examples', readExamples)),
-    more(
-      'Paste text',
-      pasted,
-      element(
-        'p.actions',
-        action('Read the text', () => read([new File([pasted.value], 'pasted')])),
-      ),
-    ),
-    listOfTraces,
-  ),
-  later,
+  element('ol.flow', readStep, ...later),
+  report,
   element('div.state', state, bar, stop),
 );
-for (const name of ['dragover', 'drop']) addEventListener(name, (event) => event.preventDefault());
+/** @type {Record<string, boolean>} whether files are over the page after an event */
+const OVER = { dragover: true, dragleave: false, drop: false };
+for (const [name, isOver] of Object.entries(OVER))
+  addEventListener(name, (event) => {
+    event.preventDefault();
+    zone.classList.toggle('over', isOver);
+  });
 addEventListener('drop', ({ dataTransfer }) => read([...(dataTransfer?.files ?? [])]));
 say('There are no traces yet.');
+show(0);
+
+/** Shows the steps that there are traces for. @param {number} total */
+function show(total) {
+  for (const step of later) step.classList.toggle('later', total === 0);
+  saveChosen.hidden = true;
+}
 
 /** @param {File[]} files */
 function read(files) {
-  if (files.length > 0) run(() => readAll(files), true);
+  if (files.length > 0) run(readStep, () => readAll(files));
 }
 
 function readExamples() {
-  run(async () => {
+  run(readStep, async () => {
     const response = await fetch('examples.jsonl');
     if (!response.ok) throw new Error(`the examples cannot be fetched: ${response.status}`);
     return readAll([new File([await response.blob()], 'examples.jsonl')]);
-  }, true);
+  });
 }
 
 /** @param {File[]} files */
 async function readAll(files) {
   say('Reading…');
-  const { count: total, errors, errorCount } = await ask('read', { files });
-  forget();
-  later.hidden = total === 0;
+  const { count: total, agents, files: fileCount, errors, errorCount } = await ask('read', { files });
+  forget(cleanStep, chooseStep, saveStep);
+  show(total);
   const traces = await listing(total, async (from) =>
     (await ask('list', { from, count: LISTED })).map(({ index, name, place, format, steps }) =>
       foldable([foreign(name)], `${format}, ${count(steps, 'step')}`, async () =>
@@ -248,103 +293,89 @@ async function readAll(files) {
     ],
     errors,
   );
+  const title = `The ${count(total, 'trace')}`;
   listOfTraces.replaceChildren(
-    traces,
+    ...(total === 0 ? [] : [more(title, traces)]),
     ...(errorCount === 0 ? [] : [unread]),
-    action('Start over', startOver),
   );
-  const bad = errorCount === 0 ? '' : `, ${count(errorCount, 'record')} could not be read`;
-  return `${count(total, 'trace')} read${bad}.`;
+  const bad = errorCount === 0 ? '' : `; ${count(errorCount, 'record')} could not be read`;
+  const from = total === 0 ? '' : `, in ${count(agents, 'format')}, from ${count(fileCount, 'file')}`;
+  return `${count(total, 'trace')} read${from}${bad}.`;
 }
 
 function startOver() {
-  run(async () => {
+  run(readStep, async () => {
     await ask('clear', undefined);
-    forget();
+    forget(readStep, cleanStep, chooseStep, saveStep);
     listOfTraces.replaceChildren();
-    later.hidden = true;
+    show(0);
     picker.focus();
     return 'There are no traces yet.';
   });
 }
 
-/** Removes what was computed of other traces. */
-function forget() {
-  for (const part of [listOfChanges, report, listOfChosen]) part.replaceChildren();
+/** Removes what was computed of other traces. @param {HTMLElement[]} steps those that have to be done again */
+function forget(...steps) {
+  for (const step of steps) didOf(step).textContent = '';
+  if (steps.includes(cleanStep)) listOfChanges.replaceChildren();
+  report.replaceChildren();
   saveChosen.hidden = true;
 }
 
 function clean() {
-  run(async () => {
+  run(cleanStep, async () => {
     const given = /** @type {Parameters<Tasks['clean']>[0]} */ ({
       level: level.value,
       strict: strict.checked,
     });
     const { redactions, changed, stopped } = await ask('clean', given);
-    forget();
+    forget(cleanStep, chooseStep, saveStep);
     if (stopped) return 'Cleaning was stopped: the traces are as they were.';
     if (given.level === 'none') return 'The traces are as they were read.';
     const kinds = Object.entries(redactions).map(([type, number]) => `${integer(number)} ${type}`);
     if (kinds.length === 0) return 'Cleaned: nothing was found.';
-    listOfChanges.replaceChildren(
-      finding(`Replaced: ${kinds.join(', ')}.`),
-      await listing(changed.length, async (from) => {
-        const indices = changed.slice(from, from + LISTED);
-        return (await ask('changes', { indices })).map((change) =>
-          foldable([foreign(change.name)], count(change.count, 'text'), async () => changesIn(change)),
-        );
-      }),
-    );
-    return `Cleaned: ${count(changed.length, 'trace')} changed.`;
-  }, true);
+    const changes = await listing(changed.length, async (from) => {
+      const indices = changed.slice(from, from + LISTED);
+      return (await ask('changes', { indices })).map((change) =>
+        foldable([foreign(change.name)], count(change.count, 'text'), async () => changesIn(change)),
+      );
+    });
+    listOfChanges.replaceChildren(more('What was replaced', changes));
+    return `Cleaned: ${count(changed.length, 'trace')} changed, ${kinds.join(', ')} replaced.`;
+  });
 }
 
-function score() {
-  run(async () => {
-    const given = /** @type {Parameters<Tasks['score']>[0]} */ ({ method: method.value });
-    const { report: figures, scored, seconds, computed } = await ask('score', given);
-    report.replaceChildren(...drawReport(figures, 'div'));
-    report.scrollIntoView();
-    return `${integer(scored)} scored in ${seconds.toFixed(2)} s (${computed}).`;
-  }, true);
-}
-
-function selectTraces() {
-  run(async () => {
+function choose() {
+  run(chooseStep, async () => {
     const text = wanted.value.trim();
-    const number = /** @type {number | `${number}%`} */ (/^\d+$/.test(text) ? Number(text) : text);
-    const { explanation, total, chosen } = await ask('select', { count: number });
-    saveChosen.hidden = chosen.length === 0;
-    listOfChosen.replaceChildren(
-      finding(explanation),
-      table(
-        'The chosen traces, the most valuable first',
-        [
-          { title: 'Trace', wide: true, cell: ({ rank, name }) => [`${rank}. `, foreign(name)] },
-          { title: 'Stands for', number: true, cell: ({ standsFor }) => integer(standsFor) },
-          { title: 'Covered so far', number: true, cell: ({ covered }) => percent(covered, 1) },
-          {
-            title: 'Such as',
-            wide: true,
-            cell: ({ similar }) => similar.map((name) => element('div', foreign(name))),
-          },
-        ],
-        chosen,
-      ),
-    );
-    return `${integer(chosen.length)} of ${count(total, 'trace')} chosen.`;
-  }, true);
+    const given = /** @type {Parameters<Tasks['choose']>[0]} */ ({
+      count: /^\d+$/.test(text) ? Number(text) : text,
+      method: method.value,
+    });
+    const { figures, computed } = await ask('choose', given);
+    forget(saveStep);
+    const chosen = figures.selection?.chosen ?? 0;
+    saveChosen.hidden = chosen === 0;
+    report.replaceChildren(...drawReport(figures, 'div'));
+    const { seconds } = figures;
+    return `${integer(chosen)} of ${count(figures.count, 'trace')} chosen; all scored in ${seconds.toFixed(2)} s (${computed}).`;
+  });
 }
 
 /** @param {'all' | 'chosen'} which */
 function save(which) {
-  run(async () => {
-    const { file, count: number, cleaned } = await ask('save', { which });
+  run(saveStep, async () => {
+    const { file, count: number, cleaned, places, toReview } = await ask('save', { which });
     const href = URL.createObjectURL(file);
     const link = element('a', { href, download: `traces${cleaned ? '.clean' : ''}.jsonl` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
-    return `${count(number, 'trace')} saved${cleaned ? '' : ', which were not cleaned'}.`;
+    const saved = `${count(number, 'trace')} saved`;
+    if (!cleaned) return `${saved}, which were not cleaned.`;
+    const names = toReview.map((name) => `“${name}”`).join(', ');
+    const found =
+      places === 0 ? '' : ` ${count(places, 'place')} look like addresses or signatures, first in ${names}.`;
+    return `${saved}. Look for names of people and streets before you share: they are not found.${found}`;
   });
 }
 

@@ -1,6 +1,14 @@
 // The worker of the page to try it: holds the traces, and reads, cleans, scores and selects them, so that the page stays responsive.
 
-import { clean, configureEmbedder, embedderStatus, Scorer, select, TraceMemory } from '../browser/main.mjs';
+import { cut } from '../../report/format.mjs';
+import {
+  cleanTrace,
+  configureEmbedder,
+  embedderStatus,
+  Scorer,
+  select,
+  TraceMemory,
+} from '../browser/main.mjs';
 import { changesOf } from './changes.mjs';
 import { fetchModel } from './model.mjs';
 
@@ -23,6 +31,13 @@ const { explain } = require('../../lib/scorer.js');
 /** @typedef {{ done: number, total: number, unit: 'bytes' | 'traces', doing: string }} Progress */
 
 /** What a task may do: tell of its progress, and end early. @typedef {{ report: (progress: Progress) => void, signal: AbortSignal }} Task */
+
+/** The most characters of a description of a run. */
+const MOST_DESCRIBED = 100e6;
+
+/** What is named of traces to look at. */
+const NAMED = 5;
+const NAMED_LENGTH = 60;
 
 /** What is shown of a text, and of a trace. */
 const EXCERPT = 160;
@@ -48,7 +63,9 @@ const current = ({ trace, clean }) => clean ?? trace;
 /** What a trace is called. @param {number} index */
 function nameOf(index) {
   const { task, id } = /** @type {any} */ (current(entries[index]) ?? {});
-  return String(task?.objective || id || '(no objective)').slice(0, EXCERPT);
+  // Texts may be megabytes long.
+  const text = String(task?.objective || id || '(no objective)').slice(0, 2 * EXCERPT);
+  return cut(text, EXCERPT);
 }
 
 /**
@@ -111,6 +128,8 @@ const tasks = {
     for (const entry of entries) entry.clean = undefined;
     return {
       count: entries.length,
+      agents: new Set(entries.map(({ format }) => format)).size,
+      files: new Set(entries.map(({ file }) => file)).size,
       errors: errors.slice(0, CHANGES),
       errorCount: errors.length,
     };
@@ -187,60 +206,23 @@ const tasks = {
     });
   },
 
-  /** Scores the traces; returns the figures of the report. @param {{ method: 'lexical' | 'prefix' }} given @param {Task} task */
-  async score({ method }, task) {
+  /**
+   * Chooses traces, and scores all; returns the figures of the report.
+   *
+   * @param {{ count: number | `${number}%`, method: 'lexical' | 'prefix' }} given
+   * @param {Task} task
+   */
+  async choose({ count, method }, task) {
     const status = method === 'prefix' ? await takeModel(task) : undefined;
     const begun = performance.now();
     const scorer =
       method === 'prefix'
         ? new Scorer()
-        : new Scorer({ embedder: null, memory: new TraceMemory({ method: 'lexical' }) });
-    const sources = [...new Set([...entries, ...errors].map(({ file }) => file))];
-    const dtype = status?.dtype ?? null;
-    const described = [JSON.stringify({ threshold: 0.5, sources, novelty: method, dtype, cleaned, version })];
-    const wrong = (/** @type {Place} */ { file, line, index }, /** @type {string} */ message) =>
-      described.push(JSON.stringify({ error: { source: file, line, index, message } }));
-    for (const error of errors) wrong(error, error.message);
-    let scored = 0;
-    const interrupted = await through(entries, 'Scoring', task, async (entry) => {
-      const { file: source, line, index, format, known } = entry;
-      const trace = current(entry);
-      try {
-        const breakdown = await explain(scorer, trace, true);
-        scored++;
-        const add = {
-          source,
-          line,
-          index,
-          format,
-          known,
-          id: trace.id,
-          objective: trace.task.objective,
-          domain: trace.metadata.task_domain ?? 'default',
-          ...{ success: trace.metadata.success, breakdown, kept: true },
-        };
-        described.push(JSON.stringify({ add }));
-      } catch (thrown) {
-        wrong(entry, messageOf(thrown));
-      }
-    });
-    const seconds = (performance.now() - begun) / 1000;
-    described.push(JSON.stringify({ run: { finishedAt: new Date().toISOString(), seconds, interrupted } }));
-    /** @type {import('../../report/data.js').Report} */
-    const report = JSON.parse(loader.addon.reportFigures(described.join('\n')));
-    return { report, scored, seconds, computed: status ? `${status.dtype}, ${status.kernel}` : 'by words' };
-  },
-
-  /** Chooses traces. @param {{ count: number | `${number}%` }} given @param {Task} task */
-  async select({ count }, task) {
-    // It rejects all traces for one that is invalid, so the scorer looks at each one first, which takes microseconds.
-    const judge = new Scorer({ embedder: null });
-    /** @type {number[]} */
-    const usable = [];
-    const stopped = await through(entries, 'Reading traces', task, async (entry, index) => {
-      if (await judge.score(current(entry)).catch(() => undefined)) usable.push(index);
-    });
-    if (stopped) throw new Error('it was stopped');
+        : new Scorer({ embedder: null, memory: new TraceMemory({ novelty: 'lexical' }) });
+    const scored = await scoreAll(entries, scorer, task);
+    if (scored.stopped) throw new Error('it was stopped');
+    // One invalid trace would have it reject all; their scores tell which are valid.
+    const { usable } = scored;
     const total = usable.length;
     const selection = await select(
       usable.map((index) => current(entries[index])),
@@ -250,28 +232,107 @@ const tasks = {
       },
     );
     chosen = selection.chosen.map(({ index }) => usable[index]);
-    return {
+    const figures = figuresOf(scored, new Set(selection.chosen.map(({ index }) => index)), {
+      ...{ novelty: method, dtype: status?.dtype ?? null },
+      seconds: (performance.now() - begun) / 1000,
+    });
+    /** @type {import('../../report/data.js').ChosenSet} */
+    figures.selection = {
       explanation: selection.explanation,
-      total,
-      chosen: selection.chosen.map(({ index, rank, reason, covered, standsFor, similar }) => ({
-        ...{ index: usable[index], rank, reason, covered, standsFor },
-        name: nameOf(usable[index]),
-        similar: similar.slice(0, 3).map((other) => nameOf(usable[other.index])),
-      })),
+      chosen: chosen.length,
+      coveredBefore: 0,
+      curve: selection.chosen.map(({ covered }) => covered),
+      knee: null,
+      traces: selection.chosen.map(({ index, rank, reason, standsFor, similar }) => {
+        const near = similar.map((other) => ({ position: other.index, similarity: other.similarity }));
+        return { position: index, rank, reason, standsFor, similar: near.slice(0, 4) };
+      }),
     };
+    return { figures, computed: status ? `${status.dtype}, ${status.kernel}` : 'by words' };
   },
 
-  /** The traces as JSON Lines. @param {{ which: 'all' | 'chosen' }} given */
-  async save({ which }) {
+  /** The traces as JSON Lines, and how much of them a person should look at. @param {{ which: 'all' | 'chosen' }} given @param {Task} task */
+  async save({ which }, task) {
     const indices = which === 'chosen' ? chosen : entries.map((_, index) => index);
-    const lines = indices.map((index) => `${JSON.stringify(current(entries[index]))}\n`);
+    const saved = indices.map((index) => entries[index]);
+    const lines = saved.map((entry) => `${JSON.stringify(current(entry))}\n`);
+    const scored = await scoreAll(saved, new Scorer({ embedder: null }), task);
+    const { traces } = figuresOf(scored, new Set(), { novelty: 'prefix', dtype: null, seconds: 0 });
+    const toReview = traces.filter((trace) => trace.toReview);
     return {
       file: new Blob(lines, { type: 'application/jsonl' }),
       count: lines.length,
       cleaned: cleaned !== null,
+      places: toReview.reduce((sum, trace) => sum + (trace.toReview ?? 0), 0),
+      toReview: toReview.slice(0, NAMED).map(({ excerpt }) => cut(excerpt, NAMED_LENGTH)),
     };
   },
 };
+
+/** @typedef {Awaited<ReturnType<typeof scoreAll>>} ScoredAll */
+
+/**
+ * Scores traces, in their order.
+ *
+ * @param {Entry[]} those
+ * @param {{ explain: (trace: ReasoningTrace) => Promise<import('../../index.js').ScoreBreakdown> }} scorer
+ * @param {Task} task
+ */
+async function scoreAll(those, scorer, task) {
+  const [added, wrong] = [/** @type {object[]} */ ([]), [...errors]];
+  /** The indices of those that are valid. @type {number[]} */
+  const usable = [];
+  const stopped = await through(those, 'Scoring', task, async (entry, at) => {
+    const { file: source, line, index, format, known } = entry;
+    const trace = current(entry);
+    try {
+      const breakdown = await scorer.explain(trace);
+      const { id, task: given, metadata } = trace;
+      const about = { id, objective: given.objective, domain: metadata.task_domain ?? 'default' };
+      added.push({
+        source,
+        line,
+        index,
+        format,
+        known,
+        ...about,
+        success: metadata.success,
+        breakdown,
+        trace,
+      });
+      usable.push(at);
+    } catch (thrown) {
+      wrong.push({ file: source, line, index, message: messageOf(thrown) });
+    }
+  });
+  return { added, wrong, usable, stopped };
+}
+
+/**
+ * Returns the figures of a report.
+ *
+ * @param {ScoredAll} scored
+ * @param {Set<number>} kept the positions of chosen traces, which come first
+ * @param {{ novelty: 'lexical' | 'prefix', dtype: string | null, seconds: number }} how
+ * @returns {import('../../report/data.js').Report}
+ */
+function figuresOf({ added, wrong }, kept, { novelty, dtype, seconds }) {
+  const sources = [...new Set([...entries, ...errors].map(({ file }) => file))];
+  const described = [JSON.stringify({ threshold: null, sources, novelty, dtype, cleaned, version })];
+  for (const { file: source, line, index, message } of wrong)
+    described.push(JSON.stringify({ error: { source, line, index, message } }));
+  let room = MOST_DESCRIBED;
+  for (const [position, add] of added.entries()) {
+    // Of very many traces, the last ones are shown without their steps.
+    const without = room > 0 ? {} : { trace: undefined };
+    const line = JSON.stringify({ add: { ...add, kept: kept.has(position), ...without } });
+    room -= line.length;
+    described.push(line);
+  }
+  const finishedAt = new Date().toISOString();
+  described.push(JSON.stringify({ run: { finishedAt, seconds, interrupted: false, cleaned } }));
+  return JSON.parse(loader.addon.reportFigures(described.join('\n')));
+}
 
 /** @typedef {typeof tasks} Tasks */
 

@@ -321,9 +321,12 @@ impl Set {
         Ok(())
     }
 
-    /// Hands on all traces, in the order of the input.
-    pub(crate) fn each(&mut self, mut take: impl FnMut(Scored) -> Result<()>) -> Result<()> {
-        (0..self.kept.len()).try_for_each(|at| take(self.read(at)?.0))
+    /// Hands on all traces with their JSON, in the order of the input.
+    pub(crate) fn each(&mut self, mut take: impl FnMut(Scored, String) -> Result<()>) -> Result<()> {
+        (0..self.kept.len()).try_for_each(|at| {
+            let (scored, text) = self.read(at)?;
+            take(scored, text)
+        })
     }
 
     /// Reads a trace and its JSON back, by its position in the input.

@@ -42,9 +42,6 @@ use crate::{
 /// How many of the best traces a table shows.
 const BEST: usize = 10;
 
-/// Where the line of a report's histogram begins, which its reader moves.
-const SHOWN_THRESHOLD: f64 = 0.75;
-
 /// Score each trace from 0 to 1
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score score runs/ --format csv > scores.csv")]
@@ -158,7 +155,7 @@ pub(crate) fn score(
     let status = load_embedder(novelty, host, messages)?;
     let kept = Memories::open(options, novelty, &status, json, host)?;
     let explains = results.explain || results.report.is_some();
-    let needs_text = results.out.is_some() || kept.store.is_some();
+    let needs_text = results.out.is_some() || results.report.is_some() || kept.store.is_some();
     let scorer = Scorer {
         memory: kept.memory(options, novelty),
         profiles,
@@ -221,7 +218,7 @@ pub(crate) fn report_options(
     status: &Status,
 ) -> ReportOptions {
     ReportOptions {
-        threshold: min.unwrap_or(SHOWN_THRESHOLD),
+        threshold: min,
         sources: inputs
             .sources
             .iter()
@@ -406,7 +403,7 @@ impl Run<'_> {
         }
         self.summary.add(&scored);
         if let Some(report) = &mut self.report {
-            report.add(&scored);
+            report.add(&scored, text);
         }
         if self.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());

@@ -102,8 +102,8 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
             has_report.then(|| Report::new(report_options(&inputs, None, choice.novelty, &set.status)));
         if let Some(report) = &mut report {
             report.set_selection(&set.selection);
-            set.each(|scored| {
-                report.add(&scored);
+            set.each(|scored, text| {
+                report.add(&scored, &text);
                 Ok(())
             })?;
         }

@@ -1,5 +1,7 @@
 //! Collections whose size does not grow with the number of values that they are given.
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use knowledgepulse_json::Value;
 
 use crate::values::{IntoValue, list};
@@ -96,33 +98,58 @@ pub(super) fn rounded(value: f64) -> f64 {
     (below + up) / 1e4
 }
 
-/// The `limit` items with the largest keys, the largest first; of equals the first ones, in their order.
+/// The order in which traces are listed: a standing that goes before the score, the bits of the score, and the position.
+pub(super) type Key = (u8, u64, Reverse<u64>);
+
+/// Items of the highest keys, within a limit of their sizes together.
 #[derive(Debug)]
-pub(super) struct Top<T> {
-    items: Vec<(f64, T)>,
+pub(super) struct Best<T> {
+    items: BTreeMap<Key, (usize, T)>,
+    size: usize,
     limit: usize,
+    /// The highest key that was left out.
+    left_out: Option<Key>,
 }
 
-impl<T> Top<T> {
+impl<T> Best<T> {
+    /// Returns a collection without items.
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            items: Vec::new(),
+            items: BTreeMap::new(),
+            size: 0,
             limit,
+            left_out: None,
         }
     }
 
-    /// Adds the item that `make` returns, if its key is among the largest.
-    pub(super) fn offer(&mut self, key: f64, make: impl FnOnce() -> T) {
-        let at = self.items.partition_point(|&(other, _)| other >= key);
-        if at < self.limit {
-            self.items.truncate(self.limit - 1);
-            self.items.insert(at, (key, make()));
+    /// Returns whether no item of a higher key was left out.
+    pub(super) fn takes(&self, key: Key) -> bool {
+        self.left_out < Some(key)
+    }
+
+    /// Adds an item, and removes those of the lowest keys beyond the limit.
+    pub(super) fn insert(&mut self, key: Key, size: usize, item: T) {
+        if !self.takes(key) {
+            return;
+        }
+        self.size += size;
+        self.items.insert(key, (size, item));
+        while self.size > self.limit
+            && let Some((lowest, (size, _))) = self.items.pop_first()
+        {
+            self.size -= size;
+            self.left_out = Some(lowest);
         }
     }
 
-    /// Returns the items in their order.
-    pub(super) fn items(&self) -> impl Iterator<Item = &T> {
-        self.items.iter().map(|(_, item)| item)
+    /// Returns the item of a key.
+    pub(super) fn get(&self, key: Key) -> Option<&T> {
+        self.items.get(&key).map(|(_, item)| item)
+    }
+
+    /// Returns the items, the highest key first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
+        self.items.iter().rev().map(|(key, (_, item))| (*key, item))
     }
 }
 
@@ -161,12 +188,20 @@ mod tests {
         }
     }
 
-    #[test]
-    fn top_keeps_the_first_of_equals() {
-        let mut top = Top::new(3);
-        for (at, key) in [5.0, 1.0, 5.0, 7.0, 5.0, 7.0].into_iter().enumerate() {
-            top.offer(key, || at);
+    proptest! {
+        #[test]
+        fn best_keeps_the_highest_keys_that_fit(items in proptest::collection::vec((0..3_u8, 0..9_u64, 1..40_usize), 0..60)) {
+            let mut best = Best::new(100);
+            let mut all = Vec::new();
+            for (position, &(standing, bits, size)) in (0..).zip(&items) {
+                let key = (standing, bits, Reverse(position));
+                best.insert(key, size, size);
+                all.push((key, size));
+            }
+            all.sort_by(|one, other| other.cmp(one));
+            let kept: Vec<_> = best.iter().map(|(key, size)| (key, *size)).collect();
+            prop_assert_eq!(&kept[..], &all[..kept.len()]);
+            prop_assert!(kept.iter().map(|(_, size)| size).sum::<usize>() <= 100);
         }
-        assert_eq!(top.items().collect::<Vec<_>>(), [&3, &5, &0]);
     }
 }

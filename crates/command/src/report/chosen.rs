@@ -1,18 +1,18 @@
-//! A chosen set, with the traces that are shown of it.
+//! A chosen set: its curve, its traces, and for whom each stands.
 
 use std::collections::HashMap;
 
-use knowledgepulse_json::{Value, object};
-use knowledgepulse_score::select::{Neighbour, Reason, Selection};
+use knowledgepulse_json::{Object, Value};
+use knowledgepulse_score::select::Selection;
 
-use super::{bounded::rounded, duplicates::Listed};
+use super::bounded::rounded;
 use crate::{
     json_object,
     values::{IntoValue, list},
 };
 
-/// How many chosen traces are listed, and how many traces that each stands for.
-const LISTED: usize = 200;
+/// How many chosen traces are described, and how many traces that each stands for.
+const LISTED: usize = 2_000;
 const LISTED_SIMILAR: usize = 4;
 
 /// A curve that rises less above its chord than this has no knee.
@@ -21,92 +21,66 @@ const LEAST_BEND: f64 = 0.05;
 /// A chosen set in a report, in bounded memory.
 #[derive(Debug)]
 pub(super) struct ChosenSet {
-    explanation: String,
-    chosen: u64,
+    /// The data of the page, without the curve.
+    described: Object,
     covered_before: f64,
     /// The part that the first trace covers, the first two and so on, beyond the set.
     curve: Vec<f64>,
-    /// The traces that are listed, in the order of their ranks.
-    traces: Vec<Shown>,
-    /// The descriptions of these and of the traces that they stand for, by position, once they were added.
-    listed: HashMap<usize, Option<Listed>>,
-}
-
-/// A chosen trace that is listed.
-#[derive(Debug)]
-struct Shown {
-    position: usize,
-    reason: Reason,
-    /// For how many traces it stands.
-    stands_for: u64,
-    /// The most similar of these.
-    similar: Vec<Neighbour>,
+    /// The standing in the list of traces: 2 for a chosen trace, 1 for one that it stands for.
+    standings: HashMap<u64, u8>,
 }
 
 impl ChosenSet {
     /// Returns the report's data about a selection; `None` if the curve beyond it was not asked for.
     pub(super) fn of(selection: &Selection) -> Option<Self> {
         let beyond = selection.beyond.as_ref()?;
-        let shown = selection.chosen.iter().take(LISTED);
-        let shown = shown.map(|chosen| Shown {
-            position: chosen.index,
-            reason: chosen.reason,
-            stands_for: chosen.stands_for.len() as u64,
-            similar: chosen.stands_for.iter().take(LISTED_SIMILAR).copied().collect(),
-        });
-        let traces: Vec<_> = shown.collect();
-        let similar = traces.iter().flat_map(|shown| &shown.similar);
-        let positions = traces.iter().map(|shown| shown.position);
-        let positions = positions.chain(similar.map(|near| near.index));
+        let mut standings = HashMap::new();
+        let traces = (1_u64..)
+            .zip(selection.chosen.iter().take(LISTED))
+            .map(|(rank, chosen)| {
+                standings.insert(chosen.index as u64, 2);
+                let similar = chosen.stands_for.iter().take(LISTED_SIMILAR).map(|near| {
+                    standings.entry(near.index as u64).or_insert(1);
+                    json_object! { "position": near.index, "similarity": near.similarity }
+                });
+                json_object! {
+                    "similar": list(similar),
+                    "position": chosen.index,
+                    "rank": rank,
+                    "reason": chosen.reason.name(),
+                    "standsFor": chosen.stands_for.len(),
+                }
+            });
+        let described = [
+            ("traces", list(traces)),
+            ("explanation", selection.explanation().into()),
+            ("chosen", selection.chosen.len().into_value()),
+        ];
         let covered = selection.chosen.iter().map(|chosen| chosen.covered);
         Some(Self {
-            explanation: selection.explanation(),
-            chosen: selection.chosen.len() as u64,
+            described: described
+                .map(|(name, value)| (name.into(), value))
+                .into_iter()
+                .collect(),
             covered_before: selection.covered_before,
             curve: covered.chain(beyond.iter().copied()).collect(),
-            listed: positions.map(|position| (position, None)).collect(),
-            traces,
+            standings,
         })
     }
 
-    /// Takes the description of a trace, if it is listed.
-    pub(super) fn add(&mut self, listed: &Listed) {
-        let place = usize::try_from(listed.position).ok();
-        if let Some(shown) = place.and_then(|position| self.listed.get_mut(&position)) {
-            *shown = Some(listed.clone());
-        }
+    /// Returns the standing of a trace in the list.
+    pub(super) fn standing(&self, position: u64) -> u8 {
+        self.standings.get(&position).copied().unwrap_or_default()
     }
 
     /// Returns it as the page reads it.
     pub(super) fn summary(&self) -> Value {
+        let mut summary = self.described.clone();
         let curve = self.curve.iter().map(|covered| rounded(*covered));
-        let traces = (1_u64..).zip(&self.traces).filter_map(|(rank, shown)| {
-            let similar = shown.similar.iter().filter_map(|near| {
-                let similarity = ("similarity", near.similarity.into());
-                Some(object(self.fields(near.index)?.chain([similarity])))
-            });
-            let own = [
-                ("rank", rank.into_value()),
-                ("reason", shown.reason.name().into()),
-                ("standsFor", shown.stands_for.into_value()),
-                ("similar", list(similar)),
-            ];
-            Some(object(self.fields(shown.position)?.chain(own)))
-        });
-        json_object! {
-            "explanation": self.explanation.as_str(),
-            "chosen": self.chosen,
-            "coveredBefore": rounded(self.covered_before),
-            "curve": list(curve),
-            "knee": knee(self.covered_before, &self.curve),
-            "traces": list(traces),
-        }
-    }
-
-    /// Returns the fields of a trace that is listed.
-    fn fields(&self, position: usize) -> Option<impl Iterator<Item = (&'static str, Value)> + use<>> {
-        let listed = self.listed.get(&position)?.as_ref()?;
-        Some(listed.fields().into_iter())
+        summary.insert("coveredBefore", rounded(self.covered_before));
+        summary.insert("curve", list(curve));
+        summary.insert("knee", knee(self.covered_before, &self.curve).into_value());
+        summary.into()
     }
 }
 

@@ -3,11 +3,12 @@
 use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Value, parse_str};
 
-use super::{Report, ReportOptions, Run};
+use super::{CleanOptions, Report, ReportOptions, Run};
 use crate::scored::{Place, Scored};
 
-/// Reads the description of a run, one JSON object a line: the options, then traces (`{"add": …}`, as [`Scored::from_value`] reads
-/// them) and bad records (`{"error": …}`), and how the run ended (`{"run": …}`).
+/// Reads the description of a run, one JSON object a line: the options, then traces (`{"add": …}`, as [`Scored::from_value`] reads them;
+/// those that are `kept` are listed first, and a `trace` has the steps) and bad records (`{"error": …}`), and how the run ended
+/// (`{"run": …}`).
 ///
 /// # Errors
 /// If a line is something else; the message names it.
@@ -33,7 +34,7 @@ pub fn described(lines: &str) -> Result<(Report, Run), String> {
 fn options_of(value: &Value) -> Option<ReportOptions> {
     let sources = value.get("sources")?.as_array()?.iter();
     Some(ReportOptions {
-        threshold: value.get("threshold")?.as_number()?,
+        threshold: value.get("threshold").and_then(Value::as_number),
         sources: sources
             .map(|name| name.as_str().map(str::to_owned))
             .collect::<Option<_>>()?,
@@ -43,7 +44,13 @@ fn options_of(value: &Value) -> Option<ReportOptions> {
         },
         dtype: value.get("dtype")?.as_str().map(str::to_owned),
         version: value.get("version")?.as_str()?.to_owned(),
-        clean: None,
+        clean: value
+            .get("cleaned")
+            .filter(|cleaned| !cleaned.is_null())
+            .map(|cleaned| CleanOptions {
+                identifiers: cleaned.get("level").and_then(Value::as_str) != Some("private"),
+                strict: cleaned.get("strict").and_then(Value::as_bool) == Some(true),
+            }),
     })
 }
 
@@ -59,7 +66,9 @@ fn run_of(value: &Value) -> Option<Run> {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They are whole numbers.
 fn add(report: &mut Report, record: &Value) -> Option<()> {
     if let Some(trace) = record.get("add") {
-        report.add(&Scored::from_value(trace)?);
+        let text = trace.get("trace").map(Value::to_json).unwrap_or_default();
+        let is_kept = trace.get("kept")?.as_bool()?;
+        report.add_standing(&Scored::from_value(trace)?, &text, u8::from(is_kept));
         return Some(());
     }
     let error = record.get("error")?;

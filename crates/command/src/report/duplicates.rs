@@ -1,10 +1,6 @@
 //! Groups of near-duplicates: traces that are linked by their nearest remembered trace.
 
-use std::{
-    cmp::Reverse,
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{cmp::Reverse, collections::HashMap};
 
 use knowledgepulse_json::{Text, Value, object};
 
@@ -14,75 +10,28 @@ use crate::{
     values::{IntoValue, list},
 };
 
-/// How many traces can be described when a later one resembles them: those added last.
-const RECENT_TRACES: usize = 10_000;
-
 /// How many groups are described, the largest; others are counted alone, unless they grow.
 const DESCRIBED_GROUPS: usize = 2_000;
 
 const LISTED_GROUPS: usize = 30;
 const LISTED_MEMBERS: usize = 8;
-const POSITIONS: usize = 256;
-
-/// The description of a trace of this run.
-#[derive(Debug, Clone)]
-pub(super) struct Listed {
-    /// How many traces were added before it.
-    pub(super) position: u64,
-    pub(super) id: Option<Text>,
-    pub(super) source: Text,
-    pub(super) line: u64,
-    /// The position in the array that it is an element of.
-    pub(super) element: Option<u64>,
-    pub(super) score: f64,
-    pub(super) excerpt: Text,
-}
-
-impl Listed {
-    /// Returns the fields of its object.
-    pub(super) fn fields(&self) -> [(&'static str, Value); 8] {
-        [
-            ("position", self.position.into_value()),
-            ("index", self.position.into_value()),
-            ("id", self.id.clone().into_value()),
-            ("source", self.source.clone().into()),
-            ("line", self.line.into_value()),
-            ("element", self.element.into_value()),
-            ("score", self.score.into()),
-            ("excerpt", self.excerpt.clone().into()),
-        ]
-    }
-}
 
 /// A trace of a group.
 #[derive(Debug)]
 struct Member {
-    trace: Trace,
+    /// How many traces were added before it; `None` of one that began a group, which a later one names by its id.
+    position: Option<u64>,
+    id: Option<Text>,
     /// The label of the trace that it resembles, and how much; `None` of one that begins a group.
     nearest: Option<(Option<Text>, f64)>,
 }
 
-#[derive(Debug)]
-enum Trace {
-    /// A trace of this run.
-    Listed(Arc<Listed>),
-    /// One of an earlier run, or of long ago: its id is all there is.
-    Forgotten(Text),
-}
-
 impl Member {
-    fn position(&self) -> Option<u64> {
-        match &self.trace {
-            Trace::Listed(trace) => Some(trace.position),
-            Trace::Forgotten(_) => None,
-        }
-    }
-
     fn to_value(&self) -> Value {
-        let mut fields = match &self.trace {
-            Trace::Listed(trace) => trace.fields().to_vec(),
-            Trace::Forgotten(id) => vec![("id", id.clone().into()), ("position", Value::Null)],
-        };
+        let mut fields = vec![
+            ("position", self.position.into_value()),
+            ("id", self.id.clone().into_value()),
+        ];
         if let Some((label, similarity)) = &self.nearest {
             fields.push(("nearest", label.clone().into_value()));
             fields.push(("similarity", (*similarity).into()));
@@ -96,8 +45,6 @@ struct Group {
     size: u64,
     /// The first ones.
     members: Vec<Member>,
-    /// Of many positions every other one, which shows as well where they lie.
-    positions: Vec<u64>,
     min_similarity: f64,
     max_similarity: f64,
 }
@@ -107,7 +54,6 @@ impl Default for Group {
         Self {
             size: 0,
             members: Vec::new(),
-            positions: Vec::new(),
             min_similarity: f64::INFINITY,
             max_similarity: f64::NEG_INFINITY,
         }
@@ -117,8 +63,6 @@ impl Default for Group {
 impl Group {
     fn join(&mut self, member: Member) {
         self.size += 1;
-        self.positions.extend(member.position());
-        self.thin();
         if let Some((_, similarity)) = member.nearest {
             self.min_similarity = self.min_similarity.min(similarity);
             self.max_similarity = self.max_similarity.max(similarity);
@@ -131,70 +75,25 @@ impl Group {
     fn merge(&mut self, other: Self) {
         self.size += other.size;
         self.members.extend(other.members);
-        self.members.sort_by_key(Member::position);
+        self.members.sort_by_key(|member| member.position);
         self.members.truncate(LISTED_MEMBERS);
-        self.positions.extend(other.positions);
-        self.thin();
         self.min_similarity = self.min_similarity.min(other.min_similarity);
         self.max_similarity = self.max_similarity.max(other.max_similarity);
     }
 
-    fn thin(&mut self) {
-        while self.positions.len() > POSITIONS {
-            self.positions.sort_unstable();
-            self.positions = self.positions.iter().copied().step_by(2).collect();
-        }
-    }
-
     fn to_value(&self) -> Value {
-        // Labels of earlier runs come first.
-        let mut members: Vec<&Member> = self.members.iter().collect();
-        members.sort_by_key(|member| member.position());
-        let mut positions = self.positions.clone();
-        positions.sort_unstable();
         json_object! {
             "size": self.size,
             "minSimilarity": self.min_similarity,
             "maxSimilarity": self.max_similarity,
-            "members": list(members.into_iter().map(Member::to_value)),
-            "positions": list(positions),
+            "members": list(self.members.iter().map(Member::to_value)),
         }
-    }
-}
-
-/// The traces that were added last.
-#[derive(Debug, Default)]
-struct Recent {
-    traces: VecDeque<Arc<Listed>>,
-    /// The positions of these by their ids.
-    positions: HashMap<Text, u64>,
-}
-
-impl Recent {
-    fn push(&mut self, trace: Arc<Listed>) {
-        let Some(id) = &trace.id else { return };
-        self.positions.insert(id.clone(), trace.position);
-        self.traces.push_back(trace);
-        if self.traces.len() > RECENT_TRACES
-            && let Some(oldest) = self.traces.pop_front()
-            && let Some(id) = &oldest.id
-            && self.positions.get(id) == Some(&oldest.position)
-        {
-            self.positions.remove(id);
-        }
-    }
-
-    fn get(&self, id: &Text) -> Option<Arc<Listed>> {
-        let position = self.positions.get(id)?;
-        let found = self.traces.binary_search_by_key(position, |trace| trace.position);
-        found.ok().and_then(|index| self.traces.get(index)).cloned()
     }
 }
 
 /// The groups of near-duplicates of a run: a union-find of groups, by the ids of their traces.
 #[derive(Debug, Default)]
 pub(super) struct NearDuplicates {
-    recent: Recent,
     /// The group in which each trace was put first.
     first_groups: HashMap<Text, usize>,
     /// Into which group each group was merged; itself if into none.
@@ -209,33 +108,38 @@ pub(super) struct NearDuplicates {
 
 impl NearDuplicates {
     /// Adds a trace. `nearest` is the label of the trace that it resembles most, if there is one, and `resemblance` is how much.
-    pub(super) fn add(&mut self, trace: Listed, nearest: Option<Option<Text>>, resemblance: Option<f64>) {
-        let trace = Arc::new(trace);
-        if let Some((label, similarity)) = nearest.zip(resemblance)
-            && is_near_duplicate(resemblance)
-        {
-            self.count += 1;
-            self.link(&trace, label, similarity);
+    pub(super) fn add(
+        &mut self,
+        position: u64,
+        id: Option<&Text>,
+        nearest: Option<Option<Text>>,
+        resemblance: Option<f64>,
+    ) {
+        let Some((nearest, similarity)) = nearest.zip(resemblance) else {
+            return;
+        };
+        if !is_near_duplicate(resemblance) {
+            return;
         }
-        self.recent.push(trace);
-    }
-
-    fn link(&mut self, trace: &Arc<Listed>, nearest: Option<Text>, similarity: f64) {
+        self.count += 1;
         let mut group = match &nearest {
             Some(label) => self.group_of(label),
             None => self.begin(),
         };
-        if trace.id != nearest
-            && let Some(id) = &trace.id
+        if id != nearest.as_ref()
+            && let Some(id) = id
         {
             match self.first_groups.get(id) {
                 Some(&own) => group = self.merge(group, own),
                 None => drop(self.first_groups.insert(id.clone(), group)),
             }
         }
-        let trace = Trace::Listed(trace.clone());
-        let nearest = Some((nearest, similarity));
-        self.join(group, Member { trace, nearest });
+        let member = Member {
+            position: Some(position),
+            id: id.cloned(),
+            nearest: Some((nearest, similarity)),
+        };
+        self.join(group, member);
     }
 
     /// Returns the group of the trace that another one resembles; a new one has that trace.
@@ -245,9 +149,12 @@ impl NearDuplicates {
         }
         let group = self.begin();
         self.first_groups.insert(id.clone(), group);
-        let trace = self.recent.get(id);
-        let trace = trace.map_or_else(|| Trace::Forgotten(id.clone()), Trace::Listed);
-        self.join(group, Member { trace, nearest: None });
+        let member = Member {
+            position: None,
+            id: Some(id.clone()),
+            nearest: None,
+        };
+        self.join(group, member);
         group
     }
 
@@ -268,7 +175,7 @@ impl NearDuplicates {
             let largest = self.largest(self.described.len());
             for group in &largest[largest.len().min(DESCRIBED_GROUPS)..] {
                 let group = self.groups.entry(*group).or_default();
-                (group.members, group.positions) = Default::default();
+                group.members = Vec::new();
             }
             self.described = largest;
             self.described.truncate(DESCRIBED_GROUPS);
@@ -329,26 +236,14 @@ mod tests {
     /// Several times as many as the traces that are described, and a multiple of 3.
     const ADDED: u64 = 30_000;
 
-    fn listed(position: u64, id: Option<Text>) -> Listed {
-        Listed {
-            position,
-            id,
-            source: Text::default(),
-            line: 1,
-            element: None,
-            score: 0.5,
-            excerpt: Text::default(),
-        }
-    }
-
     /// Adds traces with the ids and nearest labels that `link` returns for their positions.
     fn add_many(link: impl Fn(u64) -> (Option<u64>, Option<u64>)) -> NearDuplicates {
         let text = |id: u64| Text::from(id.to_string());
         let mut duplicates = NearDuplicates::default();
         for position in 0..ADDED {
             let (id, nearest) = link(position);
-            let trace = listed(position, id.map(text));
-            duplicates.add(trace, Some(nearest.map(text)), Some(0.96));
+            let id = id.map(text);
+            duplicates.add(position, id.as_ref(), Some(nearest.map(text)), Some(0.96));
         }
         duplicates
     }
@@ -363,8 +258,6 @@ mod tests {
         let duplicates = add_many(|position| (Some(2 * position), Some(2 * position + 1)));
         assert_eq!((duplicates.count, duplicates.groups.len() as u64), (ADDED, ADDED));
         assert!(described(&duplicates) <= 2 * DESCRIBED_GROUPS);
-        assert!(duplicates.recent.traces.len() <= RECENT_TRACES);
-        assert!(duplicates.recent.positions.len() <= RECENT_TRACES);
     }
 
     #[test]
@@ -391,7 +284,6 @@ mod tests {
         assert_eq!(duplicates.groups.len(), 1);
         let group = duplicates.groups.values().next().unwrap();
         assert_eq!((group.size, group.members.len()), (ADDED + 1, LISTED_MEMBERS));
-        assert!(group.positions.len() <= POSITIONS);
     }
 
     #[test]
@@ -407,20 +299,6 @@ mod tests {
         assert_eq!(
             first.get("members").and_then(Value::as_array).unwrap().len(),
             LISTED_MEMBERS
-        );
-    }
-
-    #[test]
-    fn recent_knows_the_last_of_traces_with_one_id() {
-        let mut recent = Recent::default();
-        for position in 0..RECENT_TRACES as u64 + 1 {
-            let id = if position < 2 { 0 } else { position };
-            recent.push(Arc::new(listed(position, Some(id.to_string().into()))));
-        }
-        let position = |id: &str| recent.get(&id.into()).map(|trace| trace.position);
-        assert_eq!(
-            (position("0"), position("10000"), position("gone")),
-            (Some(1), Some(10_000), None)
         );
     }
 }

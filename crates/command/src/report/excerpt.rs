@@ -21,7 +21,8 @@ pub(super) fn name_of(name: &Text) -> Option<Text> {
     Some(format!("{}… ({units})", beginning.to_string_lossy()).into())
 }
 
-/// Returns the beginning of a text on one line: at most `length` UTF-16 code units, without lone surrogates.
+/// Returns the beginning of a text on one line: at most `length` UTF-16 code units, to the end of a word if one ends near there, without
+/// lone surrogates.
 pub(super) fn excerpt_of(text: &Text, length: usize) -> Text {
     let beginning: Vec<u16> = cut(text, 2 * length).units().collect();
     let words = beginning.split(|&unit| char::from_u32(unit.into()).is_some_and(is_white_space));
@@ -30,7 +31,12 @@ pub(super) fn excerpt_of(text: &Text, length: usize) -> Text {
     let is_longer = line.len() > length || text.len_units() > 2 * length;
     let line = Text::from_units(&line);
     if is_longer {
-        return format!("{}…", cut(&line, length).to_string_lossy()).into();
+        let beyond = cut(&line, length + 1);
+        let beyond = beyond.to_string_lossy();
+        let words = beyond.rsplit_once(' ').map(|(words, _)| words);
+        let words = words.filter(|words| 2 * words.len() > beyond.len());
+        let beginning = cut(&line, length);
+        return format!("{}…", words.unwrap_or(&beginning.to_string_lossy())).into();
     }
     line.to_string_lossy().into()
 }
@@ -60,6 +66,9 @@ mod tests {
         assert_eq!(excerpt_of(&long.into(), 240), &*format!("{}…", "x".repeat(239)));
         assert_eq!(excerpt_of(&" a\n\t\u{2028}b\u{feff} ".into(), 240), "a b");
         assert_eq!(excerpt_of(&format!("a{}b", " ".repeat(500)).into(), 240), "a…");
+        assert_eq!(excerpt_of(&"fix the date parser".into(), 17), "fix the date…");
+        assert_eq!(excerpt_of(&"fix the date parser".into(), 12), "fix the date…");
+        assert_eq!(excerpt_of(&"a fixthedateparser".into(), 17), "a fixthedateparse…");
         assert_eq!(
             excerpt_of(&Text::from_units(&[0xdc00, 0x61, 0xd800]), 240),
             "\u{fffd}a"

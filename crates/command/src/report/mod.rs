@@ -6,21 +6,25 @@ mod chosen;
 mod described;
 mod duplicates;
 mod excerpt;
+mod row;
+
+use std::cmp::Reverse;
 
 use knowledgepulse_clean::{Options as CleanOptions, clean_pii};
 use knowledgepulse_index::method::Method;
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 use knowledgepulse_score::{Breakdown, dimensions::ByDimension, select::Selection};
 
 pub use self::described::described;
 use self::{
-    bounded::{Sequence, Top},
+    bounded::{Best, Sequence},
     chosen::ChosenSet,
-    duplicates::{Listed, NearDuplicates},
+    duplicates::NearDuplicates,
     excerpt::{NAME_LENGTH, excerpt_of, name_of},
+    row::{row_of, steps_of},
 };
 use crate::{
-    breakdown::{by_dimension, value_of},
+    breakdown::by_dimension,
     error::{Failure, Result},
     json_object,
     near_duplicate::resemblance,
@@ -43,7 +47,10 @@ const SHOWN_BINS: usize = 1000;
 const SHOWN_DOMAIN_BINS: usize = 200;
 
 const SEQUENCE_BUCKETS: usize = 2000;
-const LISTED_TRACES: usize = 10;
+/// The most bytes of the list of traces, and of the steps of those that come first in it.
+const LIST_BYTES: usize = 6_000_000;
+const STEP_BYTES: usize = 8_000_000;
+
 const LISTED_ERRORS: usize = 100;
 const LISTED_SOURCES: usize = 50;
 
@@ -56,8 +63,8 @@ const EXCERPT_LENGTH: usize = 240;
 /// The data that a report has before its first trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportOptions {
-    /// Traces that score as much or more are kept.
-    pub threshold: f64,
+    /// Traces that score as much or more are kept; `None` without a threshold.
+    pub threshold: Option<f64>,
     /// The names of the inputs.
     pub sources: Vec<String>,
     /// How traces are compared.
@@ -89,6 +96,8 @@ pub struct Report {
     options: ReportOptions,
     count: u64,
     kept: u64,
+    /// The traces with a known outcome, and those of them that succeeded.
+    known: u64,
     succeeded: u64,
     truncated: u64,
     scores: Histogram,
@@ -99,14 +108,11 @@ pub struct Report {
     rules: Named<u64>,
     bases: Named<u64>,
     novelty: Sequence,
-    /// Where each source begins.
-    starts: Vec<Value>,
-    last_source: Option<String>,
     duplicates: NearDuplicates,
     chosen: Option<ChosenSet>,
-    /// The positions of the best traces, and all that is known of them.
-    best: Top<(u64, Value)>,
-    worst: Top<(u64, Value)>,
+    traces: Best<Value>,
+    /// The steps of traces, by the keys of these.
+    steps: Best<Value>,
     errors: Vec<Value>,
     error_count: u64,
 }
@@ -127,6 +133,7 @@ impl Report {
             options,
             count: 0,
             kept: 0,
+            known: 0,
             succeeded: 0,
             truncated: 0,
             scores: Histogram::new(SCORE_BINS),
@@ -135,12 +142,10 @@ impl Report {
             rules: Named::new(NAMES),
             bases: Named::new(NAMES),
             novelty: Sequence::new(SEQUENCE_BUCKETS),
-            starts: Vec::new(),
-            last_source: None,
             duplicates: NearDuplicates::default(),
             chosen: None,
-            best: Top::new(LISTED_TRACES),
-            worst: Top::new(LISTED_TRACES),
+            traces: Best::new(LIST_BYTES),
+            steps: Best::new(STEP_BYTES),
             errors: Vec::new(),
             error_count: 0,
         }
@@ -148,7 +153,7 @@ impl Report {
 
     /// Sets the threshold, where it is known only when all traces are scored. Must come before the first [`Report::add`].
     pub fn set_threshold(&mut self, threshold: f64) {
-        self.options.threshold = threshold;
+        self.options.threshold = Some(threshold);
     }
 
     /// Sets the set that was chosen of the traces. Must come before the first [`Report::add`].
@@ -156,20 +161,30 @@ impl Report {
         self.chosen = ChosenSet::of(selection);
     }
 
-    /// Adds a trace, in the order of scoring.
-    pub fn add(&mut self, scored: &Scored) {
+    /// Adds a trace, in the order of scoring. `text` is the trace in JSON; empty if its steps are not to be shown.
+    pub fn add(&mut self, scored: &Scored, text: &str) {
+        let chosen = self.chosen.as_ref();
+        let standing = chosen.map_or(0, |chosen| chosen.standing(self.count));
+        self.add_standing(scored, text, standing);
+    }
+
+    /// Adds a trace that goes before those of lower standings in the list.
+    fn add_standing(&mut self, scored: &Scored, text: &str, standing: u8) {
         let breakdown = &scored.breakdown;
         let novelty = &breakdown.novelty;
         let position = self.count;
         self.count += 1;
-        // By the score alone, as the page counts when its slider is moved.
-        let is_kept = breakdown.score >= self.options.threshold;
+        // By the score alone, as the page counts when its threshold is moved.
+        let is_kept = self
+            .options
+            .threshold
+            .is_none_or(|least| breakdown.score >= least);
         self.kept += u64::from(is_kept);
+        self.known += u64::from(scored.about.success.is_some());
         self.succeeded += u64::from(scored.about.success == Some(true));
         self.truncated += u64::from(novelty.reading.is_some_and(|reading| reading.truncated));
         self.scores.add(breakdown.score);
         self.novelty.add(breakdown.dimensions.novelty);
-        self.note_start(&scored.place.source, position);
         self.add_to_domain(&scored.about.domain, is_kept, breakdown);
         self.note_profile(breakdown);
         for applied in &breakdown.overrides {
@@ -179,17 +194,26 @@ impl Report {
         let basis = novelty.basis.name().replacen("cache", "memory", 1);
         self.bases.count(&basis.replacen("store", "memory", 1));
 
-        let listed = listed(scored, self.source_of(&scored.place.source), position);
-        if let Some(chosen) = &mut self.chosen {
-            chosen.add(&listed);
-        }
-        let full = || (position, full_value(scored, &listed));
-        self.best.offer(breakdown.score, full);
-        self.worst.offer(-breakdown.score, full);
         let nearest = novelty.nearest.as_ref();
         let nearest =
             nearest.map(|nearest| nearest.label.as_deref().and_then(|label| name_of(&label.into())));
-        self.duplicates.add(listed, nearest, resemblance(breakdown));
+        let id = scored.about.id.as_ref().and_then(name_of);
+        self.duplicates
+            .add(position, id.as_ref(), nearest, resemblance(breakdown));
+        // Scores are not negative, so that their bits are in their order.
+        let key = (standing, breakdown.score.max(0.0).to_bits(), Reverse(position));
+        if !self.traces.takes(key) {
+            return;
+        }
+        let trace = parse_str(text).ok();
+        let mut row = row_of(scored, position, trace.as_ref(), self.options.clean.is_some());
+        row.insert("source", self.source_of(&scored.place.source));
+        let row = row.into();
+        self.traces.insert(key, size_of(&row), row);
+        if let Some(trace) = trace.filter(|_| self.steps.takes(key)) {
+            let steps = steps_of(&trace);
+            self.steps.insert(key, size_of(&steps), steps);
+        }
     }
 
     /// Adds a record that could not be scored.
@@ -217,18 +241,6 @@ impl Report {
         excerpt_of(&Text::from_units(&units), NAME_LENGTH)
     }
 
-    fn note_start(&mut self, source: &str, position: u64) {
-        if self.last_source.as_deref() == Some(source) {
-            return;
-        }
-        self.last_source = Some(source.to_owned());
-        if self.starts.len() < LISTED_SOURCES {
-            let source = self.source_of(source);
-            self.starts
-                .push(json_object! { "source": source, "position": position });
-        }
-    }
-
     fn add_to_domain(&mut self, name: &Text, is_kept: bool, breakdown: &Breakdown) {
         let domain = self.domains.entry(name_of(name).unwrap_or_default(), || Domain {
             kept: 0,
@@ -254,10 +266,13 @@ impl Report {
     pub fn summary(&self, run: &Run) -> Value {
         let options = &self.options;
         let sources = options.sources.iter().take(LISTED_SOURCES);
-        let best: Vec<_> = self.best.items().collect();
-        let is_best = |position| best.iter().any(|&&(other, _)| other == position);
-        // Of a few traces the worst are among the best already.
-        let worst = self.worst.items().filter(|&&(position, _)| !is_best(position));
+        let traces = self.traces.iter().map(|(key, row)| {
+            let mut row = row.clone();
+            if let (Value::Object(row), Some(steps)) = (&mut row, self.steps.get(key)) {
+                row.insert("steps", steps.clone());
+            }
+            row
+        });
         let mut domains: Vec<_> = self.domains.iter().collect();
         domains.sort_by_key(|(_, domain)| std::cmp::Reverse(domain.score.count()));
         let profiles = self.profiles.iter().map(|(name, (weights, count))| {
@@ -280,6 +295,7 @@ impl Report {
             "cleaned": run.cleaned.clone(),
             "count": self.count,
             "kept": self.kept,
+            "known": self.known,
             "succeeded": self.succeeded,
             "truncated": self.truncated,
             "scores": quantiles(&self.scores),
@@ -289,11 +305,9 @@ impl Report {
             "rules": counts(&self.rules),
             "bases": counts(&self.bases),
             "novelty": json_object! { "width": self.novelty.width(), "buckets": self.novelty.buckets() },
-            "starts": self.starts.clone(),
             "duplicates": self.duplicates.summary(),
             "selection": self.chosen.as_ref().map(ChosenSet::summary),
-            "best": list(best.iter().map(|(_, trace)| trace.clone())),
-            "worst": list(worst.map(|(_, trace)| trace.clone())),
+            "traces": list(traces),
             "errors": json_object! { "count": self.error_count, "first": self.errors.clone() },
         }
     }
@@ -369,53 +383,14 @@ fn counts(named: &Named<u64>) -> Value {
     counts.collect::<Object>().into()
 }
 
-fn listed(scored: &Scored, source: Text, position: u64) -> Listed {
-    Listed {
-        position,
-        id: scored.about.id.as_ref().and_then(name_of),
-        source,
-        line: scored.place.line,
-        element: scored.place.index,
-        score: scored.breakdown.score,
-        excerpt: excerpt_of(&scored.about.objective, EXCERPT_LENGTH),
-    }
-}
-
-/// Returns all that is told of a trace.
-fn full_value(scored: &Scored, listed: &Listed) -> Value {
-    let value = value_of(&scored.breakdown);
-    let parts = "score composite noveltyBasis tokens truncated dimensions profile weights contributions overrides nearest";
-    let mut breakdown = pick(&value, parts);
-    replace_name(&mut breakdown, "profile");
-    if let Some(nearest) = value.get("nearest").filter(|nearest| !nearest.is_null()) {
-        let mut picked = pick(
-            nearest,
-            "similarity lexical contained embedded sharedWords newWords label",
-        );
-        replace_name(&mut picked, "label");
-        breakdown.insert("nearest", picked);
-    }
-    let more = [
-        ("domain", name_of(&scored.about.domain).into_value()),
-        ("success", scored.about.success.into_value()),
-        ("breakdown", breakdown.into()),
-    ];
-    object(listed.fields().into_iter().chain(more))
-}
-
-/// Returns these fields of an object, in this order.
-fn pick(value: &Value, names: &str) -> Object {
-    let fields = names.split(' ').map(|name| {
-        let value = value.get(name).cloned().unwrap_or_default();
-        (name.into(), value)
-    });
-    fields.collect()
-}
-
-/// Cuts a name in an object to its length; `null` if nothing of it can be seen.
-fn replace_name(object: &mut Object, field: &str) {
-    let name = object.get(field).and_then(Value::as_text).and_then(name_of);
-    object.insert(field, name.into_value());
+/// Returns how many bytes a value takes in the page, where these characters are escaped.
+fn size_of(value: &Value) -> usize {
+    let json = value.to_json();
+    let escaped = json
+        .bytes()
+        .filter(|byte| matches!(byte, b'<' | b'>' | b'&'))
+        .count();
+    json.len() + 5 * escaped
 }
 
 #[cfg(test)]

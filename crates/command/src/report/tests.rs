@@ -12,7 +12,7 @@ use knowledgepulse_score::{
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::scored::{About, tests::scored};
+use crate::scored::{About, Scored, tests::scored};
 
 fn count_of(count: u64) -> Value {
     count.into_value()
@@ -20,7 +20,7 @@ fn count_of(count: u64) -> Value {
 
 fn options() -> ReportOptions {
     ReportOptions {
-        threshold: 0.6,
+        threshold: Some(0.6),
         sources: vec!["traces.jsonl".into()],
         novelty: Method::Prefix,
         dtype: Some("fp32".into()),
@@ -93,7 +93,7 @@ fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Scored {
 fn report(traces: impl IntoIterator<Item = Scored>) -> Report {
     let mut report = Report::new(options());
     for trace in traces {
-        report.add(&trace);
+        report.add(&trace, "");
     }
     report
 }
@@ -139,16 +139,16 @@ fn summary_of_cleaned_traces_has_names_of_files_without_folders() {
         clean: Some(clean),
         ..options()
     });
-    let mut judged = trace("a", 0.7, None);
-    judged.place.source = r"C:\jane\session.jsonl".into();
-    report.add(&judged);
-    report.add_error(&judged.place, &"bad".into());
+    let mut scored = trace("a", 0.7, None);
+    scored.place.source = r"C:\jane\session.jsonl".into();
+    report.add(&scored, "");
+    report.add_error(&scored.place, &"bad".into());
     let summary = report.summary(&run()).to_json();
     assert!(!summary.contains("jane") && !summary.contains("srv"), "{summary}");
     assert!(summary.contains(r#""sources":["[REDACTED:email]"]"#), "{summary}");
     assert_eq!(
         summary.matches(r#""source":"session.jsonl""#).count(),
-        3,
+        2,
         "{summary}"
     );
 }
@@ -159,15 +159,17 @@ proptest! {
 
     #[test]
     fn summary_counts_the_traces(traces in vec(scored(), 0..16), threshold in 0.0..1.0) {
-        let mut report = Report::new(ReportOptions { threshold, ..options() });
+        let mut report = Report::new(ReportOptions { threshold: Some(threshold), ..options() });
         for scored in &traces {
-            report.add(scored);
+            report.add(scored, "");
         }
         let summary = report.summary(&run());
         let matching = |is: &dyn Fn(&Scored) -> bool| count_of(traces.iter().filter(|scored| is(scored)).count() as u64);
         prop_assert_eq!(at(&summary, "count"), matching(&|_| true));
         prop_assert_eq!(at(&summary, "kept"), matching(&|scored| scored.breakdown.score >= threshold));
         prop_assert_eq!(at(&summary, "succeeded"), matching(&|scored| scored.about.success == Some(true)));
+        prop_assert_eq!(at(&summary, "known"), matching(&|scored| scored.about.success.is_some()));
+        prop_assert_eq!(count(&summary, "traces"), traces.len());
         let sum = |list: &str, field: &str| {
             let list = at(&summary, list);
             list.as_array().unwrap().iter().map(|entry| at(entry, field).as_number().unwrap()).sum::<f64>()
@@ -191,16 +193,13 @@ proptest! {
 
 proptest! {
     #[test]
-    fn summary_lists_the_best_and_the_worst_traces_once(scores in vec(0_u8..20, 0..40)) {
+    fn traces_are_listed_with_the_highest_scores_first(scores in vec(0_u8..20, 0..40)) {
         let scores: Vec<f64> = scores.into_iter().map(|score| f64::from(score) / 20.0).collect();
         let summary = summary(scores.iter().enumerate().map(|(at, &score)| trace(&at.to_string(), score, None)));
         let mut ranks: Vec<usize> = (0..scores.len()).collect();
         ranks.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-        let best: Vec<_> = ranks.iter().take(10).map(ToString::to_string).collect();
-        ranks.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(a.cmp(&b)));
-        let worst: Vec<_> = ranks.iter().take(10).map(ToString::to_string).filter(|id| !best.contains(id)).collect();
-        prop_assert_eq!(ids(&summary, "best"), best);
-        prop_assert_eq!(ids(&summary, "worst"), worst);
+        let expected: Vec<_> = ranks.iter().map(ToString::to_string).collect();
+        prop_assert_eq!(ids(&summary, "traces"), expected);
     }
 
     #[test]
@@ -236,13 +235,10 @@ proptest! {
         prop_assert_eq!(groups.as_array().unwrap().len(), sizes.len());
         for (group, size) in groups.as_array().unwrap().iter().zip(sizes) {
             prop_assert_eq!(at(group, "size"), count_of(size as u64));
-            let first = at(group, "positions.0").as_number().unwrap() as usize;
-            let members = (0..component.len()).filter(|&id| component[id] == component[first]);
-            let members: Vec<_> = members.map(|id| count_of(id as u64)).collect();
-            prop_assert_eq!(at(group, "positions"), list(members.clone()));
-            let listed = at(group, "members");
-            let listed: Vec<_> = listed.as_array().unwrap().iter().map(|member| at(member, "position")).collect();
-            prop_assert_eq!(&listed[..], &members[..members.len().min(8)]);
+            let members = ids(group, "members");
+            prop_assert_eq!(members.len(), size.min(8));
+            let component_of = |id: &String| component[id.parse::<usize>().unwrap()];
+            prop_assert!(members.iter().all(|id| component_of(id) == component_of(&members[0])));
         }
     }
 }
@@ -262,11 +258,8 @@ fn a_group_names_the_trace_that_was_first() {
         json(&summary, "duplicates"),
         "{\"similarity\":0.95,\"count\":1,\"groupCount\":1,\"groups\":[{\"size\":2,\
          \"minSimilarity\":0.98,\"maxSimilarity\":0.98,\"members\":[\
-         {\"position\":0,\"index\":0,\"id\":\"a\",\"source\":\"traces.jsonl\",\"line\":1,\"element\":null,\
-         \"score\":0.5,\"excerpt\":\"Objective of a\"},\
-         {\"position\":1,\"index\":1,\"id\":\"b\",\"source\":\"traces.jsonl\",\"line\":1,\"element\":null,\
-         \"score\":0.5,\"excerpt\":\"Objective of b\",\"nearest\":\"a\",\"similarity\":0.98}],\
-         \"positions\":[0,1]}]}"
+         {\"position\":null,\"id\":\"a\"},\
+         {\"position\":1,\"id\":\"b\",\"nearest\":\"a\",\"similarity\":0.98}]}]}"
     );
 }
 
@@ -275,9 +268,8 @@ fn a_group_begins_with_a_trace_of_an_earlier_run() {
     let summary = summary([trace("a", 0.5, Some(("earlier", 0.97)))]);
     assert_eq!(
         json(&summary, "duplicates.groups.0.members.0"),
-        r#"{"id":"earlier","position":null}"#
+        r#"{"position":null,"id":"earlier"}"#
     );
-    assert_eq!(json(&summary, "duplicates.groups.0.positions"), "[0]");
 }
 
 #[test]
@@ -289,14 +281,14 @@ fn a_trace_in_two_groups_merges_them() {
     assert_eq!(json(&summary, "duplicates.groupCount"), "1");
     assert_eq!(
         ids(&summary, "duplicates.groups.0.members"),
-        ["0", "2", "1", "3", "1"]
+        ["2", "0", "1", "3", "1"]
     );
 }
 
 #[test]
 fn near_duplicates_may_have_the_same_id_or_none() {
     let copies = summary([trace("a", 0.5, None), trace("a", 0.5, Some(("a", 1.0)))]);
-    assert_eq!(json(&copies, "duplicates.groups.0.positions"), "[0,1]");
+    assert_eq!(ids(&copies, "duplicates.groups.0.members"), ["a", "a"]);
     let mut nameless = trace(" ", 0.5, Some((" ", 1.0)));
     nameless.about.id = None;
     let copies = summary([nameless.clone(), nameless]);
@@ -337,15 +329,15 @@ fn bases_do_not_tell_a_store_from_a_cache() {
 fn the_largest_groups_are_listed_however_many_there_are() {
     let mut report = report([trace("0", 0.5, None)]);
     for id in 1..=5 {
-        report.add(&trace(&id.to_string(), 0.5, Some(("0", 0.97))));
+        report.add(&trace(&id.to_string(), 0.5, Some(("0", 0.97))), "");
     }
     for pair in 0..4000 {
-        report.add(&trace(&format!("first {pair}"), 0.5, None));
+        report.add(&trace(&format!("first {pair}"), 0.5, None), "");
         let nearest = format!("first {pair}");
-        report.add(&trace(&format!("second {pair}"), 0.5, Some((&nearest, 0.97))));
+        report.add(&trace(&format!("second {pair}"), 0.5, Some((&nearest, 0.97))), "");
     }
     // It is still known which group this one belongs to.
-    report.add(&trace("6", 0.5, Some(("0", 0.97))));
+    report.add(&trace("6", 0.5, Some(("0", 0.97))), "");
     let summary = report.summary(&run());
     assert_eq!(json(&summary, "duplicates.groupCount"), "4001");
     assert_eq!(json(&summary, "duplicates.groups.0.size"), "7");
@@ -360,22 +352,21 @@ fn a_report_of_many_long_names_is_small() {
     });
     for at in 0..5_000_u32 {
         let name = |at: u32| format!("{at}{}", "<".repeat(300));
-        let mut trace = trace(&name(at), 0.5, Some((&name(at.saturating_sub(at % 40)), 0.96)));
-        trace.about.domain = name(at).into();
-        trace.about.objective = name(at).into();
-        trace.place.source = name(at);
-        trace.breakdown.profile = Arc::new(Profile {
+        let mut scored = trace(&name(at), 0.5, Some((&name(at.saturating_sub(at % 40)), 0.96)));
+        scored.about.domain = name(at).into();
+        scored.about.objective = name(at).into();
+        scored.place.source = name(at);
+        scored.breakdown.profile = Arc::new(Profile {
             name: name(at),
             weights: weights::DEFAULT,
         });
-        report.add(&trace);
-        report.add_error(&trace.place, &name(at).into());
+        report.add(&scored, "");
+        report.add_error(&scored.place, &name(at).into());
     }
     let summary = report.summary(&run());
     assert_eq!(json(&summary, "domains.0.name"), r#""(others)""#);
     for (path, expected) in [
         ("sources", 50),
-        ("starts", 50),
         ("domains", 41),
         ("profiles", 41),
         ("novelty.buckets", 1250),
@@ -386,7 +377,7 @@ fn a_report_of_many_long_names_is_small() {
     }
     assert_eq!(json(&summary, "errors.count"), "5000");
     // `<` takes six bytes.
-    assert!(report.render(&run(), PLACE).unwrap().len() < 2_000_000);
+    assert!(report.render(&run(), PLACE).unwrap().len() < LIST_BYTES + 2_000_000);
 }
 
 #[test]
@@ -401,33 +392,20 @@ fn names_of_which_nothing_can_be_seen_are_null() {
     assert_eq!(json(&summary, "domains.0.name"), r#""""#);
     for path in [
         "profiles.0.name",
-        "best.0.id",
-        "best.0.domain",
-        "best.0.breakdown.profile",
-        "best.0.breakdown.nearest.label",
+        "traces.0.id",
+        "traces.0.domain",
+        "traces.0.profile",
+        "traces.0.nearest.label",
     ] {
         assert_eq!(at(&summary, path), Value::Null, "{path}");
     }
 }
 
 #[test]
-fn starts_tell_where_each_source_begins() {
-    let sources = ["a", "a", "b", "c"].map(|source| {
-        let mut trace = trace("a", 0.5, None);
-        trace.place.source = source.into();
-        trace
-    });
-    assert_eq!(
-        json(&summary(sources), "starts"),
-        r#"[{"source":"a","position":0},{"source":"b","position":2},{"source":"c","position":3}]"#
-    );
-}
-
-#[test]
 fn set_threshold_decides_what_is_kept() {
     let mut report = report([]);
     report.set_threshold(0.5);
-    report.add(&trace("a", 0.5, None));
+    report.add(&trace("a", 0.5, None), "");
     let summary = report.summary(&run());
     assert_eq!(
         (json(&summary, "threshold"), json(&summary, "kept")),
@@ -443,7 +421,7 @@ fn a_report_without_traces_has_no_quantiles() {
 }
 
 #[test]
-fn the_best_trace_has_all_that_explains_its_score() {
+fn a_listed_trace_has_all_that_explains_its_score() {
     let mut scored = trace("a", 0.5, Some(("b", 0.25)));
     scored.place.index = Some(3);
     scored.breakdown.overrides = vec![Override {
@@ -453,18 +431,13 @@ fn the_best_trace_has_all_that_explains_its_score() {
     }];
     let summary = summary([scored]);
     assert_eq!(
-        json(&summary, "best.0"),
-        "{\"position\":0,\"index\":0,\"id\":\"a\",\"source\":\"traces.jsonl\",\"line\":1,\"element\":3,\
-         \"score\":0.5,\"excerpt\":\"Objective of a\",\"domain\":\"code\",\"success\":true,\"breakdown\":{\
-         \"score\":0.5,\"composite\":0.5,\"noveltyBasis\":\"cache\",\"tokens\":100,\"truncated\":false,\
-         \"dimensions\":{\"complexity\":0.5,\"novelty\":0.75,\"toolDiversity\":0.5,\"outcomeConfidence\":0.5},\
-         \"profile\":\"default\",\
-         \"weights\":{\"complexity\":0.25,\"novelty\":0.35,\"toolDiversity\":0.15,\"outcomeConfidence\":0.25},\
-         \"contributions\":{\"complexity\":0.125,\"novelty\":0.26249999999999996,\"toolDiversity\":0.075,\
-         \"outcomeConfidence\":0.125},\
-         \"overrides\":[{\"rule\":\"recovery-bonus\",\"before\":0.4,\"after\":0.5}],\
-         \"nearest\":{\"similarity\":0.25,\"lexical\":null,\"contained\":null,\"embedded\":null,\
-         \"sharedWords\":null,\"newWords\":null,\"label\":\"b\"}}}"
+        json(&summary, "traces.0"),
+        "{\"position\":0,\"id\":\"a\",\"line\":1,\"element\":3,\"excerpt\":\"Objective of a\",\"agent\":\"trace\",\
+         \"domain\":\"code\",\"createdAt\":null,\"success\":true,\"stepCount\":null,\"toReview\":null,\"score\":0.5,\
+         \"dimensions\":[0.5,0.75,0.5,0.5],\"contributions\":[0.125,0.26249999999999996,0.075,0.125],\
+         \"profile\":\"default\",\"overrides\":[{\"rule\":\"recovery-bonus\",\"before\":0.4,\"after\":0.5}],\
+         \"basis\":\"cache\",\"truncated\":false,\"nearest\":{\"label\":\"b\",\"similarity\":0.25},\
+         \"source\":\"traces.jsonl\"}"
     );
     assert_eq!(json(&summary, "rules"), r#"{"recovery-bonus":1}"#);
 }
@@ -497,5 +470,111 @@ fn domains_have_the_spread_of_each_measure_the_largest_first() {
     assert_eq!(
         json(&summary, "novelty"),
         r#"{"width":1,"buckets":[[1,1,1,1],[1.5,1.5,1.5,1],[2,2,2,1]]}"#
+    );
+}
+
+/// Returns the text of a trace with these steps.
+fn text_of(steps: &str) -> String {
+    format!(
+        r#"{{"metadata":{{"framework":"codex","created_at":"2026-02-01T08:59:59.000Z"}},"steps":{steps}}}"#
+    )
+}
+
+#[test]
+fn a_listed_trace_has_its_agent_and_its_steps_cut_to_a_length() {
+    let mut report = report([]);
+    let long = "x".repeat(3_000);
+    let steps = format!(
+        r#"[{{"type":"thought","content":"a\nb"}},{{"type":"tool_call","content":"","tool":{{"name":"Bash"}},"input":{{"c":1}},"output_summary":"o k"}},{{"type":"observation","content":"{long}"}},7]"#
+    );
+    report.add(&trace("a", 0.5, None), &text_of(&steps));
+    let summary = report.summary(&run());
+    assert_eq!(json(&summary, "traces.0.agent"), r#""codex""#);
+    assert_eq!(
+        json(&summary, "traces.0.createdAt"),
+        r#""2026-02-01T08:59:59.000Z""#
+    );
+    assert_eq!(json(&summary, "traces.0.stepCount"), "4");
+    assert_eq!(
+        json(&summary, "traces.0.steps.0"),
+        r#"{"type":"thought","text":"a\nb"}"#
+    );
+    assert_eq!(
+        json(&summary, "traces.0.steps.1"),
+        r#"{"type":"tool_call","text":"{\"c\":1}","tool":"Bash","output":"o k"}"#
+    );
+    let cut = json(&summary, "traces.0.steps.2");
+    assert_eq!(
+        cut.len(),
+        r#"{"type":"observation","text":"","length":3000}"#.len() + 2_000
+    );
+    assert_eq!(json(&summary, "traces.0.steps.3"), r#"{"type":null,"text":""}"#);
+}
+
+#[test]
+fn the_best_traces_have_their_steps_within_a_limit() {
+    let mut report = report([]);
+    let steps = format!(
+        "[{}]",
+        vec![format!(r#"{{"type":"thought","content":"{}"}}"#, "<".repeat(2_000)); 90].join(",")
+    );
+    for id in 0..20_u8 {
+        report.add(
+            &trace(&id.to_string(), f64::from(id) / 20.0, None),
+            &text_of(&steps),
+        );
+    }
+    let summary = report.summary(&run());
+    let traces = at(&summary, "traces");
+    let with_steps: Vec<bool> = traces
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|trace| trace.get("steps").is_some())
+        .collect();
+    // Each `<` takes six bytes, and 1,080,000 go seven times into eight million.
+    assert_eq!(with_steps, [vec![true; 7], vec![false; 13]].concat());
+    assert!(report.render(&run(), PLACE).unwrap().len() < STEP_BYTES + 100_000);
+}
+
+#[test]
+fn an_unknown_outcome_is_not_told_and_not_counted() {
+    let mut scored = trace("a", 0.5, None);
+    scored.about.success = None;
+    let summary = summary([scored]);
+    assert_eq!(json(&summary, "traces.0.success"), "null");
+    assert_eq!([json(&summary, "known"), json(&summary, "succeeded")], ["0", "0"]);
+}
+
+#[test]
+fn places_to_review_are_counted_in_clean_traces() {
+    let text = r#"{"task":{"objective":"Dear Jane, come to 12 Main Street"},"steps":[]}"#;
+    let options = |is_clean: bool| ReportOptions {
+        clean: is_clean.then_some(CleanOptions {
+            identifiers: true,
+            strict: true,
+        }),
+        ..options()
+    };
+    let counts = [true, false].map(|is_clean| {
+        let mut report = Report::new(options(is_clean));
+        report.add(&trace("a", 0.5, None), text);
+        json(&report.summary(&run()), "traces.0.toReview")
+    });
+    assert_ne!(counts[0], "0");
+    assert_eq!(counts[1], "null");
+}
+
+#[test]
+fn without_a_threshold_everything_is_kept() {
+    let mut report = Report::new(ReportOptions {
+        threshold: None,
+        ..options()
+    });
+    report.add(&trace("a", 0.0, None), "");
+    let summary = report.summary(&run());
+    assert_eq!(
+        [json(&summary, "threshold"), json(&summary, "kept")],
+        ["null", "1"]
     );
 }
