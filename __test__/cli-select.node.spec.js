@@ -68,7 +68,7 @@ test.each(['lexical', 'full'])(
     const first = await run();
     expect(idsOf(first.results)).toEqual(idsOf((await select(traces, { count: 2, novelty })).chosen));
     const held = await TraceMemory.load(memory);
-    expect({ size: held.size, novelty: held.novelty }).toEqual({ size: 2, novelty });
+    expect({ size: held.size, method: held.method }).toEqual({ size: 2, method: novelty });
     const second = await run();
     expect(second.summary.selection.coveredBefore).toBeGreaterThan(0);
     expect(idsOf(second.results)).toEqual(

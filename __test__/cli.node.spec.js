@@ -6,7 +6,8 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { Scorer, TraceMemory } = require('..');
+const { TraceMemory } = require('..');
+const { Scorer, explain } = require('../lib/scorer.js');
 const { version } = require('../package.json');
 const { makeTrace } = require('./support/make-trace.js');
 const {
@@ -38,7 +39,7 @@ const traces = readTraces(examples);
 async function explained(traces, options) {
   const scorer = new Scorer(options);
   const breakdowns = [];
-  for (const trace of traces) breakdowns.push(await scorer.explain(trace));
+  for (const trace of traces) breakdowns.push(await explain(scorer, trace, true));
   return breakdowns;
 }
 
@@ -54,7 +55,7 @@ describe('scores', () => {
       ['--weights', write('weights.json', JSON.stringify(weights)), NO_EMBEDDER],
       () => ({ embedder: null, weights }),
     ],
-    [['--novelty', 'lexical'], () => ({ memory: new TraceMemory() })],
+    [['--novelty', 'lexical'], () => ({ memory: new TraceMemory({ method: 'lexical' }) })],
   ])('with %j are those of a Scorer, with their explanation', async (args, options) => {
     const found = await results([...args, '--explain', examples]);
     expect(breakdowns(found)).toEqual(await explained(traces, options()));
@@ -91,7 +92,7 @@ describe('scores', () => {
     );
     const run = (method) => results(['--novelty', method, '--explain'], { input: jsonLines(long) });
     const [prefix, full] = [await run('prefix'), await run('full')];
-    expect(breakdowns(full)).toEqual(await explained(long, { memory: new TraceMemory({ novelty: 'full' }) }));
+    expect(breakdowns(full)).toEqual(await explained(long, { memory: new TraceMemory({ method: 'full' }) }));
     expect(prefix[1].breakdown.dimensions.novelty).toBeLessThan(1e-6);
     expect(full[1].breakdown.dimensions.novelty).toBeGreaterThan(0.1);
   });
