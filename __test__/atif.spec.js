@@ -1,6 +1,6 @@
 'use strict';
 
-// toTraces of the Agent Trajectory Interchange Format, with sub-agents, and of what its own models make.
+// readTraces of the Agent Trajectory Interchange Format, with sub-agents, and of what its own models make.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');

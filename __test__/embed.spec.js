@@ -47,7 +47,7 @@ test('embed gives many texts the embeddings of one text after another, to the bi
 test.each([
   ['a text', 'text', ' must be an array'],
   ['nothing', undefined, ' must be an array'],
-  ['a number in it', ['a', 7], '[1] must be a string, got number'],
+  ['a number in it', ['a', 7], '[1] must be a string, got 7'],
   ['a string object in it', [Object('text')], '[0] must be a string, got object'],
   // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
   ['a hole', ['a', , 'b'], '[1] must be a string, got undefined'],

@@ -289,7 +289,7 @@ describe.each(['builtin', 'onnxruntime'])('a file that is harmed under a loaded 
     const scores = [await kp.evaluateValue(makeTrace())];
     ${harm};
     // A batch would open further sessions of the model.
-    scores.push(...(await kp.evaluateValues(traces('first'))), await kp.evaluateValue(makeTrace()));
+    scores.push(...(await Promise.all(traces('first').map(kp.evaluateValue))), await kp.evaluateValue(makeTrace()));
     const { available, code } = await kp.embedderStatus();
     console.log(JSON.stringify({ scores, available, code }));
   `;
@@ -428,7 +428,7 @@ describe('configuration', () => {
     const { result } = await runForResult(`
       const scorer = new kp.Scorer(${options});
       await scorer.evaluateValue(makeTrace());
-      await scorer.evaluateValues([makeTrace(), makeTrace()]);
+      await scorer.scoreAll([makeTrace(), makeTrace()]);
       await scorer.score(makeTrace());
       kp.configureEmbedder({ threads: 1, modelDirectory: ${JSON.stringify(modelDirectory)} });
       const { available, threads } = await kp.embedderStatus();

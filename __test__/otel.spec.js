@@ -23,7 +23,7 @@ const spanOf = (start, values, { end = start, events, ...more } = {}) => ({
 
 const batchOf = (...spans) => ({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
 
-describe('toTraces of spans of the AI SDK', () => {
+describe('readTraces of spans of the AI SDK', () => {
   const records = recordsOf('ai-sdk-spans.jsonl');
   test('one file with these and others has the traces of both', async () => {
     const [inference] = recordsOf('captured-spans.jsonl');
@@ -32,7 +32,7 @@ describe('toTraces of spans of the AI SDK', () => {
   });
 });
 
-describe('toTraces of a call in messages and in the span of a tool', () => {
+describe('readTraces of a call in messages and in the span of a tool', () => {
   const turn = (number, id) => ({
     asked: { type: 'tool_call', id, name: 'f', arguments: { number } },
     answered: { type: 'tool_call_response', id, response: `result ${number}` },
@@ -99,7 +99,7 @@ describe('toTraces of a call in messages and in the span of a tool', () => {
   });
 });
 
-describe('toTraces of what Grafana Tempo and Jaeger export', () => {
+describe('readTraces of what Grafana Tempo and Jaeger export', () => {
   const records = recordsOf('spans.jsonl');
   const toBase64 = (id) => id && Buffer.from(id, 'hex').toString('base64');
   const inBase64 = (resource) => ({
@@ -134,7 +134,7 @@ describe('toTraces of what Grafana Tempo and Jaeger export', () => {
   });
 });
 
-describe('toTraces of spans', () => {
+describe('readTraces of spans', () => {
   test('a message that is said twice is there twice, and once for each span that repeats it', async () => {
     const said = (role, content) => ({ role, parts: [{ type: 'text', content }] });
     await fc.assert(

@@ -407,12 +407,12 @@ describeWithPostgres('PostgresStore', () => {
         id: `${index}`,
       }));
       await warningsWhile(async () => {
-        await scorer.evaluateValues(traces.slice(0, 2));
+        await scorer.scoreAll(traces.slice(0, 2));
         await context.server.kill();
-        await scorer.evaluateValues(traces.slice(2, 4));
+        await scorer.scoreAll(traces.slice(2, 4));
         expect(await rejection(scorer.flush())).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
         await context.server.start();
-        await scorer.evaluateValues(traces.slice(4));
+        await scorer.scoreAll(traces.slice(4));
         await scorer.flush();
       });
       expect(await mine.size()).toBe(6);
