@@ -1,6 +1,6 @@
 'use strict';
 
-// toTraces of the Agent Trajectory Interchange Format, and of what its own models make. Cargo's tests have its files of sub-agents and results.
+// readTraces of the Agent Trajectory Interchange Format, and of what its own models make. Cargo's tests have its files of sub-agents and results.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');

@@ -6,7 +6,8 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { Scorer, select, TraceMemory } = require('..');
+const { select, TraceMemory } = require('..');
+const { Scorer, explain } = require('../lib/scorer.js');
 const { version } = require('../package.json');
 const { makeTrace } = require('./support/make-trace.js');
 const {
@@ -37,7 +38,7 @@ const traces = readTraces(examples);
 async function explained(traces, options) {
   const scorer = new Scorer(options);
   const breakdowns = [];
-  for (const trace of traces) breakdowns.push(await scorer.explain(trace));
+  for (const trace of traces) breakdowns.push(await explain(scorer, trace, true));
   return breakdowns;
 }
 
@@ -48,10 +49,10 @@ describe('scores', () => {
 
   test.each([
     [['--novelty', 'prefix'], () => ({})],
-    [[], () => ({ memory: new TraceMemory() })],
+    [[], () => ({ memory: new TraceMemory({ method: 'lexical' }) })],
     [
       ['--weights', write('weights.json', JSON.stringify(weights))],
-      () => ({ memory: new TraceMemory(), weights }),
+      () => ({ memory: new TraceMemory({ method: 'lexical' }), weights }),
     ],
   ])('with %j are those of a Scorer, with their explanation', async (args, options) => {
     const found = await results([...args, '--explain', examples]);
@@ -80,7 +81,7 @@ describe('scores', () => {
     const file = write('first.jsonl', jsonLines(first));
     const found = await results([file, '-', file, '--explain'], { input: jsonLines(last) });
     expect(breakdowns(found)).toEqual(
-      await explained([...first, ...last, ...first], { memory: new TraceMemory() }),
+      await explained([...first, ...last, ...first], { memory: new TraceMemory({ method: 'lexical' }) }),
     );
     expect(new Set(found.map(({ source }) => source))).toEqual(new Set([file, 'stdin']));
   });
@@ -93,7 +94,7 @@ describe('scores', () => {
     );
     const run = (method) => results(['--novelty', method, '--explain'], { input: jsonLines(long) });
     const [prefix, full] = [await run('prefix'), await run('full')];
-    expect(breakdowns(full)).toEqual(await explained(long, { memory: new TraceMemory({ novelty: 'full' }) }));
+    expect(breakdowns(full)).toEqual(await explained(long, { memory: new TraceMemory({ method: 'full' }) }));
     expect(prefix[1].breakdown.dimensions.novelty).toBeLessThan(1e-6);
     expect(full[1].breakdown.dimensions.novelty).toBeGreaterThan(0.1);
   });
@@ -217,7 +218,7 @@ describe('select', () => {
 
   test('--known chooses beside the traces of a file, as select() beside a memory', async () => {
     const shared = write('shared.jsonl', jsonLines(runs.slice(0, 5)));
-    const known = new TraceMemory();
+    const known = new TraceMemory({ method: 'lexical' });
     const scorer = new Scorer({ memory: known });
     for (const trace of runs.slice(0, 5)) await scorer.evaluateValue(trace);
     const args = ['select', '3', '--known', shared, '--quiet', '--format', 'jsonl'];

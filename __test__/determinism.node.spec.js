@@ -19,7 +19,7 @@ const inSequence = `
   for (const trace of traces) scores.push(await kp.evaluateValue(trace));
 `;
 
-const inBatch = 'const scores = await kp.evaluateValues(traces);';
+const inBatch = 'const scores = (await new kp.Scorer().scoreAll(traces)).map(({ value }) => value);';
 
 /** Other work that goes on all the while: its embeddings, its caches, its worker thread. */
 const NEIGHBOURS = `

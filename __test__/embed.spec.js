@@ -38,19 +38,16 @@ test('embed gives what the SDK gives, in arrays of its own, and remembers nothin
 
 test('embed gives many texts the embeddings of one text after another, to the bit', async () => {
   const texts = Array.from({ length: 150 }, (_, at) => `text ${at} ${'and more '.repeat(at % 20)}`);
-  const progress = [];
-  const onProgress = ({ done, total }) => progress.push([done, total]);
-  const batch = await embed(texts, { onProgress });
+  const batch = await embed(texts);
   expect(batch).toHaveLength(150);
   for (const index of [0, 1, 63, 64, 149]) expect([batch[index]]).toEqual(await embed([texts[index]]));
-  expect(progress).toEqual(texts.map((_, index) => [index + 1, 150]));
   expect(await embed([])).toEqual([]);
 });
 
 test.each([
   ['a text', 'text', ' must be an array'],
   ['nothing', undefined, ' must be an array'],
-  ['a number in it', ['a', 7], '[1] must be a string, got number'],
+  ['a number in it', ['a', 7], '[1] must be a string, got 7'],
   ['a string object in it', [Object('text')], '[0] must be a string, got object'],
   // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
   ['a hole', ['a', , 'b'], '[1] must be a string, got undefined'],
@@ -63,12 +60,7 @@ test.each([
   const [, texts, message, Class = TypeError] = row;
   const error = await rejectionOf(embed(texts));
   expect(error).toBeInstanceOf(Class);
-  expect(error).toMatchObject({ code: 'ERR_INVALID_TEXT', message: `texts${message}` });
-});
-
-test('embed of no texts is aborted like another call', async () => {
-  const signal = AbortSignal.abort('enough');
-  expect(await embed([], { signal }).catch((reason) => reason)).toBe('enough');
+  expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT', message: `texts${message}` });
 });
 
 test('embed rejects where there is no model, with the reason', async () => {

@@ -1,54 +1,50 @@
 'use strict';
 
-// The codes of errors: `Error::code` in crates/error owns those of the core, `ErrorCode` in index.d.ts those that callers see, which the
-// compiler holds lib/ to. Those in the code, on the page about errors and in the declarations are the same.
+// The codes of errors: one enum in crates/error has them all, and the declarations and the page about errors have the same.
 
 const fs = require('node:fs');
 const path = require('node:path');
 
+const { addon } = require('../lib/loader.js');
 const { root } = require('./support/paths.js');
 
-const SOURCES = ['lib', 'src', 'crates', 'wasm'];
-
-/** What a call that was cancelled fails with inside: its caller gets the reason of the signal. */
-const INTERNAL = ['ERR_ABORTED'];
+const codes = addon.errorCodes().sort();
 
 /** The codes in a text, each between two quotation marks of the given kinds. */
-const codesIn = (text, quotes) =>
-  [...text.matchAll(new RegExp(`([${quotes}])(ERR_[A-Z_]*[A-Z])\\1`, 'g'))].map(([, , code]) => code);
+const codesIn = (file, quotes) => {
+  const text = fs.readFileSync(path.join(root, file), 'utf8');
+  const found = [...text.matchAll(new RegExp(`([${quotes}])(ERR_[A-Z_]*[A-Z])\\1`, 'g'))];
+  return [...new Set(found.map(([, , code]) => code))].sort();
+};
 
-const unique = (codes) => [...new Set(codes)].sort();
-
-const codesOfFile = (file, quotes) => unique(codesIn(fs.readFileSync(path.join(root, file), 'utf8'), quotes));
-
-/** The codes in the code, as literals. */
-function codesOfSources() {
-  const files = SOURCES.flatMap((folder) =>
-    fs
-      .readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter(
-        (name) => /\.(js|mjs|rs)$/.test(name) && !/(^|[\\/])(tests|target|node_modules)[\\/]/.test(name),
-      )
-      .map((name) => path.join(folder, name)),
-  );
-  const codes = files.flatMap((file) => codesOfFile(file, `'"`));
-  return unique(codes).filter((code) => !INTERNAL.includes(code));
-}
-
-const codes = codesOfSources();
-
-test('the sources have codes', () => {
-  expect(codes).toEqual(expect.arrayContaining(['ERR_INVALID_TRACE', 'ERR_STORE', 'ERR_CRASHED']));
+test('there are about twenty, one for each thing that a caller can do', () => {
+  expect(codes.length).toBeLessThanOrEqual(22);
+  expect(new Set(codes).size).toBe(codes.length);
 });
 
 test.each([
   ['docs/errors.md', '`'],
   ['index.d.ts', `'`],
-])('%s has the codes of the sources, and no other', (file, quotes) => {
-  expect(codesOfFile(file, quotes)).toEqual(codes);
+])('%s has the codes of the enum, and no other', (file, quotes) => {
+  // `ERR_…` in the comments of the declarations stands between backticks.
+  expect(codesIn(file, quotes)).toEqual(codes);
 });
 
 test.each(['index.d.ts', 'postgres.d.ts'])('the comments of %s name none but those', (file) => {
-  const named = fs.readFileSync(path.join(root, file), 'utf8').match(/\bERR_[A-Z_]+[A-Z]\b/g);
-  expect(codes).toEqual(expect.arrayContaining(named));
+  expect(codes).toEqual(expect.arrayContaining(codesIn(file, '`')));
+});
+
+test('lib/ has no other, but that of a cancelled call', () => {
+  const files = fs.readdirSync(path.join(root, 'lib'), { recursive: true, encoding: 'utf8' });
+  const used = files
+    .filter((name) => name.endsWith('.js'))
+    .flatMap((name) => codesIn(path.join('lib', name), `'`));
+  expect([...codes, 'ERR_ABORTED']).toEqual(expect.arrayContaining(used));
+});
+
+test('FormatName has the formats of the readers', () => {
+  const text = fs.readFileSync(path.join(root, 'index.d.ts'), 'utf8');
+  const [, union] = /export type FormatName =([^;]*);/.exec(text);
+  const declared = [...union.matchAll(/'([\w-]+)'/g)].map(([, name]) => name);
+  expect(declared.sort()).toEqual([...addon.formatNames(), 'map'].sort());
 });

@@ -100,7 +100,7 @@ describe('a panic in a stage', () => {
       };
       const calls = [
         () => kp.cleanPii('mail bob@example.com').cleaned,
-        async () => (await kp.cleanPiiAsync('mail bob@example.com')).cleaned,
+        async () => (await kp.clean('mail bob@example.com')).cleaned,
       ];
       const results = [];
       for (const call of [...calls, ...calls]) results.push(await attempt(call));
@@ -124,7 +124,7 @@ describe('a panic in a stage', () => {
       const traces = Array.from({ length: 30 }, (_, i) => makeTrace({ objective: \`task \${i}\` }));
       const warnings = [];
       process.on('warning', ({ code }) => warnings.push(code));
-      const scores = await kp.evaluateValues(traces);
+      const scores = (await new kp.Scorer().scoreAll(traces)).map(({ value }) => value);
       await new Promise((resolve) => setTimeout(resolve, 20));
       console.log(JSON.stringify({ scores, warnings }));
     `;
@@ -137,11 +137,11 @@ describe('a panic in a stage', () => {
     const file = cacheFileIn(scratch);
     const body = `
       const file = ${JSON.stringify(file)};
-      const cache = new kp.VectorCache({ dimensions: 2 });
-      cache.add([1, 2]);
+      const memory = new kp.TraceMemory({ method: 'lexical' });
+      await memory.add(makeTrace());
       const codes = [];
       for (let i = 0; i < 3; i++) {
-        for (const act of [() => cache.save(file), () => kp.VectorCache.load(file)]) {
+        for (const act of [() => memory.save(file), () => kp.TraceMemory.load(file)]) {
           codes.push(await act().then((loaded) => loaded?.size ?? null, ({ code }) => code));
         }
       }
@@ -158,41 +158,37 @@ describe('a panic in a stage', () => {
     const body = `
       const traceOf = (name) => ({ ...makeTrace({ objective: \`the task \${name} of \${name}s\` }), id: name });
       const names = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
-      const memory = new kp.TraceMemory({ maxElements: 4 });
+      const memory = new kp.TraceMemory({ method: 'lexical', maxElements: 4 });
+      const idsIn = async () => (await memory.nearest(traceOf('one'), 9)).map(({ id }) => id).sort();
       const scorer = new kp.Scorer({ memory });
       const code = (error) => error.code;
       const codes = [];
       for (const name of names.slice(0, 5)) codes.push(await scorer.evaluateValue(traceOf(name)).then(() => null, code));
-      const before = [...memory].map(({ label }) => label);
-      const { signal } = new AbortController();
-      codes.push(await scorer.evaluateValues(names.slice(5).map(traceOf), { signal }).then(() => null, code));
-      const labels = [...memory].map(({ label }) => label);
+      const before = await idsIn();
+      codes.push(await scorer.scoreAll(names.slice(5).map(traceOf)).then(() => null, code));
+      const after = await idsIn();
       const found = [];
       for (const name of names) found.push(await memory.nearest(traceOf(name), 9));
-      const again = new kp.TraceMemory();
-      for (const label of labels) await again.add(traceOf(label));
+      const again = new kp.TraceMemory({ method: 'lexical' });
+      for (const name of names.filter((name) => after.includes(name))) await again.add(traceOf(name));
       const expected = [];
       for (const name of names) expected.push(await again.nearest(traceOf(name), 9));
-      console.log(JSON.stringify({ codes, before, labels, isSame: JSON.stringify(found) === JSON.stringify(expected) }));
+      console.log(JSON.stringify({ codes, before, after, isSame: JSON.stringify(found) === JSON.stringify(expected) }));
     `;
     const fault = 'ERR_INTERNAL';
     expect(await resultWith('postings:3', body)).toEqual({
       codes: [null, null, fault, null, null, null],
-      before: ['one', 'two', 'four', 'five'],
-      labels: ['four', 'five', 'six', 'seven'],
+      before: ['five', 'four', 'one', 'two'],
+      after: ['five', 'four', 'seven', 'six'],
       isSame: true,
     });
-    // In the batch, the first trace or the second.
-    for (const [time, labels] of [
-      [6, ['two', 'three', 'four', 'five']],
-      [7, ['three', 'four', 'five', 'six']],
-    ])
-      expect(await resultWith(`postings:${time}`, body)).toEqual({
-        codes: [null, null, null, null, null, fault],
-        before: ['two', 'three', 'four', 'five'],
-        labels,
-        isSame: true,
-      });
+    // In the batch, whose other traces are remembered.
+    expect(await resultWith('postings:6', body)).toEqual({
+      codes: [null, null, null, null, null, fault],
+      before: ['five', 'four', 'three', 'two'],
+      after: ['five', 'four', 'seven', 'three'],
+      isSame: true,
+    });
   });
 
   test('the published addon has no such faults', async () => {

@@ -25,7 +25,7 @@ const SCRIPT = `
   (async () => {
     const steps = [{ type: 'thought', content: '\${require("node:fs")} $(touch x) <script> ' + 'word '.repeat(600) }];
     await kp.evaluateValue(makeTrace());
-    await kp.evaluateValues([makeTrace({ steps }), makeTrace({ objective: 'https://example.com/' })]);
+    await new kp.Scorer().scoreAll([makeTrace({ steps }), makeTrace({ objective: 'https://example.com/' })]);
     await kp.evaluateValue({}).catch(() => {});
     const status = await kp.embedderStatus();
     require('node:fs').writeSync(2, 'end ' + status.available + '\\n');
@@ -35,12 +35,13 @@ const SCRIPT = `
 /** Saves a cache and loads it; the file is the third argument. */
 const FILE_SCRIPT = `
   const kp = require(process.argv[1]);
-  const cache = new kp.VectorCache({ dimensions: 3 });
-  cache.add([1, 2, 3], '../label');
+  const { makeTrace } = require(process.argv[2]);
+  const memory = new kp.TraceMemory({ method: 'lexical' });
   require('node:fs').writeSync(2, 'begin\\n');
   (async () => {
-    for (let i = 0; i < 2; i++) await cache.save(process.argv[3]);
-    const { size } = await kp.VectorCache.load(process.argv[3]);
+    await memory.add({ ...makeTrace(), id: '../id' });
+    for (let i = 0; i < 2; i++) await memory.save(process.argv[3]);
+    const { size } = await kp.TraceMemory.load(process.argv[3]);
     require('node:fs').writeSync(2, 'end ' + (size === 1) + '\\n');
   })();
 `;

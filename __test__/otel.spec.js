@@ -4,7 +4,7 @@
 
 const { recordsOf, tracesOf } = require('./support/reading-traces.js');
 
-test('toTraces of spans of the AI SDK and others yields the traces of both', async () => {
+test('readTraces of spans of the AI SDK and others yields the traces of both', async () => {
   const [inference] = recordsOf('captured-spans.jsonl');
   const [, agent] = recordsOf('ai-sdk-spans.jsonl');
   const traces = await tracesOf([inference, agent].map((record) => JSON.stringify(record)).join('\n'));

@@ -32,59 +32,16 @@ test('worker threads share the memory of the process', async () => {
   expect(result.scores[3]).toBeCloseTo(result.scores[1], 6);
 });
 
-describe('a memory of traces', () => {
-  test('is shared with workers by its handle', async () => {
-    const { result } = await runForResult(`
-      const { Worker } = require('node:worker_threads');
-      const code = \`
-        const { workerData: { handle, trace }, parentPort } = require('node:worker_threads');
-        const kp = require(\${JSON.stringify(${JSON.stringify(root)})});
-        const memory = kp.TraceMemory.fromHandle(handle);
-        const scorer = new kp.Scorer({ memory });
-        scorer.explain(trace).then(({ nearest }) => parentPort.postMessage([nearest?.label, memory.handle, memory.novelty]));
-      \`;
-      const memory = new kp.TraceMemory({ maxElements: 3 });
-      const { handle } = memory;
-      const said = await Promise.all([1, 2].map(() => new Promise((resolve, reject) => {
-        const worker = new Worker(code, { eval: true, workerData: { handle, trace: makeTrace() } });
-        worker.once('message', resolve).once('error', reject);
-      })));
-      const { novelty } = await memory.compareAndAdd(makeTrace());
-      await memory.add(makeTrace());
-      const other = new kp.TraceMemory();
-      console.log(JSON.stringify({
-        said, handle, novelty, size: memory.size, labels: [...memory].map(({ label }) => label),
-        id: makeTrace().id, isSame: memory.handle === handle, isOther: other.handle !== handle,
-      }));
-    `);
-    const { id, handle } = result;
-    expect(result).toMatchObject({ novelty: 0, size: 3, labels: [id, id, id], isSame: true, isOther: true });
-    expect(result.said).toHaveLength(2);
-    expect(result.said.map(([label]) => label).sort()).toEqual([id, null].sort());
-    for (const said of result.said) expect(said.slice(1)).toEqual([handle, 'lexical']);
-  });
-
-  test('fromHandle refuses invalid handles', () => {
-    const { TraceMemory } = require('..');
-    for (const handle of [0, 2 ** 40, -1, 1.5, '1', undefined, null]) {
-      expect(() => TraceMemory.fromHandle(handle)).toThrow(
-        expect.objectContaining({ code: 'ERR_INVALID_OPTION' }),
-      );
-    }
-  });
-});
-
 test('errors of calls that end on another thread have the stack of their callers', async () => {
   const { result } = await runForResult(`
     const missing = '/nowhere/memory.safetensors';
     const calls = {
       loadTraces: async () => await kp.TraceMemory.load(missing),
-      loadVectors: async () => await kp.VectorCache.load(missing),
-      saveTraces: async () => await new kp.TraceMemory().save(missing),
+      saveTraces: async () => await new kp.TraceMemory({ method: 'lexical' }).save(missing),
       cleanNested: async () => {
         let trace = {};
         for (let level = 0; level < 300; level++) trace = { trace };
-        await kp.cleanTrace(trace);
+        await kp.clean(trace);
       },
     };
     const stacks = {};
@@ -100,7 +57,7 @@ test('errors of calls that end on another thread have the stack of their callers
 
 describe('imports', () => {
   const names =
-    'Scorer TraceMemory VectorCache _getLocalCache cleanPii cleanPiiAsync cleanTrace configureEmbedder embed embedderStatus evaluateValue evaluateValues explain select'.split(
+    'KnowledgePulseError Scorer TraceMemory VectorCache _getLocalCache clean cleanPii configureEmbedder embed embedderStatus evaluateValue readTraces select traceFromMessages'.split(
       ' ',
     );
 

@@ -5,7 +5,7 @@
 
 const fs = require('node:fs');
 
-const { _getLocalCache, evaluateValue, evaluateValues, Scorer, TraceMemory } = require('..');
+const { Scorer, TraceMemory } = require('..');
 const { largestDifference } = require('./oracle/difference.js');
 const { OracleEmbedder } = require('./oracle/embedder.js');
 const { modelDirectory, readTraces, runtimeLibrary, sharedTraces } = require('./support/paths.js');
@@ -29,11 +29,10 @@ describeShared('scores', () => {
   });
 
   test('are the same in a batch, to the bit', async () => {
-    _getLocalCache().clear();
+    const scorer = new Scorer();
     const inSequence = [];
-    for (const trace of traces()) inSequence.push(await evaluateValue(trace));
-    _getLocalCache().clear();
-    expect(await evaluateValues(traces())).toEqual(inSequence);
+    for (const trace of traces()) inSequence.push(await scorer.score(trace));
+    expect(await new Scorer().scoreAll(traces())).toEqual(inSequence);
   });
 });
 
@@ -64,13 +63,13 @@ describeShared('embeddings', () => {
   });
 });
 
-describeShared('new Scorer({ memory: new TraceMemory() })', () => {
+describeShared('a Scorer with a memory of words', () => {
   test('knows a trace again with its steps in another order or junk in front, and takes another for new', async () => {
     const long = traces().filter(({ steps }) => steps.length >= 8);
     const [remembered, unknown] = [long.slice(0, 8), long.slice(-8)];
-    const scorer = new Scorer({ memory: new TraceMemory() });
-    await scorer.evaluateValues(remembered);
-    const noveltyOf = async (trace) => (await scorer.explain(trace, { remember: false })).dimensions.novelty;
+    const scorer = new Scorer({ memory: new TraceMemory({ method: 'lexical' }) });
+    await scorer.scoreAll(remembered);
+    const noveltyOf = async (trace) => (await scorer.score(trace, { remember: false })).dimensions.novelty;
     const junk = { ...unknown[0].steps[0], content: 'lorem ipsum dolor sit amet '.repeat(100) };
     for (const trace of remembered) {
       expect(await noveltyOf({ ...trace, steps: trace.steps.toReversed() })).toBe(0);

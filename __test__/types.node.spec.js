@@ -6,9 +6,9 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { root } = require('./support/paths.js');
-const { readmeExample } = require('./support/readme.js');
+const { apiProgram, readmeExample } = require('./support/readme.js');
 const { run } = require('./support/run-script.js');
-const { copyPackage, scratchDirectory } = require('./support/scratch.js');
+const { copyPackage, linkPackages, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('types');
 
@@ -25,7 +25,8 @@ beforeAll(() => {
   fs.cpSync(path.join(__dirname, 'types'), path.join(scratch, 'types'), { recursive: true });
   fs.mkdirSync(path.join(scratch, 'readme'));
   fs.writeFileSync(path.join(scratch, 'readme', 'example.mjs'), readmeExample().script);
-  const console = 'declare const console: { log(...values: string[]): void };';
+  const console =
+    'declare const console: { log(...values: unknown[]): void; error(...values: unknown[]): void };';
   fs.writeFileSync(path.join(scratch, 'readme', 'console.d.ts'), console);
 });
 
@@ -41,6 +42,39 @@ test.each(Object.entries(RESOLUTIONS))('moduleResolution %s', async (moduleResol
   const tsc = path.join(root, 'node_modules', compiler, 'bin', 'tsc');
   const { code, stdout } = await run(process.execPath, [tsc, '--project', project]);
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+});
+
+describe('the program of docs/api.md', () => {
+  test.each([
+    ['typescript', 'nodenext', 'mts'],
+    ['typescript', 'nodenext', 'cts'],
+    ['typescript-5', 'node16', 'mts'],
+    ['typescript-5', 'node16', 'cts'],
+  ])('compiles with %s as %s in a .%s file, and runs', async (compiler, module, ending) => {
+    const directory = path.join(scratch, `program-${compiler}-${ending}`);
+    fs.mkdirSync(directory);
+    const program = apiProgram();
+    expect(program.trimEnd().split('\n').length).toBeLessThanOrEqual(85);
+    fs.writeFileSync(path.join(directory, `program.${ending}`), program);
+    fs.copyFileSync(path.join(scratch, 'readme', 'console.d.ts'), path.join(directory, 'console.d.ts'));
+    const compilerOptions = { module, moduleResolution: module, noEmit: false };
+    const config = { extends: '../types/tsconfig.json', compilerOptions, include: ['*'] };
+    fs.writeFileSync(path.join(directory, 'tsconfig.json'), JSON.stringify(config));
+    const tsc = path.join(root, 'node_modules', compiler, 'bin', 'tsc');
+    const compiled = await run(process.execPath, [tsc, '--project', directory]);
+    expect({ code: compiled.code, stdout: compiled.stdout }).toEqual({ code: 0, stdout: '' });
+    linkPackages(directory, { '@knowledgepulse/native': root });
+    const file = path.join(directory, `program.${ending.replace('ts', 'js')}`);
+    for (const like of ['nothing', /kp:trace:[\w-]+/]) {
+      const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^\[?line 3|^line 3/) });
+      expect(stdout).toMatch(
+        new RegExp(`^score 0\\.\\d\\d, novelty \\d\\.\\d\\d, like ${like.source ?? like}$`, 'm'),
+      );
+      expect(stdout).toMatch(/^2 of 2$/m);
+      expect(stdout).toMatch(/^kp:trace:[\w-]+ \d email$/m);
+    }
+  });
 });
 
 test('a pool of the package pg is one for a store', async () => {

@@ -112,8 +112,9 @@ async function* untilAborted(chunks, signal) {
       yield value;
     }
   } finally {
-    // Closes a stream; not awaited, because a stream that does not answer would hold up the rejection.
+    // Closes a stream. Not awaited: while a chunk is awaited, only `destroy` of a stream of Node.js ends that.
     iterator.return?.()?.catch?.(() => {});
+    if (signal.aborted) /** @type {{ destroy?: () => void }} */ (chunks).destroy?.();
   }
 }
 

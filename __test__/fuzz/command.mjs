@@ -22,9 +22,8 @@ import { constants, gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
-const { TraceMemory } = require('../..');
-const { FORMAT_NAMES } = require('../../lib/formats.js');
-const { toTraces } = require('../../formats.js');
+const { TraceMemory, readTraces } = require('../..');
+const { addon } = require('../../lib/loader.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');
 
@@ -258,7 +257,7 @@ const run = fc.record({
   outputs: fc.record({ out: place, report: place }, { requiredKeys: [] }),
   extension: fc.constantFrom('', '.gz', '.GZ'),
   min: fc.option(fc.constantFrom(0, 0.3, 0.4, 1)),
-  from: nowAndThen(FROM_EVERY, fc.constantFrom(...FORMAT_NAMES)),
+  from: nowAndThen(FROM_EVERY, fc.constantFrom(...addon.formatNames())),
   /** The share of the most milliseconds after which it is killed. */
   killed: nowAndThen(KILL_EVERY, share),
   memory: nowAndThen(MEMORY_EVERY, fc.constant(true)),
@@ -330,7 +329,7 @@ async function check({ inputs, stdin, outputs, extension, min, from, killed, mem
     if (!inputsBefore[at].equals(fs.readFileSync(file))) fail(`${file} has changed`);
   }
   if (memory) {
-    const { size } = await TraceMemory.load(memoryFile, { model: 'any' });
+    const { size } = await TraceMemory.load(memoryFile);
     if (size < 1) fail('the memory is gone');
   }
   for (const { file, isLink } of files) {
@@ -430,7 +429,7 @@ async function bytesOf(piece, lineEnd, nextId, traces) {
   if (conversation !== undefined) {
     const { format, said } = conversation;
     const text = JSON.stringify(CONVERSATIONS[format](`c${nextId()}`, said));
-    for await (const { trace, error } of toTraces(text, { format })) {
+    for await (const { trace, error } of readTraces(text, { format })) {
       if (error !== undefined) throw error;
       traces.push({ id: trace.id, text, format });
     }

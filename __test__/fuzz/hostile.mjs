@@ -38,8 +38,6 @@ const {
   embed,
   embedderStatus,
   evaluateValue,
-  evaluateValues,
-  explain,
 } = createRequire(import.meta.url)('../..');
 const { MemoryStore } = createRequire(import.meta.url)('../support/memory-store.js');
 
@@ -91,8 +89,8 @@ const DOWN = Object.assign(new Error('the store is down'), { code: 'ERR_STORE_UN
 /** What calls may be rejected with because they were told to. For `undefined` there is an `AbortError`. */
 const REASONS = [...thrown.filter((reason) => reason !== undefined), DOWN];
 class FailingStore extends MemoryStore {
-  constructor() {
-    super('prefix');
+  constructor(fallback) {
+    super('prefix', fallback);
     this.fail = () => (this.calls.length % 7 === 6 ? DOWN : undefined);
   }
 }
@@ -122,21 +120,23 @@ const caches = [
   [new VectorCache({ dimensions: 2 ** 40 }), 1000],
 ];
 
-/** Those for scorers with another `novelty`, which refuse a cache. */
 const memories = [
-  new TraceMemory(),
-  new TraceMemory({ maxElements: 8, ttlMs: 1 }),
-  new TraceMemory({ novelty: 'full', maxElements: 100 }),
-  new TraceMemory({ novelty: 'full', dimensions: 4 }),
+  new TraceMemory({ method: 'lexical' }),
+  new TraceMemory({ method: 'lexical', maxElements: 8, ttlMs: 1 }),
+  new TraceMemory({ method: 'full', maxElements: 100 }),
+  new TraceMemory({ method: 'prefix', maxElements: 4 }),
 ];
 
+/** What scores the batches that are no single traces. */
+const batches = new Scorer();
+
 const scorers = [
-  { evaluateValue, evaluateValues, explain },
-  new Scorer({ memory: caches[1][0] }),
-  new Scorer({ memory: new TraceMemory({ maxElements: 40, ttlMs: 20 }) }),
+  new Scorer(),
+  new Scorer({ memory: memories[3] }),
+  new Scorer({ memory: new TraceMemory({ method: 'lexical', maxElements: 40, ttlMs: 20 }) }),
   new Scorer({ embedder: null }),
   new Scorer({ memory: new FailingStore() }),
-  new Scorer({ memory: new FailingStore(), fallback: new VectorCache() }),
+  new Scorer({ memory: new FailingStore(new TraceMemory({ method: 'prefix' })) }),
 ];
 /** Those before have no store, which may fail. */
 const FIRST_WITH_STORE = 4;
@@ -168,7 +168,7 @@ async function make(call) {
   current = description;
   let promise;
   try {
-    promise = call.single ? evaluateValue(argument) : evaluateValues(argument);
+    promise = call.single ? evaluateValue(argument) : batches.scoreAll(argument);
   } catch (error) {
     fail(`thrown instead of rejected: ${description}`, error);
   }
@@ -205,9 +205,6 @@ function makeOnCache({ member, cache: index, argument, second }) {
       const [cache, most] = caches[index];
       const result = member === 'size' ? cache.size : cache[member](value, second?.make());
       if (member === 'maxCosineSimilarity') check(faultOfSimilarity(result), description);
-      if (member === 'nearest') {
-        for (const { similarity } of result) check(faultOfSimilarity(similarity), description);
-      }
       check(faultOfSize(cache.size, most), description);
     }
     counts.cacheResults++;
@@ -260,7 +257,7 @@ async function makeScorer({ name, make }) {
     return check(faultOfError('options', error), description);
   }
   counts.scorers++;
-  check(faultOfResult('explain', await scorer.explain(templates[2])), description);
+  check(faultOfResult('score', await scorer.score(templates[2])), description);
 }
 
 /** What the getter of a trace calls while that is read. */
@@ -274,7 +271,7 @@ async function scoresOfTemplates() {
   _getLocalCache().clear();
   const scores = [];
   for (const template of [...templates, ...templates]) scores.push(await evaluateValue(template));
-  return [...scores, ...(await evaluateValues(templates))];
+  return scores;
 }
 
 function report() {

@@ -91,7 +91,7 @@ function noFunction(value) {
 }
 
 /** The options of a call besides its signal: others are refused. */
-const OPTIONS_OF = { explain: ['remember'], evaluateValues: ['onProgress'], embed: ['onProgress'] };
+const OPTIONS_OF = { score: ['remember'], scoreAll: ['onProgress'] };
 
 /** The options of a call of a `member`: `make` gives them, and what to do when it has been made. */
 const callOptions = fc.oneof(
@@ -143,8 +143,8 @@ const call = (weight, members, parts) => ({
 });
 
 export const scorerCall = fc.oneof(
-  call(6, ['evaluateValue', 'explain'], { scorer, trace }),
-  call(2, ['evaluateValues'], { scorer, traces: fc.array(trace, { maxLength: 6 }) }),
+  call(6, ['evaluateValue', 'score'], { scorer, trace }),
+  call(2, ['scoreAll'], { scorer, traces: fc.array(trace, { maxLength: 6 }) }),
   call(3, ['embed'], { texts: fc.array(text, { maxLength: 4 }) }),
 );
 
@@ -195,7 +195,6 @@ export const scorerOptions = fc.oneof(
         { weight: 1, arbitrary: value },
       ),
       embedder: option([undefined, null, 'default']),
-      fallback: option([undefined], 6),
       weights,
     }),
   },

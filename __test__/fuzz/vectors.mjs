@@ -129,8 +129,7 @@ const call = (weight, members, parts) => ({
 });
 
 export const cacheCall = fc.oneof(
-  call(8, ['add', 'maxCosineSimilarity', 'nearest'], { cache, argument: vector }),
-  call(2, ['add', 'nearest'], { cache, argument: vector, second: value }),
+  call(8, ['add', 'maxCosineSimilarity'], { cache, argument: vector }),
   call(2, ['size', 'evictExpired', 'clear'], { cache }),
   call(2, ['constructor'], { argument: options }),
 );

@@ -5,18 +5,17 @@ const ERRORS = {
   trace: { ERR_INVALID_TRACE: [TypeError, RangeError] },
   vector: {
     ERR_INVALID_VECTOR: [TypeError, RangeError],
-    ERR_INVALID_LABEL: [TypeError, RangeError],
     ERR_INVALID_OPTION: [TypeError, RangeError],
     ERR_OUT_OF_MEMORY: [RangeError],
   },
   options: {
     ERR_INVALID_OPTION: [TypeError, RangeError],
     // A memory of another method than that of the scorer.
-    ERR_MEMORY_OTHER_METHOD: [Error],
+    ERR_MEMORY_MISMATCH: [Error],
   },
   call: {
     ERR_INVALID_TRACE: [TypeError, RangeError],
-    ERR_INVALID_TEXT: [TypeError, RangeError],
+    ERR_INVALID_INPUT: [TypeError, RangeError],
     ERR_INVALID_OPTION: [TypeError, RangeError],
   },
 };
@@ -39,33 +38,20 @@ export function isGiven(error, given) {
 
 /** Checks what a call of a scorer or an embedder gives. */
 export function faultOfResult(member, result) {
-  if (member === 'explain') return faultOfBreakdown(result);
+  if (member === 'score') return faultOfBreakdown(result);
   if (member === 'evaluateValue') return faultOfScore(result);
-  const faultOf = member === 'embed' ? faultOfEmbedding : faultOfScore;
+  const faultOf = member === 'embed' ? faultOfEmbedding : faultOfBreakdown;
   return result.map(faultOf).find((fault) => fault !== null) ?? null;
 }
 
-const BASES = ['cache', 'empty-cache', 'store', 'empty-store', 'no-embedder'];
+const BASES = ['memory', 'empty-memory', 'store', 'empty-store', 'no-embedder'];
 
-function faultOfBreakdown({
-  score,
-  dimensions,
-  weights,
-  contributions,
-  composite,
-  overrides,
-  noveltyBasis,
-  nearest,
-}) {
-  let sum = 0;
-  for (const name of Object.keys(weights)) {
-    if (contributions[name] !== dimensions[name] * weights[name]) return `a wrong contribution of ${name}`;
-    sum += contributions[name];
-  }
-  if (sum !== composite) return `a composite of ${text(composite)} instead of ${sum}`;
-  if ((overrides.at(-1)?.after ?? composite) !== score) return 'overrides that do not lead to the score';
-  if (!BASES.includes(noveltyBasis)) return `a basis ${text(noveltyBasis)}`;
-  return faultOfScore(score) ?? (nearest && (faultOfSimilarity(nearest.similarity) ?? faultOfParts(nearest)));
+function faultOfBreakdown({ value, dimensions, weights, overrides, basis, nearest }) {
+  const names = Object.keys(weights);
+  const composite = names.reduce((sum, name) => sum + dimensions[name] * weights[name], 0);
+  if ((overrides.at(-1)?.after ?? composite) !== value) return 'overrides that do not lead to the value';
+  if (!BASES.includes(basis)) return `a basis ${text(basis)}`;
+  return faultOfScore(value) ?? (nearest && (faultOfSimilarity(nearest.similarity) ?? faultOfParts(nearest)));
 }
 
 /** Checks what the similarity of traces is made of, where they are compared by their words. */

@@ -40,24 +40,21 @@ export async function call({ caller, from, count, inFlight, done, checkScores },
 }
 
 async function explainScore(scorer, trace) {
-  const { score, composite, overrides } = await scorer.explain(trace);
-  if ((overrides.at(-1)?.after ?? composite) !== score)
-    throw new Error(`no way from ${composite} to ${score}`);
-  return score;
+  const { value, dimensions, weights, overrides } = await scorer.score(trace);
+  const names = Object.keys(weights);
+  const composite = names.reduce((sum, name) => sum + dimensions[name] * weights[name], 0);
+  if ((overrides.at(-1)?.after ?? composite) !== value)
+    throw new Error(`no way from ${composite} to ${value}`);
+  return value;
 }
 
 /** No trace that is scored has a number as high. */
 const UNSEEN = 25_000_000;
 
-/** A call besides, of a batch that is aborted: nothing of it is to be seen in the scores or the memory. */
+/** A call besides that is aborted: nothing of it is to be seen in the scores or the memory. */
 async function abortCall(scorer, caller, index) {
-  const controller = new AbortController();
-  const { signal } = controller;
-  const traces = [traceOf(caller, index), traceOf(caller, index + UNSEEN)];
-  const batch = scorer.evaluateValues(traces, { signal });
-  // A batch is handed in after its call, and can be aborted until then at least.
-  controller.abort('enough');
-  const reason = await batch.catch((reason) => reason);
+  const call = scorer.score(traceOf(caller, index + UNSEEN), { signal: AbortSignal.abort('enough') });
+  const reason = await call.catch((reason) => reason);
   if (reason !== 'enough') throw new Error(`caller ${caller}, trace ${index}: not aborted, but ${reason}`);
 }
 
@@ -66,8 +63,10 @@ export function standIn(milliseconds) {
   const reply = (value) => new Promise((resolve) => setTimeout(resolve, milliseconds, value));
   return {
     evaluateValue: () => reply(0),
-    explain: () => reply({ score: 0, composite: 0, overrides: [] }),
-    evaluateValues: () => Promise.reject('enough'),
+    score: (_, options) =>
+      options?.signal
+        ? Promise.reject('enough')
+        : reply({ value: 0, dimensions: {}, weights: {}, overrides: [] }),
   };
 }
 

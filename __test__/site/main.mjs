@@ -10,7 +10,7 @@ import { serveSite, site } from '../../scripts/site.mjs';
 
 const require = createRequire(import.meta.url);
 const axe = require('axe-core');
-const { cleanTrace } = require('../../index.js');
+const { clean: cleanTrace } = require('../../index.js');
 const { findChromium, launchChromium } = require('../support/browser.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { readTraces, root } = require('../support/paths.js');
@@ -229,7 +229,7 @@ try {
     const clean = { level: /** @type {const} */ ('aggregated'), strict: true };
     const originals = [secret, ...readTraces(examples)];
     const expected = [];
-    for (const trace of originals) expected.push((await cleanTrace(trace, clean)).trace);
+    for (const trace of originals) expected.push((await cleanTrace(trace, clean)).cleaned);
     for (const [button, count] of /** @type {const} */ ([
       ['Save the chosen traces', 4],
       ['Save all traces', 31],

@@ -6,7 +6,8 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-const { Scorer, TraceMemory, VectorCache } = require('../..');
+const { TraceMemory } = require('../..');
+const { Scorer, explain } = require('../../lib/scorer.js');
 const { expectRun, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { describeWithPostgres, useServer } = require('../support/store.js');
@@ -33,12 +34,12 @@ describeWithPostgres('kp-score --store', () => {
   };
 
   test('creates its table, and the next run finds the traces', async () => {
-    const scorer = new Scorer({ memory: new VectorCache() });
+    const scorer = new Scorer();
     for (const before of [0, 3]) {
       const { code, stderr, results } = await score('--store', context.url(), '--novelty', 'prefix');
       expect(code).toBe(0);
       for (const [index, trace] of traces.entries()) {
-        const expected = await scorer.explain(trace);
+        const expected = await explain(scorer, trace, true);
         expect(results[index].score).toBeCloseTo(expected.score, 6);
         expect(results[index].breakdown.nearest?.label).toBe(expected.nearest?.label);
       }
@@ -49,14 +50,14 @@ describeWithPostgres('kp-score --store', () => {
   });
 
   test('keeps words where these are compared, without a model', async () => {
-    const scorer = new Scorer({ memory: new TraceMemory() });
+    const scorer = new Scorer({ memory: new TraceMemory({ method: 'lexical' }) });
     for (const trace of traces) await scorer.evaluateValue(trace);
     const words = ['--store', context.url(), '--store-table', 'words', '--novelty', 'lexical'];
     expect((await score(...words)).code).toBe(0);
     const { code, results } = await score(...words);
     expect(code).toBe(0);
     for (const [index, trace] of traces.entries()) {
-      const { nearest } = await scorer.explain(trace);
+      const { nearest } = await explain(scorer, trace, true);
       expect(results[index].breakdown.nearest.label).toBe(nearest.label);
       expect(results[index].breakdown.nearest.lexical).toBeCloseTo(1, 9);
     }

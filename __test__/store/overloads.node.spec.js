@@ -121,7 +121,7 @@ describeWithPostgres('objects that another role has planted in the schema of a s
       const table = `guarded_${novelty}_${hnsw}_${searchPath.length}`;
       const before = await calls();
       const database = pool({ options: `-c search_path=${searchPath}` });
-      const options = { pool: database, table, novelty, hnsw, maxElements: 100 };
+      const options = { pool: database, table, method: novelty, hnsw, maxElements: 100 };
       const made = store(options);
       expect(await made.size()).toBe(0);
       // A second store finds the tables.
@@ -138,7 +138,7 @@ describeWithPostgres('objects that another role has planted in the schema of a s
       const call = '8c5ad0c3-0d36-4d4e-b2a5-0a3a5d8f6c11';
       const answer = await made.compareAndAdd(entries.slice(100), call);
       expect(await made.compareAndAdd(entries.slice(100), call)).toHaveLength(answer.length);
-      expect((await made.compare(entries[110])).label).toBe('110');
+      expect((await made.compare(entries[110])).id).toBe('110');
       expect(await made.size()).toBe(100);
       expect((await calls()) - before).toBe(0);
     },

@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 
 import { PostgresStore } from '../../postgres.js';
 
-export const store: PostgresStore = new PostgresStore({ pool: new Pool(), novelty: 'lexical' });
+export const store: PostgresStore = new PostgresStore({ pool: new Pool(), method: 'lexical' });
 
 // @ts-expect-error: types that were not found would be `any`, and take anything
 export const untyped: string = new Pool();

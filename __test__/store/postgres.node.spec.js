@@ -5,8 +5,7 @@
 const fs = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { Scorer, TraceMemory, VectorCache } = require('../..');
-const { LocalMemory } = require('../../lib/store/local.js');
+const { Scorer, TraceMemory } = require('../..');
 const { PostgresStore } = require('../../postgres.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { readTraces, sharedTraces } = require('../support/paths.js');
@@ -19,7 +18,7 @@ const {
   rejection,
   useServer,
 } = require('../support/store.js');
-const { entriesOf } = require('../support/memory-store.js');
+const { MemoryStore, entriesOf } = require('../support/memory-store.js');
 const { clusteredVector, randomVector } = require('../support/vectors.js');
 const { warningsWhile } = require('../support/warnings.js');
 
@@ -50,10 +49,9 @@ function entriesFor(novelty, count, first = 0) {
   );
 }
 
-const memoryOf = (novelty, bounds) =>
-  new LocalMemory(novelty === 'prefix' ? new VectorCache(bounds) : new TraceMemory({ novelty, ...bounds }));
+const memoryOf = (method, bounds) => new MemoryStore(method, undefined, bounds);
 
-const byId = ({ label, similarity }) => ({ label, similarity });
+const byId = ({ id, similarity }) => ({ id, similarity });
 
 describeWithPostgres('PostgresStore', () => {
   const context = useServer();
@@ -62,7 +60,7 @@ describeWithPostgres('PostgresStore', () => {
   describe.each([...NOVELTIES, 'hnsw'])('%s', (kind) => {
     const hnsw = kind === 'hnsw';
     const novelty = hnsw ? 'prefix' : kind;
-    const make = (more) => store({ novelty, hnsw, ...more });
+    const make = (more) => store({ method: novelty, hnsw, ...more });
 
     test('finds what a memory finds, one after another and in batches', async () => {
       const [mine, memory] = [make(), memoryOf(novelty)];
@@ -80,7 +78,7 @@ describeWithPostgres('PostgresStore', () => {
           if (right === null || right.similarity < 0.5) continue;
           alike++;
           // Runs of a task may be about as similar.
-          if (own.label === right.label || Math.abs(own.similarity - right.similarity) < 0.01) same++;
+          if (own.id === right.id || Math.abs(own.similarity - right.similarity) < 0.01) same++;
         }
         first += part.length;
       }
@@ -91,7 +89,7 @@ describeWithPostgres('PostgresStore', () => {
       // A remembered trace is found, and nothing is added by a question.
       for (const each of entries.slice(0, 5)) {
         const nearest = await mine.compare(each);
-        expect(nearest.label).toBe(each.id);
+        expect(nearest.id).toBe(each.id);
         expect(nearest.similarity).toBeCloseTo(1, 6);
       }
       expect(await mine.size()).toBe(320);
@@ -124,7 +122,7 @@ describeWithPostgres('PostgresStore', () => {
       await mine.compareAndAdd(entries.slice(0, 2));
       await pool().query(`UPDATE ${table} SET added = added - interval '61 s' WHERE label = '0'`);
       expect(await mine.size()).toBe(1);
-      expect((await mine.compare(entries[0])).label).toBe('1');
+      expect((await mine.compare(entries[0])).id).toBe('1');
       await pool().query(`UPDATE ${table} SET added = added - interval '61 s'`);
       expect(await mine.compare(entries[0])).toBe(null);
       expect(await mine.compareAndAdd([entries[2]])).toEqual([null]);
@@ -170,12 +168,12 @@ describeWithPostgres('PostgresStore', () => {
       await mine.compareAndAdd([one]);
       const others = NOVELTIES.filter((each) => each !== novelty);
       for (const other of others) {
-        const call = store({ novelty: other, table }).size();
-        await expectRejection(call, 'ERR_MEMORY_OTHER_METHOD', `'${novelty}', not of '${other}'`);
+        const call = store({ method: other, table }).size();
+        await expectRejection(call, 'ERR_MEMORY_MISMATCH', `'${novelty}', not of '${other}'`);
       }
       if (novelty === 'lexical') return;
       const q8 = { ...two, model: { ...two.model, dtype: 'q8' } };
-      await expectRejection(mine.compareAndAdd([q8]), 'ERR_MEMORY_OTHER_MODEL', 'fp32', 'q8');
+      await expectRejection(mine.compareAndAdd([q8]), 'ERR_MEMORY_MISMATCH', 'fp32', 'q8');
       expect(await mine.size()).toBe(1);
     });
   });
@@ -189,21 +187,23 @@ describeWithPostgres('PostgresStore', () => {
   (airline ? test : test.skip).each(['lexical', 'full'])(
     'a scorer of novelty %s scores real runs as with a memory',
     async (novelty) => {
-      const scorer = new Scorer({ memory: store({ novelty }) });
-      const expected = new Scorer({ memory: new TraceMemory({ novelty }) });
-      const [ours, theirs] = [await scorer.evaluateValues(airline), await expected.evaluateValues(airline)];
+      const scorer = new Scorer({ memory: store({ method: novelty }) });
+      const expected = new Scorer({ memory: new TraceMemory({ method: novelty }) });
+      const [ours, theirs] = [await scorer.scoreAll(airline), await expected.scoreAll(airline)].map(
+        (scores) => scores.map(({ value }) => value),
+      );
       for (const [index, score] of ours.entries()) expect(score).toBeCloseTo(theirs[index], 1.5);
       let same = 0;
       for (const trace of airline) {
-        const [one, two] = [scorer, expected].map((each) => each.explain(trace, { remember: false }));
-        same += Number((await one).nearest.label === (await two).nearest.label);
+        const [one, two] = [scorer, expected].map((each) => each.score(trace, { remember: false }));
+        same += Number((await one).nearest.id === (await two).nearest.id);
       }
       expect(same / airline.length).toBeGreaterThanOrEqual(0.97);
     },
   );
 
   test('an index that gives up among expired embeddings is stood in for by a scan', async () => {
-    const mine = store({ novelty: 'prefix', hnsw: true, table: 'expired', ttlMs: 60_000 });
+    const mine = store({ method: 'prefix', hnsw: true, table: 'expired', ttlMs: 60_000 });
     await mine.size();
     const vectors = Array.from({ length: 1000 }, (_, index) => `[${clusteredVector(index, 2)}]`);
     await pool().query(
@@ -223,12 +223,12 @@ describeWithPostgres('PostgresStore', () => {
             : config,
         ),
     );
-    const limited = store({ pool: database, novelty: 'prefix', hnsw: true, table: 'expired', ttlMs: 60_000 });
+    const limited = store({ pool: database, method: 'prefix', hnsw: true, table: 'expired', ttlMs: 60_000 });
     expect((await limited.compare(entry('', clusteredVector(0, 2)))).label).toBe('living');
   });
 
   test('an HNSW index is used', async () => {
-    const mine = store({ novelty: 'prefix', hnsw: true, table: 'indexed' });
+    const mine = store({ method: 'prefix', hnsw: true, table: 'indexed' });
     await mine.compareAndAdd(await entriesFor('prefix', 60));
     await mine.compareAndAdd(await entriesFor('prefix', 60, 60));
     // Reported some time later.
@@ -240,7 +240,7 @@ describeWithPostgres('PostgresStore', () => {
   describe('tables', () => {
     test('many processes that open a store at once create them once', async () => {
       const stores = Array.from({ length: 8 }, () =>
-        store({ novelty: 'prefix', hnsw: true, table: 'at_once' }),
+        store({ method: 'prefix', hnsw: true, table: 'at_once' }),
       );
       expect(await Promise.all(stores.map((each) => each.size()))).toEqual(Array(8).fill(0));
     });
@@ -297,7 +297,7 @@ describeWithPostgres('PostgresStore', () => {
       );
       for (const novelty of NOVELTIES) {
         const table = `shared.${novelty}`;
-        await store({ table, novelty }).size();
+        await store({ table, method: novelty }).size();
         const page = fs.readFileSync(require.resolve('../../docs/shared-store.md'), 'utf8');
         const [, grants] = /```sql\n(GRANT[\s\S]*?)```/.exec(page);
         const own = grants
@@ -400,19 +400,19 @@ describeWithPostgres('PostgresStore', () => {
     });
 
     test('a scorer goes on with its fallback while the server is away, and the store gets each trace once', async () => {
-      const mine = store({ novelty: 'lexical' });
-      const scorer = new Scorer({ memory: mine, fallback: new TraceMemory() });
+      const mine = store({ method: 'lexical', fallback: new TraceMemory({ method: 'lexical' }) });
+      const scorer = new Scorer({ memory: mine });
       const traces = Array.from({ length: 6 }, (_, index) => ({
         ...makeTrace({ objective: `task ${index}` }),
         id: `${index}`,
       }));
       await warningsWhile(async () => {
-        await scorer.evaluateValues(traces.slice(0, 2));
+        await scorer.scoreAll(traces.slice(0, 2));
         await context.server.kill();
-        await scorer.evaluateValues(traces.slice(2, 4));
+        await scorer.scoreAll(traces.slice(2, 4));
         expect(await rejection(scorer.flush())).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
         await context.server.start();
-        await scorer.evaluateValues(traces.slice(4));
+        await scorer.scoreAll(traces.slice(4));
         await scorer.flush();
       });
       expect(await mine.size()).toBe(6);
@@ -425,30 +425,30 @@ describeWithPostgres('PostgresStore on a server without pgvector', () => {
 
   test('names the novelties that need no extension, which work', async () => {
     const error = await expectRejection(
-      context.store({ novelty: 'prefix' }).size(),
+      context.store({ method: 'prefix' }).size(),
       'ERR_STORE_SCHEMA',
       "use novelty 'lexical' or 'full'",
     );
     expect(error.message).toContain(error.cause.message);
-    expect(await context.store({ novelty: 'full' }).size()).toBe(0);
+    expect(await context.store({ method: 'full' }).size()).toBe(0);
   });
 });
 
 test.each([
   [{}, 'options.pool must be a Pool'],
   [{ pool: {} }, 'options.pool must be a Pool'],
-  [{ novelty: undefined }, "options.novelty must be 'prefix', 'lexical' or 'full'"],
-  [{ novelty: 'words' }, "options.novelty must be 'prefix', 'lexical' or 'full'"],
+  [{ method: undefined }, "options.method must be 'prefix', 'lexical' or 'full'"],
+  [{ method: 'words' }, "options.method must be 'prefix', 'lexical' or 'full'"],
   [{ table: '' }, 'options.table must be a name'],
   [{ table: 'x'.repeat(58) }, 'options.table must be a name'],
   [{ table: '.x' }, 'options.table must be a name'],
   [{ table: 'x\0' }, 'options.table must be a name'],
   [{ maxElements: 0 }, 'options.maxElements must be a safe integer of at least 1'],
   [{ ttlMs: -1 }, 'options.ttlMs must be a number of at least 0'],
-  [{ hnsw: true }, "options.hnsw is for novelty 'prefix'"],
+  [{ hnsw: true }, "options.hnsw is for method 'prefix'"],
   [{ index: 'hnsw' }, 'options.index is not an option'],
 ])('new PostgresStore refuses %j', (wrong, message) => {
   const given = 'pool' in wrong || Object.keys(wrong).length === 0 ? {} : { pool: { connect() {} } };
-  const error = thrownBy(() => new PostgresStore({ novelty: 'lexical', ...given, ...wrong }));
+  const error = thrownBy(() => new PostgresStore({ method: 'lexical', ...given, ...wrong }));
   expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message: expect.stringContaining(message) });
 });

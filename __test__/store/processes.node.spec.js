@@ -36,7 +36,7 @@ describeWithPostgres('many processes', () => {
 
   async function startWorkers(settings) {
     const table = `many_${++tables}`;
-    await store({ table, novelty: 'prefix', hnsw: settings.hnsw }).size();
+    await store({ table, method: 'prefix', hnsw: settings.hnsw }).size();
     const workers = Array.from({ length: PROCESSES }, (_, name) =>
       startWorker({ name, table, connection: context.server.connection(), ...settings }),
     );

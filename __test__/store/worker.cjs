@@ -15,7 +15,7 @@ const { name, connection, table, hnsw, rounds, batch, patient } = JSON.parse(pro
 
 (async () => {
   const pool = new Pool({ ...connection, max: 2 });
-  const store = new PostgresStore({ pool, table, novelty: 'prefix', hnsw });
+  const store = new PostgresStore({ pool, table, method: 'prefix', hnsw });
   // All begin together.
   if (process.send) await new Promise((resolve) => process.once('message', resolve));
   for (let round = 0; round < rounds; round++) {

@@ -31,9 +31,10 @@ class MemoryStore {
   known = [];
   fail = () => undefined;
 
-  constructor(method = 'lexical', fallback) {
+  constructor(method = 'lexical', fallback = undefined, { maxElements = Number.POSITIVE_INFINITY } = {}) {
     this.method = method;
     this.fallback = fallback;
+    this.maxElements = maxElements;
   }
 
   async compareAndAdd(entries, call) {
@@ -48,6 +49,7 @@ class MemoryStore {
       for (const entry of entries) {
         found.push(await nearestOf(this.known, entry, this.method));
         this.known.push(entry);
+        if (this.known.length > this.maxElements) this.known.shift();
       }
       this.stored.set(call, { ids, found });
     }

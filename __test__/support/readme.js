@@ -13,4 +13,12 @@ function readmeExample() {
   return { script, printed };
 }
 
-module.exports = { readmeExample };
+/** The program of docs/api.md. */
+function apiProgram() {
+  const [, program] = /```ts\n(import \{.*?)```/s.exec(
+    fs.readFileSync(path.join(root, 'docs', 'api.md'), 'utf8'),
+  );
+  return program;
+}
+
+module.exports = { apiProgram, readmeExample };

@@ -35,8 +35,8 @@ function useServer(options) {
     ends.push(() => pool.end());
     return pool;
   };
-  context.store = ({ pool = context.pool(), novelty = 'lexical', ...more } = {}) =>
-    new PostgresStore({ pool, novelty, table: `novelty_${++tables}`, ...more });
+  context.store = ({ pool = context.pool(), method = 'lexical', ...more } = {}) =>
+    new PostgresStore({ pool, method, table: `novelty_${++tables}`, ...more });
   context.url = () => {
     const { host, port, user, database } = context.server.connection();
     return `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;

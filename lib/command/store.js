@@ -61,7 +61,8 @@ async function openStore({ url, table, maxElements, novelty, weights }) {
 function explained(error) {
   const message = error.message
     .replace('options.table', '--store-table')
-    .replace("method 'lexical' or 'full'", '--novelty lexical or --novelty full');
+    .replace("method 'lexical' or 'full'", '--novelty lexical or --novelty full')
+    .replaceAll("method '", "novelty '");
   if (error.code === 'ERR_INVALID_OPTION') return new CommandError(EXIT.usage, message);
   return message === error.message ? error : new CommandError(EXIT.file, message);
 }

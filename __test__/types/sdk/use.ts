@@ -1,7 +1,12 @@
 // A program with either package: traces, scores and cleaned texts go from one to the other.
 
-import { cleanTrace, type ReadonlyReasoningTrace, type ReasoningTrace } from '@knowledgepulse/native';
-import { type ImportedTrace, toTraces } from '@knowledgepulse/native/formats';
+import {
+  clean,
+  type ReasoningTrace,
+  readTraces,
+  type ScorableTrace,
+  traceFromMessages,
+} from '@knowledgepulse/native';
 import * as sdk from './index.js';
 import type { Cache, CleanResult, PrivacyLevel, Trace, Weights } from './types.js';
 
@@ -20,21 +25,19 @@ declare const weights: Weights;
 declare const result: CleanResult;
 export const ours: ReasoningTrace = theirs;
 export const back: Trace = ours;
-export const readable: ReadonlyReasoningTrace = theirs;
+export const readable: ScorableTrace = theirs;
 export const ourWeights: sdk.ScoringWeights = weights;
 export const theirWeights: Weights = ourWeights;
 export const ourResult: sdk.PiiCleanResult = result;
 export const theirResult: CleanResult = ourResult;
 
-export async function share(imported: ImportedTrace): Promise<string[]> {
-  const sent = [await sdk.contributeKnowledge(ours), await sdk.contributeKnowledge(imported)];
-  const cleaned: Trace = (await cleanTrace(theirs, { strict: true })).trace;
+export async function share(): Promise<string[]> {
+  const sent = [await sdk.contributeKnowledge(ours)];
+  const cleaned: Trace = (await clean(theirs)).cleaned;
   sent.push(await sdk.contributeKnowledge(cleaned));
-  sent.push(await sdk.contributeKnowledge((await cleanTrace(ours)).trace));
-  const { metadata } = (await cleanTrace(imported)).trace;
-  sent.push(metadata.imported.format);
-  for await (const { trace } of toTraces('')) {
-    if (trace) sent.push(await sdk.contributeKnowledge((await cleanTrace(trace)).trace));
+  sent.push(await sdk.contributeKnowledge(traceFromMessages([], { success: true })));
+  for await (const { trace } of readTraces('')) {
+    if (trace) sent.push(await sdk.contributeKnowledge((await clean(trace)).cleaned));
   }
   const scores: number[] = await Promise.all([theirs].map(sdk.evaluateValue));
   return [...sent, ...scores.map(String)];
