@@ -1,6 +1,7 @@
 //! What a run that cleans tells at its end: what patterns do not find, and the places where a person should look.
 
 use knowledgepulse_clean::places_to_review;
+use knowledgepulse_json::Value;
 
 use crate::{messages::Messages, printable::counted};
 
@@ -56,5 +57,17 @@ impl Review {
             }
         };
         messages.note(format!("names of people, street addresses: not detected{seen}"));
+    }
+}
+
+/// Returns how many places in the texts of a clean trace look like what patterns do not find.
+pub(crate) fn count_of(trace: &Value) -> u64 {
+    match trace {
+        Value::String(text) => text
+            .as_str()
+            .map_or(0, |text| places_to_review(text).count() as u64),
+        Value::Array(elements) => elements.iter().map(count_of).sum(),
+        Value::Object(fields) => fields.values().map(count_of).sum(),
+        _ => 0,
     }
 }

@@ -50,12 +50,12 @@ pub enum Error {
     NotFinite,
     /// A name that no kernel has.
     #[error(
-        "there is no kernel `{0}`; there are avx512-vnni, avx512, avx-vnni, avx2, neon-i8mm, neon-dot, neon, \
-         simd128 and portable"
+        "there is no kernel `{0}`; there are avx512-amx, avx512-vnni, avx512, avx-vnni, avx2, neon-i8mm, neon-dot, \
+         neon, simd128 and portable"
     )]
     UnknownKernel(String),
-    /// A kernel whose instructions this processor lacks.
-    #[error("this processor cannot run the kernel {0}")]
+    /// A kernel whose instructions this processor lacks, or the system does not permit.
+    #[error("this processor cannot run the kernel {0}, or the system does not permit it")]
     KernelUnavailable(Kernel),
     /// A bug of this crate, which has ended a pass. The encoder can be used again.
     #[error("a thread of the encoder panicked: {0}")]

@@ -34,7 +34,7 @@ pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>, is_c
     row.insert("domain", name_of(&scored.about.domain).into_value());
     row.insert("createdAt", scored.about.when.clone().into_value());
     row.insert("success", scored.about.success.into_value());
-    row.insert("stepCount", scored.about.steps);
+    row.insert("stepCount", scored.about.steps.into_value());
     row.insert(
         "toReview",
         trace.filter(|_| is_clean).map(review::count_of).into_value(),

@@ -403,13 +403,15 @@ fn functions_are_right_everywhere() {
 
 #[test]
 fn kernels_have_names_and_the_best_comes_first() {
+    let unknown = "sse".parse::<Kernel>().unwrap_err();
+    assert!(matches!(&unknown, Error::UnknownKernel(name) if name == "sse"));
     for kernel in Kernel::ALL {
         assert_eq!(kernel.name().parse::<Kernel>().unwrap(), kernel);
+        assert!(unknown.to_string().contains(&format!(" {kernel}")), "{unknown}");
         if kernel.isa().is_none() {
             eprintln!("skipped: {kernel}, which this processor lacks or the system does not permit");
         }
     }
-    assert!(matches!("sse".parse::<Kernel>(), Err(Error::UnknownKernel(name)) if name == "sse"));
     let available: Vec<_> = Kernel::available().collect();
     assert_eq!(available[0], Kernel::best(Precision::Int8));
     assert_eq!(available.last(), Some(&Kernel::Portable));
