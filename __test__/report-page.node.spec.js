@@ -526,9 +526,9 @@ describeOnce('the page of a report', () => {
       const rows = page.locator('.traces tbody tr');
       const ranks = await rows.locator('.rank').allTextContents();
       expect(ranks).toEqual(['1', '2', '3', '4', '5', ...Array(15).fill('')]);
-      await page.getByLabel('Set').selectOption('not chosen');
+      await page.locator('.filters').getByLabel('Set').selectOption('not chosen');
       expect(await rows.count()).toBe(15);
-      await page.getByLabel('Set').selectOption('chosen');
+      await page.locator('.filters').getByLabel('Set').selectOption('chosen');
       expect(await rows.count()).toBe(5);
       await rows.first().locator('.open').focus();
       await page.keyboard.press('Enter');
@@ -578,9 +578,9 @@ describeOnce('the page of a report', () => {
         best.toReversed().slice(0, 25),
       );
       await sort('Agent');
-      expect(new Set(await textsOf(page, 'agent'))).toEqual(new Set(['Agent', 'claude-code']));
+      expect(new Set(await textsOf(page, 'agent'))).toEqual(new Set(['claude-code']));
       await sort('Like');
-      const [, ...like] = numbers(await textsOf(page, 'like'));
+      const like = numbers(await textsOf(page, 'like'));
       expect(like).toEqual(like.toSorted((a, b) => b - a));
       await sort('End');
       expect(await page.locator('th[aria-sort]').textContent()).toBe('End');

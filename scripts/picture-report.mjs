@@ -4,7 +4,7 @@
 //   node scripts/picture-report.mjs
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -21,6 +21,7 @@ const { randomNumbers } = require('../__test__/support/make-breakdown.js');
 const TRACES = 420;
 const CHOSEN = 40;
 const [WIDTH, HEIGHT] = [1280, 1120];
+const LETTERS = /^[\n -\u024f\u2000-\u206f]+$/;
 
 /**
  * Returns the examples as agents would repeat and vary them, the same ones each time.
@@ -31,10 +32,13 @@ function variations() {
   const lines = readFileSync(path.join(root, 'examples', 'traces.jsonl'), 'utf8')
     .split('\n')
     .filter(Boolean);
-  // Only ordinary ones: the others are there to show the limits.
+  // Only ordinary ones, in letters that every machine can draw: the others are there to show the limits.
   const examples = lines
     .map((line) => /** @type {Example} */ (JSON.parse(line)))
-    .filter(({ metadata, steps }) => steps.length >= 4 && metadata.task_domain !== 'constructor');
+    .filter(
+      ({ metadata, steps, task }) =>
+        steps.length >= 4 && metadata.task_domain !== 'constructor' && LETTERS.test(task.objective),
+    );
   const random = randomNumbers(11);
   const choose = (/** @type {Example[]} */ items) => items[Math.floor(random() * items.length)];
   return Array.from({ length: TRACES }, (_, i) => {
@@ -61,13 +65,15 @@ await runScript(async () => {
   if (!chromium) throw new Error('there is no Chromium; install one, or name it by CHROME_BIN');
   const browser = await launchChromium(chromium);
   try {
-    const file = path.join(temporaryDirectory('picture'), 'report.html');
-    const input = variations()
+    const directory = temporaryDirectory('picture');
+    const [file, input] = ['report.html', 'agents.jsonl'].map((name) => path.join(directory, name));
+    const lines = variations()
       .map((trace) => `${JSON.stringify(trace)}\n`)
       .join('');
     const options = ['--select', String(CHOSEN), '--novelty', 'lexical', '--clean-strict', '--quiet'];
     const command = path.join(root, 'bin', 'kp-score.js');
-    execFileSync(process.execPath, [command, ...options, '--report', file], { input });
+    writeFileSync(input, lines);
+    execFileSync(process.execPath, [command, input, ...options, '--report', file]);
     const viewport = { width: WIDTH, height: HEIGHT };
     const page = await browser.newPage({ viewport, colorScheme: 'light' });
     await page.goto(pathToFileURL(file).href);

@@ -378,7 +378,7 @@ try {
     };
     for (const [name, buffer] of Object.entries(garbage)) {
       const said = await readFiles(page, [{ name, mimeType: '', buffer }]);
-      assert.match(said, /^\d+ traces? read[.,]/, name);
+      assert.match(said, /^\d+ traces? read[.,;]/, name);
     }
     await page.getByText(/^The [\d,]+ traces?$/).click();
     for (const summary of await page.locator('.folds summary').all()) await summary.click();
