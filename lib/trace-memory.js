@@ -2,7 +2,7 @@
 
 const path = require('node:path');
 
-const { localCopy } = require('./calls/addon.js');
+const { localCopy } = require('./calls/copy.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { invalidOption, oneOf, readOptions, requireNumber } = require('./calls/options.js');
 const { describe } = require('./calls/reading.js');
@@ -73,8 +73,12 @@ class TraceMemory {
   /** @type {Public['save']} */
   async save(file) {
     const resolved = readPath(file);
-    const writing = fromAddon(() => this.#native.save(resolved));
-    const saving = this.#saved.then(() => writing);
+    const snapshot = this.#native.snapshot();
+    const earlier = this.#saved;
+    const saving = (async () => {
+      await earlier;
+      await fromAddon(() => snapshot.save(resolved));
+    })();
     this.#saved = saving.catch(() => {});
     await saving;
   }
