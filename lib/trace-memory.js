@@ -75,12 +75,16 @@ class TraceMemory {
     const resolved = readPath(file);
     const snapshot = this.#native.snapshot();
     const earlier = this.#saved;
-    const saving = (async () => {
+    let done = () => {};
+    this.#saved = new Promise((resolve) => {
+      done = resolve;
+    });
+    try {
       await earlier;
       await fromAddon(() => snapshot.save(resolved));
-    })();
-    this.#saved = saving.catch(() => {});
-    await saving;
+    } finally {
+      done();
+    }
   }
 
   /** @type {Public['add']} */
