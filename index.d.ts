@@ -7,8 +7,6 @@
 
 import type { PostgresStore } from './postgres.js';
 
-// As the SDK has them.
-
 /** The record of an agent's work on one task. */
 export interface ReasoningTrace {
   /** The JSON-LD context. At run time any other is accepted, as that of older documents. */
@@ -33,7 +31,6 @@ export interface ReasoningTrace {
     validated_by?: string[];
   };
   task: { objective: string; input_schema?: Record<string, unknown> };
-  /** In order; may be empty. */
   steps: Array<{
     step_id: number;
     type: 'thought' | 'tool_call' | 'observation' | 'error_recovery';
@@ -79,11 +76,7 @@ export interface ScoringWeights {
  */
 export function evaluateValue(trace: ScorableTrace): Promise<number>;
 
-/**
- * The memory of {@link evaluateValue} itself, not a copy.
- *
- * @internal
- */
+/** The memory of {@link evaluateValue} itself, not a copy; for tests. */
 export function _getLocalCache(): VectorCache;
 
 /** A bounded first-in-first-out memory of vectors, compared exactly. Wrong vectors throw `ERR_INVALID_VECTOR`. */
@@ -117,8 +110,6 @@ export interface PiiCleanResult {
  * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`
  */
 export function cleanPii(text: string, level?: PrivacyLevel): PiiCleanResult;
-
-// Scoring.
 
 /** What is read of a trace to score it; a {@link ReasoningTrace} is one. It may be frozen. */
 export interface ScorableTrace {
@@ -273,8 +264,6 @@ export class TraceMemory {
   clear(): void;
 }
 
-// Selecting.
-
 /** A number of traces, or a percentage of them that is rounded up. */
 type Count = number | `${number}%`;
 
@@ -347,8 +336,6 @@ export interface Selection {
  */
 export function select(traces: readonly ScorableTrace[], options: SelectOptions): Promise<Selection>;
 
-// Reading.
-
 /** A format of agents' logs: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/formats.md | Formats}. */
 export type FormatName =
   | ('trace' | 'atif' | 'swe-agent' | 'gemini-cli' | 'qwen-code' | 'pi' | 'cursor' | 'copilot-cli')
@@ -406,19 +393,16 @@ export interface ReadOptions {
   signal?: Signal | null;
 }
 
-/** How a run ended; null where nobody knows: `metadata.success` is false then, and `outcome.confidence` 0.5. */
-interface Outcome {
-  success: boolean | null;
-  /** 0 to 1. */
-  confidence: number | null;
-}
-
 /**
  * A result of {@link readTraces}: a trace, which the scorer validates, or why a record has none, `ERR_INVALID_RECORD` with its line.
- * Reading goes on after an error.
+ * Reading goes on after an error. In the outcome, null is what nobody knows: the trace has no success then, and a confidence of 0.5.
  */
 export type ReadResult =
-  | { trace: ReasoningTrace; outcome: Outcome; error?: undefined }
+  | {
+      trace: ReasoningTrace;
+      outcome: { success: boolean | null; confidence: number | null };
+      error?: undefined;
+    }
   | { error: KnowledgePulseError; trace?: undefined; outcome?: undefined };
 
 /**
@@ -443,8 +427,6 @@ export function traceFromMessages(
   messages: readonly unknown[],
   options?: { success?: boolean },
 ): ReasoningTrace;
-
-// Cleaning.
 
 /** Options of {@link clean}. */
 export interface CleanOptions {
@@ -477,8 +459,6 @@ export function clean<T extends string | object>(
   textOrTrace: T,
   options?: CleanOptions,
 ): Promise<Cleaned<T extends string ? string : T>>;
-
-// The embedder.
 
 /**
  * Embeds the first 512 tokens of each text as the scorer does, on all cores.
@@ -542,8 +522,6 @@ export interface EmbedderStatus {
 
 /** Loads the embedder if necessary, and returns its state. Never rejects. */
 export function embedderStatus(): Promise<EmbedderStatus>;
-
-// Errors.
 
 /** What a caller can do about an error: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/errors.md | Errors}. */
 export type ErrorCode =

@@ -342,17 +342,17 @@ test('the example of the README prints the output in the README', async () => {
 
 test('the other examples of the pages run after it', async () => {
   // That of the fleet needs a database; __test__/store has it.
-  const examples = ['README.md', 'docs/api.md', 'docs/memory.md'].flatMap((page) =>
+  const examples = ['README.md', 'docs/api.md', 'docs/memory.md', 'docs/cleaning.md'].flatMap((page) =>
     [...read(page).matchAll(/```js\n(.*?)```/gs)].map(([, script]) => script),
   );
   const [first, ...others] = examples.filter((script) => !script.includes("from 'pg'"));
-  expect(others).toHaveLength(7);
+  expect(others).toHaveLength(5);
   // Each in a scope of its own, and all in one process, because loading the model takes longest.
   const scoped = others.map((script) => {
     const imported = script.replace(/^import (\{.*?\}) from ('.*?');$/gm, 'const $1 = await import($2);');
     return `{\n${imported}\n}\n`;
   });
-  const script = `${first}\nconst traces = [trace, trace];\n${scoped.join('')}console.log('all');`;
+  const script = `${first}\nconst [traces, another] = [[trace, trace], trace];\n${scoped.join('')}console.log('all');`;
   expect(await runExample(script)).toEqual({ code: 0, stdout: expect.stringMatching(/all\n$/), stderr: '' });
 });
 

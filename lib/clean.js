@@ -4,7 +4,7 @@
 
 const { isRegExp } = require('node:util').types;
 
-const { localCopy } = require('./calls/addon.js');
+const { localCopy } = require('./calls/copy.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { writeJson } = require('./calls/json.js');
 const { invalidOption, ofType, oneOf, readOptions, requireObject } = require('./calls/options.js');

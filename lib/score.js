@@ -2,7 +2,7 @@
 
 // Scores as callers get them.
 
-const { localCopy } = require('./calls/addon.js');
+const { localCopy } = require('./calls/copy.js');
 
 /** @import { NearestTrace, Score, ScoringWeights } from '../index.js' */
 

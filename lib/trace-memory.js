@@ -2,7 +2,7 @@
 
 const path = require('node:path');
 
-const { localCopy } = require('./calls/addon.js');
+const { localCopy } = require('./calls/copy.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { invalidOption, oneOf, readOptions, requireNumber } = require('./calls/options.js');
 const { describe } = require('./calls/reading.js');
@@ -73,10 +73,18 @@ class TraceMemory {
   /** @type {Public['save']} */
   async save(file) {
     const resolved = readPath(file);
-    const writing = fromAddon(() => this.#native.save(resolved));
-    const saving = this.#saved.then(() => writing);
-    this.#saved = saving.catch(() => {});
-    await saving;
+    const snapshot = this.#native.snapshot();
+    const earlier = this.#saved;
+    let done = () => {};
+    this.#saved = new Promise((resolve) => {
+      done = resolve;
+    });
+    try {
+      await earlier;
+      await fromAddon(() => snapshot.save(resolved));
+    } finally {
+      done();
+    }
   }
 
   /** @type {Public['add']} */

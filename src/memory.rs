@@ -1,7 +1,7 @@
 //! The memories behind `TraceMemory` and `VectorCache`. The JavaScript classes check the types of their arguments.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, LazyLock,
         atomic::{AtomicUsize, Ordering},
@@ -20,7 +20,7 @@ use knowledgepulse_index::{
     memory::Memory,
     method::Method,
     options::MemoryOptions,
-    persist::time_to_live,
+    persist::{Snapshot, time_to_live},
     shared::{SharedMemory, lock},
     vectors::{SharedCache, VectorCache},
 };
@@ -137,12 +137,11 @@ impl NativeTraceMemory {
         )
     }
 
-    /// Writes the memory as it is now to a file.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn save(&self, path: String) -> AsyncTask<Background<()>> {
+    /// Returns the memory as it is now, to be written to a file.
+    #[napi(catch_unwind)]
+    pub fn snapshot(&self) -> NativeSnapshot {
         let snapshot = lock(self.memory.held()).snapshot(Instant::now(), SystemTime::now());
-        let path = PathBuf::from(path);
-        background::run(move || snapshot.save(&path, &Call::default()))
+        NativeSnapshot(Arc::new(snapshot))
     }
 
     /// The method by which traces are compared.
@@ -162,6 +161,20 @@ impl NativeTraceMemory {
     #[napi(catch_unwind)]
     pub fn clear(&self) {
         lock(self.memory.held()).clear();
+    }
+}
+
+/// A memory as it was.
+#[napi]
+pub struct NativeSnapshot(Arc<Snapshot>);
+
+#[napi]
+impl NativeSnapshot {
+    /// Writes it to a file.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn save(&self, path: String) -> AsyncTask<Background<()>> {
+        let snapshot = Arc::clone(&self.0);
+        background::run(move || snapshot.save(Path::new(&path), &Call::default()))
     }
 }
 

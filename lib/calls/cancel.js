@@ -42,4 +42,4 @@ function cancellable(begin, signal, cancel = () => true) {
   });
 }
 
-module.exports = { cancellable, onAbort };
+module.exports = { cancellable };

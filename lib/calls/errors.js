@@ -154,5 +154,4 @@ module.exports = {
   errorOfTrace,
   errorsOf,
   fromAddon,
-  localError,
 };

@@ -188,5 +188,4 @@ module.exports = {
   readOptions,
   requireNumber,
   requireObject,
-  requireOptions,
 };

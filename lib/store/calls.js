@@ -4,7 +4,7 @@
 
 const { setImmediate } = require('node:timers/promises');
 
-const { localCopy } = require('../calls/addon.js');
+const { localCopy } = require('../calls/copy.js');
 const { cancellable } = require('../calls/cancel.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { StoreWithFallback } = require('./fallback.js');

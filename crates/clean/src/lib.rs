@@ -35,7 +35,7 @@ pub use review::places_to_review;
 pub use trace::{clean_trace, with_strings};
 
 use kinds::{KINDS, Kind, Mode};
-use knowledgepulse_error::{Call, Error, Result, fault};
+use knowledgepulse_error::{Call, fault};
 use names::{is_secret, is_secret_name};
 use text::Text;
 
@@ -96,20 +96,6 @@ pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redaction
     // Nobody has the call, so nobody cancels it.
     let cleaned = clean(text, options, &mut redactions, &Call::default(), None, None);
     (cleaned, redactions)
-}
-
-/// Does the same as [`clean_pii`] in a call that can be cancelled.
-///
-/// # Errors
-/// [`Error::Aborted`] if the call was cancelled.
-pub fn clean_text(text: &[u16], options: Options, call: &Call) -> Result<(Option<Vec<u16>>, Redactions)> {
-    let mut redactions = Redactions::default();
-    let cleaned = clean(text, options, &mut redactions, call, None, None);
-    if call.complete() {
-        Ok((cleaned, redactions))
-    } else {
-        Err(Error::Aborted)
-    }
 }
 
 /// Applies one kind after another, until the call is cancelled; with a person's own rules before them, if a cleaner has them, and
@@ -197,6 +183,7 @@ pub fn block_of(text: &str) -> usize {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use knowledgepulse_error::{Error, Result};
     use knowledgepulse_json as json;
     use proptest::prelude::*;
     use sha2::{Digest, Sha256};
@@ -377,8 +364,6 @@ pub(crate) mod tests {
     fn a_cancelled_call_has_no_result() {
         let call = Call::default();
         call.cancel();
-        let cancelled = clean_text(&units("a@b.cc"), SDK, &call);
-        assert!(matches!(cancelled, Err(Error::Aborted)));
         let cancelled = clean_trace(json::parse(b"{}").unwrap(), SDK, &call);
         assert!(matches!(cancelled, Err(Error::Aborted)));
     }
