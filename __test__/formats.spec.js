@@ -480,8 +480,9 @@ test('readTraces yields an error for a hostile value', async () => {
   const circle = { messages: [{ role: 'user', content: {} }] };
   circle.messages[0].content.self = circle;
   const thrower = throwingGetter({}, 'messages', new Error('no'));
-  const call = { role: 'assistant', tool_calls: [{ id: 'same', function: { name: 'f' } }] };
-  const results = await read([circle, thrower, revoked({}), { messages: Array(20_000).fill(call) }]);
+  const callOf = (at) => ({ role: 'assistant', tool_calls: [{ id: `${at}`, function: { name: 'f' } }] });
+  const messages = Array.from({ length: 20_000 }, (_, at) => callOf(at));
+  const results = await read([circle, thrower, revoked({}), { messages }]);
   expect(results.map(({ error, trace }) => error?.code ?? trace.steps.length)).toEqual([
     ...Array(3).fill('ERR_INVALID_RECORD'),
     20_000,

@@ -198,8 +198,6 @@ pub enum TextKind {
     Reasoning,
     /// A message of the agent.
     Message,
-    /// A system prompt, which is no action of the agent.
-    System,
 }
 
 /// Takes the events of a record from an adapter. Most methods say what the current event says; [`text_of`](Self::text_of) makes the texts.

@@ -214,7 +214,7 @@ impl Known {
 
 /// A JSON value, and where it is from.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     /// The value.
     pub value: &'a Value,
     /// Where it is from.
@@ -223,7 +223,7 @@ pub struct Entry<'a> {
 
 /// Where a value or a trace is in the input.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Place {
+pub(crate) struct Place {
     /// The line on which it begins, from 1.
     pub line: Option<u64>,
     /// The position in the array that it is an element of, from 0.

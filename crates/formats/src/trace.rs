@@ -147,7 +147,7 @@ impl Calls {
 
 /// Puts a trace together.
 #[derive(Debug, Default)]
-pub struct TraceBuilder {
+pub(crate) struct TraceBuilder {
     format: FormatName,
     steps: Vec<Step>,
     objective: Option<Text>,
@@ -249,13 +249,6 @@ impl TraceBuilder {
     pub fn keep(&mut self, name: &str, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             self.details.insert(name, value.clone());
-        }
-    }
-
-    /// Keeps these fields in `metadata.imported`.
-    pub fn keep_all(&mut self, fields: &Object, names: &[&str]) {
-        for name in names {
-            self.keep(name, fields.get(name));
         }
     }
 
@@ -387,7 +380,6 @@ impl TraceBuilder {
     pub fn say(&mut self, kind: TextKind, mut text: Text) {
         self.replace_files(&mut text);
         match kind {
-            TextKind::System => self.leave_out("system message"),
             // Most messages that call tools have no text, which is not worth counting.
             TextKind::Message if is_blank(&text) => {}
             TextKind::Reasoning if is_blank(&text) => self.leave_out("empty reasoning"),
