@@ -14,7 +14,7 @@ use crate::{
 /// How much is replaced: the SDK's levels.
 const LEVELS: [(&str, bool); 3] = [("aggregated", true), ("federated", true), ("private", false)];
 
-/// Replace secrets, personal data and the identities of each file, in text and JSON of any kind
+/// Replace secrets, personal data and the identities of each file
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score clean sessions/*.jsonl --out clean/ --fail-on secrets")]
 pub(crate) struct CleanArgs {
@@ -46,7 +46,7 @@ pub(crate) struct CleanArgs {
     #[arg(long)]
     pseudonyms: bool,
 
-    /// aggregated, federated, or private, which keeps identifiers
+    /// aggregated, federated, or private: keeps identifiers
     #[arg(long, action = ArgAction::Set, default_value = "aggregated", hide_possible_values = true, value_parser = one_of(LEVELS))]
     level: bool,
 }
