@@ -118,7 +118,9 @@ impl Messages {
             done,
             progress,
         } = &*counts;
-        [read_bytes, text_bytes, done_bytes, done, progress].map(|count| count.store(0, Relaxed));
+        for count in [read_bytes, text_bytes, done_bytes, done, progress] {
+            count.store(0, Relaxed);
+        }
         let has_colours = allows_colours();
         self.bar
             .start(move || counts.render(started.elapsed(), total_bytes, has_colours));

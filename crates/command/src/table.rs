@@ -204,7 +204,7 @@ pub(crate) fn render(rows: &[Row], share_below: impl Fn(f64) -> f64, look: Look)
             format!("  {end}")
         };
         let objective = label_of(&about.objective, "", MOST_UNITS);
-        let left = room.saturating_sub(width_of(&end)).max(LEAST_OBJECTIVE);
+        let left = room.saturating_sub(width_of(&end)).max(1);
         let objective = fitted(objective.trim(), left);
         let line = format!("{cells}{done}  {objective}{}", painted(FAINT, &end));
         table.push_str(line.trim_end());

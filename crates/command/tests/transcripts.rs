@@ -1,5 +1,5 @@
 //! Runs the transcripts in `transcripts/`: what `kp-score` prints, how it exits, and which files it leaves. Each begins in a copy of
-//! `transcripts/files`, whose folder `home` is the user's. The examples of README.md and docs/command-line.md run as transcripts too, in a copy
+//! `transcripts/files`. The examples of README.md and docs/command-line.md run as transcripts too, in a copy
 //! of `transcripts/pages`.
 //!
 //! `cargo test -p knowledgepulse-command --test transcripts -- trycmd=memory` runs those whose path has `memory` in it, and
@@ -34,20 +34,25 @@ fn main() -> io::Result<()> {
 
 fn run_transcripts() -> io::Result<()> {
     let this = env::current_exe()?;
+    let cases = || {
+        let cases = TestCases::new();
+        cases
+            .register_bin("kp-score", Bin::Path(command()))
+            .register_bin("files", Bin::Path(this.clone()))
+            // `npx kp-score`, as people write it.
+            .register_bin("npx", Bin::Path(this.clone()))
+            .env("XDG_CONFIG_HOME", "")
+            .env("XDG_DATA_HOME", "");
+        cases
+    };
     let pages = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     write_pages(&pages)?;
-    TestCases::new()
-        .register_bin("kp-score", Bin::Path(command()))
-        .register_bin("files", Bin::Path(this.clone()))
-        // `npx kp-score`, as people write it.
-        .register_bin("npx", Bin::Path(this))
-        .env("COLUMNS", "100")
+    // They run when they are dropped.
+    cases()
         .env("HOME", "home")
         .env("USERPROFILE", "home")
-        .env("XDG_CONFIG_HOME", "")
-        .env("XDG_DATA_HOME", "")
-        .case("tests/transcripts/*.md")
         .case(pages.join("*.md"));
+    cases().case("tests/transcripts/*.md");
     Ok(())
 }
 
@@ -67,6 +72,8 @@ fn run_command(arguments: &[&str]) -> io::Result<()> {
 /// Writes the pages as transcripts: their times vary.
 fn write_pages(folder: &Path) -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // An earlier run has written files there.
+    drop(fs::remove_dir_all(folder));
     fs::create_dir_all(folder)?;
     for page in ["README.md", "docs/command-line.md"] {
         let text = fs::read_to_string(root.join("../..").join(page))?;

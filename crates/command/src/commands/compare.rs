@@ -16,7 +16,7 @@ use crate::{
     values::list,
 };
 
-/// Print which scores have moved between two runs, which traces are new, and which are gone
+/// Print which scores have moved between two runs, and which are new or gone
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score compare before.jsonl after.jsonl")]
 pub(crate) struct CompareArgs {

@@ -9,7 +9,7 @@ use crate::{
     printable::{grouped, pad_end, width_of},
 };
 
-/// List the formats that are read, and how many files of each agent are on this machine
+/// List the formats that are read, and how many files of each are here
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score formats")]
 pub(crate) struct FormatsArgs {}

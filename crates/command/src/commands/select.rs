@@ -19,7 +19,7 @@ use crate::{
     table::{Look, Row, render},
 };
 
-/// Choose a set of traces to share: successes of many tasks instead of near-copies of one
+/// Choose a set of traces to share: many tasks instead of near-copies of one
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score select 20 ~/.claude/projects --out set.jsonl")]
 pub(crate) struct SelectArgs {

@@ -19,7 +19,7 @@ use crate::{
 /// What is looked at.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SessionsArgs {
-    /// Files and folders; without any, the sessions that agents have left on this machine
+    /// Files and folders; without any, the sessions of agents on this machine
     #[arg(value_name = "PATH")]
     pub paths: Vec<String>,
 

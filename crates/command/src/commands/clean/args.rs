@@ -16,7 +16,7 @@ use crate::{
 /// How much is replaced: the SDK's levels.
 const LEVELS: [(&str, bool); 3] = [("aggregated", true), ("federated", true), ("private", false)];
 
-/// Replace secrets, personal data and the identities of each file, in text and JSON of any kind
+/// Replace secrets, personal data and the identities of each file
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score clean sessions/*.jsonl --out clean/ --fail-on secrets")]
 pub(crate) struct CleanArgs {
@@ -60,7 +60,7 @@ pub(crate) struct CleaningArgs {
     #[arg(long, value_name = "FILE")]
     rules: Vec<String>,
 
-    /// aggregated, federated, or private, which keeps identifiers
+    /// aggregated, federated, or private: keeps identifiers
     #[arg(long = "level", value_name = "LEVEL", action = ArgAction::Set, default_value = "aggregated", hide_possible_values = true,
         value_parser = one_of(LEVELS))]
     pub identifiers: bool,
