@@ -32,7 +32,7 @@ fn session_of(trace: &Value) -> Text {
     id.strip_prefix("kp:trace:").unwrap_or(&id).into()
 }
 
-fn with_some<'n, const FIELDS: usize>(fields: [(&'n str, Option<Value>); FIELDS]) -> Value {
+fn with_some<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
     object(
         fields
             .into_iter()
