@@ -1,5 +1,7 @@
 //! Sessions become folders, and the folders are read as the same traces.
 
+#![allow(clippy::unwrap_used)] // Also outside the test functions.
+
 use std::{
     cell::Cell,
     collections::BTreeMap,
