@@ -5,9 +5,9 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    identity::NOBODY,
     ranges::{Ranges, expression, find_letter, skip, skip_back},
     text::{LATIN, is_word},
+    words::NOBODY,
 };
 
 /// The longest local part of an address.

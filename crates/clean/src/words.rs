@@ -64,6 +64,19 @@ fn number(word: &[u8]) -> u128 {
     u128::from_le_bytes(letters)
 }
 
+/// Accounts, folders and machines that are the same everywhere, and words that stand for a name in examples.
+pub(crate) static NOBODY: Words = Words::new(
+    "root app ubuntu debian node admin administrator user users username home homes runner runneradmin vscode codespace \
+     gitpod vagrant docker circleci travis vsts jenkins jovyan coder ec2-user azureuser opc ansible deploy git github \
+     gitlab www-data nobody daemon postgres mysql redis nginx guest public default agent sandbox openhands linuxbrew \
+     work workspace workspaces testbed project projects repo repos src code build builder test tests tester testuser name \
+     yourname your you me myuser someone somebody anonymous localhost localdomain local host hostname server container \
+     desktop laptop machine dev prod staging actions bot noreply no-reply info support contact hello mail team service \
+     services system staff wheel sudo bin lib opt tmp var usr etc srv mnt claude codex cursor copilot gemini anthropic \
+     openai datasets dataset models checkpoints cache shared share downloads documents example sample demo appuser \
+     swe-agent sweagent kasm-user adm apache developer everyone games httpd man nogroup none sys",
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

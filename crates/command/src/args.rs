@@ -12,7 +12,7 @@ use knowledgepulse_score::select::Count;
 
 use crate::{
     error::{Failure, Result},
-    file_identity::{STDIN, is_same_file, name_of},
+    file_identity::{Output, STDIN, is_same_file, name_of},
     folders::expand,
     messages::Messages,
     reading::Inputs,
@@ -87,9 +87,6 @@ impl InputArgs {
     }
 }
 
-/// A file that is written, and its option.
-pub(crate) type Output<'a> = (&'static str, &'a str);
-
 /// Refuses to write to an input, to another output, or to standard output by its name among the inputs.
 fn refuse_same_file<'s>(outputs: &[Output], read: impl Iterator<Item = &'s String> + Clone) -> Result<()> {
     for (at, &(name, file)) in outputs.iter().enumerate() {
@@ -111,23 +108,6 @@ fn refuse_same_file<'s>(outputs: &[Output], read: impl Iterator<Item = &'s Strin
         }
     }
     Ok(())
-}
-
-/// What is told on standard error.
-#[derive(Debug, Clone, Copy, Default, Args)]
-#[command(next_help_heading = "Messages")]
-pub(crate) struct MessageArgs {
-    /// Tell only what ends the run
-    #[arg(long, global = true, conflicts_with = "verbose")]
-    pub quiet: bool,
-
-    /// Name every bad line, and the model and engine
-    #[arg(long, global = true)]
-    pub verbose: bool,
-
-    /// Draw no progress bar
-    #[arg(long, global = true)]
-    pub no_progress: bool,
 }
 
 /// How traces are compared.

@@ -11,12 +11,11 @@ use knowledgepulse_index::method::Method;
 
 use crate::{
     VERSION,
-    args::MessageArgs,
     commands::{clean, compare, completions, formats, score, select, sessions, share},
     domains::closest_to,
     error::{Exit, Failure, Result},
     host::Host,
-    messages::{Messages, allows_colours},
+    messages::{MessageArgs, Messages, allows_colours},
     output_file::StandardOutput,
     stop::Stop,
 };

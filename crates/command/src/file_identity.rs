@@ -11,6 +11,9 @@ pub use knowledgepulse_os::links::target_of;
 /// The name of standard input among the inputs.
 pub const STDIN: &str = "-";
 
+/// A file that is written, and its option.
+pub(crate) type Output<'a> = (&'static str, &'a str);
+
 /// Returns the name of an input in messages.
 pub fn name_of(source: &str) -> &str {
     if source == STDIN { "stdin" } else { source }

@@ -6,10 +6,9 @@ use knowledgepulse_formats::{reader, records::Records};
 use walkdir::WalkDir;
 
 use crate::{
-    args::Output,
     compression::{Input, read_text},
     error::{Failure, Result},
-    file_identity::{is_same_file, metadata_of},
+    file_identity::{Output, is_same_file, metadata_of},
     messages::Messages,
     printable::counted,
     reading::Inputs,

@@ -9,10 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use clap::Args;
 use knowledgepulse_json::Text;
 
 use crate::{
-    args::MessageArgs,
     bar::Bar,
     printable::{counted, grouped, printable, rate},
     scored::Place,
@@ -25,6 +25,23 @@ const DEFAULT_COLOUR: &str = "\u{1b}[39m";
 
 /// A longer line is cut, in UTF-16 code units: an error may quote a trace.
 const MOST_UNITS: usize = 500;
+
+/// What is told on standard error.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "Messages")]
+pub(crate) struct MessageArgs {
+    /// Tell only what ends the run
+    #[arg(long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+
+    /// Name every bad line, and the model and engine
+    #[arg(long, global = true)]
+    pub verbose: bool,
+
+    /// Draw no progress bar
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+}
 
 /// Writes messages and draws the progress bar, from any thread. Clones share the bar. Drops text that cannot be written: the
 /// reader may have closed standard error.

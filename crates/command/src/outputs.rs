@@ -1,9 +1,8 @@
 //! The files that a run writes when it ends: in their places, or beside them where not all of the input was read.
 
 use crate::{
-    args::Output,
     error::{Exit, Result},
-    file_identity::is_same_file,
+    file_identity::{Output, is_same_file},
     messages::Messages,
     output_file::OutputFile,
     reading::Seen,

@@ -5,7 +5,6 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     contexts::{self, Part},
     parts,
-    spans::Span,
     values::{
         NAME_LENGTH, id_of, input_of, is_blank, joined, joined_parts, string_of, text_of_part, with_end,
     },
@@ -108,6 +107,31 @@ pub enum What {
     Before(Text),
     /// A fact about the run.
     Fact(Fact),
+}
+
+/// A span: its attributes by the conventions of OpenTelemetry for GenAI, of OpenInference, of the AI SDK of Vercel or of Traceloop.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Span {
+    /// Its own id, and that of the span around it.
+    pub id: Option<Text>,
+    /// The id of the span around it.
+    pub parent: Option<Text>,
+    /// When it began, in nanoseconds since 1970; 0 if that is not known.
+    pub start: i128,
+    /// When it ended; 0 if that is not known.
+    pub end: i128,
+    /// Whether it succeeded, if it says so.
+    pub is_ok: Option<bool>,
+    /// Why it failed.
+    pub message: Option<Text>,
+    /// Its attributes by their names.
+    pub attributes: Object,
+    /// Its events: the name and the attributes of each.
+    pub events: Vec<(Text, Object)>,
+    /// Whether it is a record of a log, which has what was said in the span of its id.
+    pub is_log: bool,
+    /// Whether its output may be the whole conversation, as the state of a graph is, where it is around all others.
+    pub may_have_all: bool,
 }
 
 /// Which events are taken back.

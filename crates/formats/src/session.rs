@@ -39,7 +39,7 @@ impl Session {
 
     /// Says facts of the run before its events.
     pub fn fact(&mut self, fact: Fact) {
-        add_fact(&mut self.builder, fact);
+        self.builder.add_fact(fact);
     }
 
     /// Makes the steps of the trace.
@@ -501,7 +501,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                     builder.success = Some(success);
                 }
                 What::Before(turn) => builder.user_before(turn),
-                What::Fact(fact) => add_fact(builder, fact),
+                What::Fact(fact) => builder.add_fact(fact),
                 What::Undo(_)
                 | What::Span(_)
                 | What::Failed(..)
@@ -511,22 +511,6 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                 | What::Continues { .. } => {}
             }
         }
-    }
-}
-
-/// Keeps a fact about a run.
-pub fn add_fact(builder: &mut TraceBuilder, fact: Fact) {
-    match fact {
-        Fact::Id(id) => builder.ids = vec![id],
-        Fact::Name(name) => builder.ids.push(name),
-        Fact::Reward(reward) => builder.reward(Some(&reward)),
-        Fact::Verdict(verdict) => builder.verdict(Some(&verdict)),
-        Fact::Outcome(fields) => builder.outcome(&fields),
-        Fact::Framework(name) => builder.framework = Some(name),
-        Fact::Agent(id) => builder.agent_id = Some(id),
-        Fact::Domain(domain) => builder.domain = domain,
-        Fact::First(name, value) => builder.keep_first(name, Some(&value)),
-        Fact::Last(name, value) => builder.keep(name, Some(&value)),
     }
 }
 

@@ -9,38 +9,12 @@ mod merged;
 pub mod said;
 
 use crate::{
-    event::{Call, Event, Fact, What},
-    session::add_fact,
+    event::{Call, Event, Fact, Span, What},
     trace::TraceBuilder,
     values::{first_of, object_of, str_of, string_of},
 };
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
 use said::{Given, Said, first_in, messages_in, parsed, said_in, text_within};
-
-/// A span: its attributes by the conventions of OpenTelemetry for GenAI, of OpenInference, of the AI SDK of Vercel or of Traceloop.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Span {
-    /// Its own id, and that of the span around it.
-    pub id: Option<Text>,
-    /// The id of the span around it.
-    pub parent: Option<Text>,
-    /// When it began, in nanoseconds since 1970; 0 if that is not known.
-    pub start: i128,
-    /// When it ended; 0 if that is not known.
-    pub end: i128,
-    /// Whether it succeeded, if it says so.
-    pub is_ok: Option<bool>,
-    /// Why it failed.
-    pub message: Option<Text>,
-    /// Its attributes by their names.
-    pub attributes: Object,
-    /// Its events: the name and the attributes of each.
-    pub events: Vec<(Text, Object)>,
-    /// Whether it is a record of a log, which has what was said in the span of its id.
-    pub is_log: bool,
-    /// Whether its output may be the whole conversation, as the state of a graph is, where it is around all others.
-    pub may_have_all: bool,
-}
 
 /// The end of a span that is around all others, or around others with its own end not known.
 const LATEST: i128 = 1 << 64;
@@ -83,7 +57,7 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
     move_logs(&mut spans);
     #[allow(clippy::cast_precision_loss)] // There are not so many.
     builder.keep("spans", Some(&(spans.len() as f64).into()));
-    facts.into_iter().for_each(|fact| add_fact(builder, fact));
+    facts.into_iter().for_each(|fact| builder.add_fact(fact));
     builder.is_conversation = spans.iter().any(|span| is_of_agent(&span.attributes));
     if let Some(first) = spans.first().filter(|first| first.start > 0) {
         builder.at_number((first.start / 1_000_000) as f64);

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Entry, FormatName, Given, Known, Place, date,
-    event::{Call, Outcome, TextKind},
+    event::{Call, Fact, Outcome, TextKind},
     pictures,
     values::{
         NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, numeric_of, regex, str_of, truth_of,
@@ -249,6 +249,22 @@ impl TraceBuilder {
     pub fn keep(&mut self, name: &str, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             self.details.insert(name, value.clone());
+        }
+    }
+
+    /// Keeps a fact about a run.
+    pub fn add_fact(&mut self, fact: Fact) {
+        match fact {
+            Fact::Id(id) => self.ids = vec![id],
+            Fact::Name(name) => self.ids.push(name),
+            Fact::Reward(reward) => self.reward(Some(&reward)),
+            Fact::Verdict(verdict) => self.verdict(Some(&verdict)),
+            Fact::Outcome(fields) => self.outcome(&fields),
+            Fact::Framework(name) => self.framework = Some(name),
+            Fact::Agent(id) => self.agent_id = Some(id),
+            Fact::Domain(domain) => self.domain = domain,
+            Fact::First(name, value) => self.keep_first(name, Some(&value)),
+            Fact::Last(name, value) => self.keep(name, Some(&value)),
         }
     }
 

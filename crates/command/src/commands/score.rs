@@ -18,11 +18,11 @@ use knowledgepulse_trace::label::Fingerprint;
 
 use crate::{
     VERSION,
-    args::{InputArgs, Output, methods, one_of, unit, whole},
+    args::{InputArgs, methods, one_of, unit, whole},
     breakdown::value_of,
     domains::{built_in, closest_to},
     error::{Exit, Failure, Result},
-    file_identity::name_of,
+    file_identity::{Output, name_of},
     host::{Host, NotScored, Store, StoreRequest},
     messages::Messages,
     output_file::StandardOutput,

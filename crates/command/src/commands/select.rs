@@ -4,8 +4,9 @@ use clap::Args;
 
 use super::score::{render_report, report_options, tell, with_score};
 use crate::{
-    args::{InputArgs, Output, one_of},
+    args::{InputArgs, one_of},
     error::{Exit, Result},
+    file_identity::Output,
     host::Host,
     messages::Messages,
     output_file::StandardOutput,

@@ -8,8 +8,7 @@ use knowledgepulse_json::{Object, Text, Value, trim};
 use super::{Adapter, Decoded, Kind};
 use crate::{
     FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
-    spans::Span,
+    event::{Events, Fact, Origin, Span, What},
     values::{fields_of, list_of, numeric_of, object_of, or, str_of, string_of},
 };
 

@@ -9,12 +9,9 @@ use knowledgepulse_json::{Object, Text, Value};
 use super::{Adapter, Decoded, Kind};
 use crate::{
     FormatName, Wrong, date,
-    event::{Events, Fact, Origin, What},
+    event::{Events, Fact, Origin, Span, What},
     langchain,
-    spans::{
-        Span,
-        said::{messages_within, parsed, text_within},
-    },
+    spans::said::{messages_within, parsed, text_within},
     values::{
         elements_of, fields_where, first_of, id_of, is_truthy, list_of, number_of, object_of, str_of,
         string_of, with_end,

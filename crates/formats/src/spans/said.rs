@@ -7,12 +7,10 @@ use std::{
 
 use knowledgepulse_json::{Object, Text, Value, parse_str};
 
-use super::{
-    Span,
-    merged::{Items, items_of_all},
-};
+use super::merged::{Items, items_of_all};
 use crate::{
     adapters::chat,
+    event::Span,
     messages::{is_message, message_by},
     parts::saying,
     values::{
