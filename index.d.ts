@@ -468,7 +468,7 @@ export function clean<T extends string | object>(
  */
 export function embed(texts: readonly string[]): Promise<Float32Array[]>;
 
-/** Options of {@link configureEmbedder}; {@link https://github.com/openknowledgepulse/native/blob/main/docs/encoder.md | Encoder} explains them. */
+/** Options of {@link configureEmbedder}; {@link https://github.com/openknowledgepulse/native/blob/main/docs/benchmarks.md#engines | Engines} explains them. */
 export interface EmbedderOptions {
   /** The model's directory; by default `KNOWLEDGEPULSE_MODEL_DIR`, then the installed model package. */
   modelDirectory?: string;
