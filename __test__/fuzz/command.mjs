@@ -189,7 +189,7 @@ const conversation = fc.record({
   format: fc.constantFrom(...Object.keys(CONVERSATIONS)),
   said: fc.oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }).map((text) => `Ask ${text}`),
-    fc.constant(`log in: ${SECRET}`),
+    fc.constant(`log in: ${SAID}`),
   ),
 });
 
@@ -199,7 +199,7 @@ const trace = fc.record({
   domain: fc.constantFrom('code', 'finance', 'other'),
   objective: fc.oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }),
-    fc.constantFrom('{"[', ']}', '\\"', `log in: ${SECRET}`),
+    fc.constantFrom('{"[', ']}', '\\"', `log in: ${SAID}`),
   ),
   success: fc.boolean(),
 });

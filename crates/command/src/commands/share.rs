@@ -55,7 +55,7 @@ pub(crate) struct FolderArgs {
     #[arg(short, long, value_name = "FOLDER")]
     pub out: String,
 
-    /// native, messages (OpenAI's), atif, or knowledgepulse (units of the registry)
+    /// native, messages, atif, or knowledgepulse: units of its registry
     #[arg(long = "as", value_name = "FORM", default_value = "native", hide_possible_values = true,
         value_parser = one_of(Form::ALL.map(|form| (form.name(), form))))]
     pub form: Form,
