@@ -35,8 +35,7 @@ const OBJECTIVE_WIDTH: usize = 60;
 
 /// Write a set of sessions, cleaned, into a folder that you may publish and others load
 #[derive(Debug, Clone, Args)]
-#[command(before_help = "Example: kp-score share 20 ~/.claude/projects -o shared/
-Without a path it chooses among the sessions of agents on this machine.")]
+#[command(before_help = "Example: kp-score share 20 -o shared/           of the sessions on this machine")]
 pub(crate) struct ShareArgs {
     #[command(flatten)]
     pub choice: ChoiceArgs,
@@ -50,13 +49,12 @@ pub(crate) struct ShareArgs {
 
 /// What is written.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "The folder")]
 pub(crate) struct FolderArgs {
     /// The folder: a new one, or one that was shared before
     #[arg(short, long, value_name = "FOLDER")]
     pub out: String,
 
-    /// native, messages (OpenAI's), atif, or knowledgepulse (units of the registry)
+    /// native, messages (of OpenAI), atif, or knowledgepulse (units)
     #[arg(long = "as", value_name = "FORM", default_value = "native", hide_possible_values = true,
         value_parser = one_of(Form::ALL.map(|form| (form.name(), form))))]
     pub form: Form,
