@@ -460,6 +460,45 @@ export function clean<T extends string | object>(
   options?: CleanOptions,
 ): Promise<Cleaned<T extends string ? string : T>>;
 
+/** Options of {@link share}. */
+export interface ShareOptions {
+  /** `native` by default: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/where-to-share.md | Where to share}. */
+  as?: 'native' | 'messages' | 'atif' | 'knowledgepulse';
+  clean?: CleanOptions;
+}
+
+/** What {@link share} has written: of each session its line of `manifest.jsonl`; and what it has left out, as `trace-3` the third trace. */
+export interface Manifest {
+  sessions: Array<{
+    /** The file in the folder, and its line if it has several sessions. */
+    file: string;
+    line?: number;
+    subagents: string[];
+    id: string | null;
+    agent: FormatName;
+    objective: string;
+    steps: number;
+    success: boolean | null;
+    confidence: number | null;
+    redactions: Record<string, number>;
+    /** The places that a person should look at. */
+    review: Array<{ file: string; line: number; text: string }>;
+  }>;
+  leftOut: Array<{ name: string; reason: string }>;
+}
+
+/**
+ * Writes traces, or the sessions in files, cleaned into a folder that others load. It must be new, empty, or shared before.
+ *
+ * @param tracesOrFiles - traces, copied before the call returns, and paths of files in UTF-8
+ * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`, `ERR_INVALID_TRACE`; `ERR_MEMORY_IO` if the system refuses a path; as a rejection
+ */
+export function share(
+  tracesOrFiles: ReadonlyArray<ScorableTrace | string>,
+  folder: string,
+  options?: ShareOptions,
+): Promise<Manifest>;
+
 /**
  * Embeds the first 512 tokens of each text as the scorer does, on all cores.
  *

@@ -7,6 +7,7 @@ import type * as embedder from '../lib/embedder.js';
 import type * as reader from '../lib/read-traces.js';
 import type * as scorer from '../lib/scorer.js';
 import type * as choose from '../lib/select.js';
+import type * as sharing from '../lib/share.js';
 import type * as postgresStore from '../lib/store/postgres.js';
 import type * as traceMemory from '../lib/trace-memory.js';
 import type * as vectorCache from '../lib/vector-cache.js';
@@ -53,6 +54,7 @@ same<Call<typeof vectorCache._getLocalCache>, Call<typeof declared._getLocalCach
 same<Call<typeof clean.cleanPii>, Call<typeof declared.cleanPii>>(true);
 same<Call<typeof clean.clean>, Call<typeof declared.clean>>(true);
 same<Call<typeof choose.select>, Call<typeof declared.select>>(true);
+same<Call<typeof sharing.share>, Call<typeof declared.share>>(true);
 same<Call<typeof reader.readTraces>, Call<typeof declared.readTraces>>(true);
 same<Call<typeof reader.traceFromMessages>, Call<typeof declared.traceFromMessages>>(true);
 
@@ -60,7 +62,7 @@ same<Call<typeof reader.traceFromMessages>, Call<typeof declared.traceFromMessag
 same<
   keyof typeof declared,
   | ('Scorer' | 'TraceMemory' | 'VectorCache' | 'configureEmbedder' | 'embed' | 'embedderStatus')
-  | ('evaluateValue' | '_getLocalCache' | 'clean' | 'cleanPii' | 'select' | 'readTraces')
+  | ('evaluateValue' | '_getLocalCache' | 'clean' | 'cleanPii' | 'select' | 'share' | 'readTraces')
   | ('traceFromMessages' | 'KnowledgePulseError')
 >(true);
 same<keyof typeof declaredPostgres, 'PostgresStore'>(true);

@@ -329,6 +329,8 @@ esac
 async function runExample(script) {
   const directory = fs.mkdtempSync(path.join(scratch, 'example-'));
   linkPackages(directory, { [main.name]: root });
+  const chats = path.join(root, 'crates/command/tests/transcripts/pages/runs/chat.jsonl');
+  fs.copyFileSync(chats, path.join(directory, 'chats.jsonl'));
   const file = path.join(directory, 'example.mjs');
   fs.writeFileSync(file, script);
   const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);

@@ -15,8 +15,8 @@ const { values, positionals } = parseArgs({
   options: { seed: { type: 'string', default: '2' }, sessions: { type: 'string', default: '1000' } },
 });
 const count = Number(values.sessions);
-/** So many letters a session. */
-const SIZE = 100_000;
+/** So many letters of source code in a session, which is 100 kB with the rest. */
+const SIZE = 72_000;
 
 const planted = plantedSecrets(Number(values.seed));
 const sources = readdirSync(path.join(root, 'crates'), { recursive: true, encoding: 'utf8' })
@@ -86,12 +86,19 @@ try {
     const text = readFileSync(path.join(file.parentPath, file.name), 'utf8');
     return `${file.name}\n${text.replaceAll('\\n', '\n').replaceAll('\\"', '"')}`;
   });
-  const all = texts.join('\n');
+  const sessionOf = (/** @type {string} */ text) =>
+    /^[^\n]*\n\{"type":"user",[^\n]*"sessionId":"session-(\d+)"/.exec(text)?.[1];
+  const bySession = new Map(texts.map((text) => [sessionOf(text), text]));
+  if (bySession.size !== count + 1) throw new Error(`${bySession.size - 1} sessions are in the folder`);
+  const others = texts.filter((text) => sessionOf(text) === undefined).join('\n');
   // Half of a secret is as bad as all of it.
-  const isIn = (/** @type {string} */ secret) =>
-    all.includes(secret.length < 16 ? secret : secret.slice(secret.length / 4, (secret.length * 3) / 4));
-  const left = planted.filter(({ secret }) => isIn(secret));
-  const names = Array.from({ length: count }, (_, at) => nameOf(at)).filter((name) => all.includes(name));
+  const left = planted.filter(({ secret }, at) => {
+    const part = secret.length < 16 ? secret : secret.slice(secret.length / 4, (secret.length * 3) / 4);
+    return `${bySession.get(String(at % count))}\n${others}`.includes(part);
+  });
+  const isName = new Set(Array.from({ length: count }, (_, at) => nameOf(at)));
+  const found = texts.flatMap((text) => text.match(/qv[a-z]{3}xo/g) ?? []);
+  const names = new Set(found.filter((name) => isName.has(name)));
   const figures = {
     ...{
       sessions: files.length - 2,
@@ -99,7 +106,7 @@ try {
       seconds: seconds.toFixed(1),
       userSeconds: user,
     },
-    ...{ megabytesOfMemory: Math.round((kilobytes ?? 0) / 1024), identities: names.length },
+    ...{ megabytesOfMemory: Math.round((kilobytes ?? 0) / 1024), identities: names.size },
     ...{
       recall: (1 - left.length / planted.length).toFixed(4),
       left: left.slice(0, 10).map(({ kind, where }) => `${kind}: ${where}`),

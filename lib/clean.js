@@ -13,7 +13,7 @@ const native = require('./loader.js').addon;
 
 /**
  * @import { Cleaned, PrivacyLevel } from '../index.js'
- * @import { NativeAllowed, NativeRule } from './binding.js'
+ * @import { NativeAllowed, NativeCleanSettings, NativeRule } from './binding.js'
  * @import { OptionReader } from './calls/options.js'
  */
 
@@ -70,6 +70,13 @@ const OPTIONS = {
   pseudonyms: ofType('boolean'),
 };
 
+/** @type {OptionReader<NativeCleanSettings>} */
+function readCleaning(options, path) {
+  const given = readOptions(options, OPTIONS, path);
+  const { level = LEVELS[0], strict = true, allow = [], rules = [], pseudonyms = false } = given;
+  return { identifiers: level !== 'private', strict, allow, rules, pseudonyms };
+}
+
 /**
  * @template {string | object} T
  * @param {T} value
@@ -77,15 +84,13 @@ const OPTIONS = {
  * @returns {Promise<Cleaned<T extends string ? string : T>>}
  */
 async function clean(value, options) {
-  const given = readOptions(options ?? {}, OPTIONS);
-  const { level = LEVELS[0], strict = true, allow = [], rules = [], pseudonyms = false } = given;
+  const settings = readCleaning(options ?? {}, 'options');
   const isText = typeof value === 'string';
   if (!isText && (value === null || typeof value !== 'object' || isArray(value))) {
     const message = `the value to clean must be a text or a trace, got ${describe(value)}`;
     throw codedError(TypeError, 'ERR_INVALID_INPUT', message);
   }
   const text = isText ? value : writeJson(value, 'trace', 'ERR_INVALID_TRACE');
-  const settings = { identifiers: level !== 'private', strict, allow, rules, pseudonyms };
   const { cleaned, redactions } = await fromAddon(() => native.clean(text, !isText, settings));
   return {
     cleaned: isText ? cleaned : JSON.parse(cleaned),
@@ -93,4 +98,4 @@ async function clean(value, options) {
   };
 }
 
-module.exports = { clean, cleanPii };
+module.exports = { clean, cleanPii, readCleaning };

@@ -5,7 +5,7 @@ use napi_derive::napi;
 
 use knowledgepulse_clean::{self as clean, Cleaner, InvalidExpression, Options};
 use knowledgepulse_error::{self as error, Error};
-use knowledgepulse_json::parse_str;
+use knowledgepulse_json::{Value, parse_str};
 
 use crate::background::{self, Background};
 
@@ -69,7 +69,7 @@ pub fn clean(
     settings: NativeCleanSettings,
 ) -> AsyncTask<Background<NativeCleaned>> {
     background::run(move || {
-        let mut cleaner = settings.cleaner()?;
+        let mut cleaner = settings.cleaner("options")?;
         let cleaned = if is_json {
             clean_json(&mut cleaner, &text)?
         } else {
@@ -85,32 +85,38 @@ pub fn clean(
 
 fn clean_json(cleaner: &mut Cleaner, json: &[u16]) -> error::Result<Utf16String> {
     // `JSON.stringify` writes nothing else that is refused, and escapes lone surrogates.
-    let value = parse_str(&String::from_utf16_lossy(json)).map_err(|_| Error::TraceTooLarge {
-        problem: "is nested deeper than 256 levels".into(),
-    })?;
+    let value = parsed(&String::from_utf16_lossy(json))?;
     let clean = cleaner.clean_trace(value)?;
     Ok(clean.to_json().encode_utf16().collect::<Vec<_>>().into())
 }
 
+/// Parses what `JSON.stringify` has written of a trace.
+pub(super) fn parsed(json: &str) -> error::Result<Value> {
+    parse_str(json).map_err(|_| Error::TraceTooLarge {
+        problem: "is nested deeper than 256 levels".into(),
+    })
+}
+
 impl NativeCleanSettings {
-    fn cleaner(self) -> error::Result<Cleaner> {
+    /// Makes a cleaner. `path` names the options in errors.
+    pub(super) fn cleaner(&self, path: &str) -> error::Result<Cleaner> {
         let Self {
             identifiers, strict, ..
-        } = self;
+        } = *self;
         let mut cleaner = Cleaner::new(Options { identifiers, strict });
         if self.pseudonyms {
             cleaner.use_pseudonyms();
         }
         for (index, allowed) in self.allow.iter().enumerate() {
             if allowed.is_expression {
-                let problem = |error| invalid(format!("options.allow[{index}]"), error);
+                let problem = |error| invalid(format!("{path}.allow[{index}]"), error);
                 cleaner.allow_expression(&allowed.text).map_err(problem)?;
             } else {
                 cleaner.allow(&allowed.text);
             }
         }
         for NativeRule { name, expression } in &self.rules {
-            let problem = |error| invalid(format!("options.rules[{name:?}]"), error);
+            let problem = |error| invalid(format!("{path}.rules[{name:?}]"), error);
             cleaner.add_rule(name, expression).map_err(problem)?;
         }
         Ok(cleaner)

@@ -16,6 +16,7 @@ mod remote;
 mod replies;
 mod scorer;
 mod select;
+mod share;
 mod trace;
 mod trace_sample;
 

@@ -8,6 +8,7 @@ import {
   type EmbedderStatus,
   type ErrorCode,
   type FormatName,
+  type Manifest,
   type NearestTrace,
   type NoveltyMethod,
   type PrivacyLevel,
@@ -21,6 +22,7 @@ import {
   type ScoringWeights,
   type Selection,
   type SelectOptions,
+  type ShareOptions,
   type TraceMap,
   TraceMemory,
   type Visibility,
@@ -100,6 +102,9 @@ export async function others(text: string): Promise<unknown> {
     rules: { c: /d/ },
     pseudonyms: true,
   };
+  const sharing: ShareOptions = { as: 'messages', clean: cleaning };
+  const manifest: Manifest = await native.share([trace, frozen, 'a.jsonl'], 'shared', sharing);
+  console.log(manifest.sessions[0]?.review[0]?.line, manifest.leftOut.length);
   const cleaned: Cleaned<string> = await native.clean(text, cleaning);
   const copy: ReasoningTrace = (await native.clean(trace)).cleaned;
   const made: ReasoningTrace = native.traceFromMessages([{ role: 'user' }], { success: true });

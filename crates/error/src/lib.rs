@@ -132,7 +132,7 @@ pub enum Error {
         /// The problem.
         reason: String,
     },
-    /// The system refused to save or load a memory.
+    /// The system refused to save or load a memory, or to read or write what is shared.
     #[error("{path} could not be {action}: {source}; look at the path, its permissions and the disk")]
     MemoryIo {
         /// The file.
@@ -235,6 +235,9 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A file has no session, or a folder is not one to share into.
+    #[error("{0}")]
+    Sharing(String),
     /// Data of a store is malformed.
     #[error("the table of the store is damaged: bytes that it holds are not those of a trace")]
     TraceDamaged,
@@ -288,6 +291,7 @@ impl Error {
             | Self::RuntimeTooOld { .. }
             | Self::Inference(_) => Code::RuntimeUnusable,
             Self::Weights { .. } | Self::Kernel(_) | Self::Expression { .. } => Code::InvalidOption,
+            Self::Sharing(_) => Code::InvalidInput,
             Self::TraceDamaged => Code::Store,
             Self::Elsewhere { code, .. } => return code,
             Self::Aborted => Code::Aborted,

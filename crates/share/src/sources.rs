@@ -15,6 +15,7 @@ use knowledgepulse_formats::{
     sources::runs,
 };
 use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_trace::json::{self, Texts};
 
 use crate::{Session, SessionFile};
 
@@ -121,11 +122,25 @@ pub enum Shared {
     File(String),
 }
 
-/// Returns the sessions of traces and files, ranked in their order.
+/// Why a file cannot be shared.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The system refuses to read it.
+    #[error("cannot read {0}: {1}")]
+    Read(String, #[source] io::Error),
+    /// It is compressed, a database or something else than text.
+    #[error("{0} is no text in UTF-8; kp-score share reads compressed files and databases too")]
+    NoText(String),
+    /// No format recognises it.
+    #[error("{0} has no session of a known format")]
+    NoSession(String),
+}
+
+/// Returns the sessions of traces and files, ranked in their order. A trace that is not valid cannot be read, and is left out.
 ///
 /// # Errors
-/// If a file cannot be read.
-pub fn sessions_of(shared: Vec<Shared>) -> io::Result<Vec<Session<'static>>> {
+/// If a file cannot be read, or has no session.
+pub fn sessions_of(shared: Vec<Shared>) -> Result<Vec<Session<'static>>, SourceError> {
     let read: ReadFile = |path| fs::read_to_string(path);
     let paths = shared.iter().filter_map(|shared| match shared {
         Shared::File(path) => Some(path.clone()),
@@ -133,15 +148,21 @@ pub fn sessions_of(shared: Vec<Shared>) -> io::Result<Vec<Session<'static>>> {
     });
     let sources = Sources::of(&paths.collect::<Vec<_>>(), read);
     let mut sessions = Vec::new();
-    for shared in shared {
+    for (number, shared) in (1..).zip(shared) {
         let found = match shared {
-            Shared::Trace(trace) => vec![("trace".into(), FormatName::Trace, None, trace)],
+            Shared::Trace(trace) => vec![(format!("trace-{number}"), FormatName::Trace, None, trace)],
             Shared::File(path) => {
-                let text = read(Path::new(&path))?;
-                let found = traces_in(&path, &text);
-                found
+                let text = read(Path::new(&path)).map_err(|error| match error.kind() {
+                    io::ErrorKind::InvalidData => SourceError::NoText(path.clone()),
+                    _ => SourceError::Read(path.clone(), error),
+                })?;
+                let found: Vec<_> = traces_in(&path, &text)
                     .map(|(format, line, trace)| (path.clone(), format, line, trace))
-                    .collect()
+                    .collect();
+                if found.is_empty() {
+                    return Err(SourceError::NoSession(path));
+                }
+                found
             }
         };
         for (name, format, line, trace) in found {
@@ -151,7 +172,7 @@ pub fn sessions_of(shared: Vec<Shared>) -> io::Result<Vec<Session<'static>>> {
                 name,
                 line,
                 format,
-                trace: Box::new(move || Ok(Value::clone(&trace))),
+                trace: Box::new(move || valid(&trace)),
                 success: None,
                 rank: sessions.len() as u64 + 1,
                 reason: "given".into(),
@@ -160,6 +181,12 @@ pub fn sessions_of(shared: Vec<Shared>) -> io::Result<Vec<Session<'static>>> {
         }
     }
     Ok(sessions)
+}
+
+/// Returns a copy of a trace that the scorer would read.
+fn valid(trace: &Value) -> io::Result<Value> {
+    json::read(trace, Texts::None).map_err(io::Error::other)?;
+    Ok(trace.clone())
 }
 
 fn traces_in(path: &str, text: &str) -> impl Iterator<Item = (FormatName, Option<u64>, Value)> {

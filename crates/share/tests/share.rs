@@ -18,7 +18,7 @@ use knowledgepulse_formats::{
 use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_share::{
     Files, Folder, FolderError, Form, MANIFEST, Manifest, Session, SessionFile, Settings, ShareError, share,
-    sources::{self, Shared},
+    sources::{self, Shared, SourceError},
 };
 
 /// The files of a folder in memory.
@@ -502,17 +502,39 @@ fn sessions_of_takes_traces_and_files() {
     fs::write(&path, CLAUDE).unwrap();
     let file = path.display().to_string();
     let trace = (sessions_of(&file, CLAUDE)[0].trace)().unwrap();
-    let given = vec![Shared::File(file), Shared::Trace(trace)];
+    let invalid = parse_str(r#"{"task":{"objective":"o"},"steps":7}"#).unwrap();
+    let given = vec![Shared::File(file), Shared::Trace(trace), Shared::Trace(invalid)];
     let sessions = sources::sessions_of(given).unwrap();
     let (shelf, manifest) = shared_as(&sessions, Form::Native, ALL);
     assert_eq!(manifest.entries.len(), 2);
+    let reason = "it cannot be read: trace.steps must be an array, got number";
+    assert_eq!(manifest.left_out, [("trace-3".to_owned(), reason.to_owned())]);
     assert!(shelf.files["sessions/5b1f6e0a.jsonl"].starts_with(r#"{"type":"summary""#));
-    assert!(shelf.files["sessions/trace.jsonl"].starts_with(r#"{"type":"session""#));
+    assert!(shelf.files["sessions/trace-2.jsonl"].starts_with(r#"{"type":"session""#));
+}
+
+#[test]
+fn sessions_of_refuses_files_without_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let file = Shared::File(path.display().to_string());
+        sources::sessions_of(vec![file]).err().unwrap()
+    };
+    assert!(matches!(
+        refusal("notes", b"Buy milk.\n"),
+        SourceError::NoSession(_)
+    ));
+    assert!(matches!(
+        refusal("gzip", b"\x1f\x8b\x08\xff"),
+        SourceError::NoText(_)
+    ));
     let none = vec![Shared::File(folder.path().join("none").display().to_string())];
-    assert_eq!(
-        sources::sessions_of(none).err().unwrap().kind(),
-        io::ErrorKind::NotFound
-    );
+    assert!(matches!(
+        sources::sessions_of(none).err().unwrap(),
+        SourceError::Read(_, error) if error.kind() == io::ErrorKind::NotFound
+    ));
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
 }
 
 /// Returns the sessions on this machine, and the folders and files that they are in.
-fn sessions() -> (Inputs, Vec<String>) {
+pub(crate) fn sessions() -> (Inputs, Vec<String>) {
     let mut inputs = Inputs::default();
     let mut places = Vec::new();
     for source in SOURCES {

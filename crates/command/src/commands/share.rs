@@ -15,7 +15,7 @@ use knowledgepulse_share::{
     Entry, Folder, Form, Manifest, Session, Settings, ShareError, share, sources::Sources,
 };
 
-use super::clean::CleaningArgs;
+use super::{clean::CleaningArgs, sessions::sessions};
 use crate::{
     VERSION,
     args::{InputArgs, one_of},
@@ -35,7 +35,7 @@ const OBJECTIVE_WIDTH: usize = 60;
 
 /// Write a set of sessions, cleaned, into a folder that you may publish and others load
 #[derive(Debug, Clone, Args)]
-#[command(before_help = "Example: kp-score share 20 ~/.claude/projects -o shared/")]
+#[command(before_help = "Example: kp-score share 20 -o shared/           of the sessions on this machine")]
 pub(crate) struct ShareArgs {
     #[command(flatten)]
     pub choice: ChoiceArgs,
@@ -49,13 +49,12 @@ pub(crate) struct ShareArgs {
 
 /// What is written.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "The folder")]
 pub(crate) struct FolderArgs {
     /// The folder: a new one, or one that was shared before
     #[arg(short, long, value_name = "FOLDER")]
     pub out: String,
 
-    /// native, messages, atif, or knowledgepulse: units of its registry
+    /// native, messages (of OpenAI), atif, or knowledgepulse (units)
     #[arg(long = "as", value_name = "FORM", default_value = "native", hide_possible_values = true,
         value_parser = one_of(Form::ALL.map(|form| (form.name(), form))))]
     pub form: Form,
@@ -77,7 +76,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         yes,
         review,
     } = &args.folder;
-    let reads_stdin = args.input.paths.iter().all(|path| path == STDIN);
+    let reads_stdin = args.input.paths.iter().any(|path| path == STDIN);
     if !yes && (reads_stdin || !io::stdin().is_terminal() || !io::stderr().is_terminal()) {
         return Err(Failure::usage(
             "share asks before it writes; without a terminal it needs --yes",
@@ -86,7 +85,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     let (cleaner, _) = args.cleaning.open()?;
     let mut folder = Folder::create(Path::new(out)).map_err(|error| Failure::file(error.to_string()))?;
     let read = [&args.choice.labels, &args.choice.known];
-    let inputs = args.input.open(&[], &read, messages)?;
+    let inputs = input_of(args)?.open(&[], &read, messages)?;
     let mut set = choose(&inputs, &args.choice, false, host, messages, stop)?;
     if stop.is_interrupted() {
         return Err(Failure::interrupted("interrupted: nothing was shared"));
@@ -165,6 +164,20 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         counted(manifest.entries.len() as u64, "session")
     ));
     Ok(exit)
+}
+
+/// Returns what is read: the sessions on this machine where no path is named.
+fn input_of(args: &ShareArgs) -> Result<InputArgs> {
+    let mut input = args.input.clone();
+    if input.paths.is_empty() {
+        input.paths = sessions().0.sources;
+    }
+    if input.paths.is_empty() {
+        return Err(Failure::file(
+            "no agent has left sessions on this machine: name files or folders",
+        ));
+    }
+    Ok(input)
 }
 
 /// Returns a text that begins with a capital.
