@@ -227,7 +227,6 @@ pub(crate) fn report_options(
         novelty,
         dtype: status.dtype.clone(),
         version: VERSION.to_owned(),
-        clean: None,
     }
 }
 
