@@ -52,7 +52,6 @@ fn run_of(value: &Value) -> Option<Run> {
         finished_at: value.get("finishedAt")?.as_str()?.to_owned(),
         seconds: value.get("seconds")?.as_number()?,
         interrupted: value.get("interrupted")?.as_bool()?,
-        cleaned: value.get("cleaned").filter(|cleaned| !cleaned.is_null()).cloned(),
     })
 }
 

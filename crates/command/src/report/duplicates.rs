@@ -10,9 +10,6 @@ use crate::{
     values::{IntoValue, list},
 };
 
-/// How many groups are described, the largest; others are counted alone, unless they grow.
-const DESCRIBED_GROUPS: usize = 2_000;
-
 const LISTED_GROUPS: usize = 30;
 const LISTED_MEMBERS: usize = 8;
 
@@ -100,8 +97,6 @@ pub(super) struct NearDuplicates {
     parents: Vec<usize>,
     /// The groups that were merged into no other.
     groups: HashMap<usize, Group>,
-    /// The groups with members, and groups that were merged since.
-    described: Vec<usize>,
     /// How many traces resemble an earlier one so much.
     count: u64,
 }
@@ -166,20 +161,7 @@ impl NearDuplicates {
     }
 
     fn join(&mut self, group: usize, member: Member) {
-        let joined = self.groups.entry(group).or_default();
-        if joined.members.is_empty() {
-            self.described.push(group);
-        }
-        joined.join(member);
-        if self.described.len() > 2 * DESCRIBED_GROUPS {
-            let largest = self.largest(self.described.len());
-            for group in &largest[largest.len().min(DESCRIBED_GROUPS)..] {
-                let group = self.groups.entry(*group).or_default();
-                group.members = Vec::new();
-            }
-            self.described = largest;
-            self.described.truncate(DESCRIBED_GROUPS);
-        }
+        self.groups.entry(group).or_default().join(member);
     }
 
     /// Returns the group that a group was merged into, by any number of steps, or itself.
@@ -206,25 +188,17 @@ impl NearDuplicates {
         large
     }
 
-    /// Returns the largest groups with members, the largest first, of equal ones the oldest.
-    fn largest(&self, limit: usize) -> Vec<usize> {
-        let groups = self.described.iter().copied();
-        let mut groups: Vec<_> = groups.filter(|group| self.groups.contains_key(group)).collect();
-        groups.sort_by_cached_key(|group| (Reverse(self.groups.get(group).map(|group| group.size)), *group));
-        groups.dedup();
-        groups.truncate(limit);
-        groups
-    }
-
     /// Returns the largest groups, and how many near-duplicates there were.
     pub(super) fn summary(&self) -> Value {
-        let groups = self.largest(LISTED_GROUPS);
-        let groups = groups.iter().filter_map(|group| self.groups.get(group));
+        let mut groups: Vec<_> = self.groups.iter().collect();
+        // Of equal ones the oldest is the first.
+        groups.sort_by_key(|(number, group)| (Reverse(group.size), **number));
+        groups.truncate(LISTED_GROUPS);
         json_object! {
             "similarity": SIMILARITY,
             "count": self.count,
             "groupCount": self.groups.len(),
-            "groups": list(groups.map(Group::to_value)),
+            "groups": list(groups.into_iter().map(|(_, group)| group.to_value())),
         }
     }
 }
@@ -233,8 +207,8 @@ impl NearDuplicates {
 mod tests {
     use super::*;
 
-    /// Several times as many as the traces that are described, and a multiple of 3.
-    const ADDED: u64 = 30_000;
+    /// A multiple of 3.
+    const ADDED: u64 = 3_000;
 
     /// Adds traces with the ids and nearest labels that `link` returns for their positions.
     fn add_many(link: impl Fn(u64) -> (Option<u64>, Option<u64>)) -> NearDuplicates {
@@ -248,23 +222,10 @@ mod tests {
         duplicates
     }
 
-    fn described(duplicates: &NearDuplicates) -> usize {
-        let groups = duplicates.groups.values();
-        groups.filter(|group| !group.members.is_empty()).count()
-    }
-
-    #[test]
-    fn add_of_many_pairs_describes_some() {
-        let duplicates = add_many(|position| (Some(2 * position), Some(2 * position + 1)));
-        assert_eq!((duplicates.count, duplicates.groups.len() as u64), (ADDED, ADDED));
-        assert!(described(&duplicates) <= 2 * DESCRIBED_GROUPS);
-    }
-
     #[test]
     fn add_without_ids_begins_a_group_each_time() {
         let duplicates = add_many(|_| (None, None));
         assert_eq!(duplicates.groups.len() as u64, ADDED);
-        assert!(described(&duplicates) <= 2 * DESCRIBED_GROUPS);
     }
 
     #[test]
@@ -284,21 +245,5 @@ mod tests {
         assert_eq!(duplicates.groups.len(), 1);
         let group = duplicates.groups.values().next().unwrap();
         assert_eq!((group.size, group.members.len()), (ADDED + 1, LISTED_MEMBERS));
-    }
-
-    #[test]
-    fn add_describes_a_group_that_grows_late() {
-        // After many pairs, a chain.
-        let duplicates = add_many(|position| match position {
-            29_000.. => (Some(position + 100_000), Some(29_000 + 99_999)),
-            _ => (Some(2 * position), Some(2 * position + 1)),
-        });
-        let summary = duplicates.summary();
-        let first = &summary.get("groups").and_then(Value::as_array).unwrap()[0];
-        assert_eq!(first.get("size"), Some(&1_001_u64.into_value()));
-        assert_eq!(
-            first.get("members").and_then(Value::as_array).unwrap().len(),
-            LISTED_MEMBERS
-        );
     }
 }

@@ -78,8 +78,6 @@ pub struct Run {
     pub seconds: f64,
     /// Whether it was ended before everything was read.
     pub interrupted: bool,
-    /// The cleaning level and the replacements; `None` if the traces were not cleaned.
-    pub cleaned: Option<Value>,
 }
 
 /// Collects the figures of a run.
@@ -255,7 +253,6 @@ impl Report {
             "finishedAt": run.finished_at.as_str(),
             "seconds": run.seconds,
             "interrupted": run.interrupted,
-            "cleaned": run.cleaned.clone(),
             "count": self.count,
             "kept": self.kept,
             "known": self.known,

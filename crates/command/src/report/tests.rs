@@ -33,7 +33,6 @@ fn run() -> Run {
         finished_at: "2026-01-02T03:04:05.000Z".into(),
         seconds: 1.5,
         interrupted: false,
-        cleaned: None,
     }
 }
 
