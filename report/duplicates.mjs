@@ -29,7 +29,7 @@ function lineOf(group, { sourceCount }, index, open) {
       ? `The first ${members.length} of ${integer(size)} traces`
       : `The ${members.length} traces`;
   const known = members.map(index.find).find((trace) => trace !== undefined);
-  const lead = known ? nameOf(known) : (members[0].id ?? 'traces that are not listed');
+  const lead = known ? nameOf(known) : (members[0]?.id ?? 'traces that are not listed');
   /** @param {Member} member */
   const traceOf = (member) => {
     const trace = index.find(member);

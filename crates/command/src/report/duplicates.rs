@@ -10,6 +10,9 @@ use crate::{
     values::{IntoValue, list},
 };
 
+/// How many traces are held in all; later ones are counted.
+const HELD: usize = 100_000;
+
 const LISTED_GROUPS: usize = 30;
 const LISTED_MEMBERS: usize = 8;
 
@@ -58,24 +61,12 @@ impl Default for Group {
 }
 
 impl Group {
-    fn join(&mut self, member: Member) {
+    fn join(&mut self, member: &Member) {
         self.size += 1;
         if let Some((_, similarity)) = member.nearest {
             self.min_similarity = self.min_similarity.min(similarity);
             self.max_similarity = self.max_similarity.max(similarity);
         }
-        if self.members.len() < LISTED_MEMBERS {
-            self.members.push(member);
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.size += other.size;
-        self.members.extend(other.members);
-        self.members.sort_by_key(|member| member.position);
-        self.members.truncate(LISTED_MEMBERS);
-        self.min_similarity = self.min_similarity.min(other.min_similarity);
-        self.max_similarity = self.max_similarity.max(other.max_similarity);
     }
 
     fn to_value(&self) -> Value {
@@ -88,15 +79,13 @@ impl Group {
     }
 }
 
-/// The groups of near-duplicates of a run: a union-find of groups, by the ids of their traces.
+/// The groups of near-duplicates of a run.
 #[derive(Debug, Default)]
 pub(super) struct NearDuplicates {
-    /// The group in which each trace was put first.
-    first_groups: HashMap<Text, usize>,
-    /// Into which group each group was merged; itself if into none.
-    parents: Vec<usize>,
-    /// The groups that were merged into no other.
-    groups: HashMap<usize, Group>,
+    /// The group of each trace with an id; of several with one id, that of the first.
+    groups_of: HashMap<Text, usize>,
+    groups: Vec<Group>,
+    held: usize,
     /// How many traces resemble an earlier one so much.
     count: u64,
 }
@@ -117,17 +106,9 @@ impl NearDuplicates {
             return;
         }
         self.count += 1;
-        let mut group = match &nearest {
-            Some(label) => self.group_of(label),
-            None => self.begin(),
-        };
-        if id != nearest.as_ref()
-            && let Some(id) = id
-        {
-            match self.first_groups.get(id) {
-                Some(&own) => group = self.merge(group, own),
-                None => drop(self.first_groups.insert(id.clone(), group)),
-            }
+        let group = nearest.as_ref().map_or(self.groups.len(), |id| self.group_of(id));
+        if let Some(id) = id {
+            self.groups_of.entry(id.clone()).or_insert(group);
         }
         let member = Member {
             position: Some(position),
@@ -139,11 +120,11 @@ impl NearDuplicates {
 
     /// Returns the group of the trace that another one resembles; a new one has that trace.
     fn group_of(&mut self, id: &Text) -> usize {
-        if let Some(&first) = self.first_groups.get(id) {
-            return self.root_of(first);
+        let group = self.groups.len();
+        if let Some(&group) = self.groups_of.get(id) {
+            return group;
         }
-        let group = self.begin();
-        self.first_groups.insert(id.clone(), group);
+        self.groups_of.insert(id.clone(), group);
         let member = Member {
             position: None,
             id: Some(id.clone()),
@@ -153,52 +134,30 @@ impl NearDuplicates {
         group
     }
 
-    fn begin(&mut self) -> usize {
-        let group = self.parents.len();
-        self.parents.push(group);
-        self.groups.insert(group, Group::default());
-        group
-    }
-
+    /// Adds a trace to a group, or begins it.
     fn join(&mut self, group: usize, member: Member) {
-        self.groups.entry(group).or_default().join(member);
-    }
-
-    /// Returns the group that a group was merged into, by any number of steps, or itself.
-    fn root_of(&mut self, mut group: usize) -> usize {
-        while self.parents[group] != group {
-            // So that the next look takes half of the steps.
-            self.parents[group] = self.parents[self.parents[group]];
-            group = self.parents[group];
+        if group == self.groups.len() {
+            self.groups.push(Group::default());
         }
-        group
-    }
-
-    /// Merges the smaller one of two groups into the larger one, which it returns.
-    fn merge(&mut self, a: usize, b: usize) -> usize {
-        let (a, b) = (self.root_of(a), self.root_of(b));
-        if a == b {
-            return a;
+        let (group, is_held) = (&mut self.groups[group], self.held < HELD);
+        group.join(&member);
+        if is_held && group.members.len() < LISTED_MEMBERS {
+            group.members.push(member);
+            self.held += 1;
         }
-        let size = |group| self.groups.get(&group).map_or(0, |group| group.size);
-        let (large, small) = if size(a) >= size(b) { (a, b) } else { (b, a) };
-        let gone = self.groups.remove(&small).unwrap_or_default();
-        self.groups.entry(large).or_default().merge(gone);
-        self.parents[small] = large;
-        large
     }
 
     /// Returns the largest groups, and how many near-duplicates there were.
     pub(super) fn summary(&self) -> Value {
         let mut groups: Vec<_> = self.groups.iter().collect();
-        // Of equal ones the oldest is the first.
-        groups.sort_by_key(|(number, group)| (Reverse(group.size), **number));
+        // Of equal ones the oldest stays first.
+        groups.sort_by_key(|group| Reverse(group.size));
         groups.truncate(LISTED_GROUPS);
         json_object! {
             "similarity": SIMILARITY,
             "count": self.count,
             "groupCount": self.groups.len(),
-            "groups": list(groups.into_iter().map(|(_, group)| group.to_value())),
+            "groups": list(groups.into_iter().map(Group::to_value)),
         }
     }
 }
@@ -207,8 +166,7 @@ impl NearDuplicates {
 mod tests {
     use super::*;
 
-    /// A multiple of 3.
-    const ADDED: u64 = 3_000;
+    const ADDED: u64 = 120_000;
 
     /// Adds traces with the ids and nearest labels that `link` returns for their positions.
     fn add_many(link: impl Fn(u64) -> (Option<u64>, Option<u64>)) -> NearDuplicates {
@@ -223,27 +181,18 @@ mod tests {
     }
 
     #[test]
-    fn add_without_ids_begins_a_group_each_time() {
+    fn add_without_ids_begins_a_group_each_time_and_holds_some_traces() {
         let duplicates = add_many(|_| (None, None));
         assert_eq!(duplicates.groups.len() as u64, ADDED);
-    }
-
-    #[test]
-    fn add_merges_groups_that_a_trace_links() {
-        // Each third trace links the groups of the two before it.
-        let duplicates = add_many(|position| match position % 3 {
-            2 => (Some(10 * (position - 2)), Some(10 * (position - 1))),
-            _ => (Some(10 * position), Some(10 * position + 1)),
-        });
-        assert_eq!(duplicates.groups.len() as u64, ADDED / 3);
-        assert!(duplicates.groups.values().all(|group| group.size == 5));
+        let held: usize = duplicates.groups.iter().map(|group| group.members.len()).sum();
+        assert_eq!(held, HELD);
     }
 
     #[test]
     fn add_of_a_chain_makes_one_group_with_the_first_members() {
         let duplicates = add_many(|position| (Some(position + 1), Some(position)));
         assert_eq!(duplicates.groups.len(), 1);
-        let group = duplicates.groups.values().next().unwrap();
+        let group = &duplicates.groups[0];
         assert_eq!((group.size, group.members.len()), (ADDED + 1, LISTED_MEMBERS));
     }
 }

@@ -256,19 +256,6 @@ fn a_group_begins_with_a_trace_of_an_earlier_run() {
 }
 
 #[test]
-fn a_trace_in_two_groups_merges_them() {
-    let links = [("1", "0"), ("3", "2"), ("1", "2")];
-    let again = links.map(|(id, nearest)| trace(id, 0.5, Some((nearest, 0.97))));
-    let first = ["0", "1", "2", "3"].map(|id| trace(id, 0.5, None));
-    let summary = summary(first.into_iter().chain(again));
-    assert_eq!(json(&summary, "duplicates.groupCount"), "1");
-    assert_eq!(
-        ids(&summary, "duplicates.groups.0.members"),
-        ["2", "0", "1", "3", "1"]
-    );
-}
-
-#[test]
 fn near_duplicates_may_have_the_same_id_or_none() {
     let copies = summary([trace("a", 0.5, None), trace("a", 0.5, Some(("a", 1.0)))]);
     assert_eq!(ids(&copies, "duplicates.groups.0.members"), ["a", "a"]);
