@@ -57,13 +57,13 @@ function ordinaryTraces(count = 400) {
     const overrides = OVERRIDES[Math.floor(random() * OVERRIDES.length)];
     const dimensions = { complexity: random(), toolDiversity: random(), outcomeConfidence: random() };
     const novelty = i === 0 ? 0.5 : 1 - similarity;
-    const framework = ['claude-code', 'codex', 'openhands'][i % 3];
     return makeScored(i, {
+      agent: ['claude-code', 'codex', 'openhands'][i % 3],
+      when: `2026-02-${String(1 + (i % 28)).padStart(2, '0')}T08:59:59.000Z`,
+      steps: 3,
       domain: ['code', 'finance', 'medical', 'customer_service', 'astronomy'][Math.floor(random() ** 2 * 5)],
-      success: random() < 0.7,
-      known: { success: i % 4 > 0, confidence: true },
+      success: i % 4 === 0 ? null : random() < 0.7,
       trace: {
-        metadata: { framework, created_at: `2026-02-${String(1 + (i % 28)).padStart(2, '0')}T08:59:59.000Z` },
         steps: [
           { type: 'thought', content: `Thought of ${i}, told by [REDACTED:email].` },
           {
@@ -128,15 +128,20 @@ async function drawn(page) {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
-/** How the score of each listed trace is made. */
-async function sumsOf(page) {
-  const sums = [];
+/** What each part of the score of each listed trace adds, by its title. */
+async function partsOf(page) {
+  const all = [];
   for (const open of await page.locator('.traces .open').all()) {
     await open.click();
-    sums.push(await page.locator('.sum').textContent());
+    const rows = await page.locator('.opened tbody tr').all();
+    const parts = rows.map(async (row) => [
+      await row.locator('th').textContent(),
+      await row.locator('td').last().textContent(),
+    ]);
+    all.push(await Promise.all(parts));
     await page.keyboard.press('Escape');
   }
-  return sums;
+  return all;
 }
 
 /** What is wrong with the drawings and the text that can be seen. */
@@ -254,20 +259,16 @@ describeOnce('the page of a report', () => {
       expect(headings).toEqual([
         'Traces',
         'Scores',
-        'Domains',
-        'Novelty',
         'Near-duplicates',
+        'Domains',
         'Bad lines',
         'How scores are made',
       ]);
       expect(await shared.page.locator('.contents a').allTextContents()).toEqual(headings);
       expect(await shared.page.locator('.traces tbody .bar').count()).toBe(25);
       expect(await shared.page.locator('.groups details').count()).toBeGreaterThan(5);
-      // A mark for every bar, and for each trace of the sequence.
-      const figures = shared.page.locator('figure');
-      expect(await figures.nth(0).locator('[aria-label="rect"] rect').count()).toBeGreaterThan(8);
-      expect(await figures.nth(1).locator('[aria-label="dot"] circle').count()).toBe(5 * 5);
-      expect(await figures.nth(2).locator('[aria-label="dot"] circle').count()).toBe(400);
+      const bars = shared.page.locator('figure [aria-label="rect"] rect');
+      expect(await bars.count()).toBeGreaterThan(8);
       expect(shared.faults).toEqual([]);
     });
 
@@ -287,30 +288,19 @@ describeOnce('the page of a report', () => {
     });
   });
 
-  test('looks different in the dark, and where it is switched', async () => {
+  test('looks different in the dark', async () => {
     const { page } = await open(renderReport(ordinary), { colorScheme: 'dark' });
     const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
     const dark = await background();
-    await page.getByText('Light', { exact: true }).click();
-    const light = await background();
-    expect(light).not.toBe(dark);
-    // By keyboard.
-    await page.keyboard.press('ArrowRight');
-    expect(await background()).toBe(dark);
     await page.emulateMedia({ colorScheme: 'light' });
-    expect(await background()).toBe(dark);
-    await page.getByText('Auto', { exact: true }).click();
-    expect(await background()).toBe(light);
+    expect(await background()).not.toBe(dark);
   });
 
   test('tells what another threshold would keep', async () => {
     const { page } = await open(renderReport(ordinary));
     const scores = ordinary.map(({ breakdown }) => breakdown.score);
-    const keptOf = (domain, threshold) =>
-      ordinary.filter((trace) => (!domain || trace.domain === domain) && trace.breakdown.score >= threshold)
-        .length;
     const expectKept = async (threshold) => {
-      const kept = keptOf(null, threshold);
+      const kept = scores.filter((score) => score >= threshold).length;
       const bar = threshold.toFixed(2);
       expect(await page.locator('.verdict').textContent()).toContain(`${kept} kept`);
       expect(await page.locator('.essentials').textContent()).toContain(`Kept at ${bar}`);
@@ -320,13 +310,6 @@ describeOnce('the page of a report', () => {
       expect(await page.locator('#threshold').getAttribute('aria-valuetext')).toContain(
         `${bar}: ${kept} kept`,
       );
-      const cells = page.locator('section', { hasText: 'The domains as a table' }).locator('tbody tr');
-      for (const row of await cells.all()) {
-        const domain = await row.locator('th').textContent();
-        expect(await row.locator('td').nth(1).textContent()).toMatch(
-          new RegExp(`^${keptOf(domain, threshold)} `),
-        );
-      }
     };
     /** Where the line of the threshold stands, on the scale of the axis. */
     const line = () =>
@@ -387,74 +370,55 @@ describeOnce('the page of a report', () => {
       ...ordinary.slice(0, 50),
       ...Array.from({ length: 3 }, (_, i) => makeScored(50 + i, { breakdown: best })),
     ];
-    /** How many bars there are of a colour. */
-    const bars = (page, colour) => page.locator(`figure svg [fill="var(--${colour})"] rect`).count();
     const { page } = await open(renderReport(traces));
     await page.locator('#threshold').focus();
     await page.keyboard.press('End');
-    const expectKept = async ({ page }) => {
-      expect(await page.locator('.verdict').textContent()).toContain('3 kept, ');
-      expect(await bars(page, 'kept')).toBe(1);
-      expect(await bars(page, 'dropped')).toBeGreaterThan(5);
-    };
-    await expectKept({ page });
+    expect(await page.locator('.verdict').textContent()).toContain('3 kept, ');
     const initial = await open(renderReport(traces, { options: { threshold: 1 } }));
-    await expectKept(initial);
-    const alone = await open(renderReport(traces.slice(50), { options: { threshold: 1 } }));
-    expect([await bars(alone.page, 'kept'), await bars(alone.page, 'dropped')]).toEqual([1, 0]);
+    expect(await initial.page.locator('.verdict').textContent()).toContain('3 kept, ');
   });
 
   test('takes nothing where nothing is left of it', async () => {
-    const takes = [['single-tool-penalty', (score) => score - 0.001]];
+    const takes = [['single-tool-penalty', (score) => score - 0.00001]];
     const breakdowns = [
-      { novelty: -0.001 },
+      { novelty: -0.0001 },
       { overrides: takes },
       { overrides: [['single-thought', () => 0.1], ...takes] },
     ];
     const traces = breakdowns.map((given, i) => makeScored(i, { breakdown: makeBreakdown(given) }));
     const { page } = await open(renderReport(traces));
-    const sums = await sumsOf(page);
-    expect(sums).toHaveLength(3);
-    expect(sums.join()).toMatch(/\+\s0\.00 novelty/);
-    expect(sums.join()).toMatch(/\+\s0\.00 for using only one tool/);
-    expect(sums.join()).not.toMatch(/−\s0\.00/);
+    const amounts = (await partsOf(page)).flat().map(([, amount]) => amount);
+    expect(amounts).toHaveLength(3 * 4 + 3);
+    expect(amounts).toContain('0.0000');
+    expect(amounts).not.toContain('−0.0000');
   });
 
-  test('explains scores by sums that add up', async () => {
-    const traces = OVERRIDES.flatMap((overrides, i) => {
+  test('explains scores by parts that add up', async () => {
+    const traces = OVERRIDES.map((overrides, i) => {
       const random = randomNumbers(i);
-      return Array.from({ length: 1 }, (_, k) => {
-        const dimensions = {
-          complexity: random(),
-          novelty: random() * 1.2,
-          toolDiversity: random(),
-          outcomeConfidence: random(),
-        };
-        return makeScored(10 * i + k, { breakdown: makeBreakdown({ ...dimensions, overrides }) });
-      });
+      const dimensions = {
+        complexity: random(),
+        novelty: random() * 1.2,
+        toolDiversity: random(),
+        outcomeConfidence: random(),
+      };
+      return makeScored(i, { breakdown: makeBreakdown({ ...dimensions, overrides }) });
     });
     const high = { complexity: 1, novelty: 1.2, toolDiversity: 1, outcomeConfidence: 1 };
     const clamp = [['clamp', (score) => Math.min(1, score)]];
     traces.push(makeScored(99, { breakdown: makeBreakdown({ ...high, overrides: clamp }) }));
     const { page } = await open(renderReport(traces));
-    const sums = await sumsOf(page);
+    const all = await partsOf(page);
+    const scores = traces.map(({ breakdown }) => breakdown.score).sort((a, b) => b - a);
+    const sums = all.map((parts) =>
+      parts.reduce((sum, [, amount]) => sum + Number(amount.replace('−', '-')), 0),
+    );
     expect(sums).toHaveLength(traces.length);
-    for (const sum of sums) {
-      const [terms, result] = /^([^=]*)=\s([\d.]+)/.exec(sum).slice(1);
-      const numbers = [...terms.matchAll(/(−?)\s?(\d\.\d\d) /g)].map(
-        ([, sign, digits]) => (sign ? -1 : 1) * digits,
-      );
-      expect(numbers.length).toBeGreaterThanOrEqual(4);
-      expect(numbers.reduce((a, b) => a + b).toFixed(2)).toBe(result);
-    }
-    const scores = await page.locator('.traces td .score').allTextContents();
-    sums.forEach((sum, i) => {
-      expect(/([\d.]+)$/.exec(sum)[1]).toBe(scores[i]);
-    });
-    expect(sums.some((sum) => sum.endsWith(', but a single thought scores 0.10'))).toBe(true);
-    expect(sums[0]).toMatch(/=\s1\.07, brought back to 1\.00$/);
-    expect(sums.join()).toMatch(/ −\s0\.10 for using only one tool =\s/);
-    expect(sums.join()).toMatch(/ \+\s0\.10 for recovering from more than two errors =\s/);
+    for (const [i, sum] of sums.entries()) expect(sum).toBeCloseTo(scores[i], 3);
+    expect(all[0].at(-1)).toEqual(['what left the range of 0 to 1 was brought back', '−0.0700']);
+    const rules = all.flatMap((parts) => parts.slice(4));
+    expect(rules).toContainEqual(['using only one tool takes 0.1', '−0.1000']);
+    expect(rules).toContainEqual(['more than two recoveries in a success add 0.1', '0.1000']);
   });
 
   describe('of a chosen set', () => {
@@ -486,7 +450,7 @@ describeOnce('the page of a report', () => {
       expect(await defectsOf(page)).toEqual([]);
       expect(await page.locator('h1').textContent()).toBe('5 chosen of 20 traces');
       expect(await page.locator('.essentials').textContent()).toMatch(
-        /^Chosen5of 20 tracesCovered\d+%.*To review–/,
+        /^Chosen5of 20 tracesCovered\d+%.*To review0no place found/,
       );
       const chosen = page.locator('section').nth(1);
       expect(await chosen.locator('h2').textContent()).toBe('Coverage');
@@ -545,13 +509,15 @@ describeOnce('the page of a report', () => {
 
     test('shows cleaned texts where they are cleaned', async () => {
       const file = path.join(scratch, 'cleaned.html');
-      const secret = jsonLines([{ ...makeTrace({ objective: 'mail jane@example.com' }), id: 'a' }]);
-      await kpScore(['--select', '1', '--clean', '--report', file, '--quiet'], { input: secret });
+      const objective = 'mail jane@example.com at 12 Main Street';
+      const secret = jsonLines([{ ...makeTrace({ objective }), id: 'a' }]);
+      const { stdout: input } = await kpScore(['clean', '-', '--quiet'], { input: secret });
+      await kpScore(['select', '1', '--report', file, '--quiet'], { input });
       const { page } = await open(fs.readFileSync(file, 'utf8'));
       expect(await defectsOf(page)).toEqual([]);
       expect(await page.content()).not.toContain('jane@example.com');
       expect(await page.locator('.traces mark').textContent()).toBe('[REDACTED:email]');
-      expect(await page.locator('.essentials').textContent()).toContain('To review0no place found');
+      expect(await page.locator('.essentials').textContent()).toContain('To review1places in 1 trace');
     });
   });
 
@@ -592,12 +558,12 @@ describeOnce('the page of a report', () => {
       const counted = (is) => ordinary.filter(is).length;
       const found = async () => Number(/of (\d+)/.exec(await status.textContent())[1]);
       await page.locator('.filters').getByLabel('Agent').selectOption('codex');
-      expect(await found()).toBe(counted(({ trace }) => trace.metadata.framework === 'codex'));
+      expect(await found()).toBe(counted(({ agent }) => agent === 'codex'));
       await page.locator('.filters').getByLabel('Domain').selectOption('finance');
-      const both = ({ trace, domain }) => trace.metadata.framework === 'codex' && domain === 'finance';
+      const both = ({ agent, domain }) => agent === 'codex' && domain === 'finance';
       expect(await found()).toBe(counted(both));
       await page.locator('.filters').getByLabel('Outcome').selectOption('? unknown');
-      expect(await found()).toBe(counted((scored) => both(scored) && !scored.known.success));
+      expect(await found()).toBe(counted((scored) => both(scored) && scored.success === null));
       expect(new Set(await page.locator('.traces td.outcome').allTextContents())).toEqual(new Set(['?']));
       for (const name of ['Agent', 'Domain', 'Outcome'])
         await page.locator('.filters').getByLabel(name).selectOption('all');
@@ -745,13 +711,6 @@ describeOnce('the page of a report', () => {
     expect(faults.splice(0).length).toBeGreaterThan(0);
   });
 
-  test.each(['cache', 'store'])('tells that a %s was empty at first', async (memory) => {
-    const breakdown = makeBreakdown({ noveltyBasis: `empty-${memory}` });
-    const { page } = await open(renderReport([makeScored(0, { breakdown })]));
-    const texts = await page.locator('section').allTextContents();
-    expect(texts.filter((text) => text.includes('The memory was empty at first'))).toHaveLength(1);
-  });
-
   const noEmbedder = (i) =>
     makeScored(i, { breakdown: makeBreakdown({ outcomeConfidence: i / 50, noveltyBasis: 'no-embedder' }) });
   const same = (i) =>
@@ -803,9 +762,7 @@ describeOnce('the page of a report', () => {
     'novelty over the whole text': [ordinary, { options: { novelty: 'full', dtype: 'q8' } }],
     'a list that is cut': [many(30_000, (i) => ({ ...ordinary[i % 400], trace: undefined }))],
     'words that are compared': [ordinary.filter(({ breakdown }) => breakdown.nearest?.sharedWords)],
-    'no known outcome': [
-      ordinary.map((trace) => ({ ...trace, known: { success: false, confidence: false } })),
-    ],
+    'no known outcome': [ordinary.map((trace) => ({ ...trace, success: null }))],
     'no threshold': [ordinary, { options: { threshold: null } }],
     'a threshold between two steps': [ordinary, { options: { threshold: 0.7525 } }],
     'a threshold of 0': [ordinary, { options: { threshold: 0 } }],
@@ -870,8 +827,6 @@ describeOnce('the page of a report', () => {
     await page.setViewportSize({ width: 500, height: 900 });
     await drawn(page);
     expect(await width()).toBeLessThan(before / 2);
-    // The five measures no longer stand side by side.
-    expect(await page.locator('.measures svg').count()).toBe(5);
     expect(await defectsOf(page)).toEqual([]);
   });
 
@@ -880,12 +835,6 @@ describeOnce('the page of a report', () => {
       colorScheme: 'dark',
       media: 'print',
     });
-    // Whatever is there when these listeners have run is printed.
-    const tables = await page.evaluate(() => {
-      dispatchEvent(new Event('beforeprint'));
-      return document.querySelectorAll('.groups table').length;
-    });
-    expect(tables).toBe(await page.locator('.groups details').count());
     expect(await page.locator('#threshold').isVisible()).toBe(false);
     const [red] = await page.evaluate(() =>
       /\d+/.exec(getComputedStyle(document.documentElement).backgroundColor),
@@ -900,8 +849,6 @@ describeOnce('the page of a report', () => {
     expect(new Set(swatches)).toEqual(new Set(['exact']));
     const pdf = await page.pdf({ format: 'A4' });
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
-    await page.evaluate(() => dispatchEvent(new Event('afterprint')));
-    expect(await page.locator('.groups details[open]').count()).toBe(0);
   });
 
   test('says so where there is no JavaScript', async () => {
@@ -933,7 +880,7 @@ describeOnce('the page of a report', () => {
     });
     expect(found).toMatchObject({ first: 1, jumps: [], unnamedSections: 0, uncaptioned: 0, unlabelled: 0 });
     expect(found).toMatchObject({ language: 'en', mains: 1 });
-    expect(found.tables).toBeGreaterThan(5);
+    expect(found.tables).toBeGreaterThan(4);
     expect(new Set(found.ids).size).toBe(found.ids.length);
   });
 });

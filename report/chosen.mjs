@@ -1,8 +1,8 @@
-import { dot, lineY, pointerX, ruleX, text, tip } from '@observablehq/plot';
+import { axisX, axisY, dot, lineY, pointerX, ruleX, ruleY, text, tip } from '@observablehq/plot';
 
 import { element, finding, more, section, table } from './dom.mjs';
-import { drawn, figureWithSlider, sequenceChart, slider } from './figure.mjs';
-import { count, decimal, integer, percent } from './format.mjs';
+import { BOTTOM, chart, drawn, figureWithSlider, heightOf, LEFT, RIGHT, slider } from './figure.mjs';
+import { count, decimal, integer, percent, short } from './format.mjs';
 
 /** @import { ChosenSet, Report } from './data.js' */
 
@@ -30,12 +30,27 @@ function coverage(set, size, width) {
   const points = curve.map((covered, i) => ({ size: i + 1, covered }));
   const knees = knee === null ? [] : [points[knee - 1]];
   const label = `The part of what all traces show that sets of up to ${count(curve.length, 'trace')} cover; ${shareOf(coveredBy(set, size))} by ${integer(size)}.`;
-  return sequenceChart(label, curve.length, width, {
-    unit: 'traces',
+  const most = curve.length;
+  return chart(label, {
+    width,
+    height: heightOf(width),
+    marginLeft: LEFT,
+    marginRight: RIGHT,
     marginTop: 24,
+    marginBottom: BOTTOM,
+    x: { domain: most === 1 ? [0, 2] : [1, most] },
     y: { domain: [0, 1] },
-    tickFormat: shareOf,
     marks: [
+      ruleY([0.25, 0.5, 0.75, 1], { stroke: 'var(--line)' }),
+      axisY([0, 0.25, 0.5, 0.75, 1], { label: null, tickSize: 0, tickFormat: shareOf }),
+      axisX({
+        label: 'traces',
+        labelAnchor: 'right',
+        labelArrow: 'right',
+        ticks: most === 1 ? [1] : Math.min(most - 1, width / 90),
+        tickFormat: (/** @type {number} */ value) => (Number.isInteger(value) ? short(value) : ''),
+      }),
+      ruleY([0], { stroke: 'var(--faint)' }),
       ruleX([size], { stroke: 'var(--ink)', strokeWidth: 1.5 }),
       lineY(points, { x: 'size', y: 'covered', stroke: 'var(--kept)', strokeWidth: 2 }),
       dot(knees, {
@@ -74,7 +89,7 @@ export function chosenSection(report) {
   if (set === null || set.curve.length === 0) return null;
   const { chosen, curve } = set;
   let size = chosen;
-  const figure = drawn({}, (width) => coverage(set, size, width));
+  const figure = drawn((width) => coverage(set, size, width));
   const verdict = element('p.verdict');
   const input = slider('set-size', [1, curve.length, 1], chosen, (value) => choose(value));
   /** @param {number} next */

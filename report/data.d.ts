@@ -1,13 +1,7 @@
 // The figures of a report, as crates/command/src/report writes them into its page. Texts of traces are cut to a length
 // there, and are text to the page, never markup.
 
-import type {
-  NoveltyMethod,
-  PrivacyLevel,
-  ScoreBreakdown,
-  ScoreDimensions,
-  ChosenTrace as SelectedTrace,
-} from '../index.js';
+import type { NoveltyMethod, Score, ScoringWeights, Selection } from '../index.js';
 
 /** The figures of a run. */
 export interface Report {
@@ -25,8 +19,6 @@ export interface Report {
   seconds: number;
   /** Whether scoring was ended before everything was read. */
   interrupted: boolean;
-  /** How traces were cleaned; `null` if they were not. */
-  cleaned: Cleaning | null;
   count: number;
   /** How many of them score the threshold or more. */
   kept: number;
@@ -34,8 +26,8 @@ export interface Report {
   known: number;
   /** How many of those succeeded. */
   succeeded: number;
-  /** How many of them had more text than was read. */
-  truncated: number;
+  /** How many of them were scored without an embedder. */
+  notCompared: number;
   /** The spread of the scores; `null` without traces. */
   scores: Summary | null;
   scoreBins: Bins;
@@ -43,10 +35,7 @@ export interface Report {
   domains: Domain[];
   /** The profiles in the order of their first use: the first 40, and `(others)`. */
   profiles: Profile[];
-  rules: Partial<Record<ScoreBreakdown['overrides'][number]['rule'], number>>;
-  /** The bases of novelty; a memory in the process and one in a store count alike. */
-  bases: Partial<Record<'memory' | 'empty-memory' | 'no-embedder' | 'given', number>>;
-  novelty: Sequence;
+  rules: Partial<Record<Score['overrides'][number]['rule'], number>>;
   duplicates: Duplicates;
   /** The set that was chosen; `null` if none was. */
   selection: ChosenSet | null;
@@ -59,16 +48,7 @@ export interface Report {
   };
 }
 
-/** The cleaning level and the replacements. */
-export interface Cleaning {
-  level: PrivacyLevel;
-  /** Whether kinds were replaced that the SDK does not know. */
-  strict: boolean;
-  /** How many texts were replaced, by their types. */
-  redactions: Record<string, number>;
-}
-
-/** The spread of some values. Quantiles are exact to a bin: 0.0001 of scores, 0.001 of dimensions. */
+/** The spread of some values. Quantiles are exact to 0.0001. */
 export type Summary = Record<'min' | 'p10' | 'p25' | 'median' | 'p75' | 'p90' | 'max' | 'mean', number>;
 
 /** A histogram of scores. */
@@ -79,30 +59,21 @@ export interface Bins {
   filled: Array<[bin: number, count: number]>;
 }
 
-/** The traces of a domain, with the spreads of their scores and dimensions. */
-export interface Domain extends Record<'score' | keyof ScoreDimensions, Summary> {
+/** The traces of a domain, with the means of their scores and dimensions. */
+export interface Domain {
   /** The `task_domain`; empty if nothing of it can be seen. */
   name: string;
   count: number;
-  /** How many of them score the threshold or more. */
-  kept: number;
-  scoreBins: Bins;
+  score: number;
+  dimensions: Numbers;
 }
 
 /** A profile of weights that was used. */
 export interface Profile {
   /** Its name; `null` if nothing of it can be seen. */
   name: string | null;
-  weights: ScoreBreakdown['weights'];
+  weights: ScoringWeights;
   count: number;
-}
-
-/** A long sequence of values in buckets of equal width. */
-export interface Sequence {
-  /** How many values a bucket takes; the last one may have fewer. */
-  width: number;
-  /** The buckets in order, 2000 at most, with values to four decimals. */
-  buckets: Array<[mean: number, min: number, max: number, count: number]>;
 }
 
 /** Traces that resemble an earlier one. */
@@ -144,7 +115,7 @@ export interface ChosenSet {
 }
 
 /** A trace that was chosen. */
-export interface ChosenTrace extends Pick<SelectedTrace, 'rank' | 'reason' | 'standsFor'> {
+export interface ChosenTrace extends Pick<Selection['chosen'][number], 'rank' | 'reason' | 'standsFor'> {
   position: number;
   /** The most similar of the traces that it stands for, at most 4, the most similar first. */
   similar: Array<{ position: number; similarity: number }>;
@@ -166,7 +137,7 @@ export interface ListedTrace {
   element: number | null;
   /** The beginning of its objective. */
   excerpt: string;
-  /** Its `metadata.framework`, or its format. */
+  /** The agent: the format in which it was recorded at first. */
   agent: string;
   /** Its `task_domain`; `null` if nothing of it can be seen. */
   domain: string | null;
@@ -174,16 +145,16 @@ export interface ListedTrace {
   createdAt: string | null;
   /** Whether it succeeded; `null` if that is not known. */
   success: boolean | null;
-  stepCount: number | null;
-  /** How many places of it a person should look at; `null` if it was not cleaned. */
+  stepCount: number;
+  /** How many places of it a person should look at; `null` if its text was not given. */
   toReview: number | null;
   score: number;
   dimensions: Numbers;
   contributions: Numbers;
   /** The name of its profile of weights; `null` if nothing of it can be seen. */
   profile: string | null;
-  overrides: ScoreBreakdown['overrides'];
-  basis: ScoreBreakdown['noveltyBasis'];
+  overrides: Score['overrides'];
+  basis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder' | 'given';
   /** Whether it had more text than was compared. */
   truncated: boolean;
   nearest: Nearest | null;

@@ -5,10 +5,3 @@ export const DIMENSIONS = /** @type {const} */ ([
   { key: 'toolDiversity', title: 'Tool diversity', noun: 'tool diversity', colour: 'var(--tools)' },
   { key: 'outcomeConfidence', title: 'Outcome', noun: 'outcome', colour: 'var(--outcome)' },
 ]);
-
-export const SCORE = /** @type {const} */ ({
-  key: 'score',
-  title: 'Score',
-  noun: 'score',
-  colour: 'var(--ink)',
-});

@@ -2,13 +2,11 @@
 
 import { chosenSection } from './chosen.mjs';
 import { contents, element } from './dom.mjs';
-import { domainsSection } from './domains.mjs';
 import { duplicatesSection } from './duplicates.mjs';
 import { header } from './header.mjs';
 import { indexOf } from './index.mjs';
 import { listSection } from './list.mjs';
-import { noveltySection } from './novelty.mjs';
-import { errorsSection, footer, rulesSection } from './rest.mjs';
+import { domainsSection, errorsSection, footer, rulesSection } from './rest.mjs';
 import { scoresSection } from './scores.mjs';
 import { makeThreshold } from './threshold.mjs';
 import { traceDialog } from './trace.mjs';
@@ -25,9 +23,8 @@ export function drawReport(report, part = 'main') {
     listSection(report, index, open),
     chosenSection(report),
     scoresSection(report, threshold),
-    domainsSection(report, threshold),
-    noveltySection(report),
     duplicatesSection(report, index, open),
+    domainsSection(report),
     errorsSection(report),
     rulesSection(report),
   ].filter((made) => made !== null);

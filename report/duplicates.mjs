@@ -29,7 +29,7 @@ function lineOf(group, { sourceCount }, index, open) {
       ? `The first ${members.length} of ${integer(size)} traces`
       : `The ${members.length} traces`;
   const known = members.map(index.find).find((trace) => trace !== undefined);
-  const lead = known ? nameOf(known) : (members[0].id ?? 'traces that are not listed');
+  const lead = known ? nameOf(known) : (members[0]?.id ?? 'traces that are not listed');
   /** @param {Member} member */
   const traceOf = (member) => {
     const trace = index.find(member);
@@ -79,11 +79,14 @@ const decimalOf = (value, digits) => (value === undefined ? '' : decimal(value, 
  * @param {(trace: ListedTrace) => void} open
  */
 export function duplicatesSection(report, index, open) {
-  const { bases, count: scored, duplicates } = report;
+  const { notCompared, count: scored, duplicates } = report;
   const title = 'Near-duplicates';
   if (scored === 0) return null;
-  if (bases['no-embedder'] === scored) {
-    return section(title, finding('There was no embedder, so near-duplicates could not be looked for.'));
+  if (notCompared === scored) {
+    return section(
+      title,
+      finding('There was no embedder, so nothing was compared: the novelty of every trace is 0.5.'),
+    );
   }
   const similarity = decimal(duplicates.similarity);
   const criterion = `a similarity of ${similarity} or more to an earlier one`;

@@ -1,7 +1,6 @@
-import { axisX, axisY, plot, ruleY } from '@observablehq/plot';
+import { plot } from '@observablehq/plot';
 
 import { element } from './dom.mjs';
-import { short } from './format.mjs';
 
 /** @typedef {import('@observablehq/plot').PlotOptions} PlotOptions */
 
@@ -16,14 +15,13 @@ export const heightOf = (width) => (width < 600 ? 220 : 260);
 /**
  * An element whose contents `draw` makes for its width in pixels: once it has one, and again when that changes.
  *
- * @param {(width: number) => Node | Node[]} draw
- * @param {import('./dom.mjs').Attributes} attributes
+ * @param {(width: number) => Node} draw
  */
-export function drawn(attributes, draw) {
-  const frame = element('div', attributes);
+export function drawn(draw) {
+  const frame = element('div');
   let width = 0;
   const redraw = () => {
-    if (width > 0) frame.replaceChildren(...[draw(width)].flat());
+    if (width > 0) frame.replaceChildren(draw(width));
   };
   // One for each element: the element is free when nothing else refers to it, and its observer with it.
   new ResizeObserver(([{ contentRect }]) => {
@@ -36,57 +34,22 @@ export function drawn(attributes, draw) {
 }
 
 /**
- * Returns a chart with the parts that all charts share; `label` describes it in words. Missing marks are left out.
+ * Returns a chart with the parts that all charts share; `label` describes it in words.
  *
  * @param {string} label
- * @param {Omit<PlotOptions, 'marks' | 'style'> & { marks: Array<import('@observablehq/plot').Markish | false>, style?: object }} options
+ * @param {PlotOptions & { marks: Array<import('@observablehq/plot').Markish> }} options
  */
 export function chart(label, options) {
-  const { marks, style, ...others } = options;
   const made = plot({
     className: 'plot',
-    style: { fontSize: '12px', ...style },
-    ...others,
-    marks: marks.filter((mark) => mark !== false),
+    style: { fontSize: '12px' },
+    ...options,
   });
   made.setAttribute('role', 'img');
   made.setAttribute('aria-label', label);
   // The library names the groups of marks too, and only what has a role may have a name.
   for (const group of made.querySelectorAll('g[aria-label]')) group.setAttribute('role', 'group');
   return made;
-}
-
-/**
- * Returns a chart over a sequence of `length` traces, with shares from 0 on upwards.
- *
- * @param {string} label
- * @param {number} length
- * @param {number} width
- * @param {Parameters<typeof chart>[1] & { unit: string, tickFormat: (value: number) => string }} options
- */
-export function sequenceChart(label, length, width, { unit, tickFormat, marks, ...options }) {
-  return chart(label, {
-    width,
-    height: heightOf(width),
-    marginLeft: LEFT,
-    marginRight: RIGHT,
-    marginBottom: BOTTOM,
-    x: { domain: length === 1 ? [0, 2] : [1, length] },
-    marks: [
-      ruleY([0.25, 0.5, 0.75, 1], { stroke: 'var(--line)' }),
-      axisY([0, 0.25, 0.5, 0.75, 1], { label: null, tickSize: 0, tickFormat }),
-      axisX({
-        label: unit,
-        labelAnchor: 'right',
-        labelArrow: 'right',
-        ticks: length === 1 ? [1] : Math.min(length - 1, width / 90),
-        tickFormat: (/** @type {number} */ value) => (Number.isInteger(value) ? short(value) : ''),
-      }),
-      ruleY([0], { stroke: 'var(--faint)' }),
-      ...marks,
-    ],
-    ...options,
-  });
 }
 
 /**

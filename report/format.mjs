@@ -85,21 +85,3 @@ export function place({ source, line, element }, sourceCount) {
   ];
   return parts.filter(Boolean).join(', ');
 }
-
-/**
- * Numbers that are rounded so that the rounded ones sum to the rounded sum: each is rounded down or up, and the numbers with
- * most to lose are rounded up.
- *
- * @param {number[]} values
- * @param {number} digits
- */
-export function roundTogether(values, digits) {
-  const unit = 10 ** digits;
-  const scaled = values.map((value) => value * unit);
-  const down = scaled.map(Math.floor);
-  const sum = (/** @type {number[]} */ numbers) => numbers.reduce((a, b) => a + b, 0);
-  const missing = Math.round(sum(scaled)) - sum(down);
-  const order = scaled.map((_, i) => i).sort((a, b) => scaled[b] - down[b] - (scaled[a] - down[a]));
-  for (const i of order.slice(0, missing)) down[i] += 1;
-  return down.map((value) => value / unit);
-}

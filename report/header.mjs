@@ -4,40 +4,18 @@ import { count, decimal, duration, integer, percent, plain, short } from './form
 
 /** @typedef {import('./data.js').Report} Report */
 
-const THEMES = { auto: 'Auto', light: 'Light', dark: 'Dark' };
-
-function themeSwitch() {
-  /** @param {Event} event */
-  const choose = ({ target }) => {
-    const { value } = /** @type {HTMLInputElement} */ (target);
-    if (value === 'auto') delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = value;
-  };
-  const chosen = document.documentElement.dataset.theme ?? 'auto';
-  const options = Object.entries(THEMES).map(([value, title]) =>
-    element(
-      'label',
-      element('input', { type: 'radio', name: 'theme', value, checked: value === chosen, change: choose }),
-      title,
-    ),
-  );
-  return element('fieldset.theme', { 'aria-label': 'Colours' }, options);
-}
-
 /**
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold
  */
 export function header(report, threshold) {
-  const { cleaned } = report;
   const figures = figuresOf(report, threshold);
   return [
-    element('div.top', element('p.brand', 'KnowledgePulse trace report'), themeSwitch()),
+    element('div.top', element('p.brand', 'KnowledgePulse trace report')),
     element(
       'header',
       element('h1', headlineOf(report)),
       element('p.about', ...aboutOf(report)),
-      cleaned && element('p.about', cleanedOf(cleaned)),
       report.interrupted &&
         element('p.notice', 'Scoring was interrupted: this shows what had been scored until then.'),
       element(
@@ -74,8 +52,8 @@ function headlineOf({ count: scored, known, selection, traces }) {
  * @returns {Figure[]}
  */
 function figuresOf(report, threshold) {
-  const { bases, count: scored, duplicates, errors, known, scores, selection, succeeded } = report;
-  const isCompared = (bases['no-embedder'] ?? 0) < scored;
+  const { count: scored, duplicates, errors, known, notCompared, scores, selection, succeeded } = report;
+  const isCompared = notCompared < scored;
   /** @type {Array<Figure | false | null>} */
   const figures = [
     selection && ['Chosen', short(selection.chosen), `of ${count(scored, 'trace')}`],
@@ -109,7 +87,7 @@ function figuresOf(report, threshold) {
 function keptOf(report, threshold) {
   const [title, value, note] = [element('span'), element('span'), element('span')];
   threshold.follow(() => {
-    const kept = threshold.kept(report);
+    const kept = threshold.kept;
     title.textContent = `Kept at ${plain(threshold.value)}`;
     value.textContent = report.count === 0 ? '–' : percent(kept, report.count);
     note.textContent = `${integer(kept)} kept, ${integer(report.count - kept)} dropped`;
@@ -118,8 +96,7 @@ function keptOf(report, threshold) {
 }
 
 /** The places in what leaves the house: the chosen traces, or all of them. @param {Report} report @returns {Figure} */
-function reviewOf({ cleaned, selection, traces }) {
-  if (cleaned === null) return ['To review', '–', 'nothing was cleaned'];
+function reviewOf({ selection, traces }) {
   const chosen = new Set(selection?.traces.map(({ position }) => position));
   const shared = traces.filter(({ position }) => selection === null || chosen.has(position));
   const found = shared.filter(({ toReview }) => toReview);
@@ -153,13 +130,6 @@ function spreadOf({ p10, p90 }) {
 /** @param {Report['duplicates']} duplicates */
 function duplicatesOf({ count: number, groupCount }) {
   return number === 0 ? 'none found' : `${count(number, 'trace')} in ${count(groupCount, 'group')}`;
-}
-
-/** @param {NonNullable<Report['cleaned']>} cleaned */
-function cleanedOf({ level, strict, redactions }) {
-  const counts = Object.entries(redactions).map(([type, number]) => `${integer(number)} ${type}`);
-  const how = `Cleaned at level ${level}${strict ? ', strictly' : ''}`;
-  return counts.length === 0 ? `${how}: nothing was found.` : `${how}: replaced ${counts.join(', ')}.`;
 }
 
 /** @param {Report} report */

@@ -109,7 +109,7 @@ function columnsOf({ traces, selection }, index, open) {
       title: 'Steps',
       wide: true,
       value: ({ stepCount }) => stepCount,
-      cell: ({ stepCount }) => (stepCount === null ? '' : integer(stepCount)),
+      cell: ({ stepCount }) => integer(stepCount),
     },
     differ(({ nearest }) => nearest?.similarity) && {
       key: 'like',

@@ -21,8 +21,30 @@ export function errorsSection({ errors, sourceCount }) {
   );
 }
 
-/** @type {Record<string, string>} */
-const RULES = {
+/** @param {import('./data.js').Report} report */
+export function domainsSection({ domains }) {
+  if (domains.length < 2) return null;
+  return section(
+    'Domains',
+    table(
+      'Mean of each measure by domain',
+      [
+        { title: 'Domain', cell: ({ name }) => foreign(name || '(none)') },
+        { title: 'Traces', number: true, cell: (domain) => integer(domain.count) },
+        { title: 'Score', number: true, cell: ({ score }) => decimal(score) },
+        ...DIMENSIONS.map(({ title }, i) => ({
+          title,
+          number: true,
+          cell: (/** @type {typeof domains[number]} */ { dimensions }) => decimal(dimensions[i]),
+        })),
+      ],
+      domains,
+    ),
+  );
+}
+
+/** The rules after the sum, in words. */
+export const RULES = {
   'single-thought': 'a single thought scores 0.1',
   'recovery-bonus': 'more than two recoveries in a success add 0.1',
   'single-tool-penalty': 'using only one tool takes 0.1',
@@ -32,7 +54,7 @@ const RULES = {
 /** @param {import('./data.js').Report} report */
 export function rulesSection({ count: scored, profiles, rules }) {
   if (scored === 0) return null;
-  const used = Object.entries(rules);
+  const used = /** @type {Array<[rule: keyof typeof RULES, number: number]>} */ (Object.entries(rules));
   return section(
     'How scores are made',
     finding(
@@ -57,19 +79,18 @@ export function rulesSection({ count: scored, profiles, rules }) {
       element(
         'p.finding',
         'Rules that applied: ',
-        used.map(([rule, number]) => `${RULES[rule] ?? rule} (${count(number, 'trace')})`).join('; '),
+        used.map(([rule, number]) => `${RULES[rule]} (${count(number, 'trace')})`).join('; '),
         '.',
       ),
   );
 }
 
 /** @param {import('./data.js').Report} report */
-function embedderOf({ dtype, bases, count: scored, noveltyMode }) {
-  const without = bases['no-embedder'] ?? 0;
+function embedderOf({ dtype, notCompared, count: scored, noveltyMode }) {
   if (noveltyMode === 'lexical') return 'words alone were compared';
-  if (dtype === null || (scored > 0 && without === scored))
+  if (dtype === null || (scored > 0 && notCompared === scored))
     return 'without an embedder novelty is 0.5 throughout';
-  const failed = without > 0 ? `, which failed for ${count(without, 'trace')}` : '';
+  const failed = notCompared > 0 ? `, which failed for ${count(notCompared, 'trace')}` : '';
   return `compared with ${dtype} weights${failed}`;
 }
 

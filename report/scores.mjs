@@ -29,34 +29,6 @@ function barsOf({ bins, filled }, hundredths) {
 }
 
 /**
- * The parts of the bars that a threshold drops and keeps.
- *
- * @param {Bar[]} bars
- * @param {number} bar
- * @param {Report['scoreBins']} scoreBins
- */
-function sidesOf(bars, bar, { bins, filled }) {
-  const stacked = bars.map((b) => ({ ...b, low: 0, high: b.count }));
-  if (bar < 1) {
-    return {
-      dropped: stacked.filter(({ from }) => from < bar).map((b) => ({ ...b, to: Math.min(b.to, bar) })),
-      kept: stacked.filter(({ to }) => to > bar).map((b) => ({ ...b, from: Math.max(b.from, bar) })),
-    };
-  }
-  // A score of 1 has no width of its own: it stands on the rest of its bar.
-  const kept = filled.find(([bin]) => bin === bins)?.[1] ?? 0;
-  const last = stacked[stacked.length - 1];
-  return kept === 0
-    ? { dropped: stacked, kept: [] }
-    : {
-        dropped: [...stacked.slice(0, -1), { ...last, high: last.count - kept }].filter(
-          ({ high }) => high > 0,
-        ),
-        kept: [{ ...last, low: last.count - kept }],
-      };
-}
-
-/**
  * @param {Report} report
  * @param {import('./threshold.mjs').Threshold} threshold
  * @param {number} width
@@ -66,11 +38,12 @@ function histogram(report, threshold, width) {
   // In hundredths: the fewer the traces, the wider the bars.
   const step = report.count < 2000 ? 5 : width < 600 || report.count < 20_000 ? 2 : 1;
   const bars = barsOf(report.scoreBins, step);
-  const { dropped, kept } = sidesOf(bars, bar, report.scoreBins);
-  const sides = { x1: 'from', x2: 'to', y1: 'low', y2: 'high', insetLeft: 0.5, insetRight: 0.5 };
+  const dropped = bars.filter(({ from }) => from < bar).map((b) => ({ ...b, to: Math.min(b.to, bar) }));
+  const kept = bars.filter(({ to }) => to > bar).map((b) => ({ ...b, from: Math.max(b.from, bar) }));
+  const sides = { x1: 'from', x2: 'to', y1: 0, y2: 'count', insetLeft: 0.5, insetRight: 0.5 };
   const highest = Math.max(1, ...bars.map((b) => b.count));
   const ticks = wholeTicks(highest);
-  const label = `Histogram of ${count(report.count, 'score')}; ${integer(threshold.kept(report))} of them are ${plain(bar)} or more.`;
+  const label = `Histogram of ${count(report.count, 'score')}; ${integer(threshold.kept)} of them are ${plain(bar)} or more.`;
   return chart(label, {
     width,
     height: heightOf(width),
@@ -137,7 +110,7 @@ const rangeOf = ({ from, to }) => `${decimal(from)}–${decimal(to)}`;
  */
 export function scoresSection(report, threshold) {
   if (report.scores === null) return null;
-  const { frame, redraw } = drawn({}, (width) => histogram(report, threshold, width));
+  const { frame, redraw } = drawn((width) => histogram(report, threshold, width));
   const input = slider('threshold', [0, 1, 0.01], threshold.initial, threshold.set);
   const verdict = element('p.verdict');
   const back = element('button', {
@@ -152,7 +125,7 @@ export function scoresSection(report, threshold) {
   /** @param {string} name */
   const swatch = (name) => element('span.swatch', { style: `--colour: var(--${name})` });
   threshold.follow(() => {
-    const kept = threshold.kept(report);
+    const kept = threshold.kept;
     const dropped = report.count - kept;
     /**
      * @param {string} name

@@ -35,14 +35,10 @@ export function makeThreshold(report) {
       listeners.push(listener);
       listener();
     },
-    /**
-     * Returns how many traces of the report, or of one of its domains, are kept. That is exact where a bin begins at the threshold, as
-     * at every step of the slider.
-     *
-     * @param {Pick<import('./data.js').Report, 'kept' | 'scoreBins'>} counted
-     */
-    kept({ kept, scoreBins: { bins, filled } }) {
-      if (value === report.threshold) return kept;
+    /** How many traces are kept: exact where a bin begins at the threshold, as at every step of the slider. */
+    get kept() {
+      const { bins, filled } = report.scoreBins;
+      if (value === report.threshold) return report.kept;
       const first = Math.round(value * bins);
       return filled.reduce((sum, [bin, count]) => (bin >= first ? sum + count : sum), 0);
     },

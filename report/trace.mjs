@@ -1,72 +1,16 @@
 // A trace that was opened: how its score is made, what it is like, and its steps.
 
 import { DIMENSIONS } from './dimensions.mjs';
-import { element, foreign, legend, marked, more, table } from './dom.mjs';
-import { count, decimal, integer, percent, place, roundTogether } from './format.mjs';
+import { element, foreign, legend, marked, table } from './dom.mjs';
+import { count, decimal, integer, percent, place } from './format.mjs';
 import { nameOf, OUTCOMES, outcomeOf } from './index.mjs';
 import { bar } from './list.mjs';
+import { RULES } from './rest.mjs';
 
 /** @import { ListedTrace, Report } from './data.js' */
 /** @import { Index } from './index.mjs' */
 
 /** What names a trace of the list. @typedef {{ position: number | null, id?: string | null }} Other */
-
-/**
- * The amount that the rules after the sum add or take, in words; the amount goes before them.
- *
- * @type {Record<string, string>}
- */
-const EFFECTS = {
-  'recovery-bonus': 'for recovering from more than two errors',
-  'single-tool-penalty': 'for using only one tool',
-};
-
-/**
- * The effect of the other rules, which replace the sum; the result goes after them.
- *
- * @type {Record<string, string>}
- */
-const REPLACEMENTS = { 'single-thought': ', but a single thought scores', clamp: ', brought back to' };
-
-/**
- * The amount that is added or taken; an amount that is rounded to 0 is left out.
- *
- * @param {number} value
- */
-function signed(value) {
-  const text = decimal(value);
-  return text.startsWith('−') ? `−\u00a0${text.slice(1)}` : `+\u00a0${text}`;
-}
-
-/**
- * Returns how a score comes about, as one line of arithmetic, in rounded numbers that add up.
- *
- * @param {Pick<ListedTrace, 'contributions' | 'overrides' | 'score'>} trace
- */
-export function sumInWords({ contributions, overrides, score }) {
-  /** @type {Array<{ value: number, words: string }>} */
-  const terms = DIMENSIONS.map(({ noun }, i) => ({ value: contributions[i], words: noun }));
-  const replaced = overrides.findIndex(({ rule }) => !Object.hasOwn(EFFECTS, rule));
-  const effects = replaced < 0 ? overrides : overrides.slice(0, replaced);
-  for (const { rule, before, after } of effects) terms.push({ value: after - before, words: EFFECTS[rule] });
-  const rounded = roundTogether(
-    terms.map(({ value }) => value),
-    2,
-  );
-  const sum = terms.map(({ words }, i) => {
-    return `${i === 0 ? decimal(rounded[i]) : ` ${signed(rounded[i])}`} ${words}`;
-  });
-  const total = decimal(rounded.reduce((a, b) => a + b, 0));
-  if (replaced < 0) return `${sum.join('')} =\u00a0${decimal(score)}`;
-  // Rules after one that replaces the sum are shown as steps.
-  const steps = overrides.slice(replaced).map(({ rule, before, after }) => {
-    if (Object.hasOwn(EFFECTS, rule)) {
-      return `, ${signed(after - before)} ${EFFECTS[rule]} = ${decimal(after)}`;
-    }
-    return `${REPLACEMENTS[rule] ?? `, after the rule ${rule}`} ${decimal(after)}`;
-  });
-  return `${sum.join('')} =\u00a0${total}${steps.join('')}`;
-}
 
 /** How many of all traces score less. @param {ListedTrace} trace @param {Report} report */
 function rankInWords({ score }, { scoreBins: { bins, filled }, count: scored }) {
@@ -80,26 +24,33 @@ function rankInWords({ score }, { scoreBins: { bins, filled }, count: scored }) 
 
 /** @param {ListedTrace} trace @param {Report} report */
 function scoreOf(trace, report) {
-  const { dimensions, contributions, profile } = trace;
+  const { dimensions, contributions, overrides, profile } = trace;
   const weights = report.profiles.find(({ name }) => name === profile)?.weights;
+  /** @type {Array<{ title: string, value?: number, weight?: number, adds: number }>} */
+  const parts = [
+    ...DIMENSIONS.map(({ key, title }, i) => {
+      return { title, value: dimensions[i], weight: weights?.[key], adds: contributions[i] };
+    }),
+    ...overrides.map(({ rule, before, after }) => ({ title: RULES[rule], adds: after - before })),
+  ];
   return [
     element('h3', 'How its score is made'),
     element('p.worth', element('b', decimal(trace.score)), element('span.soft', rankInWords(trace, report))),
     bar(trace),
     legend(),
-    element('p.sum', sumInWords(trace)),
-    more(
-      'Values and weights',
-      table(
-        `Weights of the profile ${profile ?? '(none)'}`,
-        [
-          { title: 'Dimension', cell: ({ title }) => title },
-          { title: 'Value', number: true, cell: (_, i) => decimal(dimensions[i], 4) },
-          { title: 'Weight', number: true, cell: ({ key }) => (weights ? decimal(weights[key]) : '') },
-          { title: 'Contribution', number: true, cell: (_, i) => decimal(contributions[i], 4) },
-        ],
-        DIMENSIONS,
-      ),
+    table(
+      `Weights of the profile ${profile ?? '(none)'}`,
+      [
+        { title: 'Part', cell: ({ title }) => title },
+        { title: 'Value', number: true, cell: ({ value }) => (value === undefined ? '' : decimal(value, 4)) },
+        {
+          title: 'Weight',
+          number: true,
+          cell: ({ weight }) => (weight === undefined ? '' : decimal(weight)),
+        },
+        { title: 'Adds', number: true, cell: ({ adds }) => decimal(adds, 4) },
+      ],
+      parts,
     ),
   ];
 }
@@ -140,12 +91,12 @@ function wordsOf({ nearest }) {
 
 /** @param {ListedTrace} trace */
 function stepsOf({ steps, stepCount }) {
-  const title = element('h3', stepCount === null ? 'Steps' : count(stepCount, 'step'));
+  const title = element('h3', count(stepCount, 'step'));
   if (steps === undefined) {
     const why = 'This report has the steps of the traces that come first in it, up to 8 MB.';
-    return [title, element('p.soft', stepCount === null ? 'Its steps were not given.' : why)];
+    return [title, element('p.soft', why)];
   }
-  const left = (stepCount ?? 0) - steps.length;
+  const left = stepCount - steps.length;
   return [
     title,
     element(

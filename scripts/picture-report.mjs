@@ -20,6 +20,7 @@ const { randomNumbers } = require('../__test__/support/make-breakdown.js');
 
 const TRACES = 420;
 const CHOSEN = 40;
+const AGENTS = ['claude-code', 'codex', 'openhands'];
 const [WIDTH, HEIGHT] = [1280, 1120];
 const LETTERS = /^[\n -\u024f\u2000-\u206f]+$/;
 
@@ -53,7 +54,7 @@ function variations() {
     return {
       ...example,
       id: `kp:trace:${String(i).padStart(4, '0')}`,
-      metadata: { ...example.metadata, success },
+      metadata: { ...example.metadata, success, imported: { format: AGENTS[i % AGENTS.length] } },
       steps,
       outcome: { ...example.outcome, confidence: success ? 0.6 + 0.4 * random() : 0.2 + 0.5 * random() },
     };
@@ -70,10 +71,10 @@ await runScript(async () => {
     const lines = variations()
       .map((trace) => `${JSON.stringify(trace)}\n`)
       .join('');
-    const options = ['--select', String(CHOSEN), '--novelty', 'lexical', '--clean-strict', '--quiet'];
     const command = path.join(root, 'bin', 'kp-score.js');
+    const options = ['--novelty', 'lexical', '--quiet', '--report', file];
     writeFileSync(input, lines);
-    execFileSync(process.execPath, [command, input, ...options, '--report', file]);
+    execFileSync(process.execPath, [command, 'select', String(CHOSEN), input, ...options]);
     const viewport = { width: WIDTH, height: HEIGHT };
     const page = await browser.newPage({ viewport, colorScheme: 'light' });
     await page.goto(pathToFileURL(file).href);

@@ -55,8 +55,8 @@ function makeBreakdown({
  * A trace that was scored, as the crate of the command reads it.
  *
  * @param {number} number how many there are before it
- * @param {Partial<{ id: string | null, source: string, domain: string, success: boolean, objective: string, breakdown: ScoreBreakdown,
- *   known: { success: boolean, confidence: boolean }, trace: object }>} [parts] `trace` has its steps
+ * @param {Partial<{ id: string | null, source: string, agent: string, when: string | null, domain: string, success: boolean | null,
+ *   steps: number, objective: string, breakdown: ScoreBreakdown, trace: object }>} [parts] `trace` has its steps
  */
 function makeScored(number, { breakdown = makeBreakdown(), ...parts } = {}) {
   return {
@@ -64,11 +64,14 @@ function makeScored(number, { breakdown = makeBreakdown(), ...parts } = {}) {
     line: number + 1,
     index: null,
     format: 'trace',
-    known: { success: true, confidence: true },
+    agent: 'trace',
+    when: null,
+    steps: 0,
+    success: true,
+    hasConfidence: true,
     id: `kp:trace:${number}`,
     objective: `Objective ${number}`,
     domain: 'code',
-    success: true,
     breakdown,
     kept: true,
     ...parts,
@@ -86,8 +89,8 @@ function carrying(texts) {
     const nearest = { label: text, similarity: 0.99, ...parts };
     const breakdown = makeBreakdown({ outcomeConfidence: i / 10, profile: text, nearest });
     const steps = [{ type: text, content: text, tool: { name: text }, output_summary: text }];
-    const trace = { metadata: { framework: text, created_at: text }, steps };
-    return makeScored(i, { id: text, source: text, domain: text, objective: text, breakdown, trace });
+    const texts = { id: text, source: text, agent: text, when: text, domain: text, objective: text };
+    return makeScored(i, { ...texts, steps: 1, breakdown, trace: { steps } });
   });
   const errors = texts.map((text) => ({ source: text, line: 1, message: text }));
   return /** @type {const} */ ([traces, { options: { sources: texts }, errors }]);

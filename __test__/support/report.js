@@ -33,8 +33,8 @@ const RUN = { finishedAt: '2026-01-02T03:04:05.000Z', seconds: 12, interrupted: 
 
 /**
  * @typedef {object} Described a run that is described
- * @property {Partial<typeof OPTIONS> & { cleaned?: object }} [options]
- * @property {Partial<typeof RUN> & { cleaned?: object }} [run]
+ * @property {Partial<typeof OPTIONS>} [options]
+ * @property {Partial<typeof RUN>} [run]
  * @property {Array<{ source: string, line: number, index?: number, message: string }>} [errors]
  */
 

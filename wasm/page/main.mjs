@@ -2,7 +2,7 @@
 
 import { element, foreign, more, table } from '../../report/dom.mjs';
 import { drawReport } from '../../report/draw.mjs';
-import { count, decimal, integer } from '../../report/format.mjs';
+import { count, integer } from '../../report/format.mjs';
 
 /** @import { Progress, Tasks } from './worker.mjs' */
 
@@ -279,9 +279,11 @@ async function readAll(files) {
   forget(cleanStep, chooseStep, saveStep);
   show(total);
   const traces = await listing(total, async (from) =>
-    (await ask('list', { from, count: LISTED })).map(({ index, name, place, format, steps }) =>
-      foldable([foreign(name)], `${format}, ${count(steps, 'step')}`, async () =>
-        stepsOf(await ask('open', { index }), place),
+    (await ask('list', { from, count: LISTED })).map(({ name, place, format, steps }) =>
+      element(
+        'p',
+        foreign(name),
+        element('span.where', `${format}, ${count(steps, 'step')} · `, foreign(place)),
       ),
     ),
   );
@@ -365,13 +367,13 @@ function choose() {
 /** @param {'all' | 'chosen'} which */
 function save(which) {
   run(saveStep, async () => {
-    const { file, count: number, cleaned, places, toReview } = await ask('save', { which });
+    const { file, count: number, isClean, places, toReview } = await ask('save', { which });
     const href = URL.createObjectURL(file);
-    const link = element('a', { href, download: `traces${cleaned ? '.clean' : ''}.jsonl` });
+    const link = element('a', { href, download: `traces${isClean ? '.clean' : ''}.jsonl` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
     const saved = `${count(number, 'trace')} saved`;
-    if (!cleaned) return `${saved}, which were not cleaned.`;
+    if (!isClean) return `${saved}, which were not cleaned.`;
     const names = toReview.map((name) => `“${name}”`).join(', ');
     const found =
       places === 0 ? '' : ` ${count(places, 'place')} look like addresses or signatures, first in ${names}.`;
@@ -421,29 +423,6 @@ function foldable(title, note, draw) {
     element('summary', ...title, element('span.where', note)),
   );
   return details;
-}
-
-/** @param {Awaited<ReturnType<Tasks['open']>>} trace @param {string} place */
-function stepsOf({ known, success, confidence, leftOut, count: total, steps }, place) {
-  const outcome = known.success ? (success ? 'Succeeded' : 'Failed') : 'Success is not known';
-  const sure = Number.isFinite(confidence) ? `, confidence ${decimal(confidence)}` : '';
-  const without = Object.entries(leftOut).map(([kind, number]) => `${integer(number)} ${kind}`);
-  return [
-    element('p.soft', foreign(place), `. ${outcome}${sure}.`),
-    without.length > 0 && element('p.soft', `Left out: ${without.join(', ')}.`),
-    element(
-      'ol.steps',
-      steps.map(({ type, tool, text }) =>
-        element(
-          'li',
-          element('b', foreign(type)),
-          tool !== '' && element('span', ' ', foreign(tool, { class: 'mono' })),
-          element('pre', { tabindex: '0' }, foreign(text)),
-        ),
-      ),
-    ),
-    total > steps.length && element('p.soft', `and ${count(total - steps.length, 'step')} more`),
-  ].filter((part) => part !== false);
 }
 
 /** @param {Awaited<ReturnType<Tasks['changes']>>[number]} change */

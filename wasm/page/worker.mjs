@@ -1,14 +1,7 @@
 // The worker of the page to try it: holds the traces, and reads, cleans, scores and selects them, so that the page stays responsive.
 
 import { cut } from '../../report/format.mjs';
-import {
-  cleanTrace,
-  configureEmbedder,
-  embedderStatus,
-  Scorer,
-  select,
-  TraceMemory,
-} from '../browser/main.mjs';
+import { clean, configureEmbedder, embedderStatus, Scorer, select, TraceMemory } from '../browser/main.mjs';
 import { changesOf } from './changes.mjs';
 import { fetchModel } from './model.mjs';
 
@@ -22,12 +15,12 @@ const { explain } = require('../../lib/scorer.js');
 /**
  * @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace
  * @typedef {import('../../index.js').PrivacyLevel} PrivacyLevel
- * @typedef {{ success: boolean, confidence: boolean }} Known
+ * @typedef {import('../../lib/read-traces.js').PlacedResult} PlacedResult
  * @typedef {import('../../index.js').FormatName} FormatName
  */
 
 /** @typedef {{ file: string, line: number, index: number | null }} Place */
-/** @typedef {Place & { format: FormatName, known: Known, trace: ReasoningTrace, clean?: ReasoningTrace }} Entry */
+/** @typedef {Place & { format: FormatName, known: NonNullable<PlacedResult['known']>, trace: ReasoningTrace, clean?: ReasoningTrace }} Entry */
 /** @typedef {{ done: number, total: number, unit: 'bytes' | 'traces', doing: string }} Progress */
 
 /** What a task may do: tell of its progress, and end early. @typedef {{ report: (progress: Progress) => void, signal: AbortSignal }} Task */
@@ -39,10 +32,8 @@ const MOST_DESCRIBED = 100e6;
 const NAMED = 5;
 const NAMED_LENGTH = 60;
 
-/** What is shown of a text, and of a trace. */
+/** What is shown of a text, and how many of changed texts and of bad records. */
 const EXCERPT = 160;
-const TEXT = 2000;
-const STEPS = 200;
 const CHANGES = 50;
 
 /** How long a task runs before messages are taken, and how often it tells of its progress, in milliseconds. */
@@ -52,8 +43,8 @@ const TURN = 50;
 let entries = [];
 /** @type {Array<Place & { message: string }>} */
 let errors = [];
-/** @type {{ level: PrivacyLevel, strict: boolean, redactions: Record<string, number> } | null} */
-let cleaned = null;
+/** Whether the traces are clean. */
+let isClean = false;
 /** The indices of the chosen traces, the most valuable first. @type {number[]} */
 let chosen = [];
 
@@ -116,7 +107,7 @@ const tasks = {
         for await (const { trace, error, line, index, format, known } of readPlaced(bytesOf(file, task))) {
           const place = { file: file.name, line: line ?? 1, index };
           if (trace === undefined) errors.push({ ...place, message: error.message });
-          else entries.push({ ...place, format, known, trace });
+          else entries.push({ ...place, format: format ?? 'trace', known, trace });
         }
       } catch (thrown) {
         errors.push({ file: file.name, line: 1, index: null, message: messageOf(thrown) });
@@ -124,7 +115,7 @@ const tasks = {
     }
     // Neither is of the traces that came now.
     chosen = [];
-    cleaned = null;
+    isClean = false;
     for (const entry of entries) entry.clean = undefined;
     return {
       count: entries.length,
@@ -136,38 +127,17 @@ const tasks = {
   },
 
   async clear() {
-    [entries, errors, chosen, cleaned] = [[], [], [], null];
+    [entries, errors, chosen, isClean] = [[], [], [], false];
   },
 
   /** Some of the traces. @param {{ from: number, count: number }} given */
   async list({ from, count }) {
     return entries.slice(from, from + count).map(({ file, line, index, format, trace }, at) => ({
-      index: from + at,
       name: nameOf(from + at),
       place: `${file}, line ${line}${index === null ? '' : `[${index}]`}`,
       format,
       steps: Array.isArray(trace?.steps) ? trace.steps.length : 0,
     }));
-  },
-
-  /** What a trace has become: its steps, and what was left out. @param {{ index: number }} given */
-  async open({ index }) {
-    const { known } = entries[index];
-    const trace = /** @type {any} */ (current(entries[index]) ?? {});
-    /** @type {any[]} */
-    const steps = Array.isArray(trace.steps) ? trace.steps : [];
-    return {
-      known,
-      success: Boolean(trace.metadata?.success),
-      confidence: Number(trace.outcome?.confidence),
-      leftOut: trace.metadata?.imported?.left_out ?? {},
-      count: steps.length,
-      steps: steps.slice(0, STEPS).map((step) => ({
-        type: String(step?.type),
-        tool: step?.tool?.name === undefined ? '' : String(step.tool.name),
-        text: textOf(step).slice(0, TEXT),
-      })),
-    };
   },
 
   /**
@@ -177,7 +147,7 @@ const tasks = {
    * @param {Task} task
    */
   async clean({ level, strict }, task) {
-    cleaned = null;
+    isClean = false;
     for (const entry of entries) entry.clean = undefined;
     if (level === 'none') return { redactions: {}, changed: [], stopped: false };
     /** @type {Map<string, number>} */
@@ -193,7 +163,7 @@ const tasks = {
     });
     // Half of a set would be taken for clean.
     if (stopped) for (const entry of entries) entry.clean = undefined;
-    else cleaned = { level, strict, redactions: Object.fromEntries(redactions) };
+    isClean = !stopped;
     return { redactions: Object.fromEntries(redactions), changed, stopped };
   },
 
@@ -218,8 +188,8 @@ const tasks = {
     const scorer =
       method === 'prefix'
         ? new Scorer()
-        : new Scorer({ embedder: null, memory: new TraceMemory({ novelty: 'lexical' }) });
-    const scored = await scoreAll(entries, scorer, task);
+        : new Scorer({ embedder: null, memory: new TraceMemory({ method: 'lexical' }) });
+    const scored = await scoreAll(entries, /** @type {any} */ (scorer), task);
     if (scored.stopped) throw new Error('it was stopped');
     // One invalid trace would have it reject all; their scores tell which are valid.
     const { usable } = scored;
@@ -256,13 +226,13 @@ const tasks = {
     const indices = which === 'chosen' ? chosen : entries.map((_, index) => index);
     const saved = indices.map((index) => entries[index]);
     const lines = saved.map((entry) => `${JSON.stringify(current(entry))}\n`);
-    const scored = await scoreAll(saved, new Scorer({ embedder: null }), task);
+    const scored = await scoreAll(saved, /** @type {any} */ (new Scorer({ embedder: null })), task);
     const { traces } = figuresOf(scored, new Set(), { novelty: 'prefix', dtype: null, seconds: 0 });
     const toReview = traces.filter((trace) => trace.toReview);
     return {
       file: new Blob(lines, { type: 'application/jsonl' }),
       count: lines.length,
-      cleaned: cleaned !== null,
+      isClean,
       places: toReview.reduce((sum, trace) => sum + (trace.toReview ?? 0), 0),
       toReview: toReview.slice(0, NAMED).map(({ excerpt }) => cut(excerpt, NAMED_LENGTH)),
     };
@@ -271,11 +241,17 @@ const tasks = {
 
 /** @typedef {Awaited<ReturnType<typeof scoreAll>>} ScoredAll */
 
+/** When a trace began; null if nobody knows, where readers put the time of reading. @param {string} created */
+function whenOf(created) {
+  const time = Date.parse(created);
+  return time < performance.timeOrigin ? new Date(time).toISOString() : null;
+}
+
 /**
  * Scores traces, in their order.
  *
  * @param {Entry[]} those
- * @param {{ explain: (trace: ReasoningTrace) => Promise<import('../../index.js').ScoreBreakdown> }} scorer
+ * @param {Parameters<typeof explain>[0]} scorer
  * @param {Task} task
  */
 async function scoreAll(those, scorer, task) {
@@ -286,19 +262,17 @@ async function scoreAll(those, scorer, task) {
     const { file: source, line, index, format, known } = entry;
     const trace = current(entry);
     try {
-      const breakdown = await scorer.explain(trace);
-      const { id, task: given, metadata } = trace;
-      const about = { id, objective: given.objective, domain: metadata.task_domain ?? 'default' };
+      const breakdown = await explain(scorer, trace, true);
+      const { id, task: given, metadata, steps } = trace;
+      // A trace that was converted tells in which format it was recorded.
+      const { imported } = /** @type {{ imported?: { format?: string } }} */ (metadata);
       added.push({
-        source,
-        line,
-        index,
-        format,
-        known,
-        ...about,
-        success: metadata.success,
-        breakdown,
-        trace,
+        ...{ source, line, index, format, agent: imported?.format ?? format, breakdown, trace },
+        ...{ id, objective: given.objective, domain: metadata.task_domain ?? 'default' },
+        when: whenOf(metadata.created_at),
+        steps: steps.length,
+        success: known.success ? metadata.success : null,
+        hasConfidence: known.confidence,
       });
       usable.push(at);
     } catch (thrown) {
@@ -318,7 +292,7 @@ async function scoreAll(those, scorer, task) {
  */
 function figuresOf({ added, wrong }, kept, { novelty, dtype, seconds }) {
   const sources = [...new Set([...entries, ...errors].map(({ file }) => file))];
-  const described = [JSON.stringify({ threshold: null, sources, novelty, dtype, cleaned, version })];
+  const described = [JSON.stringify({ threshold: null, sources, novelty, dtype, version })];
   for (const { file: source, line, index, message } of wrong)
     described.push(JSON.stringify({ error: { source, line, index, message } }));
   let room = MOST_DESCRIBED;
@@ -330,18 +304,11 @@ function figuresOf({ added, wrong }, kept, { novelty, dtype, seconds }) {
     described.push(line);
   }
   const finishedAt = new Date().toISOString();
-  described.push(JSON.stringify({ run: { finishedAt, seconds, interrupted: false, cleaned } }));
+  described.push(JSON.stringify({ run: { finishedAt, seconds, interrupted: false } }));
   return JSON.parse(loader.addon.reportFigures(described.join('\n')));
 }
 
 /** @typedef {typeof tasks} Tasks */
-
-/** The text of a step, which is that of a call's input where it has no other. @param {any} step */
-function textOf(step) {
-  if (typeof step?.content === 'string' && step.content !== '') return step.content;
-  if (typeof step?.output_summary === 'string') return step.output_summary;
-  return step?.input === undefined ? '' : JSON.stringify(step.input);
-}
 
 /** Configures the embedder with the model of the site, once. @param {Task} task */
 async function takeModel({ report }) {

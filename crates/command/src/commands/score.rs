@@ -227,7 +227,6 @@ pub(crate) fn report_options(
         novelty,
         dtype: status.dtype.clone(),
         version: VERSION.to_owned(),
-        clean: None,
     }
 }
 
@@ -512,7 +511,6 @@ pub(crate) fn render_report(report: Option<&Report>, seconds: f64, stop: &Stop) 
         finished_at: date::now(),
         seconds,
         interrupted: stop.is_interrupted(),
-        cleaned: None,
     };
     report.map_or_else(|| Ok(String::new()), |report| report.render(&run, &page))
 }

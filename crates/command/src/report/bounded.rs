@@ -2,94 +2,6 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use knowledgepulse_json::Value;
-
-use crate::values::{IntoValue, list};
-
-/// A long sequence of values as at most `limit` buckets of equal width, in order.
-#[derive(Debug)]
-pub(super) struct Sequence {
-    buckets: Vec<Bucket>,
-    limit: usize,
-    /// How many values a bucket takes.
-    width: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Bucket {
-    count: u64,
-    sum: f64,
-    min: f64,
-    max: f64,
-}
-
-impl Bucket {
-    fn of(value: f64) -> Self {
-        Self {
-            count: 1,
-            sum: value,
-            min: value,
-            max: value,
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-    }
-}
-
-impl Sequence {
-    /// Returns a sequence without values. `limit` is even, so that buckets merge in pairs.
-    pub(super) fn new(limit: usize) -> Self {
-        Self {
-            buckets: Vec::new(),
-            limit,
-            width: 1,
-        }
-    }
-
-    /// Appends a value.
-    pub(super) fn add(&mut self, value: f64) {
-        match self.buckets.last_mut() {
-            Some(last) if last.count < self.width => last.merge(Bucket::of(value)),
-            _ => {
-                if self.buckets.len() == self.limit {
-                    self.halve();
-                }
-                self.buckets.push(Bucket::of(value));
-            }
-        }
-    }
-
-    fn halve(&mut self) {
-        let pairs = self.buckets.chunks(2).map(|pair| {
-            let mut merged = pair[0];
-            pair[1..].iter().for_each(|&bucket| merged.merge(bucket));
-            merged
-        });
-        self.buckets = pairs.collect();
-        self.width *= 2;
-    }
-
-    /// Returns how many values a bucket takes.
-    pub(super) fn width(&self) -> u64 {
-        self.width
-    }
-
-    /// Returns `[mean, min, max, count]` of each bucket, to four decimals.
-    #[allow(clippy::cast_precision_loss)] // Nothing is counted up to 2^53.
-    pub(super) fn buckets(&self) -> Value {
-        list(self.buckets.iter().map(|bucket| {
-            let mean = bucket.sum / bucket.count as f64;
-            let figures = [mean, bucket.min, bucket.max].map(|value| rounded(value).into_value());
-            list(figures.into_iter().chain([bucket.count.into_value()]))
-        }))
-    }
-}
-
 /// Rounds to four decimals as JavaScript's `Math.round` does: halves go up.
 pub(super) fn rounded(value: f64) -> f64 {
     let scaled = value * 1e4;
@@ -157,24 +69,6 @@ impl<T> Best<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn sequence_keeps_the_order_in_few_buckets(values in proptest::collection::vec(-1.0..2.0, 0..300)) {
-            let mut sequence = Sequence::new(10);
-            values.iter().for_each(|&value| sequence.add(value));
-            prop_assert!(sequence.buckets.len() <= 10);
-            let parts: Vec<&[f64]> = values.chunks(sequence.width as usize).collect();
-            prop_assert_eq!(sequence.buckets.len(), parts.len());
-            for (bucket, part) in sequence.buckets.iter().zip(parts) {
-                let sum: f64 = part.iter().sum();
-                prop_assert!((bucket.sum - sum).abs() < 1e-9);
-                prop_assert_eq!(bucket.count, part.len() as u64);
-                prop_assert!(part.contains(&bucket.min) && part.contains(&bucket.max));
-                prop_assert!(part.iter().all(|value| (bucket.min..=bucket.max).contains(value)));
-            }
-        }
-    }
 
     #[test]
     fn rounded_is_what_javascript_rounds_to() {

@@ -3,7 +3,7 @@
 use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Value, parse_str};
 
-use super::{CleanOptions, Report, ReportOptions, Run};
+use super::{Report, ReportOptions, Run};
 use crate::scored::{Place, Scored};
 
 /// Reads the description of a run, one JSON object a line: the options, then traces (`{"add": …}`, as [`Scored::from_value`] reads them;
@@ -44,13 +44,6 @@ fn options_of(value: &Value) -> Option<ReportOptions> {
         },
         dtype: value.get("dtype")?.as_str().map(str::to_owned),
         version: value.get("version")?.as_str()?.to_owned(),
-        clean: value
-            .get("cleaned")
-            .filter(|cleaned| !cleaned.is_null())
-            .map(|cleaned| CleanOptions {
-                identifiers: cleaned.get("level").and_then(Value::as_str) != Some("private"),
-                strict: cleaned.get("strict").and_then(Value::as_bool) == Some(true),
-            }),
     })
 }
 
@@ -59,7 +52,6 @@ fn run_of(value: &Value) -> Option<Run> {
         finished_at: value.get("finishedAt")?.as_str()?.to_owned(),
         seconds: value.get("seconds")?.as_number()?,
         interrupted: value.get("interrupted")?.as_bool()?,
-        cleaned: value.get("cleaned").filter(|cleaned| !cleaned.is_null()).cloned(),
     })
 }
 

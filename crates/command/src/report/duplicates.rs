@@ -10,8 +10,8 @@ use crate::{
     values::{IntoValue, list},
 };
 
-/// How many groups are described, the largest; others are counted alone, unless they grow.
-const DESCRIBED_GROUPS: usize = 2_000;
+/// How many traces are held in all; later ones are counted.
+const HELD: usize = 100_000;
 
 const LISTED_GROUPS: usize = 30;
 const LISTED_MEMBERS: usize = 8;
@@ -61,24 +61,12 @@ impl Default for Group {
 }
 
 impl Group {
-    fn join(&mut self, member: Member) {
+    fn join(&mut self, member: &Member) {
         self.size += 1;
         if let Some((_, similarity)) = member.nearest {
             self.min_similarity = self.min_similarity.min(similarity);
             self.max_similarity = self.max_similarity.max(similarity);
         }
-        if self.members.len() < LISTED_MEMBERS {
-            self.members.push(member);
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.size += other.size;
-        self.members.extend(other.members);
-        self.members.sort_by_key(|member| member.position);
-        self.members.truncate(LISTED_MEMBERS);
-        self.min_similarity = self.min_similarity.min(other.min_similarity);
-        self.max_similarity = self.max_similarity.max(other.max_similarity);
     }
 
     fn to_value(&self) -> Value {
@@ -91,17 +79,13 @@ impl Group {
     }
 }
 
-/// The groups of near-duplicates of a run: a union-find of groups, by the ids of their traces.
+/// The groups of near-duplicates of a run.
 #[derive(Debug, Default)]
 pub(super) struct NearDuplicates {
-    /// The group in which each trace was put first.
-    first_groups: HashMap<Text, usize>,
-    /// Into which group each group was merged; itself if into none.
-    parents: Vec<usize>,
-    /// The groups that were merged into no other.
-    groups: HashMap<usize, Group>,
-    /// The groups with members, and groups that were merged since.
-    described: Vec<usize>,
+    /// The group of each trace with an id; of several with one id, that of the first.
+    groups_of: HashMap<Text, usize>,
+    groups: Vec<Group>,
+    held: usize,
     /// How many traces resemble an earlier one so much.
     count: u64,
 }
@@ -122,17 +106,9 @@ impl NearDuplicates {
             return;
         }
         self.count += 1;
-        let mut group = match &nearest {
-            Some(label) => self.group_of(label),
-            None => self.begin(),
-        };
-        if id != nearest.as_ref()
-            && let Some(id) = id
-        {
-            match self.first_groups.get(id) {
-                Some(&own) => group = self.merge(group, own),
-                None => drop(self.first_groups.insert(id.clone(), group)),
-            }
+        let group = nearest.as_ref().map_or(self.groups.len(), |id| self.group_of(id));
+        if let Some(id) = id {
+            self.groups_of.entry(id.clone()).or_insert(group);
         }
         let member = Member {
             position: Some(position),
@@ -144,11 +120,11 @@ impl NearDuplicates {
 
     /// Returns the group of the trace that another one resembles; a new one has that trace.
     fn group_of(&mut self, id: &Text) -> usize {
-        if let Some(&first) = self.first_groups.get(id) {
-            return self.root_of(first);
+        let group = self.groups.len();
+        if let Some(&group) = self.groups_of.get(id) {
+            return group;
         }
-        let group = self.begin();
-        self.first_groups.insert(id.clone(), group);
+        self.groups_of.insert(id.clone(), group);
         let member = Member {
             position: None,
             id: Some(id.clone()),
@@ -158,73 +134,30 @@ impl NearDuplicates {
         group
     }
 
-    fn begin(&mut self) -> usize {
-        let group = self.parents.len();
-        self.parents.push(group);
-        self.groups.insert(group, Group::default());
-        group
-    }
-
+    /// Adds a trace to a group, or begins it.
     fn join(&mut self, group: usize, member: Member) {
-        let joined = self.groups.entry(group).or_default();
-        if joined.members.is_empty() {
-            self.described.push(group);
+        if group == self.groups.len() {
+            self.groups.push(Group::default());
         }
-        joined.join(member);
-        if self.described.len() > 2 * DESCRIBED_GROUPS {
-            let largest = self.largest(self.described.len());
-            for group in &largest[largest.len().min(DESCRIBED_GROUPS)..] {
-                let group = self.groups.entry(*group).or_default();
-                group.members = Vec::new();
-            }
-            self.described = largest;
-            self.described.truncate(DESCRIBED_GROUPS);
+        let (group, is_held) = (&mut self.groups[group], self.held < HELD);
+        group.join(&member);
+        if is_held && group.members.len() < LISTED_MEMBERS {
+            group.members.push(member);
+            self.held += 1;
         }
-    }
-
-    /// Returns the group that a group was merged into, by any number of steps, or itself.
-    fn root_of(&mut self, mut group: usize) -> usize {
-        while self.parents[group] != group {
-            // So that the next look takes half of the steps.
-            self.parents[group] = self.parents[self.parents[group]];
-            group = self.parents[group];
-        }
-        group
-    }
-
-    /// Merges the smaller one of two groups into the larger one, which it returns.
-    fn merge(&mut self, a: usize, b: usize) -> usize {
-        let (a, b) = (self.root_of(a), self.root_of(b));
-        if a == b {
-            return a;
-        }
-        let size = |group| self.groups.get(&group).map_or(0, |group| group.size);
-        let (large, small) = if size(a) >= size(b) { (a, b) } else { (b, a) };
-        let gone = self.groups.remove(&small).unwrap_or_default();
-        self.groups.entry(large).or_default().merge(gone);
-        self.parents[small] = large;
-        large
-    }
-
-    /// Returns the largest groups with members, the largest first, of equal ones the oldest.
-    fn largest(&self, limit: usize) -> Vec<usize> {
-        let groups = self.described.iter().copied();
-        let mut groups: Vec<_> = groups.filter(|group| self.groups.contains_key(group)).collect();
-        groups.sort_by_cached_key(|group| (Reverse(self.groups.get(group).map(|group| group.size)), *group));
-        groups.dedup();
-        groups.truncate(limit);
-        groups
     }
 
     /// Returns the largest groups, and how many near-duplicates there were.
     pub(super) fn summary(&self) -> Value {
-        let groups = self.largest(LISTED_GROUPS);
-        let groups = groups.iter().filter_map(|group| self.groups.get(group));
+        let mut groups: Vec<_> = self.groups.iter().collect();
+        // Of equal ones the oldest stays first.
+        groups.sort_by_key(|group| Reverse(group.size));
+        groups.truncate(LISTED_GROUPS);
         json_object! {
             "similarity": SIMILARITY,
             "count": self.count,
             "groupCount": self.groups.len(),
-            "groups": list(groups.map(Group::to_value)),
+            "groups": list(groups.into_iter().map(Group::to_value)),
         }
     }
 }
@@ -233,8 +166,7 @@ impl NearDuplicates {
 mod tests {
     use super::*;
 
-    /// Several times as many as the traces that are described, and a multiple of 3.
-    const ADDED: u64 = 30_000;
+    const ADDED: u64 = 120_000;
 
     /// Adds traces with the ids and nearest labels that `link` returns for their positions.
     fn add_many(link: impl Fn(u64) -> (Option<u64>, Option<u64>)) -> NearDuplicates {
@@ -248,57 +180,19 @@ mod tests {
         duplicates
     }
 
-    fn described(duplicates: &NearDuplicates) -> usize {
-        let groups = duplicates.groups.values();
-        groups.filter(|group| !group.members.is_empty()).count()
-    }
-
     #[test]
-    fn add_of_many_pairs_describes_some() {
-        let duplicates = add_many(|position| (Some(2 * position), Some(2 * position + 1)));
-        assert_eq!((duplicates.count, duplicates.groups.len() as u64), (ADDED, ADDED));
-        assert!(described(&duplicates) <= 2 * DESCRIBED_GROUPS);
-    }
-
-    #[test]
-    fn add_without_ids_begins_a_group_each_time() {
+    fn add_without_ids_begins_a_group_each_time_and_holds_some_traces() {
         let duplicates = add_many(|_| (None, None));
         assert_eq!(duplicates.groups.len() as u64, ADDED);
-        assert!(described(&duplicates) <= 2 * DESCRIBED_GROUPS);
-    }
-
-    #[test]
-    fn add_merges_groups_that_a_trace_links() {
-        // Each third trace links the groups of the two before it.
-        let duplicates = add_many(|position| match position % 3 {
-            2 => (Some(10 * (position - 2)), Some(10 * (position - 1))),
-            _ => (Some(10 * position), Some(10 * position + 1)),
-        });
-        assert_eq!(duplicates.groups.len() as u64, ADDED / 3);
-        assert!(duplicates.groups.values().all(|group| group.size == 5));
+        let held: usize = duplicates.groups.iter().map(|group| group.members.len()).sum();
+        assert_eq!(held, HELD);
     }
 
     #[test]
     fn add_of_a_chain_makes_one_group_with_the_first_members() {
         let duplicates = add_many(|position| (Some(position + 1), Some(position)));
         assert_eq!(duplicates.groups.len(), 1);
-        let group = duplicates.groups.values().next().unwrap();
+        let group = &duplicates.groups[0];
         assert_eq!((group.size, group.members.len()), (ADDED + 1, LISTED_MEMBERS));
-    }
-
-    #[test]
-    fn add_describes_a_group_that_grows_late() {
-        // After many pairs, a chain.
-        let duplicates = add_many(|position| match position {
-            29_000.. => (Some(position + 100_000), Some(29_000 + 99_999)),
-            _ => (Some(2 * position), Some(2 * position + 1)),
-        });
-        let summary = duplicates.summary();
-        let first = &summary.get("groups").and_then(Value::as_array).unwrap()[0];
-        assert_eq!(first.get("size"), Some(&1_001_u64.into_value()));
-        assert_eq!(
-            first.get("members").and_then(Value::as_array).unwrap().len(),
-            LISTED_MEMBERS
-        );
     }
 }

@@ -10,14 +10,13 @@ mod row;
 
 use std::cmp::Reverse;
 
-use knowledgepulse_clean::{Options as CleanOptions, clean_pii};
-use knowledgepulse_index::method::Method;
-use knowledgepulse_json::{Object, Text, Value, object, parse_str};
+use knowledgepulse_index::{memory::Basis, method::Method};
+use knowledgepulse_json::{Object, Text, Value, parse_str};
 use knowledgepulse_score::{Breakdown, dimensions::ByDimension, select::Selection};
 
 pub use self::described::described;
 use self::{
-    bounded::{Best, Sequence},
+    bounded::Best,
     chosen::ChosenSet,
     duplicates::NearDuplicates,
     excerpt::{NAME_LENGTH, excerpt_of, name_of},
@@ -39,14 +38,9 @@ const PLACE: &str = "__KNOWLEDGEPULSE_REPORT__";
 /// The message of a program that was built before the page was.
 const NOT_A_PAGE: &str = "this program was built without the page of the report, which npm run setup makes";
 
-/// How finely dimensions are counted.
-const DIMENSION_BINS: usize = 1000;
-
-/// The bins that the page shows: multiples of the 100 steps of its slider, so that its counts are exact.
+/// The bins that the page shows: a multiple of the 100 steps of its slider, so that its counts are exact.
 const SHOWN_BINS: usize = 1000;
-const SHOWN_DOMAIN_BINS: usize = 200;
 
-const SEQUENCE_BUCKETS: usize = 2000;
 /// The most bytes of the list of traces, and of the steps of those that come first in it.
 const LIST_BYTES: usize = 6_000_000;
 const STEP_BYTES: usize = 8_000_000;
@@ -73,8 +67,6 @@ pub struct ReportOptions {
     pub dtype: Option<String>,
     /// The version of the package.
     pub version: String,
-    /// How names of files are cleaned, which then have no folders; `None` if the traces were not cleaned.
-    pub clean: Option<CleanOptions>,
 }
 
 /// How a run ended.
@@ -86,8 +78,6 @@ pub struct Run {
     pub seconds: f64,
     /// Whether it was ended before everything was read.
     pub interrupted: bool,
-    /// The cleaning level and the replacements; `None` if the traces were not cleaned.
-    pub cleaned: Option<Value>,
 }
 
 /// Collects the figures of a run.
@@ -99,15 +89,13 @@ pub struct Report {
     /// The traces with a known outcome, and those of them that succeeded.
     known: u64,
     succeeded: u64,
-    truncated: u64,
+    not_compared: u64,
     scores: Histogram,
     /// The domains by their names; traces without a name have the empty one.
     domains: Named<Domain>,
     /// The weights of each profile, and how many traces it scored. A profile without a name has the empty one.
     profiles: Named<(ByDimension, u64)>,
     rules: Named<u64>,
-    bases: Named<u64>,
-    novelty: Sequence,
     duplicates: NearDuplicates,
     chosen: Option<ChosenSet>,
     traces: Best<Value>,
@@ -117,13 +105,12 @@ pub struct Report {
     error_count: u64,
 }
 
-/// The traces of a domain.
-#[derive(Debug)]
+/// The sums over the traces of a domain.
+#[derive(Debug, Default)]
 struct Domain {
-    kept: u64,
-    score: Histogram,
-    /// In the order of [`ByDimension::NAMES`].
-    dimensions: [Histogram; 4],
+    count: u64,
+    score: f64,
+    dimensions: [f64; 4],
 }
 
 impl Report {
@@ -135,13 +122,11 @@ impl Report {
             kept: 0,
             known: 0,
             succeeded: 0,
-            truncated: 0,
+            not_compared: 0,
             scores: Histogram::new(SCORE_BINS),
             domains: Named::new(NAMES),
             profiles: Named::new(NAMES),
             rules: Named::new(NAMES),
-            bases: Named::new(NAMES),
-            novelty: Sequence::new(SEQUENCE_BUCKETS),
             duplicates: NearDuplicates::default(),
             chosen: None,
             traces: Best::new(LIST_BYTES),
@@ -149,11 +134,6 @@ impl Report {
             errors: Vec::new(),
             error_count: 0,
         }
-    }
-
-    /// Sets the threshold, where it is known only when all traces are scored. Must come before the first [`Report::add`].
-    pub fn set_threshold(&mut self, threshold: f64) {
-        self.options.threshold = Some(threshold);
     }
 
     /// Sets the set that was chosen of the traces. Must come before the first [`Report::add`].
@@ -182,17 +162,13 @@ impl Report {
         self.kept += u64::from(is_kept);
         self.known += u64::from(scored.about.success.is_some());
         self.succeeded += u64::from(scored.about.success == Some(true));
-        self.truncated += u64::from(novelty.reading.is_some_and(|reading| reading.truncated));
+        self.not_compared += u64::from(novelty.basis == Basis::NoEmbedder);
         self.scores.add(breakdown.score);
-        self.novelty.add(breakdown.dimensions.novelty);
-        self.add_to_domain(&scored.about.domain, is_kept, breakdown);
+        self.add_to_domain(&scored.about.domain, breakdown);
         self.note_profile(breakdown);
         for applied in &breakdown.overrides {
             self.rules.count(applied.rule.name());
         }
-        // Where the memory is, in the process or in a store, makes no difference.
-        let basis = novelty.basis.name().replacen("cache", "memory", 1);
-        self.bases.count(&basis.replacen("store", "memory", 1));
 
         let nearest = novelty.nearest.as_ref();
         let nearest =
@@ -206,9 +182,7 @@ impl Report {
             return;
         }
         let trace = parse_str(text).ok();
-        let mut row = row_of(scored, position, trace.as_ref(), self.options.clean.is_some());
-        row.insert("source", self.source_of(&scored.place.source));
-        let row = row.into();
+        let row = row_of(scored, position, trace.as_ref()).into();
         self.traces.insert(key, size_of(&row), row);
         if let Some(trace) = trace.filter(|_| self.steps.takes(key)) {
             let steps = steps_of(&trace);
@@ -223,35 +197,22 @@ impl Report {
             return;
         }
         self.errors.push(json_object! {
-            "source": self.source_of(&place.source),
+            "source": source_of(&place.source),
             "line": place.line,
             "element": place.index,
             "message": excerpt_of(message, EXCERPT_LENGTH),
         });
     }
 
-    /// Returns how an input is called in the report.
-    fn source_of(&self, source: &str) -> Text {
-        let Some(clean) = self.options.clean else {
-            return excerpt_of(&source.into(), NAME_LENGTH);
-        };
-        let name = source.rsplit(['/', '\\']).next().unwrap_or_default();
-        let units: Vec<u16> = name.encode_utf16().collect();
-        let units = clean_pii(&units, clean).0.unwrap_or(units);
-        excerpt_of(&Text::from_units(&units), NAME_LENGTH)
-    }
-
-    fn add_to_domain(&mut self, name: &Text, is_kept: bool, breakdown: &Breakdown) {
-        let domain = self.domains.entry(name_of(name).unwrap_or_default(), || Domain {
-            kept: 0,
-            score: Histogram::new(SCORE_BINS),
-            dimensions: ByDimension::NAMES.map(|_| Histogram::new(DIMENSION_BINS)),
-        });
-        domain.kept += u64::from(is_kept);
-        domain.score.add(breakdown.score);
+    fn add_to_domain(&mut self, name: &Text, breakdown: &Breakdown) {
+        let domain = self
+            .domains
+            .entry(name_of(name).unwrap_or_default(), Domain::default);
+        domain.count += 1;
+        domain.score += breakdown.score;
         let values = breakdown.dimensions.to_array();
-        for (histogram, value) in domain.dimensions.iter_mut().zip(values) {
-            histogram.add(value);
+        for (sum, value) in domain.dimensions.iter_mut().zip(values) {
+            *sum += value;
         }
     }
 
@@ -274,7 +235,7 @@ impl Report {
             row
         });
         let mut domains: Vec<_> = self.domains.iter().collect();
-        domains.sort_by_key(|(_, domain)| std::cmp::Reverse(domain.score.count()));
+        domains.sort_by_key(|(_, domain)| Reverse(domain.count));
         let profiles = self.profiles.iter().map(|(name, (weights, count))| {
             json_object! {
                 "name": Some(name.clone()).filter(|name| !name.is_empty()),
@@ -284,7 +245,7 @@ impl Report {
         });
         json_object! {
             "threshold": options.threshold,
-            "sources": list(sources.map(|source| self.source_of(source))),
+            "sources": list(sources.map(|source| source_of(source))),
             "sourceCount": options.sources.len(),
             "noveltyMode": options.novelty.name(),
             "dtype": options.dtype.clone(),
@@ -292,19 +253,16 @@ impl Report {
             "finishedAt": run.finished_at.as_str(),
             "seconds": run.seconds,
             "interrupted": run.interrupted,
-            "cleaned": run.cleaned.clone(),
             "count": self.count,
             "kept": self.kept,
             "known": self.known,
             "succeeded": self.succeeded,
-            "truncated": self.truncated,
+            "notCompared": self.not_compared,
             "scores": quantiles(&self.scores),
-            "scoreBins": bins(&self.scores, SHOWN_BINS),
+            "scoreBins": bins(&self.scores),
             "domains": list(domains.into_iter().map(|(name, domain)| domain.summary(name))),
             "profiles": list(profiles),
             "rules": counts(&self.rules),
-            "bases": counts(&self.bases),
-            "novelty": json_object! { "width": self.novelty.width(), "buckets": self.novelty.buckets() },
             "duplicates": self.duplicates.summary(),
             "selection": self.chosen.as_ref().map(ChosenSet::summary),
             "traces": list(traces),
@@ -337,19 +295,22 @@ impl Report {
 }
 
 impl Domain {
+    #[allow(clippy::cast_precision_loss)] // Nothing is counted up to 2^53.
     fn summary(&self, name: &Text) -> Value {
-        let dimensions = ByDimension::NAMES
-            .into_iter()
-            .zip(self.dimensions.iter().map(quantiles));
-        let fields = [
-            ("name", name.clone().into()),
-            ("count", self.score.count().into_value()),
-            ("kept", self.kept.into_value()),
-            ("score", quantiles(&self.score)),
-        ];
-        let bins = [("scoreBins", bins(&self.score, SHOWN_DOMAIN_BINS))];
-        object(fields.into_iter().chain(dimensions).chain(bins))
+        let mean = |sum: f64| sum / self.count as f64;
+        json_object! {
+            "name": name.clone(),
+            "count": self.count,
+            "score": mean(self.score),
+            "dimensions": list(self.dimensions.map(mean)),
+        }
     }
+}
+
+/// Returns how an input is called: without its folders, as those who are sent a report need not know them.
+fn source_of(source: &str) -> Text {
+    let name = source.rsplit(['/', '\\']).next().unwrap_or_default();
+    excerpt_of(&name.into(), NAME_LENGTH)
 }
 
 /// Returns how the values lie; `null` without values.
@@ -370,10 +331,10 @@ fn quantiles(histogram: &Histogram) -> Value {
     }
 }
 
-fn bins(histogram: &Histogram, bins: usize) -> Value {
-    let filled = histogram.filled(bins).into_iter();
+fn bins(histogram: &Histogram) -> Value {
+    let filled = histogram.filled(SHOWN_BINS).into_iter();
     let filled = filled.map(|(bin, count)| list([bin as u64, count]));
-    json_object! { "bins": bins, "filled": list(filled) }
+    json_object! { "bins": SHOWN_BINS, "filled": list(filled) }
 }
 
 fn counts(named: &Named<u64>) -> Value {

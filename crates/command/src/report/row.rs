@@ -3,7 +3,7 @@
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_score::overrides::Override;
 
-use super::{EXCERPT_LENGTH, excerpt_of, name_of};
+use super::{EXCERPT_LENGTH, excerpt_of, name_of, source_of};
 use crate::{
     json_object, review,
     scored::Scored,
@@ -15,8 +15,8 @@ use crate::{
 const STEPS: usize = 200;
 const STEP_LENGTH: usize = 2_000;
 
-/// Returns the line of a trace, `ListedTrace` in report/data.d.ts, without its source and steps. `trace` is what was scored.
-pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>, is_clean: bool) -> Object {
+/// Returns the line of a trace, `ListedTrace` in report/data.d.ts, without its steps. `trace` is what was scored.
+pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>) -> Object {
     let breakdown = &scored.breakdown;
     let overrides = breakdown
         .overrides
@@ -27,6 +27,7 @@ pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>, is_c
     let mut row = Object::default();
     row.insert("position", position.into_value());
     row.insert("id", scored.about.id.as_ref().and_then(name_of).into_value());
+    row.insert("source", source_of(&scored.place.source));
     row.insert("line", scored.place.line.into_value());
     row.insert("element", scored.place.index.into_value());
     row.insert("excerpt", excerpt_of(&scored.about.objective, EXCERPT_LENGTH));
@@ -35,10 +36,7 @@ pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>, is_c
     row.insert("createdAt", scored.about.when.clone().into_value());
     row.insert("success", scored.about.success.into_value());
     row.insert("stepCount", scored.about.steps.into_value());
-    row.insert(
-        "toReview",
-        trace.filter(|_| is_clean).map(review::count_of).into_value(),
-    );
+    row.insert("toReview", trace.map(review::count_of).into_value());
     row.insert("score", breakdown.score);
     row.insert("dimensions", list(breakdown.dimensions.to_array()));
     row.insert("contributions", list(breakdown.contributions.to_array()));

@@ -24,7 +24,6 @@ fn options() -> ReportOptions {
         sources: vec!["traces.jsonl".into()],
         novelty: Method::Prefix,
         dtype: Some("fp32".into()),
-        clean: None,
         version: "1.2.3".into(),
     }
 }
@@ -34,7 +33,6 @@ fn run() -> Run {
         finished_at: "2026-01-02T03:04:05.000Z".into(),
         seconds: 1.5,
         interrupted: false,
-        cleaned: None,
     }
 }
 
@@ -129,34 +127,23 @@ fn ids(value: &Value, path: &str) -> Vec<String> {
 }
 
 #[test]
-fn summary_of_cleaned_traces_has_names_of_files_without_folders() {
-    let clean = knowledgepulse_clean::Options {
-        identifiers: true,
-        strict: true,
-    };
+fn sources_are_named_without_their_folders() {
     let mut report = Report::new(ReportOptions {
-        sources: vec!["/srv/jane/bob@example.com.jsonl".into()],
-        clean: Some(clean),
+        sources: vec!["/srv/jane/first.jsonl".into()],
         ..options()
     });
     let mut scored = trace("a", 0.7, None);
     scored.place.source = r"C:\jane\session.jsonl".into();
     report.add(&scored, "");
     report.add_error(&scored.place, &"bad".into());
-    let summary = report.summary(&run()).to_json();
-    assert!(!summary.contains("jane") && !summary.contains("srv"), "{summary}");
-    assert!(summary.contains(r#""sources":["[REDACTED:email]"]"#), "{summary}");
-    assert_eq!(
-        summary.matches(r#""source":"session.jsonl""#).count(),
-        2,
-        "{summary}"
-    );
+    let summary = report.summary(&run());
+    assert_eq!(json(&summary, "sources"), r#"["first.jsonl"]"#);
+    for path in ["traces.0.source", "errors.first.0.source"] {
+        assert_eq!(json(&summary, path), r#""session.jsonl""#);
+    }
 }
 
 proptest! {
-    // Each domain has histograms of its own, which take their time without optimization.
-    #![proptest_config(ProptestConfig::with_cases(32))]
-
     #[test]
     fn summary_counts_the_traces(traces in vec(scored(), 0..16), threshold in 0.0..1.0) {
         let mut report = Report::new(ReportOptions { threshold: Some(threshold), ..options() });
@@ -175,9 +162,7 @@ proptest! {
             list.as_array().unwrap().iter().map(|entry| at(entry, field).as_number().unwrap()).sum::<f64>()
         };
         prop_assert_eq!(sum("domains", "count"), traces.len() as f64);
-        prop_assert_eq!(count_of(sum("domains", "kept") as u64), at(&summary, "kept"));
         prop_assert_eq!(sum("profiles", "count"), traces.len() as f64);
-        prop_assert_eq!(sum("novelty.buckets", "3"), traces.len() as f64);
     }
 
     #[test]
@@ -205,14 +190,12 @@ proptest! {
     #[test]
     fn score_bins_tell_what_each_step_of_the_slider_keeps(scores in vec(prop_oneof![0.0..=1.0, (0_u8..=100).prop_map(|step| f64::from(step) / 100.0)], 1..50)) {
         let summary = summary(scores.iter().map(|&score| trace("a", score, None)));
-        for path in ["scoreBins", "domains.0.scoreBins"] {
-            let bins = at(&summary, &format!("{path}.bins")).as_number().unwrap();
-            let filled = at(&summary, &format!("{path}.filled"));
-            for step in 0..=100_u8 {
-                let kept = filled.as_array().unwrap().iter().filter(|bin| at(bin, "0").as_number().unwrap() >= f64::from(step) * bins / 100.0);
-                let kept: f64 = kept.map(|bin| at(bin, "1").as_number().unwrap()).sum();
-                prop_assert_eq!(kept, scores.iter().filter(|&&score| score >= f64::from(step) / 100.0).count() as f64);
-            }
+        let bins = at(&summary, "scoreBins.bins").as_number().unwrap();
+        let filled = at(&summary, "scoreBins.filled");
+        for step in 0..=100_u8 {
+            let kept = filled.as_array().unwrap().iter().filter(|bin| at(bin, "0").as_number().unwrap() >= f64::from(step) * bins / 100.0);
+            let kept: f64 = kept.map(|bin| at(bin, "1").as_number().unwrap()).sum();
+            prop_assert_eq!(kept, scores.iter().filter(|&&score| score >= f64::from(step) / 100.0).count() as f64);
         }
     }
 
@@ -273,19 +256,6 @@ fn a_group_begins_with_a_trace_of_an_earlier_run() {
 }
 
 #[test]
-fn a_trace_in_two_groups_merges_them() {
-    let links = [("1", "0"), ("3", "2"), ("1", "2")];
-    let again = links.map(|(id, nearest)| trace(id, 0.5, Some((nearest, 0.97))));
-    let first = ["0", "1", "2", "3"].map(|id| trace(id, 0.5, None));
-    let summary = summary(first.into_iter().chain(again));
-    assert_eq!(json(&summary, "duplicates.groupCount"), "1");
-    assert_eq!(
-        ids(&summary, "duplicates.groups.0.members"),
-        ["2", "0", "1", "3", "1"]
-    );
-}
-
-#[test]
 fn near_duplicates_may_have_the_same_id_or_none() {
     let copies = summary([trace("a", 0.5, None), trace("a", 0.5, Some(("a", 1.0)))]);
     assert_eq!(ids(&copies, "duplicates.groups.0.members"), ["a", "a"]);
@@ -302,27 +272,16 @@ fn a_known_trace_is_a_near_duplicate_by_its_earlier_novelty() {
     known.breakdown.dimensions.novelty = 0.01;
     let summary = summary([known]);
     assert_eq!(json(&summary, "duplicates.count"), "1");
-    assert_eq!(json(&summary, "bases"), r#"{"given":1}"#);
 }
 
 #[test]
-fn bases_do_not_tell_a_store_from_a_cache() {
-    let bases = [
-        Basis::EmptyMemory,
-        Basis::EmptyStore,
-        Basis::Memory,
-        Basis::Store,
-        Basis::NoEmbedder,
-    ];
-    let traces = bases.map(|basis| {
+fn traces_without_an_embedder_are_not_compared() {
+    let traces = [Basis::EmptyMemory, Basis::Store, Basis::NoEmbedder].map(|basis| {
         let mut trace = trace("a", 0.5, None);
         trace.breakdown.novelty.basis = basis;
         trace
     });
-    assert_eq!(
-        json(&summary(traces), "bases"),
-        r#"{"empty-memory":2,"memory":2,"no-embedder":1}"#
-    );
+    assert_eq!(json(&summary(traces), "notCompared"), "1");
 }
 
 #[test]
@@ -369,7 +328,6 @@ fn a_report_of_many_long_names_is_small() {
         ("sources", 50),
         ("domains", 41),
         ("profiles", 41),
-        ("novelty.buckets", 1250),
         ("duplicates.groups", 30),
         ("errors.first", 100),
     ] {
@@ -402,18 +360,6 @@ fn names_of_which_nothing_can_be_seen_are_null() {
 }
 
 #[test]
-fn set_threshold_decides_what_is_kept() {
-    let mut report = report([]);
-    report.set_threshold(0.5);
-    report.add(&trace("a", 0.5, None), "");
-    let summary = report.summary(&run());
-    assert_eq!(
-        (json(&summary, "threshold"), json(&summary, "kept")),
-        ("0.5".into(), "1".into())
-    );
-}
-
-#[test]
 fn a_report_without_traces_has_no_quantiles() {
     let summary = summary([]);
     assert_eq!(json(&summary, "scores"), "null");
@@ -432,18 +378,17 @@ fn a_listed_trace_has_all_that_explains_its_score() {
     let summary = summary([scored]);
     assert_eq!(
         json(&summary, "traces.0"),
-        "{\"position\":0,\"id\":\"a\",\"line\":1,\"element\":3,\"excerpt\":\"Objective of a\",\"agent\":\"trace\",\
-         \"domain\":\"code\",\"createdAt\":null,\"success\":true,\"stepCount\":null,\"toReview\":null,\"score\":0.5,\
+        "{\"position\":0,\"id\":\"a\",\"source\":\"traces.jsonl\",\"line\":1,\"element\":3,\"excerpt\":\"Objective of a\",\"agent\":\"trace\",\
+         \"domain\":\"code\",\"createdAt\":null,\"success\":true,\"stepCount\":2,\"toReview\":null,\"score\":0.5,\
          \"dimensions\":[0.5,0.75,0.5,0.5],\"contributions\":[0.125,0.26249999999999996,0.075,0.125],\
          \"profile\":\"default\",\"overrides\":[{\"rule\":\"recovery-bonus\",\"before\":0.4,\"after\":0.5}],\
-         \"basis\":\"cache\",\"truncated\":false,\"nearest\":{\"label\":\"b\",\"similarity\":0.25},\
-         \"source\":\"traces.jsonl\"}"
+         \"basis\":\"cache\",\"truncated\":false,\"nearest\":{\"label\":\"b\",\"similarity\":0.25}}"
     );
     assert_eq!(json(&summary, "rules"), r#"{"recovery-bonus":1}"#);
 }
 
 #[test]
-fn domains_have_the_spread_of_each_measure_the_largest_first() {
+fn domains_have_the_mean_of_each_measure_the_largest_first() {
     let traces = [("b", 0.0), ("a", 0.5), ("a", 1.0)].map(|(domain, value)| {
         let mut trace = trace("a", value, None);
         trace.about.domain = domain.into();
@@ -451,33 +396,26 @@ fn domains_have_the_spread_of_each_measure_the_largest_first() {
             ByDimension::from_array([value / 2.0, value + 1.0, value / 4.0, value / 8.0]);
         trace
     });
-    let summary = summary(traces);
-    let names = ["domains.0.name", "domains.1.name"].map(|path| json(&summary, path));
-    assert_eq!(names, [r#""a""#, r#""b""#]);
     assert_eq!(
-        json(&summary, "domains.0.score"),
+        json(&summary(traces), "domains"),
+        "[{\"name\":\"a\",\"count\":2,\"score\":0.75,\"dimensions\":[0.375,1.75,0.1875,0.09375]},\
+         {\"name\":\"b\",\"count\":1,\"score\":0,\"dimensions\":[0,1,0,0]}]"
+    );
+}
+
+#[test]
+fn scores_have_their_spread() {
+    let summary = summary([0.5, 1.0].map(|score| trace("a", score, None)));
+    assert_eq!(
+        json(&summary, "scores"),
         "{\"min\":0.5,\"p10\":0.55,\"p25\":0.625,\"median\":0.75,\"p75\":0.875,\"p90\":0.95,\
          \"max\":1,\"mean\":0.75}"
-    );
-    for (measure, mean) in [
-        ("complexity", "0.375"),
-        ("novelty", "1.75"),
-        ("toolDiversity", "0.1875"),
-        ("outcomeConfidence", "0.09375"),
-    ] {
-        assert_eq!(json(&summary, &format!("domains.0.{measure}.mean")), mean);
-    }
-    assert_eq!(
-        json(&summary, "novelty"),
-        r#"{"width":1,"buckets":[[1,1,1,1],[1.5,1.5,1.5,1],[2,2,2,1]]}"#
     );
 }
 
 /// Returns the text of a trace with these steps.
 fn text_of(steps: &str) -> String {
-    format!(
-        r#"{{"metadata":{{"framework":"codex","created_at":"2026-02-01T08:59:59.000Z"}},"steps":{steps}}}"#
-    )
+    format!(r#"{{"steps":{steps}}}"#)
 }
 
 #[test]
@@ -487,7 +425,11 @@ fn a_listed_trace_has_its_agent_and_its_steps_cut_to_a_length() {
     let steps = format!(
         r#"[{{"type":"thought","content":"a\nb"}},{{"type":"tool_call","content":"","tool":{{"name":"Bash"}},"input":{{"c":1}},"output_summary":"o k"}},{{"type":"observation","content":"{long}"}},7]"#
     );
-    report.add(&trace("a", 0.5, None), &text_of(&steps));
+    let mut scored = trace("a", 0.5, None);
+    scored.about.agent = "codex".into();
+    scored.about.when = Some("2026-02-01T08:59:59.000Z".into());
+    scored.about.steps = 4;
+    report.add(&scored, &text_of(&steps));
     let summary = report.summary(&run());
     assert_eq!(json(&summary, "traces.0.agent"), r#""codex""#);
     assert_eq!(
@@ -547,22 +489,15 @@ fn an_unknown_outcome_is_not_told_and_not_counted() {
 }
 
 #[test]
-fn places_to_review_are_counted_in_clean_traces() {
-    let text = r#"{"task":{"objective":"Dear Jane, come to 12 Main Street"},"steps":[]}"#;
-    let options = |is_clean: bool| ReportOptions {
-        clean: is_clean.then_some(CleanOptions {
-            identifiers: true,
-            strict: true,
-        }),
-        ..options()
-    };
-    let counts = [true, false].map(|is_clean| {
-        let mut report = Report::new(options(is_clean));
-        report.add(&trace("a", 0.5, None), text);
+fn places_to_review_are_counted() {
+    let counts = ["Dear Jane, come to 12 Main Street", "Fix it"].map(|objective| {
+        let mut report = report([]);
+        let text = format!(r#"{{"task":{{"objective":"{objective}"}},"steps":[]}}"#);
+        report.add(&trace("a", 0.5, None), &text);
         json(&report.summary(&run()), "traces.0.toReview")
     });
     assert_ne!(counts[0], "0");
-    assert_eq!(counts[1], "null");
+    assert_eq!(counts[1], "0");
 }
 
 #[test]
