@@ -44,7 +44,7 @@ fn is_turn_field(name: &str) -> bool {
 
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[^\S\n]*\n(.*?)\n?```"));
+    LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[ \t\r]*\n(.*?)\n?```"));
 
 /// What the two agents put before and after a command that they stopped, or that was not run.
 const STOPPED: [(&str, &str); 3] = [
