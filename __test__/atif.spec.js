@@ -8,7 +8,7 @@ const path = require('node:path');
 
 const fc = require('fast-check');
 
-const { Scorer } = require('..');
+const { Scorer, explain } = require('../lib/scorer.js');
 const { readTraces, sharedTraces } = require('./support/paths.js');
 const { python, testWithPackages } = require('./support/python.js');
 const { folder, tracesOf } = require('./support/reading-traces.js');
@@ -78,7 +78,7 @@ describe('atif', () => {
     const explained = async (each) => {
       const scorer = new Scorer({ embedder });
       const breakdowns = [];
-      for (const trace of each) breakdowns.push(await scorer.explain(trace));
+      for (const trace of each) breakdowns.push(await explain(scorer, trace, true));
       return breakdowns;
     };
     const [main, review] = await explained(traces);
@@ -144,8 +144,8 @@ describe('atif', () => {
       const some = pairs.filter((_, at) => at % 200 === 0);
       const [one, other] = [new Scorer(), new Scorer()];
       for (const { metadata, outcome, expected, found } of some) {
-        const breakdown = await one.explain({ ...found, metadata, outcome });
-        const { nearest, ...rest } = await other.explain(expected);
+        const breakdown = await explain(one, { ...found, metadata, outcome }, true);
+        const { nearest, ...rest } = await explain(other, expected, true);
         expect(breakdown).toEqual({
           ...rest,
           nearest: nearest && { ...nearest, label: breakdown.nearest.label },
