@@ -60,12 +60,13 @@ describe('share', () => {
     expect(fs.readFileSync(path.join(folder, 'README.md'), 'utf8')).toContain('@knowledgepulse/native');
   });
 
-  test('what was shared is read again as the same steps', async () => {
+  test('what was shared is read again as the same task and thought', async () => {
     const folder = newFolder();
     const { sessions } = await share([trace], folder);
     const input = fs.readFileSync(path.join(folder, sessions[0].file), 'utf8');
     const { value } = await readTraces(input).next();
-    expect(value.trace.steps.map(({ type }) => type)).toEqual(trace.steps.map(({ type }) => type));
+    expect(value.trace.task.objective).toBe('Log in with [REDACTED:api_key]');
+    expect(value.trace.steps[0]).toMatchObject({ type: 'thought', content: trace.steps[0].content });
   });
 
   test('leaves the bytes of files but for redactions, and takes traces beside them', async () => {
@@ -159,10 +160,10 @@ describe('share', () => {
     expect(error.message).toMatch(/^folder must be the path of a folder, got/);
   });
 
-  test('a folder that cannot be made is an error with its path', async () => {
+  test('a folder below a file is an error with its path', async () => {
     const folder = path.join(file, 'shared');
     const error = await rejectionOf(share([trace], folder));
-    expect(error).toMatchObject({ code: 'ERR_MEMORY_IO' });
+    expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
     expect(error.message).toContain(folder);
   });
 });

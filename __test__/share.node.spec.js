@@ -153,11 +153,15 @@ const readBy = (form, folder) => {
 
 /** The traces of an input, without what tells the format that they were read from. */
 async function tracesOf(input) {
-  const { code, stdout } = await kpScore(['score', input, '--format', 'jsonl', '--quiet']);
+  const { code, stdout } = await kpScore(['score', input, '--explain', '--format', 'jsonl', '--quiet']);
   expect(code).toBe(0);
   const rows = linesOf(stdout).map((line) => JSON.parse(line));
   return rows
-    .map(({ objective, dimensions }) => [objective, dimensions.complexity, dimensions.toolDiversity])
+    .map(({ objective, breakdown }) => [
+      objective,
+      breakdown.dimensions.complexity,
+      breakdown.dimensions.toolDiversity,
+    ])
     .sort();
 }
 
@@ -240,6 +244,6 @@ describe('share', () => {
     expect(await kpScore(['clean', '--check', folder])).toMatchObject({ code: 0, stdout: '' });
     const ended = await kpScore(['clean', '--check', path.join(logs, 'claude-code')]);
     expect(ended).toMatchObject({ code: 4 });
-    expect(ended.stdout).toMatch(/claude-code-1\.jsonl:3: email b… \(15\)\n/);
+    expect(ended.stdout).toMatch(/claude-code-1\.jsonl:3: email bob… \(15\)\n/);
   });
 });
