@@ -211,7 +211,7 @@ describe('select', () => {
       const page = fs.readFileSync(report, 'utf8');
       const json = /<script type="application\/json" id="figures">([^<]*)<\/script>/.exec(page);
       const { selection } = JSON.parse(json?.[1] ?? '');
-      expect(idsOf(selection.traces)).toEqual(ids);
+      expect(selection.traces.map(({ position }) => runs[position].id)).toEqual(ids);
       expect(selection.curve.slice(0, 4)).toEqual(chosen.map(({ covered }) => expect.closeTo(covered, 4)));
     },
   );

@@ -24,7 +24,8 @@ use crate::{
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 const EXIT_CODES: &str = "Exit code: 0 all is well; 1 some lines are bad, the rest is scored; 2 wrong usage;
-3 a file could not be read or written; 4 clean has found what --check or --fail-on names; 130 interrupted.";
+3 a file could not be read or written; 4 clean --check or --fail-on has found something;
+130 interrupted.";
 
 /// Find, choose and clean sessions of AI agents that are worth sharing
 #[derive(Debug, Parser)]

@@ -54,7 +54,7 @@ pub(crate) struct FolderArgs {
     #[arg(short, long, value_name = "FOLDER")]
     pub out: String,
 
-    /// native, messages (of OpenAI), atif, or knowledgepulse (units)
+    /// native, messages, atif, or knowledgepulse (units)
     #[arg(long = "as", value_name = "FORM", default_value = "native", hide_possible_values = true,
         value_parser = one_of(Form::ALL.map(|form| (form.name(), form))))]
     pub form: Form,

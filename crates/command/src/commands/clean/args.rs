@@ -36,7 +36,7 @@ pub(crate) struct CleanArgs {
     #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
     fail_on: Vec<String>,
 
-    /// Write nothing, list the places of all files, and exit with 4 if there are any
+    /// Write nothing: list the places, and exit with 4 if there are any
     #[arg(long, conflicts_with_all = ["out", "findings"])]
     check: bool,
 
