@@ -57,7 +57,7 @@ test('errors of calls that end on another thread have the stack of their callers
 
 describe('imports', () => {
   const names =
-    'KnowledgePulseError Scorer TraceMemory VectorCache _getLocalCache clean cleanPii configureEmbedder embed embedderStatus evaluateValue readTraces select traceFromMessages'.split(
+    'KnowledgePulseError Scorer TraceMemory VectorCache _getLocalCache clean cleanPii configureEmbedder embed embedderStatus evaluateValue readTraces select share traceFromMessages'.split(
       ' ',
     );
 

@@ -271,4 +271,4 @@ function evaluateValue(trace) {
   return processScorer.evaluateValue(trace);
 }
 
-module.exports = { Scorer, evaluateValue, explain };
+module.exports = { Scorer, evaluateValue, explain, processScorer };

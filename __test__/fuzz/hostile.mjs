@@ -173,7 +173,7 @@ async function make(call) {
     fail(`thrown instead of rejected: ${description}`, error);
   }
   try {
-    for (const score of [await promise].flat()) check(faultOfScore(score), description);
+    for (const score of [await promise].flat()) check(faultOfScore(score.value ?? score), description);
     counts.scores++;
   } catch (error) {
     check(faultOfError('trace', error), description);

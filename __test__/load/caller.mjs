@@ -72,7 +72,8 @@ export function standIn(milliseconds) {
 
 if (workerData?.isCaller) {
   const { controlDelay } = workerData;
-  const scorer = controlDelay === undefined ? createRequire(import.meta.url)('../..') : standIn(controlDelay);
+  const { processScorer } = createRequire(import.meta.url)('../../lib/scorer.js');
+  const scorer = controlDelay === undefined ? processScorer : standIn(controlDelay);
   parentPort.on('message', async (task) => {
     if (task === null) return parentPort.close();
     await call({ ...workerData, ...task }, scorer);

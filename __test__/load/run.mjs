@@ -16,8 +16,9 @@ import { residentMegabytes, slope } from '../support/memory.mjs';
 import { call, standIn } from './caller.mjs';
 import { primer } from './workload.mjs';
 
-const kp = createRequire(import.meta.url)('../..');
-const { _getLocalCache, configureEmbedder, embedderStatus, evaluateValue } = kp;
+const require = createRequire(import.meta.url);
+const { _getLocalCache, configureEmbedder, embedderStatus, evaluateValue } = require('../..');
+const { processScorer } = require('../../lib/scorer.js');
 
 const WORKERS = 8;
 const CAPACITY = 1000;
@@ -82,7 +83,7 @@ async function load({ from, count, controlDelay }) {
   const start = performance.now();
   const replies = workers.map((worker) => next(worker, 'message'));
   for (const worker of workers) worker.postMessage({ from, count });
-  const scorer = isControl ? standIn(controlDelay) : kp;
+  const scorer = isControl ? standIn(controlDelay) : processScorer;
   const longest = await call({ ...shared, caller: 0, from, count }, scorer);
   const lateness = watch.stop();
   await Promise.all(replies);
