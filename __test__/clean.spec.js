@@ -104,7 +104,10 @@ describe('clean of a text', () => {
     [{ allow: [/(?=a)/] }, TypeError, /^options.allow\[0\] is not an expression: .*look-around/],
     [{ rules: { 'a b': /a/ } }, RangeError, 'options.rules["a b"] must have a name of letters, digits and _'],
     [{ rules: { a: 'a' } }, TypeError, 'options.rules["a"] must be a RegExp, got string'],
-    [{ rules: { a: /é/ } }, TypeError, /^options.rules\["a"\] is not an expression: .*ASCII/],
+    // Bun has the letter as an escape in the source of the expression, which is ASCII.
+    ...(process.versions.bun
+      ? []
+      : [[{ rules: { a: /é/ } }, TypeError, /^options.rules\["a"\] is not an expression: .*ASCII/]]),
   ])('refuses the options %#', async (options, Class, message) => {
     const error = await rejectionOf(clean('text', options));
     expect(error).toBeInstanceOf(Class);

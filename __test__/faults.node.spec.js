@@ -182,11 +182,11 @@ describe('a panic in a stage', () => {
       after: ['five', 'four', 'seven', 'six'],
       isSame: true,
     });
-    // In the batch, whose other traces are remembered.
+    // In scoreAll, which ends there.
     expect(await resultWith('postings:6', body)).toEqual({
       codes: [null, null, null, null, null, fault],
       before: ['five', 'four', 'three', 'two'],
-      after: ['five', 'four', 'seven', 'three'],
+      after: ['five', 'four', 'three', 'two'],
       isSame: true,
     });
   });

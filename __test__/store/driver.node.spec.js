@@ -49,7 +49,7 @@ describe('a package pg in the working directory', () => {
     ['installs without pg', alone, 'npm install pg'],
     ['has its own pg', command, 'ECONNREFUSED'],
   ])('kp-score that %s does not run it, and fails', async (_, program, message) => {
-    const args = [program, '--store', url, '--novelty', 'lexical', 'traces.jsonl'];
+    const args = [program, 'score', '--store', url, '--novelty', 'lexical', 'traces.jsonl'];
     const { code, stderr } = await run(process.execPath, args, {}, directory);
     expect(code).toBe(3);
     expect(stderr).toContain(message);

@@ -70,7 +70,10 @@ describeWithPostgres('PostgresStore', () => {
       let [alike, same] = [0, 0];
       for (let first = 0, turn = 0; first < entries.length; turn++) {
         const part = entries.slice(first, first + sizes[turn]);
-        const [found, expected] = [await mine.compareAndAdd(part), await memory.compareAndAdd(part)];
+        const [found, expected] = [
+          await mine.compareAndAdd(part),
+          await memory.compareAndAdd(part, `${first}`),
+        ];
         for (const [index, own] of found.entries()) {
           const right = expected[index];
           differences.push(Math.abs((own?.similarity ?? -1) - (right?.similarity ?? -1)));
@@ -102,7 +105,10 @@ describeWithPostgres('PostgresStore', () => {
       const entries = await entriesFor(novelty, 30);
       for (let first = 0; first < 30; first += 3) {
         const part = entries.slice(first, first + 3);
-        const [found, expected] = [await mine.compareAndAdd(part), await memory.compareAndAdd(part)];
+        const [found, expected] = [
+          await mine.compareAndAdd(part),
+          await memory.compareAndAdd(part, `${first}`),
+        ];
         for (const [index, own] of found.entries()) {
           expect(own?.similarity ?? -1).toBeCloseTo(expected[index]?.similarity ?? -1, 5);
         }
@@ -224,7 +230,7 @@ describeWithPostgres('PostgresStore', () => {
         ),
     );
     const limited = store({ pool: database, method: 'prefix', hnsw: true, table: 'expired', ttlMs: 60_000 });
-    expect((await limited.compare(entry('', clusteredVector(0, 2)))).label).toBe('living');
+    expect((await limited.compare(entry('', clusteredVector(0, 2)))).id).toBe('living');
   });
 
   test('an HNSW index is used', async () => {
@@ -306,7 +312,7 @@ describeWithPostgres('PostgresStore', () => {
           .split('\n')
           .filter((line) => novelty !== 'prefix' || !line.includes('_words'));
         await pool().query(own.join('\n'));
-        const agents = store({ pool: pool({ user: 'agent' }), table, novelty, maxElements: 3 });
+        const agents = store({ pool: pool({ user: 'agent' }), table, method: novelty, maxElements: 3 });
         const entries = await entriesFor(novelty, 6);
         for (const each of entries) await agents.compareAndAdd([each]);
         expect(await agents.size()).toBe(3);
@@ -395,8 +401,8 @@ describeWithPostgres('PostgresStore', () => {
         { ...one, id: 'a\0b\uD800c' },
         { ...two, id: null },
       ]);
-      expect((await mine.compare(one)).label).toBe('a\uFFFDb\uFFFDc');
-      expect((await mine.compare(two)).label).toBe(null);
+      expect((await mine.compare(one)).id).toBe('a\uFFFDb\uFFFDc');
+      expect((await mine.compare(two)).id).toBe(null);
     });
 
     test('a scorer goes on with its fallback while the server is away, and the store gets each trace once', async () => {
@@ -427,7 +433,7 @@ describeWithPostgres('PostgresStore on a server without pgvector', () => {
     const error = await expectRejection(
       context.store({ method: 'prefix' }).size(),
       'ERR_STORE_SCHEMA',
-      "use novelty 'lexical' or 'full'",
+      "use method 'lexical' or 'full'",
     );
     expect(error.message).toContain(error.cause.message);
     expect(await context.store({ method: 'full' }).size()).toBe(0);

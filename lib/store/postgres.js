@@ -224,7 +224,7 @@ class PostgresStore {
       return Uint32Array.from(known.flatMap((stored, index) => (isOne(stored) ? [index] : [])));
     });
     const knownBytes = known.map(({ bytes }) => bytes);
-    const comparing = isSmall ? await this.#sampleOf(knownBytes) : sample;
+    const comparing = isSmall && known.length > 0 ? await this.#sampleOf(knownBytes) : sample;
     const similar = await fromAddon(() => comparing.compare(knownBytes, traces, candidates, size));
     const ids = [...known.map(({ id }) => id), ...entries.map(({ id }) => storable(id))];
     const found = Array.from(similar, (each) => each && neighbourOf(ids[each.index], each));
