@@ -11,7 +11,7 @@ use napi_derive::napi;
 use knowledgepulse_error as error;
 use knowledgepulse_index::{
     similarity::Similarity,
-    traces::stored::{PackedTrace, TraceSample},
+    traces::stored::{PackedTrace, TraceSample, compare_with_all},
 };
 
 use crate::{
@@ -120,12 +120,34 @@ impl NativeTraceSample {
         background::run(move || {
             let (known, entries) = (unpacked(&known, dimensions)?, unpacked(&entries, dimensions)?);
             let found = sample.compare(&known, &entries, &candidates, memory as usize)?;
-            let found = found.into_iter();
-            Ok(found
-                .map(|nearest| nearest.map(NativeSimilarTrace::from))
-                .collect())
+            Ok(each_shown(found))
         })
     }
+}
+
+/// Compares `entries` with all traces of a small store, exactly as a memory of at most `max_elements` traces. Resolves to the most similar of
+/// each, whose index counts `known` first; null without any. Rejects with `ERR_STORE` for damaged bytes.
+#[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer, or infinity; it saturates.
+pub fn compare_stored(
+    known: Vec<Uint8ArraySlice>,
+    entries: Vec<Uint8ArraySlice>,
+    dimensions: u32,
+    max_elements: f64,
+) -> AsyncTask<Background<Vec<Option<NativeSimilarTrace>>>> {
+    let (known, entries, dimensions) = (copied(&known), copied(&entries), dimensions as usize);
+    background::run(move || {
+        let (known, entries) = (unpacked(&known, dimensions)?, unpacked(&entries, dimensions)?);
+        let found = compare_with_all(&known, &entries, dimensions, max_elements as usize)?;
+        Ok(each_shown(found))
+    })
+}
+
+fn each_shown(found: Vec<Option<(usize, Similarity)>>) -> Vec<Option<NativeSimilarTrace>> {
+    let found = found.into_iter();
+    found
+        .map(|nearest| nearest.map(NativeSimilarTrace::from))
+        .collect()
 }
 
 fn copied(traces: &[Uint8ArraySlice]) -> Vec<Vec<u8>> {

@@ -110,9 +110,7 @@ describeWithPostgres('PostgresStore', () => {
           await memory.compareAndAdd(part, `${first}`),
         ];
         for (const [index, own] of found.entries()) {
-          // Words are weighed by the traces before the call, of which a memory evicts some within it.
-          const difference = Math.abs((own?.similarity ?? -1) - (expected[index]?.similarity ?? -1));
-          expect(difference).toBeLessThan({ prefix: 1e-5, lexical: 0.05, full: 0.3 }[novelty]);
+          expect(own?.similarity ?? -1).toBeCloseTo(expected[index]?.similarity ?? -1, 5);
         }
       }
       expect(await mine.size()).toBe(5);

@@ -17,10 +17,13 @@ async function nearestOf(known, entry, method) {
     const similarity = Math.max(...similarities);
     return { ...none, id: known[similarities.indexOf(similarity)].id, similarity };
   }
-  const traces = known.map(packed);
-  const sample = await addon.NativeTraceSample.of(traces, method === 'full' ? 384 : 0);
-  const all = [Uint32Array.from(traces.keys())];
-  const [{ index, ...parts }] = await sample.compare(traces, [packed(entry)], all, traces.length);
+  const dimensions = method === 'full' ? 384 : 0;
+  const [{ index, ...parts }] = await addon.compareStored(
+    known.map(packed),
+    [packed(entry)],
+    dimensions,
+    Number.POSITIVE_INFINITY,
+  );
   return { ...none, ...parts, id: known[index].id };
 }
 

@@ -214,18 +214,19 @@ class PostgresStore {
     );
     const words = [array(indexed.entries), array(indexed.hashes)];
     const known = isSmall ? all : await this.#candidates(query, names, view, traces, sample);
-    const candidates = entries.map((_, entry) => {
-      // Those that a memory of this size still holds when the entry comes.
-      const oldest = Math.max(0, known.length + entry - maxElements);
-      if (isSmall) return Uint32Array.from(range(oldest, known.length));
-      // The newest trace is one of every entry, because those without shared words are compared too.
-      const isOne = (/** @type {Stored} */ { entries: own, position }) =>
-        own.includes(entry) || position === beyond - 1;
-      return Uint32Array.from(known.flatMap((stored, index) => (isOne(stored) ? [index] : [])));
-    });
-    const knownBytes = known.map(({ bytes }) => bytes);
-    const comparing = isSmall && known.length > 0 ? await this.#sampleOf(knownBytes) : sample;
-    const similar = await fromAddon(() => comparing.compare(knownBytes, traces, candidates, size));
+    const bytes = known.map((stored) => stored.bytes);
+    // The newest trace is a candidate for every entry, because those without shared words are compared too.
+    const isOne = (/** @type {Stored} */ stored, /** @type {number} */ entry) =>
+      stored.entries.includes(entry) || stored.position === beyond - 1;
+    const candidates = () =>
+      entries.map((_, entry) =>
+        Uint32Array.from(known.flatMap((stored, index) => (isOne(stored, entry) ? [index] : []))),
+      );
+    const similar = await fromAddon(() =>
+      isSmall
+        ? addon.compareStored(bytes, traces, this.#dimensions, maxElements)
+        : sample.compare(bytes, traces, candidates(), size),
+    );
     const ids = [...known.map(({ id }) => id), ...entries.map(({ id }) => storable(id))];
     const found = Array.from(similar, (each) => each && neighbourOf(ids[each.index], each));
     return { found, words };
@@ -272,10 +273,14 @@ class PostgresStore {
     return native;
   }
 
+  /** The components of a stored embedding; 0 where words alone are compared. */
+  get #dimensions() {
+    return this.#settings.method === 'full' ? DIMENSIONS : 0;
+  }
+
   /** @param {Uint8Array[]} traces */
   async #sampleOf(traces) {
-    const dimensions = this.#settings.method === 'full' ? DIMENSIONS : 0;
-    return fromAddon(() => addon.NativeTraceSample.of(traces, dimensions));
+    return fromAddon(() => addon.NativeTraceSample.of(traces, this.#dimensions));
   }
 
   /**

@@ -3,16 +3,19 @@
 //! A packed trace is its words in the order of their hashes, with 8 bytes for the hash and 2 for the [code of the count](TermWeight::code)
 //! of each, and after them its embedding in single precision, if embeddings are compared. All of it is little-endian.
 
-use std::{collections::HashMap, hash::BuildHasherDefault};
+use std::{collections::HashMap, hash::BuildHasherDefault, time::Instant};
 
 use knowledgepulse_error::{Error, Result};
 use knowledgepulse_trace::words::{TermWeight, Word, Words};
 
 use super::{
+    SimilarTrace, TraceEntry, TraceMemory,
     projection::{Projected, Projection},
     terms::Hashed,
 };
 use crate::{
+    method::Method,
+    options::MemoryOptions,
     scaled::Scaled,
     similarity::{Similarity, Sums},
 };
@@ -75,6 +78,50 @@ impl PackedTrace {
         let is_finite = vector.iter().all(|component| component.is_finite());
         is_finite.then_some(Self { words, vector }).ok_or_else(damaged)
     }
+}
+
+impl<'t> From<&'t PackedTrace> for TraceEntry<'t> {
+    fn from(trace: &'t PackedTrace) -> Self {
+        let vector = (!trace.vector.is_empty()).then_some(&trace.vector[..]);
+        Self {
+            vector,
+            ..Self::from(&trace.words)
+        }
+    }
+}
+
+/// Compares `entries` with all traces of a small store, as a memory of at most `max_elements` traces does that gets `known` first; `dimensions`
+/// is 0 where words alone are compared. Returns the most similar trace of each, whose index counts `known` first.
+///
+/// # Errors
+/// The errors of [`TraceMemory::add`].
+pub fn compare_with_all(
+    known: &[PackedTrace],
+    entries: &[PackedTrace],
+    dimensions: usize,
+    max_elements: usize,
+) -> Result<Vec<Option<(usize, Similarity)>>> {
+    let method = if dimensions == 0 {
+        Method::Lexical
+    } else {
+        Method::Full
+    };
+    let options = MemoryOptions {
+        max_elements,
+        dimensions: dimensions.max(1),
+        time_to_live: None,
+    };
+    let mut memory = TraceMemory::new(method, options);
+    let now = Instant::now();
+    let [known, entries] =
+        [known, entries].map(|traces| traces.iter().map(TraceEntry::from).collect::<Vec<_>>());
+    memory.add_batch(&known, now)?;
+    let found = memory.compare_and_add_batch(&entries, now)?;
+    let with_forgotten = |(before, nearest): (usize, Option<SimilarTrace>)| {
+        let forgotten = (known.len() + before).saturating_sub(max_elements);
+        nearest.map(|nearest| (forgotten + nearest.index, nearest.similarity))
+    };
+    Ok(found.into_iter().enumerate().map(with_forgotten).collect())
 }
 
 /// The document frequencies, and P, of a sample of a store's traces.

@@ -1,6 +1,6 @@
 use knowledgepulse_trace::{fixtures::with_texts, words::MOST_WORDS};
 
-use super::stored::{PackedTrace, TraceSample};
+use super::stored::{PackedTrace, TraceSample, compare_with_all};
 use super::*;
 use crate::{shared::lock, similarity::weight};
 use proptest::prelude::*;
@@ -212,6 +212,17 @@ fn novelty_of(memory: &mut TraceMemory, sketch: &Sketch) -> f64 {
     novelty(memory.compare(sketch.entry(), Instant::now()).unwrap().as_ref())
 }
 
+/// Returns traces as a store has them.
+fn packed_all(traces: &[Sketch], dimensions: usize) -> Vec<PackedTrace> {
+    let pack = |sketch: &Sketch| {
+        let mut bytes = PackedTrace::pack_words(&sketch.words);
+        let vector = &sketch.vector[..dimensions];
+        bytes.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
+        PackedTrace::unpack(&bytes, dimensions).unwrap()
+    };
+    traces.iter().map(pack).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
 
@@ -242,12 +253,7 @@ proptest! {
     fn trace_sample_of_all_compares_as_the_memory_does(traces in sketches(60), method in prop_oneof![Just(Method::Lexical), Just(Method::Full)]) {
         let now = Instant::now();
         let dimensions = if method == Method::Full { DIMENSIONS } else { 0 };
-        let packed: Vec<PackedTrace> = traces.iter().map(|sketch| {
-            let mut bytes = PackedTrace::pack_words(&sketch.words);
-            let vector = if dimensions > 0 { &sketch.vector[..] } else { &[] };
-            bytes.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
-            PackedTrace::unpack(&bytes, dimensions).unwrap()
-        }).collect();
+        let packed = packed_all(&traces, dimensions);
         let mut memory = memory(method, 1000, None);
         let (query, held) = traces.split_last().unwrap();
         for sketch in held {
@@ -263,6 +269,29 @@ proptest! {
             prop_assert!((other.contained - similarity.contained).abs() < 1e-9);
             prop_assert!((other.embedded.unwrap_or(0.0) - similarity.embedded.unwrap_or(0.0)).abs() < 1e-5);
         }
+    }
+
+    #[test]
+    fn compare_with_all_finds_what_a_memory_finds(
+        traces in sketches(40),
+        at in any::<prop::sample::Index>(),
+        capacity in 1usize..50,
+        method in prop_oneof![Just(Method::Lexical), Just(Method::Full)],
+    ) {
+        let now = Instant::now();
+        let dimensions = if method == Method::Full { DIMENSIONS } else { 0 };
+        let packed = packed_all(&traces, dimensions);
+        let (known, entries) = packed.split_at(at.index(packed.len() + 1));
+        let found = compare_with_all(known, entries, dimensions, capacity).unwrap();
+        let mut memory = memory(method, capacity, None);
+        let mut expected = Vec::new();
+        for (number, sketch) in traces.iter().enumerate() {
+            let nearest = memory.compare(sketch.entry(), now).unwrap();
+            let oldest = number.saturating_sub(capacity);
+            expected.push(nearest.map(|nearest| (oldest + nearest.index, nearest.similarity)));
+            memory.add(sketch.entry(), now).unwrap();
+        }
+        prop_assert_eq!(found, &expected[known.len()..]);
     }
 
     #[test]
