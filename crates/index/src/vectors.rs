@@ -139,25 +139,23 @@ impl VectorCache {
         room.ok_or_else(|| self.options.out_of_memory())
     }
 
-    /// Validates entries, makes room for them and records their origin, so that adding them cannot fail halfway. A recorded part of the
+    /// Validates an entry, makes room for it and records its origin, so that adding its vectors cannot fail halfway. A recorded part of the
     /// origin stays, except that an empty cache accepts any.
-    fn prepare(&mut self, entries: &[VectorEntry], now: Instant) -> Result<()> {
+    fn prepare(&mut self, entry: VectorEntry, now: Instant) -> Result<()> {
         let mut origin = if self.is_empty(now) {
             Origin::default()
         } else {
             self.origin.clone()
         };
-        for entry in entries {
-            for vector in entry.vectors {
-                self.scale(vector, "vector")?;
-            }
-            if let Some(label) = entry.label {
-                require_short(label)?;
-            }
-            origin.require_comparable(entry.origin)?;
-            origin.learn(entry.origin);
+        for vector in entry.vectors {
+            self.scale(vector, "vector")?;
         }
-        self.reserve(entries.iter().map(|entry| entry.vectors.len()).sum())?;
+        if let Some(label) = entry.label {
+            require_short(label)?;
+        }
+        origin.require_comparable(entry.origin)?;
+        origin.learn(entry.origin);
+        self.reserve(entry.vectors.len())?;
         self.origin = origin;
         Ok(())
     }
@@ -179,48 +177,16 @@ impl VectorCache {
     /// # Errors
     /// The errors of [`VectorCache::compare`] and [`VectorCache::add`]. After an error the cache is as it was.
     pub fn compare_and_add(&mut self, entry: VectorEntry, now: Instant) -> Result<NearestVectors> {
-        let mut nearest = self.compare_and_add_batch(&[entry], now)?;
-        Ok(nearest.pop().unwrap_or_default())
-    }
-
-    /// Compares and adds entries one after another; each is compared with those before it too.
-    ///
-    /// # Errors
-    /// The errors of [`VectorCache::compare_and_add`]. After an error the cache is as it was: no entry is added.
-    pub fn compare_and_add_batch(
-        &mut self,
-        entries: &[VectorEntry],
-        now: Instant,
-    ) -> Result<Vec<NearestVectors>> {
-        self.prepare(entries, now)?;
-        let compare_and_add = |entry: &VectorEntry| {
-            let nearest = self.compare(*entry, now)?;
-            let first = nearest.first().and_then(Option::as_ref);
-            let novelty = of_similarity(first.map(|found| found.similarity));
-            let label = entry.label.map(|label| label.with_novelty(novelty));
-            self.add_prepared(entry.vectors, label.as_ref(), now)?;
-            Ok(nearest)
-        };
-        entries.iter().map(compare_and_add).collect()
-    }
-
-    /// Adds entries without comparing them, which takes far less time.
-    ///
-    /// # Errors
-    /// As [`VectorCache::compare_and_add_batch`].
-    pub fn add_batch(&mut self, entries: &[VectorEntry], now: Instant) -> Result<()> {
-        self.prepare(entries, now)?;
-        entries
-            .iter()
-            .try_for_each(|entry| self.add_prepared(entry.vectors, entry.label, now))
-    }
-
-    fn add_prepared(&mut self, vectors: &[&[f32]], label: Option<&Label>, now: Instant) -> Result<()> {
-        for vector in vectors {
+        self.prepare(entry, now)?;
+        let nearest = self.compare(entry, now)?;
+        let first = nearest.first().and_then(Option::as_ref);
+        let novelty = of_similarity(first.map(|found| found.similarity));
+        let label = entry.label.map(|label| label.with_novelty(novelty));
+        for vector in entry.vectors {
             self.scale(vector, "vector")?;
-            self.add_scaled(label.cloned(), now);
+            self.add_scaled(label.clone(), now);
         }
-        Ok(())
+        Ok(nearest)
     }
 
     /// Returns the largest cosine similarity of `query` to a vector in the cache, within 1e-6 of double precision; 0 for an empty cache. A zero
