@@ -2,7 +2,10 @@
 
 use std::{fs::File, io, ops::ControlFlow, path::Path};
 
-use knowledgepulse_formats::{reader, records::Records};
+use knowledgepulse_formats::{
+    reader::{self, MOST_FIRST_RECORDS},
+    records::Records,
+};
 use walkdir::WalkDir;
 
 use crate::{
@@ -13,9 +16,6 @@ use crate::{
     printable::counted,
     reading::Inputs,
 };
-
-/// The most records at the beginning of a file by which it is recognised. Sessions may begin with records that belong to no format.
-const MOST_RECORDS: usize = 10;
 
 /// So many bytes of a file are read at once to recognise it.
 const BEGINNING_SIZE: usize = 64 * 1024;
@@ -117,7 +117,7 @@ fn is_recognised(path: &str, inputs: &Inputs) -> io::Result<bool> {
             if record.content.as_ref().is_ok_and(is_known) {
                 return Some(true);
             }
-            if seen == MOST_RECORDS {
+            if seen == MOST_FIRST_RECORDS {
                 return Some(false);
             }
         }

@@ -7,10 +7,11 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
     adapters::{self, ADAPTERS, Adapter, Kind, adapter_of},
+    encoding::Foreign,
     input::UNREADABLE_SESSION,
     map::Map,
     messages::is_message,
-    records::Record,
+    records::{Record, Records},
     values::with_end,
 };
 
@@ -236,7 +237,7 @@ fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     Box::new(adapters::Reader::new(map, context, is_named))
 }
 
-/// A file of which so many records at the beginning are of no format is refused.
+/// A file of which so many records at the beginning are of no format is refused. Sessions may begin with such records.
 pub const MOST_FIRST_RECORDS: usize = 10;
 
 /// Reads one input, record by record. Its first record of a known format says what the file is.
@@ -406,6 +407,19 @@ impl TraceReader {
         }
         items.extend(self.unbuilt(format, Place::default(), found));
         items
+    }
+
+    /// Reads a whole input, and returns the results of all its records.
+    ///
+    /// # Errors
+    /// If the input is no text that can be read.
+    pub fn read_all(mut self, bytes: &[u8]) -> Result<Vec<Unbuilt>, Foreign> {
+        let mut records = Records::default();
+        records.push(bytes)?;
+        records.finish()?;
+        let mut items: Vec<_> = records.flat_map(|record| self.read(record)).collect();
+        items.extend(self.end());
+        Ok(items)
     }
 
     /// Returns the traces that the end of the input ends.

@@ -11,7 +11,6 @@ use std::{
 use knowledgepulse_formats::{
     Context, FormatName,
     reader::{Content, Settings, TraceReader},
-    records::Records,
     sources::runs,
 };
 use knowledgepulse_json::{Value, parse_str};
@@ -194,15 +193,12 @@ fn traces_in(path: &str, text: &str) -> impl Iterator<Item = (FormatName, Option
         file: Some(path.into()),
         ..Context::default()
     };
-    let mut reader = TraceReader::new(Settings {
+    let reader = TraceReader::new(Settings {
         context,
         ..Settings::default()
     });
-    let mut records = Records::default();
     // Something else than text has no records.
-    let _ = records.push(text.as_bytes()).and_then(|()| records.finish());
-    let mut items: Vec<_> = records.flat_map(|record| reader.read(record)).collect();
-    items.extend(reader.end());
+    let items = reader.read_all(text.as_bytes()).unwrap_or_default();
     items.into_iter().filter_map(|item| {
         let item = item.build();
         match item.content {

@@ -13,7 +13,6 @@ use knowledgepulse_clean::{Cleaner, Options};
 use knowledgepulse_formats::{
     Context, FormatName,
     reader::{Content, Settings as Reading, TraceReader},
-    records::Records,
 };
 use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_share::{
@@ -48,16 +47,15 @@ fn read(name: &str, text: &str) -> Vec<(FormatName, Option<u64>, Value)> {
         file: Some(name.into()),
         ..Context::default()
     };
-    let mut reader = TraceReader::new(Reading {
+    let reader = TraceReader::new(Reading {
         context,
         ..Reading::default()
     });
-    let mut records = Records::default();
-    records.push(text.as_bytes()).unwrap();
-    records.finish().unwrap();
-    let mut items: Vec<_> = records.flat_map(|record| reader.read(record)).collect();
-    items.extend(reader.end());
-    let items = items.into_iter().map(|item| item.build());
+    let items = reader
+        .read_all(text.as_bytes())
+        .unwrap()
+        .into_iter()
+        .map(|item| item.build());
     let traces = items.filter_map(|item| {
         let trace = match item.content {
             Content::Converted(trace, _) | Content::Plain(trace, _) => trace,

@@ -43,15 +43,11 @@ fn read(path: &Path) -> Vec<(Option<&'static str>, Value)> {
         file: Some(path.into()),
         ..Context::default()
     };
-    let mut reader = TraceReader::new(Settings {
+    let reader = TraceReader::new(Settings {
         context,
         ..Settings::default()
     });
-    let mut records = Records::default();
-    records.push(&bytes_of(path)).unwrap();
-    records.finish().unwrap();
-    let mut items: Vec<_> = records.flat_map(|record| reader.read(record)).collect();
-    items.extend(reader.end());
+    let items = reader.read_all(&bytes_of(path)).unwrap();
     let built = items.into_iter().map(|item| item.build());
     let traces = built.filter_map(|item| match item.content {
         Content::Converted(trace, _) => Some((item.format.map(|format| format.name()), trace)),
