@@ -10,7 +10,7 @@ use std::{
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
-use knowledgepulse_formats::{date, reader::OfNoFormat};
+use knowledgepulse_formats::{date, reader::OfNoFormat, trace::has_default_success};
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
     method::Method,
@@ -57,18 +57,11 @@ impl Facts {
     /// Reads the facts of a trace; `known` tells whether its record said how it ended.
     fn of(trace: &Trace, value: &Value, known: bool) -> Self {
         Self {
-            outcome: Ending::of(trace, known && !was_unknown(value)),
+            outcome: Ending::of(trace, known && !has_default_success(value)),
             unfit: Unfit::of(trace),
             ids: ids_of(value),
         }
     }
-}
-
-/// Returns whether nobody knew how the run ended when the trace was converted.
-fn was_unknown(trace: &Value) -> bool {
-    let path = ["metadata", "imported", "known", "success"];
-    let known = path.into_iter().try_fold(trace, |value, name| value.get(name));
-    known == Some(&Value::Bool(false))
 }
 
 /// Loads the model, if traces are compared by it.
@@ -159,9 +152,10 @@ impl Preparation {
             return Ok(Prepared::Known);
         }
         let facts = Facts::of(&trace, &value, known.success);
-        let text_at = |names: &[&str]| names.iter().try_fold(&value, |value, name| value.get(name));
-        let agent = text_at(&["metadata", "imported", "format"]).and_then(Value::as_text);
-        let when = text_at(&["metadata", "created_at"]).and_then(Value::as_str);
+        let agent = value
+            .at(&["metadata", "imported", "format"])
+            .and_then(Value::as_text);
+        let when = value.at(&["metadata", "created_at"]).and_then(Value::as_str);
         let steps = value.get("steps").and_then(Value::as_array);
         let about = About {
             format,
@@ -174,7 +168,8 @@ impl Preparation {
             success: facts.outcome.success,
             has_confidence: known.confidence,
             id: value.get("id").and_then(Value::as_text).cloned(),
-            objective: text_at(&["task", "objective"])
+            objective: value
+                .at(&["task", "objective"])
                 .and_then(Value::as_text)
                 .map(|objective| cut(objective, EXCERPT_LENGTH))
                 .unwrap_or_default(),

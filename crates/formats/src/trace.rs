@@ -24,6 +24,12 @@ pub const DEFAULT_SUCCESS: bool = false;
 /// The confidence of such a trace.
 pub const DEFAULT_CONFIDENCE: f64 = 0.5;
 
+/// Returns whether nobody knew how a run ended when its trace was converted, so that its success is a default.
+#[must_use]
+pub fn has_default_success(trace: &Value) -> bool {
+    trace.at(&["metadata", "imported", "known", "success"]) == Some(&Value::Bool(false))
+}
+
 /// How many names of unknown fields are told apart: files decide which names there are.
 const MAX_COUNTED: usize = 50;
 

@@ -91,6 +91,12 @@ impl Value {
         self.as_object().and_then(|object| object.get(name))
     }
 
+    /// Returns the value at the end of a path of names; `None` where a field is missing or a value on the way is no object.
+    #[must_use]
+    pub fn at(&self, path: &[&str]) -> Option<&Value> {
+        path.iter().try_fold(self, |value, name| value.get(name))
+    }
+
     /// Returns the name of its type in messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {

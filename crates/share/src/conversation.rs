@@ -43,13 +43,12 @@ fn text_of(value: Option<&Value>) -> Text {
 
 /// Returns the turns of a trace, in its order. Results go to the calls before them in turn.
 pub(crate) fn turns_of(trace: &Value) -> Vec<Turn> {
-    let left_out = ["metadata", "imported", "left_out", UNANSWERED];
-    let unanswered = left_out.iter().try_fold(trace, |value, name| value.get(name));
+    let unanswered = trace.at(&["metadata", "imported", "left_out", UNANSWERED]);
     let mut turns = Turns {
         unanswered: unanswered.and_then(Value::as_number).unwrap_or_default(),
         ..Turns::default()
     };
-    let objective = text_of(trace.get("task").and_then(|task| task.get("objective")));
+    let objective = text_of(trace.at(&["task", "objective"]));
     if !objective
         .as_bytes()
         .starts_with(OBJECTIVE_OF_FIRST_STEP.as_bytes())
@@ -92,10 +91,7 @@ struct Turns {
 impl Turns {
     fn add(&mut self, step: &Value) {
         let content = text_of(step.get("content"));
-        let tool = step
-            .get("tool")
-            .and_then(|tool| tool.get("name"))
-            .and_then(Value::as_text);
+        let tool = step.at(&["tool", "name"]).and_then(Value::as_text);
         let kind = step.get("type").and_then(Value::as_str).unwrap_or_default();
         match (tool, kind) {
             (Some(tool), _) => self.call(step, tool, content),

@@ -6,12 +6,9 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::conversation::{Answer, Call, Turn, turns_of, with_results_behind_calls};
 
-fn field<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
-    path.iter().try_fold(value, |value, name| value.get(name))
-}
-
 fn text_at(value: &Value, path: &[&str]) -> Option<Text> {
-    field(value, path)
+    value
+        .at(path)
         .and_then(Value::as_text)
         .filter(|text| !text.is_empty())
         .cloned()

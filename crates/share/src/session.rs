@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_clean::{Cleaner, Identities, places_to_review, with_strings};
-use knowledgepulse_formats::{FormatName, trace::DEFAULT_CONFIDENCE};
+use knowledgepulse_formats::{
+    FormatName,
+    trace::{DEFAULT_CONFIDENCE, has_default_success},
+};
 use knowledgepulse_json::{Text, Value, object};
 
 use crate::{
@@ -121,14 +124,9 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
 /// Returns how a session ended, if that is known: as `given`, or as its trace tells.
 fn outcome_of(trace: &Value, given: Option<bool>) -> Option<(bool, f64)> {
     let metadata = trace.get("metadata")?;
-    let known = metadata
-        .get("imported")
-        .and_then(|imported| imported.get("known")?.get("success")?.as_bool());
     let told = metadata.get("success").and_then(Value::as_bool);
-    let success = given.or(told.filter(|_| known != Some(false)))?;
-    let confidence = trace
-        .get("outcome")
-        .and_then(|outcome| outcome.get("confidence")?.as_number());
+    let success = given.or(told.filter(|_| !has_default_success(trace)))?;
+    let confidence = trace.at(&["outcome", "confidence"]).and_then(Value::as_number);
     Some((success, confidence.unwrap_or(DEFAULT_CONFIDENCE)))
 }
 
@@ -195,12 +193,7 @@ fn review(file: usize, text: &str) -> Vec<Place> {
 impl Cleaning {
     /// Returns what the manifest says of a session.
     fn about(&mut self, trace: &Value, format: FormatName) -> Result<Value, Refusal> {
-        let field = |path: &[&str]| {
-            path.iter()
-                .try_fold(trace, |value, name| value.get(name))
-                .cloned()
-                .unwrap_or_default()
-        };
+        let field = |path: &[&str]| trace.at(path).cloned().unwrap_or_default();
         let steps = trace
             .get("steps")
             .and_then(Value::as_array)

@@ -18,10 +18,7 @@ pub(crate) type Refusal = &'static str;
 pub(crate) fn unit_of(trace: &Value, (success, confidence): (bool, f64)) -> Result<Value, Refusal> {
     let empty = Object::new();
     let metadata = trace.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
-    let objective = trace
-        .get("task")
-        .and_then(|task| task.get("objective"))
-        .and_then(Value::as_text);
+    let objective = trace.at(&["task", "objective"]).and_then(Value::as_text);
     let objective = objective
         .filter(|text| !text.is_empty())
         .ok_or("it has no objective")?;
@@ -38,14 +35,10 @@ pub(crate) fn unit_of(trace: &Value, (success, confidence): (bool, f64)) -> Resu
         .enumerate()
         .map(|(at, step)| step_of(at, step))
         .collect();
-    let summary = trace
-        .get("outcome")
-        .and_then(|outcome| outcome.get("result_summary"))
-        .and_then(Value::as_text);
+    let summary = trace.at(&["outcome", "result_summary"]).and_then(Value::as_text);
     let mut task = object([("objective", objective.clone().into())]);
     let schema = trace
-        .get("task")
-        .and_then(|task| task.get("input_schema"))
+        .at(&["task", "input_schema"])
         .filter(|schema| schema.as_object().is_some());
     if let (Value::Object(task), Some(schema)) = (&mut task, schema) {
         task.insert("input_schema", schema.clone());
@@ -131,15 +124,8 @@ fn step_of(at: usize, step: &Value) -> Result<Value, Refusal> {
     keep("input", |value| value.as_object().is_some());
     keep("output_summary", |value| value.as_text().is_some());
     keep("latency_ms", |value| value.as_number().is_some());
-    if let Some(name) = step
-        .get("tool")
-        .and_then(|tool| tool.get("name"))
-        .and_then(Value::as_text)
-    {
-        let server = step
-            .get("tool")
-            .and_then(|tool| tool.get("mcp_server"))
-            .and_then(Value::as_text);
+    if let Some(name) = step.at(&["tool", "name"]).and_then(Value::as_text) {
+        let server = step.at(&["tool", "mcp_server"]).and_then(Value::as_text);
         let mut tool = Object::new();
         tool.insert("name", name.clone());
         if let Some(server) = server {
