@@ -33,7 +33,7 @@ use crate::{
     labels::ids_of,
     messages::Messages,
     reading::{Prepare, ReadTrace},
-    scored::{About, Place},
+    scored::{About, Place, Scored},
     text::cut,
 };
 
@@ -247,9 +247,8 @@ type Reply = (Outcome, Option<Comparable>);
 
 /// A trace that was scored, or not.
 pub(crate) struct Finished {
-    pub place: Place,
-    pub outcome: Outcome,
-    pub about: About,
+    /// The trace with its score, or where it is, and why it has none.
+    pub outcome: Result<Scored, (Place, NotScored)>,
     pub facts: Facts,
     pub text: String,
     /// Its key in a memory.
@@ -387,20 +386,26 @@ impl<'h> Scoring<'h> {
             Pending::Engine(receiver) => receiver.recv().unwrap_or_else(lost),
             Pending::Store(wait) => (wait(), None),
         };
-        let outcome = outcome.map_err(|failure| match failure {
-            NotScored::Trace(reason) => NotScored::Trace(wrong(reason, foreign.as_ref()).to_string()),
-            failure => failure,
-        });
         if let Some(warning) = self.engine.take_warning() {
             let reason = warning.reason;
             messages.warning(format!(
                 "the embedder does not work, so traces are scored with a novelty of 0.5: {reason}"
             ));
         }
+        let outcome = match outcome {
+            Ok(breakdown) => Ok(Scored {
+                place,
+                about,
+                breakdown,
+            }),
+            Err(NotScored::Trace(reason)) => {
+                let reason = wrong(reason, foreign.as_ref()).to_string();
+                Err((place, NotScored::Trace(reason)))
+            }
+            Err(failure) => Err((place, failure)),
+        };
         Some(Finished {
-            place,
             outcome,
-            about,
             facts,
             text,
             label,

@@ -191,24 +191,15 @@ impl Sink<Prepared> for Choosing<'_> {
             return Ok(false);
         };
         let Finished {
-            place,
             outcome,
-            about,
             facts,
             text,
             label,
             compared,
         } = finished;
         match outcome {
-            Ok(breakdown) => {
-                let scored = Scored {
-                    place,
-                    about,
-                    breakdown,
-                };
-                self.add(scored, facts, &text, label, compared)?;
-            }
-            Err(NotScored::Trace(reason) | NotScored::Store(reason)) => {
+            Ok(scored) => self.add(scored, facts, &text, label, compared)?,
+            Err((place, NotScored::Trace(reason) | NotScored::Store(reason))) => {
                 seen.add_bad(&place, &reason.into(), self.messages);
             }
         }

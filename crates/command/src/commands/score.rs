@@ -32,7 +32,7 @@ use crate::{
     rows::{FORMATS, Format, Rows, explanation},
     run_memory::{HeldMemory, RunMemory},
     scored::{Place, Scored},
-    scoring::{Finished, Preparation, Prepared, Scoring, load_embedder},
+    scoring::{Preparation, Prepared, Scoring, load_embedder},
     stop::Stop,
     summary::{About, MemoryFile, Summary},
     table::Table,
@@ -339,28 +339,14 @@ impl Sink<Prepared> for Run<'_> {
             self.stdout.flush()?;
             return Ok(false);
         };
-        let Finished {
-            place,
-            outcome,
-            about,
-            text,
-            ..
-        } = finished;
-        match outcome {
-            Ok(breakdown) => {
-                let scored = Scored {
-                    place,
-                    about,
-                    breakdown,
-                };
-                self.record(scored, &text)?;
-            }
-            Err(NotScored::Trace(reason)) => {
+        match finished.outcome {
+            Ok(scored) => self.record(scored, &finished.text)?,
+            Err((place, NotScored::Trace(reason))) => {
                 let reason = reason.into();
                 self.on_bad(&place, &reason);
                 seen.add_bad(&place, &reason, self.messages);
             }
-            Err(NotScored::Store(reason)) => {
+            Err((_, NotScored::Store(reason))) => {
                 // The run cannot go on without its store; the scores so far are still written.
                 let failure = format!("{reason}: the rest was not scored");
                 self.store_failure.get_or_insert(failure);
