@@ -1,8 +1,8 @@
-"""Reads and writes saved caches without the package, as a Python program would.
+"""Reads and writes saved memories without the package, as a Python program would.
 
-    cache-file.py read FILE     prints what is in it, as JSON
-    cache-file.py write FILE    makes it from the same JSON on the standard input
-    cache-file.py fingerprint   prints the fingerprint of the trace on the standard input
+    memory-file.py read FILE     prints what is in it, as JSON
+    memory-file.py write FILE    makes it from the same JSON on the standard input
+    memory-file.py fingerprint   prints the fingerprint of the trace on the standard input
 """
 
 import json

@@ -1,0 +1,238 @@
+'use strict';
+
+// The file of a memory as the core writes it: whole after a kill and on a full disk, and readable in Python.
+
+const { execFileSync, spawn, spawnSync } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { Scorer, TraceMemory } = require('..');
+const { makeTrace } = require('./support/make-trace.js');
+const { root } = require('./support/paths.js');
+const { permissions } = require('./support/permissions.js');
+const { python, testWithPackages } = require('./support/python.js');
+const { run } = require('./support/run-script.js');
+const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('memory-file');
+const newFile = () => cacheFileIn(scratch);
+const SIZE = 500;
+
+/** The beginning of a program with a memory that takes a while to write; its last argument is the file. */
+const LARGE = `
+  const { TraceMemory } = require(${JSON.stringify(root)});
+  const { makeTrace } = require(${JSON.stringify(path.join(__dirname, 'support', 'make-trace.js'))});
+  const file = process.argv.at(-1);
+  const memory = new TraceMemory({ method: 'lexical', maxElements: ${SIZE} });
+  let added = 0;
+  const add = () => {
+    const id = String(added++);
+    const words = Array.from({ length: 400 }, (_, at) => 'w' + ((added * 37 + at) % 4000));
+    return memory.add({ ...makeTrace({ objective: words.join(' ') }), id });
+  };
+`;
+
+/** The ids of all traces in a file. */
+async function idsIn(file) {
+  const loaded = await TraceMemory.load(file);
+  return (await loaded.nearest(makeTrace(), loaded.size)).map(({ id }) => id);
+}
+
+test('a process that is killed at any moment leaves a whole file', async () => {
+  const file = newFile();
+  const program = `${LARGE}
+    (async () => {
+      while (added < ${SIZE}) await add();
+      for (;;) {
+        await memory.save(file);
+        process.stdout.write('.');
+        for (let i = 0; i < 7; i++) await add();
+      }
+    })();
+  `;
+  const firsts = new Set();
+  for (let kill = 0; kill < 32; kill++) {
+    const child = spawn(process.execPath, ['-e', program, file]);
+    await once(child.stdout, 'data');
+    // At another place of a save each time.
+    await sleep((kill * 7) % 29);
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    const numbers = (await idsIn(file)).map(Number).sort((a, b) => a - b);
+    expect(numbers).toEqual(Array.from({ length: SIZE }, (_, at) => numbers[0] + at));
+    firsts.add(numbers[0]);
+  }
+  expect(firsts.size).toBeGreaterThan(1);
+  // What they were writing is all that is left of them.
+  const others = fs.readdirSync(path.dirname(file)).filter((name) => name !== path.basename(file));
+  expect(others.filter((name) => !/^\.knowledgepulse-\w+\.tmp$/.test(name))).toEqual([]);
+  const old = new Date(Date.now() - 3_600_000);
+  for (const name of others) fs.utimesSync(path.join(path.dirname(file), name), old, old);
+  await new TraceMemory({ method: 'lexical' }).save(file);
+  expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
+}, 120_000);
+
+/** Saves a small memory and then a large one, for which there is no room; prints what became of that. */
+const WITHOUT_ROOM = `${LARGE}
+  (async () => {
+    const small = new TraceMemory({ method: 'lexical' });
+    await small.add({ ...makeTrace(), id: 'small' });
+    await small.save(file);
+    while (added < ${SIZE}) await add();
+    await memory.save(file).catch((error) => console.log(JSON.stringify([error.code, error.message])));
+  })();
+`;
+
+describe('a full disk', () => {
+  async function expectRefused({ code, stdout, stderr }, file) {
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [errorCode, message] = JSON.parse(stdout);
+    expect(errorCode).toBe('ERR_MEMORY_IO');
+    expect(message).toContain(file);
+    expect(await idsIn(file)).toEqual(['small']);
+    expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
+    return message;
+  }
+
+  (process.platform === 'win32' ? test.skip : test)('leaves the old file (a limit)', async () => {
+    const file = newFile();
+    // In blocks of 512 or 1,024 bytes. A process that has not asked to be told is killed.
+    const script = 'trap "" XFSZ; ulimit -f 400; exec "$@"';
+    const ended = await run('sh', ['-c', script, 'sh', process.execPath, '-e', WITHOUT_ROOM, file]);
+    await expectRefused(ended, file);
+  });
+
+  const small = path.join(scratch, 'small');
+  fs.mkdirSync(small);
+  const mount = () => spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', small]).status === 0;
+  const unmount = () => execFileSync('umount', [small]);
+  const canMount = mount();
+  if (canMount) unmount();
+  else console.warn('skipped: this process may not mount a small file system');
+
+  (canMount ? test : test.skip)('leaves the old file (a small file system)', async () => {
+    expect(mount()).toBe(true);
+    try {
+      const file = path.join(small, 'memory.safetensors');
+      const message = await expectRefused(await run(process.execPath, ['-e', WITHOUT_ROOM, file]), file);
+      expect(message).toMatch(/no space left/i);
+    } finally {
+      unmount();
+    }
+  });
+});
+
+(permissions.reason === undefined ? test : test.skip)(
+  'a directory that cannot be read takes a file, and replaces it',
+  async () => {
+    const file = newFile();
+    const script = `${LARGE}
+      (async () => {
+        for (const id of ['first', 'second']) {
+          const memory = new TraceMemory({ method: 'lexical' });
+          await memory.add({ ...makeTrace(), id });
+          await memory.save(file);
+          console.log(memory.size);
+        }
+      })().catch((error) => console.log(error.message));
+    `;
+    fs.chmodSync(path.dirname(file), 0o300);
+    try {
+      const [command, ...args] = [...permissions.prefix, process.execPath, '-e', script, file];
+      const { stdout } = await run(command, args);
+      expect(stdout).toBe('1\n1\n');
+    } finally {
+      fs.chmodSync(path.dirname(file), 0o700);
+    }
+    expect(await idsIn(file)).toEqual(['second']);
+  },
+);
+
+describe('Python', () => {
+  const program = path.join(__dirname, 'support', 'memory-file.py');
+  const testPython = testWithPackages('numpy', 'safetensors', 'xxhash');
+
+  testPython('reads what was saved, and computes the fingerprints of scored traces', async () => {
+    const traces = [
+      makeTrace({ objective: 'Book a flight \u{1f6eb}', domain: 'finance', confidence: 0.25 }),
+      makeTrace({
+        success: false,
+        steps: [
+          { step_id: 0, type: 'tool_call', tool: { name: 'search' } },
+          { step_id: 1, type: 'observation', content: '' },
+        ],
+      }),
+      makeTrace({ objective: 'without an id' }),
+    ];
+    const ids = ['kp:trace:\u00e9\u{1f980}', '', undefined];
+    for (const [at, trace] of traces.entries()) trace.id = ids[at];
+    delete traces[1].metadata.task_domain;
+    const memory = new TraceMemory({ method: 'prefix', maxElements: 10, ttlMs: 60_000.5 });
+    const scorer = new Scorer({ memory });
+    const before = Date.now();
+    for (const trace of traces) await scorer.evaluateValue(trace);
+    const file = newFile();
+    await memory.save(file);
+    const { code, stdout, stderr } = await run(python, [program, 'read', file]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const read = JSON.parse(stdout);
+    expect(read.metadata).toMatchObject({
+      format: 'knowledgepulse-vector-cache',
+      version: '4',
+      max_elements: '10',
+      ttl_ms: '60000.5',
+      saved_at: expect.stringMatching(/^\d{16}$/),
+      method: 'prefix',
+    });
+    expect(read.dtypes).toEqual({
+      added: 'int64',
+      label_ends: 'uint64',
+      novelties: 'float64',
+      vectors: 'float32',
+      labelled: 'bool',
+      fingerprints: 'uint8',
+      labels: 'uint8',
+      checksum: 'uint8',
+    });
+    expect(read.vectors.map((vector) => Math.hypot(...vector))).toEqual(
+      traces.map(() => expect.closeTo(1, 5)),
+    );
+    expect(read.labels).toEqual(ids.map((id) => id ?? null));
+    expect(read.novelties).toEqual([0.5, expect.any(Number), null]);
+    const computed = traces.slice(0, 2).map((trace) => {
+      const input = JSON.stringify(trace);
+      return execFileSync(python, [program, 'fingerprint'], { input, encoding: 'utf8' }).trim();
+    });
+    expect(read.fingerprints).toEqual([...computed, '0'.repeat(32)]);
+    for (const added of read.added.map((time) => Date.parse(`${time}Z`))) {
+      expect(added).toBeGreaterThanOrEqual(before - 1);
+      expect(added).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  testPython('writes what is loaded, and the embedder tells whether its model fits', async () => {
+    const file = newFile();
+    const vector = [1, ...Array(383).fill(0)];
+    const contents = {
+      metadata: { format: 'knowledgepulse-vector-cache', version: '4', max_elements: '2', note: 'by hand' },
+      vectors: [vector, vector, vector],
+      labels: ['a', null, 'c'],
+      novelties: [0.5, null, 0.25],
+      fingerprints: ['01'.repeat(16), '00'.repeat(16), 'ff'.repeat(16)],
+      added: ['2020-01-01', '2021-01-01', '2022-01-01T12:00:00.000001'],
+    };
+    const write = (metadata) => {
+      const input = JSON.stringify({ ...contents, metadata: { ...contents.metadata, ...metadata } });
+      execFileSync(python, [program, 'write', file], { input });
+    };
+    write({});
+    // Of equal ones, the older.
+    expect((await idsIn(file)).sort()).toEqual(['c', null]);
+    write({ ttl_ms: '1000' });
+    expect((await TraceMemory.load(file)).size).toBe(0);
+    write({ model: 'another', dtype: 'fp32', model_sha256: '0'.repeat(64) });
+    await expect(idsIn(file)).rejects.toMatchObject({ code: 'ERR_MEMORY_MISMATCH' });
+  });
+});
