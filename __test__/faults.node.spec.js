@@ -183,10 +183,10 @@ describe('a panic in a stage', () => {
       isSame: true,
     });
     // In scoreAll, which ends there.
-    expect(await resultWith('postings:6', body)).toEqual({
+    expect(await resultWith('postings:7', body)).toEqual({
       codes: [null, null, null, null, null, fault],
       before: ['five', 'four', 'three', 'two'],
-      after: ['five', 'four', 'three', 'two'],
+      after: ['five', 'four', 'six', 'three'],
       isSame: true,
     });
   });

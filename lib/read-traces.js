@@ -13,7 +13,7 @@ const { addon } = require('./loader.js');
 
 /**
  * @import { KnowledgePulseError, ReadResult, ReasoningTrace } from '../index.js'
- * @import { NativeForeign, NativeItem, NativeReadSettings, NativeTraceReader } from './binding.js'
+ * @import { NativeForeign, NativeItem, NativeKnown, NativeReadSettings, NativeTraceReader } from './binding.js'
  */
 
 const OPTIONS = {
@@ -163,10 +163,7 @@ function* resultsOf(item, traceOf) {
   if (error !== null) yield wrong(item, error);
   else {
     const trace = /** @type {any} */ (traceOf(json));
-    // A trace that was converted before tells itself what is not known of it.
-    const told = known ?? trace?.metadata?.imported?.known;
-    const isKnown = { success: told?.success !== false, confidence: told?.confidence !== false };
-    yield { line, index, format, trace, known: isKnown };
+    yield { line, index, format, trace, known: /** @type {NativeKnown} */ (known) };
   }
 }
 

@@ -6,11 +6,12 @@ use napi::{Error, bindgen_prelude::Utf16String};
 use napi_derive::napi;
 
 use knowledgepulse_formats::{
-    Context, Files, FormatName, Given,
+    Context, Files, FormatName, Given, Known,
     encoding::Foreign,
     map::Map,
     reader::{Content, Item, OfNoFormat, Settings, TraceReader, Unbuilt},
     records::{Record, Records, reason_of},
+    trace::known_of,
 };
 use knowledgepulse_json::{Text, parse_str};
 
@@ -74,7 +75,7 @@ pub struct NativeItem {
     pub format: Option<&'static str>,
     /// The trace in JSON; null if the record has no trace, or is a JavaScript value that stays unchanged.
     pub json: Option<String>,
-    /// Which parts of the outcome are known, for a trace that was converted.
+    /// Which parts of the outcome are known, of a trace.
     pub known: Option<NativeKnown>,
     pub error: Option<Utf16String>,
     /// Why there is no trace: the records are not of a conversation.
@@ -217,18 +218,19 @@ fn native(item: Item) -> NativeItem {
         skipped: None,
     };
     let utf_16 = |text: Text| text.units().collect::<Vec<u16>>().into();
+    let mut tell = |Known { success, confidence }| found.known = Some(NativeKnown { success, confidence });
     match item.content {
         Content::Converted(trace, known) => {
+            tell(known);
             found.json = Some(trace.to_json());
-            found.known = Some(NativeKnown {
-                success: known.success,
-                confidence: known.confidence,
-            });
         }
         Content::Plain(value, _) if item.format.is_none() => {
             found.error = Some(utf_16(OfNoFormat::new(&value).to_string().into()));
         }
-        Content::Plain(_, text) => found.json = text,
+        Content::Plain(value, text) => {
+            tell(known_of(&value));
+            found.json = text;
+        }
         Content::Wrong(reason) => found.error = Some(utf_16(reason)),
         Content::Skipped(reason) => found.skipped = Some(utf_16(reason)),
     }

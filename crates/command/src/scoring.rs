@@ -10,7 +10,7 @@ use std::{
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
-use knowledgepulse_formats::{date, reader::OfNoFormat, trace::has_default_success};
+use knowledgepulse_formats::{date, reader::OfNoFormat, trace::known_of};
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
     method::Method,
@@ -57,7 +57,7 @@ impl Facts {
     /// Reads the facts of a trace; `known` tells whether its record said how it ended.
     fn of(trace: &Trace, value: &Value, known: bool) -> Self {
         Self {
-            outcome: Ending::of(trace, known && !has_default_success(value)),
+            outcome: Ending::of(trace, known && known_of(value).success),
             unfit: Unfit::of(trace),
             ids: ids_of(value),
         }

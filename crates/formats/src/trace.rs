@@ -24,10 +24,17 @@ pub const DEFAULT_SUCCESS: bool = false;
 /// The confidence of such a trace.
 pub const DEFAULT_CONFIDENCE: f64 = 0.5;
 
-/// Returns whether nobody knew how a run ended when its trace was converted, so that its success is a default.
+/// How a trace counts calls that have no result among what was left out of it.
+pub const UNANSWERED: &str = "call without a result";
+
+/// Returns which parts of the outcome of a trace are known: all, unless it was converted from a format that did not say.
 #[must_use]
-pub fn has_default_success(trace: &Value) -> bool {
-    trace.at(&["metadata", "imported", "known", "success"]) == Some(&Value::Bool(false))
+pub fn known_of(trace: &Value) -> Known {
+    let is_known = |name| trace.at(&["metadata", "imported", "known", name]) != Some(&Value::Bool(false));
+    Known {
+        success: is_known("success"),
+        confidence: is_known("confidence"),
+    }
 }
 
 /// How many names of unknown fields are told apart: files decide which names there are.
@@ -473,7 +480,7 @@ impl TraceBuilder {
         };
         let unanswered = self.steps.iter().filter(|step| step.is_unanswered()).count();
         if unanswered > 0 {
-            self.leave_out_times("call without a result", unanswered as u64);
+            self.leave_out_times(UNANSWERED, unanswered as u64);
         }
         let objective = self.objective.take().or(self.objective_before.take());
         let objective = objective.unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use knowledgepulse_formats::trace::UNANSWERED;
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_trace::OBJECTIVE_OF_FIRST_STEP;
 
@@ -33,9 +34,6 @@ pub(crate) struct Answer {
     pub text: Text,
     pub failed: bool,
 }
-
-/// How readers count calls that have no result.
-const UNANSWERED: &str = "call without a result";
 
 fn text_of(value: Option<&Value>) -> Text {
     value.and_then(Value::as_text).cloned().unwrap_or_default()

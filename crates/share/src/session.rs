@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use knowledgepulse_clean::{Cleaner, Identities, places_to_review, with_strings};
 use knowledgepulse_formats::{
     FormatName,
-    trace::{DEFAULT_CONFIDENCE, has_default_success},
+    trace::{DEFAULT_CONFIDENCE, known_of},
 };
 use knowledgepulse_json::{Text, Value, object};
 
@@ -125,7 +125,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
 fn outcome_of(trace: &Value, given: Option<bool>) -> Option<(bool, f64)> {
     let metadata = trace.get("metadata")?;
     let told = metadata.get("success").and_then(Value::as_bool);
-    let success = given.or(told.filter(|_| !has_default_success(trace)))?;
+    let success = given.or(told.filter(|_| known_of(trace).success))?;
     let confidence = trace.at(&["outcome", "confidence"]).and_then(Value::as_number);
     Some((success, confidence.unwrap_or(DEFAULT_CONFIDENCE)))
 }
