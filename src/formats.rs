@@ -217,7 +217,7 @@ fn native(item: Item) -> NativeItem {
         error: None,
         skipped: None,
     };
-    let utf_16 = |text: Text| text.units().collect::<Vec<u16>>().into();
+    let utf_16 = |text: Text| text.encode_utf16().collect::<Vec<u16>>().into();
     let mut tell = |Known { success, confidence }| found.known = Some(NativeKnown { success, confidence });
     match item.content {
         Content::Converted(trace, known) => {

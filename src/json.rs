@@ -31,14 +31,14 @@ impl ToNapiValue for Json {
                 Value::Number(number) => f64::to_napi_value(env, number),
                 Value::Digits(_) => f64::to_napi_value(env, value.as_number().unwrap_or(f64::NAN)),
                 Value::String(text) => {
-                    let units: Vec<u16> = text.units().collect();
+                    let units: Vec<u16> = text.encode_utf16().collect();
                     Utf16String::to_napi_value(env, units.into())
                 }
                 Value::Array(values) => Vec::to_napi_value(env, values.into_iter().map(Self).collect()),
                 Value::Object(fields) => {
                     let mut object = Object::new(&Env::from_raw(env))?;
                     for (name, value) in fields {
-                        object.set(name.to_string_lossy(), Self(value))?;
+                        object.set(name.as_str(), Self(value))?;
                     }
                     Object::to_napi_value(env, object)
                 }

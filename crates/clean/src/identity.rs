@@ -189,7 +189,6 @@ impl Identities {
     /// Learns from the text of a field.
     pub(crate) fn learn_field(&mut self, name: Option<&json::Text>, text: &json::Text) {
         self.learn_bytes(text.as_bytes());
-        let Some(text) = text.as_str() else { return };
         let name = name.map(json::Text::as_bytes).unwrap_or_default();
         if DIRECTORIES.has(name) {
             self.add_directory(text, false);

@@ -257,7 +257,7 @@ impl<'n> Cleaner<'n> {
         for (index, element) in elements.iter().enumerate() {
             if let (Some(text), Some(Some(name))) = (element.as_text(), secrets.get(index)) {
                 self.path.push((index, None));
-                let clean = self.marker(&text.to_string_lossy(), name);
+                let clean = self.marker(text, name);
                 self.path.pop();
                 copy.push(clean.map_or_else(|| element.clone(), Value::String));
                 continue;
@@ -348,9 +348,7 @@ impl<'n> Cleaner<'n> {
             Value::Array(_) | Value::Object(_) => {
                 return self.container(value, kept.and_then(Kept::fields));
             }
-            Value::String(text) if self.is_secret(&text.to_string_lossy()) => {
-                self.secret(&text.to_string_lossy())
-            }
+            Value::String(text) if self.is_secret(text) => self.secret(text),
             Value::String(text) if self.outer.iter().any(|name| is_cookie_name(name)) => {
                 self.text(text, COOKIE)
             }
@@ -359,9 +357,7 @@ impl<'n> Cleaner<'n> {
             Value::Number(number) if self.is_secret(&knowledgepulse_json::number(*number)) => {
                 self.secret(&knowledgepulse_json::number(*number))
             }
-            Value::Digits(digits) if self.is_secret(&digits.to_string_lossy()) => {
-                self.secret(&digits.to_string_lossy())
-            }
+            Value::Digits(digits) if self.is_secret(digits) => self.secret(digits),
             _ => None,
         };
         if self.call.is_cancelled() {
@@ -377,7 +373,7 @@ impl<'n> Cleaner<'n> {
 
     fn is_secret(&self, value: &str) -> bool {
         let mut names = self.outer.iter();
-        names.any(|name| is_secret(&name.to_string_lossy(), value))
+        names.any(|name| is_secret(name, value))
     }
 
     /// Replaces a value that stands under the name of a secret.
@@ -417,17 +413,14 @@ impl<'n> Cleaner<'n> {
         if before.is_empty() && is_plain && !self.identities.may_be_in(bytes) {
             return None;
         }
-        if let Some(long) = text
-            .as_str()
-            .filter(|text| self.options.strict && block_of(text) < text.len())
-        {
-            return self.long_text(long, before);
+        if self.options.strict && block_of(text) < text.len() {
+            return self.long_text(text, before);
         }
         let units: Vec<u16> = if bytes.is_ascii() {
             let letters = before.bytes().chain(bytes.iter().copied());
             letters.map(u16::from).collect()
         } else {
-            before.encode_utf16().chain(text.units()).collect()
+            before.encode_utf16().chain(text.encode_utf16()).collect()
         };
         let custom = self.custom.as_deref_mut();
         let names = Some(self.identities);
@@ -442,7 +435,7 @@ impl<'n> Cleaner<'n> {
         self.place();
         // The header's name stays: it is not part of any match.
         let cleaned = cleaned.get(before.len()..).unwrap_or_default();
-        Some(Text::from_units(cleaned))
+        Some(Text::from_utf16_lossy(cleaned))
     }
 
     /// Cleans a text block by block.
@@ -452,7 +445,7 @@ impl<'n> Cleaner<'n> {
             let (block, after) = rest.split_at(block_of(rest));
             let clean = self.text(&block.into(), before);
             is_changed |= clean.is_some();
-            cleaned.push_str(&clean.map_or(block.into(), |clean| clean.to_string_lossy().into_owned()));
+            cleaned.push_str(&clean.unwrap_or_else(|| block.into()));
             (rest, before) = (after, "");
         }
         is_changed.then(|| cleaned.into())
@@ -469,9 +462,7 @@ impl<'n> Cleaner<'n> {
 
     fn names_secret(&mut self, name: &'n Text) -> bool {
         let names = &mut self.secret_names;
-        *names
-            .entry(name)
-            .or_insert_with(|| is_secret_name(&name.to_string_lossy()))
+        *names.entry(name).or_insert_with(|| is_secret_name(name))
     }
 }
 

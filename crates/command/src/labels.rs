@@ -64,7 +64,7 @@ impl Labels {
     /// If no label belongs to a trace.
     pub fn unused(&self) -> Result<Option<String>> {
         let unused = self.labels.keys().filter(|id| !self.used.contains(*id));
-        let Some(first) = unused.clone().min_by_key(|id| id.to_string_lossy().into_owned()) else {
+        let Some(first) = unused.clone().min() else {
             return Ok(None);
         };
         let (count, all, file) = (unused.count(), self.labels.len(), &self.file);
@@ -83,7 +83,7 @@ pub(crate) fn ids_of(trace: &Value) -> Vec<Text> {
         .get("metadata")
         .and_then(|metadata| metadata.get("imported"));
     let fields = imported.and_then(Value::as_object).into_iter().flatten();
-    let ids = fields.filter(|(name, _)| is_id(&name.to_string_lossy()));
+    let ids = fields.filter(|(name, _)| is_id(name));
     ids.filter_map(|(_, value)| text_of_id(value)).collect()
 }
 

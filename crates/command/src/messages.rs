@@ -101,7 +101,7 @@ impl Messages {
     /// Writes what happened at a place of an input.
     pub fn note_at(&self, place: &Place, reason: &Text) {
         let mut message = Text::from(format!("{place}: "));
-        message.push_text(reason);
+        message.push_str(reason);
         self.note(message);
     }
 

@@ -1,6 +1,6 @@
 //! Texts of traces on a terminal, and numbers as JavaScript writes them.
 
-use knowledgepulse_json::Text;
+use knowledgepulse_json::{Text, cut};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -9,19 +9,20 @@ use crate::text::is_blank;
 /// The most UTF-16 code units that are printed of a text, unless there is less room.
 pub const MOST_UNITS: usize = 200;
 
-/// Returns the first UTF-16 code units of a text on one line that is safe to print. A run of control and format characters, line
-/// separators and lone surrogates becomes a space: a terminal would obey them, or they would hide other text.
+/// Returns the first UTF-16 code units of a text on one line that is safe to print. A run of control and format characters and line
+/// separators becomes a space: a terminal would obey them, or they would hide other text.
 pub fn printable(text: &Text, units: usize) -> String {
     let mut plain = String::new();
     let mut follows_hidden = false;
-    for character in char::decode_utf16(text.cut(units).units()) {
-        let shown = character.ok().filter(|&character| is_shown(character));
+    let beginning = cut(text, units);
+    for character in beginning.chars() {
+        let shown = Some(character).filter(|&character| is_shown(character));
         if shown.is_some() || !follows_hidden {
             plain.push(shown.unwrap_or(' '));
         }
         follows_hidden = shown.is_none();
     }
-    if text.units().nth(units).is_some() {
+    if beginning.len() < text.len() {
         plain.push('…');
     }
     plain
@@ -194,7 +195,7 @@ mod tests {
             units in proptest::collection::vec(any::<u16>(), 0..40),
             most in 0_usize..50,
         ) {
-            let shown = printable(&Text::from_units(&units), most);
+            let shown = printable(&Text::from_utf16_lossy(&units), most);
             prop_assert!(shown.chars().all(is_shown));
             prop_assert!(
                 shown.encode_utf16().count() <= most.min(units.len()) + usize::from(units.len() > most)

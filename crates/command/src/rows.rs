@@ -239,9 +239,8 @@ fn csv_cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::Number(number) => javascript_number(*number),
-        Value::Digits(digits) => digits.to_string_lossy().into_owned(),
+        Value::Digits(digits) => digits.to_string(),
         Value::String(text) => {
-            let text = text.to_string_lossy();
             let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
             format!("{}{text}", if is_formula { "'" } else { "" })
         }
@@ -307,7 +306,7 @@ mod tests {
         #[test]
         fn rows_of_csv_have_as_many_cells_as_the_header_and_no_formulas(scored in scored(), explains: bool) {
             let mut rows = Rows::new(Format::Csv, explains);
-            let objective = scored.about.objective.to_string_lossy().into_owned();
+            let objective = scored.about.objective.to_string();
             let csv = rows.begin() + &rows.row(&scored, None);
             let mut reader = csv::Reader::from_reader(csv.as_bytes());
             let width = reader.headers().unwrap().len();

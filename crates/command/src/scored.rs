@@ -145,7 +145,7 @@ pub(crate) mod tests {
             "[ -~]{0,30}".prop_map(Text::from),
             "\\PC{0,300}".prop_map(Text::from),
             "\\s{0,3}".prop_map(Text::from),
-            vec(any::<u16>(), 0..20).prop_map(|units| Text::from_units(&units)),
+            vec(any::<u16>(), 0..20).prop_map(|units| Text::from_utf16_lossy(&units)),
         ]
     }
 

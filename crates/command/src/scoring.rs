@@ -15,7 +15,7 @@ use knowledgepulse_index::{
     memory::{Memory, Novelty},
     method::Method,
 };
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::{
     Scorer, Summary,
     engine::{Comparable, Engine, EngineKind, Request, Status},
@@ -34,7 +34,6 @@ use crate::{
     messages::Messages,
     reading::{Prepare, ReadTrace},
     scored::{About, Place, Scored},
-    text::cut,
 };
 
 /// The least number of traces in flight; with many cores, [`TRACES_PER_CORE`] for each.
@@ -159,7 +158,7 @@ impl Preparation {
         let steps = value.get("steps").and_then(Value::as_array);
         let about = About {
             format,
-            agent: agent.map_or_else(|| format.name().into(), |agent| cut(agent, EXCERPT_LENGTH)),
+            agent: agent.map_or_else(|| format.name().into(), |agent| cut(agent, EXCERPT_LENGTH).into()),
             when: when
                 .and_then(date::parse)
                 .map(date::to_iso)
@@ -171,7 +170,7 @@ impl Preparation {
             objective: value
                 .at(&["task", "objective"])
                 .and_then(Value::as_text)
-                .map(|objective| cut(objective, EXCERPT_LENGTH))
+                .map(|objective| cut(objective, EXCERPT_LENGTH).into())
                 .unwrap_or_default(),
             domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
         };

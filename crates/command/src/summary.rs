@@ -4,7 +4,7 @@ use std::{cmp::Reverse, path::Path, time::Instant};
 
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::method::Method;
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Text, Value, cut, units_of};
 use knowledgepulse_score::{
     engine::{EngineKind, Status},
     select::Selection,
@@ -17,7 +17,6 @@ use crate::{
     reading::Seen,
     scored::Scored,
     statistics::{Histogram, Named, SCORE_BINS},
-    text::cut,
     values::list,
 };
 
@@ -136,8 +135,8 @@ impl Summary {
         self.unknown_confidence += u64::from(!about.has_confidence);
         self.near_duplicates += u64::from(is_near_duplicate(resemblance(breakdown)));
         let mut name = about.domain.clone();
-        if name.units().nth(MOST_DOMAIN_UNITS).is_some() {
-            name = cut(&name, MOST_DOMAIN_UNITS).to_string_lossy().into();
+        if units_of(&name) > MOST_DOMAIN_UNITS {
+            name = cut(&name, MOST_DOMAIN_UNITS).into();
         }
         self.domains.entry(name, || Histogram::new(SCORE_BINS)).add(score);
     }

@@ -193,7 +193,7 @@ pub(crate) fn render(rows: &[Row], share_below: impl Fn(f64) -> f64, look: Look)
             &number.to_string(),
             &fixed(score, 3),
             &share,
-            &fitted(&about.agent.to_string_lossy(), AGENT_WIDTH),
+            &fitted(&about.agent, AGENT_WIDTH),
             when,
             &grouped(about.steps),
         ]);

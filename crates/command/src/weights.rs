@@ -55,10 +55,7 @@ fn profiles_of(weights: &Value, file: &str) -> std::result::Result<NamedProfiles
         let Value::Object(given) = given else {
             return Err(format!("{place} must be an object, got {}", given.kind()));
         };
-        let is_known = |name: &Text| {
-            name.as_str()
-                .is_some_and(|name| ByDimension::NAMES.contains(&name))
-        };
+        let is_known = |name: &Text| ByDimension::NAMES.contains(&name.as_str());
         if let Some(name) = given.keys().find(|name| !is_known(name)) {
             let known = ByDimension::NAMES.join(", ");
             return Err(format!(
@@ -71,7 +68,7 @@ fn profiles_of(weights: &Value, file: &str) -> std::result::Result<NamedProfiles
             weight.ok_or_else(|| format!("{place}.{dimension} must be a number"))
         });
         let weights = ByDimension::from_array([complexity?, novelty?, tool_diversity?, outcome?]);
-        let name = name.to_string_lossy().into_owned();
+        let name = name.to_string();
         found
             .profiles
             .set(name.clone(), weights)
@@ -94,7 +91,7 @@ fn profiles_of(weights: &Value, file: &str) -> std::result::Result<NamedProfiles
 /// Returns the path of a member: by a dot where its name is an identifier.
 fn member(place: &str, name: &Text) -> String {
     let is_word = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '$');
-    let identifier = name.as_str().filter(|name| {
+    let identifier = Some(name).filter(|name| {
         !name.is_empty()
             && !name.starts_with(|first: char| first.is_ascii_digit())
             && name.chars().all(is_word)

@@ -530,7 +530,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         files: &mut Waiting,
         found: &mut Vec<Found>,
     ) -> Result<(), Wrong> {
-        let path = folder.join(&*name.to_string_lossy());
+        let path = folder.join(name.as_str());
         let root = self.folder.as_deref().unwrap_or(folder);
         let Some((value, folder)) = sources::read_referred(&path, root, &self.files)? else {
             return Ok(());

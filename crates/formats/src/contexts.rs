@@ -128,9 +128,10 @@ pub fn parts_of(part: Text) -> Vec<Part> {
     if is_of_program(&part) {
         return vec![Part::Context];
     }
-    let Some(text) = part.as_str().filter(|text| text.contains(['<', '#'])) else {
+    if !part.contains(['<', '#']) {
         return vec![Part::Own(part)];
-    };
+    }
+    let text = part.as_str();
     let beginning = text.trim_start();
     let begins = |with: &&str| beginning.starts_with(*with);
     if COMMANDS.iter().any(begins) {
@@ -170,8 +171,7 @@ pub fn parts_of(part: Text) -> Vec<Part> {
 
 /// Returns whether a text begins as texts of a program do that are the program's to their end.
 #[must_use]
-pub fn is_of_program(text: &Text) -> bool {
-    let text = text.to_string_lossy();
+pub fn is_of_program(text: &str) -> bool {
     BEGINNINGS
         .iter()
         .any(|beginning| text.trim_start().starts_with(beginning))

@@ -1,6 +1,6 @@
 //! What an adapter says of a record: events, flat values that keep no state. `session` makes a conversation of them.
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, cut};
 
 use crate::{
     contexts::{self, Part},
@@ -382,7 +382,7 @@ impl Events {
     /// Counts the fields of an object that its format does not have, or that are newer than this reader.
     pub fn count_unknown(&mut self, object: &Object, is_known: fn(&str) -> bool) {
         for name in object.keys() {
-            if !name.as_str().is_some_and(is_known) {
+            if !is_known(name) {
                 self.leave_out(joined(["field".into(), name.clone()], " "));
             }
         }
@@ -416,7 +416,7 @@ impl Events {
         };
         self.leave_out(with_end(kind, " part"));
         let mut named = Text::from("[");
-        named.push_text(&kind.cut(NAME_LENGTH));
+        named.push_str(cut(kind, NAME_LENGTH));
         with_end(&named, "]")
     }
 

@@ -3,7 +3,7 @@
 
 use std::{fmt, path::Path as FilePath};
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, parse_str};
 
 use crate::{
     FormatName, Wrong,
@@ -142,7 +142,7 @@ impl Path {
 
     /// Returns the values that are there, lists taken apart.
     fn list(&self, value: &Value) -> Vec<Value> {
-        let elements = |value: Value| match value.as_text().map(Text::parse) {
+        let elements = |value: Value| match value.as_str().map(parse_str) {
             Some(Ok(Value::Array(list))) => list,
             _ => match value {
                 Value::Array(list) => list,
@@ -155,7 +155,7 @@ impl Path {
 
 /// Returns the JSON in a text; any other value as it is.
 fn parsed(value: Value) -> Value {
-    match value.as_text().map(Text::parse) {
+    match value.as_str().map(parse_str) {
         Some(Ok(parsed)) => parsed,
         _ => value,
     }
@@ -165,13 +165,9 @@ fn members(value: Value, segment: &Segment) -> Vec<Value> {
     match (value, segment) {
         (Value::Array(list), Segment::Every) => list,
         (Value::Object(object), Segment::Every) => object.into_iter().map(|(_, value)| value).collect(),
-        (Value::Object(mut object), Segment::Name(name)) => name
-            .as_str()
-            .and_then(|name| object.remove(name))
-            .into_iter()
-            .collect(),
+        (Value::Object(mut object), Segment::Name(name)) => object.remove(name).into_iter().collect(),
         (Value::Array(mut list), Segment::Name(name)) => {
-            let index = name.as_str().and_then(|name| name.parse().ok());
+            let index = name.parse().ok();
             let index = index.filter(|&index: &usize| index < list.len());
             index.map(|index| list.swap_remove(index)).into_iter().collect()
         }
@@ -223,7 +219,6 @@ fn test_of(value: &Value, key: &str) -> Result<Test, MapError> {
         return Ok(Test { at, is: None });
     };
     if let Some(other) = test.keys().find(|name| *name != "at" && *name != "is") {
-        let other = other.to_string_lossy();
         return Err(MapError::new(
             &format!("{key}.{other}"),
             "is not known: a test has `at` and `is`",
@@ -243,7 +238,7 @@ fn roles_of(names: &Object) -> Result<Vec<(Text, Role)>, MapError> {
         Some(role) => Ok((name.clone(), role)),
         None => {
             let known = Role::ALL.map(|(name, _)| name).join(", ");
-            let key = format!("roles.{}", name.to_string_lossy());
+            let key = format!("roles.{}", name);
             Err(MapError::new(&key, format!("must be one of {known}")))
         }
     };
@@ -286,11 +281,11 @@ impl Map {
                 _ => self.paths.push((key.clone(), path_of(value, &key)?)),
             }
         }
-        let is_known = |name: &&Text| name.as_str().is_some_and(|name| known.contains(&name));
+        let is_known = |name: &&Text| known.contains(&name.as_str());
         let other = object.keys().find(|name| !is_known(name));
         other.map_or(Ok(()), |name| {
             let problem = format!("is not known: there are {}", known.join(", "));
-            Err(MapError::new(&whole(&name.to_string_lossy()), problem))
+            Err(MapError::new(&whole(name), problem))
         })
     }
 
@@ -321,7 +316,7 @@ impl Map {
         let named = self.roles.iter().find(|(name, _)| name == word);
         named
             .map(|(_, role)| *role)
-            .or_else(|| word.as_str().and_then(Role::named))
+            .or_else(|| Role::named(word))
             .ok_or_else(|| Wrong::new("it has a role that `roles` of the map does not name"))
     }
 

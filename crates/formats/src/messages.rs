@@ -70,7 +70,7 @@ pub fn add_message(sink: &mut Events, value: &Value) -> Result<(), Wrong> {
         return Err(Wrong::new("a message must be an object"));
     };
     if let Some(role) = string_of(message.get("role")) {
-        return add_of_role(sink, message, role.as_str().unwrap_or_default());
+        return add_of_role(sink, message, role);
     }
     let translated = langchain::translated(message).or_else(|| sharegpt::translated(message));
     if let Some(Value::Object(message)) = &translated {
@@ -223,7 +223,7 @@ fn add_parts(sink: &mut Events, content: Option<&Value>, kind: TextKind) {
 fn add_part<'a>(sink: &mut Events, part: Cow<'a, Value>, text: &mut Vec<Cow<'a, Value>>, kind: TextKind) {
     let fields = object_of(Some(&part));
     let name = string_of(fields.get("type"));
-    if let Some(name) = name.and_then(Text::as_str).filter(|name| is_act(name)) {
+    if let Some(name) = name.map(Text::as_str).filter(|name| is_act(name)) {
         flush(sink, text, kind);
         return add_item(sink, fields, name);
     }

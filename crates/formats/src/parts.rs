@@ -5,7 +5,7 @@
 use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 
 pub use crate::values::some_object;
-use crate::values::{fields_of, first_of, joined, json_of, list_of, string_of};
+use crate::values::{fields_of, first_of, joined, json_of, list_of, str_of, string_of};
 
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
@@ -56,8 +56,7 @@ pub fn translated(part: &Value) -> Option<Vec<Value>> {
         let is_thought = part.get("thought") == Some(&Value::Bool(true));
         return is_thought.then(|| vec![thinking(text)]);
     }
-    part.iter()
-        .find_map(|(name, value)| of_block(name.as_str()?, value))
+    part.iter().find_map(|(name, value)| of_block(name, value))
 }
 
 /// How a list of parts in JSON begins within a text: the name of the first field of its first part.
@@ -89,7 +88,7 @@ pub fn within(content: Option<&Value>) -> Option<Value> {
     let is_part = |part: &Value| {
         let is_text = |name| part.get(name).is_some_and(|value| value.as_text().is_some());
         let fields = part.as_object().map_or(0, Object::len);
-        match string_of(part.get("type")).and_then(Text::as_str) {
+        match str_of(part.get("type")) {
             Some("text" | "input_text" | "output_text") => is_text("text"),
             Some(kind) => is_act(kind),
             None => fields == 1 && (is_text("text") || translated(part).is_some()),
@@ -187,9 +186,9 @@ fn of_tool(part: &Object, state: &Text, name: Option<&Value>) -> Vec<Value> {
     let id = part.get("toolCallId");
     let mut parts = vec![call_of(id, name, first_or_last(part, "input", "rawInput"))];
     match state.as_str() {
-        Some("output-available") => parts.push(result_of(id, part.get("output").map(text_of), None)),
-        Some("output-error") => parts.push(result_of(id, part.get("errorText").cloned(), Some(true))),
-        Some("output-denied") => {
+        "output-available" => parts.push(result_of(id, part.get("output").map(text_of), None)),
+        "output-error" => parts.push(result_of(id, part.get("errorText").cloned(), Some(true))),
+        "output-denied" => {
             let reason = fields_of(part, "approval").get("reason");
             parts.push(result_of(id, Some(denied_of(reason)), Some(false)));
         }

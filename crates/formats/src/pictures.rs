@@ -68,7 +68,7 @@ fn kind_of(beginning: &str) -> &'static str {
 
 /// Replaces the files in a text. Returns whether there was one.
 pub fn replace(text: &mut Text) -> bool {
-    let found = text.as_str().and_then(without_files);
+    let found = without_files(text);
     match found {
         Some(other) => {
             *text = other.into();

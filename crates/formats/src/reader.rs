@@ -12,7 +12,6 @@ use crate::{
     map::Map,
     messages::is_message,
     records::{Record, Records},
-    values::with_end,
 };
 
 /// Options of an input.
@@ -162,7 +161,7 @@ impl fmt::Display for OfNoFormat {
         let keys = self
             .keys
             .iter()
-            .map(|key| key.as_str().filter(is_name).unwrap_or("…"));
+            .map(|key| Some(key.as_str()).filter(is_name).unwrap_or("…"));
         let mut keys: Vec<_> = keys.collect();
         if let Some(more) = keys.get_mut(MAX_KEYS) {
             *more = "…";
@@ -451,8 +450,5 @@ impl TraceReader {
 
 /// Returns the problem of a record of a format.
 fn wrong_of(format: FormatName, wrong: Wrong) -> Text {
-    let mut text = with_end(&"not ".into(), format.name());
-    text.push_str(": ");
-    text.push_text(&wrong.reason());
-    text
+    format!("not {format}: {}", wrong.reason()).into()
 }

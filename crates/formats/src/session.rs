@@ -5,7 +5,7 @@ use std::{
     mem,
 };
 
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Text, Value, units_of};
 
 use crate::{
     event::{Call, Event, Events, Fact, Outcome, Parent, TextKind, Undo, What},
@@ -77,7 +77,7 @@ fn with_whole_texts(events: Vec<Event>) -> Vec<Event> {
         let before = kept.last_mut().and_then(|before| before.what.last_mut());
         match (before, event.what.as_slice()) {
             (Some(What::Piece(kind, text)), [What::Piece(next, more)]) if kind == next => {
-                text.push_text(more);
+                text.push_str(more);
             }
             _ => kept.push(event),
         }
@@ -364,7 +364,7 @@ fn without_repeated_parts(mut events: Vec<Event>) -> Vec<Event> {
                     let is_same = |&(other, part): &(usize, usize)| {
                         let is_one = message.is_some() && events[other].origin.message.as_ref() == message;
                         let is_waiting = seen.results.len() < seen.calls.len();
-                        let may_be = is_one || is_waiting || id.len_units() >= UNIQUE_LENGTH;
+                        let may_be = is_one || is_waiting || units_of(id) >= UNIQUE_LENGTH;
                         may_be && matches!(&events[other].what[part], What::Call(said) if repeats(said, call, is_one))
                     };
                     let found = seen.calls.iter().rev().take(MOST_COMPARED).copied().find(is_same);

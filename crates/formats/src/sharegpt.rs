@@ -33,7 +33,7 @@ fn role_of(from: &str) -> Option<&'static str> {
 pub fn translated(turn: &Object) -> Option<Value> {
     let from = string_of(turn.get("from"))?;
     let value = turn.get("value")?;
-    let role = from.as_str().and_then(role_of);
+    let role = role_of(from);
     let calls = value.as_str().filter(|_| role == Some(CALLS));
     let calls = calls.and_then(tagged::calls_in).map(Value::from);
     let mut message = Object::new();

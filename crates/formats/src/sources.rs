@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use knowledgepulse_json::{Object, Text, Value, parse, parse_str};
+use knowledgepulse_json::{Object, Value, parse, parse_str};
 
 use crate::{
     DEFAULT_LIMIT, Files, Wrong,
-    values::{fields_of, string_of},
+    values::{fields_of, str_of},
 };
 
 /// The first line of a rollout has fewer bytes.
@@ -112,7 +112,7 @@ impl<'f> Segments<'f> {
         for file in files.iter().filter(|file| rollout_of(file).is_some()) {
             let Some(meta) = meta_of(file) else { continue };
             let base = fields_of(&meta, "history_base").get("thread_id").cloned();
-            let base = string_of(base.as_ref()).and_then(Text::as_str);
+            let base = str_of(base.as_ref());
             let Some(&base) = base
                 .and_then(|base| by_rollout.get(base))
                 .filter(|base| **base != file.as_str())

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, parse_str};
 
 mod merged;
 pub mod said;
@@ -98,7 +98,7 @@ fn move_logs(spans: &mut Vec<Span>) {
                 other.start = other.start.min(span.start);
                 other.end = other.end.max(span.end);
                 for (name, value) in span.attributes {
-                    if !name.as_str().is_some_and(|name| other.attributes.contains(name)) {
+                    if !other.attributes.contains(&name) {
                         other.attributes.insert(name, value);
                     }
                 }
@@ -123,14 +123,13 @@ fn is_of_agent(attributes: &Object) -> bool {
             || kind.starts_with("ai.rerank")
     };
     let is_of_agents = |name: &Text| {
-        let name = name.as_str().unwrap_or_default();
         let beginning = name.split_once('.').map(|(beginning, _)| beginning);
         matches!(
             beginning,
             Some(
                 "gen_ai" | "llm" | "ai" | "openinference" | "traceloop" | "langfuse" | "langsmith" | "mlflow"
             )
-        ) || matches!(name, "input.value" | "output.value")
+        ) || matches!(name.as_str(), "input.value" | "output.value")
     };
     !kinds.iter().any(is_search) && attributes.keys().any(is_of_agents)
 }
@@ -215,7 +214,7 @@ fn tool_of(span: &Span) -> ToolSpan {
 /// Returns the text in a string of JSON, or the value that is something else.
 fn text_in(value: Value) -> Value {
     let quoted = value.as_text().filter(|text| text.as_bytes().starts_with(b"\""));
-    match quoted.map(Text::parse) {
+    match quoted.map(|text| parse_str(text)) {
         Some(Ok(text @ Value::String(_))) => text,
         _ => value,
     }

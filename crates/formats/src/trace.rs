@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write, sync::LazyLock};
 
-use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
+use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, object, parse_str, units_of};
 use knowledgepulse_trace::OBJECTIVE_OF_FIRST_STEP;
 use regex::Regex;
 use sha2::{Digest, Sha256};
@@ -73,8 +73,7 @@ static MCP_TOOL: LazyLock<Regex> =
 
 /// Returns whether a result says itself that its call failed.
 fn says_failure(text: &Text) -> bool {
-    let beginning = text.cut(FAILURE_LENGTH);
-    let beginning = beginning.to_string_lossy();
+    let beginning = cut(text, FAILURE_LENGTH);
     let words = beginning.trim_start_matches(is_white_space);
     let blanks = &beginning[..beginning.len() - words.len()];
     if blanks.chars().count() <= MOST_BLANKS
@@ -86,14 +85,14 @@ fn says_failure(text: &Text) -> bool {
             return true;
         }
     }
-    if !text.as_bytes().starts_with(b"{") || text.len_units() > JSON_LENGTH {
+    if !text.as_bytes().starts_with(b"{") || units_of(text) > JSON_LENGTH {
         return false;
     }
     // Most results have no such field, and searching for its name costs less than parsing.
-    if !FAILURE_FIELD.is_match(&text.to_string_lossy()) {
+    if !FAILURE_FIELD.is_match(text) {
         return false;
     }
-    let Ok(value) = text.parse() else {
+    let Ok(value) = parse_str(text) else {
         return false;
     };
     let has = |name| value.get(name) == Some(&Value::Bool(true));
@@ -114,7 +113,7 @@ fn render_call(name: &Text, input: &Object) -> Text {
         parts.extend([&line, key, &colon].map(Cow::Borrowed));
         parts.push(json_of(value));
     }
-    parts.iter().map(AsRef::as_ref).collect()
+    parts.iter().map(|part| part.as_str()).collect()
 }
 
 /// Returns the server that a tool belongs to by its name.
@@ -122,8 +121,7 @@ fn server_of(tool: &Text) -> Option<Text> {
     if !tool.as_bytes().starts_with(b"mcp__") {
         return None;
     }
-    let tool = tool.to_string_lossy();
-    MCP_TOOL.captures(&tool).map(|found| found[1].into())
+    MCP_TOOL.captures(tool).map(|found| found[1].into())
 }
 
 #[derive(Debug)]
@@ -237,7 +235,7 @@ impl TraceBuilder {
         let mut reason = Text::from(format!("{} without a turn of a user or a step", self.format));
         if !named.is_empty() {
             reason.push_str("; left out: ");
-            reason.push_text(&named);
+            reason.push_str(&named);
         }
         reason
     }
@@ -245,8 +243,8 @@ impl TraceBuilder {
     /// Counts something that becomes no step, several times.
     pub fn leave_out_times(&mut self, what: impl Into<Text>, times: u64) {
         let mut name = what.into();
-        if name.as_bytes().len() > NAME_LENGTH && name.len_units() > NAME_LENGTH {
-            name = with_end(&name.cut(NAME_LENGTH), "…");
+        if units_of(&name) > NAME_LENGTH {
+            name = with_end(cut(&name, NAME_LENGTH), "…");
         }
         let is_new = !self.left_out.iter().any(|(other, _)| *other == name);
         if is_new && self.left_out.len() >= MAX_COUNTED {
@@ -485,7 +483,7 @@ impl TraceBuilder {
         let objective = self.objective.take().or(self.objective_before.take());
         let objective = objective.unwrap_or_default();
         let id = format!("kp:trace:{}", self.uuid(&objective));
-        let objective = if objective.to_string_lossy().trim().is_empty() {
+        let objective = if objective.trim().is_empty() {
             self.first_words()
         } else {
             objective
@@ -548,21 +546,11 @@ impl TraceBuilder {
     /// Returns the first words of the first step that has any, marked: a registry refuses a trace without an objective.
     fn first_words(&self) -> Text {
         let words = self.steps.iter().find_map(|step| {
-            let content = step.content.to_string_lossy();
+            let content = &step.content;
             let line = content.lines().map(str::trim).find(|line| !line.is_empty())?;
             Some(line.chars().take(MOST_FIRST_WORDS).collect::<String>())
         });
-        let tool = || {
-            Some(
-                self.steps
-                    .first()?
-                    .call
-                    .as_ref()?
-                    .tool
-                    .to_string_lossy()
-                    .into_owned(),
-            )
-        };
+        let tool = || Some(self.steps.first()?.call.as_ref()?.tool.to_string());
         let words = words.or_else(tool).unwrap_or_default();
         format!("{OBJECTIVE_OF_FIRST_STEP}{words}").into()
     }
@@ -575,9 +563,9 @@ impl TraceBuilder {
         let mut add = |part: &Text| {
             length.clear();
             // Writing to a string does not fail.
-            let _ = write!(length, "{}:", part.len_units());
+            let _ = write!(length, "{}:", units_of(part));
             hash.update(&length);
-            hash.update(part.to_string_lossy().as_bytes());
+            hash.update(part.as_bytes());
         };
         add(&self.format.name().into());
         self.ids.iter().for_each(&mut add);

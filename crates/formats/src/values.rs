@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, iter};
 
-use knowledgepulse_json::{Object, Text, Value, is_white_space, number, trim};
+use knowledgepulse_json::{Object, Text, Value, is_white_space, number, parse_str, trim};
 use regex::Regex;
 
 use crate::date;
@@ -64,9 +64,7 @@ pub fn elements_of(value: Option<&Value>) -> &[Value] {
 
 /// Returns the fields of an object that are to be kept.
 pub fn fields_where(object: &Object, is_kept: impl Fn(&str, &Value) -> bool) -> Object {
-    let kept = object
-        .iter()
-        .filter(|(name, value)| is_kept(name.as_str().unwrap_or_default(), value));
+    let kept = object.iter().filter(|(name, value)| is_kept(name, value));
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
@@ -75,9 +73,9 @@ pub fn string_of(value: Option<&Value>) -> Option<&Text> {
     value.and_then(Value::as_text).filter(|text| !text.is_empty())
 }
 
-/// Returns the UTF-8 of a string with something in it; texts with lone surrogates are no names that are known.
+/// Returns a string with something in it.
 pub fn str_of(value: Option<&Value>) -> Option<&str> {
-    string_of(value).and_then(Text::as_str)
+    string_of(value).map(Text::as_str)
 }
 
 /// Returns a finite number.
@@ -113,11 +111,7 @@ pub fn numeric_of(value: Option<&Value>) -> Option<f64> {
     let Some(Value::String(text)) = value else {
         return number_of(value);
     };
-    text.as_str()
-        .map(trim)?
-        .parse()
-        .ok()
-        .filter(|number: &f64| number.is_finite())
+    trim(text).parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// Returns a yes or no, which may be written as a number or as text.
@@ -168,7 +162,7 @@ pub fn joined(texts: impl IntoIterator<Item = Text>, between: &str) -> Text {
     for text in iter::once(second).chain(texts) {
         parts.extend([between.clone(), text]);
     }
-    parts.iter().collect()
+    parts.concat().into()
 }
 
 /// Returns a value as text: strings as they are, everything else as JSON.
@@ -190,12 +184,8 @@ pub fn input_of(args: Option<&Value>) -> Object {
     if text.is_some_and(Text::is_empty) {
         return Object::new();
     }
-    let opens = |text: &&Text| {
-        text.to_string_lossy()
-            .trim_start_matches(is_white_space)
-            .starts_with('{')
-    };
-    if let Some(Ok(Value::Object(input))) = text.filter(opens).map(Text::parse) {
+    let opens = |text: &&Text| text.trim_start_matches(is_white_space).starts_with('{');
+    if let Some(Ok(Value::Object(input))) = text.filter(opens).map(|text| parse_str(text)) {
         return input;
     }
     [("arguments".into(), args.clone())].into_iter().collect()
@@ -203,13 +193,12 @@ pub fn input_of(args: Option<&Value>) -> Object {
 
 /// Returns whether a text is empty or only white space.
 pub fn is_blank(text: &Text) -> bool {
-    text.as_str().is_some_and(|text| text.chars().all(is_white_space))
+    text.chars().all(is_white_space)
 }
 
-/// Returns the text without white space around it; one with lone surrogates as it is.
+/// Returns the text without white space around it.
 pub fn trimmed(text: &Text) -> Text {
-    text.as_str()
-        .map_or_else(|| text.clone(), |text| trim(text).into())
+    trim(text).into()
 }
 
 /// Returns whether a text, or that of the first part, begins with one of these.
@@ -233,8 +222,8 @@ pub fn joined_parts(texts: impl IntoIterator<Item = Text>) -> Text {
 }
 
 /// Returns a text with an end.
-pub fn with_end(text: &Text, end: &str) -> Text {
-    [text, &end.into()].into_iter().collect()
+pub fn with_end(text: &str, end: &str) -> Text {
+    [text, end].into_iter().collect()
 }
 
 /// Returns the text of a part of a message; `None` without one. It is in one of a few fields, whatever the type of the part.

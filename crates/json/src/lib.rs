@@ -1,5 +1,5 @@
-//! JSON values as JavaScript reads, orders and writes them: lone surrogates survive, integer keys come first, and numbers are
-//! written as `JSON.stringify` writes them; integers that no double is keep their digits.
+//! JSON values as JavaScript orders and writes them: integer keys come first, and numbers are written as `JSON.stringify` writes
+//! them; integers that no double is keep their digits. Lone surrogates become U+FFFD.
 
 mod object;
 mod parse;
@@ -8,8 +8,8 @@ mod write;
 
 pub use knowledgepulse_error::javascript_number as number;
 pub use object::{Object, object};
-pub use parse::{MAX_DEPTH, ParseError, parse, parse_str};
-pub use text::{Text, is_white_space, trim};
+pub use parse::{MAX_DEPTH, ParseError, parse, parse_str, without_lone_surrogates};
+pub use text::{Text, cut, is_white_space, trim, units_of};
 pub use write::write_string;
 
 /// A JSON value, nested at most [`MAX_DEPTH`] deep. [`parse`] checks this; code that builds values must keep to it.
@@ -42,10 +42,10 @@ impl Value {
         }
     }
 
-    /// Returns the text of a string without lone surrogates; `None` for other values.
+    /// Returns the text of a string; `None` for other values.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
-        self.as_text().and_then(Text::as_str)
+        self.as_text().map(Text::as_str)
     }
 
     /// Returns a number; `None` for other values.
@@ -53,7 +53,7 @@ impl Value {
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
-            Self::Digits(digits) => digits.as_str()?.parse().ok(),
+            Self::Digits(digits) => digits.parse().ok(),
             _ => None,
         }
     }

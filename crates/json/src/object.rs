@@ -58,19 +58,19 @@ impl Object {
     /// Returns the value of a field.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.place(name.as_bytes()).map(|at| &self.fields[at].1)
+        self.place(name).map(|at| &self.fields[at].1)
     }
 
     /// Returns the value of a field to be changed.
     #[must_use]
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
-        self.place(name.as_bytes()).map(|at| &mut self.fields[at].1)
+        self.place(name).map(|at| &mut self.fields[at].1)
     }
 
     /// Whether it has a field of this name.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
-        self.place(name.as_bytes()).is_some()
+        self.place(name).is_some()
     }
 
     /// Returns the fields in their order.
@@ -99,7 +99,7 @@ impl Object {
     }
 
     fn set(&mut self, name: Text, value: Value) {
-        if let Some(at) = self.place(name.as_bytes()) {
+        if let Some(at) = self.place(&name) {
             self.fields[at].1 = value;
             return;
         }
@@ -119,7 +119,7 @@ impl Object {
 
     /// Removes a field; returns its value.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
-        let at = self.place(name.as_bytes())?;
+        let at = self.place(name)?;
         let (_, value) = self.fields.remove(at);
         self.integers -= u32::from(at < self.integers as usize);
         self.find_places();
@@ -128,7 +128,7 @@ impl Object {
 
     /// Sets a field; a new one stays last until [`collected`](Self::collected) sorts the fields.
     pub(crate) fn collect_field(&mut self, name: Text, value: Value) {
-        match self.place(name.as_bytes()) {
+        match self.place(&name) {
             Some(at) => self.fields[at].1 = value,
             None => {
                 self.integers += u32::from(integer(&name).is_some());
@@ -160,17 +160,17 @@ impl Object {
     }
 
     #[inline]
-    fn place(&self, name: &[u8]) -> Option<usize> {
-        if self.marks & mark(name) == 0 {
+    fn place(&self, name: &str) -> Option<usize> {
+        if self.marks & mark(name.as_bytes()) == 0 {
             return None;
         }
         self.search(name)
     }
 
-    fn search(&self, name: &[u8]) -> Option<usize> {
+    fn search(&self, name: &str) -> Option<usize> {
         match &self.places {
             Some(places) => places.get(name).copied(),
-            None => self.fields.iter().position(|(other, _)| other.as_bytes() == name),
+            None => self.fields.iter().position(|(other, _)| other == name),
         }
     }
 
@@ -194,11 +194,11 @@ fn mark(name: &[u8]) -> u32 {
 }
 
 /// Returns the integer of a name that JavaScript takes for an array index: in its shortest form, below 2³² - 1.
-fn integer(name: &Text) -> Option<u32> {
+fn integer(name: &str) -> Option<u32> {
     let text = name.as_bytes();
     let is_short = matches!(text, [b'0'] | [b'1'..=b'9', ..]) && text.len() <= 10;
     let number = if is_short {
-        name.as_str()?.parse().ok()?
+        name.parse().ok()?
     } else {
         return None;
     };
@@ -319,7 +319,7 @@ mod tests {
                 prop_assert_eq!(object.remove(name), last.filter(|_| is_first).map(|(_, value)| (*value).into()));
             }
             for (at, name) in names(&object).iter().enumerate() {
-                prop_assert_eq!(object.place(name.as_bytes()), Some(at));
+                prop_assert_eq!(object.place(name), Some(at));
             }
         }
     }

@@ -25,7 +25,6 @@ fn agent_of(trace: &Value) -> Text {
 /// Returns the name of a session: that of its trace without what all ids begin with.
 fn session_of(trace: &Value) -> Text {
     let id = text_at(trace, &["id"]).unwrap_or_else(|| "unknown".into());
-    let id = id.to_string_lossy();
     id.strip_prefix("kp:trace:").unwrap_or(&id).into()
 }
 
@@ -161,10 +160,7 @@ fn tools_of(turns: &[Turn]) -> Vec<Value> {
     for turn in turns {
         let Turn::Agent(_, calls) = turn else { continue };
         for call in calls {
-            tools
-                .entry(call.tool.to_string_lossy().into_owned())
-                .or_default()
-                .push(&call.input);
+            tools.entry(call.tool.to_string()).or_default().push(&call.input);
         }
     }
     let definition = |(name, inputs): (String, Vec<&Object>)| {
@@ -187,7 +183,7 @@ fn parameters_of(inputs: &[&Object]) -> Value {
             Value::Digits(_) => "integer".into(),
             value => value.kind().into(),
         };
-        let name = name.to_string_lossy().into_owned();
+        let name = name.to_string();
         let known = properties
             .get(&name)
             .map(|schema| schema.get("type") == Some(&kind));
@@ -198,10 +194,7 @@ fn parameters_of(inputs: &[&Object]) -> Value {
             Some(true) => {}
         }
     }
-    let is_everywhere = |name: &&Text| {
-        let name = name.to_string_lossy();
-        inputs.iter().all(|input| input.contains(&name))
-    };
+    let is_everywhere = |name: &&Text| inputs.iter().all(|input| input.contains(&name));
     let required: Vec<Value> = properties
         .keys()
         .filter(is_everywhere)

@@ -1,7 +1,7 @@
 //! Sessions in their own format, where Hugging Face's `datasets` loads it as agent traces.
 
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::{Value, parse_str, without_lone_surrogates};
 
 /// A line of a session, and its value.
 pub(crate) struct Line<'t> {
@@ -68,7 +68,7 @@ pub(crate) fn is_loadable(format: FormatName, lines: &[Line]) -> bool {
     }
 }
 
-/// Returns a line of JSON as Python reads it: without half characters (lone surrogates), which no file can hold, and with escapes for the
+/// Returns a line of JSON as Python reads it: without lone surrogates, which no file can hold, and with escapes for the
 /// signs at which `splitlines` would cut it.
 pub(crate) fn for_python(line: String) -> String {
     let signs = [
@@ -83,43 +83,5 @@ pub(crate) fn for_python(line: String) -> String {
             line
         }
     });
-    if line.contains("\\u") {
-        without_half_characters(&line)
-    } else {
-        line
-    }
-}
-
-/// Returns the code unit of the escape at the beginning of a text.
-fn unit_of(text: &str) -> Option<u16> {
-    u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
-}
-
-/// The length of `\ud83d`.
-const ESCAPE: usize = 6;
-
-fn without_half_characters(line: &str) -> String {
-    let mut result = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        result.push_str(before);
-        let unit = unit_of(escape);
-        let is_pair = || unit_of(&escape[ESCAPE..]).is_some_and(|unit| (0xDC00..0xE000).contains(&unit));
-        let length = match unit {
-            Some(0xD800..0xDC00) if is_pair() => 2 * ESCAPE,
-            Some(0xD800..0xE000) => {
-                result.push_str("\\ufffd");
-                rest = &escape[ESCAPE..];
-                continue;
-            }
-            Some(_) => ESCAPE,
-            // Another escape, such as that of a backslash.
-            None => escape.char_indices().nth(2).map_or(escape.len(), |(at, _)| at),
-        };
-        result.push_str(&escape[..length]);
-        rest = &escape[length..];
-    }
-    result.push_str(rest);
-    result
+    without_lone_surrogates(&line).into_owned()
 }

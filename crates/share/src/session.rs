@@ -209,10 +209,7 @@ impl Cleaning {
         ]);
         let mut about = self.clean(about)?;
         if let Value::Object(fields) = &mut about {
-            let objective = fields
-                .get("objective")
-                .and_then(Value::as_text)
-                .map(Text::to_string_lossy);
+            let objective = fields.get("objective").and_then(Value::as_text).map(Text::as_str);
             let short: String = objective
                 .unwrap_or_default()
                 .chars()

@@ -167,9 +167,9 @@ impl Strings<'_> {
 
 /// Returns a new string as JSON whose parts between markers are those of an old literal, escapes included. `None` if the old one is no
 /// string, has escapes of half characters, or has no such parts.
-fn with_old_escapes(old: &str, new: &Text) -> Option<String> {
+fn with_old_escapes(old: &str, new: &str) -> Option<String> {
     let inner = old.strip_prefix('"')?.strip_suffix('"')?;
-    let (new, value) = (new.as_str()?, parse_str(old).ok()?);
+    let value = parse_str(old).ok()?;
     let value = value.as_str()?;
     // For each byte of the value, where it is in the literal.
     let mut places = Vec::with_capacity(value.len() + 1);

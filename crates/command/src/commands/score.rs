@@ -537,14 +537,14 @@ fn warn_of_domain(domain: Option<&str>, profiles: &[String], messages: &Messages
 
 /// Warns of weights for domains that no trace has.
 fn warn_of_weights(file: &str, profiles: &[String], summary: &Summary, messages: &Messages) {
-    let domains: Vec<_> = summary.domains().map(Text::to_string_lossy).collect();
+    let domains: Vec<_> = summary.domains().collect();
     if domains.is_empty() {
         return;
     }
-    let is_unused = |name: &&String| *name != "default" && !domains.iter().any(|domain| domain == *name);
+    let is_unused = |name: &&String| *name != "default" && !domains.iter().any(|domain| *domain == *name);
     let unused = profiles.iter().filter(is_unused).map(|unused| {
         let quoted = |name: &str| Value::from(name).to_json();
-        let names = built_in().chain(domains.iter().map(|name| &**name));
+        let names = built_in().chain(domains.iter().map(|name| name.as_str()));
         let closest = closest_to(unused, names).map(|name| format!(" (did you mean {}?)", quoted(name)));
         format!("{}{}", quoted(unused), closest.unwrap_or_default())
     });

@@ -1,13 +1,12 @@
 //! A trace of the list: what its line shows, how its score was made, and its steps.
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, cut, units_of};
 use knowledgepulse_score::overrides::Override;
 
 use super::{EXCERPT_LENGTH, excerpt_of, name_of, source_of};
 use crate::{
     json_object, review,
     scored::Scored,
-    text::cut,
     values::{IntoValue, list},
 };
 
@@ -93,7 +92,7 @@ pub(super) fn steps_of(trace: &Value) -> Value {
         let text = content.cloned().or_else(input).unwrap_or_default();
         let mut value = Object::default();
         value.insert("type", text_of("type").and_then(name_of).into_value());
-        value.insert("text", cut(&text, STEP_LENGTH).to_string_lossy().as_ref());
+        value.insert("text", cut(&text, STEP_LENGTH));
         let more = [
             ("tool", tool.and_then(name_of).into_value()),
             (
@@ -106,8 +105,8 @@ pub(super) fn steps_of(trace: &Value) -> Value {
         for (name, more) in more.into_iter().filter(|(_, more)| !more.is_null()) {
             value.insert(name, more);
         }
-        if text.len_units() > STEP_LENGTH {
-            value.insert("length", text.len_units().into_value());
+        if units_of(&text) > STEP_LENGTH {
+            value.insert("length", units_of(&text).into_value());
         }
         value
     }))

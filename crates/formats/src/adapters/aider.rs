@@ -51,7 +51,7 @@ impl Adapter for Aider {
             shell: None,
         };
         let mut is_code = false;
-        for line in text.to_string_lossy().lines() {
+        for line in text.lines() {
             let (whose, line) = match (line.strip_prefix("#### "), line.strip_prefix("> ")) {
                 (Some(line), _) if !is_code => (Whose::User, line),
                 (_, Some(line)) if !is_code => (Whose::Program, line),

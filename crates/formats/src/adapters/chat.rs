@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, path::Path};
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, parse_str};
 
 use super::{Adapter, Decoded, Kind};
 use crate::{
@@ -202,7 +202,7 @@ fn add_details(say: &mut Events, record: &Object) {
 
 /// Returns whether a text begins as a list of messages in JSON does, as data sets have them.
 fn begins_messages(text: &Text) -> bool {
-    let beginning = text.as_str().unwrap_or_default().trim_start();
+    let beginning = text.trim_start();
     let first = beginning.strip_prefix('[').map(str::trim_start);
     first.is_some_and(|first| {
         first.starts_with('{') && first.get(..ROLE_WITHIN).unwrap_or(first).contains("\"role\"")
@@ -225,7 +225,7 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         let is_alone = !matches!(name, "trajectory" | "history");
         let messages = match record.get(name) {
             Some(Value::Array(list)) if list.first().map_or(is_alone, is_message) => borrowed(list),
-            Some(Value::String(text)) if begins_messages(text) => match text.parse() {
+            Some(Value::String(text)) if begins_messages(text) => match parse_str(text) {
                 Ok(Value::Array(list)) if list.first().is_some_and(is_message) => {
                     list.into_iter().map(Cow::Owned).collect()
                 }

@@ -57,7 +57,7 @@ impl Adapter for ClaudeCode {
             let is_other = || {
                 matches!(
                     kind.as_str(),
-                    Some("summary" | "file-history-snapshot" | "queue-operation")
+                    "summary" | "file-history-snapshot" | "queue-operation"
                 )
             };
             let fields = ["leafUuid", "messageId", "operation"];

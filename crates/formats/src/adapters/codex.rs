@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
 use super::{Adapter, Decoded};
 use crate::{
@@ -195,11 +195,11 @@ fn add_item(say: &mut Events, item: &Object) -> Result<(), Wrong> {
 fn add_agent_message(say: &mut Events, item: &Object) {
     let texts = list_of(item.get("content")).iter().map(|part| {
         let text = text_of_part(part).or_else(|| string_of(part.get("encrypted_content")));
-        let text = text.map(Text::to_string_lossy).unwrap_or_default();
+        let text = text.map(Text::as_str).unwrap_or_default();
         if text.len() >= ENCRYPTED_LENGTH && !text.contains(char::is_whitespace) {
             "[encrypted_content]".to_owned()
         } else {
-            text.into_owned()
+            text.to_owned()
         }
     });
     let text = texts.collect::<String>();
@@ -219,12 +219,12 @@ fn add_result(say: &mut Events, item: &Object) {
     let succeeded = truth_of(object_of(output).get("success"));
     // A result with its exit code, as shells had it before they wrote text.
     let has_code = content.as_bytes().starts_with(b"{\"output\":");
-    let whole = has_code.then(|| content.parse().ok()).flatten();
+    let whole = has_code.then(|| parse_str(&content).ok()).flatten();
     let inner = whole.as_ref().and_then(|whole| string_of(whole.get("output")));
     let code = whole
         .as_ref()
         .and_then(|whole| number_of(whole.get("metadata")?.get("exit_code")));
-    let beginning = content.cut(BEGINNING).to_string_lossy().into_owned();
+    let beginning = cut(&content, BEGINNING).to_owned();
     let code = code.or_else(|| exit_code_in(&beginning));
     let is_refused = code.is_none() && REFUSED.iter().any(|words| beginning.contains(words));
     let said = succeeded.map(|is_true| !is_true).or(code.map(|code| code != 0.0));
@@ -309,12 +309,12 @@ fn tool_of(kind: &str) -> Option<(&'static str, &'static [&'static str], &'stati
 fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
     let kind = string_of(item.get("type")).cloned().unwrap_or_default();
     match kind.as_str() {
-        Some("reasoning") if is_over => return say.say_content(TextKind::Reasoning, item.get("text")),
-        Some("agent_message" | "plan") if is_over => {
+        "reasoning" if is_over => return say.say_content(TextKind::Reasoning, item.get("text")),
+        "agent_message" | "plan" if is_over => {
             return say.say_content(TextKind::Message, item.get("text"));
         }
         // Before it is over, its query is empty; its results are not printed.
-        Some("web_search") if !is_over => return,
+        "web_search" if !is_over => return,
         _ => {}
     }
     match ran(say, item) {

@@ -92,7 +92,7 @@ impl Adapter for CopilotChat {
 fn place_of<'v>(value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
     path.iter().try_fold(value, |value, key| match (value, key) {
         (Value::Object(fields), Value::String(name)) => {
-            let name = name.as_str()?;
+            let name = name.as_str();
             if !fields.contains(name) {
                 fields.insert(name, Value::Null);
             }
@@ -144,13 +144,13 @@ fn add_request(say: &mut Events, request: &Object) {
                     .and_then(|location| location.get("uri"))
                     .map_or(file, |uri| object_of(Some(uri)));
                 if let Some(path) = first_of(file, &["fsPath", "path"]) {
-                    text.push_text(&say.text_of(Some(path)));
+                    text.push_str(&say.text_of(Some(path)));
                 }
             }
             None | Some("markdownContent") => {
                 let value = or(fields.get("value"), fields.get("content"));
                 let value = value.and_then(|value| value.get("value")).or(value);
-                text.push_text(&say.text_of(value));
+                text.push_str(&say.text_of(value));
             }
             Some(kind) => say.leave_out(format!("{kind} part")),
         }
@@ -188,7 +188,7 @@ fn add_tool(say: &mut Events, tool: &Object, known: &Object) {
         None => texts.extend(output.and_then(Value::as_text).cloned()),
     }
     if !texts.is_empty() {
-        let content = texts.iter().collect();
+        let content = texts.concat().into();
         let failed = code.filter(|&code| code != 0.0).map(|_| true);
         say.result(Outcome {
             id: string_of(id).cloned(),

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use knowledgepulse_json::{Object, Value};
+use knowledgepulse_json::{Object, Value, parse_str};
 
 use super::{Adapter, Decoded};
 use crate::{
@@ -89,7 +89,7 @@ fn add_tool(say: &mut Events, tool: &Object) {
     let args = first_of(tool, &["rawArgs", "params"]);
     say.call(Call::new(id, tool.get("name"), args));
     let status = str_of(tool.get("status"));
-    let parsed = string_of(tool.get("error")).and_then(|error| error.parse().ok());
+    let parsed = str_of(tool.get("error")).and_then(|error| parse_str(error).ok());
     let error = parsed
         .as_ref()
         .and_then(|error| error.get("modelVisibleErrorMessage"));

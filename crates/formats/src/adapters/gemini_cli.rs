@@ -52,7 +52,7 @@ fn is_content(value: &Value) -> bool {
 /// Returns whether a value is the first message of a checkpoint.
 fn is_set_up(value: &Value) -> bool {
     let first = list_of(value.get("parts")).first().and_then(text_of_part);
-    is_content(value) && first.is_some_and(is_of_program)
+    is_content(value) && first.is_some_and(|text| is_of_program(text))
 }
 
 /// Returns the contents of a checkpoint.
@@ -157,10 +157,7 @@ fn add_entry(say: &mut Events, message: &Object) -> Result<(), Wrong> {
             }
         }
         Some("model") => {
-            let first = list_of(content)
-                .first()
-                .and_then(text_of_part)
-                .and_then(Text::as_str);
+            let first = list_of(content).first().and_then(text_of_part).map(Text::as_str);
             if first.is_some_and(|text| text.trim_start().starts_with(SET_UP)) {
                 say.leave_out("context of the program");
             } else {
@@ -175,7 +172,6 @@ fn add_entry(say: &mut Events, message: &Object) -> Result<(), Wrong> {
 
 /// Returns whether a prompt is a command that the program carries out itself.
 fn is_command(text: &Text) -> bool {
-    let text = text.to_string_lossy();
     let command = text.trim().strip_prefix('/');
     let name = command.and_then(|command| command.split_whitespace().next());
     name.is_some_and(|name| COMMANDS.contains(&name)) || matches!(text.trim(), "?" | "/")
@@ -225,7 +221,7 @@ fn add_result(say: &mut Events, result: &Object, status: Option<&str>) {
         codes.next_back().is_some_and(|code| code.trim() != "0")
     };
     let is_shell = str_of(result.get("name")) == Some(SHELL);
-    let is_failed = error.is_some() || (is_shell && says_code(&content.to_string_lossy()));
+    let is_failed = error.is_some() || (is_shell && says_code(&content));
     say.result(Outcome {
         id: string_of(result.get("id")).cloned(),
         content,

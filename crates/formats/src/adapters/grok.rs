@@ -116,8 +116,7 @@ impl Adapter for Grok {
 }
 
 fn without_end(name: &Text) -> Text {
-    let name = name.to_string_lossy();
-    name.strip_suffix("_call").unwrap_or(&name).into()
+    name.strip_suffix("_call").unwrap_or(name).into()
 }
 
 fn add_update(say: &mut Events, update: &Object) {

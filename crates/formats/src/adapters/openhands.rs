@@ -169,7 +169,7 @@ fn add_action(say: &mut Events, event: &Object, action: &Text) {
     let tool_call = fields_of(event, "tool_call_metadata");
     say.first_fact("model", fields_of(tool_call, "model_response").get("model"));
     let thought = args.get("thought");
-    match action.as_str().unwrap_or_default() {
+    match action.as_str() {
         "system" => say.system(None),
         name if NO_CALLS.contains(&name) => say.leave_out(joined(["action".into(), action.clone()], " ")),
         "message" if is_user => say.say_content(TextKind::User, args.get("content")),
@@ -211,7 +211,7 @@ fn asked_of(tool_call: &Object) -> Option<Object> {
 
 fn add_observation(say: &mut Events, event: &Object, observation: &Text) {
     let extras = fields_of(event, "extras");
-    let name = observation.as_str().unwrap_or_default();
+    let name = observation.as_str();
     if NO_RESULTS.contains(&name) {
         return say.leave_out(joined(["observation".into(), observation.clone()], " "));
     }

@@ -169,7 +169,7 @@ fn attributes_of(list: Option<&Value>) -> Object {
 /// Returns the value of an attribute, which OTLP wraps by its type.
 fn unwrapped(wrapped: Option<&Value>) -> Option<Value> {
     let (name, value) = wrapped?.as_object()?.iter().next()?;
-    Some(match name.as_str()? {
+    Some(match name.as_str() {
         "stringValue" | "boolValue" => value.clone(),
         "intValue" | "doubleValue" => numeric_of(Some(value))?.into(),
         "arrayValue" => {
@@ -190,12 +190,9 @@ fn time_of(time: Option<&Value>) -> i128 {
     match time {
         #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
         Some(Value::Number(number)) if number.fract() == 0.0 => *number as i128,
-        Some(Value::Digits(text) | Value::String(text)) => text
-            .as_str()
-            .map(trim)
-            .and_then(|text| text.parse::<i64>().ok())
-            .unwrap_or_default()
-            .into(),
+        Some(Value::Digits(text) | Value::String(text)) => {
+            trim(text).parse::<i64>().ok().unwrap_or_default().into()
+        }
         _ => 0,
     }
 }
@@ -204,7 +201,7 @@ fn time_of(time: Option<&Value>) -> i128 {
 /// base64.
 fn trace_id_of(id: Option<&Value>) -> Option<Text> {
     let id = string_of(id)?;
-    let text = id.as_str().unwrap_or_default();
+    let text = id.as_str();
     let digits = text.strip_suffix("==").filter(|digits| digits.len() == 22);
     let hex = digits.and_then(|digits| hex_of_base64(digits.as_bytes()));
     let lower = || (text.len() == 32).then(|| text.to_lowercase());

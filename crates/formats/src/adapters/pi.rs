@@ -136,10 +136,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
         }
         Some("toolResult" | "tool") => {
             let content = say.text_of(content);
-            let is_stopped = {
-                let text = content.to_string_lossy();
-                STOPPED.iter().any(|words| text.trim_end().ends_with(words))
-            };
+            let is_stopped = STOPPED.iter().any(|words| content.trim_end().ends_with(words));
             say.result(Outcome {
                 id: string_of(message.get("toolCallId")).cloned(),
                 content,

@@ -358,7 +358,7 @@ impl Platform {
                 // The attributes repeat it, mostly.
                 add(&mut span.attributes, "openinference.span.kind", kind.as_deref());
                 for (name, value) in object_of(Some(record)) {
-                    let inner = name.as_str().and_then(|name| name.strip_prefix("attributes."));
+                    let inner = name.strip_prefix("attributes.");
                     if let Some(name) = inner.or((*name == "attributes").then_some("")) {
                         flatten(&mut span.attributes, &name.into(), value);
                     }
@@ -403,7 +403,7 @@ impl Platform {
             return;
         }
         let is_verdict = |(name, _): &(&Text, &Value)| {
-            let name = name.to_string_lossy().to_lowercase().replace([' ', '-'], "_");
+            let name = name.to_lowercase().replace([' ', '-'], "_");
             VERDICTS.contains(&name.as_str())
         };
         if let Some((_, score)) = scores.iter().find(is_verdict) {
@@ -622,7 +622,7 @@ fn add_events(attributes: &mut Object, events: &Value) {
 fn flatten(attributes: &mut Object, name: &Text, value: &Value) {
     let inner = |key: &Text| {
         let mut inner = with_end(name, if name.is_empty() { "" } else { "." });
-        inner.push_text(key);
+        inner.push_str(key);
         inner
     };
     match value {

@@ -143,7 +143,7 @@ impl Adapter for SweAgent {
         let mut statuses = [info.get("exit_status"), record.get("exit_status")]
             .into_iter()
             .filter_map(string_of);
-        let is_unfinished = |status: &Text| !status.to_string_lossy().to_lowercase().starts_with("submitted");
+        let is_unfinished = |status: &Text| !status.to_lowercase().starts_with("submitted");
         say.add_all(statuses.any(is_unfinished).then_some(What::Success(false)));
         let turns = list_of(record.get("trajectory"));
         let framework = if is_mini(record) {
@@ -189,7 +189,7 @@ fn message_of(turn: &Value) -> Value {
             ("content", text.into()),
         ]);
     }
-    let plain = text.to_string_lossy();
+    let plain = text.as_str();
     let block = plain
         .trim_end()
         .strip_suffix(FENCE)
@@ -276,9 +276,7 @@ fn add_history(say: &mut Events, history: Vec<Value>) -> Result<(), Wrong> {
 /// Adds the call of a command, unless it is blank. Returns whether there is one.
 fn add_command(say: &mut Events, command: &Text) -> bool {
     let command = trimmed(command);
-    let name = command
-        .as_str()
-        .and_then(|command| command.split(is_white_space).next());
+    let name = command.split(is_white_space).next();
     if !command.is_empty() {
         say.call(Call {
             name: name.map(Text::from),
@@ -292,11 +290,10 @@ fn add_command(say: &mut Events, command: &Text) -> bool {
 /// Adds the result of the command before. `failed` is the agent's own verdict; without it the text decides.
 fn add_result(say: &mut Events, content: Option<&Value>, failed: Option<bool>) {
     let text = say.text_of(content);
-    let plain = text.to_string_lossy();
+    let plain = text.as_str();
     let begins_so = |(start, end): &(&str, &str)| plain.starts_with(start) && plain.contains(end);
     let last = plain.trim_end_matches(is_white_space).rsplit('\n').next();
     let is_stopped = STOPPED.iter().any(begins_so) || last.is_some_and(|last| TIMED_OUT.contains(&last));
-    drop(plain);
     say.result(Outcome {
         id: None,
         content: text,
@@ -323,7 +320,6 @@ fn command_of(say: &mut Events, message: &Object, actions: Option<&Value>) -> Te
         return say.text_of(only.and_then(|action| action.get("command")));
     }
     let text = say.text_of(message.get("content"));
-    let text = text.to_string_lossy();
     let mut commands = COMMAND.captures_iter(&text);
     match (commands.next(), commands.next()) {
         (Some(only), None) => only[1].into(),

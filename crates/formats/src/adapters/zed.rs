@@ -90,17 +90,17 @@ fn of_anthropic(part: &Value) -> Value {
     };
     let inner = object_of(Some(value));
     match name.as_str() {
-        Some("Text") => saying(text_in(value)),
-        Some("Thinking") => thinking(&text_in(value)),
-        Some("RedactedThinking") => object([("type", "redacted_thinking".into())]),
-        Some("ToolUse") => call_of(
+        "Text" => saying(text_in(value)),
+        "Thinking" => thinking(&text_in(value)),
+        "RedactedThinking" => object([("type", "redacted_thinking".into())]),
+        "ToolUse" => call_of(
             inner.get("id"),
             inner.get("name"),
             first_of(inner, &["input", "raw_input"]),
         ),
-        Some("Image") => object([("type", "image".into())]),
+        "Image" => object([("type", "image".into())]),
         // A file or another thing that the user names; its text is the program's.
-        Some("Mention") => object([("type", "mention".into())]),
+        "Mention" => object([("type", "mention".into())]),
         _ => object([("type", name.clone().into())]),
     }
 }

@@ -110,7 +110,7 @@ struct Place {
 /// arguments in other words, such as arguments that the tool adds itself.
 fn are_two(call: &Call, other: &Call) -> bool {
     let has_all = |call: &Call, other: &Call| {
-        let mut names = call.args.keys().filter_map(Text::as_str);
+        let mut names = call.args.keys();
         names.all(|name| other.args.contains(name))
     };
     let is_text = call.args.len() == 1 && call.args.contains("arguments");

@@ -56,7 +56,7 @@ impl Given {
             match self.added(json) {
                 Some(added) => self.items.extend(items_of_all(&added)),
                 None => {
-                    let Ok(Value::Array(messages)) = json.parse() else {
+                    let Ok(Value::Array(messages)) = parse_str(json) else {
                         return None;
                     };
                     self.items = items_of_all(&messages);
@@ -69,8 +69,8 @@ impl Given {
 
     /// Returns the part of a list in JSON after this one.
     fn added(&self, json: &Text) -> Option<Vec<Value>> {
-        let before = self.json.as_str()?.strip_suffix(']')?;
-        let more = json.as_str()?.strip_prefix(before)?.strip_prefix(',')?;
+        let before = self.json.strip_suffix(']')?;
+        let more = json.strip_prefix(before)?.strip_prefix(',')?;
         match parse_str(&format!("[{more}")) {
             Ok(Value::Array(added)) if !added.is_empty() && !self.items.is_empty() => Some(added),
             _ => None,
@@ -105,7 +105,7 @@ pub fn said_in(span: &Span, given: &mut Given) -> Said {
 
 /// Returns JSON in a string, or the value that is no JSON.
 pub fn parsed(value: Option<&Value>) -> Option<Cow<'_, Value>> {
-    let json = value?.as_text().and_then(|text| text.parse().ok());
+    let json = value?.as_str().and_then(|text| parse_str(text).ok());
     json.map(Cow::Owned).or_else(|| value.map(Cow::Borrowed))
 }
 
@@ -211,9 +211,7 @@ fn calls_model(attributes: &Object) -> bool {
 fn unflattened(attributes: &Object, prefix: &str, beginning: &str) -> Vec<Object> {
     let mut members: BTreeMap<u32, Object> = BTreeMap::new();
     for (name, value) in attributes {
-        let rest = name
-            .as_str()
-            .and_then(|name| name.strip_prefix(prefix)?.strip_prefix('.'));
+        let rest = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('.'));
         let Some((digits, rest)) = rest.and_then(|rest| rest.split_once('.')) else {
             continue;
         };
@@ -375,7 +373,7 @@ fn call_of(call: &Object) -> Value {
 
 /// Returns the role of an event that was a message, before messages were attributes.
 fn role_of_event(name: &Text) -> Option<&'static str> {
-    match name.as_str()? {
+    match name.as_str() {
         "gen_ai.system.message" => Some("system"),
         "gen_ai.user.message" => Some("user"),
         "gen_ai.assistant.message" | "gen_ai.choice" => Some("assistant"),

@@ -51,9 +51,7 @@ fn read(path: &Path) -> Vec<(Option<&'static str>, Value)> {
     let built = items.into_iter().map(|item| item.build());
     let traces = built.filter_map(|item| match item.content {
         Content::Converted(trace, _) => Some((item.format.map(|format| format.name()), trace)),
-        Content::Wrong(reason) if reason.as_str() == Some("this session of the database cannot be read") => {
-            None
-        }
+        Content::Wrong(reason) if reason == "this session of the database cannot be read" => None,
         content => panic!("{}: {content:?}", path.display()),
     });
     traces.collect()
@@ -89,7 +87,7 @@ fn differences(trace: &Value, expected: &Value) -> Vec<String> {
     let mut differences = Vec::new();
     for (name, value) in expected.as_object().unwrap() {
         let number = number_of(Some(value)).unwrap_or_default();
-        let is_right = match name.as_str().unwrap() {
+        let is_right = match name.as_str() {
             "objective" => value.as_str() == Some(objective),
             "objective_starts" => objective.starts_with(value.as_str().unwrap()),
             "calls" => value.to_json() == tools,
@@ -99,7 +97,7 @@ fn differences(trace: &Value, expected: &Value) -> Vec<String> {
             "success" => trace.get("metadata").and_then(|about| about.get("success")) == Some(value),
             "contains" => {
                 for (words, times) in value.as_object().unwrap() {
-                    let found = text.matches(words.as_str().unwrap()).count();
+                    let found = text.matches(words.as_str()).count();
                     if number_of(Some(times)) != Some(u32::try_from(found).unwrap().into()) {
                         differences.push(format!("{words:?} is in it {found} times"));
                     }
@@ -110,11 +108,7 @@ fn differences(trace: &Value, expected: &Value) -> Vec<String> {
         };
         if !is_right {
             let found = format!("{objective:?}, {tools}, {observations} observations, {errors} errors");
-            differences.push(format!(
-                "{}: {} is not {found}",
-                name.as_str().unwrap(),
-                value.to_json()
-            ));
+            differences.push(format!("{}: {} is not {found}", name, value.to_json()));
         }
     }
     differences
@@ -132,7 +126,7 @@ fn sessions_of_agents_become_the_expected_traces() {
     for case in cases {
         let expected = parse(&fs::read(case.join("case.json")).unwrap()).unwrap();
         let files = list_of(expected.get("files")).iter().filter_map(Value::as_text);
-        let mut traces = files.flat_map(|file: &Text| read(&case.join(file.as_str().unwrap())));
+        let mut traces = files.flat_map(|file: &Text| read(&case.join(file.as_str())));
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
         for expected in list_of(expected.get("traces")) {
             match traces.next() {

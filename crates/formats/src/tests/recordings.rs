@@ -170,7 +170,7 @@ fn written(item: Item, expected: &Value) -> String {
             (Some(line), Some(index)) => format!("line {line}[{index}]: "),
         };
         let mut text = Text::from(place);
-        text.push_text(reason);
+        text.push_str(reason);
         let error = Value::from(text).to_json();
         format!(r#"{{"line":{line},"index":{index},"error":{error}}}"#)
     };

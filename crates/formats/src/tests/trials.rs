@@ -51,7 +51,7 @@ fn traces_of(file: PathBuf, files: &Files) -> Vec<Result<(Value, Known), String>
     let items = records.flat_map(|record| reader.read(record));
     let results = items.map(|item| match item.build().content {
         Content::Converted(trace, known) => Ok((trace, known)),
-        Content::Wrong(reason) => Err(reason.to_string_lossy().into_owned()),
+        Content::Wrong(reason) => Err(reason.to_string()),
         other => panic!("{other:?}"),
     });
     results.collect()
