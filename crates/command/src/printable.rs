@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn printable_counts_utf16_code_units() {
         assert_eq!(printable(&"ab😀".into(), 4), "ab😀");
-        assert_eq!(printable(&"ab😀".into(), 3), "ab …");
+        assert_eq!(printable(&"ab😀".into(), 3), "ab…");
         assert_eq!(printable(&"ab\n😀".into(), 4), "ab …");
     }
 
