@@ -99,12 +99,19 @@ pub(crate) fn card(manifest: &Manifest, settings: &Settings) -> String {
         "\nThe outcome of {known} of {count} is known.\n\n## How they were chosen\n\n{}.\n",
         settings.chosen
     );
+    let cleaned = if settings.identifiers {
+        (
+            "secrets, e-mail addresses, telephone numbers, IP addresses, home directories, and the names of each session's user and machine",
+            "`[REDACTED:email]` and `[user-1]`",
+        )
+    } else {
+        ("secrets alone", "`[REDACTED:api_key]`")
+    };
     let _ = writeln!(
         card,
         "`{MANIFEST}` has a line for each: its rank, the reason, how many sessions it stands for, its outcome, what was redacted, and the \
-         places to review.\n\n## How they were cleaned\n\n{} replaced secrets, e-mail addresses, telephone numbers, IP addresses, home \
-         directories, and the names of each session's user and machine by markers such as `[REDACTED:email]` and `[user-1]`.\n",
-        settings.program
+         places to review.\n\n## How they were cleaned\n\n{} replaced {} by markers such as {}.\n",
+        settings.program, cleaned.0, cleaned.1
     );
     let redactions = manifest.redactions();
     if !redactions.is_empty() {

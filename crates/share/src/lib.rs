@@ -13,6 +13,7 @@ mod session;
 pub mod sources;
 pub mod splice;
 mod unit;
+mod zip;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,6 +28,7 @@ use rayon::prelude::*;
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
 pub use folder::{Folder, FolderError};
 pub use manifest::{Entry, Manifest, Place};
+pub use zip::Zip;
 
 use session::Ready;
 

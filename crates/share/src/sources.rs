@@ -182,8 +182,11 @@ pub fn sessions_of(shared: Vec<Shared>) -> Result<Vec<Session<'static>>, SourceE
     Ok(sessions)
 }
 
-/// Returns a copy of a trace that the scorer would read.
-fn valid(trace: &Value) -> io::Result<Value> {
+/// Returns a copy of a trace.
+///
+/// # Errors
+/// If the scorer would refuse the trace.
+pub fn valid(trace: &Value) -> io::Result<Value> {
     json::read(trace, Texts::None).map_err(io::Error::other)?;
     Ok(trace.clone())
 }
