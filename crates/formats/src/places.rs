@@ -239,7 +239,8 @@ mod tests {
             if !source.unread.is_empty() {
                 parts.push(format!("not {}", source.unread));
             }
-            format!("- **{}** (`{}`): {}\n", source.name, source.format, parts.join("; "))
+            let (name, format) = (source.name, source.format);
+            format!("- **{name}** (`{format}`): {}\n", parts.join("; "))
         };
         SOURCES.iter().map(entry).collect()
     }
