@@ -17,9 +17,9 @@ pub struct Source {
     pub name: &'static str,
     /// Where its files are, if it keeps them in the user's folders.
     pub places: &'static [Place],
-    /// What else is read.
+    /// What else is read, for docs/formats.md.
     pub also: &'static str,
-    /// What is not read.
+    /// What is not read, for docs/formats.md.
     pub unread: &'static str,
 }
 
@@ -140,17 +140,6 @@ impl Root {
                 .collect(),
         }
     }
-
-    /// Returns the folder as documentation names it.
-    fn name(self) -> &'static str {
-        match self {
-            Home => "~/",
-            Share => "~/.local/share/",
-            Data => "DATA/",
-            Settings => "SETTINGS/",
-            Editor => "EDITOR/",
-        }
-    }
 }
 
 impl Source {
@@ -223,13 +212,24 @@ mod tests {
     const BEGIN: &str = "<!-- formats -->\n";
     const END: &str = "<!-- end of formats -->\n";
 
+    /// Returns the name of a folder in docs/formats.md.
+    fn name(root: Root) -> &'static str {
+        match root {
+            Home => "~/",
+            Share => "~/.local/share/",
+            Data => "DATA/",
+            Settings => "SETTINGS/",
+            Editor => "EDITOR/",
+        }
+    }
+
     /// Returns the list of docs/formats.md.
     fn list() -> String {
         let entry = |source: &Source| {
             let places = source
                 .places
                 .iter()
-                .map(|Place(root, pattern)| format!("`{}{pattern}`", root.name()));
+                .map(|Place(root, pattern)| format!("`{}{pattern}`", name(*root)));
             let mut parts = vec![places.collect::<Vec<_>>().join(", ")];
             match (source.places, source.also) {
                 (_, "") => {}
@@ -239,8 +239,8 @@ mod tests {
             if !source.unread.is_empty() {
                 parts.push(format!("not {}", source.unread));
             }
-            let (name, format) = (source.name, source.format);
-            format!("- **{name}** (`{format}`): {}\n", parts.join("; "))
+            let (agent, format) = (source.name, source.format);
+            format!("- **{agent}** (`{format}`): {}\n", parts.join("; "))
         };
         SOURCES.iter().map(entry).collect()
     }
