@@ -1,5 +1,5 @@
 // How many secrets the strict cleaner finds, and how often it takes something harmless for one; beside it, if they are installed, gitleaks
-// and detect-secrets on the same texts. `npm run bench:secrets` prints the table of docs/cleaning.md; `--seed N` draws other secrets (choose
+// and detect-secrets on the same texts. `npm run bench:secrets` prints the figures of docs/cleaning.md; `--seed N` draws other secrets (choose
 // with 1, report with 2), `--misses` lists what was missed and what was taken for a secret.
 //
 // GITLEAKS names the program, DETECT_SECRETS a Python that has the package.
