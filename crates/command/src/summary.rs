@@ -1,4 +1,4 @@
-//! The figures of a run, in bounded memory however many traces there are.
+//! The figures of a run.
 
 use std::{cmp::Reverse, path::Path, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
     printable::{counted, decimal, fixed, grouped, rate},
     reading::Seen,
     scored::Scored,
-    statistics::{Histogram, Named, SCORE_BINS},
+    statistics::{Named, Scores, Sorted},
     text::cut,
     values::list,
 };
@@ -31,9 +31,9 @@ const MOST_DOMAIN_UNITS: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Summary {
     start: Instant,
-    scores: Histogram,
+    scores: Scores,
     /// In the order in which they were first met.
-    domains: Named<Histogram>,
+    domains: Named<Scores>,
     /// Traces that were not scored, because the memory holds them.
     pub known_traces: u64,
     /// Traces that repeat an earlier one.
@@ -112,7 +112,7 @@ impl Summary {
     pub(crate) fn new() -> Self {
         Self {
             start: Instant::now(),
-            scores: Histogram::new(SCORE_BINS),
+            scores: Scores::default(),
             domains: Named::new(MOST_DOMAINS),
             known_traces: 0,
             near_duplicates: 0,
@@ -139,7 +139,7 @@ impl Summary {
         if name.units().nth(MOST_DOMAIN_UNITS).is_some() {
             name = cut(&name, MOST_DOMAIN_UNITS).to_string_lossy().into();
         }
-        self.domains.entry(name, || Histogram::new(SCORE_BINS)).add(score);
+        self.domains.entry(name, Scores::default).add(score);
     }
 
     /// Returns how many traces were scored.
@@ -147,9 +147,9 @@ impl Summary {
         self.scores.count()
     }
 
-    /// Returns the share of the scores that are less than this one, 0 to 1.
-    pub(crate) fn share_below(&self, score: f64) -> f64 {
-        self.scores.share_below(score)
+    /// Returns the scores in ascending order.
+    pub(crate) fn sorted_scores(&self) -> Sorted {
+        self.scores.sorted()
     }
 
     /// Returns the domains that were met first.
@@ -164,7 +164,7 @@ impl Summary {
 
     /// Returns the figures for programs. A figure of scores is `null` if there are no scores.
     pub(crate) fn to_value(&self, seen: &Seen, about: &About) -> Value {
-        let scores = &self.scores;
+        let (scores, sorted) = (&self.scores, self.scores.sorted());
         let mut domains: Vec<_> = self.domains.iter().collect();
         domains.sort_by_key(|(_, scores)| Reverse(scores.count()));
         let domains = domains.into_iter().map(|(name, scores)| {
@@ -172,7 +172,7 @@ impl Summary {
                 "domain": name.clone(),
                 "scored": scores.count(),
                 "mean": scores.mean(),
-                "median": scores.quantile(0.5),
+                "median": scores.sorted().quantile(0.5),
             }
         });
         let memory = about.memory.map(|memory| {
@@ -204,9 +204,9 @@ impl Summary {
             "unknownSuccess": self.unknown_success,
             "unknownConfidence": self.unknown_confidence,
             "mean": scores.mean(),
-            "median": scores.quantile(0.5),
-            "p10": scores.quantile(0.1),
-            "p90": scores.quantile(0.9),
+            "median": sorted.quantile(0.5),
+            "p10": sorted.quantile(0.1),
+            "p90": sorted.quantile(0.9),
             "domains": list(domains),
             "seconds": seconds,
             "perSecond": self.scored() as f64 / seconds,
@@ -233,8 +233,9 @@ impl Summary {
         }
         text.push('\n');
         let mut line = |name: &str, words: &str| text.push_str(&format!("  {name:10}{words}\n"));
-        if let Some(median) = self.scores.quantile(0.5) {
-            let [p10, p90] = [0.1, 0.9].map(|p| decimal(self.scores.quantile(p).unwrap_or_default()));
+        let scores = self.scores.sorted();
+        if let Some(median) = scores.quantile(0.5) {
+            let [p10, p90] = [0.1, 0.9].map(|p| decimal(scores.quantile(p).unwrap_or_default()));
             line(
                 "score",
                 &format!(

@@ -24,7 +24,7 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::Value;
 use rayon::prelude::*;
 
-pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
+pub use cleaned::{CleanText, clean_json_text, clean_plain_text, lines_to_review};
 pub use folder::{Folder, FolderError};
 pub use manifest::{Entry, Manifest, Place};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use knowledgepulse_clean::{Cleaner, Identities, places_to_review, with_strings};
+use knowledgepulse_clean::{Cleaner, Identities, with_strings};
 use knowledgepulse_formats::{
     FormatName,
     trace::{DEFAULT_CONFIDENCE, known_of},
@@ -11,7 +11,7 @@ use knowledgepulse_json::{Text, Value, object};
 
 use crate::{
     Form, Session, SessionFile, Settings,
-    cleaned::{clean_json_text, clean_plain_text},
+    cleaned::{clean_json_text, clean_plain_text, lines_to_review},
     formats,
     manifest::{Entry, Place},
     native::{for_python, is_loadable, lines_of},
@@ -69,8 +69,8 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     if settings.identifiers {
         identities.learn_text(&session.name);
         for text in &texts {
-            lines_of(text, session.format, session.line)
-                .0
+            let (lines, _) = lines_of(text, session.format, session.line);
+            lines
                 .into_iter()
                 .for_each(|line| identities.learn_json(line.value));
         }
@@ -164,30 +164,20 @@ fn stem_of(name: &str, identities: &Identities, settings: &Settings) -> String {
 }
 
 /// Returns the places of a document that a person should look at.
-fn review(file: usize, text: &str) -> Vec<Place> {
-    let (mut line, mut at) = (1, 0);
-    let place = |place: usize| {
-        line += memchr::memchr_iter(b'\n', &text.as_bytes()[at..place]).count() as u64;
-        at = place;
-        let before: String = text[..place]
-            .chars()
-            .rev()
-            .take(MOST_AROUND)
-            .take_while(|letter| *letter != '\n')
-            .collect();
-        let before: String = before.chars().rev().collect();
-        let after: String = text[place..]
-            .chars()
-            .take(2 * MOST_AROUND)
-            .take_while(|letter| *letter != '\n')
-            .collect();
+fn review(file: usize, text: &str) -> impl Iterator<Item = Place> {
+    let length = |letters: &mut dyn Iterator<Item = char>, most: usize| -> usize {
+        let letters = letters.take(most).take_while(|letter| *letter != '\n');
+        letters.map(char::len_utf8).sum()
+    };
+    lines_to_review(text).map(move |(line, place)| {
+        let before = length(&mut text[..place].chars().rev(), MOST_AROUND);
+        let after = length(&mut text[place..].chars(), 2 * MOST_AROUND);
         Place {
             file,
             line,
-            text: before + &after,
+            text: text[place - before..place + after].to_owned(),
         }
-    };
-    places_to_review(text).map(place).collect()
+    })
 }
 
 impl Cleaning {

@@ -3,13 +3,14 @@
 use std::{
     collections::{BTreeSet, HashMap},
     fs::{self, File},
-    io::{self, BufRead, BufReader},
+    io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use knowledgepulse_formats::{
     Context, FormatName,
+    input::reader_of,
     reader::{Content, Settings, TraceReader},
     sources::runs,
 };
@@ -17,6 +18,9 @@ use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_trace::json::{self, Texts};
 
 use crate::{Session, SessionFile};
+
+/// So many bytes tell whether a file is no text.
+const LONGEST_SIGN: u64 = 16;
 
 /// Reads the text of a file, decompressed.
 pub type ReadFile = fn(&Path) -> io::Result<String>;
@@ -65,11 +69,8 @@ impl Sources {
     #[must_use]
     pub fn session_of(&self, source: &str, format: FormatName) -> Vec<SessionFile<'static>> {
         let is_alone = self.runs.get(source) == Some(&(1, 1));
-        let is_database = [".db", ".vscdb", ".sqlite"]
-            .iter()
-            .any(|ending| source.ends_with(ending));
         let path = PathBuf::from(source);
-        if !is_alone || is_database || !path.is_file() {
+        if !is_alone || !path.is_file() || is_made_into_lines(&path) {
             return Vec::new();
         }
         let mut files = vec![path.clone()];
@@ -84,6 +85,13 @@ impl Sources {
         };
         files.into_iter().map(file).collect()
     }
+}
+
+/// Returns whether a reader makes lines of a file as a whole, as of a database.
+fn is_made_into_lines(file: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(LONGEST_SIGN).read_to_end(&mut beginning));
+    read.is_ok() && reader_of(&beginning).is_some()
 }
 
 /// Returns the files of JSON Lines in a folder, by name.
