@@ -3,10 +3,7 @@
 use std::{collections::HashSet, io::IsTerminal};
 
 use clap::Args;
-use knowledgepulse_index::{
-    memory::{Basis, Memory},
-    method::Method,
-};
+use knowledgepulse_index::{memory::Basis, method::Method};
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{Scorer, engine::Status};
 use knowledgepulse_trace::label::{Fingerprint, Label};
@@ -147,17 +144,23 @@ pub(crate) fn score(
     warn_of_domain(inputs.given.domain.as_deref(), &names, messages);
     let novelty = options.novelty.unwrap_or(Method::Lexical);
     let status = load_embedder(novelty, host, messages)?;
-    let kept = Memories::open(options, novelty, &status, json, host)?;
+    let most = options.memory_size;
+    let open = |file| HeldMemory::open(file, novelty, most, &status, &host.machine());
+    let held = options.memory.as_deref().map(open).transpose()?;
+    let (store, file) = store_of(options, novelty, json, host)?.unzip();
     let explains = results.explain || results.report.is_some();
-    let needs_text = results.out.is_some() || results.report.is_some() || kept.store.is_some();
+    let needs_text = results.out.is_some() || results.report.is_some() || store.is_some();
+    let memory = held.as_ref().map(|held| held.memory.clone());
+    // A store compares by itself.
+    let new = || store.is_none().then(|| new_memory(novelty, most));
     let scorer = Scorer {
-        memory: kept.memory(options, novelty),
+        memory: memory.or_else(new),
         profiles,
     };
-    let scoring = Scoring::new(host.engine(), scorer, kept.store, explains);
-    let held = kept.held.as_ref().map(HeldMemory::fingerprints);
-    let is_held = held.is_some();
-    let prepare = Preparation::prepare_with(&scoring.scorer, held.unwrap_or_default(), needs_text, explains);
+    let scoring = Scoring::new(host.engine(), scorer, store, explains);
+    let known = held.as_ref().map(HeldMemory::fingerprints);
+    let is_held = known.is_some();
+    let prepare = Preparation::prepare_with(&scoring.scorer, known.unwrap_or_default(), needs_text, explains);
     let wanted = args.wanted();
     if wanted.format().is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
         messages.hide_bar();
@@ -189,7 +192,7 @@ pub(crate) fn score(
     if let Some(file) = &options.weights {
         warn_of_weights(file, &names, &run.summary, messages);
     }
-    run.finish(&seen, kept.held, kept.file, &status, novelty)
+    run.finish(&seen, held, file, &status, novelty)
 }
 
 /// Returns what a report tells of its run.
@@ -212,65 +215,36 @@ pub(crate) fn report_options(
     }
 }
 
-/// The memory that outlives the run, in a file or a store.
-struct Memories {
-    held: Option<HeldMemory>,
-    store: Option<Box<dyn Store>>,
-    /// What the summary tells of the store.
-    file: Option<MemoryFile>,
-}
-
-impl Memories {
-    fn open(
-        options: &ScoringArgs,
-        novelty: Method,
-        status: &Status,
-        weights: Option<String>,
-        host: &dyn Host,
-    ) -> Result<Self> {
-        let open = |file| HeldMemory::open(file, novelty, options.memory_size, status, &host.machine());
-        let held = options.memory.as_deref().map(open).transpose()?;
-        let Some(url) = &options.store else {
-            return Ok(Self {
-                held,
-                store: None,
-                file: None,
-            });
-        };
-        if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
-            // Without the URL, which may have a password.
-            return Err(Failure::usage(
-                "--store must be a URL that begins with postgres://",
-            ));
-        }
-        let store = host.connect(&StoreRequest {
-            url: url.clone(),
-            table: options.store_table.clone(),
-            most_traces: options.memory_size,
-            novelty,
-            weights,
-        })?;
-        let file = MemoryFile {
-            file: format!("postgres://{}", place_in(url)),
-            before: store.size().unwrap_or_default(),
-            after: None,
-            forgotten: None,
-        };
-        Ok(Self {
-            held,
-            store: Some(store),
-            file: Some(file),
-        })
+/// Connects to the store that the options name. Returns it with what the summary tells of it.
+fn store_of(
+    options: &ScoringArgs,
+    novelty: Method,
+    weights: Option<String>,
+    host: &dyn Host,
+) -> Result<Option<(Box<dyn Store>, MemoryFile)>> {
+    let Some(url) = &options.store else {
+        return Ok(None);
+    };
+    if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
+        // Without the URL, which may have a password.
+        return Err(Failure::usage(
+            "--store must be a URL that begins with postgres://",
+        ));
     }
-
-    /// Returns the memory of the scorer; `None` beside a store.
-    fn memory(&self, options: &ScoringArgs, novelty: Method) -> Option<Memory> {
-        match (&self.held, &self.store) {
-            (Some(held), _) => Some(held.memory.clone()),
-            (None, Some(_)) => None,
-            (None, None) => Some(new_memory(novelty, options.memory_size)),
-        }
-    }
+    let store = host.connect(&StoreRequest {
+        url: url.clone(),
+        table: options.store_table.clone(),
+        most_traces: options.memory_size,
+        novelty,
+        weights,
+    })?;
+    let file = MemoryFile {
+        file: format!("postgres://{}", place_in(url)),
+        before: store.size().unwrap_or_default(),
+        after: None,
+        forgotten: None,
+    };
+    Ok(Some((store, file)))
 }
 
 /// A run, from its first trace on.
@@ -380,7 +354,7 @@ impl Run<'_> {
             interrupted: self.stop.is_interrupted(),
             memory: memory.as_ref(),
             written,
-            coverage: None,
+            selection: None,
         };
         let held = held.as_ref().map(|held| held.file.as_str());
         let exit = self.results.finish(&self.summary, seen, &about, lack, held)?;

@@ -14,7 +14,7 @@ use crate::{
     rows::{FORMATS, Format},
     set::{ChoiceArgs, choose},
     stop::Stop,
-    summary::{About, Coverage},
+    summary::About,
     table::Table,
 };
 
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     let about = About {
         novelty: Some(choice.novelty),
         embedder: set.embedder(),
-        coverage: Some(Coverage::of(&set.selection)),
+        selection: Some(&set.selection),
         interrupted: stop.is_interrupted(),
         memory: None,
         written: results.publish(&set.summary, lack.is_none())?,

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use knowledgepulse_json::{Object, Value};
 use knowledgepulse_score::select::Selection;
 
-use super::bounded::rounded;
 use crate::{
     json_object,
+    printable::rounded,
     values::{IntoValue, list},
 };
 
@@ -76,8 +76,8 @@ impl ChosenSet {
     /// Returns it as the page reads it.
     pub(super) fn summary(&self) -> Value {
         let mut summary = self.described.clone();
-        let curve = self.curve.iter().map(|covered| rounded(*covered));
-        summary.insert("coveredBefore", rounded(self.covered_before));
+        let curve = self.curve.iter().map(|covered| rounded(*covered, 4));
+        summary.insert("coveredBefore", rounded(self.covered_before, 4));
         summary.insert("curve", list(curve));
         summary.insert("knee", knee(self.covered_before, &self.curve).into_value());
         summary.into()
