@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use knowledgepulse_clean::{Cleaner, Identities, with_strings};
+use knowledgepulse_clean::{Cleaner, Finding, Identities, with_strings};
 use knowledgepulse_formats::{
     FormatName,
     trace::{DEFAULT_CONFIDENCE, known_of},
@@ -77,11 +77,8 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
         identities.learn_json(trace.clone());
     }
     let stem = stem_of(&session.name, &identities, settings);
-    let subagents = session
-        .files
-        .iter()
-        .skip(1)
-        .map(|file| stem_of(&file.name, &identities, settings));
+    let subagents = session.files.iter().skip(1);
+    let subagents = subagents.map(|file| stem_of(&file.name, &identities, settings));
     let names: Vec<String> = std::iter::once(stem.clone()).chain(subagents).collect();
     let mut cleaning = Cleaning {
         cleaner: (settings.cleaner)(),
@@ -184,42 +181,31 @@ impl Cleaning {
     /// Returns what the manifest says of a session.
     fn about(&mut self, trace: &Value, format: FormatName) -> Result<Value, Refusal> {
         let field = |path: &[&str]| trace.at(path).cloned().unwrap_or_default();
-        let steps = trace
-            .get("steps")
-            .and_then(Value::as_array)
-            .unwrap_or_default()
-            .len();
+        let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
         #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
         let about = object([
             ("id", field(&["id"])),
             ("agent", format.name().into()),
             ("created_at", field(&["metadata", "created_at"])),
             ("objective", field(&["task", "objective"])),
-            ("steps", (steps as f64).into()),
+            ("steps", (steps.len() as f64).into()),
         ]);
-        let mut about = self.clean(about)?;
+        let (mut about, _) = self.clean(about)?;
         if let Value::Object(fields) = &mut about {
-            let objective = fields
-                .get("objective")
-                .and_then(Value::as_text)
-                .map(Text::to_string_lossy);
-            let short: String = objective
-                .unwrap_or_default()
-                .chars()
-                .take(MOST_OBJECTIVE)
-                .collect();
+            let objective = fields.get("objective").and_then(Value::as_text);
+            let objective = objective.map(Text::to_string_lossy).unwrap_or_default();
+            let short: String = objective.chars().take(MOST_OBJECTIVE).collect();
             fields.insert("objective", short);
         }
         Ok(about)
     }
 
-    /// Cleans a value without counting what is redacted.
-    fn clean(&mut self, value: Value) -> Result<Value, Refusal> {
+    /// Returns a clean value, and what was redacted in it.
+    fn clean(&mut self, value: Value) -> Result<(Value, Vec<Finding>), Refusal> {
         let clean = self.cleaner.clean_json(value);
-        self.cleaner.take_findings();
-        clean
-            .map(|(value, clean)| with_strings(value, clean))
-            .map_err(|error| error.to_string())
+        let found = self.cleaner.take_findings();
+        let (value, clean) = clean.map_err(|error| error.to_string())?;
+        Ok((with_strings(value, clean), found))
     }
 
     fn count(&mut self, kind: String) {
@@ -240,10 +226,9 @@ impl Cleaning {
             let mut document = String::with_capacity(text.len());
             for line in lines {
                 let clean = clean_json_text(&mut self.cleaner, line.text, line.value);
-                clean
-                    .found
-                    .into_iter()
-                    .for_each(|(_, finding)| self.count(finding.name));
+                for (_, finding) in clean.found {
+                    self.count(finding.name);
+                }
                 document.push_str(&for_python(clean.text));
             }
             documents.push(document);
@@ -261,15 +246,8 @@ impl Cleaning {
         if let Value::Object(trace) = &mut trace {
             trace.remove("knowledge_graph_delta");
         }
-        let clean = self
-            .cleaner
-            .clean_json(trace)
-            .map_err(|error| error.to_string())?;
-        self.cleaner
-            .take_findings()
-            .into_iter()
-            .for_each(|finding| self.count(finding.name));
-        let trace = with_strings(clean.0, clean.1);
+        let (trace, found) = self.clean(trace)?;
+        found.into_iter().for_each(|finding| self.count(finding.name));
         let text = match (form, outcome) {
             (Form::Native, _) => formats::sts(&trace),
             (Form::Messages, _) => formats::messages(&trace, outcome),

@@ -47,11 +47,8 @@ impl Sources {
         let folders: BTreeSet<_> = named.keys().filter_map(|file| Path::new(file).parent()).collect();
         let mut subagents: HashMap<PathBuf, Vec<PathBuf>> = HashMap::new();
         for path in folders.into_iter().flat_map(files_of) {
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or_default();
-            if name.starts_with("agent-")
+            let name = path.file_name().and_then(|name| name.to_str());
+            if name.is_some_and(|name| name.starts_with("agent-"))
                 && let Some(session) = session_in(&path)
             {
                 let session = path.with_file_name(format!("{session}.jsonl"));
@@ -96,14 +93,9 @@ fn is_made_into_lines(file: &Path) -> bool {
 
 /// Returns the files of JSON Lines in a folder, by name.
 fn files_of(folder: &Path) -> Vec<PathBuf> {
-    let paths = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    let mut files: Vec<_> = paths
-        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
-        .collect();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_lines = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "jsonl");
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(is_lines).collect();
     files.sort();
     files
 }
@@ -112,13 +104,8 @@ fn files_of(folder: &Path) -> Vec<PathBuf> {
 fn session_in(file: &Path) -> Option<String> {
     let mut line = String::new();
     BufReader::new(File::open(file).ok()?).read_line(&mut line).ok()?;
-    Some(
-        parse_str(line.trim())
-            .ok()?
-            .get("sessionId")?
-            .as_str()?
-            .to_owned(),
-    )
+    let record = parse_str(line.trim()).ok()?;
+    record.get("sessionId")?.as_str().map(str::to_owned)
 }
 
 /// What a program shares without a choice before: a trace, or a file of sessions.
