@@ -10,16 +10,19 @@ use crate::{
 /// The files, as their options name them.
 pub(crate) struct Outputs {
     files: Vec<(&'static str, OutputFile)>,
+    /// How many traces were written to `--out`.
+    traces: u64,
     /// Inputs and other files of the run, whose names a partial result must not take.
     others: Vec<String>,
 }
 
 impl Outputs {
-    /// Opens the files. Only `out` counts its traces.
+    /// Opens the files.
     pub(crate) fn open(outputs: &[Output], others: Vec<String>) -> Result<Self> {
-        let open = |&(name, file): &Output| Ok((name, OutputFile::open(file, (name == "out").then_some(0))?));
+        let open = |&(name, file): &Output| Ok((name, OutputFile::open(file)?));
         Ok(Self {
             files: outputs.iter().map(open).collect::<Result<_>>()?,
+            traces: 0,
             others,
         })
     }
@@ -37,9 +40,10 @@ impl Outputs {
     /// Writes a trace, a line of JSON, to `--out`.
     pub(crate) fn write_trace(&mut self, line: &str) -> Result<()> {
         let Some(out) = self.get("out") else { return Ok(()) };
-        out.traces = out.traces.map(|traces| traces + 1);
         out.write(line.as_bytes())?;
-        out.write(b"\n")
+        out.write(b"\n")?;
+        self.traces += 1;
+        Ok(())
     }
 
     /// Writes the page of the report.
@@ -65,11 +69,11 @@ impl Outputs {
             if partial.as_ref().is_some_and(is_used) {
                 continue;
             }
-            let (_, file) = &mut self.files[at];
+            let (name, file) = &mut self.files[at];
             file.publish(is_complete)?;
             written.push(Written {
                 file: partial.unwrap_or_else(|| file.name.clone()),
-                traces: file.traces,
+                traces: (*name == "out").then_some(self.traces),
             });
         }
         Ok(written)

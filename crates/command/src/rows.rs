@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use clap::ValueEnum;
 use knowledgepulse_index::memory::{Basis, Nearest, Reading};
 use knowledgepulse_json::{Value, number as javascript_number, object};
 use knowledgepulse_score::{
@@ -17,25 +18,18 @@ use crate::{
 };
 
 /// The format of the results on standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A table for people.
     Table,
     /// One JSON object with all results and the summary.
     Json,
     /// A JSON object on a line for each trace.
+    #[value(name = "jsonl")]
     JsonLines,
     /// Comma-separated values with a header.
     Csv,
 }
-
-/// The formats by their names.
-pub(crate) const FORMATS: [(&str, Format); 4] = [
-    ("table", Format::Table),
-    ("json", Format::Json),
-    ("jsonl", Format::JsonLines),
-    ("csv", Format::Csv),
-];
 
 /// Similarities are computed in single precision, which has about as many decimals.
 const SINGLE_DECIMALS: u8 = 6;

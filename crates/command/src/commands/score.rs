@@ -10,7 +10,7 @@ use knowledgepulse_trace::label::{Fingerprint, Label};
 
 use crate::{
     VERSION,
-    args::{InputArgs, methods, one_of, unit, whole},
+    args::{InputArgs, methods, unit, whole},
     domains::{built_in, closest_to},
     error::{Exit, Failure, Result},
     file_identity::{Output, name_of},
@@ -19,7 +19,7 @@ use crate::{
     reading::{Inputs, Seen, Sink, read},
     report::{Report, ReportOptions},
     results::{Results, Wanted},
-    rows::{FORMATS, Format},
+    rows::Format,
     run_memory::{HeldMemory, new_memory},
     scored::{Place, Scored},
     scoring::{Preparation, Prepared, Scoring, Unscored, load_embedder},
@@ -49,7 +49,7 @@ pub(crate) struct ScoreArgs {
 #[command(next_help_heading = "Results")]
 pub(crate) struct ResultArgs {
     /// table, json, jsonl or csv [default: table, or nothing with a file]
-    #[arg(long, value_parser = one_of(FORMATS), hide_possible_values = true)]
+    #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 
     /// Show all traces in the table, not only the ten best

@@ -4,14 +4,14 @@ use clap::Args;
 
 use super::score::report_options;
 use crate::{
-    args::{InputArgs, one_of},
+    args::InputArgs,
     error::{Exit, Result},
     host::Host,
     messages::Messages,
     printable::counted,
     report::Report,
     results::{Results, Wanted},
-    rows::{FORMATS, Format},
+    rows::Format,
     set::{ChoiceArgs, choose},
     stop::Stop,
     summary::About,
@@ -35,7 +35,7 @@ pub(crate) struct SelectArgs {
 #[command(next_help_heading = "Results")]
 pub(crate) struct SetArgs {
     /// table, json, jsonl or csv [default: table, or nothing with a file]
-    #[arg(long, value_parser = one_of(FORMATS), hide_possible_values = true)]
+    #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 
     /// Write the set with metadata.selection, the best first; .gz is compressed

@@ -265,7 +265,7 @@ impl Report {
             "profiles": list(profiles),
             "rules": counts(&self.rules),
             "duplicates": self.duplicates.summary(),
-            "selection": self.chosen.as_ref().map(ChosenSet::summary),
+            "selection": self.chosen.as_ref().map(|chosen| chosen.described.clone()),
             "traces": list(traces),
             "errors": json_object! { "count": self.error_count, "first": self.errors.clone() },
         }

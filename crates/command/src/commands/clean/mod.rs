@@ -197,7 +197,7 @@ enum Output {
 impl Output {
     fn open(name: Option<&str>) -> Result<Self> {
         Ok(match name {
-            Some(name) => Self::File(OutputFile::open(name, None)?),
+            Some(name) => Self::File(OutputFile::open(name)?),
             None => Self::Standard(StandardOutput::new()),
         })
     }
