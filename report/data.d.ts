@@ -49,7 +49,7 @@ export interface Report {
 }
 
 /** The quantiles of the scores. */
-export type Summary = Record<'p10' | 'p25' | 'median' | 'p75' | 'p90', number>;
+export type Summary = Record<'min' | 'p10' | 'p25' | 'median' | 'p75' | 'p90' | 'max', number>;
 
 /** A histogram of scores. */
 export interface Bins {

@@ -5,11 +5,7 @@ use std::collections::HashMap;
 use knowledgepulse_json::Value;
 use knowledgepulse_score::select::Selection;
 
-use crate::{
-    json_object,
-    printable::rounded,
-    values::list,
-};
+use crate::{json_object, printable::rounded, values::list};
 
 /// How many chosen traces are described, and how many traces that each stands for.
 const LISTED: usize = 2_000;
@@ -59,10 +55,7 @@ impl ChosenSet {
             "curve": list(curve.iter().map(|covered| rounded(*covered, 4))),
             "knee": knee(before, &curve),
         };
-        Some(Self {
-            described,
-            standings,
-        })
+        Some(Self { described, standings })
     }
 
     /// Returns the standing of a trace in the list.

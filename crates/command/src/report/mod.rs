@@ -317,11 +317,13 @@ fn source_of(source: &str) -> Text {
 /// Returns how the scores lie; `null` without scores.
 fn quantiles(scores: &Sorted) -> Value {
     let quantiles = [
+        ("min", 0.0),
         ("p10", 0.1),
         ("p25", 0.25),
         ("median", 0.5),
         ("p75", 0.75),
         ("p90", 0.9),
+        ("max", 1.0),
     ];
     let quantiles = quantiles.map(|(name, p)| Some((name, scores.quantile(p)?.into())));
     let quantiles: Option<Vec<_>> = quantiles.into_iter().collect();
