@@ -1,5 +1,5 @@
-//! The figures of a run for its report, one page of HTML. They are collected in bounded memory, and everything that a trace carries
-//! may be hostile: it is cut to a length here and escaped by the page.
+//! The figures of a run for its report, one page of HTML, which does not grow with the run. Everything that a trace carries may be
+//! hostile: it is cut to a length here and escaped by the page.
 
 mod bounded;
 mod chosen;
