@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use knowledgepulse_json::Value;
+
 use crate::{CARD, Form, MANIFEST, Manifest, Settings};
 
 /// The columns of the sessions, which `datasets` would else guess by the first file. Those of [`Form::Native`] make it load the files as
@@ -78,22 +80,15 @@ pub(crate) fn card(manifest: &Manifest, settings: &Settings) -> String {
     let _ = writeln!(card, "{}\n", what(form));
     let mut agents: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in &manifest.entries {
-        let agent = entry
-            .about
-            .get("agent")
-            .and_then(knowledgepulse_json::Value::as_str)
-            .unwrap_or("unknown");
-        *agents.entry(agent).or_default() += 1;
+        let agent = entry.about.get("agent").and_then(Value::as_str);
+        *agents.entry(agent.unwrap_or("unknown")).or_default() += 1;
     }
     card.push_str("| agent | sessions |\n| --- | ---: |\n");
     for (agent, count) in agents {
         let _ = writeln!(card, "| {agent} | {count} |");
     }
-    let known = manifest
-        .entries
-        .iter()
-        .filter(|entry| entry.outcome.is_some())
-        .count();
+    let outcomes = manifest.entries.iter().filter_map(|entry| entry.outcome);
+    let known = outcomes.count();
     let _ = writeln!(
         card,
         "\nThe outcome of {known} of {count} is known.\n\n## How they were chosen\n\n{}.\n",

@@ -607,3 +607,15 @@ fn session_of_finds_the_subagents_of_claude_code_in_its_folder_and_beside_it() {
     );
     assert_eq!(names(&inputs[1]), ["/s2.jsonl"]);
 }
+
+#[test]
+fn session_of_a_database_has_no_files_whatever_its_name_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let paths = [name("state.sqlite3"), name("kept.db")];
+    fs::write(&paths[0], b"SQLite format 3\0and more").unwrap();
+    fs::write(&paths[1], "{\"type\":\"session\"}\n").unwrap();
+    let sources = sources::Sources::of(&paths, |path| fs::read_to_string(path));
+    let files = paths.map(|path| sources.session_of(&path, FormatName::Pi).len());
+    assert_eq!(files, [0, 1]);
+}
