@@ -368,7 +368,13 @@ function choose() {
 /** @param {'all' | 'chosen'} which */
 function save(which) {
   run(saveStep, async () => {
-    const { file, count: number, leftOut, places, first } = await ask('save', {
+    const {
+      file,
+      count: number,
+      leftOut,
+      places,
+      first,
+    } = await ask('save', {
       which,
       cleaning: cleaning(),
     });

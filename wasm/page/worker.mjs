@@ -192,7 +192,11 @@ const tasks = {
         onProgress: ({ done }) => task.report({ done, total, unit: 'traces', doing: 'Comparing' }),
       },
     );
-    chosen = selection.chosen.map(({ index, reason, standsFor }) => ({ index: usable[index], reason, standsFor }));
+    chosen = selection.chosen.map(({ index, reason, standsFor }) => ({
+      index: usable[index],
+      reason,
+      standsFor,
+    }));
     explanation = selection.explanation;
     const figures = figuresOf(scored, new Set(selection.chosen.map(({ index }) => index)), {
       ...{ novelty: method, dtype: status?.dtype ?? null },
