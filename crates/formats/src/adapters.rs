@@ -27,6 +27,7 @@ mod openhands;
 mod otel;
 mod pi;
 mod platforms;
+mod prelude;
 mod qwen_code;
 mod swe_agent;
 mod zed;
@@ -53,45 +54,45 @@ use crate::{
 };
 
 /// The adapters, in the order of [`FormatName::ALL`]: in this they are asked whether a file is theirs.
-pub static ADAPTERS: &[&dyn Adapter] = &[
-    &atif::Atif,
-    &swe_agent::SweAgent,
-    &gemini_cli::GeminiCli,
-    &qwen_code::QwenCode,
-    &pi::Pi,
-    &cursor::Cursor,
-    &copilot_cli::CopilotCli,
-    &copilot_chat::CopilotChat,
-    &opencode::Opencode,
-    &cline::Cline,
-    &goose::Goose,
-    &droid::Droid,
-    &hermes::Hermes,
-    &kimi::Kimi,
-    &grok::Grok,
-    &crush::Crush,
-    &kiro::Kiro,
-    &antigravity::Antigravity,
-    &continue_dev::ContinueDev,
-    &zed::Zed,
-    &amp::Amp,
-    &letta::Letta,
-    &aider::Aider,
-    &openhands::Openhands,
-    &inspect::Inspect,
-    &platforms::LANGSMITH,
-    &platforms::LANGFUSE,
-    &platforms::PHOENIX,
-    &platforms::MLFLOW,
-    &platforms::WEAVE,
-    &platforms::BRAINTRUST,
-    &platforms::LOGFIRE,
-    &chat::LANGCHAIN,
-    &chat::SHAREGPT,
-    &chat::OPENAI_CHAT,
-    &claude_code::ClaudeCode,
-    &codex::Codex,
-    &otel::Otel,
+pub static ADAPTERS: &[(FormatName, &dyn Adapter)] = &[
+    (FormatName::Atif, &atif::Atif),
+    (FormatName::SweAgent, &swe_agent::SweAgent),
+    (FormatName::GeminiCli, &gemini_cli::GeminiCli),
+    (FormatName::QwenCode, &qwen_code::QwenCode),
+    (FormatName::Pi, &pi::Pi),
+    (FormatName::Cursor, &cursor::Cursor),
+    (FormatName::CopilotCli, &copilot_cli::CopilotCli),
+    (FormatName::CopilotChat, &copilot_chat::CopilotChat),
+    (FormatName::Opencode, &opencode::Opencode),
+    (FormatName::Cline, &cline::Cline),
+    (FormatName::Goose, &goose::Goose),
+    (FormatName::Droid, &droid::Droid),
+    (FormatName::Hermes, &hermes::Hermes),
+    (FormatName::Kimi, &kimi::Kimi),
+    (FormatName::Grok, &grok::Grok),
+    (FormatName::Crush, &crush::Crush),
+    (FormatName::Kiro, &kiro::Kiro),
+    (FormatName::Antigravity, &antigravity::Antigravity),
+    (FormatName::Continue, &continue_dev::ContinueDev),
+    (FormatName::Zed, &zed::Zed),
+    (FormatName::Amp, &amp::Amp),
+    (FormatName::Letta, &letta::Letta),
+    (FormatName::Aider, &aider::Aider),
+    (FormatName::Openhands, &openhands::Openhands),
+    (FormatName::Inspect, &inspect::Inspect),
+    (FormatName::Langsmith, &platforms::LANGSMITH),
+    (FormatName::Langfuse, &platforms::LANGFUSE),
+    (FormatName::Phoenix, &platforms::PHOENIX),
+    (FormatName::Mlflow, &platforms::MLFLOW),
+    (FormatName::Weave, &platforms::WEAVE),
+    (FormatName::Braintrust, &platforms::BRAINTRUST),
+    (FormatName::Logfire, &platforms::LOGFIRE),
+    (FormatName::Langchain, &chat::LANGCHAIN),
+    (FormatName::Sharegpt, &chat::SHAREGPT),
+    (FormatName::OpenaiChat, &chat::OPENAI_CHAT),
+    (FormatName::ClaudeCode, &claude_code::ClaudeCode),
+    (FormatName::Codex, &codex::Codex),
+    (FormatName::Otel, &otel::Otel),
 ];
 
 /// What became of a record.
@@ -120,16 +121,13 @@ pub enum Kind {
 
 /// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.
 pub trait Adapter: Send + Sync {
-    /// Returns the format of its files.
-    fn format(&self) -> FormatName;
-
     /// Returns what its records are.
     fn kind(&self) -> Kind {
         Kind::Sessions
     }
 
-    /// Returns whether a file is of this agent, by its first records, one at least, and its path.
-    fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool;
+    /// Returns whether a file is of this agent, by one of its first records and its path.
+    fn recognises(&self, record: &Value, path: Option<&Path>) -> bool;
 
     /// Returns the runs within a record, which are decoded by themselves.
     fn inner<'v>(&self, _record: &'v Value) -> Vec<Inner<'v>> {
@@ -169,10 +167,8 @@ pub struct Inner<'v> {
 /// Returns the adapter of a format; `None` for formats that are read otherwise.
 #[must_use]
 pub fn adapter_of(format: FormatName) -> Option<&'static dyn Adapter> {
-    ADAPTERS
-        .iter()
-        .copied()
-        .find(|adapter| adapter.format() == format)
+    let (_, adapter) = ADAPTERS.iter().find(|(name, _)| *name == format)?;
+    Some(*adapter)
 }
 
 /// The number of records that are remembered of all open runs, to recognise repeated records and chains of parents.
@@ -186,6 +182,7 @@ const CURRENT: &str = "";
 
 /// Reads the runs of an input by an adapter.
 pub struct Reader<A> {
+    format: FormatName,
     adapter: A,
     file: Option<PathBuf>,
     files: Files,
@@ -222,8 +219,9 @@ pub struct Reader<A> {
 impl<A: Deref<Target = dyn Adapter>> Reader<A> {
     /// Reads one input.
     #[must_use]
-    pub fn new(adapter: A, context: &Context, is_named: bool) -> Self {
+    pub fn new(format: FormatName, adapter: A, context: &Context, is_named: bool) -> Self {
         Self {
+            format,
             adapter,
             file: context.file.clone(),
             files: context.files.clone(),
@@ -332,7 +330,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         };
         self.has_said |= is_said(&event);
         self.last = key.clone();
-        let begin = || begin(&*self.adapter, entry, &event, &key);
+        let begin = || begin(self.format, self.adapter.kind(), entry, &event, &key);
         let session = self.open.add(&key, size, begin)?;
         session.add(mem::take(&mut self.unknown), 0);
         session.add([event], size);
@@ -358,16 +356,16 @@ fn found_of(session: Session) -> Found {
 }
 
 /// Begins the run of an event.
-fn begin(adapter: &dyn Adapter, entry: &Entry, event: &Event, key: &Text) -> Session {
-    let builder = match adapter.kind() {
-        Kind::Sessions => TraceBuilder::of_coding_agent(adapter.format(), entry),
-        Kind::Rows | Kind::Spans => TraceBuilder::new(adapter.format(), entry),
+fn begin(format: FormatName, kind: Kind, entry: &Entry, event: &Event, key: &Text) -> Session {
+    let builder = match kind {
+        Kind::Sessions => TraceBuilder::of_coding_agent(format, entry),
+        Kind::Rows | Kind::Spans => TraceBuilder::new(format, entry),
     };
     let mut session = Session::new(builder);
     let origin = &event.origin;
     if let Some(run) = &origin.run {
         session.fact(Fact::Id(key.clone()));
-        let name = if adapter.kind() == Kind::Spans {
+        let name = if kind == Kind::Spans {
             "trace_id"
         } else {
             "session_id"
@@ -420,9 +418,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         let is_session = self.adapter.kind() == Kind::Sessions;
         let decoded = match decoded {
             // A value of any kind may be decoded as a run without words.
-            Decoded::Whole
-                if is_session && !self.is_named && !self.adapter.recognises(&[entry.value], None) =>
-            {
+            Decoded::Whole if is_session && !self.is_named && !self.adapter.recognises(entry.value, None) => {
                 say = Events::default();
                 Decoded::Unknown
             }
@@ -596,7 +592,7 @@ mod tests {
         let is_read_otherwise = |format: &FormatName| matches!(format, FormatName::Trace | FormatName::Map);
         let formats = FormatName::ALL.iter().copied();
         let expected: Vec<_> = formats.filter(|format| !is_read_otherwise(format)).collect();
-        let adapters: Vec<_> = ADAPTERS.iter().map(|adapter| adapter.format()).collect();
+        let adapters: Vec<_> = ADAPTERS.iter().map(|(format, _)| *format).collect();
         assert_eq!(adapters, expected);
     }
 }

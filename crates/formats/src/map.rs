@@ -6,7 +6,7 @@ use std::{fmt, path::Path as FilePath};
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    FormatName, Wrong,
+    Wrong,
     adapters::{Adapter, Decoded, Kind},
     event::{Call, Events, Fact, Origin, TextKind, What},
     messages::{add_message, add_said},
@@ -379,16 +379,12 @@ impl Map {
 }
 
 impl Adapter for Map {
-    fn format(&self) -> FormatName {
-        FormatName::Map
-    }
-
     fn kind(&self) -> Kind {
         Kind::Rows
     }
 
     /// The caller names the records of a map.
-    fn recognises(&self, _first: &[&Value], _path: Option<&FilePath>) -> bool {
+    fn recognises(&self, _record: &Value, _path: Option<&FilePath>) -> bool {
         false
     }
 

@@ -123,8 +123,8 @@ fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
         return Some(FormatName::Trace);
     }
     let mut adapters = ADAPTERS.iter();
-    let adapter = adapters.find(|adapter| adapter.recognises(&[value], path))?;
-    Some(adapter.format())
+    let (format, _) = adapters.find(|(_, adapter)| adapter.recognises(value, path))?;
+    Some(*format)
 }
 
 /// How many keys of a record are named, and how long they may be.
@@ -231,10 +231,10 @@ pub fn read_alone(
 fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     let (context, is_named) = (&settings.context, settings.format.is_some());
     if let Some(adapter) = adapter_of(format) {
-        return Box::new(adapters::Reader::new(adapter, context, is_named));
+        return Box::new(adapters::Reader::new(format, adapter, context, is_named));
     }
     let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
-    Box::new(adapters::Reader::new(map, context, is_named))
+    Box::new(adapters::Reader::new(format, map, context, is_named))
 }
 
 /// A file of which so many records at the beginning are of no format is refused. Sessions may begin with such records.

@@ -1,16 +1,9 @@
 //! Aider: the launches in `.aider.chat.history.md`. Lines that begin with `#### ` are the user's, lines that begin with `> ` the program's,
 //! and all others the agent's.
 
-use std::{mem, path::Path};
+use std::mem;
 
-use knowledgepulse_json::{Value, object};
-
-use super::{Adapter, Decoded};
-use crate::{
-    FormatName, Wrong,
-    event::{Call, Events, Origin, TextKind},
-    values::joined,
-};
+use super::prelude::*;
 
 /// How the program says that it has changed a file.
 const EDITED: &str = "Applied edit to ";
@@ -26,24 +19,15 @@ const BLANK: &str = "<blank>";
 pub struct Aider;
 
 impl Adapter for Aider {
-    fn format(&self) -> FormatName {
-        FormatName::Aider
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        let is_launch = |value: &&Value| value.get("aider").is_some() && value.get("text").is_some();
-        first.iter().any(is_launch)
+    fn recognises(&self, launch: &Value, _path: Option<&Path>) -> bool {
+        has_all(launch, &["aider", "text"])
     }
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let Some(text) = record.get("text").and_then(Value::as_text) else {
             return Ok(Decoded::Unknown);
         };
-        let time = record.get("aider").cloned();
-        say.begin(Origin {
-            time,
-            ..Origin::default()
-        });
+        say.begin_record(None, record.get("aider"));
         let mut chat = Chat {
             say,
             whose: Whose::Agent,

@@ -2,20 +2,14 @@
 //! Weave, spans of Braintrust, rows of Logfire. A table says for each where things are; `spans` reads the attributes of OpenInference that
 //! they become.
 
-use std::{borrow::Cow, path::Path};
+use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Text, Value};
-
-use super::{Adapter, Decoded, Kind};
+use super::prelude::*;
 use crate::{
-    FormatName, Wrong, date,
-    event::{Events, Fact, Origin, Span, What},
+    date,
+    event::Span,
     langchain,
     spans::said::{messages_within, parsed, text_within},
-    values::{
-        elements_of, fields_where, first_of, id_of, is_truthy, list_of, number_of, object_of, str_of,
-        string_of, with_end,
-    },
 };
 
 /// Where a value is: names of fields, one within the other, with `/` between them. Of several, apart by spaces, the first that leads to a
@@ -24,7 +18,6 @@ type Paths = &'static str;
 
 /// Where a platform has what a span is made of.
 pub struct Platform {
-    format: FormatName,
     /// Where each of its spans has something.
     marks: &'static [Paths],
     /// The kinds that each of its spans has one of; empty if they may have any.
@@ -64,7 +57,6 @@ enum Attributes {
 }
 
 const USUAL: Platform = Platform {
-    format: FormatName::Trace,
     marks: &[],
     kinds: &[],
     lists: "",
@@ -87,7 +79,6 @@ const USUAL: Platform = Platform {
 
 /// Spans of Arize Phoenix: the rows of its data frames, as `to_json(orient="records")` writes them, and the replies of its API.
 pub const PHOENIX: Platform = Platform {
-    format: FormatName::Phoenix,
     marks: &["context.trace_id context/trace_id", "status_code", "start_time"],
     lists: "data",
     trace: "context.trace_id context/trace_id",
@@ -102,7 +93,6 @@ pub const PHOENIX: Platform = Platform {
 
 /// Runs of LangSmith, as its client and its API list them: one a line, in an array, in `runs`, or as trees of `child_runs`.
 pub const LANGSMITH: Platform = Platform {
-    format: FormatName::Langsmith,
     marks: &["run_type", "id", "inputs"],
     lists: "runs",
     children: "child_runs",
@@ -119,7 +109,6 @@ pub const LANGSMITH: Platform = Platform {
 /// Traces and observations of Langfuse, as its API, its exports and its page write them: a trace with its `observations`, or
 /// observations one a line, in an array or in `data`. Names are in camel case or, in exports to a bucket, in snake case.
 pub const LANGFUSE: Platform = Platform {
-    format: FormatName::Langfuse,
     marks: &["traceId trace_id level", "startTime start_time timestamp"],
     kinds: &[
         "GENERATION",
@@ -150,7 +139,6 @@ pub const LANGFUSE: Platform = Platform {
 
 /// Traces of MLflow.
 pub const MLFLOW: Platform = Platform {
-    format: FormatName::Mlflow,
     marks: &["attributes", "name"],
     lists: "data/spans",
     trace: "trace_id context/trace_id",
@@ -166,7 +154,6 @@ pub const MLFLOW: Platform = Platform {
 
 /// Calls of Weave.
 pub const WEAVE: Platform = Platform {
-    format: FormatName::Weave,
     marks: &["op_name", "trace_id", "inputs"],
     times: ["started_at", "ended_at"],
     name: "op_name",
@@ -179,7 +166,6 @@ pub const WEAVE: Platform = Platform {
 
 /// Spans of Braintrust.
 pub const BRAINTRUST: Platform = Platform {
-    format: FormatName::Braintrust,
     marks: &["span_id", "root_span_id", "span_attributes"],
     trace: "root_span_id",
     id: "span_id",
@@ -194,7 +180,6 @@ pub const BRAINTRUST: Platform = Platform {
 
 /// Rows of Logfire.
 pub const LOGFIRE: Platform = Platform {
-    format: FormatName::Logfire,
     marks: &["trace_id", "span_id", "span_name", "start_timestamp"],
     id: "span_id",
     parent: "parent_span_id",
@@ -234,20 +219,13 @@ const VERDICTS: [&str; 9] = [
 ];
 
 impl Adapter for Platform {
-    fn format(&self) -> FormatName {
-        self.format
-    }
-
     fn kind(&self) -> Kind {
         Kind::Spans
     }
 
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        let begins = |value: &Value| {
-            let mut firsts = all_at(value, self.lists).filter_map(|list| list_of(Some(list)).first());
-            self.is_span(value) || firsts.any(|first| self.is_span(first))
-        };
-        first.iter().any(|value| begins(value))
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        let mut firsts = all_at(record, self.lists).filter_map(|list| list_of(Some(list)).first());
+        self.is_span(record) || firsts.any(|first| self.is_span(first))
     }
 
     fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
