@@ -65,6 +65,12 @@ fn printed(line: &Object) -> Option<&str> {
     is_event.then_some(kind)
 }
 
+/// Returns what a record of this type is counted as.
+fn named(what: &str, record: &impl Fields) -> Text {
+    let kind = text_at(record, "type").unwrap_or_default();
+    joined([what.into(), kind], " ")
+}
+
 fn is_state(line: &Object) -> bool {
     str_of(line.get("record_type")) == Some("state")
 }
@@ -85,8 +91,7 @@ impl Adapter for Codex {
             None if is_state(line) => return Ok(Decoded::GoesOn),
             None if is_message(value) => ("response_item", line),
             None => {
-                let kind = text_at(line, "type").unwrap_or_default();
-                say.leave_out(joined(["event".into(), kind], " "));
+                say.leave_out(named("event", line));
                 return Ok(Decoded::Unknown);
             }
         };
@@ -143,8 +148,7 @@ fn add_item(say: &mut Events, item: &Object) -> Result<(), Wrong> {
             if is_message(&item) {
                 return add_message(say, &item);
             }
-            let kind = text_at(&item, "type").unwrap_or_default();
-            say.leave_out(joined(["item".into(), kind], " "));
+            say.leave_out(named("item", &item));
         }
     }
     Ok(())
@@ -178,22 +182,20 @@ fn add_result(say: &mut Events, item: &Object) {
     let succeeded = truth_of(object_of(output).get("success"));
     // A result with its exit code, as shells had it before they wrote text.
     let has_code = content.as_bytes().starts_with(b"{\"output\":");
-    let whole = has_code.then(|| content.parse().ok()).flatten();
-    let inner = whole.as_ref().and_then(|whole| string_of(whole.get("output")));
-    let code = whole
-        .as_ref()
-        .and_then(|whole| number_of(whole.get("metadata")?.get("exit_code")));
+    let whole: Option<Value> = has_code.then(|| content.parse().ok()).flatten();
+    let whole = object_of(whole.as_ref());
     let beginning = content.cut(BEGINNING).to_string_lossy().into_owned();
+    let code = number_of(fields_of(whole, "metadata").get("exit_code"));
     let code = code.or_else(|| exit_code_in(&beginning));
     let is_refused = code.is_none() && REFUSED.iter().any(|words| beginning.contains(words));
     let said = succeeded.map(|is_true| !is_true).or(code.map(|code| code != 0.0));
-    let id = string_of(item.get("call_id")).cloned();
-    if let Some(id) = id.as_ref().filter(|_| is_refused) {
-        say.add(What::Failed(id.clone(), false));
+    let id = text_at(item, "call_id");
+    if is_refused {
+        say.add_all(id.clone().map(|id| What::Failed(id, false)));
     }
     say.result(Outcome {
         id,
-        content: inner.cloned().unwrap_or(content),
+        content: text_at(whole, "output").unwrap_or(content),
         failed: if is_refused { Some(false) } else { said },
     });
 }
@@ -260,8 +262,7 @@ fn tool_of(kind: &str) -> Option<(&'static str, &'static [&'static str], &'stati
 }
 
 fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
-    let kind = text_at(item, "type").unwrap_or_default();
-    match kind.as_str() {
+    match str_of(item.get("type")) {
         Some("reasoning") if is_over => return say.say_content(TextKind::Reasoning, item.get("text")),
         Some("agent_message" | "plan") if is_over => {
             return say.say_content(TextKind::Message, item.get("text"));
@@ -277,7 +278,7 @@ fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
                 say.result(outcome);
             }
         }
-        None if is_over => say.leave_out(joined(["item".into(), kind], " ")),
+        None if is_over => say.leave_out(named("item", item)),
         None => {}
     }
 }
@@ -310,19 +311,19 @@ fn ran(say: &mut Events, item: &Object) -> Option<(Call, Option<Outcome>)> {
 /// Adds an event beside the items: what the user took back, and how calls went. Code mode has one tool, `exec`; what it ran is told by
 /// events alone.
 fn add_event(say: &mut Events, event: &Object) {
-    let kind = text_at(event, "type").unwrap_or_default();
-    if kind == "thread_rolled_back" {
+    let kind = str_of(event.get("type"));
+    if kind == Some("thread_rolled_back") {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of turns.
         let turns = number_of(event.get("num_turns")).unwrap_or(1.0) as usize;
         say.add(What::Undo(Undo::Turns(turns)));
     }
     let item = event.get("item").and_then(Value::as_object).unwrap_or(event);
-    if kind == "item_completed"
+    if kind == Some("item_completed")
         && let Some((call, outcome)) = ran(say, item)
     {
         say.add(What::Ran(call, outcome));
     }
-    say.leave_out(joined(["event".into(), kind], " "));
+    say.leave_out(named("event", event));
     let Some(id) = string_of(first_of(item, &["call_id", "id"])) else {
         return;
     };
