@@ -27,7 +27,6 @@ mod openhands;
 mod otel;
 mod pi;
 mod platforms;
-mod prelude;
 mod qwen_code;
 mod swe_agent;
 mod zed;
@@ -53,46 +52,48 @@ use crate::{
     values::{joined, object_of, str_of},
 };
 
+use Kind::{Rows, Sessions, Spans};
+
 /// The adapters, in the order of [`FormatName::ALL`]: in this they are asked whether a file is theirs.
-pub static ADAPTERS: &[(FormatName, &dyn Adapter)] = &[
-    (FormatName::Atif, &atif::Atif),
-    (FormatName::SweAgent, &swe_agent::SweAgent),
-    (FormatName::GeminiCli, &gemini_cli::GeminiCli),
-    (FormatName::QwenCode, &qwen_code::QwenCode),
-    (FormatName::Pi, &pi::Pi),
-    (FormatName::Cursor, &cursor::Cursor),
-    (FormatName::CopilotCli, &copilot_cli::CopilotCli),
-    (FormatName::CopilotChat, &copilot_chat::CopilotChat),
-    (FormatName::Opencode, &opencode::Opencode),
-    (FormatName::Cline, &cline::Cline),
-    (FormatName::Goose, &goose::Goose),
-    (FormatName::Droid, &droid::Droid),
-    (FormatName::Hermes, &hermes::Hermes),
-    (FormatName::Kimi, &kimi::Kimi),
-    (FormatName::Grok, &grok::Grok),
-    (FormatName::Crush, &crush::Crush),
-    (FormatName::Kiro, &kiro::Kiro),
-    (FormatName::Antigravity, &antigravity::Antigravity),
-    (FormatName::Continue, &continue_dev::ContinueDev),
-    (FormatName::Zed, &zed::Zed),
-    (FormatName::Amp, &amp::Amp),
-    (FormatName::Letta, &letta::Letta),
-    (FormatName::Aider, &aider::Aider),
-    (FormatName::Openhands, &openhands::Openhands),
-    (FormatName::Inspect, &inspect::Inspect),
-    (FormatName::Langsmith, &platforms::LANGSMITH),
-    (FormatName::Langfuse, &platforms::LANGFUSE),
-    (FormatName::Phoenix, &platforms::PHOENIX),
-    (FormatName::Mlflow, &platforms::MLFLOW),
-    (FormatName::Weave, &platforms::WEAVE),
-    (FormatName::Braintrust, &platforms::BRAINTRUST),
-    (FormatName::Logfire, &platforms::LOGFIRE),
-    (FormatName::Langchain, &chat::LANGCHAIN),
-    (FormatName::Sharegpt, &chat::SHAREGPT),
-    (FormatName::OpenaiChat, &chat::OPENAI_CHAT),
-    (FormatName::ClaudeCode, &claude_code::ClaudeCode),
-    (FormatName::Codex, &codex::Codex),
-    (FormatName::Otel, &otel::Otel),
+pub static ADAPTERS: &[(FormatName, Kind, &dyn Adapter)] = &[
+    (FormatName::Atif, Rows, &atif::Atif),
+    (FormatName::SweAgent, Rows, &swe_agent::SweAgent),
+    (FormatName::GeminiCli, Sessions, &gemini_cli::GeminiCli),
+    (FormatName::QwenCode, Sessions, &qwen_code::QwenCode),
+    (FormatName::Pi, Sessions, &pi::Pi),
+    (FormatName::Cursor, Sessions, &cursor::Cursor),
+    (FormatName::CopilotCli, Sessions, &copilot_cli::CopilotCli),
+    (FormatName::CopilotChat, Sessions, &copilot_chat::CopilotChat),
+    (FormatName::Opencode, Sessions, &opencode::Opencode),
+    (FormatName::Cline, Sessions, &cline::Cline),
+    (FormatName::Goose, Sessions, &goose::Goose),
+    (FormatName::Droid, Sessions, &droid::Droid),
+    (FormatName::Hermes, Sessions, &hermes::Hermes),
+    (FormatName::Kimi, Sessions, &kimi::Kimi),
+    (FormatName::Grok, Sessions, &grok::Grok),
+    (FormatName::Crush, Sessions, &crush::Crush),
+    (FormatName::Kiro, Sessions, &kiro::Kiro),
+    (FormatName::Antigravity, Sessions, &antigravity::Antigravity),
+    (FormatName::Continue, Sessions, &continue_dev::ContinueDev),
+    (FormatName::Zed, Sessions, &zed::Zed),
+    (FormatName::Amp, Sessions, &amp::Amp),
+    (FormatName::Letta, Sessions, &letta::Letta),
+    (FormatName::Aider, Sessions, &aider::Aider),
+    (FormatName::Openhands, Sessions, &openhands::Openhands),
+    (FormatName::Inspect, Rows, &inspect::Inspect),
+    (FormatName::Langsmith, Spans, &platforms::LANGSMITH),
+    (FormatName::Langfuse, Spans, &platforms::LANGFUSE),
+    (FormatName::Phoenix, Spans, &platforms::PHOENIX),
+    (FormatName::Mlflow, Spans, &platforms::MLFLOW),
+    (FormatName::Weave, Spans, &platforms::WEAVE),
+    (FormatName::Braintrust, Spans, &platforms::BRAINTRUST),
+    (FormatName::Logfire, Spans, &platforms::LOGFIRE),
+    (FormatName::Langchain, Rows, &chat::LANGCHAIN),
+    (FormatName::Sharegpt, Rows, &chat::SHAREGPT),
+    (FormatName::OpenaiChat, Rows, &chat::OPENAI_CHAT),
+    (FormatName::ClaudeCode, Sessions, &claude_code::ClaudeCode),
+    (FormatName::Codex, Sessions, &codex::Codex),
+    (FormatName::Otel, Spans, &otel::Otel),
 ];
 
 /// What became of a record.
@@ -121,11 +122,6 @@ pub enum Kind {
 
 /// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.
 pub trait Adapter: Send + Sync {
-    /// Returns what its records are.
-    fn kind(&self) -> Kind {
-        Kind::Sessions
-    }
-
     /// Returns whether a file is of this agent, by one of its first records and its path.
     fn recognises(&self, record: &Value, path: Option<&Path>) -> bool;
 
@@ -164,11 +160,11 @@ pub struct Inner<'v> {
     pub index: Option<u64>,
 }
 
-/// Returns the adapter of a format; `None` for formats that are read otherwise.
+/// Returns what the records of a format are, and its adapter; `None` for formats that are read otherwise.
 #[must_use]
-pub fn adapter_of(format: FormatName) -> Option<&'static dyn Adapter> {
-    let (_, adapter) = ADAPTERS.iter().find(|(name, _)| *name == format)?;
-    Some(*adapter)
+pub fn adapter_of(format: FormatName) -> Option<(Kind, &'static dyn Adapter)> {
+    let (_, kind, adapter) = ADAPTERS.iter().find(|(name, ..)| *name == format)?;
+    Some((*kind, *adapter))
 }
 
 /// The number of records that are remembered of all open runs, to recognise repeated records and chains of parents.
@@ -183,6 +179,7 @@ const CURRENT: &str = "";
 /// Reads the runs of an input by an adapter.
 pub struct Reader<A> {
     format: FormatName,
+    kind: Kind,
     adapter: A,
     file: Option<PathBuf>,
     files: Files,
@@ -219,9 +216,10 @@ pub struct Reader<A> {
 impl<A: Deref<Target = dyn Adapter>> Reader<A> {
     /// Reads one input.
     #[must_use]
-    pub fn new(format: FormatName, adapter: A, context: &Context, is_named: bool) -> Self {
+    pub fn new(format: FormatName, kind: Kind, adapter: A, context: &Context, is_named: bool) -> Self {
         Self {
             format,
+            kind,
             adapter,
             file: context.file.clone(),
             files: context.files.clone(),
@@ -330,7 +328,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         };
         self.has_said |= is_said(&event);
         self.last = key.clone();
-        let begin = || begin(self.format, self.adapter.kind(), entry, &event, &key);
+        let begin = || begin(self.format, self.kind, entry, &event, &key);
         let session = self.open.add(&key, size, begin)?;
         session.add(mem::take(&mut self.unknown), 0);
         session.add([event], size);
@@ -412,10 +410,10 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         // Of several spans, those beside a wrong one are read.
         let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut say) {
             Ok(decoded) => (decoded, Ok(())),
-            Err(wrong) if self.adapter.kind() == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
+            Err(wrong) if self.kind == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
             Err(wrong) => return Err(wrong),
         };
-        let is_session = self.adapter.kind() == Kind::Sessions;
+        let is_session = self.kind == Kind::Sessions;
         let decoded = match decoded {
             // A value of any kind may be decoded as a run without words.
             Decoded::Whole if is_session && !self.is_named && !self.adapter.recognises(entry.value, None) => {
@@ -541,7 +539,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
 
 impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        if !self.follows(entry) && self.adapter.kind() == Kind::Rows {
+        if !self.follows(entry) && self.kind == Kind::Rows {
             self.end_all(found);
         }
         if self.adapter.patch(&mut self.whole, entry.value) {
@@ -592,7 +590,7 @@ mod tests {
         let is_read_otherwise = |format: &FormatName| matches!(format, FormatName::Trace | FormatName::Map);
         let formats = FormatName::ALL.iter().copied();
         let expected: Vec<_> = formats.filter(|format| !is_read_otherwise(format)).collect();
-        let adapters: Vec<_> = ADAPTERS.iter().map(|(format, _)| *format).collect();
+        let adapters: Vec<_> = ADAPTERS.iter().map(|(format, ..)| *format).collect();
         assert_eq!(adapters, expected);
     }
 }

@@ -3,9 +3,7 @@
 
 use std::collections::HashSet;
 
-use knowledgepulse_json::{Object, Text, Value};
-
-use crate::values::{elements_of, fields_of, fields_where, has_object, is_given, list_of, str_of, text_at};
+use crate::prelude::*;
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {

@@ -1,17 +1,9 @@
 //! Records of any other format, read by a map: a JSON object that says where their messages, calls and results are.
 //! `docs/formats.md` describes its keys, paths and tests.
 
-use std::{fmt, path::Path as FilePath};
+use std::{fmt, path};
 
-use knowledgepulse_json::{Object, Text, Value};
-
-use crate::{
-    Wrong,
-    adapters::{Adapter, Decoded, Kind},
-    event::{Call, Events, Fact, TextKind, What},
-    messages::{add_message, add_said},
-    values::{is_given, milliseconds_of, numeric_of, some_object, string_of, truth_of},
-};
+use crate::prelude::*;
 
 /// The problem of a map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,13 +73,9 @@ impl fmt::Display for Path {
 
 impl Path {
     fn parse(written: &str) -> Self {
+        let unescaped = |name: &str| name.replace("~1", "/").replace("~0", "~");
         let names = match written.strip_prefix('/') {
-            Some(pointer) => {
-                let names = pointer.split('/');
-                names
-                    .map(|name| name.replace("~1", "/").replace("~0", "~"))
-                    .collect()
-            }
+            Some(pointer) => pointer.split('/').map(unescaped).collect(),
             None if written.is_empty() => Vec::new(),
             None => written.split('.').map(str::to_owned).collect(),
         };
@@ -134,11 +122,8 @@ fn members(value: Value, name: &str) -> Vec<Value> {
         Value::Object(object) if name == EVERY => object.into_iter().map(|(_, value)| value).collect(),
         Value::Object(mut object) => object.remove(name).into_iter().collect(),
         Value::Array(list) => {
-            let index = name.parse().ok();
-            index
-                .and_then(|index| list.into_iter().nth(index))
-                .into_iter()
-                .collect()
+            let index = name.parse().unwrap_or(list.len());
+            list.into_iter().skip(index).take(1).collect()
         }
         _ => Vec::new(),
     }
@@ -189,10 +174,8 @@ fn test_of(value: &Value, key: &str) -> Result<Test, MapError> {
     };
     if let Some(other) = test.keys().find(|name| *name != "at" && *name != "is") {
         let other = other.to_string_lossy();
-        return Err(MapError::new(
-            &format!("{key}.{other}"),
-            "is not known: a test has `at` and `is`",
-        ));
+        let problem = "is not known: a test has `at` and `is`";
+        return Err(MapError::new(&format!("{key}.{other}"), problem));
     }
     let at = path_of(test.get("at").unwrap_or(&Value::Null), &format!("{key}.at"))?;
     let is = match test.get("is") {
@@ -208,10 +191,8 @@ fn roles_of(names: &Object) -> Result<Vec<(Text, &'static str)>, MapError> {
         Some(role) => Ok((name.clone(), role)),
         None => {
             let key = format!("roles.{}", name.to_string_lossy());
-            Err(MapError::new(
-                &key,
-                format!("must be one of {}", ROLES.join(", ")),
-            ))
+            let problem = format!("must be one of {}", ROLES.join(", "));
+            Err(MapError::new(&key, problem))
         }
     };
     names.iter().map(role).collect()
@@ -239,13 +220,14 @@ impl Map {
 
     /// Reads the keys of an object, whose own key is `within`, and refuses unknown ones.
     fn read_keys(&mut self, object: &Object, within: &str, known: &[&str]) -> Result<(), MapError> {
-        let whole = |name: &str| format!("{within}{name}");
-        for name in known {
-            let Some(value) = object.get(name) else {
-                continue;
-            };
-            let key = whole(name);
-            match (*name, within) {
+        for (name, value) in object {
+            let name = name.to_string_lossy();
+            let key = format!("{within}{name}");
+            match (&*name, within) {
+                (name, _) if !known.contains(&name) => {
+                    let problem = format!("is not known: there are {}", known.join(", "));
+                    return Err(MapError::new(&key, problem));
+                }
                 ("success" | "failed", _) => self.tests.push((key.clone(), test_of(value, &key)?)),
                 ("roles", _) => self.roles = roles_of(object_of(value, &key)?)?,
                 ("call", _) => self.read_keys(object_of(value, &key)?, "call.", &OF_CALL)?,
@@ -253,12 +235,7 @@ impl Map {
                 _ => self.paths.push((key.clone(), path_of(value, &key)?)),
             }
         }
-        let is_known = |name: &&Text| name.as_str().is_some_and(|name| known.contains(&name));
-        let other = object.keys().find(|name| !is_known(name));
-        other.map_or(Ok(()), |name| {
-            let problem = format!("is not known: there are {}", known.join(", "));
-            Err(MapError::new(&whole(&name.to_string_lossy()), problem))
-        })
+        Ok(())
     }
 
     fn path(&self, key: &str) -> Option<&Path> {
@@ -343,12 +320,8 @@ impl Map {
 }
 
 impl Adapter for Map {
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
     /// The caller names the records of a map.
-    fn recognises(&self, _record: &Value, _path: Option<&FilePath>) -> bool {
+    fn recognises(&self, _record: &Value, _path: Option<&path::Path>) -> bool {
         false
     }
 

@@ -3,16 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use knowledgepulse_json::{Object, Text, Value};
-
 mod merged;
 pub mod said;
 
-use crate::{
-    event::{Call, Event, Fact, Span, What},
-    trace::TraceBuilder,
-    values::{first_of, is_given, object_of, str_of, string_of, text_at},
-};
+use crate::{prelude::*, trace::TraceBuilder};
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
 use said::{Given, Said, first_in, messages_in, parsed, said_in, text_within};
 

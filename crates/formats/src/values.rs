@@ -61,6 +61,11 @@ pub fn text_at(record: &impl Fields, name: &str) -> Option<Text> {
     string_of(record.field(name)).cloned()
 }
 
+/// Returns whether a field of a record has a string with something in it.
+pub fn has_text(record: &impl Fields, name: &str) -> bool {
+    string_of(record.field(name)).is_some()
+}
+
 /// Returns the list that a field of a record has, otherwise an empty list.
 pub fn list_at<'a>(record: &'a impl Fields, name: &str) -> &'a [Value] {
     list_of(record.field(name))

@@ -1,6 +1,6 @@
 //! Amp: threads as it exports them, `T-….json`, messages of Anthropic whose results say what became of their run.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Threads of Amp.
 pub struct Amp;

@@ -1,6 +1,6 @@
 //! Antigravity: `~/.gemini/antigravity*/brain/ID/.system_generated/logs/transcript.jsonl`, a step a line.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// How the lines begin with which a result opens.
 const TIMES: [&str; 2] = ["Created At:", "Completed At:"];

@@ -4,8 +4,8 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use super::{Inner, prelude::*};
-use crate::sources::read_small;
+use super::Inner;
+use crate::{prelude::*, sources::read_small};
 
 /// Trajectories of Harbor.
 pub struct Atif;
@@ -47,10 +47,6 @@ fn is_number(text: &str) -> bool {
 }
 
 impl Adapter for Atif {
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
         let version = str_of(record.get("schema_version"));
         version

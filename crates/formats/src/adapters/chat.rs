@@ -4,12 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::prelude::*;
-use crate::{
-    langchain,
-    messages::{is_message, message_by},
-    sharegpt,
-};
+use crate::{langchain, prelude::*, sharegpt};
 
 /// Conversations of one of the formats whose messages `messages` takes, by how it recognises a record.
 pub struct Chat(fn(&Value) -> bool);
@@ -73,14 +68,8 @@ fn is_known(name: &str) -> bool {
 }
 
 /// Where a record has its messages.
-const LISTS: [&str; 6] = [
-    "messages",
-    "contents",
-    "conversations",
-    "traj",
-    "trajectory",
-    "history",
-];
+#[rustfmt::skip]
+const LISTS: [&str; 6] = ["messages", "contents", "conversations", "traj", "trajectory", "history"];
 
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
@@ -88,10 +77,6 @@ const ROLE_WITHIN: usize = 64 * 1024;
 type Messages<'a> = Vec<Cow<'a, Value>>;
 
 impl Adapter for Chat {
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
         self.0(record)
     }

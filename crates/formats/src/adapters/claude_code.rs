@@ -2,7 +2,7 @@
 //! of `--output-format stream-json`. They are not documented; Harbor reads them too (`claude_code.py`). Its three writers take more than
 //! 120 lines.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// How results begin that say that the user has stopped the tool.
 const INTERRUPTED: [&str; 3] = [
@@ -24,8 +24,8 @@ const OF_IFLOW: &[u8] = b"session-";
 /// Sessions of Claude Code.
 pub struct ClaudeCode;
 
-fn session_of(event: &Value) -> Option<Text> {
-    text_at(event, "sessionId").or_else(|| text_at(event, "session_id"))
+fn session_of(event: &Value) -> Option<&Text> {
+    string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
 }
 
 impl Adapter for ClaudeCode {
@@ -58,7 +58,7 @@ impl Adapter for ClaudeCode {
                 parent_of(event)
             },
             message: text_at(message, "id"),
-            run: Some(session),
+            run: Some(session.clone()),
             agent,
             ..Origin::default()
         });
@@ -139,32 +139,34 @@ fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) ->
         say.say(TextKind::User, Text::default());
     }
     let is_interrupted = is_true(fields_of(event, "toolUseResult"), "interrupted");
-    let parts = content.and_then(Value::as_array).filter(|_| kind == "user");
-    let results = parts.map(|parts| {
-        let results = parts.iter().map(|part| result_in(part, is_interrupted));
-        Value::from(results.collect::<Vec<_>>())
+    let parts = if kind == "user" { list_of(content) } else { &[] };
+    let results: Vec<_> = parts.iter().map(|part| result_in(part, is_interrupted)).collect();
+    let results = results.iter().any(Option::is_some).then(|| {
+        let parts = parts.iter().zip(results);
+        let parts = parts.map(|(part, result)| result.unwrap_or_else(|| part.clone()));
+        Value::from(parts.collect::<Vec<_>>())
     });
     let role = str_of(message.get("role")).unwrap_or(kind);
     add_said(say, role, results.as_ref().or(content))
 }
 
-/// Returns a result that says of a tool that the user has stopped that it did not fail, and has what iFlow gave to the model; another part
-/// as it is.
-fn result_in(part: &Value, is_interrupted: bool) -> Value {
+/// Returns a result that says of a tool that the user has stopped that it did not fail, and has what iFlow gave to the model; `None` for
+/// another part.
+fn result_in(part: &Value, is_interrupted: bool) -> Option<Value> {
     let content = part.get("content");
-    let Some(mut fields) = part.as_object().cloned() else {
-        return part.clone();
-    };
-    if str_of(part.get("type")) != Some("tool_result") {
-        return part.clone();
+    let is_stopped = is_interrupted || begins_with(content, &INTERRUPTED);
+    let given = content.and_then(|content| content.get("responseParts"));
+    if str_of(part.get("type")) != Some("tool_result") || !(is_stopped || given.is_some()) {
+        return None;
     }
-    if is_interrupted || begins_with(content, &INTERRUPTED) {
+    let mut fields = part.as_object()?.clone();
+    if is_stopped {
         fields.insert("is_error", false);
     }
-    if let Some(given) = content.and_then(|content| content.get("responseParts")) {
+    if let Some(given) = given {
         let response = fields_of(fields_of(given, "functionResponse"), "response");
         let text = response.get("output").or(response.get("error"));
         fields.insert("content", text.unwrap_or(given).clone());
     }
-    fields.into()
+    Some(fields.into())
 }

@@ -1,7 +1,10 @@
 //! Cline, Roo Code and Kilo Code: `tasks/ID/api_conversation_history.json`, messages of Anthropic in which calls may be XML in the text; and
 //! Cline's `ID.messages.json` of today, one object. The XML takes more than 120 lines.
 
-use super::prelude::*;
+use crate::{
+    prelude::*,
+    tagged::{Tag, split},
+};
 
 const FILE: &str = "api_conversation_history.json";
 
@@ -19,9 +22,6 @@ const THOUGHT: &str = "thinking";
 
 /// Parameters with the text of a file, which end with the last of their ends.
 const LAST: [&str; 2] = ["content", "diff"];
-
-/// After so many tags that are no calls, a text goes on as plain text: each of them is searched to the end of the text.
-const MOST_BROKEN: usize = 16;
 
 /// Tags around the user's words in a result.
 const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
@@ -95,7 +95,7 @@ fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(),
             .as_str()
             .or_else(|| str_of(part.get("text")).filter(|_| is_text));
         match (text, &mut result) {
-            (Some(text), _) if role == "assistant" => add_reply(say, text),
+            (Some(text), _) if role == "assistant" => add_reply(say, text)?,
             (Some(text), _) if is_result(text) => {
                 end(say, result.take());
                 result = text.split_once(RESULT).map(|(_, text)| text.trim().to_owned());
@@ -152,36 +152,26 @@ fn end(say: &mut Events, result: Option<String>) {
 }
 
 /// Adds a text of the agent with its reasoning and its calls, whose tags stand at the beginning of lines.
-fn add_reply(say: &mut Events, text: &str) {
-    let (mut plain, mut rest, mut broken) = (String::new(), text, 0);
-    while broken < MOST_BROKEN
-        && let Some(at) = rest.find('<')
-    {
-        let (before, tagged) = rest.split_at(at);
-        plain.push_str(before);
-        let is_at_beginning = plain.is_empty() || plain.ends_with('\n');
-        let name = name_of(tagged).filter(|name| is_at_beginning && (*name == THOUGHT || name.contains('_')));
-        let element = name.and_then(|name| element_of(tagged, name));
-        // A call has a parameter.
-        let is_whole =
-            |(body, _): &(&str, &str)| name == Some(THOUGHT) || name_of(body.trim_start()).is_some();
-        if let (Some(name), Some((body, after))) = (name, element.filter(is_whole)) {
-            say.say(TextKind::Message, plain.trim().into());
-            plain.clear();
-            if name == THOUGHT {
-                say.say(TextKind::Reasoning, body.trim().into());
-            } else {
-                say.call(call_in(name, body));
-            }
-            rest = after;
-        } else {
-            broken += usize::from(name.is_some());
-            plain.push('<');
-            rest = &tagged[1..];
+fn add_reply(say: &mut Events, text: &str) -> Result<(), Wrong> {
+    let parts = split(text, |before, tagged| {
+        let is_at_beginning = before.is_empty() || before.ends_with('\n');
+        let is_own = |name: &&str| *name == THOUGHT || name.contains('_');
+        let Some(name) = name_of(tagged).filter(|name| is_at_beginning && is_own(name)) else {
+            return Tag::None;
+        };
+        let Some((body, after)) = element_of(tagged, name) else {
+            return Tag::Broken;
+        };
+        if name == THOUGHT {
+            return Tag::Parts(vec![thinking(&body.trim().into())], after);
         }
-    }
-    plain.push_str(rest);
-    say.say(TextKind::Message, plain.trim().into());
+        // A call has a parameter.
+        if name_of(body.trim_start()).is_none() {
+            return Tag::Broken;
+        }
+        Tag::Parts(vec![call_in(name, body)], after)
+    });
+    add_said(say, "assistant", Some(&parts.into_list().into()))
 }
 
 /// Returns the name of the tag with which a text begins.
@@ -203,7 +193,7 @@ fn element_of<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     }
 }
 
-fn call_in(name: &str, body: &str) -> Call {
+fn call_in(name: &str, body: &str) -> Value {
     let mut args = Object::new();
     let mut rest = body.trim_start();
     while let Some(name) = name_of(rest)
@@ -213,18 +203,13 @@ fn call_in(name: &str, body: &str) -> Call {
         rest = after.trim_start();
     }
     let tool = text_at(&args, "tool_name").or_else(|| text_at(&args, "uri"));
-    let given = args
-        .get("arguments")
-        .filter(|value| string_of(Some(value)).is_some());
-    match (text_at(&args, "server_name"), tool) {
-        (server @ Some(_), Some(tool)) => Call {
-            server,
-            ..Call::new(None, Some(&tool.into()), given)
-        },
-        _ => Call {
-            name: Some(name.into()),
-            args,
-            ..Call::default()
-        },
-    }
+    let Some((server, tool)) = text_at(&args, "server_name").zip(tool) else {
+        return call_of(None, Some(&name.into()), Some(&args.into()));
+    };
+    some_object([
+        ("type", Some("tool_use".into())),
+        ("name", Some(tool.into())),
+        ("input", text_at(&args, "arguments").map(Value::from)),
+        ("server_name", Some(server.into())),
+    ])
 }

@@ -2,8 +2,7 @@
 //! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types. Rollouts of all ages and what is printed take
 //! more than 120 lines.
 
-use super::prelude::*;
-use crate::messages::is_message;
+use crate::prelude::*;
 
 /// The types of lines in the envelope.
 #[rustfmt::skip]
@@ -13,14 +12,8 @@ const TYPES: [&str; 9] = [
 ];
 
 /// The fields of a header that are kept.
-const FACTS: [&str; 6] = [
-    "cwd",
-    "originator",
-    "cli_version",
-    "git",
-    "model_provider",
-    "forked_from_id",
-];
+#[rustfmt::skip]
+const FACTS: [&str; 6] = ["cwd", "originator", "cli_version", "git", "model_provider", "forked_from_id"];
 
 /// Results of calls that the user has refused or stopped.
 const REFUSED: [&str; 2] = ["rejected by user", "aborted by user"];
@@ -48,7 +41,7 @@ fn line_of(line: &Object) -> Option<(&str, &Object)> {
         return Some((kind, line.get("payload")?.as_object()?));
     }
     // The first line of a rollout without the envelope.
-    let is_named = text_at(line, "id").is_some() && text_at(line, "timestamp").is_some();
+    let is_named = has_text(line, "id") && has_text(line, "timestamp");
     let is_header = is_named && line.contains("instructions") && !line.contains("type");
     is_header.then_some(("session_meta", line))
 }
@@ -57,7 +50,7 @@ fn line_of(line: &Object) -> Option<(&str, &Object)> {
 fn printed(line: &Object) -> Option<&str> {
     let kind = str_of(line.get("type"))?;
     let is_event = match kind {
-        "thread.started" => text_at(line, "thread_id").is_some(),
+        "thread.started" => has_text(line, "thread_id"),
         "turn.started" | "turn.completed" | "turn.failed" => true,
         "item.started" | "item.updated" | "item.completed" => has_object(line, "item"),
         _ => false,

@@ -1,6 +1,6 @@
 //! Continue: `~/.continue/sessions/ID.json`, with the types of `core/index.d.ts` in continuedev/continue.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Sessions of Continue.
 pub struct ContinueDev;

@@ -3,7 +3,7 @@
 
 use std::mem;
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";

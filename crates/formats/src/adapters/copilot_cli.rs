@@ -1,6 +1,6 @@
 //! GitHub Copilot CLI: the events in `~/.copilot/session-state/ID/events.jsonl`, as github/copilot-sdk describes them.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// What the types of events begin with.
 #[rustfmt::skip]

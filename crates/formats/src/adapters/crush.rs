@@ -1,18 +1,10 @@
 //! Crush: the sessions of `PROJECT/.crush/crush.db`, whose messages have parts of a type and data.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// The kinds of parts.
-const KINDS: [&str; 8] = [
-    "text",
-    "reasoning",
-    "tool_call",
-    "tool_result",
-    "finish",
-    "image_url",
-    "binary",
-    "shell_command",
-];
+#[rustfmt::skip]
+const KINDS: [&str; 8] = ["text", "reasoning", "tool_call", "tool_result", "finish", "image_url", "binary", "shell_command"];
 
 /// Sessions of Crush.
 pub struct Crush;
@@ -29,10 +21,10 @@ impl Adapter for Crush {
     }
 
     fn decode(&self, session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let time = number_of(session.get("created_at")).map(|seconds| (seconds * 1000.0).into());
+        let time = milliseconds_of(session.get("created_at"));
         say.begin_run(session.get("id"), time.as_ref());
         say.fact("summary", session.get("title"));
-        say.of_sub_agent(text_at(session, "parent_session_id").is_some());
+        say.of_sub_agent(has_text(session, "parent_session_id"));
         for message in list_at(session, "messages") {
             add_message(say, message)?;
         }

@@ -1,7 +1,7 @@
 //! Cursor: the transcripts of its CLI (`~/.cursor/projects/*/agent-transcripts/`), which have neither ids nor results, and the composers of
 //! its IDE in `state.vscdb`, each with its bubbles.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Sessions of Cursor.
 pub struct Cursor;

@@ -1,6 +1,6 @@
 //! Droid of Factory: `~/.factory/sessions/*/*.jsonl`, messages of Anthropic in records of type `message`.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Sessions of Droid.
 pub struct Droid;

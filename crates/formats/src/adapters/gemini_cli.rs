@@ -1,8 +1,7 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
 //! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types. Its three forms take more than 120 lines.
 
-use super::prelude::*;
-use crate::contexts::is_of_program;
+use crate::{contexts::is_of_program, prelude::*};
 
 /// The model's answers to the set-up of a checkpoint.
 const SET_UP: &str = "Got it. Thanks for the context!";
@@ -25,7 +24,7 @@ const COMMANDS: [&str; 52] = [
 pub struct GeminiCli;
 
 fn is_header(record: &Value) -> bool {
-    text_at(record, "sessionId").is_some() && text_at(record, "projectHash").is_some()
+    has_text(record, "sessionId") && has_text(record, "projectHash")
 }
 
 /// Returns whether a value is a content of the API: a message of a checkpoint.
@@ -71,10 +70,7 @@ impl Adapter for GeminiCli {
         } else if record.get("$rewindTo").is_some() {
             let from = text_at(record, "$rewindTo").unwrap_or_default();
             say.add(What::Undo(Undo::From(from)));
-        } else if is_content(record)
-            || has_all(record, &["$set"])
-            || is_kind && text_at(record, "id").is_some()
-        {
+        } else if is_content(record) || has_all(record, &["$set"]) || is_kind && has_text(record, "id") {
             add_entry(say, record)?;
         } else {
             return Ok(Decoded::Unknown);

@@ -1,6 +1,6 @@
 //! Goose: `goose session export`, the same from `sessions.db`, and the JSON Lines of before version 1.10, which begin with a header.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Sessions of Goose.
 pub struct Goose;

@@ -1,7 +1,7 @@
 //! Grok Build: `~/.grok/sessions/*/ID/chat_history.jsonl`, and `updates.jsonl` beside it, the updates of the Agent Client Protocol, which
 //! other programs write too.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 const FILE: &str = "chat_history.jsonl";
 

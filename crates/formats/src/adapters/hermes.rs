@@ -1,6 +1,6 @@
 //! Hermes: `hermes sessions export`, rows of `state.db`, and the JSON Lines of before, which begin with `session_meta`.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// What a content of several parts begins with in the database.
 const PARTS: &str = "\0json:";

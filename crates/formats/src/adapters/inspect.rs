@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::{Inner, prelude::*};
+use super::Inner;
+use crate::prelude::*;
 
 /// Logs of Inspect.
 pub struct Inspect;
@@ -28,14 +29,10 @@ fn is_sample(record: &Value) -> bool {
 /// Returns the log itself, with its samples or without.
 fn is_log(record: &Value) -> bool {
     let eval = fields_of(record, "eval");
-    text_at(eval, "task").is_some() && has_all(eval, &["model", "dataset"])
+    has_text(eval, "task") && has_all(eval, &["model", "dataset"])
 }
 
 impl Adapter for Inspect {
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
         is_log(record) || is_sample(record)
     }

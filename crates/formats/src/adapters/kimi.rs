@@ -1,7 +1,7 @@
 //! Kimi Code (`~/.kimi-code/sessions/*/*/agents/*/wire.jsonl`), and Kimi CLI before it (`wire.jsonl` of MoonshotAI/kimi-cli), whose events
 //! are in `message`.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Sessions of Kimi.
 pub struct Kimi;

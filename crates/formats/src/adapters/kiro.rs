@@ -1,6 +1,6 @@
 //! Kiro CLI: `~/.kiro/sessions/cli/*.jsonl`, records of a kind and data, and the conversations of its database.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Sessions of Kiro.
 pub struct Kiro;

@@ -1,6 +1,6 @@
 //! Letta Code: the transcript of its client, `transcript.jsonl`; a call has its result in the same row.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Sessions of Letta Code.
 pub struct Letta;

@@ -1,6 +1,6 @@
 //! opencode and its forks (Kilo, MiMoCode, ZCode): `opencode export`, and the same from `opencode.db`.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Sessions of opencode.
 pub struct Opencode;
@@ -19,7 +19,7 @@ impl Adapter for Opencode {
         for (name, field) in [("version", "version"), ("cwd", "directory"), ("summary", "title")] {
             say.fact(name, info.get(field));
         }
-        say.of_sub_agent(text_at(info, "parentID").is_some());
+        say.of_sub_agent(has_text(info, "parentID"));
         for message in list_at(session, "messages") {
             add_message(say, message);
         }

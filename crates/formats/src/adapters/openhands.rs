@@ -2,7 +2,7 @@
 //! `output.jsonl` of its evaluations. `openhands/events/serialization` and `openhands-sdk/openhands/sdk/event` have their types. Both
 //! versions are here, so it has more than 120 lines.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Runs of OpenHands.
 pub struct Openhands;
@@ -33,12 +33,12 @@ const RUNNING: f64 = -1.0;
 
 /// Returns the kind of an event of version 1.
 fn kind_of(event: &Value) -> Option<&str> {
-    let is_one = text_at(event, "source").is_some() && text_at(event, "timestamp").is_some();
+    let is_one = has_text(event, "source") && has_text(event, "timestamp");
     str_of(event.get("kind")).filter(|_| is_one)
 }
 
 fn is_event(event: &Value) -> bool {
-    let is = |name, details| text_at(event, name).is_some() && has_object(event, details);
+    let is = |name, details| has_text(event, name) && has_object(event, details);
     let is_first = event.get("source").is_some() && (is("action", "args") || is("observation", "extras"));
     is_first || kind_of(event).is_some()
 }
@@ -52,7 +52,7 @@ fn events_of(record: &Value) -> Option<impl Iterator<Item = &Value>> {
     // In older versions, each event was beside its effect.
     let mut events = list.iter().flat_map(|each| elements_of(Some(each))).peekable();
     let is_output = record.get("history").is_some()
-        && text_at(record, "instance_id").is_some()
+        && has_text(record, "instance_id")
         && has_object(record, "test_result");
     (is_output || events.peek().is_some_and(|first| is_event(first))).then_some(events)
 }
@@ -97,7 +97,7 @@ fn add_names(say: &mut Events, record: &Value, name: Option<Text>) {
 
 /// Says what an evaluation knows of the outcome.
 fn add_outcome(say: &mut Events, record: &Value) {
-    if text_at(record, "error").is_some() {
+    if has_text(record, "error") {
         say.add(What::Success(false));
     }
     let mut result = fields_of(record, "test_result").clone();

@@ -3,17 +3,12 @@
 
 use knowledgepulse_json::trim;
 
-use super::prelude::*;
-use crate::event::Span;
+use crate::prelude::*;
 
 /// Spans and logs of OpenTelemetry.
 pub struct Otel;
 
 impl Adapter for Otel {
-    fn kind(&self) -> Kind {
-        Kind::Spans
-    }
-
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
         resources_of(record).is_some() || logs_of(record).is_some()
     }
@@ -178,25 +173,22 @@ fn trace_id_of(id: Option<&Value>) -> Option<Text> {
     Some(hex.or_else(lower).map_or_else(|| id.clone(), Text::from))
 }
 
+/// The digits of base64.
+const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /// Returns the 16 bytes of 22 digits of base64, in hexadecimal.
 fn hex_of_base64(digits: &[u8]) -> Option<String> {
-    let mut number = 0_u128;
-    for (at, digit) in digits.iter().enumerate() {
-        let bits = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        // The last digit has two bits of the id.
-        let bits = u128::from(bits);
-        number = if at == 21 {
-            number << 2 | bits >> 4
-        } else {
-            number << 6 | bits
-        };
-    }
-    Some(format!("{number:032x}"))
+    let number = digits
+        .iter()
+        .enumerate()
+        .try_fold(0, |number: u128, (at, digit)| {
+            let bits = DIGITS.iter().position(|known| known == digit)? as u128;
+            // The last digit has two bits of the id.
+            Some(if at == 21 {
+                number << 2 | bits >> 4
+            } else {
+                number << 6 | bits
+            })
+        });
+    Some(format!("{:032x}", number?))
 }

@@ -2,7 +2,7 @@
 //! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them. Four versions of them take more than 120 lines.
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// The types of entries.
 #[rustfmt::skip]
@@ -22,14 +22,14 @@ const STOPPED: [&str; 3] = [
 pub struct Pi;
 
 fn is_header(entry: &Value) -> bool {
-    let has = |name| string_of(entry.get(name)).is_some();
-    str_of(entry.get("type")) == Some("session") && has("id") && (has("timestamp") || has("harness"))
+    let is_told = has_text(entry, "timestamp") || has_text(entry, "harness");
+    str_of(entry.get("type")) == Some("session") && has_text(entry, "id") && is_told
 }
 
 /// Returns the type of an entry. Only entries of Pi's later versions form a tree.
 fn type_of(entry: &Value) -> Option<&str> {
     let kind = str_of(entry.get("type")).filter(|kind| TYPES.contains(kind))?;
-    let is_message = kind == "message" && text_at(fields_of(entry, "message"), "role").is_some();
+    let is_message = kind == "message" && has_text(fields_of(entry, "message"), "role");
     (is_message || entry.get("parentId").is_some()).then_some(kind)
 }
 
@@ -78,7 +78,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
         Some("system") => say.system(content),
         Some("assistant") => {
             say.first_fact("model", message.get("model"));
-            if text_at(message, "errorMessage").is_some() {
+            if has_text(message, "errorMessage") {
                 say.leave_out("error of the API");
             }
             let message = some_object([

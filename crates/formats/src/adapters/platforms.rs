@@ -4,11 +4,9 @@
 
 use std::borrow::Cow;
 
-use super::prelude::*;
 use crate::{
-    date,
-    event::Span,
-    langchain,
+    date, langchain,
+    prelude::*,
     spans::said::{messages_within, parsed, text_within},
 };
 
@@ -200,10 +198,6 @@ const VERDICTS: [&str; 9] = [
 const VALUES: [&str; 5] = ["score", "value", "stringValue", "string_value", "label"];
 
 impl Adapter for Platform {
-    fn kind(&self) -> Kind {
-        Kind::Spans
-    }
-
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
         let mut firsts = all_at(record, self.lists).filter_map(|list| list_of(Some(list)).first());
         self.is_span(record) || firsts.any(|first| self.is_span(first))
@@ -489,7 +483,7 @@ fn add_flat(attributes: &mut Object, row: &Object) {
                 let events = parsed(Some(value));
                 let (said, given): (Vec<_>, Vec<_>) = list_of(events.as_deref())
                     .iter()
-                    .partition(|event| text_at(fields_of(*event, "message"), "role").is_some());
+                    .partition(|event| has_text(fields_of(*event, "message"), "role"));
                 let given = given
                     .into_iter()
                     .map(|event| fields_where(object_of(Some(event)), |name, _| name != "event.name").into());

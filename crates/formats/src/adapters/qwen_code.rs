@@ -1,7 +1,8 @@
 //! Sessions of Qwen Code, a record a line: the files in `~/.qwen/projects/*/chats/`. Its messages are contents of Gemini's API.
 //! `chatRecordingService.ts` of QwenLM/qwen-code has their types.
 
-use super::{gemini_cli::add_turn, prelude::*};
+use super::gemini_cli::add_turn;
+use crate::prelude::*;
 
 /// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.
 const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
@@ -11,9 +12,11 @@ pub struct QwenCode;
 
 impl Adapter for QwenCode {
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let has = |name| string_of(record.get(name)).is_some();
         let is_told = fields_of(record, "message").contains("parts") || has_all(record, &["systemPayload"]);
-        has("uuid") && has("sessionId") && has("type") && is_told
+        is_told
+            && ["uuid", "sessionId", "type"]
+                .iter()
+                .all(|name| has_text(record, name))
     }
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

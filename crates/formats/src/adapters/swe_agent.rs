@@ -5,7 +5,7 @@ use std::{mem, sync::LazyLock};
 
 use ::regex::Regex;
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Runs of SWE-agent and mini-SWE-agent.
 pub struct SweAgent;
@@ -84,7 +84,7 @@ fn shape_of(record: &Value) -> Option<Shape> {
         return is_own.then_some(Shape::History);
     }
     let is_text = turn.contains("text") || turn.contains("system_prompt");
-    if is_text && text_at(turn, "role").is_some() && !turn.contains("content") {
+    if is_text && has_text(turn, "role") && !turn.contains("content") {
         return Some(Shape::Nebius);
     }
     let is_empty = || has_list(record, "history") && has_object(record, "info");
@@ -101,10 +101,6 @@ fn is_demonstration(message: &Value) -> bool {
 }
 
 impl Adapter for SweAgent {
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
         shape_of(record).is_some()
     }
@@ -273,7 +269,7 @@ fn add_result(say: &mut Events, content: Option<&Value>, failed: Option<bool>) {
 
 /// Returns whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.
 fn failure_of(extra: &Object) -> Option<bool> {
-    if text_at(extra, "exception_info").is_some() {
+    if has_text(extra, "exception_info") {
         return Some(true);
     }
     number_of(extra.get("returncode")).map(|code| code != 0.0)

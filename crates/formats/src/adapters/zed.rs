@@ -1,6 +1,6 @@
 //! Zed: the threads of `threads.db`, compressed or not, of both generations (`crates/agent` of zed-industries/zed).
 
-use super::prelude::*;
+use crate::prelude::*;
 
 /// Threads of Zed.
 pub struct Zed;
@@ -22,7 +22,7 @@ impl Adapter for Zed {
         say.begin_run(thread.get("id"), thread.get("updated_at"));
         say.fact("summary", first_of(thread, &["title", "summary"]));
         say.fact("model", fields_of(thread, "model").get("model"));
-        say.of_sub_agent(text_at(thread, "parent_id").is_some());
+        say.of_sub_agent(has_text(thread, "parent_id"));
         for message in list_at(thread, "messages") {
             let (user, agent) = (fields_of(message, "User"), fields_of(message, "Agent"));
             say.begin_record(user.get("id"), None);

@@ -5,18 +5,8 @@ use std::{
     collections::{BTreeMap, HashSet},
 };
 
-use knowledgepulse_json::{Object, Text, Value, parse_str};
-
 use super::merged::{Items, items_of_all};
-use crate::{
-    adapters::chat,
-    event::Span,
-    messages::{is_message, message_by},
-    parts::saying,
-    values::{
-        elements_of, fields_where, first_of, is_given, is_truthy, list_of, object_of, or, some_object, str_of,
-    },
-};
+use crate::{adapters::chat, prelude::*};
 
 /// The input and the output of a model.
 #[derive(Default)]
