@@ -358,8 +358,8 @@ impl Events {
     }
 
     /// Takes the text of a content as the result of the call of this id.
-    pub fn answer(&mut self, id: Option<&Value>, content: Option<&Value>, failed: Option<bool>) {
-        let (id, content) = (id_of(id), self.text_of(content));
+    pub fn answer(&mut self, id: Option<Text>, content: Option<&Value>, failed: Option<bool>) {
+        let content = self.text_of(content);
         self.result(Outcome { id, content, failed });
     }
 

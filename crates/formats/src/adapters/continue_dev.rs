@@ -33,7 +33,7 @@ fn add_item(say: &mut Events, item: &Value) -> Result<(), Wrong> {
     }
     match str_of(message.get("role")) {
         Some("thinking") => say.say_content(TextKind::Reasoning, content),
-        Some("tool") => say.answer(message.get("toolCallId"), content, None),
+        Some("tool") => say.answer(id_of(message.get("toolCallId")), content, None),
         _ => add_by(say, message, content)?,
     }
     for call in list_at(message, "toolCalls") {
@@ -56,13 +56,13 @@ fn add_state(say: &mut Events, state: &Value) {
         return;
     };
     match str_of(state.get("status")) {
-        Some("errored") => say.add(What::Failed(id, true)),
-        Some("canceled") => say.add(What::Failed(id, false)),
+        Some("errored") => say.add(What::Failed(id.clone(), true)),
+        Some("canceled") => say.add(What::Failed(id.clone(), false)),
         _ => {}
     }
     let output = list_at(state, "output").iter();
     let output: Vec<_> = output.filter_map(|item| item.get("content")).cloned().collect();
     if !output.is_empty() {
-        say.answer(state.get("toolCallId"), Some(&output.into()), None);
+        say.answer(Some(id), Some(&output.into()), None);
     }
 }

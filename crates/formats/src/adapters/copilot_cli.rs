@@ -93,5 +93,5 @@ fn add_result(say: &mut Events, data: &Object) {
     );
     say.first_fact("model", data.get("model"));
     let failed = (truth_of(data.get("success")) == Some(false)).then_some(true);
-    say.answer(data.get("toolCallId"), content, failed);
+    say.answer(text_at(data, "toolCallId"), content, failed);
 }

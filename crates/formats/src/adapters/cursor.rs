@@ -73,6 +73,6 @@ fn add_tool(say: &mut Events, tool: &Object) {
         _ => None,
     };
     if is_given(result) {
-        say.answer(id, result, failed);
+        say.answer(string_of(id).cloned(), result, failed);
     }
 }

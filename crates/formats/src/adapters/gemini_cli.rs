@@ -177,6 +177,6 @@ fn add_result(say: &mut Events, result: &Object, status: Option<&str>) {
         Some("success") => Some(false),
         _ => None,
     };
-    let id = id_of(result.get("id"));
+    let id = text_at(result, "id");
     say.result(Outcome { id, content, failed });
 }

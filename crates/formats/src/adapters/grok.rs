@@ -69,7 +69,7 @@ impl Adapter for Grok {
                 message.insert("role", "assistant");
                 add_message(say, &message.into())?;
             }
-            Some("tool_result") => say.answer(record.get("tool_call_id"), content, None),
+            Some("tool_result") => say.answer(text_at(record, "tool_call_id"), content, None),
             Some("backend_tool_call") => {
                 let call = fields_of(record, "kind");
                 let name = str_of(call.get("tool_type"));
@@ -116,5 +116,5 @@ fn add_output(say: &mut Events, update: &Object) {
         .collect();
     let blocks = is_given(blocks.first()).then(|| blocks.into());
     let content = blocks.as_ref().or(update.get("rawOutput"));
-    say.answer(update.get("toolCallId"), content, failed);
+    say.answer(text_at(update, "toolCallId"), content, failed);
 }

@@ -59,7 +59,8 @@ fn seconds(time: Option<&Value>) -> Option<Value> {
 /// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before.
 fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) -> Result<Decoded, Wrong> {
     say.begin_record(row.get("id"), seconds(row.get("timestamp")).as_ref());
-    if truth_of(row.get("active")) == Some(false) {
+    let active = row.get("active");
+    if active == Some(&Value::Bool(false)) || number_of(active) == Some(0.0) {
         say.leave_out("message that was taken back");
         return Ok(Decoded::GoesOn);
     }

@@ -77,7 +77,10 @@ fn add_result(say: &mut Events, id: Option<&Value>, result: &Object, error: &str
     } else {
         output
     };
-    let (id, failed) = (id_of(id), truth_of(result.get(error)).filter(|failed| *failed));
+    let (id, failed) = (
+        string_of(id).cloned(),
+        truth_of(result.get(error)).filter(|failed| *failed),
+    );
     say.result(Outcome { id, content, failed });
 }
 

@@ -35,7 +35,11 @@ impl Adapter for Letta {
                 say.call(Call::new(id, row.get("name"), row.get("argsText")));
                 let is_ok = truth_of(row.get("resultOk"));
                 if is_given(row.get("resultText")) || is_ok.is_some() {
-                    say.answer(id, row.get("resultText"), is_ok.map(|is_ok| !is_ok));
+                    say.answer(
+                        string_of(id).cloned(),
+                        row.get("resultText"),
+                        is_ok.map(|is_ok| !is_ok),
+                    );
                 }
             }
             _ => say.leave_out("event error"),

@@ -75,16 +75,20 @@ fn of_user(say: &mut Events, part: &Value) -> Option<Value> {
 
 /// Adds a call, and its result if it has ended.
 fn add_tool(say: &mut Events, part: &Value) {
-    let (id, state) = (part.get("callID"), fields_of(part, "state"));
-    say.call(Call::new(id, part.get("tool"), state.get("input")));
+    let (id, state) = (id_of(part.get("callID")), fields_of(part, "state"));
+    let call = Call::new(None, part.get("tool"), state.get("input"));
+    say.call(Call {
+        id: id.clone(),
+        ..call
+    });
     let code = number_of(fields_of(state, "metadata").get("exit"));
     match str_of(state.get("status")) {
-        Some("completed") => say.answer(id, state.get("output"), code.map(|code| code != 0.0)),
-        Some("error") => say.answer(id, state.get("error"), Some(true)),
+        Some("completed") => say.answer(id.clone(), state.get("output"), code.map(|code| code != 0.0)),
+        Some("error") => say.answer(id.clone(), state.get("error"), Some(true)),
         _ => return,
     }
     let [start, end] = ["start", "end"].map(|name| number_of(fields_of(state, "time").get(name)));
-    if let (Some(id), Some(start), Some(end)) = (id_of(id), start, end) {
+    if let (Some(id), Some(start), Some(end)) = (id, start, end) {
         say.add(What::Took(id, end - start));
     }
 }

@@ -176,10 +176,9 @@ fn add_observation(say: &mut Events, event: &Value, name: &str) {
     if NO_RESULTS.contains(&name) {
         return say.leave_out(format!("observation {name}"));
     }
-    let cause = event.get("cause");
-    if id_of(cause).is_none() {
+    let Some(cause) = id_of(event.get("cause")) else {
         return say.say_content(TextKind::Event, content);
-    }
+    };
     let code = fields_of(extras, "metadata").get("exit_code");
     let failed = match name {
         "error" => Some(true),
@@ -189,7 +188,7 @@ fn add_observation(say: &mut Events, event: &Value, name: &str) {
             first_of(extras, &["error", "is_error"]),
         ),
     };
-    say.answer(cause, content, failed);
+    say.answer(Some(cause), content, failed);
 }
 
 /// Returns whether a call failed, by its exit code or else by its text; `None` if the command still runs.
@@ -203,7 +202,7 @@ fn failure_of(code: Option<&Value>, error: Option<&Value>) -> Option<bool> {
 
 fn add_of_sdk(say: &mut Events, event: &Value, kind: &str) {
     let tool = str_of(event.get("tool_name"));
-    let id = event.get("tool_call_id");
+    let id = text_at(event, "tool_call_id");
     match kind {
         "SystemPromptEvent" => say.system(None),
         "MessageEvent" => {

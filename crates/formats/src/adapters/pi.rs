@@ -94,7 +94,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
             let is_end = |words: &&str| text.to_string_lossy().trim_end().ends_with(words);
             let is_stopped = STOPPED.iter().any(is_end);
             let failed = truth_of(message.get("isError")).map(|failed| failed && !is_stopped);
-            let (id, content) = (id_of(message.get("toolCallId")), text);
+            let (id, content) = (text_at(message, "toolCallId"), text);
             say.result(Outcome { id, content, failed });
         }
         Some("bashExecution") => {
