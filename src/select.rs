@@ -16,7 +16,10 @@ use napi_derive::napi;
 
 use knowledgepulse_error::Error;
 use knowledgepulse_index::{
-    memory::LockedMemory, method::Method, options::MemoryOptions as Bounds, shared::SharedMemory,
+    memory::Memory,
+    method::Method,
+    options::MemoryOptions as Bounds,
+    shared::{SharedMemory, lock},
     traces::TraceEntry,
 };
 use knowledgepulse_score::select::{
@@ -159,9 +162,10 @@ impl NativeCandidates {
             if call.is_cancelled() {
                 return Err(Error::Aborted);
             }
-            let LockedMemory::Traces(mut memory) = memory.lock() else {
+            let Memory::Traces { memory, .. } = memory else {
                 return Err(Error::Internal("a memory of vectors has no words".into()));
             };
+            let mut memory = lock(&memory);
             let contents = memory.contents(Instant::now());
             let ids = contents.labels().map(|label| label.cloned()).collect();
             *locked(&candidates) = (Candidates::beside(&mut memory), ids);
