@@ -327,13 +327,13 @@ async function withoutEmbedder() {
  * @param {number} turns
  */
 function search(count, unit, turns) {
-  const rivals = { loop: 25, usearch: 2, 'usearch-1': 2 };
+  const rivals = { loop: 25, usearch: 2 };
   const sides = ['ours', ...Object.keys(rivals)].map((name) => new Side(name, 'searcher', name));
-  return withSides(sides, async ([ours, loop, ...others]) => {
+  return withSides(sides, async ([ours, loop, usearch]) => {
     for (const side of sides) await side.ask('fill', { count });
     // The loop computes in double precision.
     const expected = await loop.ask('answers');
-    for (const side of [ours, ...others]) assertClose(side.name, await side.ask('answers'), expected, 1e-6);
+    for (const side of [ours, usearch]) assertClose(side.name, await side.ask('answers'), expected, 1e-6);
     const perMs = { µs: 1000, ms: 1 }[unit];
     const samples = await interleave(sides, turns, async (side) => {
       const milliseconds = await side.ask('time', { milliseconds: 10 });
