@@ -159,7 +159,9 @@ async function timesOf(scorer, traces) {
  * @param {number} value
  * @param {number} [digits]
  */
-const rounded = (value, digits = 1) => Number(value.toFixed(digits));
+function rounded(value, digits = 1) {
+  return Number(value.toFixed(digits));
+}
 
 /**
  * @param {() => Promise<unknown>} work
