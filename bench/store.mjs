@@ -68,6 +68,7 @@ function mixedTraces(size) {
     : [path.join(root, 'examples', 'traces.jsonl')];
   const read = (/** @type {string} */ file) => readTraces(file).filter(({ steps }) => steps.length > 0);
   const mixer = traceMixer(files.map(read), 5);
+  /** @type {Array<ReturnType<typeof mixer.task>>} */
   const tasks = [];
   const stored = [];
   while (stored.length < size) {
