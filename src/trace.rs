@@ -89,7 +89,7 @@ pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<
 /// Throws `ERR_INVALID_TRACE` if a getter of the trace throws.
 pub(super) fn is_outcome_known(env: &Env, trace: Unknown) -> Result<bool> {
     let reader = Reader::new(env, None)?;
-    let mut value = Unknown::from(trace);
+    let mut value = trace;
     for path in IS_SUCCESS_KNOWN {
         if value.get_type()? != ValueType::Object {
             return Ok(true);
