@@ -31,7 +31,7 @@ function buildPlatform(platform) {
  *
  * @param {string} file
  */
-export function checkGlibc(file) {
+function checkGlibc(file) {
   const options = /** @type {const} */ ({ encoding: 'utf8', maxBuffer: 1 << 28 });
   const symbols = execFileSync('objdump', ['--dynamic-syms', file], options);
   const versions = [...symbols.matchAll(/\bGLIBC_(\d[\d.]*)/g)].map(([, version]) => version);
