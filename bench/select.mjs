@@ -5,11 +5,10 @@
 // with a successful run among the K. Outcomes are known, or a quarter of them is wrong, or all are hidden.
 
 import path from 'node:path';
-
+import { random as generator } from '../__test__/support/random.js';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { labelledSets, readLabelled } from './labelled.mjs';
 import { mean } from './measure.mjs';
-import { generator } from './random.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 

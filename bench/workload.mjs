@@ -7,7 +7,7 @@ import path from 'node:path';
 import { textOf } from '../__test__/oracle/score.js';
 import { makeTrace as makeTestTrace } from '../__test__/support/make-trace.js';
 import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
-import { generator } from './random.mjs';
+import { random as generator } from '../__test__/support/random.js';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
