@@ -306,8 +306,15 @@ describe('select', () => {
   });
 
   test('names the trace that is invalid', async () => {
+    const unreadable = {
+      get imported() {
+        throw new Error('on purpose');
+      },
+    };
+    const hidden = { ...traceOf('hidden'), metadata: Object.assign(unreadable, { success: true }) };
     for (const [traces, message] of /** @type {any} */ ([
       [[traceOf('fine'), {}], /^traces\[1\]\.task/],
+      [[traceOf('fine'), hidden], /^traces\[1\]\.metadata\.imported could not be read/],
       [{}, /^traces must be an array, got object/],
       [() => [], /^traces must be an array, got function/],
     ])) {
