@@ -4,6 +4,7 @@
 // `npm run test:all`: every spec on both, and the searches at length, which takes an hour or two.
 
 import { prepareTools } from '../__test__/install/tools.mjs';
+import rust from '../__test__/support/rust.js';
 import { venvPython } from './platform.mjs';
 import { setupPostgres } from './postgres.mjs';
 import { runScript, setup } from './setup.mjs';
@@ -19,7 +20,7 @@ const program = (name, file, ...args) => ({ name, command: process.execPath, arg
 const core = {
   name: 'the Rust core',
   command: 'cargo',
-  args: ['test', '--workspace', '--locked', '--quiet'],
+  args: ['test', '--quiet', ...rust.BUILD_OPTIONS],
 };
 const modelBuilder = {
   name: 'the model builder',
@@ -63,7 +64,7 @@ const atLength = () => [
 
 await runScript(async () => {
   const isAtLength = process.argv.includes('--all');
-  await setup();
+  await setup({ without: [] });
   setupPostgres();
   prepareTools();
   // At length some are timed or make a machine as busy as it can be.
