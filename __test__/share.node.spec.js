@@ -151,20 +151,6 @@ const readBy = (form, folder) => {
   return JSON.parse(execFileSync(python, [script, form, folder], { encoding: 'utf8', maxBuffer: 1e8 }));
 };
 
-/** The traces of an input, without what tells the format that they were read from. */
-async function tracesOf(input) {
-  const { code, stdout } = await kpScore(['score', input, '--explain', '--format', 'jsonl', '--quiet']);
-  expect(code).toBe(0);
-  const rows = linesOf(stdout).map((line) => JSON.parse(line));
-  return rows
-    .map(({ objective, breakdown }) => [
-      objective,
-      breakdown.dimensions.complexity,
-      breakdown.dimensions.toolDiversity,
-    ])
-    .sort();
-}
-
 describe('share', () => {
   testWithPackages('datasets', 'teich')('native: datasets has a row a session, none lost', async () => {
     const { folder, manifest } = await shareAs('native');
@@ -203,47 +189,4 @@ describe('share', () => {
       expect(readBy('knowledgepulse', folder).rows).toHaveLength(2 * AGENTS.length);
     },
   );
-
-  test.each(['native', 'messages', 'atif'])('%s: kp-score reads the same traces again', async (form) => {
-    const { folder } = await shareAs(form);
-    const before = await tracesOf(logs);
-    expect(before).toHaveLength(2 * AGENTS.length);
-    expect(await tracesOf(folder)).toEqual(before);
-  });
-
-  test('knowledgepulse leaves out and counts sessions without a known outcome', async () => {
-    const folder = path.join(directory, 'unknown');
-    const ended = await kpScore(['share', '100', logs, '-o', folder, '--as', 'knowledgepulse', '--yes']);
-    expect(ended).toMatchObject({ code: 3 });
-    expect(ended.stderr).toMatch(
-      'left out 12 sessions: its outcome is not known; --success or --labels says it',
-    );
-    expect(fs.existsSync(folder)).toBe(false);
-  });
-
-  test('without a terminal it wants --yes, and writes nothing', async () => {
-    const folder = path.join(directory, 'asked');
-    const ended = await kpScore(['share', '2', logs, '-o', folder]);
-    expect(ended).toMatchObject({ code: 2 });
-    expect(ended.stderr).toMatch('without a terminal it needs --yes');
-    expect(fs.existsSync(folder)).toBe(false);
-  });
-
-  test('never overwrites a folder that it did not write', async () => {
-    const folder = path.join(directory, 'mine');
-    fs.mkdirSync(folder);
-    fs.writeFileSync(path.join(folder, 'thesis.txt'), 'precious');
-    const ended = await kpScore(['share', '2', logs, '-o', folder, '--yes']);
-    expect(ended).toMatchObject({ code: 3 });
-    expect(ended.stderr).toMatch('thesis.txt, which was not shared into it');
-    expect(fs.readdirSync(folder)).toEqual(['thesis.txt']);
-  });
-
-  test('clean --check finds nothing in what was shared, and exits with 4 for what was not', async () => {
-    const { folder } = await shareAs('native');
-    expect(await kpScore(['clean', '--check', folder])).toMatchObject({ code: 0, stdout: '' });
-    const ended = await kpScore(['clean', '--check', path.join(logs, 'claude-code')]);
-    expect(ended).toMatchObject({ code: 4 });
-    expect(ended.stdout).toMatch(/claude-code-1\.jsonl:3: email bob… \(15\)\n/);
-  });
 });
