@@ -12,7 +12,7 @@ const oracle = require('./oracle/clean.js');
 const { hostileText, level, slowTexts } = require('./support/clean-texts.js');
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { rejectionOf, thrownBy } = require('./support/refusals.js');
+const { rejectionOf } = require('./support/refusals.js');
 
 const { clean, cleanPii } = kp;
 
@@ -66,24 +66,6 @@ describe('cleanPii', () => {
       examples: examples.flatMap((text) => [undefined, 'private'].map((each) => [text, each])),
     });
   });
-
-  test.each([
-    [undefined, undefined, TypeError, 'ERR_INVALID_INPUT', 'text must be a string, got undefined'],
-    [new String('a@b.cc'), undefined, TypeError, 'ERR_INVALID_INPUT', 'text must be a string, got object'],
-    ...['secret', 0, { level: 'private' }].map((each) => [
-      ...[
-        'text',
-        each,
-        RangeError,
-        'ERR_INVALID_OPTION',
-        /^level must be 'aggregated', 'federated' or 'private'/,
-      ],
-    ]),
-  ])('refuses %p at level %p', (text, each, Class, code, message) => {
-    const error = thrownBy(() => cleanPii(text, each));
-    expect(error).toBeInstanceOf(Class);
-    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
-  });
 });
 
 describe('clean of a text', () => {
@@ -131,28 +113,6 @@ describe('clean of a text', () => {
     expect((await clean(text, { allow: [/[a-z]@.*/] })).redactions).toEqual([]);
     const private_ = await clean(`${text} password=hunter2`, { level: 'private' });
     expect(private_.redactions).toEqual([{ type: 'password', count: 1 }]);
-  });
-
-  test.each([
-    [{ level: 'x' }, RangeError, "options.level must be 'aggregated', 'federated' or 'private'"],
-    [{ strict: 'yes' }, TypeError, 'options.strict must be a boolean'],
-    ['private', TypeError, 'options must be an object, got string'],
-    [throwingGetter({}, 'level', hostile), TypeError, 'options.level could not be read: it threw'],
-    [{ signal: new AbortController().signal }, TypeError, /^options.signal is not an option of this call/],
-    [{ allow: 'a' }, TypeError, 'options.allow must be an array, got string'],
-    [{ allow: ['a', 7] }, TypeError, 'options.allow[1] must be a RegExp, got 7'],
-    [{ allow: [/(?=a)/] }, TypeError, /^options.allow\[0\] is not an expression: .*look-around/],
-    [{ rules: { 'a b': /a/ } }, RangeError, 'options.rules["a b"] must have a name of letters, digits and _'],
-    [{ rules: { a: 'a' } }, TypeError, 'options.rules["a"] must be a RegExp, got string'],
-    // Bun has the letter as an escape in the source of the expression, which is ASCII.
-    ...(process.versions.bun
-      ? []
-      : [[{ rules: { a: /é/ } }, TypeError, /^options.rules\["a"\] is not an expression: .*ASCII/]]),
-  ])('refuses the options %#', async (options, Class, message) => {
-    const error = await rejectionOf(clean('text', options));
-    expect(error).toBeInstanceOf(Class);
-    const text = typeof message === 'string' ? message : expect.stringMatching(message);
-    expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message: text });
   });
 });
 
@@ -291,16 +251,6 @@ describe('clean of a trace', () => {
     expect(error).toBeInstanceOf(Class);
     const text = typeof message === 'string' ? message : expect.stringMatching(message);
     expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: text });
-  });
-
-  test.each([
-    [null, 'null'],
-    [undefined, 'undefined'],
-    [[], 'array'],
-    [7, '7'],
-  ])('refuses %p', async (value, found) => {
-    const message = `the value to clean must be a text or a trace, got ${found}`;
-    expect(await rejectionOf(clean(value))).toMatchObject({ code: 'ERR_INVALID_INPUT', message });
   });
 
   test('copies what JSON lacks as JSON.stringify does', async () => {

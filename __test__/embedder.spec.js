@@ -8,10 +8,8 @@ const path = require('node:path');
 
 const { embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
-const { revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { addon } = require('./support/addon.js');
-const { thrownBy } = require('./support/refusals.js');
 const { ONNXRUNTIME, modelDirectory, root, runtimeLibrary } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 const { headerOf, safetensors } = require('./support/safetensors.js');
@@ -421,37 +419,6 @@ describe('configuration', () => {
     const { result, stderr } = await read('many');
     expect(result.available).toBe(true);
     expect(stderr).toContain('KNOWLEDGEPULSE_THREADS');
-  });
-
-  const inMemory = { weights: new Uint8Array(8), tokenizer: new Uint8Array(8) };
-  const malformed = [
-    ['nothing', undefined, TypeError],
-    ['null', null, TypeError],
-    ['an array', [], TypeError],
-    ['a string', 'model', TypeError],
-    ['a directory that is a number', { modelDirectory: 7 }, TypeError],
-    ['an empty directory', { modelDirectory: '' }, TypeError],
-    ['an engine that is none', { engine: 'tensorflow' }, RangeError],
-    ['a model that is a path', { model: 'model' }, TypeError],
-    ['a model without a tokenizer', { model: { weights: new Uint8Array(8) } }, TypeError],
-    ['weights that are text', { model: { weights: 'x', tokenizer: new Uint8Array(8) } }, TypeError],
-    ['a model and a directory', { model: inMemory, modelDirectory: 'model' }, TypeError],
-    ['a model and a dtype', { model: inMemory, dtype: 'q8' }, TypeError],
-    ['a model for ONNX Runtime', { model: inMemory, engine: 'onnxruntime' }, TypeError],
-    ['a runtime that is an object', { runtimePath: {} }, TypeError],
-    ['no threads', { threads: 0 }, RangeError],
-    ['half a thread', { threads: 1.5 }, RangeError],
-    ['threads as a string', { threads: '2' }, TypeError],
-    ['a revoked proxy', revoked([]), TypeError],
-    ['an option that throws', throwingGetter({}, 'modelDirectory', new Error('on purpose')), TypeError],
-    ['a dtype that is no name', { dtype: Object.create(null) }, RangeError],
-    ['threads without end', { threads: Number.POSITIVE_INFINITY }, RangeError],
-  ];
-  test.each(malformed)('configureEmbedder refuses %s', (_, options, Class) => {
-    const { configureEmbedder } = require('..');
-    const thrown = thrownBy(() => configureEmbedder(options));
-    expect(thrown).toBeInstanceOf(Class);
-    expect(thrown.code).toBe('ERR_INVALID_OPTION');
   });
 });
 
