@@ -13,6 +13,7 @@ const { hostileText, level, slowTexts } = require('./support/clean-texts.js');
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { rejectionOf } = require('./support/refusals.js');
+const { isLeft, plantedSecrets } = require('./support/secret-kinds.js');
 
 const { clean, cleanPii } = kp;
 
@@ -263,5 +264,21 @@ describe('clean of a trace', () => {
     };
     const { cleaned: trace } = await clean({ input, date: new Date(0) });
     expect(trace).toEqual(JSON.parse(JSON.stringify({ input, date: new Date(0) })));
+  });
+});
+
+// `npm run bench:secrets` measures the same with other seeds, and beside other programs.
+describe('clean of planted secrets', () => {
+  const planted = plantedSecrets(1);
+
+  test('the planted secrets are of at least 150 kinds in at least 8 surroundings', () => {
+    expect(new Set(planted.map(({ kind }) => kind)).size).toBeGreaterThanOrEqual(150);
+    expect(new Set(planted.map(({ where }) => where)).size).toBeGreaterThanOrEqual(8);
+  });
+
+  test('clean leaves nothing of a planted secret', async () => {
+    const left = [];
+    for (const { text, secret } of planted) if (isLeft((await clean(text)).cleaned, secret)) left.push(text);
+    expect(left).toEqual([]);
   });
 });

@@ -241,21 +241,6 @@ describe('weights', () => {
       expect(await value(domain)).toBe(scoreOf(makeTrace({ domain, steps, confidence: 0.7 }), 0.5));
     }
   });
-
-  test('that add up to 1 are used as they are', async () => {
-    const parts = fc.tuple(...Array(4).fill(fc.double({ min: 0, max: 1, noNaN: true })));
-    const property = fc.asyncProperty(parts, arbitraries.trace, async (values, trace) => {
-      const sum = values.reduce((a, b) => a + b);
-      fc.pre(sum > 1e-6);
-      const [complexity, novelty, toolDiversity, outcomeConfidence] = values.map((value) => value / sum);
-      const weights = { complexity, novelty, toolDiversity, outcomeConfidence };
-      PROFILES.set('custom', weights);
-      const custom = { ...trace, metadata: { ...trace.metadata, task_domain: 'custom' } };
-      expect(await valueBy({ custom: weights }, custom)).toBe(scoreOf(custom, 0.5));
-    });
-    await fc.assert(property, { numRuns: 200 });
-    PROFILES.delete('custom');
-  });
 });
 
 describe('options', () => {

@@ -7,7 +7,6 @@ const path = require('node:path');
 
 const { Scorer, TraceMemory } = require('..');
 const { OracleMemory } = require('./oracle/novelty.js');
-const { readTraces, sharedTraces } = require('./support/paths.js');
 const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
@@ -184,20 +183,4 @@ describe('files', () => {
     // Each takes about 10 MB.
     expect(result).toBeLessThan(4e8);
   });
-});
-
-const testShared = fs.existsSync(sharedTraces) ? test : test.skip;
-
-testShared('real traces are known again after junk', async () => {
-  const traces = readTraces(sharedTraces);
-  const memory = new TraceMemory({ method: 'lexical' });
-  for (const trace of traces) await memory.add(trace);
-  const junk = Array.from({ length: 400 }, (_, index) => `junk${index}`).join(' ');
-  const novelties = [];
-  for (const trace of traces) {
-    expect((await memory.compare(trace)).novelty).toBe(0);
-    const step = { step_id: 0, type: 'observation', content: junk };
-    novelties.push((await memory.compare({ ...trace, steps: [step, ...trace.steps] })).novelty);
-  }
-  expect(novelties.sort((a, b) => a - b)[traces.length >> 1]).toBeLessThan(0.15);
 });
