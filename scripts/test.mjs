@@ -14,6 +14,7 @@ import { spawnSync } from 'node:child_process';
 
 import { prepareNeighbours } from '../__test__/coexistence/neighbours.mjs';
 import { prepareTools } from '../__test__/install/tools.mjs';
+import rust from '../__test__/support/rust.js';
 import jest from '../jest.config.js';
 import { venvPython } from './platform.mjs';
 import { setupPostgres } from './postgres.mjs';
@@ -33,7 +34,7 @@ const program = (name, ...args) => ({ name, command: process.execPath, args });
 const core = {
   name: 'the Rust core',
   command: 'cargo',
-  args: ['test', '--workspace', '--locked', '--quiet'],
+  args: ['test', '--quiet', ...rust.BUILD_OPTIONS],
 };
 const modelBuilder = {
   name: 'the model builder',
@@ -130,7 +131,7 @@ const runs = {
 await runScript(async () => {
   const run = runs[wanted];
   if (!run) throw new Error(`there are no tests ${wanted}; there are ${Object.keys(runs).join(', ')}`);
-  await setup();
+  await setup({ without: [] });
   for (const prepare of run.prepare) prepare();
   await runSuites(run.suites(), run);
 });
