@@ -11,7 +11,6 @@ use std::{
 };
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
-use knowledgepulse_error::Call;
 use knowledgepulse_json::{self as json, Value, parse_str};
 use regex::bytes::{Captures, Regex};
 
@@ -113,13 +112,20 @@ pub struct Identities {
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
-/// A name in a text.
-pub(crate) struct Named {
+/// A part of a text to be replaced.
+pub(crate) struct Named<'n> {
     pub range: Range<usize>,
-    /// `user` or `host`.
-    pub kind: &'static str,
-    /// `[user-1]`.
-    pub marker: String,
+    /// The type: of a name `user` or `host`.
+    pub kind: &'n str,
+    /// The marker of a name: `[user-1]`. All others follow from the type.
+    pub marker: Option<String>,
+}
+
+impl<'n> Named<'n> {
+    pub(crate) fn of(range: Range<usize>, kind: &'n str) -> Self {
+        let marker = None;
+        Self { range, kind, marker }
+    }
 }
 
 /// A place that names somebody.
@@ -178,7 +184,7 @@ impl Identities {
     /// Learns from a JSON value of the session: from its texts, and from fields that hold a directory, a branch, a machine or
     /// what a command printed.
     pub fn learn_json(&mut self, value: Value) {
-        trace::learn(&value, self, &Call::default());
+        trace::learn(&value, self);
     }
 
     /// Learns from the name of a field.
@@ -447,7 +453,7 @@ impl Identities {
     }
 
     /// Returns the names in a text, in order.
-    pub(crate) fn find(&self, text: &Text) -> Vec<Named> {
+    pub(crate) fn find(&self, text: &Text) -> Vec<Named<'static>> {
         let Some(finder) = self.finder() else {
             return Vec::new();
         };
@@ -476,7 +482,7 @@ impl Identities {
             Named {
                 range,
                 kind,
-                marker: format!("[{kind}-{number}]"),
+                marker: Some(format!("[{kind}-{number}]")),
             }
         };
         found.into_iter().map(named).collect()
@@ -487,14 +493,9 @@ impl Identities {
     pub fn clean_name(&self, name: &str) -> String {
         let units: Vec<u16> = name.encode_utf16().collect();
         let mut text = Text::new(&units);
-        let (ranges, markers): (Vec<_>, Vec<_>) = self
-            .find(&text)
-            .into_iter()
-            .map(|named| (named.range, named.marker))
-            .unzip();
-        if !ranges.is_empty() {
-            text.replace(&ranges, &markers);
-        }
+        let named = self.find(&text);
+        let markers: Vec<_> = named.iter().filter_map(|named| named.marker.clone()).collect();
+        text.replace(named.into_iter().map(|named| named.range).collect(), &markers);
         String::from_utf16_lossy(text.units())
     }
 }
@@ -675,8 +676,7 @@ fn is_in_marker(letters: &[u8], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cleaner, Options, clean_trace};
-    use knowledgepulse_error::Call;
+    use crate::{Cleaner, Options};
     use knowledgepulse_json::parse;
 
     const STRICT: Options = Options {
@@ -687,7 +687,7 @@ mod tests {
     /// Cleans a JSON value as a session by itself.
     fn cleaned(session: &str) -> String {
         let value = parse(session.as_bytes()).unwrap();
-        clean_trace(value, STRICT, &Call::default()).unwrap().0.to_json()
+        Cleaner::new(STRICT).clean_trace(value).unwrap().to_json()
     }
 
     /// Cleans texts as one session.
@@ -923,15 +923,12 @@ mod tests {
             ..STRICT
         };
         let value = parse(br#"["jdoe@krypton7:~$ ls"]"#).unwrap();
-        let clean = clean_trace(value.clone(), private, &Call::default()).unwrap().0;
+        let clean = Cleaner::new(private).clean_trace(value.clone()).unwrap();
         assert_eq!(clean, value);
         let plain = Options {
             strict: false,
             ..STRICT
         };
-        assert_eq!(
-            clean_trace(value.clone(), plain, &Call::default()).unwrap().0,
-            value
-        );
+        assert_eq!(Cleaner::new(plain).clean_trace(value.clone()).unwrap(), value);
     }
 }
