@@ -136,12 +136,10 @@ impl Cleaner {
             self.rules.push(rule);
         }
         let options = self.options;
-        for kind in KINDS.iter().filter(|kind| options.wants(kind)) {
-            if text.has_all(kind.needs) {
-                let found = (kind.find)(text.letters()).into_iter();
-                let found = found.map(|range| Named::of(range, kind.name)).collect();
-                self.replace(&mut text, found, kind.before);
-            }
+        for kind in KINDS.iter().filter(|kind| kind.is_wanted(options)) {
+            let found = kind.find(&text).into_iter();
+            let found = found.map(|range| Named::of(range, kind.name)).collect();
+            self.replace(&mut text, found, kind.before);
         }
         if self.options.identifiers {
             let named = self.identities.find(&text);

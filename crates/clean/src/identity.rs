@@ -595,22 +595,19 @@ fn commands_of(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Lays commands that ask for a name beside the lines that were printed. A command whose output has any number of lines hides the
-/// answers of those behind it, up to the last.
+/// Lays commands that ask for a name beside the lines that were printed: the first ones beside the first lines, or the last one beside the
+/// last line. A command between them may print any number of lines.
 fn answers_of<'l>(commands: &'l [String], lines: &[&'l str]) -> Vec<(&'l str, &'l str)> {
-    let asking =
-        |commands: &mut dyn Iterator<Item = &'l String>| commands.take_while(|command| asks(command)).count();
-    let first = asking(&mut commands.iter());
-    let last = if first == commands.len() {
-        0
-    } else {
-        asking(&mut commands.iter().rev())
-    };
-    if lines.len() < first + last {
+    let first = commands.iter().take_while(|command| asks(command)).count();
+    let last = commands[first..].last().filter(|command| asks(command));
+    if lines.len() < first + usize::from(last.is_some()) {
         return Vec::new();
     }
-    let behind = commands.iter().rev().zip(lines.iter().rev()).take(last);
-    let pairs = commands.iter().zip(lines).take(first).chain(behind);
+    let pairs = commands
+        .iter()
+        .zip(lines)
+        .take(first)
+        .chain(last.zip(lines.last()));
     pairs.map(|(command, line)| (command.as_str(), *line)).collect()
 }
 

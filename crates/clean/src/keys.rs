@@ -1,4 +1,4 @@
-//! Secrets without a prefix or a name: keys with an alphabet and lengths of their own, and passwords in URLs and headers.
+//! Secrets without a name: passwords in URLs and headers, and JSON Web Tokens.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -9,29 +9,6 @@ use crate::{
     text::{is_white_space, is_word},
     values::{is_mixed, is_placeholder},
 };
-
-/// Expressions of keys without a prefix. All have digits.
-const OTHER_KEYS: &[&str] = &[
-    // Telegram's bots.
-    r"\d{8,10}:AA[A-Za-z0-9_-]{33}",
-    // Discord's bots: an id in Base64, a time, and a signature.
-    r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
-    // MaxMind, Terraform Cloud, OpenAI, Azure's applications, Authress: with a mark within the key.
-    r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk",
-    r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
-    r"sk-(?:[a-z]+-)?[A-Za-z0-9_-]{20,74}T3BlbkFJ[A-Za-z0-9_-]{20,}",
-    r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,}",
-    r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}",
-    // Mailgun and Mailchimp: hexadecimal digits with a suffix.
-    r"[a-f0-9]{32}-(?:[a-f0-9]{8}-[a-f0-9]{8}|us\d{1,2})\b",
-];
-
-/// Keys without a prefix.
-pub(super) fn other_keys(letters: &[u8]) -> Ranges {
-    static EXPRESSION: LazyLock<Regex> =
-        LazyLock::new(|| expression(&format!(r"\b(?:{})", OTHER_KEYS.join("|"))));
-    EXPRESSION.find_iter(letters).map(|found| found.range()).collect()
-}
 
 /// Passwords in URLs, and users of URLs that are secrets, as the key in the address that Sentry takes reports at, or a token in the address
 /// of a repository.

@@ -76,7 +76,6 @@ pub(crate) fn clean(value: &Value, cleaner: &mut Cleaner, keeps: bool) -> Result
         cleaner,
         keeps,
         outer: Vec::new(),
-        secret_names: HashMap::new(),
         path: Vec::new(),
     };
     walk.value(value)
@@ -110,7 +109,6 @@ struct Walk<'n> {
     keeps: bool,
     /// The names of secrets and of cookies that the current value stands under.
     outer: Vec<&'n Text>,
-    secret_names: HashMap<&'n Text, bool>,
     path: Vec<Key<'n>>,
 }
 
@@ -131,7 +129,7 @@ impl<'n> Walk<'n> {
             other => return Ok(other.clone()),
         };
         let mut outer = self.outer.iter();
-        let clean = if outer.any(|name| is_secret(&name.to_string_lossy(), &text.to_string_lossy())) {
+        let clean = if outer.any(|name| is_secret(name.as_bytes(), text.as_bytes())) {
             self.marker(text, SECRET_TYPE)
         } else if value.as_text().is_none() || self.is_kept() {
             None
@@ -153,7 +151,7 @@ impl<'n> Walk<'n> {
         let is_element = strict && matches!(self.path.last(), Some((_, None)));
         let pair_name = match elements {
             [Value::String(name), Value::String(value)] if is_element && !is_name(value) => {
-                Some(name).filter(|name| self.names_secret(name))
+                Some(name).filter(|name| is_secret_name(name.as_bytes()))
             }
             _ => None,
         };
@@ -179,7 +177,7 @@ impl<'n> Walk<'n> {
 
     fn object(&mut self, object: &'n Object) -> Result<Object> {
         let strict = self.cleaner.options.strict;
-        let pair_name = if strict { self.pair_name(object) } else { None };
+        let pair_name = if strict { pair_name(object) } else { None };
         let secrets = if strict { secret_fields(object) } else { &[] };
         let mut copy = Vec::with_capacity(object.len());
         let mut is_renamed = false;
@@ -194,7 +192,7 @@ impl<'n> Walk<'n> {
             let under = if secrets.iter().any(|field| name == field) {
                 Some(&*SECRET_NAME)
             } else {
-                Some(secret_name).filter(|name| strict && self.hides(name, value))
+                Some(secret_name).filter(|name| strict && hides(name, value))
             };
             let clean = self.child(key, value, under)?;
             let clean_name = self.at(key, |walk| walk.text(name, ""));
@@ -205,19 +203,6 @@ impl<'n> Walk<'n> {
             number_doubles(&mut copy);
         }
         Ok(copy.into_iter().collect())
-    }
-
-    /// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
-    fn hides(&mut self, name: &'n Text, value: &Value) -> bool {
-        (is_cookie_name(name) || self.names_secret(name)) && !is_schema(value)
-    }
-
-    /// Returns the name in an object of a name and a value, if it is the name of a secret.
-    fn pair_name(&mut self, object: &'n Object) -> Option<&'n Text> {
-        object.keys().find(|name| PAIR_VALUES.has(name.as_bytes()))?;
-        let mut fields = object.iter();
-        let (_, name) = fields.find(|(name, _)| PAIR_NAMES.has(name.as_bytes()))?;
-        name.as_text().filter(|name| self.names_secret(name))
     }
 
     /// Cleans a field or an element. `under` is the name of a secret or a cookie that it stands under from there on.
@@ -293,13 +278,19 @@ impl<'n> Walk<'n> {
         }
         is_changed.then(|| cleaned.into())
     }
+}
 
-    fn names_secret(&mut self, name: &'n Text) -> bool {
-        let names = &mut self.secret_names;
-        *names
-            .entry(name)
-            .or_insert_with(|| is_secret_name(&name.to_string_lossy()))
-    }
+/// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
+fn hides(name: &Text, value: &Value) -> bool {
+    (is_cookie_name(name) || is_secret_name(name.as_bytes())) && !is_schema(value)
+}
+
+/// Returns the name in an object of a name and a value, if it is the name of a secret.
+fn pair_name(object: &Object) -> Option<&Text> {
+    object.keys().find(|name| PAIR_VALUES.has(name.as_bytes()))?;
+    let mut fields = object.iter();
+    let (_, name) = fields.find(|(name, _)| PAIR_NAMES.has(name.as_bytes()))?;
+    name.as_text().filter(|name| is_secret_name(name.as_bytes()))
 }
 
 /// Returns whether a value describes a field instead of having one.

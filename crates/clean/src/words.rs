@@ -33,7 +33,7 @@ impl Words {
     pub(super) fn has(&self, word: &[u8]) -> bool {
         let table = self.table.get_or_init(|| {
             let mut table = Table::default();
-            for word in self.words() {
+            for word in self.text.split_ascii_whitespace().map(str::as_bytes) {
                 table.firsts[word.len()] |= bit(word[0]);
                 table.numbers.push(number(word));
             }
@@ -43,11 +43,6 @@ impl Words {
         let firsts = table.firsts.get(word.len()).copied().unwrap_or_default();
         word.first().is_some_and(|first| firsts & bit(*first) != 0)
             && table.numbers.binary_search(&number(word)).is_ok()
-    }
-
-    /// Returns the words.
-    pub(super) fn words(&self) -> impl Iterator<Item = &'static [u8]> {
-        self.text.split_ascii_whitespace().map(str::as_bytes)
     }
 }
 
