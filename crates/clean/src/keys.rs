@@ -2,10 +2,10 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Regex};
 
 use crate::{
-    ranges::{Ranges, expression, find_letter, skip},
+    ranges::{Ranges, expression, skip},
     text::{is_white_space, is_word},
     values::{is_mixed, is_placeholder},
 };
@@ -13,40 +13,19 @@ use crate::{
 /// Passwords in URLs, and users of URLs that are secrets, as the key in the address that Sentry takes reports at, or a token in the address
 /// of a repository.
 pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
-    const LEAST_TOKEN_LETTERS: usize = 20;
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    while let Some(colon) = find_letter(letters, from, b':') {
-        let start = colon + b"://".len();
-        from = colon + 1;
-        if !letters[from..].starts_with(b"//") {
-            continue;
-        }
-        let of_credentials = |letter: u8| {
-            !is_white_space(letter)
-                && !matches!(
-                    letter,
-                    b'/' | b'@' | b'?' | b'#' | b'\'' | b'"' | b'`' | b'<' | b'>' | b'[' | b']'
-                )
-        };
-        let user_end = skip(letters, start, |letter| of_credentials(letter) && letter != b':');
-        let of_password = |letter: u8| of_credentials(letter) || matches!(letter, b'?' | b'#');
-        let (secret, is_token) = match letters.get(user_end) {
-            Some(b':') => (user_end + 1..skip(letters, user_end + 1, of_password), false),
-            _ => (start..user_end, true),
-        };
-        from = secret.end.max(start);
-        let value = &letters[secret.clone()];
-        let is_secret = if is_token {
-            value.len() >= LEAST_TOKEN_LETTERS && is_mixed(value)
-        } else {
-            !value.is_empty() && !is_placeholder(value)
-        };
-        if letters.get(secret.end) == Some(&b'@') && is_secret {
-            ranges.push(secret);
-        }
-    }
-    ranges
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r#"://(?:[^\s\x80/@?#'"`<>\[\]:]*:([^\s\x80/@'"`<>\[\]]+)"#,
+            r#"|([^\s\x80/@?#'"`<>\[\]:]{20,}))@"#
+        ))
+    });
+    let secret_of = |found: Captures| match (found.get(1), found.get(2)) {
+        (Some(password), _) => Some(password.range()).filter(|_| !is_placeholder(password.as_bytes())),
+        (_, token) => token
+            .filter(|token| is_mixed(token.as_bytes()))
+            .map(|token| token.range()),
+    };
+    EXPRESSION.captures_iter(letters).filter_map(secret_of).collect()
 }
 
 /// JSON Web Tokens: signed ones, whose signature may be empty, and encrypted ones, which have five parts. The header begins with `{"`.

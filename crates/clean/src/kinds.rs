@@ -80,7 +80,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("named_options", Own(commands::named_options)),
     ("national_phone", Match(numbers::national_phone)),
     ("of_structures", Own(structures::of_structures)),
-    ("other_emails", Own(paths::other_emails)),
+    ("other_email", Match(paths::other_email)),
     ("other_homes", Own(paths::other_homes)),
     ("owners", Own(paths::owners)),
     ("password_of_line", Match(commands::password_of_line)),

@@ -122,19 +122,13 @@ pub(super) fn ipv6_addresses(letters: &[u8]) -> Ranges {
 }
 
 fn is_ipv6_address(letters: &[u8]) -> bool {
-    const LEAST_LETTERS: usize = 4;
-    let groups = || {
-        letters
-            .split(|letter| *letter == b':')
-            .filter(|group| !group.is_empty())
-    };
+    let groups = letters.split(|letter| *letter == b':');
+    let groups: Vec<_> = groups.filter(|group| !group.is_empty()).collect();
     // With two groups, it can be a path of a program: `f32::add`. The first group of all networks that are in use has four letters.
-    let says_something = groups().count() > 2
-        || (groups()
-            .next()
-            .is_some_and(|group| group.len() == LEAST_LETTERS && matches!(group[0], b'2' | b'f' | b'F'))
-            && groups().count() == 2)
-        || letters.contains(&b'.');
+    let says_something = match groups[..] {
+        [_, _, _, ..] | [[b'2' | b'f' | b'F', _, _, _], _] => true,
+        _ => letters.contains(&b'.'),
+    };
     let text = str::from_utf8(letters).unwrap_or_default();
     letters.len() <= MOST_IPV6_LETTERS && says_something && text.parse::<Ipv6Addr>().is_ok()
 }
