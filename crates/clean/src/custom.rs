@@ -6,12 +6,15 @@ use std::{
     ops::Range,
 };
 
-use knowledgepulse_error::{Result, fault};
-use knowledgepulse_json::Value;
+use knowledgepulse_error::fault;
 use memchr::memmem;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use crate::{Identities, Options, identity::Named, kinds::KINDS, text::Text, trace};
+use crate::{
+    identity::{Identities, Named},
+    kinds::{KINDS, Options},
+    text::Text,
+};
 
 /// A secret or something personal, where it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,34 +151,6 @@ impl Cleaner {
         text.into_changed()
     }
 
-    /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name
-    /// of a secret. Returns the value and the clean one, in which strings that stay are null: [`with_strings`](crate::with_strings)
-    /// puts them there.
-    ///
-    /// # Errors
-    /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels or has more than ten million values.
-    pub fn clean_json(&mut self, value: Value) -> Result<(Value, Value)> {
-        let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
-        let elements = value.as_array().unwrap_or_default();
-        let keeps = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
-        let clean = trace::clean(&value, self, keeps)?;
-        Ok((value, clean))
-    }
-
-    /// Cleans a trace by itself, with its identities if they are wanted, and returns it whole.
-    ///
-    /// # Errors
-    /// The errors of [`Cleaner::clean_json`].
-    pub fn clean_trace(&mut self, value: Value) -> Result<Value> {
-        if self.options.strict && self.options.identifiers {
-            let mut identities = Identities::default();
-            identities.learn_json(value.clone());
-            self.set_identities(identities);
-        }
-        let clean = trace::clean(&value, self, true)?;
-        Ok(trace::with_strings(value, clean))
-    }
-
     /// Returns the findings since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         mem::take(&mut self.findings)
@@ -307,7 +282,8 @@ fn excerpt_of(units: &[u16]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::SDK;
+    use crate::{tests::SDK, trace::with_strings};
+    use knowledgepulse_json::Value;
 
     fn strict() -> Cleaner {
         Cleaner::new(Options { strict: true, ..SDK })
@@ -409,7 +385,7 @@ mod tests {
         )
         .unwrap();
         let (value, clean) = cleaner.clean_json(value).unwrap();
-        let clean = trace::with_strings(value, clean);
+        let clean = with_strings(value, clean);
         assert_eq!(
             clean.to_json(),
             r#"{"id":"[REDACTED:email]","list":[{"token":"[REDACTED:password]"}],"note":"mail [REDACTED:email] about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#
@@ -428,7 +404,7 @@ mod tests {
         let clean = |text: &str| {
             let value = knowledgepulse_json::parse(text.as_bytes()).unwrap();
             let (value, clean) = strict().clean_json(value).unwrap();
-            trace::with_strings(value, clean).to_json()
+            with_strings(value, clean).to_json()
         };
         let trace = r#"{"@type":"ReasoningTrace","id":"a@b.cc"}"#;
         let traces = format!("[{trace},{trace}]");

@@ -17,7 +17,6 @@ use regex::bytes::{Captures, Regex};
 use crate::{
     ranges::expression,
     text::{LATIN, Text, letter},
-    trace,
     words::{NOBODY, Words},
 };
 
@@ -184,16 +183,25 @@ impl Identities {
     /// Learns from a JSON value of the session: from its texts, and from fields that hold a directory, a branch, a machine or
     /// what a command printed.
     pub fn learn_json(&mut self, value: Value) {
-        trace::learn(&value, self);
-    }
-
-    /// Learns from the name of a field.
-    pub(crate) fn learn_name(&mut self, name: &json::Text) {
-        self.learn_bytes(name.as_bytes());
+        // What is left to read, the next one last.
+        let mut left: Vec<(Option<&json::Text>, &Value)> = vec![(None, &value)];
+        while let Some((name, value)) = left.pop() {
+            match value {
+                Value::String(text) => self.learn_field(name, text),
+                Value::Array(elements) => left.extend(elements.iter().rev().map(|element| (name, element))),
+                Value::Object(fields) => {
+                    left.extend(fields.iter().rev().map(|(name, value)| (Some(name), value)));
+                    for name in fields.keys() {
+                        self.learn_bytes(name.as_bytes());
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Learns from the text of a field.
-    pub(crate) fn learn_field(&mut self, name: Option<&json::Text>, text: &json::Text) {
+    fn learn_field(&mut self, name: Option<&json::Text>, text: &json::Text) {
         self.learn_bytes(text.as_bytes());
         let Some(text) = text.as_str() else { return };
         let name = name.map(json::Text::as_bytes).unwrap_or_default();
@@ -623,6 +631,9 @@ fn same_letters(units: &[u16], pattern: &[u16]) -> bool {
 /// Returns whether a name stands between what is no part of it: anything but letters and digits, escape sequences, and a change
 /// of case in `camelCase`.
 fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
+    const MOST_ESCAPE: usize = 16;
+    // The escape of a line break, a colour, and an encoded sign.
+    static ESCAPE: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:\\[nrt]|\[[\d;]*m|%.[0-9A-Fa-f])$"));
     let letters = text.letters();
     let name = &letters[range.clone()];
     let (Some(first), Some(last)) = (name.first(), name.last()) else {
@@ -637,21 +648,9 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
     };
     let is_long = name.len() >= LEAST_IN_CAMEL_CASE;
     let before = range.start.checked_sub(1).is_none_or(|at| {
-        let rest = &letters[..at];
         let changes = is_long && letters[at].is_ascii_lowercase() && first.is_ascii_uppercase();
-        let escape = rest.last() == Some(&b'\\') && matches!(letters[at], b'n' | b'r' | b't');
-        let colour = letters[at] == b'm' && {
-            let digits = rest
-                .iter()
-                .rev()
-                .take_while(|letter| letter.is_ascii_digit() || **letter == b';');
-            let digits = digits.count();
-            rest.len()
-                .checked_sub(digits + 1)
-                .is_some_and(|at| rest[at] == b'[')
-        };
-        let encoded = rest.len() >= 2 && rest[rest.len() - 2] == b'%' && letters[at].is_ascii_hexdigit();
-        !is_part(at, *first) || changes || escape || colour || encoded
+        let escape = &letters[range.start.saturating_sub(MOST_ESCAPE)..range.start];
+        !is_part(at, *first) || changes || ESCAPE.is_match(escape)
     });
     let after = letters.get(range.end).is_none_or(|next| {
         !is_part(range.end, *last) || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
@@ -661,13 +660,8 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
 
 /// Returns whether a place is within a marker such as `[REDACTED:email]`.
 fn is_in_marker(letters: &[u8], at: usize) -> bool {
-    const MARKER: &[u8] = b"[REDACTED:";
-    let before = &letters[at.saturating_sub(40)..at];
-    let opening = before.iter().rposition(|letter| *letter == b'[');
-    opening.is_some_and(|opening| {
-        let inner = &before[opening..];
-        !inner.contains(&b']') && (inner.starts_with(MARKER) || MARKER.starts_with(inner))
-    })
+    static MARKER: LazyLock<Regex> = LazyLock::new(|| expression(r"\[REDACTED:[^\[\]]*$"));
+    MARKER.is_match(&letters[at.saturating_sub(40)..at])
 }
 
 #[cfg(test)]
@@ -752,9 +746,9 @@ mod tests {
             "$ whoami\njdoe\n",
             "bash-5.2# id -un\njdoe",
         ] {
-            let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's)");
+            let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
             assert!(
-                found == "ask [user-1], [user-1] or [user-1]_2 ([user-1]'s)",
+                found == "ask [user-1], [user-1] or [user-1]_2 ([user-1]'s) [[user-1]]",
                 "{place}: {found}"
             );
         }

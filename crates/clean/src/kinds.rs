@@ -11,7 +11,7 @@ use memchr::memchr2;
 use regex::bytes::Regex;
 
 use crate::{
-    Options, commands, encoded, keys, names, numbers, paths, pem, phrases, providers,
+    commands, encoded, keys, names, numbers, paths, pem, phrases, providers,
     ranges::{Ranges, expression, merged, skip, skip_back},
     structures,
     text::{Text, is_white_space, is_word},
@@ -48,6 +48,16 @@ pub(super) struct Kind {
     finder: Finder,
     pattern: &'static str,
     expression: OnceLock<Regex>,
+}
+
+/// The kinds of findings that are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Whether identifiers (e-mail addresses, telephone numbers, IP addresses, home directories) are replaced as well as
+    /// secrets. They are, except at the SDK's level `private`.
+    pub identifiers: bool,
+    /// Whether to find kinds that the SDK does not know.
+    pub strict: bool,
 }
 
 /// All kinds.

@@ -31,56 +31,18 @@ mod wrapped;
 
 pub use custom::{Cleaner, Finding, InvalidExpression};
 pub use identity::Identities;
+pub use kinds::Options;
 pub use review::places_to_review;
+pub use text::block_of;
 pub use trace::with_strings;
-
-/// The kinds of findings that are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// Whether identifiers (e-mail addresses, telephone numbers, IP addresses, home directories) are replaced as well as
-    /// secrets. They are, except at the SDK's level `private`.
-    pub identifiers: bool,
-    /// Whether to find kinds that the SDK does not know.
-    pub strict: bool,
-}
-
-/// Longer texts are cleaned block by block with `strict`: the search needs eleven bytes for each letter of a text.
-const BLOCK: usize = 1024 * 1024;
-
-/// Returns how many bytes of a long text are to be cleaned by themselves. They end before a private key that would be cut in two, with
-/// a line, or else with a word.
-#[must_use]
-pub fn block_of(text: &str) -> usize {
-    if text.len() <= BLOCK {
-        return text.len();
-    }
-    let (bytes, least) = (text.as_bytes(), BLOCK / 2);
-    // A key stays whole, be its first line that of PEM or of SSH2, with a space.
-    let has = |part: &[u8], what: &[u8]| memchr::memmem::find(part, what).is_some();
-    let key = memchr::memmem::rfind(&bytes[least..BLOCK], b"BEGIN ").map(|at| least + at);
-    let key = key.filter(|&key| {
-        let rest = &bytes[key..BLOCK];
-        !has(rest, b"--END ") && !has(rest, b"-- END ")
-    });
-    // The dashes before it, and the space of SSH2 between them, belong to the key.
-    let dashes = |key: usize| {
-        bytes[..key]
-            .iter()
-            .rev()
-            .take_while(|byte| b"- ".contains(byte))
-            .count()
-    };
-    let most = key.map_or(BLOCK, |key| least.max(key - dashes(key)));
-    let behind = |is_end: fn(&u8) -> bool| Some(least + bytes[least..most].iter().rposition(is_end)? + 1);
-    behind(|byte| *byte == b'\n')
-        .or_else(|| behind(|byte| matches!(byte, b' ' | b',' | b';' | b'"')))
-        .unwrap_or_else(|| text.floor_char_boundary(most))
-}
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{kinds::KINDS, text::Text};
+    use crate::{
+        kinds::KINDS,
+        text::{BLOCK, Text},
+    };
     use knowledgepulse_error::Result;
     use knowledgepulse_json as json;
     use proptest::prelude::*;

@@ -113,10 +113,11 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
             qualifiers.join("|")
         ))
     });
-    if !may_be_secret(name) {
+    let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
+    // Groups take memory, also where there is no match.
+    if !may_be_secret(name) || !EXPRESSION.is_match(name) {
         return None;
     }
-    let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
     let found = EXPRESSION.captures(name)?;
     let at = found.iter().skip(1).position(|group| group.is_some())?;
     let is_other_key = at + 1 == SORTS.len();

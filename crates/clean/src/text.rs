@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, ops::Range};
 
+use memchr::memmem;
+
 /// The letter for white space beyond ASCII.
 pub(super) const WHITE_SPACE: u8 = 0x80;
 /// The letter for everything else beyond ASCII.
@@ -105,6 +107,29 @@ fn letters_of(letters: &[u8]) -> [bool; 256] {
         has[usize::from(*letter)] = true;
     }
     has
+}
+
+/// Longer texts are cleaned block by block with `strict`: each change copies the text.
+pub(super) const BLOCK: usize = 1024 * 1024;
+
+/// Returns how many bytes of a long text are to be cleaned by themselves. They end before a private key that would be cut in two, with
+/// a line, or else with a word.
+#[must_use]
+pub fn block_of(text: &str) -> usize {
+    if text.len() <= BLOCK {
+        return text.len();
+    }
+    let (bytes, least) = (text.as_bytes(), BLOCK / 2);
+    // A key stays whole, be its first line that of PEM or of SSH2, with a space. The dashes before `BEGIN` belong to it.
+    let key = memmem::rfind(&bytes[least..BLOCK], b"BEGIN ").map(|at| least + at);
+    let has = |key: usize, last: &[u8]| memmem::find(&bytes[key..BLOCK], last).is_some();
+    let key = key.filter(|key| !has(*key, b"--END ") && !has(*key, b"-- END "));
+    let before = |key: usize| bytes[..key].iter().rposition(|byte| !b"- ".contains(byte));
+    let most = key.map_or(BLOCK, |key| least.max(before(key).map_or(0, |at| at + 1)));
+    let behind = |is_end: fn(&u8) -> bool| Some(least + bytes[least..most].iter().rposition(is_end)? + 1);
+    behind(|byte| *byte == b'\n')
+        .or_else(|| behind(|byte| matches!(byte, b' ' | b',' | b';' | b'"')))
+        .unwrap_or_else(|| text.floor_char_boundary(most))
 }
 
 /// Returns the letter of a unit.

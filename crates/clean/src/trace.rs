@@ -10,11 +10,12 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
 use crate::{
-    Cleaner, Identities, block_of,
+    custom::Cleaner,
+    identity::Identities,
     kinds::over_strings,
     names::{is_secret, is_secret_name},
     structures::{is_opaque, secret_fields},
-    text::is_word,
+    text::{block_of, is_word},
     words::Words,
 };
 
@@ -49,20 +50,33 @@ const KEPT: &[&[&str]] = &[
     &["knowledge_graph_delta", "relationships", "valid_from"],
 ];
 
-/// Learns identities from a value.
-pub(crate) fn learn(value: &Value, identities: &mut Identities) {
-    // What is left to read, the next one last.
-    let mut left: Vec<(Option<&Text>, &Value)> = vec![(None, value)];
-    while let Some((name, value)) = left.pop() {
-        match value {
-            Value::String(text) => identities.learn_field(name, text),
-            Value::Array(elements) => left.extend(elements.iter().rev().map(|element| (name, element))),
-            Value::Object(fields) => {
-                left.extend(fields.iter().rev().map(|(name, value)| (Some(name), value)));
-                fields.keys().for_each(|name| identities.learn_name(name));
-            }
-            _ => {}
+impl Cleaner {
+    /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name
+    /// of a secret. Returns the value and the clean one, in which strings that stay are null: [`with_strings`]
+    /// puts them there.
+    ///
+    /// # Errors
+    /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels or has more than ten million values.
+    pub fn clean_json(&mut self, value: Value) -> Result<(Value, Value)> {
+        let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
+        let elements = value.as_array().unwrap_or_default();
+        let keeps = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
+        let clean = clean(&value, self, keeps)?;
+        Ok((value, clean))
+    }
+
+    /// Cleans a trace by itself, with its identities if they are wanted, and returns it whole.
+    ///
+    /// # Errors
+    /// The errors of [`Cleaner::clean_json`].
+    pub fn clean_trace(&mut self, value: Value) -> Result<Value> {
+        if self.options.strict && self.options.identifiers {
+            let mut identities = Identities::default();
+            identities.learn_json(value.clone());
+            self.set_identities(identities);
         }
+        let clean = clean(&value, self, true)?;
+        Ok(with_strings(value, clean))
     }
 }
 
@@ -71,7 +85,7 @@ pub(crate) fn learn(value: &Value, identities: &mut Identities) {
 ///
 /// # Errors
 /// [`Error::TraceTooLarge`] if the value is nested deeper than 256 levels.
-pub(crate) fn clean(value: &Value, cleaner: &mut Cleaner, keeps: bool) -> Result<Value> {
+fn clean(value: &Value, cleaner: &mut Cleaner, keeps: bool) -> Result<Value> {
     let mut walk = Walk {
         cleaner,
         keeps,

@@ -69,7 +69,7 @@ pub(crate) static NOBODY: Words = Words::new(
      desktop laptop machine dev prod staging actions bot noreply no-reply info support contact hello mail team service \
      services system staff wheel sudo bin lib opt tmp var usr etc srv mnt claude codex cursor copilot gemini anthropic \
      openai datasets dataset models checkpoints cache shared share downloads documents example sample demo appuser \
-     swe-agent sweagent kasm-user adm apache developer everyone games httpd man nogroup none sys",
+     swe-agent sweagent kasm-user adm apache developer everyone games httpd man nogroup none sys redacted",
 );
 
 #[cfg(test)]
