@@ -7,8 +7,8 @@
 //! Texts are JavaScript's: UTF-16 code units, which may be lone surrogates ([`text`]).
 
 mod base64;
+mod cleaner;
 mod commands;
-mod custom;
 mod encoded;
 mod identity;
 mod keys;
@@ -29,7 +29,7 @@ mod values;
 mod words;
 mod wrapped;
 
-pub use custom::{Cleaner, Finding, InvalidExpression};
+pub use cleaner::{Cleaner, Finding, InvalidExpression};
 pub use identity::Identities;
 pub use kinds::Options;
 pub use review::places_to_review;

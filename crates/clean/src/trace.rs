@@ -10,7 +10,7 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
 use crate::{
-    custom::Cleaner,
+    cleaner::Cleaner,
     identity::Identities,
     kinds::over_strings,
     names::{is_secret, is_secret_name},
