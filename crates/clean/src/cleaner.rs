@@ -162,7 +162,10 @@ impl Cleaner {
         if found.is_empty() {
             return;
         }
-        self.forget_within(text, &found);
+        // The SDK counts both.
+        if self.options.strict {
+            self.forget_within(text, &found);
+        }
         let mut markers = Vec::with_capacity(found.len());
         for Named { range, kind, marker } in &found {
             let units = &text.units()[range.clone()];

@@ -185,10 +185,16 @@ pub(crate) mod tests {
 
     #[test]
     fn clean_text_finds_types_in_the_order_of_the_kinds() {
-        let text = "/home/bob a@b.cc kp_0123456789abcdef +4912345678 xoxb-1";
+        let text = r#"/home/bob a@b.cc kp_0123456789abcdef +4912345678 token="xoxb-1""#;
         let mut cleaner = Cleaner::new(SDK);
         cleaner.clean_text(&units(text));
-        let expected = [("api_key", 2), ("email", 1), ("phone", 1), ("filepath", 1)];
+        let expected = [
+            ("api_key", 2),
+            ("password", 1),
+            ("email", 1),
+            ("phone", 1),
+            ("filepath", 1),
+        ];
         assert_eq!(
             counts(&mut cleaner),
             expected.map(|(name, count)| (name.to_owned(), count))
