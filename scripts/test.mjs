@@ -131,7 +131,7 @@ const runs = {
 await runScript(async () => {
   const run = runs[wanted];
   if (!run) throw new Error(`there are no tests ${wanted}; there are ${Object.keys(runs).join(', ')}`);
-  await setup({ without: [] });
+  await setup(['short', 'all'].includes(wanted) ? { without: [] } : {});
   for (const prepare of run.prepare) prepare();
   await runSuites(run.suites(), run);
 });
