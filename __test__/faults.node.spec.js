@@ -8,17 +8,17 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { scoreOf } = require('./oracle/score.js');
-const { buildFaultAddon } = require('./support/fault-addon.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { root, runtimeLibrary: runtime } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
+const { buildPrograms } = require('./support/rust.js');
 const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('faults');
 
 let addon;
 beforeAll(() => {
-  addon = buildFaultAddon();
+  addon = buildPrograms().faultyAddon;
 }, 600_000);
 
 /** Three calls, one after another, of which the second meets the fault; and what is remembered of them. */

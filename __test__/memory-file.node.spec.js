@@ -25,7 +25,7 @@ const LARGE = `
   const { TraceMemory } = require(${JSON.stringify(root)});
   const { makeTrace } = require(${JSON.stringify(path.join(__dirname, 'support', 'make-trace.js'))});
   const file = process.argv.at(-1);
-  const memory = new TraceMemory({ method: 'lexical', maxElements: ${SIZE} });
+  let memory = new TraceMemory({ method: 'lexical', maxElements: ${SIZE} });
   let added = 0;
   const add = () => {
     const id = String(added++);
@@ -41,10 +41,13 @@ async function idsIn(file) {
 }
 
 test('a process that is killed at any moment leaves a whole file', async () => {
-  const file = newFile();
+  const [filled, file] = [newFile(), newFile()];
+  const fill = `${LARGE}(async () => { while (added < ${SIZE}) await add(); await memory.save(file); })();`;
+  execFileSync(process.execPath, ['-e', fill, filled]);
   const program = `${LARGE}
     (async () => {
-      while (added < ${SIZE}) await add();
+      memory = await TraceMemory.load(process.argv.at(-2));
+      added = ${SIZE};
       for (;;) {
         await memory.save(file);
         process.stdout.write('.');
@@ -54,9 +57,9 @@ test('a process that is killed at any moment leaves a whole file', async () => {
   `;
   const firsts = new Set();
   for (let kill = 0; kill < 32; kill++) {
-    const child = spawn(process.execPath, ['-e', program, file]);
-    await once(child.stdout, 'data');
-    // At another place of a save each time.
+    const child = spawn(process.execPath, ['-e', program, filled, file]);
+    // Some have saved more often than others, and each is killed at another place of a save.
+    for (let saves = 0; saves <= kill % 3; saves++) await once(child.stdout, 'data');
     await sleep((kill * 7) % 29);
     child.kill('SIGKILL');
     await once(child, 'close');

@@ -131,9 +131,11 @@ describe('manifests', () => {
     expect(JSON.parse(read('package-lock.json')).packages[''].version).toBe(main.version);
   });
 
-  test('the wheel of kp-score asks for the version of the int8 model, which has the files of the npm package', () => {
+  test('the wheel of kp-score needs no other, and its extra is the version of the int8 model, which has the files of the npm package', () => {
     const { version } = readManifest(`npm/${MODELS[1]}`);
-    expect(read('python/kp-score/pyproject.toml')).toContain(`["kp-score-model==${version}"]`);
+    const project = read('python/kp-score/pyproject.toml');
+    expect(project).not.toMatch(/^dependencies/m);
+    expect(project).toContain(`[project.optional-dependencies]\nmodel = ["kp-score-model==${version}"]\n`);
     const files = read('python/kp-score-model/pyproject.toml').matchAll(/^".*\/(.*)" = "share\/.*\/\1"$/gm);
     expect([...files].map(([, file]) => file).sort()).toEqual([...MODEL_FILES].sort());
   });

@@ -1,6 +1,6 @@
 'use strict';
 
-// Against the SDK's way of scoring: the oracle's arithmetic on transformers.js's embeddings.
+// evaluateValue against the SDK's way of scoring: the oracle's arithmetic, also on transformers.js's embeddings.
 
 const path = require('node:path');
 
@@ -9,6 +9,7 @@ const fc = require('fast-check');
 const { _getLocalCache, evaluateValue } = require('..');
 const { largestDifference } = require('./oracle/difference.js');
 const { OracleEmbedder } = require('./oracle/embedder.js');
+const { scoreOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { modelDirectory, readTraces, root } = require('./support/paths.js');
@@ -20,6 +21,42 @@ beforeAll(() => {
   oracle = new OracleEmbedder(modelDirectory);
 });
 afterAll(() => oracle.close());
+
+/** The score with an empty memory, where novelty is known to be 0.5. */
+function evaluateAlone(trace) {
+  _getLocalCache().clear();
+  return evaluateValue(trace);
+}
+
+/** Steps of these types, each with a tool of the same name. */
+const stepsOf = (...types) => types.map((type, step_id) => ({ step_id, type, tool: { name: type } }));
+
+// The numbers of each rule are tested in crates/score (dimensions.rs, overrides.rs, weights.rs).
+test('evaluateValue agrees with the reference within 1e-12, lone surrogates in types and tools included', async () => {
+  const property = fc.asyncProperty(arbitraries.trace, async (trace) => {
+    const difference = Math.abs((await evaluateAlone(trace)) - scoreOf(trace, 0.5));
+    expect(difference).toBeLessThanOrEqual(1e-12);
+  });
+  const surrogates = [stepsOf('\ud800', '\ud801'), stepsOf('\ud800', '\ufffd')];
+  await fc.assert(property, { numRuns: 300, examples: surrogates.map((steps) => [makeTrace({ steps })]) });
+});
+
+test('evaluateValue remembers a single thought, whose score is fixed', async () => {
+  await evaluateAlone(makeTrace({ steps: [{ type: 'thought' }] }));
+  expect(_getLocalCache().size).toBe(1);
+});
+
+test('evaluateValue remembers a thousand traces, and forgets the oldest', async () => {
+  const cache = _getLocalCache();
+  cache.clear();
+  const axis = (index) => Float32Array.from({ length: 384 }, (_, i) => (i === index ? 1 : 0));
+  cache.add(axis(0));
+  for (let i = 1; i < 1000; i++) cache.add(axis(1));
+  expect(cache.maxCosineSimilarity(axis(0))).toBe(1);
+  await evaluateValue(makeTrace());
+  expect(cache.size).toBe(1000);
+  expect(cache.maxCosineSimilarity(axis(0))).toBeLessThan(0.5);
+});
 
 test('the example traces', async () => {
   const traces = readTraces(path.join(root, 'examples', 'traces.jsonl'));

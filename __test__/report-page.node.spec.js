@@ -95,17 +95,14 @@ let pages = 0;
 const opened = [];
 
 /** Opens a page; `faults` are all that it must not do. */
-async function open(
-  html,
-  { javaScriptEnabled = true, colorScheme = 'light', width = 1280, media = 'screen', isShared = false } = {},
-) {
+async function open(html, { javaScriptEnabled = true, colorScheme = 'light', media = 'screen' } = {}) {
   pages += 1;
   const file = path.join(scratch, `${pages}.html`);
   fs.writeFileSync(file, html);
   const context = await browser.newContext({
     javaScriptEnabled,
     colorScheme,
-    viewport: { width, height: 900 },
+    viewport: { width: 1280, height: 900 },
   });
   const page = await context.newPage();
   const url = pathToFileURL(file).href;
@@ -118,7 +115,7 @@ async function open(
   await page.goto(url);
   if (javaScriptEnabled) await drawn(page);
   const one = { page, faults, close: () => context.close() };
-  if (!isShared) opened.push(one);
+  opened.push(one);
   return one;
 }
 
@@ -241,59 +238,58 @@ describeOnce('the page of a report', () => {
     expect(faults).toEqual([]);
   });
 
-  describe.each([
+  const SIZES = [
     ['light', 1280],
     ['dark', 1280],
-    ['light', 400],
     ['dark', 400],
-  ])('%s, %i pixels wide', (colorScheme, width) => {
-    let shared;
-    beforeAll(async () => {
-      shared = await open(renderReport(ordinary, { errors: ERRORS }), { colorScheme, width, isShared: true });
-    });
-    afterAll(() => shared.close());
+    ['light', 400],
+  ];
 
-    test('draws everything, faultlessly', async () => {
-      expect(await defectsOf(shared.page)).toEqual([]);
-      const headings = await shared.page.locator('h2').allTextContents();
-      expect(headings).toEqual([
-        'Traces',
-        'Scores',
-        'Near-duplicates',
-        'Domains',
-        'Bad lines',
-        'How scores are made',
-      ]);
-      expect(await shared.page.locator('.contents a').allTextContents()).toEqual(headings);
-      expect(await shared.page.locator('.traces tbody .bar').count()).toBe(25);
-      expect(await shared.page.locator('.groups details').count()).toBeGreaterThan(5);
-      const bars = shared.page.locator('figure [aria-label="rect"] rect');
-      expect(await bars.count()).toBeGreaterThan(8);
-      expect(shared.faults).toEqual([]);
+  const openDetails = (page) =>
+    page.evaluate(() => {
+      for (const details of document.querySelectorAll('details')) details.open = true;
     });
 
-    test('has nothing that is hard to see', async () => {
-      await shared.page.evaluate(() => {
-        for (const details of document.querySelectorAll('details')) details.open = true;
-      });
-      await drawn(shared.page);
-      const { faint, seen } = await faintParts(shared.page);
-      expect(faint).toEqual([]);
-      expect(seen).toBeGreaterThan(400);
-      expect(await defectsOf(shared.page)).toEqual([]);
-      await shared.page.locator('.traces .open').first().click();
-      expect((await faintParts(shared.page)).faint).toEqual([]);
-      expect(await defectsOf(shared.page)).toEqual([]);
-      await shared.page.keyboard.press('Escape');
-    });
-  });
+  /** Checks the drawings of a page, and its texts with all details open, in each size and colour. */
+  async function expectSound(page, { sizes = SIZES, check = async () => {} } = {}) {
+    for (const isOpen of [false, true]) {
+      if (isOpen) await openDetails(page);
+      for (const [colorScheme, width] of sizes) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 900 });
+        await drawn(page);
+        const { faint, seen } = isOpen ? await faintParts(page) : { faint: [], seen: 0 };
+        const found = { colorScheme, width, defects: await defectsOf(page), faint };
+        expect(found).toEqual({ colorScheme, width, defects: [], faint: [] });
+        if (isOpen) await check({ seen });
+      }
+    }
+  }
 
-  test('looks different in the dark', async () => {
-    const { page } = await open(renderReport(ordinary), { colorScheme: 'dark' });
+  test('the page of 400 traces has every part, no defect and no faint text, in each size and colour', async () => {
+    const { page } = await open(renderReport(ordinary, { errors: ERRORS }));
     const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
-    const dark = await background();
-    await page.emulateMedia({ colorScheme: 'light' });
-    expect(await background()).not.toBe(dark);
+    const widthOfChart = async () => (await page.locator('figure svg').first().boundingBox()).width;
+    const [light, wide] = [await background(), await widthOfChart()];
+    const headings = await page.locator('h2').allTextContents();
+    expect(headings).toEqual([
+      ...['Traces', 'Scores', 'Near-duplicates', 'Domains', 'Bad lines', 'How scores are made'],
+    ]);
+    expect(await page.locator('.contents a').allTextContents()).toEqual(headings);
+    expect(await page.locator('.traces tbody .bar').count()).toBe(25);
+    expect(await page.locator('.groups details').count()).toBeGreaterThan(5);
+    expect(await page.locator('figure [aria-label="rect"] rect').count()).toBeGreaterThan(8);
+    const check = async ({ seen }) => {
+      expect(seen).toBeGreaterThan(400);
+      await page.locator('.traces .open').first().click();
+      expect((await faintParts(page)).faint).toEqual([]);
+      expect(await defectsOf(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+    };
+    await expectSound(page, { check });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await background()).not.toBe(light);
+    expect(await widthOfChart()).toBeLessThan(wide / 2);
   });
 
   test('tells what another threshold would keep', async () => {
@@ -442,12 +438,8 @@ describeOnce('the page of a report', () => {
       html = await pageOf();
     });
 
-    test.each([
-      ['light', 1280],
-      ['dark', 400],
-    ])('draws a curve faultlessly, %s, %i pixels wide', async (colorScheme, width) => {
-      const { page } = await open(html, { colorScheme, width });
-      expect(await defectsOf(page)).toEqual([]);
+    test('has a curve and no defect, in each size and colour', async () => {
+      const { page } = await open(html);
       expect(await page.locator('h1').textContent()).toBe('5 chosen of 20 traces');
       expect(await page.locator('.essentials').textContent()).toMatch(
         /^Chosen5of 20 tracesCovered\d+%.*To review0no place found/,
@@ -457,12 +449,7 @@ describeOnce('the page of a report', () => {
       expect(await chosen.locator('.finding').textContent()).toMatch(
         /^5 of 20 traces were chosen by facility location.*They cover \d+%.*The curve bends at 4 \(\d+%\)/,
       );
-      await page.evaluate(() => {
-        for (const details of document.querySelectorAll('details')) details.open = true;
-      });
-      await drawn(page);
-      expect((await faintParts(page)).faint).toEqual([]);
-      expect(await defectsOf(page)).toEqual([]);
+      await expectSound(page);
     });
 
     test('tells by keyboard what another number covers', async () => {
@@ -658,11 +645,9 @@ describeOnce('the page of a report', () => {
     ];
     const html = renderReport(...carrying(HOSTILE));
 
-    test.each([1280, 400])('shows it as it is, %i pixels wide', async (width) => {
-      const { page } = await open(html, { width });
-      await page.evaluate(() => {
-        for (const details of document.querySelectorAll('details')) details.open = true;
-      });
+    test('shows it as it is', async () => {
+      const { page } = await open(html);
+      await openDetails(page);
       await drawn(page);
       expect(await page.evaluate(() => window.hit)).toBeUndefined();
       // The figures and the program.
@@ -673,13 +658,17 @@ describeOnce('the page of a report', () => {
       );
       const text = await page.evaluate(() => document.body.textContent);
       for (const shown of HOSTILE.slice(0, 6)) expect(text).toContain(shown);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-      for (const opener of await page.locator('.traces .open').all()) {
-        await opener.click();
-        expect(await page.locator('.steps li').count()).toBe(1);
-        const isWide = await page.locator('dialog').evaluate((it) => it.scrollWidth > it.clientWidth);
-        expect(isWide).toBe(false);
-        await page.keyboard.press('Escape');
+      for (const width of [1280, 400]) {
+        await page.setViewportSize({ width, height: 900 });
+        await drawn(page);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+        for (const opener of await page.locator('.traces .open').all()) {
+          await opener.click();
+          expect(await page.locator('.steps li').count()).toBe(1);
+          const isWide = await page.locator('dialog').evaluate((it) => it.scrollWidth > it.clientWidth);
+          expect(isWide).toBe(false);
+          await page.keyboard.press('Escape');
+        }
       }
       expect(await page.evaluate(() => window.hit)).toBeUndefined();
     });
@@ -716,118 +705,102 @@ describeOnce('the page of a report', () => {
   const same = (i) =>
     makeScored(i, { breakdown: makeBreakdown({ nearest: { label: 'kp:trace:0', similarity: 0.5 } }) });
   const bare = { id: null, domain: '', objective: '' };
+  const best = makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcomeConfidence: 1 });
   const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+  /** Odd runs by their names: the traces, what describes the run, and what the page and its first trace say. */
   const ODD = {
-    'no trace': [[]],
-    'no trace, but errors': [
-      [],
-      { errors: many(100, (i) => ({ source: 'a', line: i, message: 'not JSON' })) },
-    ],
-    'one trace': [[makeScored(0)]],
-    'one trace of nothing': [
-      [
+    'no trace': { traces: [], says: 'No trace was scored' },
+    'no trace, but errors': {
+      traces: [],
+      described: { errors: many(100, (i) => ({ source: 'a', line: i, message: 'not JSON' })) },
+    },
+    'one trace': { traces: [makeScored(0)] },
+    'one trace of nothing': {
+      traces: [
         makeScored(0, {
           ...bare,
           breakdown: makeBreakdown({
-            complexity: 0,
-            novelty: 0,
-            toolDiversity: 0,
-            outcomeConfidence: 0,
-            profile: ' ',
+            ...{ complexity: 0, novelty: 0, toolDiversity: 0, outcomeConfidence: 0, profile: ' ' },
           }),
         }),
       ],
-    ],
-    'two traces': [many(2, same)],
-    'no embedder': [many(50, noEmbedder), { options: { dtype: null } }],
-    'an embedder that failed midway': [many(50, (i) => (i < 25 ? same(i) : noEmbedder(i)))],
-    'equal scores': [many(40, same)],
-    'the highest scores': [
-      many(5, (i) =>
-        makeScored(i, {
-          breakdown: makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcomeConfidence: 1 }),
-        }),
+      opened: 'Weights of the profile (none)',
+    },
+    'two traces': { traces: many(2, same), opened: /What it is like.*0\.50Objective 0/ },
+    'no embedder': {
+      traces: many(50, noEmbedder),
+      described: { options: { dtype: null } },
+      says: 'There was no embedder, so nothing was compared',
+      opened: 'novelty is 0.5 without an embedder',
+    },
+    'an embedder that failed midway': {
+      traces: many(50, (i) => (i < 25 ? same(i) : noEmbedder(i))),
+      says: 'failed for 25 traces',
+    },
+    'equal scores': { traces: many(40, same), says: 'All 40 traces score 0.50.' },
+    'the highest scores': { traces: many(5, (i) => makeScored(i, { breakdown: best })) },
+    'fifty domains in three sources': {
+      traces: many(500, (i) =>
+        makeScored(i, { domain: `domain number ${i % 50}`, source: `file-${i % 3}.jsonl` }),
       ),
-    ],
-    'fifty domains': [
-      many(500, (i) => makeScored(i, { domain: `domain number ${i % 50}`, source: `file-${i % 3}.jsonl` })),
-      { options: { sources: ['a', 'b', 'c'] } },
-    ],
-    'long names': [
-      many(5, (i) =>
+      described: { options: { sources: ['a', 'b', 'c'] } },
+    },
+    'long names': {
+      traces: many(5, (i) =>
         makeScored(i, { id: 'x'.repeat(500), domain: 'y'.repeat(500), source: 'z'.repeat(500) }),
       ),
-      { options: { sources: ['z'.repeat(500), 'a'] } },
-    ],
-    'novelty over the whole text': [ordinary, { options: { novelty: 'full', dtype: 'q8' } }],
-    'a list that is cut': [many(30_000, (i) => ({ ...ordinary[i % 400], trace: undefined }))],
-    'words that are compared': [ordinary.filter(({ breakdown }) => breakdown.nearest?.sharedWords)],
-    'no known outcome': [ordinary.map((trace) => ({ ...trace, success: null }))],
-    'no threshold': [ordinary, { options: { threshold: null } }],
-    'a threshold between two steps': [ordinary, { options: { threshold: 0.7525 } }],
-    'a threshold of 0': [ordinary, { options: { threshold: 0 } }],
-    'a threshold of 1': [ordinary, { options: { threshold: 1 } }],
-    'an interruption': [ordinary.slice(0, 30), { run: { interrupted: true, seconds: 0 } }],
-    'several sources': [
-      many(90, (i) => makeScored(i, { source: `/data/part-${Math.floor(i / 30)}.jsonl` })),
-      { options: { sources: ['0', '1', '2'] } },
-    ],
+      described: { options: { sources: ['z'.repeat(500), 'a'] } },
+    },
+    'novelty over the whole text': {
+      traces: ordinary,
+      described: { options: { novelty: 'full', dtype: 'q8' } },
+    },
+    'a list that is cut': {
+      // Their names are as long as names are listed, so that 6 MB are full soon.
+      traces: many(12_000, (i) => ({
+        ...ordinary[i % 400],
+        ...{
+          id: `${i} ${'of many '.repeat(30)}`,
+          objective: `${i} ${'words '.repeat(50)}`,
+          trace: undefined,
+        },
+      })),
+      says: /The first [\d,]+ traces of 12,000, by score, are listed\./,
+    },
+    'words that are compared': {
+      traces: ordinary.filter(({ breakdown }) => breakdown.nearest?.sharedWords),
+      opened:
+        /Words 0\.\d\d.*by weight, are in it\.( Only the beginning of its text was compared\.)?Shared: flight, bostonNew: seattle/,
+    },
+    'no known outcome': {
+      traces: ordinary.map((trace) => ({ ...trace, success: null })),
+      says: /^.*400 traces, 3 agents, none with a known outcome/,
+    },
+    'no threshold': { traces: ordinary, described: { options: { threshold: null } } },
+    'a threshold between two steps': {
+      traces: ordinary,
+      described: { options: { threshold: 0.7525 } },
+      says: 'Kept at 0.7525',
+    },
+    'a threshold of 0': { traces: ordinary, described: { options: { threshold: 0 } } },
+    'a threshold of 1': { traces: ordinary, described: { options: { threshold: 1 } } },
+    'an interruption': {
+      traces: ordinary.slice(0, 30),
+      described: { run: { interrupted: true, seconds: 0 } },
+      says: 'Scoring was interrupted',
+    },
   };
 
-  test.each(Object.keys(ODD))('of %s is whole', async (name) => {
-    const { page } = await open(renderReport(...ODD[name]));
-    expect(await defectsOf(page)).toEqual([]);
-    await page.evaluate(() => {
-      for (const details of document.querySelectorAll('details')) details.open = true;
-    });
-    for (const width of [1280, 400]) {
-      await page.setViewportSize({ width, height: 900 });
-      await drawn(page);
-      expect(await defectsOf(page)).toEqual([]);
-    }
-  });
-
-  test('says what is not there', async () => {
-    const textOf = async (name) => {
-      const { page } = await open(renderReport(...ODD[name]));
-      const text = await page.evaluate(() => document.getElementById('report').textContent);
-      return text;
-    };
-    expect(await textOf('no trace')).toContain('No trace was scored');
-    expect(await textOf('no embedder')).toMatch(/There was no embedder, so nothing was compared/);
-    expect(await textOf('an embedder that failed midway')).toContain('failed for 25 traces');
-    expect(await textOf('an interruption')).toContain('Scoring was interrupted');
-    expect(await textOf('equal scores')).toContain('All 40 traces score 0.50.');
-    expect(await textOf('a threshold between two steps')).toContain('Kept at 0.7525');
-    expect(await textOf('no known outcome')).toMatch(/^.*400 traces, 3 agents, none with a known outcome/);
-    expect(await textOf('a list that is cut')).toMatch(
-      /The first [\d,]+ traces of 30,000, by score, are listed\./,
-    );
-    const openedOf = async (name) => {
-      const { page } = await open(renderReport(...ODD[name]));
+  test.each(Object.entries(ODD))('the page of %s has no defect, and says so', async (...row) => {
+    const [, { traces, described, says = '', opened: details }] = row;
+    const { page } = await open(renderReport(traces, described));
+    expect(await page.locator('#report').textContent()).toMatch(says);
+    if (details !== undefined) {
       await page.locator('.traces .open').first().click();
-      return page.locator('.opened').textContent();
-    };
-    expect(await openedOf('one trace of nothing')).toContain('Weights of the profile (none)');
-    expect(await openedOf('no embedder')).toContain('novelty is 0.5 without an embedder');
-    expect(await openedOf('two traces')).toMatch(/What it is like.*0\.50Objective 0/);
-    expect(await openedOf('words that are compared')).toMatch(
-      /Words 0\.\d\d.*by weight, are in it\.( Only the beginning of its text was compared\.)?Shared: flight, bostonNew: seattle/,
-    );
-  });
-
-  test('draws itself again for another width', async () => {
-    const { page } = await open(renderReport(ordinary));
-    const width = () =>
-      page
-        .locator('figure svg')
-        .first()
-        .evaluate((svg) => svg.getBoundingClientRect().width);
-    const before = await width();
-    await page.setViewportSize({ width: 500, height: 900 });
-    await drawn(page);
-    expect(await width()).toBeLessThan(before / 2);
-    expect(await defectsOf(page)).toEqual([]);
+      expect(await page.locator('.opened').textContent()).toMatch(details);
+      await page.keyboard.press('Escape');
+    }
+    await expectSound(page, { sizes: SIZES.filter(([colorScheme]) => colorScheme === 'light') });
   });
 
   test('can be printed', async () => {

@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { readTraces, share } = require('..');
+const { share } = require('..');
 const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { rejectionOf } = require('./support/refusals.js');
@@ -58,15 +58,6 @@ describe('share', () => {
     const text = fs.readFileSync(path.join(folder, name), 'utf8');
     expect(text).toContain('Log in with [REDACTED:api_key]');
     expect(fs.readFileSync(path.join(folder, 'README.md'), 'utf8')).toContain('@knowledgepulse/native');
-  });
-
-  test('what was shared is read again as the same task and thought', async () => {
-    const folder = newFolder();
-    const { sessions } = await share([trace], folder);
-    const input = fs.readFileSync(path.join(folder, sessions[0].file), 'utf8');
-    const { value } = await readTraces(input).next();
-    expect(value.trace.task.objective).toBe('Log in with [REDACTED:api_key]');
-    expect(value.trace.steps[0]).toMatchObject({ type: 'thought', content: trace.steps[0].content });
   });
 
   test('leaves the bytes of files but for redactions, and takes traces beside them', async () => {

@@ -5,10 +5,9 @@
 const path = require('node:path');
 
 const { Scorer, TraceMemory, embed } = require('..');
-const { PostgresStore } = require('../postgres.js');
 const { StoreWithFallback } = require('../lib/store/fallback.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { rejectionOf, thrownBy } = require('./support/refusals.js');
+const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 const { MemoryStore, entriesOf } = require('./support/memory-store.js');
 const { warningsWhile } = require('./support/warnings.js');
@@ -340,24 +339,4 @@ describe('a fallback', () => {
     expect(error).toMatchObject({ code: 'ERR_MEMORY_MISMATCH' });
     expect(store.calls).toEqual([]);
   });
-});
-
-test.each([
-  [
-    { fallback: new MemoryStore() },
-    TypeError,
-    'ERR_INVALID_OPTION',
-    /^options.fallback must be a TraceMemory/,
-  ],
-  [
-    { fallback: memoryOf('full') },
-    Error,
-    'ERR_MEMORY_MISMATCH',
-    /^options.fallback compares by method 'full'/,
-  ],
-])('new PostgresStore refuses %#', (options, Class, code, message) => {
-  const pool = { connect() {} };
-  const error = thrownBy(() => new PostgresStore({ pool, method: 'lexical', ...options }));
-  expect(error).toBeInstanceOf(Class);
-  expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
 });

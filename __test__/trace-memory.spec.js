@@ -5,16 +5,12 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { execFileSync } = require('node:child_process');
-
 const { Scorer, TraceMemory } = require('..');
 const { OracleMemory } = require('./oracle/novelty.js');
-const { readTraces, sharedTraces } = require('./support/paths.js');
 const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
-const { rejectionOf, thrownBy } = require('./support/refusals.js');
+const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { python, testWithPackages } = require('./support/python.js');
 
 const scratch = scratchDirectory('traces');
 const METHODS = ['prefix', 'lexical', 'full'];
@@ -122,18 +118,6 @@ test('a memory that embeds rejects without an embedder, and words need none', as
   expect(result).toEqual([...missing, 1, 1, 1, ...missing]);
 });
 
-test.each([
-  [undefined, 'options must be an object, got undefined'],
-  [{}, "options.method must be 'prefix', 'lexical' or 'full'"],
-  [{ method: 'words' }, "options.method must be 'prefix', 'lexical' or 'full'"],
-  [{ method: 'full', maxElements: -1 }, 'options.maxElements must be a safe integer of at least 0, got -1'],
-  [{ method: 'full', dimensions: 3 }, /^options.dimensions is not an option of this call/],
-])('new TraceMemory refuses %j', (options, message) => {
-  expect(thrownBy(() => new TraceMemory(options))).toMatchObject({
-    ...{ code: 'ERR_INVALID_OPTION', message: expect.stringMatching(message) },
-  });
-});
-
 test('calls refuse invalid traces, counts and paths, and change nothing', async () => {
   for (const method of METHODS) {
     const memory = new TraceMemory({ method });
@@ -181,14 +165,6 @@ describe('files', () => {
     expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
   });
 
-  testWithPackages('safetensors')('are those of safetensors for other programs', async () => {
-    const file = cacheFileIn(scratch);
-    await (await filled('prefix')).save(file);
-    const script =
-      'import sys; from safetensors.numpy import load_file; print(load_file(sys.argv[1])["vectors"].shape)';
-    expect(execFileSync(python, ['-c', script, file], { encoding: 'utf8' }).trim()).toBe('(4, 384)');
-  });
-
   test('that are loaded are garbage in time', async () => {
     const file = cacheFileIn(scratch);
     const { result } = await runForResult(
@@ -207,20 +183,4 @@ describe('files', () => {
     // Each takes about 10 MB.
     expect(result).toBeLessThan(4e8);
   });
-});
-
-const testShared = fs.existsSync(sharedTraces) ? test : test.skip;
-
-testShared('real traces are known again after junk', async () => {
-  const traces = readTraces(sharedTraces);
-  const memory = new TraceMemory({ method: 'lexical' });
-  for (const trace of traces) await memory.add(trace);
-  const junk = Array.from({ length: 400 }, (_, index) => `junk${index}`).join(' ');
-  const novelties = [];
-  for (const trace of traces) {
-    expect((await memory.compare(trace)).novelty).toBe(0);
-    const step = { step_id: 0, type: 'observation', content: junk };
-    novelties.push((await memory.compare({ ...trace, steps: [step, ...trace.steps] })).novelty);
-  }
-  expect(novelties.sort((a, b) => a - b)[traces.length >> 1]).toBeLessThan(0.15);
 });

@@ -12,13 +12,16 @@ const { copyPackage, linkPackages, scratchDirectory } = require('./support/scrat
 
 const scratch = scratchDirectory('types');
 
-/** The newest TypeScript has dropped `node10`, which many projects still resolve by. */
-const RESOLUTIONS = {
-  node10: { compiler: 'typescript-5', module: 'commonjs' },
-  node16: { compiler: 'typescript', module: 'node16' },
-  nodenext: { compiler: 'typescript', module: 'nodenext' },
-  bundler: { compiler: 'typescript', module: 'esnext' },
-};
+/** The newest compiler, and the oldest one that users may have. */
+const [NEWEST, OLDEST] = ['typescript', 'typescript-5.4'];
+
+/** Which compiler resolves modules by which rules. The newest has dropped `node10`, which many projects still use. */
+const RESOLUTIONS = [
+  ['node10', 'commonjs', OLDEST],
+  ['node16', 'node16', OLDEST],
+  ['nodenext', 'nodenext', NEWEST],
+  ['bundler', 'esnext', NEWEST],
+];
 
 beforeAll(() => {
   copyPackage(path.join(scratch, 'node_modules', '@knowledgepulse', 'native'));
@@ -30,8 +33,8 @@ beforeAll(() => {
   fs.writeFileSync(path.join(scratch, 'readme', 'console.d.ts'), console);
 });
 
-test.each(Object.entries(RESOLUTIONS))('moduleResolution %s', async (moduleResolution, settings) => {
-  const { compiler, module } = settings;
+test.each(RESOLUTIONS)('programs with moduleResolution %s and module %s compile with %s', async (...row) => {
+  const [moduleResolution, module, compiler] = row;
   const project = path.join(scratch, `${moduleResolution}.json`);
   const compilerOptions = { module, moduleResolution, allowJs: true, checkJs: true };
   const include = ['types/**/*.ts'];
@@ -44,13 +47,14 @@ test.each(Object.entries(RESOLUTIONS))('moduleResolution %s', async (moduleResol
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
 });
 
-describe('the program of docs/api.md', () => {
-  test.each([
-    ['typescript', 'nodenext', 'mts'],
-    ['typescript', 'nodenext', 'cts'],
-    ['typescript-5', 'node16', 'mts'],
-    ['typescript-5', 'node16', 'cts'],
-  ])('compiles with %s as %s in a .%s file, and runs', async (compiler, module, ending) => {
+test.each([
+  [NEWEST, 'nodenext', 'mts'],
+  [NEWEST, 'nodenext', 'cts'],
+  [OLDEST, 'node16', 'mts'],
+  [OLDEST, 'node16', 'cts'],
+])(
+  'the program of docs/api.md compiles with %s as %s in a .%s file, and runs',
+  async (compiler, module, ending) => {
     const directory = path.join(scratch, `program-${compiler}-${ending}`);
     fs.mkdirSync(directory);
     const program = apiProgram();
@@ -74,11 +78,11 @@ describe('the program of docs/api.md', () => {
       expect(stdout).toMatch(/^2 of 2$/m);
       expect(stdout).toMatch(/^kp:trace:[\w-]+ \d email$/m);
     }
-  });
-});
+  },
+);
 
-test('a pool of the package pg is one for a store', async () => {
-  const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+test('a pool of the package pg compiles as the pool of a PostgresStore', async () => {
+  const tsc = path.join(root, 'node_modules', NEWEST, 'bin', 'tsc');
   const file = path.join(__dirname, 'store', 'pool.ts');
   const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];
   const args = [tsc, '--ignoreConfig', ...flags, '--skipLibCheck', file];

@@ -1,11 +1,9 @@
 'use strict';
 
-// A `VectorCache`: its options, the vectors that it takes and refuses, and what it finds.
+// A `VectorCache`: its options, and the vectors that it takes and refuses. What it finds is tested in crates/index (vectors/tests.rs).
 
 const { setTimeout: sleep } = require('node:timers/promises');
 const vm = require('node:vm');
-
-const fc = require('fast-check');
 
 const { VectorCache, _getLocalCache } = require('..');
 const { cosineSimilarity } = require('./oracle/score.js');
@@ -392,14 +390,6 @@ test('VectorCache is garbage in time', async () => {
   expect(result).toBeLessThan(1e9);
 });
 
-test('a zero vector is similar to nothing', () => {
-  const cache = new VectorCache();
-  cache.add(new Float32Array(DIMENSIONS));
-  for (const query of [GOOD, Array(DIMENSIONS).fill(0), Array(DIMENSIONS).fill(-0)]) {
-    expect(cache.maxCosineSimilarity(query)).toBe(0);
-  }
-});
-
 test('add takes a vector whose getters use the cache', () => {
   const cache = new VectorCache({ dimensions: 2 });
   const get = () => {
@@ -459,43 +449,4 @@ test('_getLocalCache returns one live cache', () => {
   expect(_getLocalCache()).toBe(cache);
   expect(cache.size).toBe(1);
   cache.clear();
-});
-
-const component = fc.oneof(
-  fc.double({ min: -1, max: 1, noNaN: true }),
-  fc.double({ noNaN: true, noDefaultInfinity: true }),
-  fc.constantFrom(0, 1, -1),
-);
-const vectors = (dimensions, maxLength) =>
-  fc.array(fc.array(component, { minLength: dimensions, maxLength: dimensions }), {
-    minLength: 1,
-    maxLength,
-  });
-
-/** Scales a vector so that the plain oracle neither overflows nor underflows; no similarity changes. */
-function comfortable(vector) {
-  const largest = Math.max(...vector.map(Math.abs));
-  return largest === 0 ? vector : vector.map((value) => value / largest);
-}
-
-test('VectorCache agrees with double precision within 1e-6', () => {
-  const cases = fc.integer({ min: 1, max: 40 }).chain((dimensions) =>
-    fc.record({
-      maxElements: fc.integer({ min: 0, max: 12 }),
-      stored: vectors(dimensions, 20),
-      queries: vectors(dimensions, 4),
-    }),
-  );
-  const property = fc.property(cases, ({ maxElements, stored, queries }) => {
-    const cache = new VectorCache({ maxElements, dimensions: stored[0].length });
-    for (const vector of stored) cache.add(vector);
-    const kept = maxElements === 0 ? [] : stored.slice(-maxElements);
-    expect(cache.size).toBe(kept.length);
-    for (const query of queries) {
-      const similarities = kept.map((vector) => cosineSimilarity(comfortable(query), comfortable(vector)));
-      const expected = similarities.length === 0 ? 0 : Math.max(...similarities);
-      expect(Math.abs(cache.maxCosineSimilarity(query) - expected)).toBeLessThanOrEqual(1e-6);
-    }
-  });
-  fc.assert(property, { numRuns: 500 });
 });

@@ -13,11 +13,10 @@ import { root } from '../scripts/platform.mjs';
  */
 
 /**
- * A row of the table. A row without figures says by `unavailable` why.
+ * A row of the table.
  *
  * @typedef {object} Row
  * @property {string} name
- * @property {string} [unavailable]
  * @property {string} [unit]
  * @property {number} [ours] the median
  * @property {string} [against]
@@ -105,19 +104,15 @@ export function writeResults(results, name, file = path.join(root, 'bench', 'res
  * @param {Row[]} rows
  */
 export function markdownTable(rows) {
-  const cells = rows.map(({ name, unavailable, unit, ours, against, theirs, ratio, target, verdict }) =>
-    unavailable
-      ? [name, unavailable, '', '', '', '', '']
-      : [
-          name,
-          quantity(ours, unit),
-          against ?? '',
-          quantity(theirs, unit),
-          ratio === undefined ? '' : `${digits(ratio)}x`,
-          target ?? '',
-          verdict ?? '',
-        ],
-  );
+  const cells = rows.map(({ name, unit, ours, against, theirs, ratio, target, verdict }) => [
+    name,
+    quantity(ours, unit),
+    against ?? '',
+    quantity(theirs, unit),
+    ratio === undefined ? '' : `${digits(ratio)}x`,
+    target ?? '',
+    verdict ?? '',
+  ]);
   const lines = [['what', 'ours', 'against', 'theirs', 'ratio', 'target', ''], ...cells];
   const widths = lines[0].map((_, column) => Math.max(2, ...lines.map((line) => line[column].length)));
   const rule = widths.map((width) => '-'.repeat(width));

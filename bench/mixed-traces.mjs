@@ -1,6 +1,6 @@
 // Traces of real sizes for a large memory, mixed from real ones.
 
-import { generator } from './random.mjs';
+import { random as generator } from '../__test__/support/random.js';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 

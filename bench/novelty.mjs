@@ -6,11 +6,10 @@
 // tasks. With users apart, whole users are remembered or not.
 
 import path from 'node:path';
-
+import { random as generator } from '../__test__/support/random.js';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { labelledSets, readLabelled } from './labelled.mjs';
 import { mean, median } from './measure.mjs';
-import { generator } from './random.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 

@@ -1,8 +1,8 @@
-// How many secrets the strict cleaner finds, and how often it takes something harmless for one; beside it, if they are installed, gitleaks
-// and detect-secrets on the same texts. `npm run bench:secrets` prints the table of docs/cleaning.md; `--seed N` draws other secrets (choose
+// How many secrets the strict cleaner finds, and how often it takes something harmless for one; beside it, if it is installed, gitleaks
+// on the same texts. `npm run bench:secrets` prints the figures of docs/cleaning.md; `--seed N` draws other secrets (choose
 // with 1, report with 2), `--misses` lists what was missed and what was taken for a secret.
 //
-// GITLEAKS names the program, DETECT_SECRETS a Python that has the package.
+// GITLEAKS names the program.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -97,16 +97,6 @@ const linesOf = (text) => text.split('\n').length;
 /** @param {Sample[]} texts */
 const allLinesOf = (texts) => texts.reduce((sum, { text }) => sum + linesOf(text), 0);
 
-/** Returns the first lines of texts. */
-function firstLines(/** @type {Sample[]} */ texts, /** @type {number} */ most) {
-  let left = most;
-  return texts.flatMap(({ name, text }) => {
-    const lines = text.split('\n').slice(0, left);
-    left -= lines.length;
-    return lines.length > 0 ? [{ name, text: lines.join('\n') }] : [];
-  });
-}
-
 /**
  * @typedef {(samples: Sample[]) => string[][] | Promise<string[][]>} Finder Finds the secrets in each text; a planted secret is found if nothing
  * of it is left.
@@ -122,65 +112,30 @@ const ours = (strict) => (texts) =>
     }),
   );
 
-/** Writes each text to a file of its own, and has a program look at the folder. */
-function inFolder(
-  /** @type {Sample[]} */ texts,
-  /** @type {(folder: string) => Array<[file: string, secret: string]>} */ look,
-) {
+/** Writes each text to a file of its own, and has gitleaks look at the folder. @type {(program: string) => Finder} */
+const gitleaks = (program) => (texts) => {
   const folder = path.join(temporaryDirectory('secrets'), 'texts');
   mkdirSync(folder);
   texts.forEach(({ text }, at) => {
     writeFileSync(path.join(folder, `${at}.txt`), text);
   });
+  const report = `${folder}.json`;
+  const flags = ['--no-banner', '--log-level=error', '--exit-code=0', '--report-format=json'];
+  execFileSync(program, ['dir', folder, ...flags, `--report-path=${report}`], { stdio: 'ignore' });
   /** @type {string[][]} */
   const found = texts.map(() => []);
-  for (const [file, secret] of look(folder)) found[Number.parseInt(path.basename(file), 10)].push(secret);
+  for (const { File, Secret } of JSON.parse(readFileSync(report, 'utf8')))
+    found[Number.parseInt(path.basename(File), 10)].push(Secret);
   return found;
-}
-
-/** @type {(program: string) => Finder} */
-const gitleaks = (program) => (texts) =>
-  inFolder(texts, (folder) => {
-    const report = `${folder}.json`;
-    const flags = [
-      'dir',
-      folder,
-      '--no-banner',
-      '--log-level=error',
-      '--exit-code=0',
-      '--report-format=json',
-    ];
-    execFileSync(program, [...flags, `--report-path=${report}`], { stdio: 'ignore' });
-    const findings = JSON.parse(readFileSync(report, 'utf8'));
-    return findings.map((/** @type {{ File: string, Secret: string }} */ { File, Secret }) => [File, Secret]);
-  });
-
-/** Its plugins run in one process, see `detect_secrets_side.py`. @type {(python: string) => Finder} */
-const detectSecrets = (python) => (texts) =>
-  inFolder(texts, (folder) => {
-    const side = path.join(root, 'bench/detect_secrets_side.py');
-    const output = execFileSync(python, [side, folder], { maxBuffer: 2 ** 30, encoding: 'utf8' });
-    const { found, late } = JSON.parse(output);
-    for (const file of late)
-      console.error(`detect-secrets gave up: ${texts[Number.parseInt(file, 10)].name}`);
-    return found;
-  });
+};
 
 const [strict, sdk] = [ours(true), ours(false)];
 
-/** detect-secrets takes a millisecond for a line, so it looks only at the first harmless lines of each kind. */
-const DETECT_SECRETS_LINES = 10_000;
-
-/** @type {Array<[name: string, finder: Finder | undefined, mostLines?: number]>} */
+/** @type {Array<[name: string, finder: Finder | undefined]>} */
 const finders = [
   ['`strict`', strict],
   ['without `strict`', sdk],
   ['gitleaks 8.30.1', process.env.GITLEAKS ? gitleaks(process.env.GITLEAKS) : undefined],
-  [
-    'detect-secrets 1.5.0',
-    process.env.DETECT_SECRETS ? detectSecrets(process.env.DETECT_SECRETS) : undefined,
-    DETECT_SECRETS_LINES,
-  ],
 ];
 
 const planted = plantedSecrets(Number(options.seed));
@@ -193,7 +148,7 @@ for (const { name, texts } of harmless) {
   table.push([`${name}: ${lines.toLocaleString('en')} lines`]);
 }
 const header = ['texts'];
-for (const [name, find, mostLines = Number.POSITIVE_INFINITY] of finders) {
+for (const [name, find] of finders) {
   if (!find) continue;
   header.push(name);
   const isOurs = find === strict || find === sdk;
@@ -217,8 +172,7 @@ for (const [name, find, mostLines = Number.POSITIVE_INFINITY] of finders) {
     table[row].push(rate([...planted.keys()].filter((at) => planted[at].where === where)));
   });
   table[places.length].push(`**${rate([...planted.keys()])}**`);
-  for (const [row, kind] of harmless.entries()) {
-    const texts = firstLines(kind.texts, mostLines);
+  for (const [row, { texts }] of harmless.entries()) {
     const alarms = (await find(texts)).map((each) => (isOurs ? each.length - 1 : each.length));
     if (options.misses && find === strict) {
       for (const [at, count] of alarms.entries()) if (count > 0) await showAlarms(texts[at]);

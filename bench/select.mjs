@@ -5,13 +5,10 @@
 // with a successful run among the K. Outcomes are known, or a quarter of them is wrong, or all are hidden.
 
 import path from 'node:path';
-
+import { random as generator } from '../__test__/support/random.js';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { digestOf } from './digest.mjs';
 import { labelledSets, readLabelled } from './labelled.mjs';
 import { mean } from './measure.mjs';
-import { generator } from './random.mjs';
-import { semhash } from './semhash.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
@@ -31,13 +28,7 @@ await runScript(main);
 async function main() {
   const sets = labelledSets(process.argv.slice(2));
   await setup();
-  /** @type {Map<ReasoningTrace, Float32Array>} */
-  const digests = new Map();
   const { Scorer, TraceMemory, select } = await import('../index.js');
-
-  const lexical = (/** @type {number} */ maxElements) => new TraceMemory({ method: 'lexical', maxElements });
-  const scoresOf = (/** @type {ReasoningTrace[]} */ traces) =>
-    new Scorer({ memory: lexical(traces.length) }).scoreAll(traces);
 
   /** @type {Record<string, Method>} */
   const methods = {
@@ -47,36 +38,18 @@ async function main() {
       return shuffled([...runs.keys()], random).sort((one, other) => isSuccess(other) - isSuccess(one));
     },
     '--top, lexical': async (_, shown) => {
-      const scores = await scoresOf(shown);
+      const memory = new TraceMemory({ method: 'lexical', maxElements: shown.length });
+      const scores = await new Scorer({ memory }).scoreAll(shown);
       return [...shown.keys()].sort((one, other) => scores[other].value - scores[one].value);
     },
-    QDIT: async (_, shown) => qdit(shown, await similarities(shown)),
     [PLAIN]: async (runs, shown) => facilityLocation(shown, await tfIdf(runs)),
     select: async (_, shown) => {
       const { chosen } = await select(shown, { count: Math.max(...SIZES) });
       return chosen.map(({ index }) => index);
     },
   };
-  const python = semhash();
-  if (python) {
-    // Its representatives of the successes, then its representatives of the failures.
-    methods.semhash = async (runs, shown) => {
-      const order = [];
-      for (const success of [true, false]) {
-        const some = [...shown.keys()].filter((index) => shown[index].metadata.success === success);
-        const vectors = some.map((index) => /** @type {Float32Array} */ (digests.get(runs[index].trace)));
-        const count = Math.min(some.length, Math.max(...SIZES));
-        if (count > 0) order.push(...(await python.represent(vectors, count)).map((at) => some[at]));
-      }
-      return order;
-    };
-  } else console.log('without semhash: KNOWLEDGEPULSE_SEMHASH names no Python that has it');
-
   for (const file of sets) {
     const runs = readLabelled(file);
-    if (python) {
-      for (const { trace } of runs) digests.set(trace, await digestOf(trace));
-    }
     console.log(
       `\n${path.basename(file)}: ${runs.length} runs of ${new Set(runs.map(({ task }) => task)).size} tasks`,
     );
@@ -102,21 +75,6 @@ async function main() {
       }
       print(outcomes, solved);
     }
-  }
-  python?.end();
-
-  /** @param {ReasoningTrace[]} traces */
-  async function similarities(traces) {
-    const memory = lexical(traces.length);
-    for (const [index, trace] of traces.entries()) await memory.add({ ...trace, id: `${index}` });
-    return Promise.all(
-      traces.map(async (trace) => {
-        const row = new Float64Array(traces.length);
-        for (const { id, similarity } of await memory.nearest(trace, traces.length))
-          row[Number(id)] = similarity;
-        return row;
-      }),
-    );
   }
 }
 
@@ -182,34 +140,6 @@ function facilityLocation(shown, similarity) {
     left.delete(best);
     order.push(best);
     for (const i of cover.keys()) cover[i] = Math.max(cover[i], quality[best] * similarity[i][best]);
-  }
-  return order;
-}
-
-/**
- * Greedy by the mean of a trace's quality and its gain in Σ max similarity, each from 0 to 1, as QDIT does with α = 0.5.
- *
- * @param {ReasoningTrace[]} shown
- * @param {Float64Array[]} similarity
- */
-function qdit(shown, similarity) {
-  const quality = shown.map(qualityOf);
-  const cover = new Float64Array(shown.length);
-  /** @type {number[]} */
-  const order = [];
-  while (order.length < Math.min(shown.length, Math.max(...SIZES))) {
-    let best = -1;
-    let most = Number.NEGATIVE_INFINITY;
-    const gains = shown.map((_, j) =>
-      cover.reduce((sum, covered, i) => sum + Math.max(0, similarity[i][j] - covered), 0),
-    );
-    const largest = Math.max(...gains) || 1;
-    for (const [j, gain] of gains.entries()) {
-      const value = gain / largest + quality[j];
-      if (!order.includes(j) && value > most) [best, most] = [j, value];
-    }
-    order.push(best);
-    for (const i of cover.keys()) cover[i] = Math.max(cover[i], similarity[i][best]);
   }
   return order;
 }

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { textOf } from '../__test__/oracle/score.js';
 import { makeTrace as makeTestTrace } from '../__test__/support/make-trace.js';
 import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
-import { generator } from './random.mjs';
+import { random as generator } from '../__test__/support/random.js';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
@@ -15,7 +15,7 @@ import { generator } from './random.mjs';
  * The parameters of {@link makeTrace}.
  *
  * @typedef {object} Description
- * @property {'real' | 'long' | 'grown' | 'short' | 'sentence' | 'passage'} kind
+ * @property {'real' | 'long' | 'grown' | 'short' | 'sentence'} kind
  * @property {number} [index]
  * @property {number} [megabytes]
  * @property {number} [cut]
@@ -25,14 +25,11 @@ import { generator } from './random.mjs';
 /** The smallest text that certainly has more than 512 tokens. */
 const LONG_TEXT = 5000;
 
-const examples = readTraces(path.join(root, 'examples', 'traces.jsonl'));
-const real = fs.existsSync(sharedTraces) ? readTraces(sharedTraces) : examples;
+const examples = path.join(root, 'examples', 'traces.jsonl');
+const real = readTraces(fs.existsSync(sharedTraces) ? sharedTraces : examples);
 const long = real.filter((trace) => textOf(trace).length >= LONG_TEXT);
 const short = makeShort();
 const sentence = makeTestTrace({ objective: 'Find out why the invoice was not sent', steps: [] });
-
-/** Where the real traces come from, for the report. */
-export const tracesName = real === examples ? 'examples/traces.jsonl' : path.basename(sharedTraces);
 
 /**
  * A trace:
@@ -43,7 +40,6 @@ export const tracesName = real === examples ? 'examples/traces.jsonl' : path.bas
  *   that many characters, for a side that would read all of it
  * - `{ kind: 'short' }`: five steps of a sentence or two
  * - `{ kind: 'sentence' }`: an objective of some 15 tokens, and no steps
- * - `{ kind: 'passage', index }`: a piece of 50 to 250 tokens of a long one
  *
  * `run` goes into the text: another run is another text, so that no side can remember the answer.
  *
@@ -65,19 +61,8 @@ export function makeTrace({ kind, index = 0, megabytes, cut, run }) {
 function select(kind, index) {
   if (kind === 'short') return short;
   if (kind === 'sentence') return sentence;
-  if (kind === 'passage') return passage(index);
   const traces = kind === 'real' ? real : long;
   return traces[index % traces.length];
-}
-
-/**
- * From 200 to 1,000 characters; the lengths of the pieces that follow one another differ.
- *
- * @param {number} index
- */
-function passage(index) {
-  const text = textOf(long[index % long.length]);
-  return makeTestTrace({ objective: text.slice(1000, 1200 + ((index * 7) % 32) * 25), steps: [] });
 }
 
 /**

@@ -18,7 +18,7 @@ const { ensureConfigured, tellWarning } = require('./embedder.js');
 const native = require('./loader.js').addon;
 const { scoreOf } = require('./score.js');
 const { StoreCalls } = require('./store/calls.js');
-const { METHODS, TraceMemory, adopt, nativeOf } = require('./trace-memory.js');
+const { METHODS, TraceMemory, nativeOf } = require('./trace-memory.js');
 
 /**
  * @import { NoveltyMethod, ScorableTrace, Scorer as Public } from '../index.js'
@@ -264,7 +264,7 @@ function readProfiles(weights, path) {
 const OPTIONS = { embedder: readEmbedder, memory: readMemory, weights: readProfiles };
 
 /** The scorer of the process, whose memory all threads share. */
-const processScorer = new Scorer({ memory: adopt(native.localMemory()) });
+const processScorer = new Scorer({ memory: new TraceMemory(/** @type {any} */ (native.localMemory())) });
 
 /** @type {typeof import('../index.js').evaluateValue} */
 function evaluateValue(trace) {

@@ -5,6 +5,7 @@
 const { setTimeout } = require('node:timers/promises');
 
 const { cancellable } = require('./calls/cancel.js');
+const { localCopy } = require('./calls/copy.js');
 const { codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
   invalidOption,
@@ -21,9 +22,8 @@ const native = require('./loader.js').addon;
 const { nativeOf } = require('./trace-memory.js');
 
 /**
- * @import { Selection } from '../index.js'
  * @import { OptionReader } from './calls/options.js'
- * @import { NativeCandidates, NativeCount, NativeNearby, NativeTraceMemory } from './binding.js'
+ * @import { NativeCandidates, NativeCount, NativeTraceMemory } from './binding.js'
  */
 
 /** The number of traces that are read at a time. */
@@ -101,40 +101,32 @@ async function select(traces, options) {
   const candidates = new native.NativeCandidates(method);
   const work = async () => {
     if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));
-    /** @type {Array<string | null>} */
-    const ids = [];
     for (let first = 0; first < length; first += BATCH) {
       signal?.throwIfAborted();
       const end = Math.min(first + BATCH, length);
-      await add(candidates, { traces, first, end, ids, labels, embeds: method === 'full' });
+      await add(candidates, { traces, first, end, labels, embeds: method === 'full' });
     }
     const reply = fromAddon(() => candidates.select(count, failures, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
-    return toSelection(await found, ids);
+    return localCopy(await found);
   };
   return cancellable(work, signal, () => call.cancel());
 }
 
 /**
- * Adds the traces from `first` to before `end`, and their ids to `ids`.
+ * Adds the traces from `first` to before `end`.
  *
  * @param {NativeCandidates} candidates
- * @param {{ traces: readonly unknown[], first: number, end: number, ids: Array<string | null>, labels: Map<string, boolean> | undefined,
- *   embeds: boolean }} batch
+ * @param {{ traces: readonly unknown[], first: number, end: number, labels: Map<string, boolean> | undefined, embeds: boolean }} batch
  */
-async function add(candidates, { traces, first, end, ids, labels, embeds }) {
-  /** @type {boolean[]} */
-  const areKnown = [];
+async function add(candidates, { traces, first, end, labels, embeds }) {
   const digests = [];
   for (let index = first; index < end; index++) {
     try {
       const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
       const own = labels && readFrom(Object(trace), 'id', 'trace.id', 'ERR_INVALID_TRACE');
       const label = labels?.get(/** @type {string} */ (own));
-      const { id = null, digest = '' } = fromAddon(() => candidates.read(trace, embeds, label));
-      ids.push(id);
-      digests.push(digest);
-      areKnown.push(label !== undefined || isOutcomeKnown(/** @type {object} */ (trace)));
+      digests.push(fromAddon(() => candidates.read(trace, embeds, label)) ?? '');
     } catch (error) {
       throw errorOfTrace(error, index);
     }
@@ -144,22 +136,7 @@ async function add(candidates, { traces, first, end, ids, labels, embeds }) {
   embeddings?.forEach((embedding, index) => {
     vectors?.set(embedding, index * DIMENSIONS);
   });
-  await fromAddon(() => candidates.add(areKnown, vectors));
-}
-
-/**
- * Returns whether the outcome of a trace is known: `readTraces` notes unknown outcomes in `metadata.imported`.
- *
- * @param {object} trace
- */
-function isOutcomeKnown(trace) {
-  const metadata = readFrom(trace, 'metadata', 'trace.metadata', 'ERR_INVALID_TRACE');
-  let value = /** @type {unknown} */ (metadata);
-  for (const name of ['imported', 'known', 'success']) {
-    if (typeof value !== 'object' || value === null) return true;
-    value = readFrom(value, name, `trace.metadata.${name}`, 'ERR_INVALID_TRACE');
-  }
-  return value !== false;
+  await fromAddon(() => candidates.add(vectors));
 }
 
 /**
@@ -193,41 +170,6 @@ async function withProgress(reply, candidates, total, onProgress, call) {
     call.cancel();
     throw error;
   }
-}
-
-/**
- * A copy, so that the objects are of the caller's realm, with the ids.
- *
- * @param {import('./binding.js').NativeSelection} found
- * @param {Array<string | null>} ids
- * @returns {Selection}
- */
-function toSelection(found, ids) {
-  const toSimilar = (/** @type {NativeNearby} */ { index, similarity }) => ({
-    index,
-    id: ids[index],
-    similarity,
-  });
-  const orNull = (/** @type {NativeNearby | null | undefined} */ near) => (near ? toSimilar(near) : null);
-  const chosen = Array.from(found.chosen, (each, rank) => ({
-    index: each.index,
-    id: ids[each.index],
-    rank: rank + 1,
-    reason: /** @type {'coverage' | 'failure'} */ (each.reason),
-    gain: each.gain,
-    covered: each.covered,
-    standsFor: each.standsFor,
-    similar: Array.from(each.similar, toSimilar),
-    nearestLeft: orNull(each.nearestLeft),
-  }));
-  const left = Array.from(found.left, ({ index, chosen: by, known, unfit }) => ({
-    index,
-    id: ids[index],
-    chosen: orNull(by),
-    known: known ? { id: known.id ?? null, similarity: known.similarity } : null,
-    unfit: /** @type {Selection['left'][number]['unfit']} */ (unfit ?? null),
-  }));
-  return { chosen, left, explanation: found.explanation, coveredBefore: found.coveredBefore };
 }
 
 module.exports = { select };

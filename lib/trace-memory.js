@@ -3,7 +3,7 @@
 const path = require('node:path');
 
 const { localCopy } = require('./calls/copy.js');
-const { codedError, fromAddon } = require('./calls/errors.js');
+const { attempt, codedError, fromAddon } = require('./calls/errors.js');
 const { invalidOption, oneOf, readOptions, requireNumber } = require('./calls/options.js');
 const { describe } = require('./calls/reading.js');
 const { embedderStatus, ensureConfigured } = require('./embedder.js');
@@ -21,8 +21,6 @@ const METHODS = ['prefix', 'lexical', 'full'];
 
 const MEMORY_OPTIONS = { method: oneOf(METHODS), maxElements: OPTIONS.maxElements, ttlMs: OPTIONS.ttlMs };
 
-/** @type {(memory: NativeTraceMemory) => TraceMemory} wraps a native memory in a `TraceMemory` */
-let adopt;
 /**
  * Returns the native memory of a `TraceMemory`; undefined for other values.
  *
@@ -44,30 +42,23 @@ class TraceMemory {
   #saved = Promise.resolve();
 
   static {
-    adopt = (memory) => {
-      const adopted = new TraceMemory({ method: 'lexical', maxElements: 0 });
-      adopted.#native = memory;
-      adopted.#scorer = new native.NativeScorer([], memory);
-      return adopted;
-    };
     nativeOf = (value) =>
       typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
   }
 
-  /** @param {ConstructorParameters<typeof Public>[0]} options */
+  /** @param {ConstructorParameters<typeof Public>[0]} options within this package also the native memory itself */
   constructor(options) {
-    const { method, ...bounds } = readOptions(options, MEMORY_OPTIONS);
-    if (method === undefined) {
-      throw invalidOption(TypeError, "options.method must be 'prefix', 'lexical' or 'full'");
-    }
-    this.#native = new native.NativeTraceMemory(method, { ...DEFAULTS, ...bounds });
+    const isNative = attempt(() => Object(options) instanceof native.NativeTraceMemory, false);
+    this.#native = isNative ? /** @type {any} */ (options) : createdWith(options);
     this.#scorer = new native.NativeScorer([], this.#native);
   }
 
   /** @type {typeof Public['load']} */
   static async load(file) {
     const resolved = readPath(file);
-    return adopt(await fromAddon(() => native.NativeTraceMemory.load(resolved)));
+    return new TraceMemory(
+      /** @type {any} */ (await fromAddon(() => native.NativeTraceMemory.load(resolved))),
+    );
   }
 
   /** @type {Public['save']} */
@@ -137,6 +128,18 @@ class TraceMemory {
   }
 }
 
+/**
+ * @param {unknown} options
+ * @returns {NativeTraceMemory}
+ */
+function createdWith(options) {
+  const { method, ...bounds } = readOptions(options, MEMORY_OPTIONS);
+  if (method === undefined) {
+    throw invalidOption(TypeError, "options.method must be 'prefix', 'lexical' or 'full'");
+  }
+  return new native.NativeTraceMemory(method, { ...DEFAULTS, ...bounds });
+}
+
 /** Returns the error for the missing or broken embedder. */
 async function embedderFailure() {
   const { code, reason } = await embedderStatus();
@@ -153,4 +156,4 @@ function readPath(file) {
   return path.resolve(file);
 }
 
-module.exports = { METHODS, TraceMemory, adopt, nativeOf };
+module.exports = { METHODS, TraceMemory, nativeOf };

@@ -3,7 +3,7 @@
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
 const { inRange, readOptions } = require('./calls/options.js');
-const { codedError, errorsOf, fromAddon } = require('./calls/errors.js');
+const { attempt, codedError, errorsOf, fromAddon } = require('./calls/errors.js');
 const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom } = require('./calls/reading.js');
@@ -20,31 +20,22 @@ const OPTIONS = {
   ttlMs: inRange({ from: 0 }),
 };
 
-/** @type {(cache: import('./binding.js').NativeVectorCache) => VectorCache} */
-let adopt;
-
 /**
  * A bounded first-in-first-out memory of vectors, as the SDK has it.
  *
  * @implements {Public}
  */
 class VectorCache {
+  /** @type {import('./binding.js').NativeVectorCache} */
   #native;
   #dimensions;
 
-  static {
-    adopt = (handle) => {
-      const cache = new VectorCache({ maxElements: 0 });
-      cache.#native = handle;
-      return cache;
-    };
-  }
-
-  /** @param {ConstructorParameters<typeof Public>[0]} [options] */
+  /** @param {ConstructorParameters<typeof Public>[0]} [options] within this package also the native cache itself */
   constructor(options = {}) {
-    const bounds = { ...DEFAULTS, ...readOptions(options, OPTIONS) };
+    const isNative = attempt(() => Object(options) instanceof native.NativeVectorCache, false);
+    const bounds = { ...DEFAULTS, ...(isNative ? {} : readOptions(options, OPTIONS)) };
     this.#dimensions = bounds.dimensions;
-    this.#native = new native.NativeVectorCache(bounds);
+    this.#native = isNative ? /** @type {any} */ (options) : new native.NativeVectorCache(bounds);
   }
 
   /** @type {Public['add']} */
@@ -125,7 +116,7 @@ function allocate(length) {
   }
 }
 
-const localCache = adopt(native.localCache());
+const localCache = new VectorCache(/** @type {any} */ (native.localCache()));
 
 /** @type {typeof import('../index.js')._getLocalCache} */
 function _getLocalCache() {

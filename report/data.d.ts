@@ -48,8 +48,8 @@ export interface Report {
   };
 }
 
-/** The spread of some values. Quantiles are exact to 0.0001. */
-export type Summary = Record<'min' | 'p10' | 'p25' | 'median' | 'p75' | 'p90' | 'max' | 'mean', number>;
+/** The quantiles of the scores. */
+export type Summary = Record<'min' | 'p10' | 'p25' | 'median' | 'p75' | 'p90' | 'max', number>;
 
 /** A histogram of scores. */
 export interface Bins {

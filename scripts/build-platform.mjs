@@ -4,24 +4,40 @@
 //
 // Linux is cross-compiled from Linux with zig, for its old glibc and for musl; macOS and Windows need their own.
 
+import { execFileSync } from 'node:child_process';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
 import { parseTriple } from '@napi-rs/cli';
 
-import { checkGlibc, FLOOR } from './check-glibc.mjs';
 import { addonName, isProgram, platformDirectory, readManifest, root, venvBin } from './platform.mjs';
 import { buildAddon, pipInstall, runScript } from './setup.mjs';
 import { carriesRuntime, runtimeFiles, stageRuntime } from './stage-runtime.mjs';
+
+/** The glibc of the oldest supported Linux, RHEL 8 and Debian 10. */
+export const OLDEST_GLIBC = '2.28';
 
 /** @param {string} platform */
 function buildPlatform(platform) {
   buildReleaseAddon(platform);
   if (carriesRuntime(platform)) stageRuntime(platform);
-  if (isGlibc(platform)) {
-    const libraries = [addonName(platform), ...runtimeFiles(platform).filter((file) => file.endsWith('.so'))];
-    for (const file of libraries) checkGlibc(path.join(platformDirectory(platform), file));
-  }
+  if (!isGlibc(platform)) return;
+  const libraries = [addonName(platform), ...runtimeFiles(platform).filter((file) => file.endsWith('.so'))];
+  for (const file of libraries) checkGlibc(path.join(platformDirectory(platform), file));
+}
+
+/**
+ * Throws if a library needs a newer glibc than {@link OLDEST_GLIBC}.
+ *
+ * @param {string} file
+ */
+function checkGlibc(file) {
+  const options = /** @type {const} */ ({ encoding: 'utf8', maxBuffer: 1 << 28 });
+  const symbols = execFileSync('objdump', ['--dynamic-syms', file], options);
+  const versions = [...symbols.matchAll(/\bGLIBC_(\d[\d.]*)/g)].map(([, version]) => version);
+  if (versions.length === 0) throw new Error(`${file} needs no glibc at all: it is not for glibc`);
+  const newer = versions.find((version) => version.localeCompare(OLDEST_GLIBC, 'en', { numeric: true }) > 0);
+  if (newer) throw new Error(`${file} needs glibc ${newer}; the oldest Linux has ${OLDEST_GLIBC}`);
 }
 
 /**
@@ -33,7 +49,7 @@ export function buildReleaseAddon(platform) {
   const target = targetOf(platform);
   const env = compilerEnvironment(platform);
   if (!platform.startsWith('linux-')) return buildAddon(platform, ['--target', target], env);
-  const versioned = isGlibc(platform) ? `${target}.${FLOOR.GLIBC}` : target;
+  const versioned = isGlibc(platform) ? `${target}.${OLDEST_GLIBC}` : target;
   buildAddon(platform, ['--cross-compile', '--target', versioned], env);
 }
 

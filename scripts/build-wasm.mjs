@@ -1,27 +1,14 @@
 // Builds the package for WebAssembly, npm/wasm32: the addon, compiled for wasm32-wasip1 without threads, and the JavaScript of
 // wasm/ that instantiates it.
 //
-// The compiler is rustup's where it has that target (`rustup target add wasm32-wasip1`), as in the release workflow. Elsewhere, on
-// Debian, the standard library is compiled too: its packages have the sources and a libc for the target, but not the library.
+// It needs the standard library of that target: `rustup target add wasm32-wasip1`.
 
-import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { build } from 'esbuild';
-import { debianCompiler, installDebianPackages, installZig } from './debian.mjs';
 import { notices } from './notices.mjs';
-import { isProgram, root, venvPython } from './platform.mjs';
+import { isProgram, root } from './platform.mjs';
 import { run } from './setup.mjs';
 
 const TARGET = 'wasm32-wasip1';
@@ -38,58 +25,6 @@ const FEATURES = [
   '--enable-reference-types',
 ];
 
-/** The variables that have cargo compile for WebAssembly. */
-export function wasmCompiler() {
-  const own = { CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS: '-C target-feature=+simd128' };
-  if (hasTarget()) return own;
-  installDebianPackages(['lld-19', 'wasi-libc']);
-  const { RUSTC_BOOTSTRAP = '' } = debianCompiler({ sources: true });
-  return {
-    ...own,
-    RUSTC: sysroot(),
-    RUSTC_BOOTSTRAP,
-    CARGO_UNSTABLE_BUILD_STD: 'std,panic_abort',
-    CARGO_TARGET_WASM32_WASIP1_LINKER: 'wasm-ld-19',
-  };
-}
-
-/** Whether rustup's compiler has the standard library of the target. */
-function hasTarget() {
-  const directory = execFileSync('rustc', ['--print', 'target-libdir', '--target', TARGET], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  return existsSync(directory.trim());
-}
-
-/**
- * Debian's compiler with the libc of its package `wasi-libc` where rustup has its own, which is where napi-build looks. What that
- * libc lacks is added: see wasm/missing-libc.c. Returns the program.
- */
-function sysroot() {
-  const directory = path.join(root, 'target', 'wasm-sysroot');
-  const program = path.join(directory, 'bin', 'rustc');
-  const libraries = path.join(directory, 'lib', 'rustlib');
-  rmSync(directory, { recursive: true, force: true });
-  mkdirSync(path.join(directory, 'bin'), { recursive: true });
-  mkdirSync(libraries, { recursive: true });
-  for (const name of ['src', 'etc', 'x86_64-unknown-linux-gnu']) {
-    symlinkSync(path.join('/usr/lib/rustlib', name), path.join(libraries, name));
-  }
-  const libc = path.join(libraries, TARGET, 'lib', 'self-contained');
-  cpSync('/usr/lib/wasm32-wasi', libc, { recursive: true });
-  installZig();
-  const zig = (/** @type {string[]} */ ...args) =>
-    run(venvPython, ['-m', 'ziglang', ...args], { cwd: directory });
-  const headers = ['-nostdinc', '-isystem', '/usr/include/wasm32-wasi'];
-  zig('cc', '-target', 'wasm32-wasi', ...headers, '-O2', '-c', path.join(root, 'wasm', 'missing-libc.c'));
-  // Not "libc.o": the archive has one, which would be replaced.
-  zig('ar', 'r', path.join(libc, 'libc.a'), 'missing-libc.o');
-  writeFileSync(program, `#!/bin/sh\nexec /usr/bin/rustc --sysroot '${directory}' "$@"\n`);
-  chmodSync(program, 0o755);
-  return program;
-}
-
 function buildAddon() {
   const emnapi = path.join(root, 'node_modules', 'emnapi', 'lib', TARGET);
   run(
@@ -98,7 +33,7 @@ function buildAddon() {
     {
       env: {
         ...process.env,
-        ...wasmCompiler(),
+        CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS: '-C target-feature=+simd128',
         EMNAPI_LINK_DIR: emnapi,
         // One instance serves all calls, so it is worth optimising as a whole.
         CARGO_PROFILE_RELEASE_LTO: 'fat',

@@ -103,9 +103,8 @@ def is_named(rule):
 
 
 def line_of(rule):
-    entropy = re.search(r'entropy\(finding\["secret"\]\) <=? ([\d.]+)', rule.get('filter', ''))
     keywords = KEYWORDS.get(rule['id'], rule['keywords'])
-    fields = [rule['id'], ' '.join(keywords), entropy[1] if entropy else '0', bare(rule['regex'])]
+    fields = [rule['id'], ' '.join(keywords), bare(rule['regex'])]
     assert not any('\t' in field or '\n' in field for field in fields), rule['id']
     return '\t'.join(fields)
 
@@ -125,7 +124,7 @@ def main():
     commit = config.split('/')[5]
     header = [
         f'# Rules of Betterleaks at {commit}, from the crate {CRATE} {VERSION}. MIT licence: see LICENSE beside this file.',
-        '# Written by scripts/secret-rules.py; do not edit. Rule, keywords, least entropy, key.',
+        '# Written by scripts/secret-rules.py; do not edit. Rule, keywords, key.',
     ]
     TARGET.mkdir(exist_ok=True)
     (TARGET / 'betterleaks.tsv').write_text('\n'.join(header + sorted(map(line_of, wanted))) + '\n')

@@ -19,6 +19,7 @@ import {
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import rust from '../__test__/support/rust.js';
 import { addonName, hostPlatform, isProgram, platformDirectory, root, venvPython } from './platform.mjs';
 import { hasRuntime, isStaged, runtimeDirectory, stageRuntime } from './stage-runtime.mjs';
 
@@ -38,6 +39,9 @@ const platform = hostPlatform();
 
 /** The step that `npm start` does without: fp32 weights are enough for the first scores. */
 export const INT8_MODEL = 'int8 model';
+
+/** The step that `npm test` alone has. It runs while the addon is linked, which takes one core. */
+export const RUST_TESTS = 'tests in Rust';
 
 /**
  * The steps, each after the steps that it needs. `inputs` are files and folders whose contents, hashed into a stamp, decide
@@ -113,6 +117,14 @@ const steps = [
       existsSync(path.join(platformDirectory(), addonName())) && existsSync(path.join(root, declarations)),
     run: () => buildAddon(platform),
   },
+  {
+    name: RUST_TESTS,
+    doing: 'compiling them, and the programs in Rust that the specs run',
+    needs: ['report'],
+    // Cargo knows what is up to date.
+    done: () => false,
+    run: rust.buildAll,
+  },
 ];
 
 /**
@@ -120,7 +132,7 @@ const steps = [
  *
  * @param {{ without?: string[] }} [options] names of steps to leave out
  */
-export async function setup({ without = [] } = {}) {
+export async function setup({ without = [RUST_TESTS] } = {}) {
   /** @type {Map<string, Promise<void>>} */
   const begun = new Map();
   for (const step of steps.filter(({ name }) => !without.includes(name))) {

@@ -5,21 +5,10 @@
 //   npm run site -- --serve     builds it, serves it on a free port of this machine, and prints the address
 
 import { createHash } from 'node:crypto';
-import {
-  copyFileSync,
-  createReadStream,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
 
-import { build } from 'esbuild';
+import { build, context } from 'esbuild';
 
 import { buildWasm, bundleWithPackage } from './build-wasm.mjs';
 import { notices } from './notices.mjs';
@@ -92,49 +81,15 @@ export async function buildSite({ page = true } = {}) {
   await buildPage();
 }
 
-/** @type {Record<string, string>} */
-const TYPES = {
-  '.css': 'text/css; charset=utf-8',
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.json': 'application/json',
-  '.png': 'image/png',
-  '.txt': 'text/plain; charset=utf-8',
-  '.wasm': 'application/wasm',
-};
-
 /**
  * Serves the site on a free port of this machine.
  *
- * @returns {Promise<{ address: string, close: () => void }>}
+ * @returns {Promise<{ address: string, close: () => Promise<void> }>}
  */
 export async function serveSite() {
-  const server = createServer(async ({ url = '/' }, response) => {
-    try {
-      const { pathname } = new URL(url, 'http://localhost');
-      const asked = path.join(site, decodeURIComponent(pathname));
-      const file = asked.endsWith(path.sep) ? path.join(asked, 'index.html') : asked;
-      const found = file.startsWith(site + path.sep) ? await stat(file).catch(() => undefined) : undefined;
-      if (!found?.isFile()) return response.writeHead(404).end('not found');
-      response.writeHead(200, {
-        'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream',
-        'content-length': found.size,
-      });
-      await pipeline(createReadStream(file), response);
-    } catch {
-      // An address that cannot be decoded, or a browser that has gone.
-      response.destroy();
-    }
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
-  return {
-    address: `http://127.0.0.1:${port}/`,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  const server = await context({});
+  const { port } = await server.serve({ host: '127.0.0.1', servedir: site });
+  return { address: `http://127.0.0.1:${port}/`, close: () => server.dispose() };
 }
 
 if (isProgram(import.meta)) {

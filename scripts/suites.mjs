@@ -10,7 +10,7 @@ import { bun, root } from './platform.mjs';
 
 /**
  * How the name of a spec ends that runs on Node.js alone, because no other JavaScript engine would give it another
- * outcome: it looks at a command as a process, a page in a browser, a PostgreSQL server, a package or the core.
+ * outcome: it looks at a command as a process, a page in a browser, a PostgreSQL server, a package, the core or wrong arguments.
  */
 const NODE_ALONE = '.node.spec.js';
 

@@ -11,8 +11,8 @@ import { root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
 import { onNode, runSuites } from './suites.mjs';
 
-/** Specs about results, inputs and memories of the addon, and about sets that the command chooses. */
-const SPECS = ['clean', 'cli-select.node', 'invalid-traces', 'scorer', 'trace-memory', 'vector-cache'].map(
+/** Specs about results, inputs and memories of the addon. */
+const SPECS = ['clean', 'invalid-traces.node', 'scorer', 'trace-memory', 'vector-cache'].map(
   (name) => `./__test__/${name}.spec.js`,
 );
 

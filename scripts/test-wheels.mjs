@@ -1,5 +1,5 @@
 // `npm run test:wheels`: builds the wheels of this machine and the npm package of the same program, installs them into empty
-// environments, the wheels without Node.js, and compares their kp-score with the command of `@knowledgepulse/native` and the int8 model.
+// environments, the wheels without Node.js, and runs the transcripts with that program and with the command of `@knowledgepulse/native`.
 
 import { rmSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { run, runScript, setup } from './setup.mjs';
 import { smokeTest } from './smoke-test.mjs';
 import { buildWheels } from './wheels.mjs';
 
-/** What `npx kp-score` may weigh, in bytes: the program, beside which there are a few texts. */
+/** What `npx kp-score` and `uvx kp-score` may weigh, in bytes: the program, beside which there are a few texts. */
 const BUDGET = 7.8e6;
 
 await runScript(async () => {
@@ -23,8 +23,17 @@ await runScript(async () => {
   const tarballs = temporaryDirectory('tarballs');
   pack(tarballs, commandPackages());
   smokeTest(tarballs, { commandOnly: true });
-  const reference = [process.execPath, path.join(root, 'bin', 'kp-score.js')];
-  run(venvPython, ['scripts/try-wheels.py', wheels, '--compare', ...reference], {
-    env: { ...process.env, KNOWLEDGEPULSE_DTYPE: 'q8' },
-  });
+  run(venvPython, ['scripts/try-wheels.py', wheels]);
+  const transcripts = [
+    'test',
+    '--locked',
+    '--quiet',
+    '-p',
+    'knowledgepulse-command',
+    '--test',
+    'transcripts',
+  ];
+  for (const command of [builtProgram(), path.join(root, 'bin', 'kp-score.js')]) {
+    run('cargo', transcripts, { env: { ...process.env, KNOWLEDGEPULSE_COMMAND: command } });
+  }
 });

@@ -1,71 +1,137 @@
 // `npm test`: sets up missing parts, then runs the tests, two suites at a time. Tests that depend on the JavaScript engine
 // run on Node.js and on Bun, everything else once; see `specsByEngine`.
 //
-// `npm run test:all`: every spec on both, and the searches at length, which takes an hour or two.
+//   npm run test:all                          every spec on both, and the searches at length, which takes an hour or two
+//   npm run test:coexistence                  other packages with an ONNX Runtime of their own, in one process with ours
+//   npm run test:coexistence -- --installed   only those that need no download of hundreds of megabytes
+//   npm run test:exits [-- REPETITIONS]       every way to exit, thirty times each; `npm test` does it three times
+//   npm run test:install                      the packages in empty projects, as users install them
+//   npm run test:store                        the stores alone, with a PostgreSQL that is installed for them
+//
+// `test:coexistence` and `test:install` take `-- --only PATTERN`: the cases whose names match a regular expression.
 
+import { spawnSync } from 'node:child_process';
+
+import { prepareNeighbours } from '../__test__/coexistence/neighbours.mjs';
 import { prepareTools } from '../__test__/install/tools.mjs';
+import rust from '../__test__/support/rust.js';
+import jest from '../jest.config.js';
 import { venvPython } from './platform.mjs';
 import { setupPostgres } from './postgres.mjs';
 import { runScript, setup } from './setup.mjs';
 import { onBun, onNode, runSuites, specsByEngine, specsIn } from './suites.mjs';
 
+/** @import { Suite } from './suites.mjs' */
+
+const [wanted = 'short', ...options] = process.argv.slice(2);
+
 /**
  * @param {string} name
- * @param {string} file
  * @param {string[]} args
  */
-const program = (name, file, ...args) => ({ name, command: process.execPath, args: [file, ...args] });
+const program = (name, ...args) => ({ name, command: process.execPath, args });
 
 const core = {
   name: 'the Rust core',
   command: 'cargo',
-  args: ['test', '--workspace', '--locked', '--quiet'],
+  args: ['test', '--quiet', ...rust.BUILD_OPTIONS],
 };
 const modelBuilder = {
   name: 'the model builder',
   command: venvPython,
   args: ['-m', 'unittest', 'discover', '--start-directory', 'model'],
 };
+
 /** @param {string[]} args */
 const neighbours = (...args) =>
-  program('its neighbours in one process', 'scripts/test-coexistence.mjs', ...args);
-const installed = program('the packages, installed', 'scripts/test-install.mjs');
+  program('its neighbours in one process', '--test-reporter=spec', '__test__/coexistence/main.mjs', ...args);
 
-/** The longest first, so that the last two end at about the same time. */
-function short() {
-  const { runOnBoth, runOnce } = specsByEngine();
+/**
+ * The packages as they are installed, cut off from all other machines if that is permitted.
+ *
+ * @param {string[]} options
+ */
+function installed(...options) {
+  const isolation = [
+    'unshare',
+    '--net',
+    '--map-root-user',
+    'sh',
+    '-c',
+    'ip link set lo up && exec "$@"',
+    'sh',
+  ];
+  const isPermitted = spawnSync(isolation[0], [...isolation.slice(1), 'true']).status === 0;
+  const cases = [process.execPath, '--test-reporter=spec', '__test__/install/main.mjs', ...options];
+  const [command, ...args] = isPermitted ? [...isolation, ...cases] : cases;
+  return { name: `the packages, installed ${isPermitted ? 'without' : 'with'} a network`, command, args };
+}
+
+/** @param {number} repetitions */
+function exits(repetitions) {
+  const specs = ['./__test__/exits.spec.js'];
+  const env = { KNOWLEDGEPULSE_TEST_REPETITIONS: String(repetitions) };
+  const milliseconds = Math.max(Number(jest.testTimeout), repetitions * 40_000);
   return [
-    onNode(runOnce, 'what does not depend on the JavaScript engine'),
-    core,
-    onNode(runOnBoth),
-    installed,
-    onBun(runOnBoth),
-    neighbours('--installed'),
-    modelBuilder,
+    { ...onNode(specs, 'every way to exit'), env },
+    { ...onBun(specs, milliseconds), env },
   ];
 }
 
-const atLength = () => [
-  core,
-  modelBuilder,
-  onNode(specsIn('__test__')),
-  onBun(specsIn('__test__')),
-  neighbours(),
-  installed,
-  program('every way to exit', 'scripts/test-exits.mjs'),
-  program('hostile calls', '__test__/fuzz/hostile.mjs', '--calls', '200000'),
-  program('hostile texts', '__test__/fuzz/clean.mjs', '--texts', '20000'),
-  program('hostile files', '__test__/fuzz/command.mjs', '--runs', '2000'),
-  program('a heavy load', '__test__/load/run.mjs'),
-  program('hostile input to the core', 'scripts/fuzz.mjs', 'smoke'),
-  program('errors of memory', 'scripts/memory.mjs'),
-];
+/** @type {Record<string, { prepare: Array<() => void>, suites: () => Suite[], sideBySide?: number }>} */
+const runs = {
+  short: {
+    prepare: [setupPostgres, prepareTools],
+    // The longest first, so that the last two end at about the same time.
+    suites: () => {
+      const { runOnBoth, runOnce } = specsByEngine();
+      return [
+        onNode(runOnce, 'what does not depend on the JavaScript engine'),
+        core,
+        onNode(runOnBoth),
+        installed(),
+        onBun(runOnBoth),
+        neighbours('--installed'),
+        modelBuilder,
+      ];
+    },
+    sideBySide: 2,
+  },
+  // At length some are timed or make a machine as busy as it can be.
+  all: {
+    prepare: [setupPostgres, prepareTools, prepareNeighbours],
+    suites: () => [
+      core,
+      modelBuilder,
+      onNode(specsIn('__test__')),
+      onBun(specsIn('__test__')),
+      neighbours(),
+      installed(),
+      ...exits(30),
+      program('hostile calls', '__test__/fuzz/hostile.mjs', '--calls', '200000'),
+      program('hostile texts', '__test__/fuzz/clean.mjs', '--texts', '20000'),
+      program('hostile files', '__test__/fuzz/command.mjs', '--runs', '2000'),
+      program('a heavy load', '__test__/load/run.mjs'),
+      program('hostile input to the core', 'scripts/fuzz.mjs', 'smoke'),
+      program('errors of memory', 'scripts/memory.mjs'),
+    ],
+  },
+  coexistence: {
+    prepare: options.includes('--installed') ? [] : [prepareNeighbours],
+    suites: () => [neighbours(...options)],
+  },
+  exits: { prepare: [], suites: () => exits(Number(options[0] ?? 30)) },
+  install: { prepare: [prepareTools], suites: () => [installed(...options)] },
+  store: {
+    prepare: [setupPostgres],
+    suites: () => [onNode(specsIn('__test__/store')), onBun(specsIn('__test__/store'))],
+  },
+};
 
 await runScript(async () => {
-  const isAtLength = process.argv.includes('--all');
-  await setup();
-  setupPostgres();
-  prepareTools();
-  // At length some are timed or make a machine as busy as it can be.
-  await (isAtLength ? runSuites(atLength()) : runSuites(short(), { sideBySide: 2 }));
+  const run = runs[wanted];
+  if (!run) throw new Error(`there are no tests ${wanted}; there are ${Object.keys(runs).join(', ')}`);
+  await setup(['short', 'all'].includes(wanted) ? { without: [] } : {});
+  for (const prepare of run.prepare) prepare();
+  await runSuites(run.suites(), run);
 });

@@ -9,26 +9,10 @@ import { inSections, textsIn } from './notices.mjs';
 import { readManifest, root } from './platform.mjs';
 
 /**
- * The part of the output of `cargo metadata` that is read.
+ * A crate as `cargo metadata` has it; the source is null for crates of this repository.
  *
- * @typedef {object} Metadata
- * @property {Crate[]} packages
- * @property {{ root: string, nodes: Node[] }} resolve
+ * @typedef {{ name: string, version: string, license: string, authors: string[], source: string | null, manifest_path: string }} Crate
  */
-
-/**
- * @typedef {object} Crate
- * @property {string} id
- * @property {string} name
- * @property {string} version
- * @property {string} license
- * @property {string[]} authors
- * @property {string | null} source null for crates of this repository
- * @property {string} manifest_path
- * @property {Array<{ kind: string[] }>} targets
- */
-
-/** @typedef {{ id: string, deps: Array<{ pkg: string, dep_kinds: Array<{ kind: string | null }> }> }} Node */
 
 const HEADER = `What is linked into the addon of @knowledgepulse/native, or the program kp-score, and its licences.
 
@@ -53,45 +37,35 @@ OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR
 const WEBASSEMBLY = 'wasm32-wasip1';
 
 /**
- * Returns the crates that the addon links on some platform, without crates that only build or test it or run in the
+ * Returns the crates that the addon or the program links on some platform, without crates that only build or test it or run in the
  * compiler.
  */
 function linkedCrates() {
-  const { napi } = readManifest();
-  const linked = new Map([...napi.targets, WEBASSEMBLY].flatMap(linkedOn).map((crate) => [crate.id, crate]));
-  return [...linked.values()].sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
+  const targets = [...readManifest().napi.targets, WEBASSEMBLY].flatMap((target) => ['--target', target]);
+  const linking = [
+    '-p',
+    'knowledgepulse-native',
+    '-p',
+    'knowledgepulse-command',
+    '--edges',
+    'normal,no-proc-macro',
+  ];
+  const tree = cargo('tree', ...linking, '--prefix', 'none', '--format', '{p}', ...targets).split('\n');
+  const linked = new Set(tree.map((line) => line.split(' ', 2).join(' ')));
+  /** @type {{ packages: Crate[] }} */
+  const { packages } = JSON.parse(cargo('metadata', '--format-version=1'));
+  const found = packages.filter(
+    ({ name, version, source }) => source !== null && linked.has(`${name} v${version}`),
+  );
+  return found.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
 }
+
+/** @param {string[]} args */
+const cargo = (...args) =>
+  execFileSync('cargo', [...args, '--locked'], { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 });
 
 /** @param {Crate} crate */
-function sortKey({ name, version }) {
-  return `${name} ${version}`;
-}
-
-/**
- * @param {string} target
- * @returns {Crate[]}
- */
-function linkedOn(target) {
-  const args = ['metadata', '--format-version=1', '--locked', '--filter-platform', target];
-  const output = execFileSync('cargo', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 });
-  /** @type {Metadata} */
-  const { packages, resolve } = JSON.parse(output);
-  const crates = new Map(packages.map((crate) => [crate.id, crate]));
-  const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));
-  /** @type {Set<string>} */
-  const linked = new Set();
-  const crateOf = (/** @type {string} */ id) => /** @type {Crate} */ (crates.get(id));
-  const visit = (/** @type {string} */ id) => {
-    const isMacro = crateOf(id).targets.some((target) => target.kind.includes('proc-macro'));
-    if (linked.has(id) || isMacro) return;
-    linked.add(id);
-    for (const { pkg, dep_kinds } of nodes.get(id)?.deps ?? []) {
-      if (dep_kinds.some(({ kind }) => kind === null)) visit(pkg);
-    }
-  };
-  visit(resolve.root);
-  return [...linked].map(crateOf).filter(({ source }) => source !== null);
-}
+const sortKey = ({ name, version }) => `${name} ${version}`;
 
 /**
  * Returns the texts that come with a crate: of a choice with MIT, which is shortest, that one.

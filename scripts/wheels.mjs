@@ -5,8 +5,7 @@
 import { copyFileSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 
-import { compilerEnvironment, isGlibc, targetOf } from './build-platform.mjs';
-import { FLOOR } from './check-glibc.mjs';
+import { compilerEnvironment, isGlibc, OLDEST_GLIBC, targetOf } from './build-platform.mjs';
 import { builtProgram, hostPlatform, isProgram, root, venvBin, venvPython } from './platform.mjs';
 import { INT8_MODEL, pipInstall, run, runScript, setupSteps } from './setup.mjs';
 
@@ -46,7 +45,7 @@ function buildProgram(directory, platform) {
   copyFileSync(path.join(root, 'npm', 'THIRD-PARTY-LICENSES'), path.join(project, 'THIRD-PARTY-LICENSES'));
   const options = ['--release', '--locked', '--target', targetOf(platform), '--out', directory];
   if (platform.startsWith('linux-')) {
-    const tag = isGlibc(platform) ? `manylinux_${FLOOR.GLIBC}` : `musllinux_${MUSL}`;
+    const tag = isGlibc(platform) ? `manylinux_${OLDEST_GLIBC}` : `musllinux_${MUSL}`;
     options.push('--zig', '--compatibility', tag.replace('.', '_'));
   }
   run(path.join(venvBin, 'maturin'), ['build', ...options], {

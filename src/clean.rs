@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::{AsyncTask, Utf16String};
 use napi_derive::napi;
 
-use knowledgepulse_clean::{self as clean, Cleaner, InvalidExpression, Options};
+use knowledgepulse_clean::{Cleaner, Finding, InvalidExpression, Options};
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_json::{Value, parse_str};
 
@@ -53,11 +53,10 @@ pub struct NativeRule {
 #[napi(catch_unwind, ts_return_type = "NativeCleaned | null")]
 pub fn clean_pii(text: Utf16String, identifiers: bool) -> Option<NativeCleaned> {
     let strict = false;
-    let (cleaned, redactions) = clean::clean_pii(&text, Options { identifiers, strict });
-    let redactions = redactions.as_slice().iter();
+    let mut cleaner = Cleaner::new(Options { identifiers, strict });
     Some(NativeCleaned {
-        cleaned: cleaned?.into(),
-        redactions: counted(redactions.map(|redaction| (redaction.name, redaction.count))),
+        cleaned: cleaner.clean_text(&text)?.into(),
+        redactions: counted(&mut cleaner),
     })
 }
 
@@ -75,11 +74,8 @@ pub fn clean(
         } else {
             cleaner.clean_text(&text).unwrap_or_else(|| text.to_vec()).into()
         };
-        let findings = cleaner.take_findings();
-        Ok(NativeCleaned {
-            cleaned,
-            redactions: counted(findings.iter().map(|finding| (&*finding.name, 1))),
-        })
+        let redactions = counted(&mut cleaner);
+        Ok(NativeCleaned { cleaned, redactions })
     })
 }
 
@@ -128,17 +124,13 @@ fn invalid(option: String, InvalidExpression(problem): InvalidExpression) -> Err
     Error::Expression { option, problem }
 }
 
-/// Adds up how often each type was found, in the order in which the types were first found.
-fn counted<'n>(found: impl Iterator<Item = (&'n str, usize)>) -> Vec<NativeRedaction> {
+/// Returns how often each type was found, in the order in which the types were first found.
+fn counted(cleaner: &mut Cleaner) -> Vec<NativeRedaction> {
     let mut redactions: Vec<NativeRedaction> = Vec::new();
-    for (name, count) in found {
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
+    for Finding { name, .. } in cleaner.take_findings() {
         match redactions.iter_mut().find(|redaction| redaction.name == name) {
-            Some(redaction) => redaction.count = redaction.count.saturating_add(count),
-            None => redactions.push(NativeRedaction {
-                name: name.to_owned(),
-                count,
-            }),
+            Some(redaction) => redaction.count = redaction.count.saturating_add(1),
+            None => redactions.push(NativeRedaction { name, count: 1 }),
         }
     }
     redactions

@@ -328,7 +328,6 @@ impl EmbeddedTrace {
                 remember,
                 explained: false,
             };
-            let mut memory = memory.lock();
             let now = Instant::now();
             let found = if remember {
                 memory

@@ -16,12 +16,13 @@ use napi_derive::napi;
 
 use knowledgepulse_error::Error;
 use knowledgepulse_index::{
-    memory::LockedMemory, method::Method, options::MemoryOptions as Bounds, shared::SharedMemory,
+    memory::Memory,
+    method::Method,
+    options::MemoryOptions as Bounds,
+    shared::{SharedMemory, lock},
     traces::TraceEntry,
 };
-use knowledgepulse_score::select::{
-    self, Candidates, Count, Left, Neighbour, Options, Outcome, Standing, Unfit,
-};
+use knowledgepulse_score::select::{self, Candidates, Count, Neighbour, Options, Outcome, Standing, Unfit};
 use knowledgepulse_trace::{Trace, digest, label::Label, words::Words};
 
 use crate::{
@@ -53,28 +54,21 @@ impl From<NativeCount> for Count {
 }
 
 /// A trace that is similar to another one.
-#[napi(object, object_from_js = false)]
+#[napi(object, object_from_js = false, use_nullable = true)]
 pub struct NativeNearby {
     pub index: u32,
+    pub id: Option<String>,
     pub similarity: f64,
 }
 
-impl From<Neighbour> for NativeNearby {
-    #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
-    fn from(near: Neighbour) -> Self {
-        Self {
-            index: near.index as u32,
-            similarity: near.similarity,
-        }
-    }
-}
-
 /// A trace that was chosen.
-#[napi(object, object_from_js = false)]
+#[napi(object, object_from_js = false, use_nullable = true)]
 pub struct NativeChosen {
     pub index: u32,
-    /// `coverage` or `failure`.
-    pub reason: String,
+    pub id: Option<String>,
+    pub rank: u32,
+    #[napi(ts_type = "'coverage' | 'failure'")]
+    pub reason: &'static str,
     /// By how much F grew.
     pub gain: f64,
     /// The part of the largest F that the set covers up to it.
@@ -86,14 +80,16 @@ pub struct NativeChosen {
 }
 
 /// A trace that was not chosen.
-#[napi(object, object_from_js = false)]
+#[napi(object, object_from_js = false, use_nullable = true)]
 pub struct NativeLeft {
     pub index: u32,
+    pub id: Option<String>,
     pub chosen: Option<NativeNearby>,
     /// Or the known trace.
     pub known: Option<NativeKnown>,
-    /// `no-agent-step`, `one-step` or `no-objective` if it cannot be chosen.
-    pub unfit: Option<String>,
+    /// Why it cannot be chosen, if it cannot.
+    #[napi(ts_type = "'no-agent-step' | 'one-step' | 'no-objective' | null")]
+    pub unfit: Option<&'static str>,
 }
 
 /// A known trace that stands for another one.
@@ -115,23 +111,19 @@ pub struct NativeSelection {
     pub covered_before: f64,
 }
 
-/// The traces to choose from, and the ids of those that are known.
-type SharedCandidates = Arc<Mutex<(Candidates, Vec<Option<Label>>)>>;
-
-/// The features that were read from a trace.
-#[napi(object, object_from_js = false)]
-pub struct NativeCandidate {
-    pub id: Option<String>,
-    /// The text to embed, if embedding was asked for.
-    pub digest: Option<String>,
+/// The traces to choose from, the ids of those that are known, and their own.
+struct Pool {
+    candidates: Candidates,
+    known: Vec<Option<Label>>,
+    own: Vec<Option<Label>>,
 }
 
 /// The traces to choose from.
 #[napi]
 pub struct NativeCandidates {
-    candidates: SharedCandidates,
-    /// Traces that were read and are not added yet.
-    read: Vec<Trace>,
+    pool: Arc<Mutex<Pool>>,
+    /// Traces that were read and are not added yet, each with whether its outcome is known.
+    read: Vec<(Trace, bool)>,
     /// Of how many the neighbours are known.
     compared: Arc<AtomicU32>,
 }
@@ -143,9 +135,13 @@ impl NativeCandidates {
     pub fn new(env: &Env, method: String) -> Result<Self> {
         let method = Method::of_traces(&method)
             .ok_or_else(|| throw(env, &Error::Internal(format!("there is no method {method:?}"))))?;
-        let candidates = Candidates::new(method, Bounds::default().dimensions);
+        let pool = Pool {
+            candidates: Candidates::new(method, Bounds::default().dimensions),
+            known: Vec::new(),
+            own: Vec::new(),
+        };
         Ok(Self {
-            candidates: Arc::new(Mutex::new((candidates, Vec::new()))),
+            pool: Arc::new(Mutex::new(pool)),
             read: Vec::new(),
             compared: Arc::default(),
         })
@@ -154,22 +150,26 @@ impl NativeCandidates {
     /// Adds the traces of a memory, beside which is chosen, as they are when its turn comes. Must come before all others.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn add_known(&self, memory: &NativeTraceMemory, call: &NativeCall) -> AsyncTask<Background<()>> {
-        let (candidates, memory, call) = (Arc::clone(&self.candidates), memory.share(), call.share());
+        let (pool, memory, call) = (Arc::clone(&self.pool), memory.share(), call.share());
         background::run(move || {
             if call.is_cancelled() {
                 return Err(Error::Aborted);
             }
-            let LockedMemory::Traces(mut memory) = memory.lock() else {
+            let Memory::Traces { memory, .. } = memory else {
                 return Err(Error::Internal("a memory of vectors has no words".into()));
             };
+            let mut memory = lock(&memory);
             let contents = memory.contents(Instant::now());
-            let ids = contents.labels().map(|label| label.cloned()).collect();
-            *locked(&candidates) = (Candidates::beside(&mut memory), ids);
+            let known = contents.labels().map(|label| label.cloned()).collect();
+            let pool = &mut *locked(&pool);
+            pool.known = known;
+            pool.candidates = Candidates::beside(&mut memory);
             Ok(())
         })
     }
 
-    /// Reads a trace, which the next call of `add` adds; `success` replaces its own. Throws `ERR_INVALID_TRACE`.
+    /// Reads a trace, which the next call of `add` adds; `success` replaces its own. Returns the text to embed, if embedding was asked
+    /// for. Throws `ERR_INVALID_TRACE`.
     #[napi(catch_unwind)]
     pub fn read(
         &mut self,
@@ -177,39 +177,37 @@ impl NativeCandidates {
         #[napi(ts_arg_type = "unknown")] trace: Unknown,
         digested: bool,
         success: Option<bool>,
-    ) -> Result<NativeCandidate> {
-        let mut trace = trace::read(env, trace, Some(Method::Full))?;
-        trace.metadata.success = success.unwrap_or(trace.metadata.success);
-        let read = NativeCandidate {
-            id: trace.label.as_ref().map(ToString::to_string),
-            digest: digested.then(|| digest::of(&trace)),
-        };
-        self.read.push(trace);
-        Ok(read)
+    ) -> Result<Option<String>> {
+        let mut read = trace::read(env, trace, Some(Method::Full))?;
+        let is_known = success.is_some() || trace::is_outcome_known(env, trace)?;
+        read.metadata.success = success.unwrap_or(read.metadata.success);
+        let digest = digested.then(|| digest::of(&read));
+        self.read.push((read, is_known));
+        Ok(digest)
     }
 
-    /// Adds the traces that were read, each with whether its outcome is known. `vectors` are the embeddings of all digests, one after
-    /// another.
+    /// Adds the traces that were read. `vectors` are the embeddings of all digests, one after another.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn add(
         &mut self,
-        known: Vec<bool>,
         #[napi(ts_arg_type = "Float32Array | undefined")] vectors: Option<Float32ArraySlice>,
     ) -> AsyncTask<Background<()>> {
-        let (candidates, traces) = (Arc::clone(&self.candidates), std::mem::take(&mut self.read));
+        let (pool, traces) = (Arc::clone(&self.pool), std::mem::take(&mut self.read));
         let vectors = vectors.map(|vectors| vectors.to_vec()).unwrap_or_default();
         background::run(move || {
-            let candidates = &mut locked(&candidates).0;
+            let pool = &mut *locked(&pool);
             let length = vectors.len() / traces.len().max(1);
             let mut vectors = vectors.chunks(length.max(1));
-            for (trace, known) in traces.into_iter().zip(known) {
+            for (trace, is_known) in traces {
                 let entry = TraceEntry {
                     words: &Words::of(&trace),
                     vector: vectors.next(),
                     label: None,
                     model: None,
                 };
-                candidates.add(entry, Outcome::of(&trace, known), Unfit::of(&trace))?;
+                let outcome = Outcome::of(&trace, is_known);
+                pool.candidates.add(entry, outcome, Unfit::of(&trace))?;
+                pool.own.push(trace.label);
             }
             Ok(())
         })
@@ -231,7 +229,7 @@ impl NativeCandidates {
         most_listed: u32,
         call: &NativeCall,
     ) -> AsyncTask<Background<NativeSelection>> {
-        let (candidates, compared) = (Arc::clone(&self.candidates), Arc::clone(&self.compared));
+        let (pool, compared) = (Arc::clone(&self.pool), Arc::clone(&self.compared));
         let call = call.share();
         let options = Options {
             count: count.into(),
@@ -245,54 +243,57 @@ impl NativeCandidates {
                 compared.fetch_max(count as u32, Ordering::Relaxed);
                 !call.is_cancelled()
             };
-            let (candidates, ids) = &mut *locked(&candidates);
-            let selection = select::select(candidates, &options, &progress)?;
+            let pool = &mut *locked(&pool);
+            let selection = select::select(&mut pool.candidates, &options, &progress)?;
             let selection = call.complete().then_some(selection).ok_or(Error::Aborted)?;
-            Ok(NativeSelection::of(selection, ids, most_listed))
+            Ok(pool.described(selection, most_listed))
         })
     }
 }
 
-impl NativeSelection {
+impl Pool {
     #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
-    fn of(selection: select::Selection, ids: &[Option<Label>], most_listed: u32) -> Self {
+    fn described(&self, selection: select::Selection, most_listed: u32) -> NativeSelection {
+        let id = |ids: &[Option<Label>], index: usize| ids.get(index)?.as_ref().map(ToString::to_string);
+        let nearby = |near: Neighbour| NativeNearby {
+            index: near.index as u32,
+            id: id(&self.own, near.index),
+            similarity: near.similarity,
+        };
         let explanation = selection.explanation();
-        let chosen = selection.chosen.into_iter().map(|chosen| NativeChosen {
+        let chosen = (1..).zip(selection.chosen).map(|(rank, chosen)| NativeChosen {
             index: chosen.index as u32,
-            reason: chosen.reason.name().into(),
+            id: id(&self.own, chosen.index),
+            rank,
+            reason: chosen.reason.name(),
             gain: chosen.gain,
             covered: chosen.covered,
             stands_for: chosen.stands_for.len() as u32,
-            similar: chosen
-                .stands_for
-                .into_iter()
+            similar: (chosen.stands_for.into_iter())
                 .take(most_listed as usize)
-                .map(Into::into)
+                .map(nearby)
                 .collect(),
-            nearest_left: chosen.nearest_left.map(Into::into),
+            nearest_left: chosen.nearest_left.map(nearby),
         });
-        let to_left = |Left {
-                           index,
-                           standing,
-                           unfit,
-                       }| NativeLeft {
-            index: index as u32,
-            unfit: unfit.map(|unfit| unfit.name().into()),
-            chosen: match standing {
-                Standing::Chosen(near) => Some(near.into()),
+        let left = selection.left.into_iter().map(|left| NativeLeft {
+            index: left.index as u32,
+            id: id(&self.own, left.index),
+            unfit: left.unfit.map(Unfit::name),
+            chosen: match left.standing {
+                Standing::Chosen(near) => Some(nearby(near)),
                 _ => None,
             },
-            known: match standing {
+            known: match left.standing {
                 Standing::Known(Some(index), similarity) => Some(NativeKnown {
-                    id: ids.get(index).and_then(|id| id.as_ref().map(ToString::to_string)),
+                    id: id(&self.known, index),
                     similarity,
                 }),
                 _ => None,
             },
-        };
-        Self {
+        });
+        NativeSelection {
             chosen: chosen.collect(),
-            left: selection.left.into_iter().map(to_left).collect(),
+            left: left.collect(),
             explanation,
             covered_before: selection.covered_before,
         }

@@ -1,15 +1,16 @@
 //! Sharing for JavaScript.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
-use napi::bindgen_prelude::AsyncTask;
+use napi::bindgen_prelude::{AsyncTask, Uint8Array};
 use napi_derive::napi;
 
 use knowledgepulse_error::{self as error, Error};
+use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Value, object};
 use knowledgepulse_share::{
-    Folder, FolderError, Form, Manifest, Settings, ShareError, share,
-    sources::{Shared, SourceError, sessions_of},
+    Files, Folder, FolderError, Form, Manifest, Session, SessionFile, Settings, ShareError, Zip, share,
+    sources::{Shared, SourceError, sessions_of, valid},
 };
 
 use crate::{
@@ -33,27 +34,107 @@ pub fn share_into(
     cleaning: NativeCleanSettings,
 ) -> AsyncTask<Background<String>> {
     background::run(move || {
-        let cleaner = cleaning.cleaner("options.clean")?;
-        let settings = Settings {
-            form: Form::from_name(&form).unwrap_or_default(),
-            cleaner: &|| cleaner.clone(),
-            identifiers: cleaning.identifiers,
-            chosen: "Named by a program".into(),
-            program: format!("@knowledgepulse/native {}", env!("CARGO_PKG_VERSION")),
-        };
         let mut target = Folder::create(Path::new(&folder)).map_err(of_folder)?;
         let given = shared
             .into_iter()
             .map(shared_from)
             .collect::<error::Result<_>>()?;
         let sessions = sessions_of(given).map_err(of_source)?;
-        let manifest = share(&sessions, &settings, &mut target, &|_| true).map_err(of_share)?;
-        if manifest.entries.is_empty() {
-            return Err(Error::Sharing(nothing_in(&manifest)));
-        }
+        let chosen = "Named by a program".into();
+        let manifest = share_by(&cleaning, &sessions, &form, chosen, &mut target)?;
         target.finish().map_err(of_folder)?;
         Ok(to_json(&manifest))
     })
+}
+
+/// A session that the caller has read.
+#[napi(object, object_to_js = false)]
+pub struct NativeSession {
+    /// The name of its file.
+    pub name: String,
+    pub format: String,
+    pub line: Option<f64>,
+    /// Its trace in JSON.
+    pub trace: String,
+    /// The position of its file among the texts, if it has one.
+    pub text: Option<u32>,
+    pub reason: String,
+    pub stands_for: f64,
+}
+
+/// A folder in a zip.
+#[napi(object, object_from_js = false)]
+pub struct NativeZip {
+    pub zip: Uint8Array,
+    /// The manifest in JSON.
+    pub manifest: String,
+}
+
+/// Shares sessions into a zip in memory, ranked in their order. `texts` are those of their files.
+#[napi(catch_unwind, ts_return_type = "Promise<NativeZip>")]
+pub fn share_as_zip(
+    sessions: Vec<NativeSession>,
+    texts: Vec<String>,
+    form: String,
+    chosen: String,
+    cleaning: NativeCleanSettings,
+) -> AsyncTask<Background<NativeZip>> {
+    background::run(move || {
+        let texts: Vec<Arc<str>> = texts.into_iter().map(Arc::from).collect();
+        let ranked = (1..).zip(sessions);
+        let sessions = ranked.map(|(rank, session)| session_from(rank, session, &texts));
+        let sessions = sessions.collect::<error::Result<Vec<_>>>()?;
+        let mut zip = Zip::default();
+        let manifest = share_by(&cleaning, &sessions, &form, chosen, &mut zip)?;
+        let bytes = zip.finish().map_err(|error| Error::Sharing(error.to_string()))?;
+        Ok(NativeZip {
+            zip: bytes.into(),
+            manifest: to_json(&manifest),
+        })
+    })
+}
+
+fn session_from(rank: u64, given: NativeSession, texts: &[Arc<str>]) -> error::Result<Session<'static>> {
+    let trace = parsed(&given.trace)?;
+    let at = given.text.map(|at| at as usize);
+    let file = at.and_then(|at| texts.get(at).cloned()).map(|text| SessionFile {
+        // Files of several folders may have the same name.
+        name: format!("{}/{}", at.unwrap_or_default(), given.name),
+        read: Box::new(move || Ok(text.to_string())),
+    });
+    Ok(Session {
+        name: given.name,
+        files: file.into_iter().collect(),
+        line: given.line.map(|line| line as u64),
+        format: FormatName::from_name(&given.format).unwrap_or(FormatName::Trace),
+        trace: Box::new(move || valid(&trace)),
+        success: None,
+        rank,
+        reason: given.reason,
+        stands_for: given.stands_for as u64,
+    })
+}
+
+fn share_by(
+    cleaning: &NativeCleanSettings,
+    sessions: &[Session],
+    form: &str,
+    chosen: String,
+    files: &mut dyn Files,
+) -> error::Result<Manifest> {
+    let cleaner = cleaning.cleaner("options.clean")?;
+    let settings = Settings {
+        form: Form::from_name(form).unwrap_or_default(),
+        cleaner: &|| cleaner.clone(),
+        identifiers: cleaning.identifiers,
+        chosen,
+        program: format!("@knowledgepulse/native {}", env!("CARGO_PKG_VERSION")),
+    };
+    let manifest = share(sessions, &settings, files, &|_| true).map_err(of_share)?;
+    if manifest.entries.is_empty() {
+        return Err(Error::Sharing(nothing_in(&manifest)));
+    }
+    Ok(manifest)
 }
 
 fn shared_from(NativeShared { trace, file }: NativeShared) -> error::Result<Shared> {

@@ -83,6 +83,32 @@ pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<
     })
 }
 
+/// Returns whether the outcome of a trace is known: a reader of logs notes an unknown one as `metadata.imported.known.success`.
+///
+/// # Errors
+/// Throws `ERR_INVALID_TRACE` if a getter of the trace throws.
+pub(super) fn is_outcome_known(env: &Env, trace: Unknown) -> Result<bool> {
+    let reader = Reader::new(env, None)?;
+    let mut value = trace;
+    for path in IS_SUCCESS_KNOWN {
+        if value.get_type()? != ValueType::Object {
+            return Ok(true);
+        }
+        let name = path.rsplit('.').next().unwrap_or_default();
+        value = reader.get(&Object::from_raw(env.raw(), value.raw()), name, At::trace(path))?;
+    }
+    // SAFETY: the value is of the type that is read.
+    Ok(value.get_type()? != ValueType::Boolean || unsafe { value.cast::<bool>() }?)
+}
+
+/// The path of what a reader of logs notes, from its beginning.
+const IS_SUCCESS_KNOWN: [&str; 4] = [
+    "trace.metadata",
+    "trace.metadata.imported",
+    "trace.metadata.imported.known",
+    "trace.metadata.imported.known.success",
+];
+
 /// The path of a value, which is written out only if something is wrong with the value.
 #[derive(Clone, Copy)]
 struct At {

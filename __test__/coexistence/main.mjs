@@ -1,6 +1,6 @@
 // Company in one process: packages that bring an ONNX Runtime of their own, loaded before and after ours, and both give
 // right answers. This is about the library that the packages for arm64 carry, so it is what computes here on every platform.
-// Run by scripts/test-coexistence.mjs.
+// Run by `npm run test:coexistence`.
 
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';

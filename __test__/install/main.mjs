@@ -1,5 +1,5 @@
 // The packages, installed: packs them, installs them as users do, and looks at what works and how the rest fails.
-// Run by scripts/test-install.mjs.
+// Run by `npm run test:install`.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

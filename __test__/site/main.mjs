@@ -1,6 +1,7 @@
 // The site in Chromium: the documentation, and the page to try the package.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -10,7 +11,7 @@ import { serveSite, site } from '../../scripts/site.mjs';
 
 const require = createRequire(import.meta.url);
 const axe = require('axe-core');
-const { clean: cleanTrace } = require('../../index.js');
+const { share } = require('../../index.js');
 const { findChromium, launchChromium } = require('../support/browser.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { readTraces, root } = require('../support/paths.js');
@@ -121,6 +122,12 @@ async function pressByKeyboard(page, name) {
   return settled(page);
 }
 
+/** The texts of the sessions in a shared folder. @param {string} folder */
+const sessionsIn = (folder) =>
+  readdirSync(path.join(folder, 'sessions')).map((name) =>
+    readFileSync(path.join(folder, 'sessions', name), 'utf8'),
+  );
+
 const LOOKS = /** @type {const} */ ([
   { name: 'light', options: { colorScheme: 'light' } },
   { name: 'dark', options: { colorScheme: 'dark' } },
@@ -229,30 +236,30 @@ try {
     await page.keyboard.press('ControlOrMeta+A');
     await page.keyboard.insertText('4');
     assert.match(await pressByKeyboard(page, 'Choose'), /^4 of 31 traces chosen; /);
-    const clean = { level: /** @type {const} */ ('aggregated'), strict: true };
-    const originals = [secret, ...readTraces(examples)];
-    const expected = [];
-    for (const trace of originals) expected.push((await cleanTrace(trace, clean)).cleaned);
+    const folder = path.join(scratch, 'shared');
+    await share([secret, ...readTraces(examples)], folder);
+    const expected = sessionsIn(folder);
     for (const [button, count] of /** @type {const} */ ([
       ['Save the chosen traces', 4],
       ['Save all traces', 31],
     ])) {
       const download = page.waitForEvent('download');
       const said = await pressByKeyboard(page, button);
-      assert.match(said, new RegExp(`^${count} traces saved\\. Look for names of people and streets`));
+      assert.match(said, new RegExp(`^${count} sessions saved\\. Look for names of people and streets`));
       const saved = await download;
-      assert.equal(saved.suggestedFilename(), 'traces.clean.jsonl');
-      const lines = readFileSync(await saved.path(), 'utf8')
-        .trimEnd()
-        .split('\n');
-      assert.equal(lines.length, count);
-      for (const line of lines) {
-        const trace = JSON.parse(line);
-        assert.deepEqual(
-          trace,
-          expected.find(({ id }) => id === trace.id),
-        );
-      }
+      assert.equal(saved.suggestedFilename(), 'shared.zip');
+      const unpacked = path.join(scratch, String(count));
+      execFileSync('python3', ['-m', 'zipfile', '-e', await saved.path(), unpacked]);
+      const sessions = sessionsIn(unpacked);
+      assert.equal(sessions.length, count);
+      for (const session of sessions) assert.ok(expected.includes(session), session.slice(0, 200));
+      const card = readFileSync(path.join(unpacked, 'README.md'), 'utf8');
+      assert.match(card, new RegExp(`^# ${count} agent sessions$`, 'm'));
+      const manifest = readFileSync(path.join(unpacked, 'manifest.jsonl'), 'utf8').trim().split('\n');
+      assert.deepEqual(
+        manifest.map((line) => JSON.parse(line).rank),
+        Array.from({ length: count }, (_, index) => index + 1),
+      );
     }
     assert.deepEqual(faults, []);
     await context.close();

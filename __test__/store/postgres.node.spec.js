@@ -6,10 +6,8 @@ const fs = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { Scorer, TraceMemory } = require('../..');
-const { PostgresStore } = require('../../postgres.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { readTraces, sharedTraces } = require('../support/paths.js');
-const { thrownBy } = require('../support/refusals.js');
 const {
   changeQueries,
   describeWithPostgres,
@@ -438,23 +436,4 @@ describeWithPostgres('PostgresStore on a server without pgvector', () => {
     expect(error.message).toContain(error.cause.message);
     expect(await context.store({ method: 'full' }).size()).toBe(0);
   });
-});
-
-test.each([
-  [{}, 'options.pool must be a Pool'],
-  [{ pool: {} }, 'options.pool must be a Pool'],
-  [{ method: undefined }, "options.method must be 'prefix', 'lexical' or 'full'"],
-  [{ method: 'words' }, "options.method must be 'prefix', 'lexical' or 'full'"],
-  [{ table: '' }, 'options.table must be a name'],
-  [{ table: 'x'.repeat(58) }, 'options.table must be a name'],
-  [{ table: '.x' }, 'options.table must be a name'],
-  [{ table: 'x\0' }, 'options.table must be a name'],
-  [{ maxElements: 0 }, 'options.maxElements must be a safe integer of at least 1'],
-  [{ ttlMs: -1 }, 'options.ttlMs must be a number of at least 0'],
-  [{ hnsw: true }, "options.hnsw is for method 'prefix'"],
-  [{ index: 'hnsw' }, 'options.index is not an option'],
-])('new PostgresStore refuses %j', (wrong, message) => {
-  const given = 'pool' in wrong || Object.keys(wrong).length === 0 ? {} : { pool: { connect() {} } };
-  const error = thrownBy(() => new PostgresStore({ method: 'lexical', ...given, ...wrong }));
-  expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message: expect.stringContaining(message) });
 });

@@ -1,4 +1,4 @@
-"""Loads a shared folder as others do, and prints what they make of it: read-shared.py FORM FOLDER."""
+"""Loads shared folders as others do, and prints the rows of each form: read-shared.py FORM=FOLDER..."""
 
 import json
 import os
@@ -9,29 +9,27 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, TypeAdapter
 
-FORM, FOLDER = sys.argv[1], Path(sys.argv[2])
 
-
-def rows():
+def rows(folder):
     """Returns what `datasets` loads, with an empty cache."""
     os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1")
     with tempfile.TemporaryDirectory() as cache:
         import datasets
 
         datasets.disable_progress_bars()
-        loaded = datasets.load_dataset(str(FOLDER), split="train", cache_dir=cache, keep_in_memory=True)
-        manifest = datasets.load_dataset(str(FOLDER), "manifest", split="train", cache_dir=cache, keep_in_memory=True)
-        return list(loaded), list(manifest)
+        settings = {"split": "train", "cache_dir": cache, "keep_in_memory": True}
+        datasets.load_dataset(folder, "manifest", **settings)
+        return list(datasets.load_dataset(folder, **settings))
 
 
-def native(loaded):
+def native(loaded, folder):
     return [{name: row[name] for name in ("harness", "session_id", "prompt", "messages", "file_path")} for row in loaded]
 
 
-def messages(loaded):
+def messages(loaded, folder):
     from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessageParam
 
-    for line in (FOLDER / "messages.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (folder / "messages.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         # Iterables are validated when they are read.
         for message in TypeAdapter(list[ChatCompletionMessageParam]).validate_python(row["messages"]):
@@ -40,10 +38,10 @@ def messages(loaded):
     return [{name: row[name] for name in ("messages", "tools", "success")} for row in loaded]
 
 
-def atif(loaded):
+def atif(loaded, folder):
     from atif import Trajectory
 
-    for file in sorted((FOLDER / "sessions").glob("*.json")):
+    for file in sorted((folder / "sessions").glob("*.json")):
         Trajectory.model_validate_json(file.read_text(encoding="utf-8"))
     return [{"steps": len(row["steps"])} for row in loaded]
 
@@ -95,11 +93,14 @@ class Unit(BaseModel):
     outcome: Outcome
 
 
-def knowledgepulse(loaded):
-    for line in (FOLDER / "units.jsonl").read_text(encoding="utf-8").splitlines():
+def knowledgepulse(loaded, folder):
+    for line in (folder / "units.jsonl").read_text(encoding="utf-8").splitlines():
         Unit.model_validate_json(line, strict=True)
     return [{"id": row["id"]} for row in loaded]
 
 
-loaded, manifest = rows()
-print(json.dumps({"rows": globals()[FORM](loaded), "manifest": [entry["file"] for entry in manifest]}))
+found = {}
+for argument in sys.argv[1:]:
+    form, folder = argument.split("=", 1)
+    found[form] = globals()[form](rows(folder), Path(folder))
+print(json.dumps(found))

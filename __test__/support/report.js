@@ -8,15 +8,10 @@ const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
 
 const { root } = require('./paths.js');
+const { buildPrograms, target } = require('./rust.js');
 
-const target = process.env.CARGO_TARGET_DIR ?? path.join(root, 'target');
-const program = path.join(
-  target,
-  'debug',
-  'examples',
-  process.platform === 'win32' ? 'report.exe' : 'report',
-);
-let isBuilt = false;
+/** @type {string | undefined} */
+let program;
 
 /** The page without figures. */
 const readTemplate = () => gunzipSync(fs.readFileSync(path.join(root, 'dist', 'report.html.gz'))).toString();
@@ -68,11 +63,7 @@ function summaryOf(traces, described) {
  * @param {Described} [described]
  */
 function runProgram(args, traces, { options = {}, run = {}, errors = [] } = {}) {
-  if (!isBuilt) {
-    const build = ['build', '--quiet', '--locked', '-p', 'knowledgepulse-command', '--example', 'report'];
-    execFileSync('cargo', build, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
-    isBuilt = true;
-  }
+  program ??= buildPrograms().report;
   const records = [
     { ...OPTIONS, ...options },
     ...traces.map((trace) => ({ add: trace })),

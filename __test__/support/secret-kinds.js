@@ -6,6 +6,8 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
+const { random } = require('./random.js');
+
 /**
  * Letters by the sign that stands for them in a template: `ghp_{36w}` is 36 letters or digits behind `ghp_`.
  *
@@ -37,21 +39,6 @@ const KINDS = fs
   .split('\n')
   .map((line) => line.split('|'))
   .map((row) => (row.length === 2 ? [row[0], '', '', row[1]] : [row[1], ...row]));
-
-/**
- * Numbers from 0 to 1 that a seed decides (mulberry32).
- *
- * @param {number} seed
- */
-function random(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /**
  * Texts around a secret, by where agents meet them: `name` is the name of a variable, `words` what a sentence calls the secret.

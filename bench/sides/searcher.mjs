@@ -1,4 +1,4 @@
-// The sides that search vectors: `ours`, `loop`, `usearch` and `usearch-1`, which has one thread.
+// The sides that search vectors: `ours`, `loop` and `usearch`.
 
 import { cosineSimilarity } from '../../__test__/oracle/score.js';
 import { DIMENSIONS, makeQueries, makeVectors } from '../workload.mjs';
@@ -19,22 +19,15 @@ const sides = {
   },
   loop: (vectors) => (query) =>
     vectors.reduce((largest, vector) => Math.max(largest, cosineSimilarity(query, vector)), -Infinity),
-  usearch: (vectors) => usearch(vectors, 0),
-  'usearch-1': (vectors) => usearch(vectors, 1),
+  async usearch(vectors) {
+    const { exactSearch, MetricKind } = await import('usearch');
+    // One matrix, as it likes best: an array of rows would be copied at every call.
+    const matrix = new Float32Array(vectors.length * DIMENSIONS);
+    for (const [row, vector] of vectors.entries()) matrix.set(vector, row * DIMENSIONS);
+    // It takes as many threads as it likes.
+    return (query) => 1 - exactSearch(matrix, query, DIMENSIONS, 1, MetricKind.Cos, 0).distances[0];
+  },
 };
-
-/**
- * @param {Float32Array[]} vectors
- * @param {number} threads 0 leaves it to usearch
- * @returns {Promise<Search>}
- */
-async function usearch(vectors, threads) {
-  const { exactSearch, MetricKind } = await import('usearch');
-  // One matrix, as it likes best: an array of rows would be copied at every call.
-  const matrix = new Float32Array(vectors.length * DIMENSIONS);
-  for (const [row, vector] of vectors.entries()) matrix.set(vector, row * DIMENSIONS);
-  return (query) => 1 - exactSearch(matrix, query, DIMENSIONS, 1, MetricKind.Cos, threads).distances[0];
-}
 
 /** @type {Search} */
 let search;

@@ -7,19 +7,6 @@ const { setMaxListeners } = require('node:events');
 const { attempt } = require('./errors.js');
 
 /**
- * Calls `callback` when a signal aborts; the returned function stops that.
- *
- * @param {AbortSignal} signal
- * @param {() => void} callback
- */
-function onAbort(signal, callback) {
-  // One signal may serve any number of calls. Node.js would warn of a leak from the eleventh listener on.
-  attempt(() => setMaxListeners(0, signal), undefined);
-  signal.addEventListener('abort', callback, { once: true });
-  return () => signal.removeEventListener('abort', callback);
-}
-
-/**
  * Makes a call and returns its reply. Rejects with the signal's reason if it has aborted, or aborts before the reply and `cancel` returns
  * true.
  *
@@ -35,10 +22,12 @@ function cancellable(begin, signal, cancel = () => true) {
     const stop = () => {
       if (cancel()) reject(signal.reason);
     };
+    // One signal may serve any number of calls. Node.js would warn of a leak from the eleventh listener on.
+    attempt(() => setMaxListeners(0, signal), undefined);
     // Listens first, because a getter that the call reads may abort the signal.
-    const forget = onAbort(signal, stop);
+    signal.addEventListener('abort', stop, { once: true });
     const reply = signal.aborted ? Promise.reject(signal.reason) : (async () => begin())();
-    reply.then(resolve, reject).finally(forget);
+    reply.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
   });
 }
 

@@ -31,7 +31,8 @@ const invalidOption = errorsOf('ERR_INVALID_OPTION');
  * @returns {OptionsRead<Readers>}
  */
 function readOptions(options, readers, path = 'options') {
-  const given = requireOptions(options, Object.keys(readers), path);
+  const given = requireObject(options, path);
+  requireKnown(given, Object.keys(readers), path);
   /** @type {Record<string, unknown>} */
   const read = {};
   for (const [name, reader] of Object.entries(readers)) {
@@ -130,18 +131,15 @@ function requireObject(value, path) {
 }
 
 /**
- * Requires an object without unknown options, and returns it. An undefined option counts as absent. Inherited properties and symbols are
- * ignored.
+ * Refuses unknown options. An undefined option counts as absent. Inherited properties and symbols are ignored.
  *
- * @param {unknown} options
+ * @param {object} given
  * @param {string[]} known
- * @param {string} [path]
- * @returns {object}
+ * @param {string} path
  */
-function requireOptions(options, known, path = 'options') {
-  const given = requireObject(options, path);
+function requireKnown(given, known, path) {
   // A signal has no own properties, so it would pass for empty options.
-  if (known.includes('signal') && isAbortSignal(options)) {
+  if (known.includes('signal') && isAbortSignal(given)) {
     throw invalidOption(TypeError, `${path} must be an object with the signal in it: { signal }`);
   }
   for (const name of namesOf(given, path, 'ERR_INVALID_OPTION')) {
@@ -152,7 +150,6 @@ function requireOptions(options, known, path = 'options') {
       path === 'options' ? 'is not an option of this call; its options are' : `is not known; ${path} has`;
     throw invalidOption(TypeError, `${where} ${wrong} ${known.join(', ')}`);
   }
-  return given;
 }
 
 /**

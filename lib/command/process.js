@@ -4,12 +4,10 @@
 
 const os = require('node:os');
 
-const { CommandError, EXIT } = require('./errors.js');
+/** @import { NativeCommand, NativeQuestion } from '../binding.js' */
 
-/**
- * @import { NativeCommand, NativeQuestion } from '../binding.js'
- * @import { SystemError } from './errors.js'
- */
+/** The exit codes, as in `--help`. */
+const EXIT = { badLines: 1, file: 3, interrupted: 130 };
 
 /** @type {NodeJS.Signals[]} */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -80,8 +78,13 @@ async function answerOf(kind, about) {
  * @returns {{ exitCode: number, message: string }}
  */
 function failureOf(thrown) {
-  if (thrown instanceof CommandError) return thrown;
-  const { code = '', message, stack } = /** @type {SystemError} */ (thrown);
+  const {
+    code = '',
+    exitCode,
+    message,
+    stack,
+  } = /** @type {Error & { code?: string, exitCode?: number }} */ (thrown);
+  if (exitCode !== undefined) return { exitCode, message };
   if (code === 'ERR_INVALID_TRACE') return { exitCode: EXIT.badLines, message };
   // Messages of the package need no addition.
   const isOurs = code.startsWith('ERR_');

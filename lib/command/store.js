@@ -3,12 +3,19 @@
 // The PostgreSQL store of `--store`, with the driver that the user has installed.
 
 const { Scorer, explain } = require('../scorer.js');
-const { CommandError, EXIT } = require('./errors.js');
+
+/** @import { NoveltyMethod, ReasoningTrace } from '../../index.js' */
+
+/** @typedef {Error & { code?: string }} SystemError an error of the system or of this package */
 
 /**
- * @import { NoveltyMethod, ReasoningTrace, ScoringWeights } from '../../index.js'
- * @import { SystemError } from './errors.js'
+ * Makes functions that return an error which ends the command with an exit code, as in `--help`; its message is one line, with the way out.
+ *
+ * @param {number} exitCode
  */
+const failureWith = (exitCode) => (/** @type {string} */ message) =>
+  Object.assign(new Error(message), { exitCode });
+const [usageError, fileError] = [failureWith(2), failureWith(3)];
 
 /** A few connections: the scorer makes one call at a time. */
 const CONNECTIONS = 2;
@@ -23,7 +30,7 @@ const CONNECTIONS = 2;
  * Connects to a store, and creates its table if it is missing, but no schema.
  *
  * @param {Wanted} wanted
- * @throws {CommandError} if the driver is missing, or cannot read the URL; errors of the store
+ * @throws if the driver is missing, or cannot read the URL; errors of the store
  */
 async function openStore({ url, table, maxElements, novelty, weights }) {
   const { Client, Pool } = requireDriver();
@@ -63,8 +70,8 @@ function explained(error) {
     .replace('options.table', '--store-table')
     .replace("method 'lexical' or 'full'", '--novelty lexical or --novelty full')
     .replaceAll("method '", "novelty '");
-  if (error.code === 'ERR_INVALID_OPTION') return new CommandError(EXIT.usage, message);
-  return message === error.message ? error : new CommandError(EXIT.file, message);
+  if (error.code === 'ERR_INVALID_OPTION') return usageError(message);
+  return message === error.message ? error : fileError(message);
 }
 
 /**
@@ -80,11 +87,10 @@ function requireUrl(url, Client) {
   } catch (thrown) {
     const error = /** @type {NodeJS.ErrnoException} */ (thrown);
     // A file that the URL names, such as a certificate.
-    if (error.syscall !== undefined) throw new CommandError(EXIT.file, error.message);
+    if (error.syscall !== undefined) throw fileError(error.message);
   }
   // Leaves out the URL, which may contain a password.
-  throw new CommandError(
-    EXIT.usage,
+  throw usageError(
     '--store must be like postgres://user@host:5432/database; what is special in a URL, such as @ or / in a password, is written as %40 or %2F',
   );
 }
@@ -94,7 +100,7 @@ function requireUrl(url, Client) {
  * driver gets the password.
  *
  * @returns {typeof import('pg')}
- * @throws {CommandError} if it is not installed
+ * @throws if it is not installed
  */
 function requireDriver() {
   try {
@@ -102,8 +108,7 @@ function requireDriver() {
   } catch (error) {
     if (/** @type {SystemError} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
   }
-  throw new CommandError(
-    EXIT.file,
+  throw fileError(
     '--store needs the package pg beside this one: npm install pg (with -g if kp-score was installed so), or npx -p @knowledgepulse/native -p pg kp-score',
   );
 }

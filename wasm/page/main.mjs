@@ -158,7 +158,6 @@ const pasted = element('textarea', { rows: '5', spellcheck: 'false', 'aria-label
 const level = choice([
   ['aggregated', 'secrets and personal data'],
   ['private', 'secrets alone'],
-  ['none', 'nothing'],
 ]);
 const strict = element('input', { type: 'checkbox', checked: true });
 const method = choice([
@@ -222,7 +221,10 @@ const chooseStep = stepOf(
 );
 const saveStep = stepOf(
   'Save',
-  'As JSON Lines, a trace a line, and what is still to be looked at.',
+  [
+    'A folder in a zip: sessions in their own format, cleaned as above, and a list of what is still to be looked at. ',
+    element('a', { href: '../docs/where-to-share.html' }, 'Where to share it'),
+  ],
   element(
     'p.actions',
     saveChosen,
@@ -324,16 +326,15 @@ function forget(...steps) {
   saveChosen.hidden = true;
 }
 
+/** How the reader wants traces to be cleaned. */
+const cleaning = () =>
+  /** @type {Parameters<Tasks['clean']>[0]} */ ({ level: level.value, strict: strict.checked });
+
 function clean() {
   run(cleanStep, async () => {
-    const given = /** @type {Parameters<Tasks['clean']>[0]} */ ({
-      level: level.value,
-      strict: strict.checked,
-    });
-    const { redactions, changed, stopped } = await ask('clean', given);
+    const { redactions, changed, stopped } = await ask('clean', cleaning());
     forget(cleanStep, chooseStep, saveStep);
     if (stopped) return 'Cleaning was stopped: the traces are as they were.';
-    if (given.level === 'none') return 'The traces are as they were read.';
     const kinds = Object.entries(redactions).map(([type, number]) => `${integer(number)} ${type}`);
     if (kinds.length === 0) return 'Cleaned: nothing was found.';
     const changes = await listing(changed.length, async (from) => {
@@ -367,17 +368,25 @@ function choose() {
 /** @param {'all' | 'chosen'} which */
 function save(which) {
   run(saveStep, async () => {
-    const { file, count: number, isClean, places, toReview } = await ask('save', { which });
+    const {
+      file,
+      count: number,
+      leftOut,
+      places,
+      first,
+    } = await ask('save', {
+      which,
+      cleaning: cleaning(),
+    });
     const href = URL.createObjectURL(file);
-    const link = element('a', { href, download: `traces${isClean ? '.clean' : ''}.jsonl` });
+    const link = element('a', { href, download: 'shared.zip' });
     link.click();
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
-    const saved = `${count(number, 'trace')} saved`;
-    if (!isClean) return `${saved}, which were not cleaned.`;
-    const names = toReview.map((name) => `“${name}”`).join(', ');
-    const found =
-      places === 0 ? '' : ` ${count(places, 'place')} look like addresses or signatures, first in ${names}.`;
-    return `${saved}. Look for names of people and streets before you share: they are not found.${found}`;
+    const left = leftOut === 0 ? '' : `, ${integer(leftOut)} left out`;
+    const found = first
+      ? ` ${count(places, 'place')} look like addresses or signatures, first line ${first.line} of ${first.file}: manifest.jsonl names them.`
+      : '';
+    return `${count(number, 'session')} saved${left}. Look for names of people and streets before you share: they are not found.${found}`;
   });
 }
 

@@ -7,6 +7,8 @@ import { fetchModel } from './model.mjs';
 
 const loader = require('../../lib/loader.js');
 const { version } = require('../../package.json');
+/** @type {typeof import('../../lib/clean.js')} */
+const { readCleaning } = require('../../lib/clean.js');
 /** @type {typeof import('../../lib/read-traces.js')} */
 const { readPlaced } = require('../../lib/read-traces.js');
 /** @type {typeof import('../../lib/scorer.js')} */
@@ -14,23 +16,21 @@ const { explain } = require('../../lib/scorer.js');
 
 /**
  * @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace
- * @typedef {import('../../index.js').PrivacyLevel} PrivacyLevel
+ * @typedef {import('../../index.js').CleanOptions} CleanOptions
+ * @typedef {import('../../index.js').Manifest} Manifest
  * @typedef {import('../../lib/read-traces.js').PlacedResult} PlacedResult
  * @typedef {import('../../index.js').FormatName} FormatName
  */
 
 /** @typedef {{ file: string, line: number, index: number | null }} Place */
-/** @typedef {Place & { format: FormatName, known: NonNullable<PlacedResult['known']>, trace: ReasoningTrace, clean?: ReasoningTrace }} Entry */
+/** @typedef {Place & { content: File, format: FormatName, known: NonNullable<PlacedResult['known']>, trace: ReasoningTrace, clean?: ReasoningTrace }} Entry */
+/** @typedef {{ index: number, reason: string, standsFor: number }} Chosen */
 /** @typedef {{ done: number, total: number, unit: 'bytes' | 'traces', doing: string }} Progress */
 
 /** What a task may do: tell of its progress, and end early. @typedef {{ report: (progress: Progress) => void, signal: AbortSignal }} Task */
 
 /** The most characters of a description of a run. */
 const MOST_DESCRIBED = 100e6;
-
-/** What is named of traces to look at. */
-const NAMED = 5;
-const NAMED_LENGTH = 60;
 
 /** What is shown of a text, and how many of changed texts and of bad records. */
 const EXCERPT = 160;
@@ -43,10 +43,10 @@ const TURN = 50;
 let entries = [];
 /** @type {Array<Place & { message: string }>} */
 let errors = [];
-/** Whether the traces are clean. */
-let isClean = false;
-/** The indices of the chosen traces, the most valuable first. @type {number[]} */
+/** The chosen traces by their indices, the most valuable first. @type {Chosen[]} */
 let chosen = [];
+/** How they were chosen. */
+let explanation = '';
 
 /** @param {Entry} entry */
 const current = ({ trace, clean }) => clean ?? trace;
@@ -107,7 +107,7 @@ const tasks = {
         for await (const { trace, error, line, index, format, known } of readPlaced(bytesOf(file, task))) {
           const place = { file: file.name, line: line ?? 1, index };
           if (trace === undefined) errors.push({ ...place, message: error.message });
-          else entries.push({ ...place, format: format ?? 'trace', known, trace });
+          else entries.push({ ...place, content: file, format: format ?? 'trace', known, trace });
         }
       } catch (thrown) {
         errors.push({ file: file.name, line: 1, index: null, message: messageOf(thrown) });
@@ -115,7 +115,6 @@ const tasks = {
     }
     // Neither is of the traces that came now.
     chosen = [];
-    isClean = false;
     for (const entry of entries) entry.clean = undefined;
     return {
       count: entries.length,
@@ -127,7 +126,7 @@ const tasks = {
   },
 
   async clear() {
-    [entries, errors, chosen, isClean] = [[], [], [], false];
+    [entries, errors, chosen] = [[], [], []];
   },
 
   /** Some of the traces. @param {{ from: number, count: number }} given */
@@ -140,22 +139,15 @@ const tasks = {
     }));
   },
 
-  /**
-   * Cleans the traces, or takes the originals again.
-   *
-   * @param {{ level: PrivacyLevel | 'none', strict: boolean }} given
-   * @param {Task} task
-   */
-  async clean({ level, strict }, task) {
-    isClean = false;
+  /** Cleans the traces. @param {CleanOptions} given @param {Task} task */
+  async clean(given, task) {
     for (const entry of entries) entry.clean = undefined;
-    if (level === 'none') return { redactions: {}, changed: [], stopped: false };
     /** @type {Map<string, number>} */
     const redactions = new Map();
     /** @type {number[]} */
     const changed = [];
     const stopped = await through(entries, 'Cleaning', task, async (entry, index) => {
-      const result = await clean(entry.trace, { level, strict });
+      const result = await clean(entry.trace, given);
       entry.clean = result.cleaned;
       if (result.redactions.length > 0) changed.push(index);
       for (const { type, count } of result.redactions)
@@ -163,7 +155,6 @@ const tasks = {
     });
     // Half of a set would be taken for clean.
     if (stopped) for (const entry of entries) entry.clean = undefined;
-    isClean = !stopped;
     return { redactions: Object.fromEntries(redactions), changed, stopped };
   },
 
@@ -201,7 +192,12 @@ const tasks = {
         onProgress: ({ done }) => task.report({ done, total, unit: 'traces', doing: 'Comparing' }),
       },
     );
-    chosen = selection.chosen.map(({ index }) => usable[index]);
+    chosen = selection.chosen.map(({ index, reason, standsFor }) => ({
+      index: usable[index],
+      reason,
+      standsFor,
+    }));
+    explanation = selection.explanation;
     const figures = figuresOf(scored, new Set(selection.chosen.map(({ index }) => index)), {
       ...{ novelty: method, dtype: status?.dtype ?? null },
       seconds: (performance.now() - begun) / 1000,
@@ -221,20 +217,37 @@ const tasks = {
     return { figures, computed: status ? `${status.dtype}, ${status.kernel}` : 'by words' };
   },
 
-  /** The traces as JSON Lines, and how much of them a person should look at. @param {{ which: 'all' | 'chosen' }} given @param {Task} task */
-  async save({ which }, task) {
-    const indices = which === 'chosen' ? chosen : entries.map((_, index) => index);
-    const saved = indices.map((index) => entries[index]);
-    const lines = saved.map((entry) => `${JSON.stringify(current(entry))}\n`);
-    const scored = await scoreAll(saved, /** @type {any} */ (new Scorer({ embedder: null })), task);
-    const { traces } = figuresOf(scored, new Set(), { novelty: 'prefix', dtype: null, seconds: 0 });
-    const toReview = traces.filter((trace) => trace.toReview);
+  /**
+   * The folder that `kp-score share` writes, as a zip, and how much of it a person should look at.
+   *
+   * @param {{ which: 'all' | 'chosen', cleaning: CleanOptions }} given
+   * @param {Task} task
+   */
+  async save({ which, cleaning }, { report }) {
+    const all = () => entries.map((_, index) => ({ index, reason: 'given', standsFor: 0 }));
+    const saved = which === 'chosen' ? chosen : all();
+    report({ done: 0, total: saved.length, unit: 'traces', doing: 'Saving' });
+    /** The files whose lines stay as they are, but for what is replaced. @type {File[]} */
+    const files = [];
+    const sessions = saved.map(({ index, reason, standsFor }) => {
+      const { content, format, line, trace } = entries[index];
+      const session = { name: content.name, format, line, trace: JSON.stringify(trace), reason, standsFor };
+      if (!content.name.endsWith('.jsonl') || format === 'trace') return session;
+      if (!files.includes(content)) files.push(content);
+      return { ...session, text: files.indexOf(content) };
+    });
+    const texts = await Promise.all(files.map((file) => file.text()));
+    const how = which === 'chosen' ? explanation : 'All that were read';
+    const settings = readCleaning(cleaning, 'cleaning');
+    const { zip, manifest } = await loader.addon.shareAsZip(sessions, texts, 'native', how, settings);
+    const shared = /** @type {Manifest} */ (JSON.parse(manifest));
+    const toReview = shared.sessions.filter(({ review }) => review.length > 0);
     return {
-      file: new Blob(lines, { type: 'application/jsonl' }),
-      count: lines.length,
-      isClean,
-      places: toReview.reduce((sum, trace) => sum + (trace.toReview ?? 0), 0),
-      toReview: toReview.slice(0, NAMED).map(({ excerpt }) => cut(excerpt, NAMED_LENGTH)),
+      file: new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (zip)], { type: 'application/zip' }),
+      count: shared.sessions.length,
+      leftOut: shared.leftOut.length,
+      places: toReview.reduce((sum, { review }) => sum + review.length, 0),
+      first: toReview[0]?.review[0],
     };
   },
 };

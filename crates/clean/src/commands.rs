@@ -11,187 +11,37 @@ use crate::{
     values::{STOP_WORDS, is_generated, is_keyword, is_mixed, is_placeholder, is_small_number},
 };
 
-/// How an option of a command has its secret.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// `-p hunter2`
-    Next,
-    /// `-phunter2`
-    Same,
-    /// `-u user:hunter2`
-    User(u8),
+/// What stands for `<ARGUMENTS>` in the rules: words and strings, also in the next line behind a backslash, which is two in a JSON string.
+const ARGUMENTS: &str = concat!(
+    r#"[ \t](?:(?:[^\n\r|;&`"'\\]|&[^&\n]|\\+[\n\r]+|\\{2,}n|\\[^n\n\r]"#,
+    r#"|(?:[\s=]|-\w)\\*"[^"\n\r]*"|'[^'\n\r]*')*?[ \t\n])??"#
+);
+
+/// Returns what stands for `<VALUE>` in the rules: a word or a string, behind the text `before`.
+fn value_behind(before: &str) -> String {
+    format!(r#"(?:\\*"{before}([^"\n\r\\]+)|\\*'{before}([^'\n\r\\]+)|{before}([^\s\x80"'`|;&\\]+))"#)
 }
 
-/// Commands whose options can be secrets. Options whose name says so, as `--password`, are found with any command.
-struct Command {
-    names: &'static str,
-    /// A word that has to be among the arguments; empty for none.
-    word: &'static str,
-    /// Options, and how each has its secret.
-    options: Vec<(&'static str, Form)>,
-}
-
-/// The commands of `rules/commands.tsv`.
-static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
-    let option = |text: &'static str| match text.as_bytes() {
-        [.., b'+'] => (&text[..text.len() - 1], Form::Same),
-        [.., sign @ (b':' | b'=' | b'%')] => (&text[..text.len() - 1], Form::User(*sign)),
-        _ => (text, Form::Next),
-    };
-    let lines = include_str!("../rules/commands.tsv").lines().skip(1);
-    let fields = lines.map(|line| line.split('\t').collect::<Vec<_>>());
-    let command = |fields: Vec<&'static str>| match fields[..] {
-        [names, word, options] => Some(Command {
-            names,
-            word,
-            options: options.split(' ').map(option).collect(),
-        }),
-        _ => None,
-    };
-    fields.filter_map(command).collect()
-});
-
-/// Secrets in options that only their command gives a meaning.
-pub(super) fn options_of_commands(letters: &[u8]) -> Ranges {
+/// Finds secrets by the expressions of `rules/commands.tsv`.
+pub(super) fn arguments(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        let names: Vec<_> = COMMANDS
-            .iter()
-            .map(|command| command.names.replace(' ', "|"))
-            .collect();
-        expression(&format!(r"\b(?:{})(?:\.exe)?[ \t]", names.join("|")))
+        let lines = include_str!("../rules/commands.tsv").lines().skip(1);
+        let rules: Vec<_> = lines.filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+        let rules = rules
+            .join("|")
+            .replace("<ARGUMENTS>", ARGUMENTS)
+            .replace("<VALUE>", &value_behind(""));
+        let rules = [":", "=", "%"].iter().fold(rules, |rules, sign| {
+            let before = format!(r#"[^\s{sign}"'\\]*{sign}"#);
+            rules.replace(&format!("<{sign}VALUE>"), &value_behind(&before))
+        });
+        expression(&format!(r"\b(?:{rules})"))
     });
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    while let Some(found) = EXPRESSION.find_at(letters, from) {
-        let name_end = found.end() - 1;
-        let name = &letters[found.start()..name_end];
-        let name = name.strip_suffix(b".exe").unwrap_or(name);
-        from = found.end();
-        let is_named = |command: &&Command| command.names.split(' ').any(|each| each.as_bytes() == name);
-        let Some(Command { word, options, .. }) = COMMANDS.iter().find(is_named) else {
-            continue;
-        };
-        let least = ranges.len();
-        let mut has_word = word.is_empty();
-        let mut words = Words {
-            letters,
-            index: name_end,
-        };
-        let mut before: Option<Form> = None;
-        while let Some(range) = words.next() {
-            let text = &letters[range.clone()];
-            has_word |= text == word.as_bytes();
-            let value = match before.take() {
-                Some(form) => secret_of(letters, range, form),
-                None => {
-                    before = options
-                        .iter()
-                        .find(|(option, form)| *form != Form::Same && option.as_bytes() == text)
-                        .map(|(_, form)| *form);
-                    if before.is_some() {
-                        None
-                    } else {
-                        glued(letters, range, options)
-                    }
-                }
-            };
-            ranges.extend(value);
-        }
-        if !has_word {
-            ranges.truncate(least);
-        }
-        from = from.max(words.index);
-    }
-    ranges
-}
-
-/// Returns the secret in an option's own word: `-phunter2`, `-uuser:hunter2`, `--user=user:hunter2`.
-fn glued(letters: &[u8], range: Range<usize>, options: &[(&str, Form)]) -> Option<Range<usize>> {
-    let text = &letters[range.clone()];
-    let (value, form) = options.iter().find_map(|(option, form)| {
-        let rest = text.strip_prefix(option.as_bytes())?;
-        let value = if option.starts_with("--") {
-            rest.strip_prefix(b"=")?
-        } else {
-            rest
-        };
-        (*form != Form::Next).then_some((value, *form))
-    })?;
-    secret_of(letters, range.end - value.len()..range.end, form)
-}
-
-fn secret_of(letters: &[u8], word: Range<usize>, form: Form) -> Option<Range<usize>> {
-    let word = without_quotes(letters, word);
-    let secret = match form {
-        Form::User(sign) => {
-            let separator = letters[word.clone()].iter().position(|letter| *letter == sign)?;
-            word.start + separator + 1..word.end
-        }
-        Form::Next | Form::Same => word,
-    };
-    let value = &letters[secret.clone()];
-    let is_secret =
-        !is_placeholder(value) && !is_marked(value) && !value.starts_with(b"-") && !is_keyword(value);
-    is_secret.then_some(secret)
-}
-
-fn without_quotes(letters: &[u8], word: Range<usize>) -> Range<usize> {
-    let is_quote = |letter: u8| matches!(letter, b'"' | b'\'' | b'\\');
-    let start = skip(&letters[..word.end], word.start, is_quote);
-    start..skip_back(letters, start..word.end, is_quote)
-}
-
-/// The words of a command, with their quotes, to its end.
-struct Words<'l> {
-    letters: &'l [u8],
-    index: usize,
-}
-
-impl Words<'_> {
-    fn next(&mut self) -> Option<Range<usize>> {
-        let letters = self.letters;
-        loop {
-            self.index = skip(letters, self.index, |letter| matches!(letter, b' ' | b'\t'));
-            // A command goes on in the next line after a backslash, which is two in a JSON string.
-            let slashes = skip(letters, self.index, |letter| letter == b'\\');
-            let is_break = slashes > self.index && matches!(letters.get(slashes), Some(b'\n' | b'\r'));
-            let is_written_break = slashes > self.index + 1 && letters.get(slashes) == Some(&b'n');
-            if is_break || is_written_break {
-                self.index = slashes + 1;
-                continue;
-            }
-            break;
-        }
-        let start = self.index;
-        let mut quote = None;
-        while let Some(letter) = letters.get(self.index).copied() {
-            match quote {
-                Some(open) if letter == open => quote = None,
-                Some(_) if matches!(letter, b'\n' | b'\r') => break,
-                Some(_) => {}
-                None if matches!(letter, b'"' | b'\'') => {
-                    // A quote that ends the text which the command stands in.
-                    let follows = letters.get(self.index + 1).is_none_or(|next| {
-                        is_white_space(*next) || matches!(next, b',' | b'}' | b']' | b')' | b'.')
-                    });
-                    if self.index > start && follows {
-                        break;
-                    }
-                    quote = Some(letter);
-                }
-                None if is_white_space(letter) || matches!(letter, b'|' | b';' | b'`') => break,
-                None if letter == b'&' && letters.get(self.index + 1) == Some(&b'&') => break,
-                None if letter == b'\\'
-                    && matches!(letters.get(self.index + 1), Some(b'n' | b'r' | b'\n')) =>
-                {
-                    break;
-                }
-                None => {}
-            }
-            self.index += 1;
-        }
-        (self.index > start).then_some(start..self.index)
-    }
+    let found = EXPRESSION.captures_iter(letters);
+    let secrets = found.filter_map(|found| found.iter().skip(1).flatten().next().map(|group| group.range()));
+    secrets
+        .filter(|secret| is_argument(&letters[secret.clone()]) && !is_keyword(&letters[secret.clone()]))
+        .collect()
 }
 
 /// `--password hunter2`, `-token abc`, also in the list of arguments of a program: `["--password", "hunter2"]`.
@@ -242,14 +92,10 @@ pub(super) fn set_variable(letters: &[u8], found: Range<usize>) -> Option<Range<
 const MOST_SECRET_LETTERS: usize = 4096;
 
 fn value_of_word(letters: &[u8], name: Range<usize>, start: usize) -> Option<Range<usize>> {
-    let name = str::from_utf8(&letters[name])
-        .ok()
-        .filter(|name| is_secret_name(name))?;
+    let name = &letters[name];
     let value = argument(letters, start);
     let text = &letters[value.clone()];
-    // Letters of other alphabets stand as bytes that no text has.
-    let is_one = str::from_utf8(text).map_or(true, |text| is_secret(name, text));
-    (is_argument(text) && is_one).then_some(value)
+    (is_secret_name(name) && is_argument(text) && is_secret(name, text)).then_some(value)
 }
 
 /// Returns the word that begins at `start`, without its quotes.
@@ -313,26 +159,9 @@ pub(super) fn said(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
     (is_spoken && has_letter && is_argument(text) && !is_small_number(text)).then_some(value)
 }
 
-/// Returns the password of a machine in `.netrc`, which can be a word.
-pub(super) fn machine_password(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let value = argument(letters, found.end);
-    is_argument(&letters[value.clone()]).then_some(value)
-}
-
 /// Returns the last field of a line of `.pgpass`.
 pub(super) fn password_of_line(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let value = skip_back(letters, found.clone(), |letter| letter != b':')..found.end;
     let text = &letters[value.clone()];
     (!is_placeholder(text) && !is_keyword(text)).then_some(value)
-}
-
-/// Texts that are written to the standard input of a command that takes a password there: `echo hunter2 | sudo -S …`.
-pub(super) fn piped(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let mut start = skip(letters, found.start, is_word);
-    start = skip(letters, start, |letter| letter == b' ');
-    while letters[start..].starts_with(b"-n ") || letters[start..].starts_with(b"-e ") {
-        start = skip(letters, start + 2, |letter| letter == b' ');
-    }
-    let value = argument(letters, start);
-    (value.end <= found.end && is_argument(&letters[value.clone()])).then_some(value)
 }

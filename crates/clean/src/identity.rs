@@ -11,14 +11,12 @@ use std::{
 };
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
-use knowledgepulse_error::Call;
 use knowledgepulse_json::{self as json, Value, parse_str};
 use regex::bytes::{Captures, Regex};
 
 use crate::{
     ranges::expression,
     text::{LATIN, Text, letter},
-    trace,
     words::{NOBODY, Words},
 };
 
@@ -113,13 +111,20 @@ pub struct Identities {
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
-/// A name in a text.
-pub(crate) struct Named {
+/// A part of a text to be replaced.
+pub(crate) struct Named<'n> {
     pub range: Range<usize>,
-    /// `user` or `host`.
-    pub kind: &'static str,
-    /// `[user-1]`.
-    pub marker: String,
+    /// The type: of a name `user` or `host`.
+    pub kind: &'n str,
+    /// The marker of a name: `[user-1]`. All others follow from the type.
+    pub marker: Option<String>,
+}
+
+impl<'n> Named<'n> {
+    pub(crate) fn of(range: Range<usize>, kind: &'n str) -> Self {
+        let marker = None;
+        Self { range, kind, marker }
+    }
 }
 
 /// A place that names somebody.
@@ -178,16 +183,25 @@ impl Identities {
     /// Learns from a JSON value of the session: from its texts, and from fields that hold a directory, a branch, a machine or
     /// what a command printed.
     pub fn learn_json(&mut self, value: Value) {
-        trace::learn(&value, self, &Call::default());
-    }
-
-    /// Learns from the name of a field.
-    pub(crate) fn learn_name(&mut self, name: &json::Text) {
-        self.learn_bytes(name.as_bytes());
+        // What is left to read, the next one last.
+        let mut left: Vec<(Option<&json::Text>, &Value)> = vec![(None, &value)];
+        while let Some((name, value)) = left.pop() {
+            match value {
+                Value::String(text) => self.learn_field(name, text),
+                Value::Array(elements) => left.extend(elements.iter().rev().map(|element| (name, element))),
+                Value::Object(fields) => {
+                    left.extend(fields.iter().rev().map(|(name, value)| (Some(name), value)));
+                    for name in fields.keys() {
+                        self.learn_bytes(name.as_bytes());
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Learns from the text of a field.
-    pub(crate) fn learn_field(&mut self, name: Option<&json::Text>, text: &json::Text) {
+    fn learn_field(&mut self, name: Option<&json::Text>, text: &json::Text) {
         self.learn_bytes(text.as_bytes());
         let name = name.map(json::Text::as_bytes).unwrap_or_default();
         if DIRECTORIES.has(name) {
@@ -446,7 +460,7 @@ impl Identities {
     }
 
     /// Returns the names in a text, in order.
-    pub(crate) fn find(&self, text: &Text) -> Vec<Named> {
+    pub(crate) fn find(&self, text: &Text) -> Vec<Named<'static>> {
         let Some(finder) = self.finder() else {
             return Vec::new();
         };
@@ -475,7 +489,7 @@ impl Identities {
             Named {
                 range,
                 kind,
-                marker: format!("[{kind}-{number}]"),
+                marker: Some(format!("[{kind}-{number}]")),
             }
         };
         found.into_iter().map(named).collect()
@@ -486,14 +500,9 @@ impl Identities {
     pub fn clean_name(&self, name: &str) -> String {
         let units: Vec<u16> = name.encode_utf16().collect();
         let mut text = Text::new(&units);
-        let (ranges, markers): (Vec<_>, Vec<_>) = self
-            .find(&text)
-            .into_iter()
-            .map(|named| (named.range, named.marker))
-            .unzip();
-        if !ranges.is_empty() {
-            text.replace(&ranges, &markers);
-        }
+        let named = self.find(&text);
+        let markers: Vec<_> = named.iter().filter_map(|named| named.marker.clone()).collect();
+        text.replace(named.into_iter().map(|named| named.range).collect(), &markers);
         String::from_utf16_lossy(text.units())
     }
 }
@@ -593,22 +602,19 @@ fn commands_of(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Lays commands that ask for a name beside the lines that were printed. A command whose output has any number of lines hides the
-/// answers of those behind it, up to the last.
+/// Lays commands that ask for a name beside the lines that were printed: the first ones beside the first lines, or the last one beside the
+/// last line. A command between them may print any number of lines.
 fn answers_of<'l>(commands: &'l [String], lines: &[&'l str]) -> Vec<(&'l str, &'l str)> {
-    let asking =
-        |commands: &mut dyn Iterator<Item = &'l String>| commands.take_while(|command| asks(command)).count();
-    let first = asking(&mut commands.iter());
-    let last = if first == commands.len() {
-        0
-    } else {
-        asking(&mut commands.iter().rev())
-    };
-    if lines.len() < first + last {
+    let first = commands.iter().take_while(|command| asks(command)).count();
+    let last = commands[first..].last().filter(|command| asks(command));
+    if lines.len() < first + usize::from(last.is_some()) {
         return Vec::new();
     }
-    let behind = commands.iter().rev().zip(lines.iter().rev()).take(last);
-    let pairs = commands.iter().zip(lines).take(first).chain(behind);
+    let pairs = commands
+        .iter()
+        .zip(lines)
+        .take(first)
+        .chain(last.zip(lines.last()));
     pairs.map(|(command, line)| (command.as_str(), *line)).collect()
 }
 
@@ -624,6 +630,9 @@ fn same_letters(units: &[u16], pattern: &[u16]) -> bool {
 /// Returns whether a name stands between what is no part of it: anything but letters and digits, escape sequences, and a change
 /// of case in `camelCase`.
 fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
+    const MOST_ESCAPE: usize = 16;
+    // The escape of a line break, a colour, and an encoded sign.
+    static ESCAPE: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:\\[nrt]|\[[\d;]*m|%.[0-9A-Fa-f])$"));
     let letters = text.letters();
     let name = &letters[range.clone()];
     let (Some(first), Some(last)) = (name.first(), name.last()) else {
@@ -638,21 +647,9 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
     };
     let is_long = name.len() >= LEAST_IN_CAMEL_CASE;
     let before = range.start.checked_sub(1).is_none_or(|at| {
-        let rest = &letters[..at];
         let changes = is_long && letters[at].is_ascii_lowercase() && first.is_ascii_uppercase();
-        let escape = rest.last() == Some(&b'\\') && matches!(letters[at], b'n' | b'r' | b't');
-        let colour = letters[at] == b'm' && {
-            let digits = rest
-                .iter()
-                .rev()
-                .take_while(|letter| letter.is_ascii_digit() || **letter == b';');
-            let digits = digits.count();
-            rest.len()
-                .checked_sub(digits + 1)
-                .is_some_and(|at| rest[at] == b'[')
-        };
-        let encoded = rest.len() >= 2 && rest[rest.len() - 2] == b'%' && letters[at].is_ascii_hexdigit();
-        !is_part(at, *first) || changes || escape || colour || encoded
+        let escape = &letters[range.start.saturating_sub(MOST_ESCAPE)..range.start];
+        !is_part(at, *first) || changes || ESCAPE.is_match(escape)
     });
     let after = letters.get(range.end).is_none_or(|next| {
         !is_part(range.end, *last) || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
@@ -662,20 +659,14 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
 
 /// Returns whether a place is within a marker such as `[REDACTED:email]`.
 fn is_in_marker(letters: &[u8], at: usize) -> bool {
-    const MARKER: &[u8] = b"[REDACTED:";
-    let before = &letters[at.saturating_sub(40)..at];
-    let opening = before.iter().rposition(|letter| *letter == b'[');
-    opening.is_some_and(|opening| {
-        let inner = &before[opening..];
-        !inner.contains(&b']') && (inner.starts_with(MARKER) || MARKER.starts_with(inner))
-    })
+    static MARKER: LazyLock<Regex> = LazyLock::new(|| expression(r"\[REDACTED:[^\[\]]*$"));
+    MARKER.is_match(&letters[at.saturating_sub(40)..at])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cleaner, Options, clean_trace};
-    use knowledgepulse_error::Call;
+    use crate::{Cleaner, Options};
     use knowledgepulse_json::parse;
 
     const STRICT: Options = Options {
@@ -686,7 +677,7 @@ mod tests {
     /// Cleans a JSON value as a session by itself.
     fn cleaned(session: &str) -> String {
         let value = parse(session.as_bytes()).unwrap();
-        clean_trace(value, STRICT, &Call::default()).unwrap().0.to_json()
+        Cleaner::new(STRICT).clean_trace(value).unwrap().to_json()
     }
 
     /// Cleans texts as one session.
@@ -754,9 +745,9 @@ mod tests {
             "$ whoami\njdoe\n",
             "bash-5.2# id -un\njdoe",
         ] {
-            let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's)");
+            let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
             assert!(
-                found == "ask [user-1], [user-1] or [user-1]_2 ([user-1]'s)",
+                found == "ask [user-1], [user-1] or [user-1]_2 ([user-1]'s) [[user-1]]",
                 "{place}: {found}"
             );
         }
@@ -922,15 +913,12 @@ mod tests {
             ..STRICT
         };
         let value = parse(br#"["jdoe@krypton7:~$ ls"]"#).unwrap();
-        let clean = clean_trace(value.clone(), private, &Call::default()).unwrap().0;
+        let clean = Cleaner::new(private).clean_trace(value.clone()).unwrap();
         assert_eq!(clean, value);
         let plain = Options {
             strict: false,
             ..STRICT
         };
-        assert_eq!(
-            clean_trace(value.clone(), plain, &Call::default()).unwrap().0,
-            value
-        );
+        assert_eq!(Cleaner::new(plain).clean_trace(value.clone()).unwrap(), value);
     }
 }

@@ -1,6 +1,10 @@
-//! The kinds of findings, in the order of the search: the SDK's fourteen kinds, and between them kinds that the SDK misses.
+//! The kinds of findings, in the order of the search: the SDK's fourteen kinds, and between them kinds that the SDK misses. `rules/kinds.tsv`
+//! lists them.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{
+    ops::Range,
+    sync::{LazyLock, OnceLock},
+};
 
 use knowledgepulse_json::Value;
 use memchr::memchr2;
@@ -16,18 +20,18 @@ use crate::{
     wrapped,
 };
 
-/// Where a kind is applied.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    Always,
-    /// The SDK does not know it.
-    Strict,
-    /// With `strict` another kind stands in its place.
-    NotStrict,
-}
-
 /// Finds the ranges to replace, in linear time, in the letters of a text.
 type Find = fn(&[u8]) -> Ranges;
+/// Checks a match of an expression, and returns the part of it, or the text behind it, to replace.
+type Check = fn(&[u8], Range<usize>) -> Option<Range<usize>>;
+
+/// How a kind is found.
+#[derive(Clone, Copy)]
+enum Finder {
+    Own(Find),
+    Match(Check),
+}
+use Finder::{Match, Own};
 
 /// Something to be found.
 pub(super) struct Kind {
@@ -37,300 +41,147 @@ pub(super) struct Kind {
     pub(super) before: &'static str,
     /// Whether it says who somebody is or where; all others are secrets.
     pub(super) is_identifier: bool,
-    /// Where it is applied.
-    pub(super) mode: Mode,
+    /// Whether it is applied with `strict`, and whether without.
+    modes: (bool, bool),
     /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit.
-    pub(super) needs: &'static [u8],
-    pub(super) find: Find,
+    needs: &'static [u8],
+    finder: Finder,
+    pattern: &'static str,
+    expression: OnceLock<Regex>,
 }
 
-const fn secret(name: &'static str, needs: &'static [u8], find: Find) -> Kind {
-    Kind {
-        name,
-        before: "",
-        is_identifier: false,
-        mode: Mode::Always,
-        needs,
-        find,
-    }
+/// The kinds of findings that are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Whether identifiers (e-mail addresses, telephone numbers, IP addresses, home directories) are replaced as well as
+    /// secrets. They are, except at the SDK's level `private`.
+    pub identifiers: bool,
+    /// Whether to find kinds that the SDK does not know.
+    pub strict: bool,
 }
 
-const fn identifier(name: &'static str, needs: &'static [u8], find: Find) -> Kind {
-    Kind {
-        is_identifier: true,
-        ..secret(name, needs, find)
-    }
-}
+/// All kinds.
+pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let lines = include_str!("../rules/kinds.tsv").lines();
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(Kind::of)
+        .collect()
+});
 
-const fn if_strict(kind: Kind) -> Kind {
-    Kind {
-        mode: Mode::Strict,
-        ..kind
-    }
-}
-
-/// Finds the matches of an expression.
-macro_rules! matches_of {
-    ($($part:expr),+) => {
-        |letters| {
-            static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| expression(&[$($part),+].concat()));
-            EXPRESSION.find_iter(letters).map(|found| found.range()).collect()
-        }
-    };
-}
-
-/// Finds the matches of an expression. A function checks each, and returns the part of it, or the text behind it, to
-/// replace.
-macro_rules! checked {
-    ($check:expr, $($part:expr),+) => {
-        |letters| {
-            static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| expression(&[$($part),+].concat()));
-            let mut ranges = Ranges::new();
-            let mut from = 0;
-            while let Some(found) = EXPRESSION.find_at(letters, from) {
-                let range = $check(letters, found.range());
-                from = range.as_ref().map_or(found.end(), |range| range.end.max(found.end()));
-                ranges.extend(range);
-            }
-            ranges
-        }
-    };
-}
-
-/// Neither white space nor the end of a value.
-const NO_SPACE: &str = r#"[^\s\x80'"`,;)}\]]"#;
-
-const NORTH_AMERICAN_PHONE: &str =
-    r"(?:\+?1[-.\s\x80]?)?\(?\d{3}\)?[-.\s\x80]?[\s\x80]?\d{3}[-.\s\x80]\d{4}\b";
-
-/// The type of secrets in Base64, which are not looked for in what is decoded.
-const ENCODED: &str = "encoded_secret";
-
-/// All kinds: type, needed letters, expression and check. The SDK's kinds are numbered as in its documentation.
-///
-/// A strict kind stands where the kinds around it neither cut it in two nor are cut by it: connection strings and bearer
-/// tokens are replaced whole first, and secrets and card numbers before the identifiers that their digits resemble.
-pub(super) static KINDS: &[Kind] = &[
-    // As 1, but of one in a JSON string not the backslash before the closing quote.
-    if_strict(secret(
-        "connection_string",
-        b":/\\",
-        matches_of!(
-            r"(?i:postgresql|postgres|mysql|rediss?|mongodb(?:\+srv)?|amqps?)://",
-            r#"(?:[^\s\x80'"`,)}\]\\]|\\[^\s\x80"'nrt\\])+"#
-        ),
-    )),
-    // 1
-    secret(
-        "connection_string",
-        b":/",
-        matches_of!(
-            r"(?i:postgresql|postgres|mysql|rediss?|mongodb(?:\+srv)?|amqps?)://",
-            r#"[^\s\x80'"`,)}\]]+"#
-        ),
+/// The functions of kinds.
+const FINDERS: &[(&str, Finder)] = &[
+    ("", Match(|_, found| Some(found))),
+    ("account_keys", Own(structures::account_keys)),
+    ("arguments", Own(commands::arguments)),
+    ("assigned", Own(names::assigned)),
+    ("bearer_tokens", Own(bearer_tokens)),
+    ("card_numbers", Own(numbers::card_numbers)),
+    (
+        "encoded_secrets",
+        Own(|letters| encoded::secrets(letters, has_secret)),
     ),
-    // 2
-    Kind {
-        before: " ",
-        ..secret("bearer_token", b"B", bearer_tokens)
-    },
-    if_strict(secret("private_key", b"-", pem::private_keys)),
-    if_strict(secret("api_key", b"", |letters| {
-        wrapped::tokens(letters, |joined| {
-            let mut found = providers::keys(joined);
-            found.extend(keys::json_web_tokens(joined));
-            merged(found)
-        })
-    })),
-    if_strict(secret("jwt", b".J", keys::json_web_tokens)),
-    if_strict(secret(
-        "webhook_url",
-        b":/",
-        matches_of!(
-            r"(?i:https?://)(?i:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]{20,}",
-            r"|(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/[A-Za-z0-9_-]{20,}",
-            r"|[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{20,})"
-        ),
-    )),
-    if_strict(secret("password", b":S", structures::kubernetes_secrets)),
-    if_strict(secret("password", b"", structures::of_structures)),
-    if_strict(secret("api_key", b"=", structures::account_keys)),
-    if_strict(secret(ENCODED, b"", |letters| {
-        encoded::secrets(letters, has_secret)
-    })),
-    // Of clusters and their users, in Base64 as Kubernetes has them.
-    if_strict(identifier(
-        "certificate",
-        b"",
-        matches_of!(r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{12,}={0,2}"),
-    )),
-    if_strict(secret("api_key", b"", providers::keys)),
-    if_strict(secret("api_key", b"0", keys::other_keys)),
-    if_strict(secret("password", b":/@", keys::url_credentials)),
-    if_strict(secret("password", b"", names::assigned)),
-    if_strict(Kind {
-        before: " ",
-        ..secret(
-            "bearer_token",
-            b"0",
-            checked!(
-                keys::short_bearer_token,
-                r"\b(?i:bearer)[ \t]+[A-Za-z0-9_\-.~+/=]{8,}"
-            ),
-        )
-    }),
-    if_strict(secret("password", b"-", commands::named_options)),
-    if_strict(secret("password", b"-", commands::options_of_commands)),
-    if_strict(secret(
-        "password",
-        b"",
-        checked!(
-            commands::set_variable,
-            r"\b(?:ENV|ARG|setx|set -[a-zA-Z]+|config(?:ure)? set|(?:secret|variable)s? set|_authToken)[ \t]+[\w.-]{2,64}[ \t]+"
-        ),
-    )),
-    if_strict(secret(
-        "password",
-        b"",
-        checked!(
-            commands::said,
-            r"\b(?i:(?:password|passwd|passphrase|passcode|passwort|pw)(?:[ \t]+(?:is|was|to|for \w+ is))?|identified by|requirepass|masterauth",
-            r"|(?:token|(?:api|app|access|private|secret|signing)[ _-]?key|secret)[ \t]+(?:is|was))[ \t]+"
-        ),
-    )),
-    if_strict(secret(
-        "password",
-        b"",
-        checked!(
-            commands::machine_password,
-            r"\b(?:machine(?:\s|\\n)+\S+|default)(?:\s|\\n)+login(?:\s|\\n)+\S+(?:\s|\\n)+password(?:\s|\\n)+"
-        ),
-    )),
-    if_strict(secret(
-        "password",
-        b":0",
-        checked!(
-            commands::password_of_line,
-            r#"(?:localhost|\*|\b[\w-]+(?:\.[\w-]+)*):(?:543\d|6432|\*|\d{5}):[\w*-]+:[\w.*-]+:[^\s\x80:'"`,;\\]{3,}"#
-        ),
-    )),
-    if_strict(secret(
-        "password",
-        b"|",
-        checked!(
-            commands::piped,
-            r#"\b(?:echo|printf)[ ]+(?:-[ne] )?["']?[^\s\x80|]{3,200}[ ]*\|[ ]*(?:sudo -S|sudo .{0,40}-S\b|[^|\n]{0,100}--(?:password-stdin|stdin|with-token))"#
-        ),
-    )),
-    if_strict(secret("seed_phrase", b"", phrases::seed_phrases)),
-    if_strict(secret(
-        "iban",
-        b"0",
-        checked!(numbers::iban, r"\b[A-Z]{2}\d\d[ -]?[A-Z0-9]{4}"),
-    )),
-    if_strict(secret("card_number", b"0", numbers::card_numbers)),
-    if_strict(secret(
-        "social_security_number",
-        b"0",
-        numbers::social_security_numbers,
-    )),
-    // 3 to 7
-    secret("api_key", b"sk-", matches_of!(r"sk-[A-Za-z0-9]{20,}")),
-    secret("api_key", b"gh_", matches_of!(r"gh[poas]_[A-Za-z0-9]{36,}")),
-    secret("api_key", b"AKI", matches_of!(r"AKIA[A-Z0-9]{16}")),
-    secret("api_key", b"kp_", matches_of!(r"kp_[0-9a-f]{16,}")),
-    secret("api_key", b"xo-", matches_of!(r"xox[bpras]-[A-Za-z0-9-]+")),
-    // 8
-    Kind {
-        mode: Mode::NotStrict,
-        ..secret("password", b"", passwords)
-    },
-    if_strict(secret("password", b"", |letters| {
-        let mut ranges = passwords(letters);
-        ranges.retain(|range| !is_of_program(letters, range));
-        ranges
-    })),
-    if_strict(identifier("email", b"@", paths::other_emails)),
-    // 9
-    identifier(
-        "email",
-        b"@.",
-        matches_of!(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}"),
-    ),
-    if_strict(identifier(
-        "mac_address",
-        b"",
-        checked!(
-            numbers::mac_address,
-            r"\b[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})\b",
-            r"|\b[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\b"
-        ),
-    )),
-    if_strict(identifier("ip", b":", numbers::ipv6_addresses)),
-    if_strict(identifier("user", b"", paths::owners)),
-    if_strict(identifier(
-        "phone",
-        b"+0",
-        checked!(
-            numbers::international_phone,
-            r"\+[1-9]\d{0,2}(?:(?:[ \x80./-]{1,2}(?:\(0?\d{0,4}\)[ ]?)?\d{1,8}){2,7}",
-            r"|[ ]?\(0?\d{1,4}\)[ ]?\d{1,8}(?:[ \x80./-]\d{1,8}){0,5})"
-        ),
-    )),
-    if_strict(identifier(
-        "phone",
-        b"0",
-        checked!(
-            numbers::national_phone,
-            r"\b0[1-9](?:(?:[ \x80]\d\d){4}|(?:\.\d\d){4}|(?:-\d\d){4})\b|\b0\d{2,3}[ /]\d{2,3} \d\d \d\d\b",
-            r"|\b00[ ]?[1-9]\d{0,2}(?:[ -]\d{1,4}){3,6}\b",
-            r"|\b(?i:tel|telephone|phone|mobile?|tlf|telefon|handy|fax|cell|gsm|whatsapp)(?i:[. ]|no\b|nr\b|number)*",
-            r#"["']?[ \x80]*[:=]?[ \x80]*["']?\(?\+?\d[\d ()./-]{5,20}\d\b"#
-        ),
-    )),
-    // 10
-    Kind {
-        mode: Mode::NotStrict,
-        ..identifier("phone", b"0", matches_of!(NORTH_AMERICAN_PHONE))
-    },
-    if_strict(identifier(
-        "phone",
-        b"0",
-        checked!(numbers::phone_outside_uuid, NORTH_AMERICAN_PHONE),
-    )),
-    // 11
-    identifier("phone", b"+0", matches_of!(r"\+[1-9]\d{6,14}\b")),
-    // 12
-    identifier(
-        "ip",
-        b"0.",
-        matches_of!(
-            r"\b(?:(?:25[0-5]|2[0-4]\d|[01]?\d?\d)\.){3}",
-            r"(?:25[0-5]|2[0-4]\d|[01]?\d?\d)\b"
-        ),
-    ),
-    if_strict(identifier("filepath", b"", paths::other_homes)),
-    // 13 and 14
-    identifier(
-        "filepath",
-        b"/",
-        matches_of!(r"/(?:home|Users)/[A-Za-z0-9._-]+(?:/", NO_SPACE, "*)?"),
-    ),
-    identifier(
-        "filepath",
-        b":\\",
-        matches_of!(r"[A-Z]:\\Users\\[A-Za-z0-9._-]+(?:\\", NO_SPACE, "*)*"),
-    ),
+    ("iban", Match(numbers::iban)),
+    ("international_phone", Match(numbers::international_phone)),
+    ("ipv6_addresses", Own(numbers::ipv6_addresses)),
+    ("json_web_tokens", Own(keys::json_web_tokens)),
+    ("kubernetes_secrets", Own(structures::kubernetes_secrets)),
+    ("mac_address", Match(numbers::mac_address)),
+    ("named_options", Own(commands::named_options)),
+    ("national_phone", Match(numbers::national_phone)),
+    ("of_structures", Own(structures::of_structures)),
+    ("other_email", Match(paths::other_email)),
+    ("other_homes", Own(paths::other_homes)),
+    ("owners", Own(paths::owners)),
+    ("password_of_line", Match(commands::password_of_line)),
+    ("passwords", Own(passwords)),
+    ("passwords_outside_programs", Own(passwords_outside_programs)),
+    ("phone_outside_uuid", Match(numbers::phone_outside_uuid)),
+    ("private_keys", Own(pem::private_keys)),
+    ("provider_keys", Own(providers::keys)),
+    ("said", Match(commands::said)),
+    ("seed_phrases", Own(phrases::seed_phrases)),
+    ("set_variable", Match(commands::set_variable)),
+    ("short_bearer_token", Match(keys::short_bearer_token)),
+    ("social_security_number", Match(numbers::social_security_number)),
+    ("url_credentials", Own(keys::url_credentials)),
+    ("wrapped_keys", Own(wrapped_keys)),
 ];
+
+impl Kind {
+    fn of(line: &'static str) -> Option<Self> {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [name, sort, when, needs, function, pattern] = fields[..] else {
+            return None;
+        };
+        let (_, finder) = FINDERS.iter().find(|(name, _)| *name == function)?;
+        Some(Self {
+            name,
+            before: if name == "bearer_token" { " " } else { "" },
+            is_identifier: sort == "identifier",
+            modes: (!when.ends_with("without strict"), when != "strict"),
+            needs: needs.as_bytes(),
+            finder: *finder,
+            pattern,
+            expression: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn is_wanted(&self, options: Options) -> bool {
+        let (strict, others) = self.modes;
+        (if options.strict { strict } else { others }) && (options.identifiers || !self.is_identifier)
+    }
+
+    /// Returns the ranges of a text to replace.
+    pub(super) fn find(&self, text: &Text) -> Ranges {
+        let letters = text.letters();
+        let check = match self.finder {
+            _ if !text.has_all(self.needs) => return Ranges::new(),
+            Own(find) => return find(letters),
+            Match(check) => check,
+        };
+        let expression = self.expression.get_or_init(|| expression(self.pattern));
+        let mut ranges = Ranges::new();
+        let mut from = 0;
+        while let Some(found) = expression.find_at(letters, from) {
+            let range = check(letters, found.range());
+            from = range
+                .as_ref()
+                .map_or(found.end(), |range| range.end.max(found.end()));
+            ranges.extend(range);
+        }
+        ranges
+    }
+}
 
 /// Returns whether a text has a secret that stands there as it is.
 fn has_secret(text: &str) -> bool {
     let units: Vec<u16> = text.encode_utf16().collect();
     let text = Text::new(&units);
-    let mut kinds = KINDS
-        .iter()
-        .filter(|kind| kind.mode != Mode::NotStrict && !kind.is_identifier && kind.name != ENCODED);
-    kinds.any(|kind| text.has_all(kind.needs) && !(kind.find)(text.letters()).is_empty())
+    let of_secrets = Options {
+        identifiers: false,
+        strict: true,
+    };
+    let kinds = KINDS.iter().filter(|kind| kind.is_wanted(of_secrets));
+    // Base64 is decoded once.
+    let mut kinds = kinds.filter(|kind| kind.name != "encoded_secret");
+    kinds.any(|kind| !kind.find(&text).is_empty())
+}
+
+/// Finds keys that go over several lines.
+fn wrapped_keys(letters: &[u8]) -> Ranges {
+    wrapped::tokens(letters, |joined| {
+        let mut found = providers::keys(joined);
+        found.extend(keys::json_web_tokens(joined));
+        merged(found)
+    })
+}
+
+/// Finds the passwords of the SDK that are no placeholders and no pieces of programs.
+fn passwords_outside_programs(letters: &[u8]) -> Ranges {
+    let mut ranges = passwords(letters);
+    ranges.retain(|range| !is_of_program(letters, range));
+    ranges
 }
 
 /// Returns for each string of a list the type of a secret that goes over several of them, as over the lines of a file; nothing for another list.

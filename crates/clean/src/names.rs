@@ -5,13 +5,14 @@
 //! looks at the name before it and at the value behind it. The text that it reads twice is bounded, which keeps the time
 //! linear.
 
-use std::{array, ops::Range, sync::LazyLock};
+use std::{ops::Range, sync::LazyLock};
 
-use memchr::memrchr2;
+use memchr::{memmem, memrchr2};
+use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, find, skip, skip_back},
-    text::{is_white_space, is_word, starts_with},
+    ranges::{Ranges, expression, find, skip, skip_back},
+    text::{is_white_space, is_word},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_mixed,
         is_path, is_placeholder, is_small_number,
@@ -40,219 +41,120 @@ pub(super) enum Sort {
     Cookie,
 }
 
-/// An ending of names of secrets, without separators and in small letters; whether the ending has to begin a word; and the
-/// meaning.
-type Ending = (&'static str, bool, Sort);
-
-const ENDINGS: &[Ending] = &[
-    ("password", false, Sort::Secret),
-    ("passwd", false, Sort::Secret),
-    ("passphrase", false, Sort::Secret),
-    ("passcode", false, Sort::Secret),
-    ("secret", false, Sort::Secret),
-    ("credential", false, Sort::Secret),
-    ("mnemonic", false, Sort::Secret),
-    ("seedphrase", false, Sort::Secret),
-    ("connectsid", false, Sort::Secret),
-    ("phpsessid", false, Sort::Secret),
-    ("jsessionid", false, Sort::Secret),
-    ("storepass", false, Sort::Secret),
-    ("keypass", false, Sort::Secret),
-    ("dbpass", false, Sort::Secret),
-    ("pw", true, Sort::Secret),
-    ("psk", true, Sort::Secret),
-    ("dsn", true, Sort::Generated),
-    ("jwt", true, Sort::Generated),
-    ("refresh", true, Sort::Generated),
-    ("access", true, Sort::Generated),
-    ("token", false, Sort::Token),
-    ("pwd", false, Sort::Directory),
-    ("pass", true, Sort::Pass),
-    ("auth", true, Sort::Credentials),
-    ("authorization", false, Sort::Authorization),
-    ("cookie", true, Sort::Cookie),
-];
-
 /// Words before `key` in the names of secrets. All other keys are keys of maps, tables and caches.
-static KEYS: Words = Words::new(
-    "api access secret private signing encryption account master auth app application admin license \
+const KEYS: &str = "api access secret private signing encryption account master auth app application admin license \
      subscription shared role service deploy webhook jwt hmac cipher aes consumer client ssh airtable \
      algolia anthropic assemblyai browserbase cerebras claude cloudflare cohere datadog deepgram deepseek \
      elevenlabs exa figma firecrawl fireworks gemini google grok groq huggingface jina kaggle langchain langfuse \
      langsmith mailgun mistral newrelic notion nvidia openai openrouter perplexity pinecone posthog qdrant \
      replicate resend runpod sendgrid serper serpapi stripe supabase tavily together twilio voyage \
-     weaviate xai",
-);
+     weaviate x-?ai";
 
-/// Endings that may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `password_confirmation`.
-static QUALIFIERS: Words = Words::new(
-    "base prod production live dev staging new old current confirmation confirm again value plain hash b",
-);
+/// Words that may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `passwordConfirmation`.
+const QUALIFIERS: &str =
+    "base prod production live dev staging new old current confirmation confirm again value plain hash b";
+
+/// The ends of names of secrets, and the meaning of each; the first one counts. `<pw>` begins a word.
+const SORTS: &[(Sort, &str)] = &[
+    (Sort::Token, r"^[^a-z\d]*token"),
+    (Sort::Pass, r"^[^a-z\d]*pass"),
+    (
+        Sort::Secret,
+        concat!(
+            r"(?:pass-?(?:word|phrase|code)|passwd|secret|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
+            r"|(?:store|key|db)-?pass|<pw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
+        ),
+    ),
+    (Sort::Directory, "pwd"),
+    (Sort::Credentials, "<auth>"),
+    (Sort::Authorization, "authorization"),
+    (Sort::Cookie, "<cookie>s?"),
+    (
+        Sort::Generated,
+        "<dsn>|<jwt>|<refresh>|<access>|(?:primary|secondary)-?<key>",
+    ),
+    // Only of variables of the environment.
+    (Sort::Generated, "(?-i:[A-Z0-9][^A-Za-z0-9]+KEY)"),
+];
 
 /// Names are told by their last letters.
 const MOST_NAME_LETTERS: usize = 64;
 
-/// A name in small letters without separators, and where its words begin.
-struct Name {
-    letters: [u8; MOST_NAME_LETTERS],
-    is_start: [bool; MOST_NAME_LETTERS],
-    length: usize,
-    /// Whether it is written as variables of the environment are.
-    is_environment: bool,
-}
-
-impl Name {
-    fn new(name: &[u8]) -> Self {
-        let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
-        let mut new = Self {
-            letters: [0; MOST_NAME_LETTERS],
-            is_start: [false; MOST_NAME_LETTERS],
-            length: 0,
-            is_environment: !name.iter().any(u8::is_ascii_lowercase)
-                && name.iter().any(u8::is_ascii_uppercase),
-        };
-        let mut before = b'_';
-        for (index, letter) in name.iter().enumerate() {
-            if letter.is_ascii_alphanumeric() {
-                let next_is_small = name.get(index + 1).is_some_and(u8::is_ascii_lowercase);
-                let is_hump = letter.is_ascii_uppercase() && (!before.is_ascii_uppercase() || next_is_small);
-                new.letters[new.length] = letter.to_ascii_lowercase();
-                new.is_start[new.length] = !before.is_ascii_alphanumeric() || is_hump;
-                new.length += 1;
-            }
-            before = *letter;
-        }
-        new
-    }
-
-    fn letters(&self) -> &[u8] {
-        &self.letters[..self.length]
-    }
-
-    fn has_word(&self, ending: &str) -> bool {
-        self.letters().ends_with(ending.as_bytes()) && self.is_start[self.length - ending.len()]
-    }
-
-    /// Removes a number or a qualifier from the end, if there is one.
-    fn cut_qualifier(&mut self) -> bool {
-        let end = skip_back(self.letters(), 0..self.length, |letter| letter.is_ascii_digit());
-        if end < self.length {
-            self.length = end;
-            return true;
-        }
-        let start = self.is_start[..self.length]
-            .iter()
-            .rposition(|is_start| *is_start);
-        let start = start.unwrap_or_default();
-        let is_qualifier = QUALIFIERS.has(&self.letters()[start..]);
-        if is_qualifier {
-            self.length = start;
-        }
-        is_qualifier
-    }
+/// Returns an expression of a word that begins the name, or behind another sign, or with the hump of `camelCase`.
+fn beginning(word: &str) -> String {
+    let (first, rest) = (word[..1].to_uppercase(), &word[1..]);
+    format!(r"(?:(?:^|[^a-z\d]){word}|(?-i:[a-z\d]{first}){rest}|(?-i:{first}{rest}))")
 }
 
 /// Returns the meaning of a name, if its value could be a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
 fn sort_of(name: &[u8]) -> Option<Sort> {
-    if !may_be_secret(name) {
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        let end = |(_, end): &(Sort, &str)| {
+            let end = end
+                .replace("KEYS", &KEYS.replace(' ', "|"))
+                .replace("-?", "[_.-]*");
+            let parts = end.split(['<', '>']).enumerate();
+            let end: String = parts
+                .map(|(at, part)| {
+                    if at % 2 == 0 {
+                        part.to_owned()
+                    } else {
+                        beginning(part)
+                    }
+                })
+                .collect();
+            format!("({end})")
+        };
+        let ends: Vec<_> = SORTS.iter().map(end).collect();
+        let qualifiers: Vec<_> = QUALIFIERS.split(' ').map(beginning).collect();
+        expression(&format!(
+            r"(?i)(?:{})(?:[^a-z\d]*\d+|{})*[^a-z\d]*$",
+            ends.join("|"),
+            qualifiers.join("|")
+        ))
+    });
+    let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
+    // Groups take memory, also where there is no match.
+    if !may_be_secret(name) || !EXPRESSION.is_match(name) {
         return None;
     }
-    let mut name = Name::new(name);
-    loop {
-        if let Some(sort) = ending_of(&name) {
-            let is_alone = |ending: &str| name.length == ending.len();
-            return Some(match sort {
-                Sort::Token if !is_alone("token") => Sort::Secret,
-                Sort::Pass if !is_alone("pass") => Sort::Secret,
-                Sort::Credentials if name.is_environment && !is_alone("auth") => Sort::Secret,
-                sort => sort,
-            });
-        }
-        // Lists of secrets. Tokens in the plural are counts.
-        if name.letters().ends_with(b"s") && !name.letters().ends_with(b"tokens") {
-            name.length -= 1;
-            return ending_of(&name).filter(|sort| matches!(sort, Sort::Secret | Sort::Cookie));
-        }
-        if !name.cut_qualifier() {
-            return None;
-        }
+    let found = EXPRESSION.captures(name)?;
+    let at = found.iter().skip(1).position(|group| group.is_some())?;
+    let is_other_key = at + 1 == SORTS.len();
+    let is_secret = !is_other_key || is_environment(name) && !name.ends_with(b"PUBLIC_KEY");
+    match SORTS[at].0 {
+        Sort::Credentials if is_environment(name) && name.len() > "AUTH".len() => Some(Sort::Secret),
+        sort => is_secret.then_some(sort),
     }
 }
 
-/// Returns whether a name ends as an ending, a plural, a qualifier or a number does. Most names do not, and are told at
-/// once.
+/// Returns whether a name is written as variables of the environment are.
+fn is_environment(name: &[u8]) -> bool {
+    !name.iter().any(u8::is_ascii_lowercase) && name.iter().any(u8::is_ascii_uppercase)
+}
+
+/// Returns whether a name ends as those of secrets do, by its last letters. Most names do not, and are told at once.
 fn may_be_secret(name: &[u8]) -> bool {
-    static LAST: LazyLock<[bool; 1 << 10]> = LazyLock::new(|| {
-        let mut last = [false; 1 << 10];
-        let endings = ENDINGS.iter().map(|(ending, ..)| ending.as_bytes());
-        for word in endings.chain(QUALIFIERS.words()).chain([b"key".as_slice()]) {
-            last[last_letters(word)] = true;
-        }
-        last
-    });
-    match name {
-        [.., digit] if digit.is_ascii_digit() => true,
-        [singular @ .., b's' | b'S'] if LAST[last_letters(singular)] => true,
-        _ => LAST[last_letters(name)],
-    }
-}
-
-/// Returns a number below 32 for the last letter of a word, the same in any case.
-fn last_letter(word: &[u8]) -> Option<usize> {
-    word.last().map(|letter| usize::from(letter & 31))
-}
-
-/// Returns a number for the last two letters of a word, the same in any case.
-fn last_letters(word: &[u8]) -> usize {
-    let before = &word[..word.len().saturating_sub(1)];
-    last_letter(word).unwrap_or_default() << 5 | last_letter(before).unwrap_or_default()
-}
-
-fn ending_of(name: &Name) -> Option<Sort> {
-    static BY_LAST_LETTER: LazyLock<[Vec<&Ending>; 32]> = LazyLock::new(|| {
-        let is_of = |last: usize| move |(ending, ..): &&Ending| last_letter(ending.as_bytes()) == Some(last);
-        array::from_fn(|last| ENDINGS.iter().filter(is_of(last)).collect())
-    });
-    let letters = name.letters();
-    if let Some(before) = letters.strip_suffix(b"key") {
-        if before.is_empty() {
-            return None;
-        }
-        // In `api_key` and `apiKey`, and in `apikey`.
-        let is_secret = (name.has_word("key") || before.len() < MOST_NAME_LETTERS / 4)
-            && (0..before.len()).any(|start| KEYS.has(&before[start..]));
-        let is_of_service = before.ends_with(b"primary") || before.ends_with(b"secondary");
-        let is_other =
-            name.has_word("key") && (is_of_service || name.is_environment && !before.ends_with(b"public"));
-        return if is_secret {
-            Some(Sort::Secret)
-        } else {
-            is_other.then_some(Sort::Generated)
-        };
-    }
-    let (_, _, sort) = BY_LAST_LETTER[last_letter(letters)?]
-        .iter()
-        .find(|(ending, begins_word, _)| {
-            if *begins_word {
-                name.has_word(ending)
-            } else {
-                letters.ends_with(ending.as_bytes())
-            }
-        })?;
-    Some(*sort)
+    static ENDS: Words = Words::new(
+        "al as de en es et ev ew ey ic id ie in ld ng nt od on pw rd rm se sh sk sn th ue ve wd wt",
+    );
+    let name = name
+        .strip_suffix(b"s")
+        .or(name.strip_suffix(b"S"))
+        .unwrap_or(name);
+    let last_two = name.last_chunk::<2>();
+    matches!(name.last(), Some(b'0'..=b'9' | b'b' | b'B')) || last_two.is_some_and(|end| ENDS.has(end))
 }
 
 /// Returns whether the value of this name can be a secret.
-#[must_use]
-pub fn is_secret_name(name: &str) -> bool {
-    sort_of(name.as_bytes()).is_some_and(|sort| sort != Sort::Cookie)
+pub(super) fn is_secret_name(name: &[u8]) -> bool {
+    sort_of(name).is_some_and(|sort| sort != Sort::Cookie)
 }
 
 /// Returns whether a value that stands under a name by itself, as that of a property does, is a secret.
-#[must_use]
-pub fn is_secret(name: &str, value: &str) -> bool {
-    let value = value.trim().as_bytes();
-    match sort_of(name.as_bytes()) {
+pub(super) fn is_secret(name: &[u8], value: &[u8]) -> bool {
+    let value = value.trim_ascii();
+    match sort_of(name) {
         Some(Sort::Authorization) => !is_harmless(value),
         Some(sort) => is_secret_string(sort, value),
         None => false,
@@ -300,10 +202,9 @@ fn is_label(value: &[u8]) -> bool {
         !word.iter().any(u8::is_ascii_digit) && sort_of(word).is_some_and(|sort| sort != Sort::Generated)
     };
     if value.iter().all(of_name) {
-        // Few values end as the name of a secret does, which is told at once.
         return names_secret(value) && {
-            let name = Name::new(value);
-            name.is_environment || is_camel(value) || LABELS.has(name.letters())
+            let letters = value.iter().copied().filter(u8::is_ascii_alphanumeric);
+            is_environment(value) || is_camel(value) || LABELS.has(&letters.collect::<Vec<_>>())
         };
     }
     let is_separator = |letter: &u8| !is_word(*letter);
@@ -707,24 +608,17 @@ impl<'l> Assignment<'l> {
     /// and in YAML.
     fn line_from(&self, start: usize, end: usize) -> usize {
         const MOST_WORDS: usize = 24;
+        static INDENT: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:^|[\n\r])([ \t+-]{0,63})$"));
         let letters = self.letters;
         let is_call = &letters[self.name.end..start] == b": ";
-        let name = self.name.start;
-        let line = skip_back(letters, name.saturating_sub(MOST_BLANKS)..name, |letter| {
-            matches!(letter, b' ' | b'\t' | b'-' | b'+')
-        });
-        let indent = name - line;
-        let begins_line = line == 0 || matches!(letters[line - 1], b'\n' | b'\r');
-        if !is_call
-            || !begins_line
-            || indent == MOST_BLANKS
-            || !matches!(
-                letters.get(end),
-                Some(b' ' | b'\t' | b',' | b';' | b'"' | b'\'' | b'`' | b')' | b'}' | b']' | b'[')
-            )
-        {
+        let next = letters.get(end).copied().unwrap_or(b'\n');
+        let before = &letters[self.name.start.saturating_sub(MOST_BLANKS)..self.name.start];
+        let Some(indent) = INDENT
+            .captures(before)
+            .filter(|_| is_call && b" \t,;\"'`)}][".contains(&next))
+        else {
             return end;
-        }
+        };
         let line_end = skip(letters, end, |letter| !matches!(letter, b'\n' | b'\r'));
         let line_end = letters[end..line_end]
             .windows(2)
@@ -732,7 +626,7 @@ impl<'l> Assignment<'l> {
             .map_or(line_end, |index| end + index);
         let rest = letters[end..line_end].trim_ascii();
         // Elsewhere than in a call, prose and programs follow too.
-        if indent > 0 {
+        if !indent[1].is_empty() {
             let words = rest.split(|letter| *letter == b' ').count();
             let is_other = |word: &[u8]| STOP_WORDS.has(word) || word.ends_with(b":") || word.contains(&b'=');
             if words > MOST_WORDS
@@ -754,75 +648,59 @@ impl<'l> Assignment<'l> {
              splunk ssws token client-id",
         );
         let letters = self.letters;
-        let mut start = self.blanks_from(self.start);
+        let start = self.blanks_from(self.start);
         let opening = opening_at(letters, start);
-        let end = match &opening {
-            Some(opening) => closing_quote(letters, opening.clone()),
-            None if start < *header_end => *header_end,
+        let is_string = self.is_quoted && opening.is_some();
+        let (start, end) = match opening {
+            Some(opening) => (opening.end, closing_quote(letters, opening)),
             None => {
-                *header_end = skip(letters, start, |letter| {
-                    !matches!(letter, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')
-                });
-                *header_end
+                if start >= *header_end {
+                    *header_end = skip(letters, start, |letter| {
+                        !matches!(letter, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')
+                    });
+                }
+                (start, *header_end)
             }
         };
-        if let Some(opening) = opening {
-            start = opening.end;
-        }
-        let end = end.max(start);
-        let word = skip_at_most(&letters[..end], start, MOST_NAME_LETTERS, |letter| {
+        let header = &letters[..end.max(start)];
+        let word = skip_at_most(header, start, MOST_NAME_LETTERS, |letter| {
             is_word(letter) || letter == b'-'
         });
         let is_scheme = SCHEMES.has(&letters[start..word]);
-        let secret = skip_at_most(letters, word, MOST_BLANKS, |letter| {
-            matches!(letter, b' ' | b'\t')
-        })
-        .min(end);
-        let of = |start: usize| {
-            let first = &letters[start..skip_at_most(&letters[..end], start, MOST_VALUE_LETTERS, |letter| {
-                !is_white_space(letter)
-            })];
-            (start..end, first)
-        };
-        let (range, first) = of(if is_scheme { secret } else { start });
-        let is_prose = !is_scheme
-            && (!is_mixed(first)
-                || first.len() < 6
-                || !self.is_quoted
-                    && letters[start..end]
-                        .iter()
-                        .filter(|letter| **letter == b' ')
-                        .count()
-                        > 2);
-        let is_secret = !first.is_empty()
+        let credentials = skip_at_most(header, word, MOST_BLANKS, |letter| matches!(letter, b' ' | b'\t'));
+        let secret = if is_scheme { credentials } else { start };
+        let first_end = skip_at_most(header, secret, MOST_VALUE_LETTERS, |letter| {
+            !is_white_space(letter)
+        });
+        let (all, first) = (&header[secret..], &header[secret..first_end]);
+        let is_possible = !first.is_empty()
             && !is_marked(first)
             && !is_harmless(first)
             && !STOP_WORDS.has(first)
             && !is_expression(first)
-            && !is_label(first)
-            && (!is_prose
-                || self.is_quoted
-                    && start > self.start + 1
-                    && !is_scheme
-                    && !is_label(letters[start..end].trim_ascii()))
-            && !(is_scheme && secret == word);
-        if is_secret {
+            && !is_label(first);
+        let is_sentence = || !self.is_quoted && all.iter().filter(|letter| **letter == b' ').count() > 2;
+        let is_generated = is_mixed(first) && first.len() >= 6 && !is_sentence();
+        let is_secret = if is_scheme {
+            credentials > word
+        } else {
+            is_generated || is_string && !is_label(all.trim_ascii())
+        };
+        if is_possible && is_secret {
             // One word, but for schemes that have parameters.
-            let beginning = range.start..range.end.min(range.start + MOST_PARAMETER_LETTERS);
-            let has_parameters = first.ends_with(b",")
-                || first.contains(&b'=') && letters[beginning].windows(2).any(|pair| pair == b", ");
+            let beginning = &all[..all.len().min(MOST_PARAMETER_LETTERS)];
+            let has_parameters =
+                first.ends_with(b",") || first.contains(&b'=') && memmem::find(beginning, b", ").is_some();
             let end = if is_scheme && !has_parameters {
-                skip(&letters[..range.end], range.start, |letter| {
-                    !is_white_space(letter)
-                })
+                skip(header, secret, |letter| !is_white_space(letter))
             } else {
-                range.end
+                header.len()
             };
-            ranges.push(range.start..end);
+            ranges.push(secret..end);
             return end;
         }
-        if end - start > MOST_VALUE_LETTERS {
-            end
+        if header.len() - start > MOST_VALUE_LETTERS {
+            header.len()
         } else {
             start
         }
@@ -836,41 +714,31 @@ impl<'l> Assignment<'l> {
             "sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "remember", "login", "secret", "key",
             "user", "id", "ticket",
         ];
+        static COOKIE: LazyLock<Regex> = LazyLock::new(|| {
+            const NAME: &str = r"[\w.%\[\]$-]+";
+            const VALUE: &str = r#"([^\s\x80;"'`\\]*)"#;
+            // A flag of a cookie has no value.
+            expression(&format!(r#"^[ \t;]*(?:({NAME})=(?:"{VALUE}"?|{VALUE})|{NAME};)"#))
+        });
         let letters = self.letters;
         let start = self.blanks_from(self.start);
         let mut index = opening_at(letters, start).map_or(start, |opening| opening.end);
-        loop {
-            index = skip(letters, index, |letter| matches!(letter, b' ' | b'\t' | b';'));
-            let name_end = skip(letters, index, |letter| {
-                is_word(letter) || matches!(letter, b'-' | b'.' | b'%' | b'[' | b']' | b'$')
-            });
-            if name_end == index || letters.get(name_end) != Some(&b'=') {
-                // A flag of a cookie, or something else.
-                if letters.get(name_end) == Some(&b';') {
-                    index = name_end;
-                    continue;
+        while let Some(found) = COOKIE.captures(&letters[index..]) {
+            if let (Some(name), Some(value)) = (found.get(1), found.get(2).or(found.get(3))) {
+                let (name, text) = (name.as_bytes().to_ascii_lowercase(), value.as_bytes());
+                let has = |part: &&str| memmem::find(&name, part.as_bytes()).is_some();
+                if !text.is_empty()
+                    && !ATTRIBUTES.has(&name)
+                    && !is_harmless(text)
+                    && !is_marked(text)
+                    && (SESSIONS.iter().any(has) || is_generated(text))
+                {
+                    ranges.push(index + value.start()..index + value.end());
                 }
-                return index.max(self.start);
             }
-            let name = letters[index..name_end].to_ascii_lowercase();
-            let quote = usize::from(letters.get(name_end + 1) == Some(&b'"'));
-            let value = name_end + 1 + quote;
-            let end = skip(letters, value, |letter| {
-                !is_white_space(letter) && !matches!(letter, b';' | b'"' | b'\'' | b'`' | b'\\')
-            });
-            let text = &letters[value..end];
-            let has = |part: &&str| name.windows(part.len()).any(|each| each == part.as_bytes());
-            let is_session = SESSIONS.iter().any(has);
-            if !text.is_empty()
-                && !ATTRIBUTES.has(&name)
-                && !is_harmless(text)
-                && !is_marked(text)
-                && (is_session || is_generated(text))
-            {
-                ranges.push(value..end);
-            }
-            index = end + quote.min(usize::from(letters.get(end) == Some(&b'"')));
+            index += found[0].len();
         }
+        index.max(self.start)
     }
 }
 
@@ -895,25 +763,11 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
 /// Returns the meaning of the name that stands, as a value, before the name `value`: in `"name": "DB_PASSWORD", "value": …`
 /// the meaning of `DB_PASSWORD`.
 fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
-    let least = start.saturating_sub(MOST_BLANKS);
-    let mut end = start;
-    while end > least {
-        end -= match &letters[..end] {
-            // A line break in a JSON string.
-            [.., b'\\', b'n' | b'r'] => 2,
-            [.., b'"' | b'\'' | b',' | b'\\' | b'-' | b';'] => 1,
-            [.., letter] if is_white_space(*letter) => 1,
-            _ => break,
-        };
-    }
-    let name = name_before(letters, end);
-    let sort = sort_of(&letters[name.clone()])?;
-    let least = name.start.saturating_sub(MOST_BLANKS);
-    let index = skip_back(letters, least..name.start, |letter| {
-        is_white_space(letter) || matches!(letter, b'"' | b'\'' | b'\\')
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(r#"[:=][\s\x80"'\\]{0,64}([\w.-]{1,64}?)(?:\\[nr]|[\s\x80"',;\\-]){0,64}$"#)
     });
-    let is_value = matches!(letters.get(index.checked_sub(1)?), Some(b':' | b'='));
-    is_value.then_some(match sort {
+    let found = EXPRESSION.captures(before(letters, start))?;
+    Some(match sort_of(&found[1])? {
         Sort::Authorization | Sort::Cookie => Sort::Secret,
         sort => sort,
     })
@@ -921,39 +775,29 @@ fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
 
 /// Returns whether a name in quotes is the first argument of a function that sets, or that returns a default.
 fn is_argument(letters: &[u8], start: usize) -> bool {
-    const FUNCTIONS: &[&str] = &[
-        "set", "put", "get", "env", "add", "append", "define", "header", "with",
-    ];
-    let end = skip_back(letters, start.saturating_sub(MOST_BLANKS)..start, |letter| {
-        matches!(letter, b'"' | b'\'' | b'\\' | b' ')
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"(?i)(?:^|[^\w-])(?:(?:set|put|get|env|add|append|define|header|with)[\w-]*|[\w-]*env)",
+            r#"\(["'\\ ]+$"#
+        ))
     });
-    if end == start || end == 0 || letters[end - 1] != b'(' {
-        return false;
-    }
-    let function = name_before(letters, end - 1);
-    let name = &letters[function];
-    let name = name.rsplit(|letter| *letter == b'.').next().unwrap_or_default();
-    FUNCTIONS.iter().any(|each| starts_with(name, each)) || name.to_ascii_lowercase().ends_with(b"env")
+    EXPRESSION.is_match(before(letters, start))
 }
 
 /// Returns whether the text before a `>` is an element of XML that is named like a secret, or has an attribute that is.
 fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
-    let before = name.start.checked_sub(1).map(|index| letters[index]);
-    match before {
-        Some(b'<') => !is_quoted,
-        Some(b':') => {
-            !is_quoted
-                && letters[..name.start]
-                    .iter()
-                    .rev()
-                    .skip(1)
-                    .take(MOST_NAME_LETTERS)
-                    .find(|letter| !is_word(**letter))
-                    == Some(&b'<')
-        }
-        Some(b'"' | b'\'') => is_quoted,
-        _ => false,
+    static ELEMENT: LazyLock<Regex> = LazyLock::new(|| expression(r"<(?:\w*:)?$"));
+    let before = before(letters, name.start);
+    if is_quoted {
+        matches!(before, [.., b'"' | b'\''])
+    } else {
+        ELEMENT.is_match(before)
     }
+}
+
+/// Returns the text before a name that can tell what the name means.
+fn before(letters: &[u8], start: usize) -> &[u8] {
+    &letters[start.saturating_sub(MOST_NAME_LETTERS + MOST_VALUE_LETTERS)..start]
 }
 
 /// Backslashes and a quote.
@@ -1024,18 +868,13 @@ pub(super) fn is_marked(value: &[u8]) -> bool {
 
 /// Returns whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.
 fn is_constant(value: &[u8]) -> bool {
-    if value
-        .iter()
-        .any(|letter| !(letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'.')))
-    {
-        return false;
-    }
-    let Some(point) = value.iter().rposition(|letter| *letter == b'.') else {
-        return value.contains(&b'_') && !value.iter().any(u8::is_ascii_lowercase);
-    };
-    let last = &value[point + 1..];
-    let is_capital = |word: &[u8]| word.first().is_some_and(u8::is_ascii_uppercase);
-    is_capital(value) && is_capital(last) || last == b"value" || sort_of(last).is_some()
+    static CONSTANT: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r"^(?:[A-Z]*_[A-Z_]*|[A-Z][A-Za-z_.]*\.[A-Z][A-Za-z_]*|[A-Za-z_.]*\.value|[A-Za-z_.]*\.([A-Za-z_]+))$",
+        )
+    });
+    let found = CONSTANT.captures(value);
+    found.is_some_and(|found| found.get(1).is_none_or(|last| sort_of(last.as_bytes()).is_some()))
 }
 
 /// Returns a type without the marks of a reference or an option.

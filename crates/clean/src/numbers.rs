@@ -1,136 +1,86 @@
 //! Numbers that are told by their check digits or their groups: payment cards, bank accounts, social security, telephones, and IPv6 addresses.
 
-use std::{net::Ipv6Addr, ops::Range, str};
+use std::{net::Ipv6Addr, ops::Range, str, sync::LazyLock};
+
+use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, find, find_letter, skip, skip_back, stands_alone},
+    ranges::{Ranges, expression, find_letter, skip, skip_back, stands_alone},
     text::is_word,
-    words::Words,
 };
 
-/// Numbers of payment cards: as long as their network makes them, in one piece or in groups with a space or a hyphen between
-/// them, with a valid check digit.
+/// Returns the digits of a number, each as its value.
+fn digits_of(number: &[u8]) -> Vec<u8> {
+    let digits = number.iter().filter(|letter| letter.is_ascii_digit());
+    digits.map(|digit| digit - b'0').collect()
+}
+
+/// Finds numbers of payment cards: as long as their network makes them, in one piece or in groups with a space or a hyphen between them,
+/// with a valid check digit.
 pub(super) fn card_numbers(letters: &[u8]) -> Ranges {
+    static EXPRESSION: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"[2-6]\d{3}(?:\d{9,15}|(?:[ -]\d{3,7}){0,4}[ -]\d{1,12})"));
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(start) = find(letters, from, |letter| letter.is_ascii_digit()) {
-        from = match card_at(letters, start) {
-            Some(range) if !is_count_or_id(letters, &range) => {
-                ranges.push(range.clone());
-                range.end
-            }
-            _ => skip(letters, start, |letter| letter.is_ascii_digit()),
+    while let Some(found) = EXPRESSION.find_at(letters, from) {
+        let card = card_number(letters, found.range());
+        from = match &card {
+            Some(range) => range.end,
+            None => skip(letters, found.start(), |letter| letter.is_ascii_digit()),
         };
+        ranges.extend(card);
     }
     ranges
 }
 
-/// Returns whether a number in one piece has a unit, or the name of an id, or goes on behind a point.
-fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
-    static UNITS: Words = Words::new(
-        "b bits byte bytes cycles iterations items kb mb microseconds ms nanoseconds ns ops requests rows \
-         samples seconds ticks tokens us",
-    );
-    static IDS: Words = Words::new("epoch iteration pid request revision seed span trace");
-    const MOST_NAME_LETTERS: usize = 16;
-    if !letters[range.clone()].iter().all(u8::is_ascii_digit) {
-        return false;
-    }
-    let rest = &letters[range.end..];
-    if rest.len() > 1 && rest[0] == b'.' && rest[1].is_ascii_digit() {
-        return true;
-    }
-    let unit = rest.strip_prefix(b" ").unwrap_or_default();
-    let unit = &unit[..skip(unit, 0, is_word).min(16)];
-    if UNITS.has(unit) {
-        return true;
-    }
-    let before = letters[..range.start]
-        .iter()
-        .rev()
-        .skip_while(|letter| matches!(letter, b' ' | b'"' | b'\'' | b'=' | b':' | b'\\' | b'#'));
-    let mut word: Vec<u8> = before
-        .take_while(|letter| letter.is_ascii_alphabetic())
-        .take(MOST_NAME_LETTERS)
-        .copied()
-        .collect();
-    word.reverse();
-    // `userId`, and not `paid`.
-    let of_camel = |name: &[u8]| name.last().is_none_or(|last| !last.is_ascii_lowercase());
-    let is_id = match word.as_slice() {
-        [name @ .., b'i', b'd'] => of_camel(name),
-        [.., b'I', b'd' | b'D'] => true,
-        name => IDS.has(name),
-    };
-    is_id && !is_word(letters[range.start - 1])
-}
-
-const MOST_CARD_DIGITS: usize = 19;
-
-/// Returns the longest card number that begins with the group of digits at `start`.
-fn card_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
+/// Returns the longest card number that begins with a group of digits. `found` is all that can belong to it: groups at its end can belong to
+/// a list of numbers.
+fn card_number(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    // Visa; Mastercard; American Express; Diners Club; Discover, UnionPay and JCB; Maestro.
+    static NETWORKS: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}",
+            r"|3[47]\d{13}|(?:30[0-5]\d|3095|36\d\d|3[89]\d\d)(?:\d{10}|\d{12}|\d{15})",
+            r"|(?:6011|64[4-9]\d|65\d\d|62\d\d|352[89]|35[3-8]\d)\d{12,15}",
+            r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{9,15})$"
+        ))
+    });
+    let before = letters[..found.start].last().copied().unwrap_or(b' ');
     // Part of a word, or of the fraction of a number.
-    let before = letters[..start].last().copied().unwrap_or(b' ');
     if is_word(before) || before == b'.' {
         return None;
     }
-    if !matches!(letters[start], b'2'..=b'6') {
-        return None;
+    let mut number = found;
+    loop {
+        let text = &letters[number.clone()];
+        let is_whole = letters.get(number.end).is_none_or(|next| !is_word(*next));
+        let digits: Vec<u8> = text.iter().copied().filter(u8::is_ascii_digit).collect();
+        if is_whole && NETWORKS.is_match(&digits) && has_luhn_check_digit(&digits_of(&digits)) {
+            return Some(number.clone()).filter(|number| !is_count_or_id(letters, number));
+        }
+        number.end = number.start + text.iter().rposition(|letter| matches!(letter, b' ' | b'-'))?;
     }
-    let mut digits = [0; MOST_CARD_DIGITS];
-    let mut count = 0;
-    let mut longest = None;
-    let mut index = start;
-    let mut group_start = start;
-    while let Some(letter) = letters.get(index) {
-        if !letter.is_ascii_digit() || count == MOST_CARD_DIGITS {
-            break;
-        }
-        digits[count] = letter - b'0';
-        count += 1;
-        index += 1;
-        let next = letters.get(index).copied().unwrap_or(b' ');
-        if !is_word(next) && is_card(&digits[..count]) {
-            longest = Some(start..index);
-        }
-        if matches!(next, b' ' | b'-') {
-            // Groups of other lengths belong to a list of numbers.
-            let group = index - group_start;
-            if (group_start == start && group != 4) || !(3..=7).contains(&group) {
-                return longest;
-            }
-            index += 1;
-            group_start = index;
-        }
-    }
-    longest
 }
 
-fn is_card(digits: &[u8]) -> bool {
-    if !(13..=MOST_CARD_DIGITS).contains(&digits.len()) {
-        return false;
-    }
-    let first = digits[..4]
-        .iter()
-        .fold(0, |number: u32, digit| number * 10 + u32::from(*digit));
-    let is_long_enough = match (first, digits.len()) {
-        // Visa
-        (4000..=4999, length) => matches!(length, 13 | 16 | 19),
-        // Mastercard
-        (5100..=5599 | 2221..=2720, length) => length == 16,
-        // American Express
-        (3400..=3499 | 3700..=3799, length) => length == 15,
-        // Diners Club
-        (3000..=3059 | 3095 | 3600..=3699 | 3800..=3999, length) => matches!(length, 14 | 16 | 19),
-        // Discover and UnionPay
-        (6011 | 6440..=6599 | 6200..=6299, length) => length >= 16,
-        // Maestro
-        (5018 | 5020 | 5038 | 5893 | 6304 | 6759 | 6761..=6763, length) => length >= 13,
-        // JCB
-        (3528..=3589, length) => length >= 16,
-        _ => false,
-    };
-    is_long_enough && has_luhn_check_digit(digits)
+/// Returns whether a number in one piece has a unit, or the name of an id, or goes on behind a point.
+fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
+    static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:\.\d| (?i:b|bits|bytes?|cycles|iterations|items|kb|mb|microseconds|ms|nanoseconds|ns|ops|requests|rows|samples",
+            r"|seconds|ticks|tokens|us)\b)"
+        ))
+    });
+    // `userId`, and not `paid`.
+    static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"(?:(?:^|[^a-z])id|I[dD]|(?:^|[^A-Za-z])(?i:epoch|iteration|pid|request|revision|seed|span|trace))",
+            r#"[ "'=:\\#]+$"#
+        ))
+    });
+    const MOST_NAME_LETTERS: usize = 24;
+    let name = &letters[range.start.saturating_sub(MOST_NAME_LETTERS)..range.start];
+    let is_in_one_piece = letters[range.clone()].iter().all(u8::is_ascii_digit);
+    is_in_one_piece && (BEHIND.is_match(&letters[range.end..]) || BEFORE.is_match(name))
 }
 
 /// Returns whether the check digit is valid by the formula of Luhn, ISO/IEC 7812-1, annex B.
@@ -172,80 +122,44 @@ pub(super) fn ipv6_addresses(letters: &[u8]) -> Ranges {
 }
 
 fn is_ipv6_address(letters: &[u8]) -> bool {
-    const LEAST_LETTERS: usize = 4;
-    let groups = || {
-        letters
-            .split(|letter| *letter == b':')
-            .filter(|group| !group.is_empty())
-    };
+    let groups = letters.split(|letter| *letter == b':');
+    let groups: Vec<_> = groups.filter(|group| !group.is_empty()).collect();
     // With two groups, it can be a path of a program: `f32::add`. The first group of all networks that are in use has four letters.
-    let says_something = groups().count() > 2
-        || (groups()
-            .next()
-            .is_some_and(|group| group.len() == LEAST_LETTERS && matches!(group[0], b'2' | b'f' | b'F'))
-            && groups().count() == 2)
-        || letters.contains(&b'.');
+    let says_something = match groups[..] {
+        [_, _, _, ..] | [[b'2' | b'f' | b'F', _, _, _], _] => true,
+        _ => letters.contains(&b'.'),
+    };
     let text = str::from_utf8(letters).unwrap_or_default();
     letters.len() <= MOST_IPV6_LETTERS && says_something && text.parse::<Ipv6Addr>().is_ok()
 }
 
 /// How many letters the account numbers of countries have, by ISO 13616.
-const IBAN_LENGTHS: &[(usize, &str)] = &[
-    (15, "NO"),
-    (16, "BE"),
-    (18, "DK FI FK FO GL NL SD"),
-    (19, "MK SI"),
-    (20, "AT BA EE KZ LT LU MN XK"),
-    (21, "CH HR LI LV"),
-    (22, "BG BH CR DE GB GE IE ME RS VA"),
-    (23, "AE GI IL IQ OM SO TL"),
-    (24, "AD CZ ES MD PK RO SA SE SK TN VG"),
-    (25, "LY PT ST"),
-    (26, "IS TR"),
-    (27, "BI DJ FR GR IT MC MR SM"),
-    (28, "AL AZ BY CY DO GT HN HU LB NI PL SV"),
-    (29, "BR EG PS QA UA"),
-    (30, "JO KW MU YE"),
-    (31, "MT SC"),
-    (32, "LC"),
-    (33, "RU"),
-];
+const IBAN_LENGTHS: &str = "NO15 BE16 DK18 FI18 FK18 FO18 GL18 NL18 SD18 MK19 SI19 AT20 BA20 EE20 KZ20 LT20 LU20 MN20 XK20 CH21 HR21 LI21 \
+     LV21 BG22 BH22 CR22 DE22 GB22 GE22 IE22 ME22 RS22 VA22 AE23 GI23 IL23 IQ23 OM23 SO23 TL23 AD24 CZ24 ES24 MD24 PK24 RO24 SA24 SE24 \
+     SK24 TN24 VG24 LY25 PT25 ST25 IS26 TR26 BI27 DJ27 FR27 GR27 IT27 MC27 MR27 SM27 AL28 AZ28 BY28 CY28 DO28 GT28 HN28 HU28 LB28 NI28 \
+     PL28 SV28 BR29 EG29 PS29 QA29 UA29 JO30 KW30 MU30 YE30 MT31 SC31 LC32 RU33";
 
 /// Returns an international bank account number, in one piece or in groups, with valid check digits. `found` is its
 /// beginning.
 pub(super) fn iban(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let country = [
-        letters[found.start].to_ascii_uppercase(),
-        letters[found.start + 1].to_ascii_uppercase(),
-    ];
-    let is_of = |countries: &str| {
-        countries
-            .as_bytes()
-            .chunks(3)
-            .any(|each| each.starts_with(&country))
-    };
-    let (length, _) = IBAN_LENGTHS.iter().find(|(_, countries)| is_of(countries))?;
-    let mut remainder = 0;
-    // The first four letters count last.
-    let mut first = Vec::with_capacity(4);
-    let mut count = 0;
+    let country = str::from_utf8(&letters[found.start..found.start + 2]).ok()?;
+    let mut lengths = IBAN_LENGTHS.split(' ');
+    let length: usize = lengths.find_map(|each| each.strip_prefix(country)?.parse().ok())?;
+    let mut number = Vec::with_capacity(length);
     let mut index = found.start;
-    while count < *length {
+    while number.len() < length {
         let letter = *letters.get(index)?;
         if letter.is_ascii_alphanumeric() {
-            if count < 4 {
-                first.push(letter);
-            } else {
-                remainder = with_letter(remainder, letter);
-            }
-            count += 1;
+            number.push(letter);
         } else if !matches!(letter, b' ' | b'-' | 0x80) || !letters[index - 1].is_ascii_alphanumeric() {
             return None;
         }
         index += 1;
     }
-    let remainder = first.into_iter().fold(remainder, with_letter);
+    // The first four letters count last.
+    number.rotate_left(4);
     let range = found.start..index;
+    let remainder = number.into_iter().fold(0, with_letter);
     (remainder == 1 && stands_alone(letters, &range)).then_some(range)
 }
 
@@ -259,54 +173,18 @@ fn with_letter(remainder: u32, letter: u8) -> u32 {
     }
 }
 
-/// Whether the digits of a number are valid.
-type Check = fn(&[u8]) -> bool;
-
-/// The forms of social security numbers, `0` standing for a digit, and the check of each.
-const SOCIAL_SECURITY_NUMBERS: &[(&[u8], Check)] = &[
-    (b"000-00-0000", is_american),
-    (b"000-000-000", |digits| {
-        has_luhn_check_digit(digits) && number(digits) != 0
-    }),
-    (b"000.0000.0000.00", is_swiss),
-    (b"000.000.000-00", is_brazilian),
-    (b"0 00 00 00 000 000 00", is_french),
-];
-
-/// The most digits of these.
-const MOST_SOCIAL_DIGITS: usize = 15;
-
-/// Social security numbers of the United States, Canada, Switzerland, Brazil and France.
-pub(super) fn social_security_numbers(letters: &[u8]) -> Ranges {
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    while let Some(start) = find(letters, from, |letter| letter.is_ascii_digit()) {
-        let group = skip(letters, start, |letter| letter.is_ascii_digit());
-        let found = match (group - start, letters.get(group)) {
-            (1 | 3, Some(b'-' | b'.' | b' ')) => SOCIAL_SECURITY_NUMBERS
-                .iter()
-                .find_map(|(form, check)| social_security_number(letters, start, form, *check)),
-            _ => None,
-        };
-        from = found.as_ref().map_or(group, |range| range.end);
-        ranges.extend(found);
-    }
-    ranges
-}
-
-fn social_security_number(letters: &[u8], start: usize, form: &[u8], check: Check) -> Option<Range<usize>> {
-    let range = start..start + form.len();
-    let mut digits = [0; MOST_SOCIAL_DIGITS];
-    let mut count = 0;
-    for (letter, sign) in letters.get(range.clone())?.iter().zip(form) {
-        if *sign == b'0' && letter.is_ascii_digit() {
-            digits[count] = letter - b'0';
-            count += 1;
-        } else if letter != sign {
-            return None;
-        }
-    }
-    (is_whole_number(letters, &range) && check(&digits[..count])).then_some(range)
+/// Returns a social security number of the United States, Canada, Switzerland, Brazil or France.
+pub(super) fn social_security_number(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let text = &letters[found.clone()];
+    let digits = digits_of(text);
+    let is_valid = match (text.len(), digits.len()) {
+        (11, 9) if text[6] == b'-' => is_american(&digits),
+        (11, 9) => has_luhn_check_digit(&digits) && number(&digits) != 0,
+        (16, 13) => is_swiss(&digits),
+        (14, 11) => is_brazilian(&digits),
+        _ => is_french(&digits),
+    };
+    (is_valid && is_whole_number(letters, &found)).then_some(found)
 }
 
 /// Returns whether no digit stands beside a number, also behind a hyphen or a point.
@@ -366,20 +244,17 @@ fn is_french(digits: &[u8]) -> bool {
     matches!(digits[0], 1 | 2) && 97 - number(&digits[..13]) % 97 == number(&digits[13..])
 }
 
-/// Calling codes of countries: of one digit, of two, and the first two digits of the codes with three.
-static CALLING_CODES: [Words; 3] = [
-    Words::new("1 7"),
-    Words::new(
-        "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 \
-         66 81 82 84 86 90 91 92 93 94 95 98",
-    ),
-    Words::new("21 22 23 24 25 26 29 35 37 38 42 50 59 67 68 69 80 85 87 88 96 97 99"),
-];
-
 /// Returns an international telephone number in groups: `+49 30 901820`, `+44 (0)20 7946 0958`. `found` is all that can
 /// belong to it.
 pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
+    /// Of one digit, of two, and of three.
+    static CALLING_CODES: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]",
+            r"|(?:2[1-69]|3[578]|42|5[09]|6[789]|8[0578]|9[679])\d)(?:\D|$)"
+        ))
+    });
     let end = found.end;
     if found
         .start
@@ -391,7 +266,7 @@ pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option
     }
     let text = &letters[found.start + 1..end];
     let code = skip(text, 0, |letter| letter.is_ascii_digit());
-    let known = (1..=3).contains(&code) && CALLING_CODES[code - 1].has(&text[..code.min(2)]);
+    let known = CALLING_CODES.is_match(text);
     let groups = || {
         text[code..]
             .split(|letter| !letter.is_ascii_digit())

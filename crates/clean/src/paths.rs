@@ -2,64 +2,31 @@
 
 use std::{ops::Range, sync::LazyLock};
 
+use memchr::memchr;
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, find_letter, skip, skip_back},
+    ranges::{Ranges, expression},
     text::{LATIN, is_word},
     words::NOBODY,
 };
 
-/// The longest local part of an address.
-const MOST_LOCAL_LETTERS: usize = 64;
-
-/// E-mail addresses that have an apostrophe, an ampersand or a Latin letter beyond ASCII: `bob.o'brien@example.com`, `josé@example.com`.
-pub(super) fn other_emails(letters: &[u8]) -> Ranges {
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    while let Some(at) = find_letter(letters, from, b'@') {
-        let range = email_at(letters, from, at);
-        from = range.as_ref().map_or(at + 1, |range| range.end);
-        ranges.extend(range);
-    }
-    ranges
-}
-
-fn email_at(letters: &[u8], least: usize, at: usize) -> Option<Range<usize>> {
-    let is_plain =
-        |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'_' | b'%' | b'+' | b'-');
-    let least = least.max(at.saturating_sub(MOST_LOCAL_LETTERS));
-    let mut start = skip_back(letters, least..at, |letter| {
-        is_plain(letter) || matches!(letter, b'\'' | b'&' | LATIN)
-    });
-    start = skip(&letters[..at], start, |letter| matches!(letter, b'\'' | b'&'));
+/// Returns an e-mail address that has an apostrophe, an ampersand or a Latin letter beyond ASCII: `bob.o'brien@example.com`,
+/// `josé@example.com`.
+pub(super) fn other_email(letters: &[u8], mut found: Range<usize>) -> Option<Range<usize>> {
+    let text = &letters[found.clone()];
+    let at = memchr(b'@', text)?;
+    let of_local = |letter: &u8| letter.is_ascii_alphanumeric() || b"._%+-".contains(letter);
+    let is_other = !text[..at].iter().all(of_local) || text.contains(&LATIN);
     // The text before an apostrophe can be the prefix of a string: f'bob@example.com'.
-    if let Some(apostrophe) = letters[start..at].iter().position(|letter| *letter == b'\'') {
-        let prefix = &letters[start..start + apostrophe];
-        let is_prefix = prefix.len() < 3
-            && prefix
-                .iter()
-                .all(|letter| matches!(letter, b'b' | b'f' | b'r' | b'u'));
-        let opens = start.checked_sub(1).is_some_and(|index| letters[index] == b'\'');
-        let end = skip(letters, at + 1, |letter| {
-            letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'-')
-        });
-        if is_prefix || (!opens && letters.get(end) == Some(&b'\'')) {
-            start += apostrophe + 1;
+    if let Some(apostrophe) = memchr(b'\'', &text[..at]) {
+        let is_prefix = apostrophe < 3 && text[..apostrophe].iter().all(|letter| b"bfru".contains(letter));
+        let opens = letters[..found.start].ends_with(b"'");
+        if is_prefix || !opens && letters.get(found.end) == Some(&b'\'') {
+            found.start += apostrophe + 1;
         }
     }
-    let of_domain = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'-' | LATIN);
-    let mut end = skip(&letters[..(at + 255).min(letters.len())], at + 1, of_domain);
-    // Two letters or more after the last point.
-    let domain = &letters[at + 1..end];
-    let point = domain.iter().rposition(|letter| *letter == b'.')?;
-    let top = skip(domain, point + 1, |letter| {
-        letter.is_ascii_alphabetic() || letter == LATIN
-    });
-    end = at + 1 + if top > point + 2 { top } else { point };
-    let domain = &letters[at + 1..end];
-    let is_other = !letters[start..at].iter().copied().all(is_plain) || domain.contains(&LATIN);
-    (start < at && is_other && domain.contains(&b'.')).then_some(start..end)
+    is_other.then_some(found)
 }
 
 /// Home directories whose owner has other letters, up to a backslash that begins an escape of JSON; and in forms of programs: JSON's doubled backslashes and escaped slashes, encoded URLs,

@@ -5,14 +5,13 @@
 
 use std::{
     collections::BTreeMap,
-    mem,
     ops::Range,
     sync::{LazyLock, OnceLock},
 };
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use memchr::memmem;
-use regex::bytes::Regex;
+use regex::bytes::{Match, Regex};
 
 use crate::{
     lines::of_base64,
@@ -36,28 +35,22 @@ const MOST_FAILURES: usize = 8;
 /// The last letters of a run, in which a rule is tried at each keyword.
 const LAST_LETTERS: usize = 128;
 const MOST_READINGS: usize = 4;
-/// A prefix tells a key, so only runs of a letter or two are placeholders.
-const LEAST_ENTROPY: f64 = 2.0;
+/// A prefix tells a key, so only repetitions of a few letters are placeholders.
+const LEAST_DIFFERENT_LETTERS: usize = 4;
 
 /// The key of a provider.
 struct Rule {
     /// The expression of the key.
     key: &'static str,
-    least_entropy: f64,
     /// Compiled when first needed.
     expression: OnceLock<Regex>,
 }
 
 impl Rule {
     fn of(line: &'static str) -> Option<(Self, &'static str)> {
-        let mut fields = line.split('\t').skip(1);
-        let keywords = fields.next()?;
-        let rule = Self {
-            least_entropy: fields.next()?.parse().ok()?,
-            key: fields.next()?,
-            expression: OnceLock::new(),
-        };
-        Some((rule, keywords))
+        let (keywords, key) = line.split_once('\t')?.1.split_once('\t')?;
+        let expression = OnceLock::new();
+        Some((Self { key, expression }, keywords))
     }
 
     fn expression(&self) -> &Regex {
@@ -74,20 +67,21 @@ impl Rule {
             prefix.len() > LEAST_PREFIX_LETTERS || !letters[keyword.end - 1].is_ascii_alphanumeric();
         let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
         let found = self.expression().find(window);
-        let end =
-            match found.filter(|found| entropy(found.as_bytes()) >= self.least_entropy.min(LEAST_ENTROPY)) {
-                Some(found) => start + found.end(),
-                None => {
-                    // The first letters after a prefix tell whether they are generated.
-                    let tail = &letters[keyword.end..run.min(keyword.end + MOST_TAIL_LETTERS)];
-                    let is_key = is_telling
-                        && prefix.len() > 2
-                        && (is_generated(tail) || alternates(tail))
-                        && !is_placeholder(tail)
-                        && self.has_prefix(prefix);
-                    is_key.then_some(run)?
-                }
-            };
+        let is_varied =
+            |found: &Match| different_letters(&found.as_bytes()[prefix.len()..]) >= LEAST_DIFFERENT_LETTERS;
+        let end = match found.filter(is_varied) {
+            Some(found) => start + found.end(),
+            None => {
+                // The first letters after a prefix tell whether they are generated.
+                let tail = &letters[keyword.end..run.min(keyword.end + MOST_TAIL_LETTERS)];
+                let is_key = is_telling
+                    && prefix.len() > 2
+                    && (is_generated(tail) || alternates(tail))
+                    && !is_placeholder(tail)
+                    && self.has_prefix(prefix);
+                is_key.then_some(run)?
+            }
+        };
         if !is_telling {
             let goes_on = letters.get(end).is_some_and(|next| is_word(*next));
             return (!goes_on).then(|| start..whole(letters, end));
@@ -273,22 +267,12 @@ fn whole(letters: &[u8], mut end: usize) -> usize {
     end
 }
 
-/// Shannon's entropy of the letters, in bits.
-fn entropy(text: &[u8]) -> f64 {
-    let mut counts = [0_u16; 256];
-    for letter in text {
-        counts[usize::from(*letter)] += 1;
-    }
-    #[allow(clippy::cast_precision_loss)] // No key has 2^16 letters.
-    let length = text.len() as f64;
-    let mut sum = 0.0;
-    for letter in text {
-        let count = f64::from(mem::take(&mut counts[usize::from(*letter)]));
-        if count > 0.0 {
-            sum -= count / length * (count / length).log2();
-        }
-    }
-    sum
+/// Returns how many different letters a text has.
+fn different_letters(text: &[u8]) -> usize {
+    let mut letters = text.to_vec();
+    letters.sort_unstable();
+    letters.dedup();
+    letters.len()
 }
 
 #[cfg(test)]
@@ -352,15 +336,10 @@ mod tests {
             format!("x{KEY}"),
             format!("100%of{KEY}"),
             format!("50%a_{KEY}"),
+            format!("ghp_{}", "ab".repeat(18)),
             "npm_config_registry npm_lifecycle_event hf_model_name".to_owned(),
         ] {
             assert!(found(&text).is_empty(), "{text}");
         }
-    }
-
-    #[test]
-    fn entropy_is_that_of_the_letters() {
-        assert!(entropy(b"aaaa").abs() < 1e-9);
-        assert!((entropy(b"abcd") - 2.0).abs() < 1e-9);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, ops::Range};
 
+use memchr::memmem;
+
 /// The letter for white space beyond ASCII.
 pub(super) const WHITE_SPACE: u8 = 0x80;
 /// The letter for everything else beyond ASCII.
@@ -19,36 +21,31 @@ pub(super) struct Text<'t> {
     letters: Vec<u8>,
     /// Which letters there are.
     has: [bool; 256],
-    /// The place of each letter in the original text, if wanted; for a marker, the beginning of the text that it replaced.
-    origins: Option<Vec<usize>>,
+    /// For each change, the ranges of the text that it replaced, and where their markers begin and end in the new text.
+    changes: Vec<Vec<(Range<usize>, Range<usize>)>>,
 }
 
 impl<'t> Text<'t> {
     pub(super) fn new(units: &'t [u16]) -> Self {
         let letters: Vec<u8> = units.iter().copied().map(letter).collect();
-        let mut has = [false; 256];
-        mark(&mut has, &letters);
         Self {
             units: Cow::Borrowed(units),
+            has: letters_of(&letters),
             letters,
-            has,
-            origins: None,
+            changes: Vec::new(),
         }
     }
 
-    /// Remembers from now on where each letter is from; the text must not have been changed.
-    pub(super) fn track(&mut self) {
-        self.origins = Some((0..self.letters.len()).collect());
-    }
-
-    /// Returns the place in the original text of a place in this one.
+    /// Returns the place in the original text of a place in this one. In a marker, it is the beginning of the text that it replaced.
     pub(super) fn original(&self, at: usize) -> usize {
-        let Some(origins) = &self.origins else { return at };
-        let next = at
-            .checked_sub(1)
-            .and_then(|before| origins.get(before))
-            .map(|before| before + 1);
-        origins.get(at).copied().or(next).unwrap_or(at)
+        self.changes.iter().rev().fold(at, |at, change| {
+            let before = change.partition_point(|(_, marker)| marker.start <= at);
+            match before.checked_sub(1).map(|last| &change[last]) {
+                Some((old, marker)) if at < marker.end => old.start,
+                Some((old, marker)) => at - marker.end + old.end,
+                None => at,
+            }
+        })
     }
 
     /// Returns the units as they are now.
@@ -76,50 +73,63 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// Puts markers in place of the ranges, which are in order and do not overlap. The last marker is used for all further
-    /// ranges.
-    pub(super) fn replace(&mut self, ranges: &[Range<usize>], markers: &[String]) {
-        let last = markers.len() - 1;
-        let marker = |index: usize| markers[index.min(last)].as_str();
+    /// Puts markers in place of the ranges, which are in order and do not overlap.
+    pub(super) fn replace(&mut self, ranges: Vec<Range<usize>>, markers: &[String]) {
         let length = self.units.len();
         let mut units = Vec::with_capacity(length);
         let mut letters = Vec::with_capacity(length);
-        let mut origins = self.origins.as_ref().map(|_| Vec::with_capacity(length));
-        // Anew: a kind that needs digits does not search a text whose digits are all replaced.
-        self.has = [false; 256];
+        let mut change = Vec::with_capacity(ranges.len());
         let mut end = 0;
-        for (index, range) in ranges.iter().enumerate() {
+        for (range, marker) in ranges.into_iter().zip(markers) {
             units.extend_from_slice(&self.units[end..range.start]);
             letters.extend_from_slice(&self.letters[end..range.start]);
-            mark(&mut self.has, &self.letters[end..range.start]);
+            let start = letters.len();
             // Markers are ASCII.
-            units.extend(marker(index).bytes().map(u16::from));
-            letters.extend_from_slice(marker(index).as_bytes());
-            if let (Some(origins), Some(old)) = (&mut origins, &self.origins) {
-                origins.extend_from_slice(&old[end..range.start]);
-                origins.resize(letters.len(), old[range.start]);
-            }
+            units.extend(marker.bytes().map(u16::from));
+            letters.extend_from_slice(marker.as_bytes());
             end = range.end;
+            change.push((range, start..letters.len()));
         }
         units.extend_from_slice(&self.units[end..]);
         letters.extend_from_slice(&self.letters[end..]);
-        mark(&mut self.has, &self.letters[end..]);
-        if let (Some(origins), Some(old)) = (&mut origins, &self.origins) {
-            origins.extend_from_slice(&old[end..]);
-        }
+        // Anew: a kind that needs digits does not search a text whose digits are all replaced.
+        self.has = letters_of(&letters);
         self.units = Cow::Owned(units);
         self.letters = letters;
-        self.origins = origins;
-        for marker in markers {
-            mark(&mut self.has, marker.as_bytes());
-        }
+        self.changes.push(change);
     }
 }
 
-fn mark(has: &mut [bool; 256], letters: &[u8]) {
+/// Returns which letters there are.
+fn letters_of(letters: &[u8]) -> [bool; 256] {
+    let mut has = [false; 256];
     for letter in letters {
         has[usize::from(*letter)] = true;
     }
+    has
+}
+
+/// Longer texts are cleaned block by block with `strict`: each change copies the text.
+pub(super) const BLOCK: usize = 1024 * 1024;
+
+/// Returns how many bytes of a long text are to be cleaned by themselves. They end before a private key that would be cut in two, with
+/// a line, or else with a word.
+#[must_use]
+pub fn block_of(text: &str) -> usize {
+    if text.len() <= BLOCK {
+        return text.len();
+    }
+    let (bytes, least) = (text.as_bytes(), BLOCK / 2);
+    // A key stays whole, be its first line that of PEM or of SSH2, with a space. The dashes before `BEGIN` belong to it.
+    let key = memmem::rfind(&bytes[least..BLOCK], b"BEGIN ").map(|at| least + at);
+    let has = |key: usize, last: &[u8]| memmem::find(&bytes[key..BLOCK], last).is_some();
+    let key = key.filter(|key| !has(*key, b"--END ") && !has(*key, b"-- END "));
+    let before = |key: usize| bytes[..key].iter().rposition(|byte| !b"- ".contains(byte));
+    let most = key.map_or(BLOCK, |key| least.max(before(key).map_or(0, |at| at + 1)));
+    let behind = |is_end: fn(&u8) -> bool| Some(least + bytes[least..most].iter().rposition(is_end)? + 1);
+    behind(|byte| *byte == b'\n')
+        .or_else(|| behind(|byte| matches!(byte, b' ' | b',' | b';' | b'"')))
+        .unwrap_or_else(|| text.floor_char_boundary(most))
 }
 
 /// Returns the letter of a unit.

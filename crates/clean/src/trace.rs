@@ -6,26 +6,25 @@ use std::{
     sync::LazyLock,
 };
 
-use knowledgepulse_error::{Call, Error, Result};
+use knowledgepulse_error::{Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
 use crate::{
-    Cleaner as Custom, Identities, Options, Redactions, block_of, clean, is_secret, is_secret_name,
+    cleaner::Cleaner,
+    identity::Identities,
     kinds::over_strings,
+    names::{is_secret, is_secret_name},
     structures::{is_opaque, secret_fields},
-    text::is_word,
+    text::{block_of, is_word},
     words::Words,
 };
 
 /// Deeper values are refused, because the cleaner calls itself for each level.
 const MOST_LEVELS: usize = 256;
-/// Traces with more values are a mistake or an attack.
-const MOST_VALUES: usize = 10_000_000;
 /// Nothing is found in a word of at most this many letters. The shortest word that is redacted is a card number of 13 digits.
 const MOST_PLAIN_LETTERS: usize = 12;
 
 const SECRET_TYPE: &str = "password";
-const SECRET: &str = "[REDACTED:password]";
 /// The name that a value stands under whose structure tells that it is a secret.
 static SECRET_NAME: LazyLock<Text> = LazyLock::new(|| SECRET_TYPE.into());
 /// A cookie is found by the name of its header, so it is cleaned with that name before it.
@@ -36,151 +35,64 @@ static PAIR_VALUES: Words = Words::new("value val values");
 /// Types of JSON Schema. An object whose `type` is one of them describes a field.
 static SCHEMA_TYPES: Words = Words::new("array boolean integer null number object string");
 
-/// Strings that stay as they are: names by which others know a trace, and words of the schema.
-enum Kept {
-    /// The string stays.
-    Whole,
-    /// Some fields of an object, or of the elements of an array, stay.
-    Fields(&'static [(&'static str, Kept)]),
-}
+/// The names above the strings of a trace that stay: by which others know it, and words of the schema.
+const KEPT: &[&[&str]] = &[
+    &["@context"],
+    &["@type"],
+    &["id"],
+    &["source_skill"],
+    &["metadata", "created_at"],
+    &["metadata", "task_domain"],
+    &["metadata", "visibility"],
+    &["metadata", "privacy_level"],
+    &["steps", "type"],
+    &["knowledge_graph_delta", "entities", "type"],
+    &["knowledge_graph_delta", "relationships", "valid_from"],
+];
 
-const KEPT: Kept = Kept::Fields(&[
-    ("@context", Kept::Whole),
-    ("@type", Kept::Whole),
-    ("id", Kept::Whole),
-    ("source_skill", Kept::Whole),
-    (
-        "metadata",
-        Kept::Fields(&[
-            ("created_at", Kept::Whole),
-            ("task_domain", Kept::Whole),
-            ("visibility", Kept::Whole),
-            ("privacy_level", Kept::Whole),
-        ]),
-    ),
-    ("steps", Kept::Fields(&[("type", Kept::Whole)])),
-    (
-        "knowledge_graph_delta",
-        Kept::Fields(&[
-            ("entities", Kept::Fields(&[("type", Kept::Whole)])),
-            ("relationships", Kept::Fields(&[("valid_from", Kept::Whole)])),
-        ]),
-    ),
-]);
+impl Cleaner {
+    /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name
+    /// of a secret. Returns the value and the clean one, in which strings that stay are null: [`with_strings`]
+    /// puts them there.
+    ///
+    /// # Errors
+    /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels or has more than ten million values.
+    pub fn clean_json(&mut self, value: Value) -> Result<(Value, Value)> {
+        let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
+        let elements = value.as_array().unwrap_or_default();
+        let keeps = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
+        let clean = clean(&value, self, keeps)?;
+        Ok((value, clean))
+    }
 
-type Fields = &'static [(&'static str, Kept)];
-
-impl Kept {
-    /// Returns the fields that stay; `None` where a string would stay, because nothing is known of another value in its place.
-    fn fields(&self) -> Option<Fields> {
-        match self {
-            Self::Whole => None,
-            Self::Fields(fields) => Some(fields),
+    /// Cleans a trace by itself, with its identities if they are wanted, and returns it whole.
+    ///
+    /// # Errors
+    /// The errors of [`Cleaner::clean_json`].
+    pub fn clean_trace(&mut self, value: Value) -> Result<Value> {
+        if self.options.strict && self.options.identifiers {
+            let mut identities = Identities::default();
+            identities.learn_json(value.clone());
+            self.set_identities(identities);
         }
+        let clean = clean(&value, self, true)?;
+        Ok(with_strings(value, clean))
     }
 }
 
-/// Cleans every string of a trace except those that identify it. With `strict`, strings and numbers under the name of a secret are
-/// replaced too.
+/// Cleans a JSON value, in which the strings of [`KEPT`] stay if it `keeps` them. Returns the clean value, in which all strings that stay
+/// are null.
 ///
 /// # Errors
-/// [`Error::TraceTooLarge`] if the trace is nested deeper than 256 levels or has more than ten million values;
-/// [`Error::Aborted`] if the call was cancelled.
-pub fn clean_trace(trace: Value, options: Options, call: &Call) -> Result<(Value, Redactions)> {
-    let mut identities = Identities::default();
-    if options.strict && options.identifiers {
-        learn(&trace, &mut identities, call);
-    }
-    clean_kept(&trace, options, call, KEPT.fields(), None, &identities)
-}
-
-/// Learns identities from a value.
-pub(crate) fn learn(value: &Value, identities: &mut Identities, call: &Call) {
-    // What is left to read, the next one last.
-    let mut left: Vec<(Option<&Text>, &Value)> = vec![(None, value)];
-    while let Some((name, value)) = left.pop()
-        && !call.is_cancelled()
-    {
-        match value {
-            Value::String(text) => identities.learn_field(name, text),
-            Value::Array(elements) => left.extend(elements.iter().rev().map(|element| (name, element))),
-            Value::Object(fields) => {
-                left.extend(fields.iter().rev().map(|(name, value)| (Some(name), value)));
-                fields.keys().for_each(|name| identities.learn_name(name));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Cleans a JSON value as a cleaner wants it, which knows where each finding is. Returns the value and the clean one, in which strings
-/// that stay are null.
-pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) -> Result<(Value, Value)> {
-    let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
-    let elements = value.as_array().unwrap_or_default();
-    let kept = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
-    let fields = KEPT.fields().filter(|_| kept);
-    clean_all_but(fields, value, options, custom)
-}
-
-/// Does the same for a trace, also for one that does not say that it is one.
-pub(crate) fn clean_json_of_trace(
-    value: Value,
-    options: Options,
-    custom: &mut Custom,
-) -> Result<(Value, Value)> {
-    clean_all_but(KEPT.fields(), value, options, custom)
-}
-
-fn clean_all_but(
-    fields: Option<Fields>,
-    value: Value,
-    options: Options,
-    custom: &mut Custom,
-) -> Result<(Value, Value)> {
-    let identities = custom.take_identities();
-    let cleaned = clean_kept(
-        &value,
-        options,
-        &Call::default(),
-        fields,
-        Some(custom),
-        &identities,
-    );
-    custom.set_identities(identities);
-    let clean = cleaned?.0;
-    Ok((value, clean))
-}
-
-fn clean_kept(
-    value: &Value,
-    options: Options,
-    call: &Call,
-    kept: Option<Fields>,
-    custom: Option<&mut Custom>,
-    identities: &Identities,
-) -> Result<(Value, Redactions)> {
-    let mut cleaner = Cleaner {
-        options,
-        call,
+/// [`Error::TraceTooLarge`] if the value is nested deeper than 256 levels.
+fn clean(value: &Value, cleaner: &mut Cleaner, keeps: bool) -> Result<Value> {
+    let mut walk = Walk {
+        cleaner,
+        keeps,
         outer: Vec::new(),
-        secret_names: HashMap::new(),
         path: Vec::new(),
-        values: 0,
-        secrets: 0,
-        redactions: Redactions::default(),
-        custom,
-        identities,
     };
-    let clean = cleaner.value(value, kept.map(Kept::Fields).as_ref())?;
-    if cleaner.secrets > 0 {
-        cleaner.redactions.add(SECRET_TYPE, cleaner.secrets);
-    }
-    if call.complete() {
-        Ok((clean, cleaner.redactions))
-    } else {
-        Err(Error::Aborted)
-    }
+    walk.value(value)
 }
 
 /// Puts the strings that stay into a clean value, in place of null.
@@ -206,77 +118,80 @@ pub fn with_strings(value: Value, clean: Value) -> Value {
 /// A part of the path of a value: its place among its siblings, and its name; `None` of an element.
 type Key<'n> = (usize, Option<&'n Text>);
 
-struct Cleaner<'n> {
-    options: Options,
-    call: &'n Call,
+struct Walk<'n> {
+    cleaner: &'n mut Cleaner,
+    keeps: bool,
     /// The names of secrets and of cookies that the current value stands under.
     outer: Vec<&'n Text>,
-    secret_names: HashMap<&'n Text, bool>,
     path: Vec<Key<'n>>,
-    values: usize,
-    /// How many values were replaced because of the name that they stand under.
-    secrets: usize,
-    redactions: Redactions,
-    /// A cleaner with settings of its user.
-    custom: Option<&'n mut Custom>,
-    /// The names to be replaced.
-    identities: &'n Identities,
 }
 
-impl<'n> Cleaner<'n> {
-    fn container(&mut self, value: &'n Value, kept: Option<Fields>) -> Result<Value> {
+impl<'n> Walk<'n> {
+    fn value(&mut self, value: &'n Value) -> Result<Value> {
         // Each level but the first has a key.
-        if self.path.len() == MOST_LEVELS {
+        if self.path.len() == MOST_LEVELS && matches!(value, Value::Array(_) | Value::Object(_)) {
             let path = path_of(&self.path);
             let problem = format!("is nested deeper than {MOST_LEVELS} levels, at {path}");
             return Err(Error::TraceTooLarge { problem });
         }
-        match value {
-            Value::Array(elements) => Ok(self.array(elements, kept)?.into()),
-            Value::Object(object) => Ok(self.object(object, kept)?.into()),
-            other => Ok(other.clone()),
-        }
+        let text = match value {
+            Value::Array(elements) => return Ok(self.array(elements)?.into()),
+            Value::Object(object) => return Ok(self.object(object)?.into()),
+            Value::String(text) => text,
+            Value::Digits(digits) => digits,
+            Value::Number(number) => &Text::from(knowledgepulse_json::number(*number)),
+            other => return Ok(other.clone()),
+        };
+        let mut outer = self.outer.iter();
+        let clean = if outer.any(|name| is_secret(name.as_bytes(), text.as_bytes())) {
+            self.marker(text, SECRET_TYPE)
+        } else if value.as_text().is_none() || self.is_kept() {
+            None
+        } else if self.outer.iter().any(|name| is_cookie_name(name)) {
+            self.text(text, COOKIE)
+        } else {
+            self.text(text, "")
+        };
+        Ok(match (clean, value) {
+            (Some(clean), _) => Value::String(clean),
+            (None, Value::String(_)) => Value::Null,
+            (None, value) => value.clone(),
+        })
     }
 
-    fn array(&mut self, elements: &'n [Value], kept: Option<Fields>) -> Result<Vec<Value>> {
-        self.count_values(elements.len())?;
+    fn array(&mut self, elements: &'n [Value]) -> Result<Vec<Value>> {
+        let strict = self.cleaner.options.strict;
         // A header and its value in a list of headers: `[['X-Api-Key', '…']]`. The second of two names is no value.
-        let is_element = self.options.strict && matches!(self.path.last(), Some((_, None)));
+        let is_element = strict && matches!(self.path.last(), Some((_, None)));
         let pair_name = match elements {
             [Value::String(name), Value::String(value)] if is_element && !is_name(value) => {
-                Some(name).filter(|name| self.names_secret(name))
+                Some(name).filter(|name| is_secret_name(name.as_bytes()))
             }
             _ => None,
         };
-        let secrets = if self.options.strict {
+        let secrets = if strict {
             over_strings(elements)
         } else {
             Vec::new()
         };
         let mut copy = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
-            if let (Some(text), Some(Some(name))) = (element.as_text(), secrets.get(index)) {
-                self.path.push((index, None));
-                let clean = self.marker(text, name);
-                self.path.pop();
-                copy.push(clean.map_or_else(|| element.clone(), Value::String));
-                continue;
-            }
-            let name = pair_name.filter(|_| index == 1);
-            let kept = kept.map(Kept::Fields);
-            copy.push(self.child((index, None), element, kept.as_ref(), name)?);
+            let key = (index, None);
+            let clean = match (element.as_text(), secrets.get(index)) {
+                (Some(text), Some(Some(name))) => self.at(key, |walk| {
+                    let marker = walk.marker(text, name);
+                    marker.map_or(Value::Null, Value::String)
+                }),
+                _ => self.child(key, element, pair_name.filter(|_| index == 1))?,
+            };
+            copy.push(clean);
         }
         Ok(copy)
     }
 
-    fn object(&mut self, object: &'n Object, kept: Option<Fields>) -> Result<Object> {
-        self.count_values(object.len())?;
-        let strict = self.options.strict;
-        let pair_name = if strict && kept.is_none() {
-            self.pair_name(object)
-        } else {
-            None
-        };
+    fn object(&mut self, object: &'n Object) -> Result<Object> {
+        let strict = self.cleaner.options.strict;
+        let pair_name = if strict { pair_name(object) } else { None };
         let secrets = if strict { secret_fields(object) } else { &[] };
         let mut copy = Vec::with_capacity(object.len());
         let mut is_renamed = false;
@@ -285,23 +200,16 @@ impl<'n> Cleaner<'n> {
                 copy.push((name.clone(), value.clone()));
                 continue;
             }
-            let fields = kept.unwrap_or_default().iter();
-            let kept = fields
-                .clone()
-                .find(|(field, _)| name == field)
-                .map(|(_, kept)| kept);
+            let key = (place, Some(name));
             let pair_name = pair_name.filter(|_| PAIR_VALUES.has(name.as_bytes()));
             let secret_name = pair_name.unwrap_or(name);
-            let is_secret = strict && kept.is_none() && self.hides(secret_name, value);
-            let is_of_structure = secrets.iter().any(|field| name == field);
-            let under = match (is_of_structure, is_secret) {
-                (true, _) => Some(&*SECRET_NAME),
-                (_, is_secret) => is_secret.then_some(secret_name),
+            let under = if secrets.iter().any(|field| name == field) {
+                Some(&*SECRET_NAME)
+            } else {
+                Some(secret_name).filter(|name| strict && hides(name, value))
             };
-            let clean = self.child((place, Some(name)), value, kept, under)?;
-            self.path.push((place, Some(name)));
-            let clean_name = self.text(name, "");
-            self.path.pop();
+            let clean = self.child(key, value, under)?;
+            let clean_name = self.at(key, |walk| walk.text(name, ""));
             is_renamed |= clean_name.is_some();
             copy.push((clean_name.unwrap_or_else(|| name.clone()), clean));
         }
@@ -311,109 +219,52 @@ impl<'n> Cleaner<'n> {
         Ok(copy.into_iter().collect())
     }
 
-    /// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
-    fn hides(&mut self, name: &'n Text, value: &Value) -> bool {
-        (is_cookie_name(name) || self.names_secret(name)) && !is_schema(value)
-    }
-
-    /// Returns the name in an object of a name and a value, if it is the name of a secret.
-    fn pair_name(&mut self, object: &'n Object) -> Option<&'n Text> {
-        object.keys().find(|name| PAIR_VALUES.has(name.as_bytes()))?;
-        let mut fields = object.iter();
-        let (_, name) = fields.find(|(name, _)| PAIR_NAMES.has(name.as_bytes()))?;
-        name.as_text().filter(|name| self.names_secret(name))
-    }
-
     /// Cleans a field or an element. `under` is the name of a secret or a cookie that it stands under from there on.
-    fn child(
-        &mut self,
-        key: Key<'n>,
-        value: &'n Value,
-        kept: Option<&Kept>,
-        under: Option<&'n Text>,
-    ) -> Result<Value> {
+    fn child(&mut self, key: Key<'n>, value: &'n Value, under: Option<&'n Text>) -> Result<Value> {
         let outer = self.outer.len();
-        if let Some(name) = under.filter(|name| !self.outer.contains(name)) {
-            self.outer.push(name);
-        }
-        self.path.push(key);
-        let clean = self.value(value, kept)?;
-        self.path.pop();
+        self.outer.extend(under);
+        let clean = self.at(key, |walk| walk.value(value));
         self.outer.truncate(outer);
-        Ok(clean)
+        clean
     }
 
-    fn value(&mut self, value: &'n Value, kept: Option<&Kept>) -> Result<Value> {
-        let clean = match value {
-            Value::Array(_) | Value::Object(_) => {
-                return self.container(value, kept.and_then(Kept::fields));
-            }
-            Value::String(text) if self.is_secret(text) => self.secret(text),
-            Value::String(text) if self.outer.iter().any(|name| is_cookie_name(name)) => {
-                self.text(text, COOKIE)
-            }
-            Value::String(_) if matches!(kept, Some(Kept::Whole)) => None,
-            Value::String(text) => self.text(text, ""),
-            Value::Number(number) if self.is_secret(&knowledgepulse_json::number(*number)) => {
-                self.secret(&knowledgepulse_json::number(*number))
-            }
-            Value::Digits(digits) if self.is_secret(digits) => self.secret(digits),
-            _ => None,
-        };
-        if self.call.is_cancelled() {
-            return Err(Error::Aborted);
-        }
-        Ok(match (clean, value) {
-            (Some(clean), _) => Value::String(clean),
-            // A cleaner of files has the text already.
-            (None, Value::String(_)) if self.custom.is_some() => Value::Null,
-            (None, value) => value.clone(),
-        })
+    /// Does something at a child of the current value.
+    fn at<T>(&mut self, key: Key<'n>, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(key);
+        let done = act(self);
+        self.path.pop();
+        done
     }
 
-    fn is_secret(&self, value: &str) -> bool {
-        let mut names = self.outer.iter();
-        names.any(|name| is_secret(name, value))
-    }
-
-    /// Replaces a value that stands under the name of a secret.
-    fn secret(&mut self, value: &str) -> Option<Text> {
-        if self.custom.is_none() {
-            self.secrets += 1;
-            return Some(SECRET.into());
-        }
-        self.marker(value, SECRET_TYPE)
+    /// Returns whether the current string stays.
+    fn is_kept(&self) -> bool {
+        let names = || self.path.iter().filter_map(|(_, name)| *name);
+        let is_field = matches!(self.path.last(), Some((_, Some(_))));
+        self.keeps && is_field && KEPT.iter().any(|kept| names().eq(kept.iter()))
     }
 
     /// Returns the marker of a value that is replaced whole.
-    fn marker(&mut self, value: &str, name: &'static str) -> Option<Text> {
-        let marker = match &mut self.custom {
-            Some(custom) => custom.replace_value(value, name)?,
-            None => {
-                self.redactions.add(name, 1);
-                format!("[REDACTED:{name}]")
-            }
-        };
+    fn marker(&mut self, value: &Text, name: &'static str) -> Option<Text> {
+        let marker = self.cleaner.replace_value(value, name)?;
         self.place();
         Some(marker.as_str().into())
     }
 
     /// Says where the newest findings are.
     fn place(&mut self) {
-        if let Some(custom) = &mut self.custom {
-            let places: Vec<_> = self.path.iter().map(|(place, _)| *place).collect();
-            custom.place(&places, || path_of(&self.path).split_off(ROOT.len()));
-        }
+        let places: Vec<_> = self.path.iter().map(|(place, _)| *place).collect();
+        let path = path_of(&self.path).split_off(ROOT.len());
+        self.cleaner.place(&places, &path);
     }
 
     /// Cleans a text with `before` before it, which is not part of the result. Returns `None` if there is nothing to replace.
     fn text(&mut self, text: &Text, before: &str) -> Option<Text> {
         let bytes = text.as_bytes();
         let is_plain = bytes.len() <= MOST_PLAIN_LETTERS && bytes.iter().copied().all(is_word);
-        if before.is_empty() && is_plain && !self.identities.may_be_in(bytes) {
+        if before.is_empty() && is_plain && !self.cleaner.identities.may_be_in(bytes) {
             return None;
         }
-        if self.options.strict && block_of(text) < text.len() {
+        if self.cleaner.options.strict && block_of(text) < text.len() {
             return self.long_text(text, before);
         }
         let units: Vec<u16> = if bytes.is_ascii() {
@@ -422,26 +273,18 @@ impl<'n> Cleaner<'n> {
         } else {
             before.encode_utf16().chain(text.encode_utf16()).collect()
         };
-        let custom = self.custom.as_deref_mut();
-        let names = Some(self.identities);
-        let cleaned = clean(
-            &units,
-            self.options,
-            &mut self.redactions,
-            self.call,
-            custom,
-            names,
-        )?;
+        let clean = self.cleaner.clean_text(&units)?;
         self.place();
         // The header's name stays: it is not part of any match.
-        let cleaned = cleaned.get(before.len()..).unwrap_or_default();
-        Some(Text::from_utf16_lossy(cleaned))
+        Some(Text::from_utf16_lossy(
+            clean.get(before.len()..).unwrap_or_default(),
+        ))
     }
 
     /// Cleans a text block by block.
     fn long_text(&mut self, text: &str, mut before: &str) -> Option<Text> {
         let (mut cleaned, mut rest, mut is_changed) = (String::new(), text, false);
-        while !rest.is_empty() && !self.call.is_cancelled() {
+        while !rest.is_empty() {
             let (block, after) = rest.split_at(block_of(rest));
             let clean = self.text(&block.into(), before);
             is_changed |= clean.is_some();
@@ -450,20 +293,19 @@ impl<'n> Cleaner<'n> {
         }
         is_changed.then(|| cleaned.into())
     }
+}
 
-    fn count_values(&mut self, count: usize) -> Result<()> {
-        self.values += count;
-        if self.values <= MOST_VALUES {
-            return Ok(());
-        }
-        let problem = "has more than 10,000,000 values".into();
-        Err(Error::TraceTooLarge { problem })
-    }
+/// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
+fn hides(name: &Text, value: &Value) -> bool {
+    (is_cookie_name(name) || is_secret_name(name.as_bytes())) && !is_schema(value)
+}
 
-    fn names_secret(&mut self, name: &'n Text) -> bool {
-        let names = &mut self.secret_names;
-        *names.entry(name).or_insert_with(|| is_secret_name(name))
-    }
+/// Returns the name in an object of a name and a value, if it is the name of a secret.
+fn pair_name(object: &Object) -> Option<&Text> {
+    object.keys().find(|name| PAIR_VALUES.has(name.as_bytes()))?;
+    let mut fields = object.iter();
+    let (_, name) = fields.find(|(name, _)| PAIR_NAMES.has(name.as_bytes()))?;
+    name.as_text().filter(|name| is_secret_name(name.as_bytes()))
 }
 
 /// Returns whether a value describes a field instead of having one.

@@ -1,11 +1,10 @@
 //! The kind of a value, by itself: a placeholder, a piece of a program, or a secret.
 
-use crate::{
-    base64::Decoder,
-    ranges::skip,
-    text::{OTHER, is_word, starts_with},
-    words::Words,
-};
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use crate::{base64::Decoder, ranges::expression, text::OTHER, words::Words};
 
 /// Words in the place of a secret that mean that there is no secret, or that name its type.
 static KEYWORDS: Words = Words::new(
@@ -31,15 +30,10 @@ pub(super) static DECLARATIONS: Words = Words::new(
      protected pub public readonly return self static this type val var where while",
 );
 
-/// Words that place-holders begin with.
-const PLACEHOLDER_STARTS: &[&str] = &["your", "$env:", "placeholder", "todo", "enter_", "insert_"];
-
 /// The objects whose properties programs read.
-static ROOTS: Words = Words::new(
-    "app args argv body bun cfg client conf config context crypto ctx data deno env event import input key \
-     module options opts os params process props query req request res response result row secrets self \
-     session settings state std sys system this user val value values var vars",
-);
+const ROOTS: &str = "app|args|argv|body|bun|cfg|client|conf|config|context|crypto|ctx|data|deno|env|event|import|input|key|module|options|opts|os|\
+     params|process|props|query|req|request|res|response|result|row|secrets|self|session|settings|state|std|sys|system|this|user|\
+     val|value|values|var|vars";
 
 /// Returns whether a word says that there is no secret, or its type.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
@@ -49,32 +43,13 @@ pub(super) fn is_keyword(word: &[u8]) -> bool {
 /// Returns whether a value stands for another: `<password>`, `${PASSWORD}`, `$PASSWORD`, `%PASSWORD%`, `{{ password }}`,
 /// `your-password`, `***`.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    let begins = |start: &&str| starts_with(value, start);
-    let is_name = |name: &[u8]| {
-        name.iter()
-            .all(|letter| letter.is_ascii_alphabetic() || *letter == b'_')
-    };
-    match value {
-        []
-        | [b'<' | b'[' | b'{', ..]
-        | [b'$' | b'%', b'(' | b'{', ..]
-        | [b'#' | b'@', b'{', ..]
-        | [b'.', b'.', b'.', ..] => true,
-        [b'$' | b'@' | b':', name @ ..] if is_name(name) => true,
-        [b'%', name @ .., b'%'] if is_name(name) => true,
-        [b'%' | b'?' | b'&', last] => last.is_ascii_alphabetic() || *last == b'?',
-        [b'$', digits @ ..] if digits.len() < 3 && digits.iter().all(u8::is_ascii_digit) => true,
-        _ if value.iter().all(|letter| {
-            matches!(
-                letter,
-                b'*' | b'.' | b'x' | b'X' | b'-' | b'_' | b'?' | b'#' | b'=' | b'/' | b'|' | 0x80..
-            )
-        }) =>
-        {
-            true
-        }
-        _ => PLACEHOLDER_STARTS.iter().any(begins) || is_cut_off(value),
-    }
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:[<\[{]|[$%][({]|[#@]\{|\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_)",
+            r"|(?:[$@:][A-Za-z_]*|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|[*.xX_?#=/|\x80-\xFF-]*)$)"
+        ))
+    });
+    EXPRESSION.is_match(value) || is_cut_off(value)
 }
 
 /// Returns whether a value is the beginning of a key alone: `sk-ant-...`, `eyJhbGciOi…`.
@@ -137,56 +112,27 @@ pub(super) fn is_small_number(value: &[u8]) -> bool {
 
 /// Returns whether a value is a path of a file that could have the secret, and not the secret.
 pub(super) fn is_path(value: &[u8]) -> bool {
-    static FOLDERS: Words = Words::new(
-        "home users etc var tmp opt usr run root mnt srv dev proc app data workspace workspaces private \
-         secrets keys",
-    );
-    match value {
-        [b'~', b'/', ..] | [b'.', b'/', ..] | [b'.', b'.', b'/', ..] => true,
-        [b'/', rest @ ..] => {
-            let folder = rest.split(|letter| *letter == b'/').next().unwrap_or_default();
-            FOLDERS.has(folder)
-        }
-        [drive, b':', b'\\' | b'/', ..] => drive.is_ascii_alphabetic(),
-        _ => false,
-    }
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:~/|\.\.?/|[A-Za-z]:[\\/]|/(?i:home|users|etc|var|tmp|opt|usr|run|root|mnt|srv|dev|proc|app|data|workspaces?|private",
+            r"|secrets|keys)(?:/|$))"
+        ))
+    });
+    EXPRESSION.is_match(value)
 }
 
 /// Returns whether a value is a piece of a program that computes one: a call, a property, a comparison, an operator.
 pub(super) fn is_expression(value: &[u8]) -> bool {
-    if matches!(
-        value,
-        [b'=' | b'>' | b'|' | b'+', ..] | [b'!', b'=', ..] | [b'&', b'&', ..] | [b'&', b'\'', ..]
-    ) {
-        return true;
-    }
-    // The reference of C, and the negation of a variable.
-    let value = match value {
-        [b'&' | b'*' | b'!', rest @ ..] => rest,
-        value => value,
-    };
-    let head = skip(value, 0, |letter| {
-        is_word(letter) || matches!(letter, b'.' | b'$' | b':' | b'?' | b'!' | b'-' | b'>')
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        let operator = r"[=>|]|\+(?:[^A-Za-z0-9]|$)|!=|&&|&'";
+        // A call, an element, or a type with its parameters.
+        let call = r"[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|<.*>$)";
+        let path = r"[A-Za-z_$][\w$]*::[A-Za-z<]";
+        let property = format!(r"(?:\$[\w$]*|(?i:{ROOTS}))(?:\.|->|[?!]\.|::)");
+        // The reference of C, and the negation of a variable.
+        expression(&format!(
+            r"(?s)^(?:{operator}|[&*!]?(?:{call}|{path}|{property}))"
+        ))
     });
-    if !value
-        .first()
-        .is_some_and(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'$'))
-    {
-        return false;
-    }
-    // A call, an element, or a type with its parameters.
-    if matches!(value.get(head), Some(b'(' | b'['))
-        || value[head..].starts_with(b"<") && value.ends_with(b">")
-    {
-        return true;
-    }
-    // Properties of an object of the program.
-    let root = skip(value, 0, |letter| is_word(letter) || letter == b'$');
-    match &value[root..] {
-        [b':', b':', b'a'..=b'z' | b'A'..=b'Z' | b'<', ..] => true,
-        [b'.', ..] | [b'-', b'>', ..] | [b'?' | b'!', b'.', ..] | [b':', b':', ..] => {
-            ROOTS.has(&value[..root]) || value[0] == b'$'
-        }
-        _ => false,
-    }
+    EXPRESSION.is_match(value)
 }

@@ -33,7 +33,7 @@ impl Words {
     pub(super) fn has(&self, word: &[u8]) -> bool {
         let table = self.table.get_or_init(|| {
             let mut table = Table::default();
-            for word in self.words() {
+            for word in self.text.split_ascii_whitespace().map(str::as_bytes) {
                 table.firsts[word.len()] |= bit(word[0]);
                 table.numbers.push(number(word));
             }
@@ -43,11 +43,6 @@ impl Words {
         let firsts = table.firsts.get(word.len()).copied().unwrap_or_default();
         word.first().is_some_and(|first| firsts & bit(*first) != 0)
             && table.numbers.binary_search(&number(word)).is_ok()
-    }
-
-    /// Returns the words.
-    pub(super) fn words(&self) -> impl Iterator<Item = &'static [u8]> {
-        self.text.split_ascii_whitespace().map(str::as_bytes)
     }
 }
 
@@ -74,7 +69,7 @@ pub(crate) static NOBODY: Words = Words::new(
      desktop laptop machine dev prod staging actions bot noreply no-reply info support contact hello mail team service \
      services system staff wheel sudo bin lib opt tmp var usr etc srv mnt claude codex cursor copilot gemini anthropic \
      openai datasets dataset models checkpoints cache shared share downloads documents example sample demo appuser \
-     swe-agent sweagent kasm-user adm apache developer everyone games httpd man nogroup none sys",
+     swe-agent sweagent kasm-user adm apache developer everyone games httpd man nogroup none sys redacted",
 );
 
 #[cfg(test)]

@@ -21,12 +21,6 @@ use crate::{json_object, values::list};
 /// Returns the JSON object, with the fields in the order of `ScoreBreakdown` in index.d.ts.
 pub fn value_of(breakdown: &Breakdown) -> Value {
     let novelty = &breakdown.novelty;
-    let overrides = breakdown
-        .overrides
-        .iter()
-        .map(|Override { rule, before, after }| {
-            json_object! { "rule": rule.name(), "before": *before, "after": *after }
-        });
     json_object! {
         "score": breakdown.score,
         "dimensions": by_dimension(breakdown.dimensions),
@@ -34,12 +28,20 @@ pub fn value_of(breakdown: &Breakdown) -> Value {
         "weights": by_dimension(breakdown.profile.weights),
         "contributions": by_dimension(breakdown.contributions),
         "composite": breakdown.composite,
-        "overrides": list(overrides),
+        "overrides": overrides_of(breakdown),
         "noveltyBasis": novelty.basis.name(),
         "nearest": novelty.nearest.as_ref().map(nearest_value),
         "tokens": novelty.reading.and_then(|reading| reading.tokens),
         "truncated": novelty.reading.map(|reading| reading.truncated),
     }
+}
+
+/// Returns the list of the rules that changed a score.
+pub(crate) fn overrides_of(breakdown: &Breakdown) -> Value {
+    let overrides = breakdown.overrides.iter();
+    list(overrides.map(|Override { rule, before, after }| {
+        json_object! { "rule": rule.name(), "before": *before, "after": *after }
+    }))
 }
 
 /// Returns the object with a number for each dimension.

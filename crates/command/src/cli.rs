@@ -88,24 +88,13 @@ pub fn start(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &
 
 /// Returns whether a run with these arguments needs the model; not if it does not begin.
 pub fn needs_model(arguments: &[String]) -> bool {
-    match parse(arguments) {
-        Ok(Cli {
-            command: Some(Command::Score(args)),
-            ..
-        }) => args
-            .scoring
-            .novelty
-            .is_some_and(|novelty| novelty != Method::Lexical),
-        Ok(Cli {
-            command: Some(Command::Select(args)),
-            ..
-        }) => args.choice.novelty != Method::Lexical,
-        Ok(Cli {
-            command: Some(Command::Share(args)),
-            ..
-        }) => args.choice.novelty != Method::Lexical,
-        _ => false,
-    }
+    let novelty = match parse(arguments).ok().and_then(|cli| cli.command) {
+        Some(Command::Score(args)) => args.scoring.novelty,
+        Some(Command::Select(args)) => Some(args.choice.novelty),
+        Some(Command::Share(args)) => Some(args.choice.novelty),
+        _ => None,
+    };
+    novelty.is_some_and(|novelty| novelty != Method::Lexical)
 }
 
 fn parse(arguments: &[String]) -> std::result::Result<Cli, clap::Error> {

@@ -36,28 +36,24 @@ pub struct Failure {
 }
 
 impl Failure {
+    fn of(exit: Exit, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { exit, message }
+    }
+
     /// Returns the failure for arguments that make no sense.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::Usage,
-            message: message.into(),
-        }
+        Self::of(Exit::Usage, message)
     }
 
     /// Returns the failure for a file that cannot be read or written.
     pub fn file(message: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::File,
-            message: message.into(),
-        }
+        Self::of(Exit::File, message)
     }
 
     /// Returns the failure for a run that a signal has ended.
     pub fn interrupted(message: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::Interrupted,
-            message: message.into(),
-        }
+        Self::of(Exit::Interrupted, message)
     }
 
     /// Returns the failure for a file that cannot be read.

@@ -88,10 +88,12 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn is_same_file_sees_links_and_missing_files() {
         let directory = tempfile::tempdir().unwrap();

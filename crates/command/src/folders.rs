@@ -4,7 +4,7 @@ use std::{fs::File, io, ops::ControlFlow, path::Path};
 
 use knowledgepulse_formats::{
     reader::{self, MOST_FIRST_RECORDS},
-    records::Records,
+    records::{Record, Records},
 };
 use walkdir::WalkDir;
 
@@ -108,35 +108,30 @@ fn find(
 /// Returns whether one of the first records of a file has a known format; with `--from` or `--map`, whether one is JSON.
 fn is_recognised(path: &str, inputs: &Inputs) -> io::Result<bool> {
     let any = inputs.format.is_some() || inputs.map.is_some();
-    let mut records = Records::default();
-    let mut seen = 0;
-    let mut look = |records: &mut Records| {
-        for record in records {
-            seen += 1;
-            let is_known = |(value, _): &_| any || reader::format_of(value).is_some();
-            if record.content.as_ref().is_ok_and(is_known) {
-                return Some(true);
-            }
-            if seen == MOST_FIRST_RECORDS {
-                return Some(false);
-            }
-        }
-        None
+    let is_known = |record: &Record| {
+        let known = |(value, _): &_| any || reader::format_of(value).is_some();
+        record.content.as_ref().is_ok_and(known)
     };
-    let mut answer = None;
+    let mut records = Records::default();
+    let (mut seen, mut found, mut is_text) = (0, false, true);
+    let mut look = |records: &mut Records| {
+        let first = records.take(MOST_FIRST_RECORDS - seen).inspect(|_| seen += 1);
+        found |= { first }.any(|record| is_known(&record));
+        found || seen == MOST_FIRST_RECORDS
+    };
+    let mut is_over = false;
     let mut input = Input::with_capacity(BEGINNING_SIZE, File::open(path)?);
     read_text(&mut input, &mut |text| {
-        answer = match records.push(text) {
-            Ok(()) => look(&mut records),
-            Err(_) => Some(false),
-        };
-        match answer {
-            Some(_) => ControlFlow::Break(()),
-            None => ControlFlow::Continue(()),
+        is_text = records.push(text).is_ok();
+        is_over = !is_text || look(&mut records);
+        if is_over {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     })?;
-    if answer.is_none() && records.finish().is_ok() {
-        answer = look(&mut records);
+    if !is_over && records.finish().is_ok() {
+        look(&mut records);
     }
-    Ok(answer.unwrap_or(false))
+    Ok(found)
 }

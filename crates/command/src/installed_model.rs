@@ -1,4 +1,5 @@
-//! The model that was installed beside the program, as Python's packages do it.
+//! The model that was installed beside the program, as Python's packages do it. The launcher of the npm package names the model of npm's
+//! packages by a variable.
 
 use std::path::{Path, PathBuf};
 
@@ -26,18 +27,34 @@ pub fn installed_model(program: &Path, dtype: Option<&str>) -> Result<PathBuf, S
     let mut directories = places
         .iter()
         .flat_map(|place| names.iter().map(|name| place.join(name)));
-    directories.find(|directory| directory.is_dir()).ok_or_else(|| {
-        let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-        let package = match dtype {
-            Some("fp32") => "",
-            _ => "install kp-score-model with pip, or ",
-        };
-        format!(
-            "{} have no {}; {package}name a directory with KNOWLEDGEPULSE_MODEL_DIR",
-            places.join(" and "),
-            names.join(" or ")
-        )
-    })
+    let found = directories.find(|directory| directory.is_dir());
+    found.ok_or_else(|| advice(program, &places, &names) + "name a directory with KNOWLEDGEPULSE_MODEL_DIR")
+}
+
+/// Says which models are missing, and how the package manager of the program installs one of them.
+fn advice(program: &Path, places: &[PathBuf], names: &[&str]) -> String {
+    if program.iter().any(|folder| folder == "node_modules") {
+        let packages: Vec<_> = names
+            .iter()
+            .map(|name| format!("@knowledgepulse/{name}"))
+            .collect();
+        let smallest = packages.last().map(String::as_str).unwrap_or_default();
+        return format!(
+            "npm has no {} beside kp-score; npx -p kp-score -p {smallest} kp-score brings one, or ",
+            packages.join(" or ")
+        );
+    }
+    let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+    // The wheel has the int8 model.
+    let package = match names {
+        [.., last] if last.ends_with("q8") => "install kp-score-model with pip, or ",
+        _ => "",
+    };
+    format!(
+        "{} have no {}; {package}",
+        places.join(" and "),
+        names.join(" or ")
+    )
 }
 
 /// Returns the folders with the data of the package that installed `program`: `share/knowledgepulse` beside the program's
@@ -111,6 +128,25 @@ mod tests {
         let link = elsewhere.path().join(PROGRAM);
         std::os::unix::fs::symlink(&program, &link).unwrap();
         assert_eq!(found(&link, None), "all-minilm-l6-v2-q8");
+    }
+
+    #[test]
+    fn installed_model_names_the_packages_of_npm_to_a_program_in_node_modules() {
+        let (_directory, program) = installation("node_modules/@knowledgepulse/kp-score-x/bin", &[]);
+        let message = |dtype| installed_model(&program, dtype).unwrap_err();
+        assert_eq!(
+            message(None),
+            "npm has no @knowledgepulse/all-minilm-l6-v2 or @knowledgepulse/all-minilm-l6-v2-q8 beside kp-score; \
+             npx -p kp-score -p @knowledgepulse/all-minilm-l6-v2-q8 kp-score brings one, or name a directory with \
+             KNOWLEDGEPULSE_MODEL_DIR"
+        );
+        for (dtype, package) in [
+            ("fp32", "all-minilm-l6-v2 kp-score"),
+            ("q8", "all-minilm-l6-v2-q8 kp-score"),
+        ] {
+            let message = message(Some(dtype));
+            assert!(message.contains(package) && !message.contains("pip"), "{message}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Records that wait in a temporary file without a name until a set of them is chosen. A second pass over the input is impossible for
+//! Texts that wait in a temporary file without a name until a set of them is chosen. A second pass over the input is impossible for
 //! standard input and pipes.
 
 use std::{
@@ -6,16 +6,15 @@ use std::{
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
 };
 
-use knowledgepulse_json::{Value, parse};
 use knowledgepulse_os::temporary;
 
 use crate::error::{Failure, Result, reason_of};
 
-/// The records, in the order in which they were added.
+/// The texts, in the order in which they were added.
 pub(crate) struct Kept {
     file: BufWriter<File>,
-    /// Where each record ends.
-    ends: Vec<u64>,
+    /// Where each text begins, and where the next one will.
+    starts: Vec<u64>,
 }
 
 impl Kept {
@@ -24,52 +23,35 @@ impl Kept {
         let file = temporary::unnamed().map_err(|error| cannot_keep(&error))?;
         Ok(Self {
             file: BufWriter::new(file),
-            ends: Vec::new(),
+            starts: vec![0],
         })
     }
 
-    /// Adds a record.
-    pub(crate) fn add(&mut self, record: &Value) -> Result<()> {
-        let text = record.to_json();
+    /// Adds a text.
+    pub(crate) fn add(&mut self, text: &str) -> Result<()> {
+        let start = self.starts.last().copied().unwrap_or_default();
+        self.starts.push(start + text.len() as u64);
         self.file
             .write_all(text.as_bytes())
-            .map_err(|error| cannot_keep(&error))?;
-        self.ends.push(self.start_of(self.ends.len()) + text.len() as u64);
-        Ok(())
+            .map_err(|error| cannot_keep(&error))
     }
 
-    /// Returns how many records there are.
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
+    /// Reads a text back by its index.
+    pub(crate) fn get(&mut self, index: usize) -> Result<String> {
+        let (start, end) = (self.starts[index], self.starts[index + 1]);
+        self.read(start, end - start).map_err(|error| cannot_keep(&error))
     }
 
-    fn start_of(&self, index: usize) -> u64 {
-        index.checked_sub(1).map_or(0, |before| self.ends[before])
-    }
-
-    /// Reads a record back by its index.
-    pub(crate) fn get(&mut self, index: usize) -> Result<Value> {
-        let start = self.start_of(index);
-        let length = self.ends[index] - start;
-        let bytes = self.read(start, length).map_err(|error| cannot_keep(&error))?;
-        parse(&bytes).map_err(|_| damaged())
-    }
-
-    fn read(&mut self, start: u64, length: u64) -> io::Result<Vec<u8>> {
+    fn read(&mut self, start: u64, length: u64) -> io::Result<String> {
         self.file.flush()?;
         let mut file = self.file.get_ref();
         file.seek(SeekFrom::Start(start))?;
-        let mut bytes = Vec::new();
-        file.take(length).read_to_end(&mut bytes)?;
-        // What is added next goes to the end.
+        let mut text = String::new();
+        file.take(length).read_to_string(&mut text)?;
+        // The next text goes to the end.
         file.seek(SeekFrom::End(0))?;
-        Ok(bytes)
+        Ok(text)
     }
-}
-
-/// The failure of a record that came back otherwise than it was added.
-pub(crate) fn damaged() -> Failure {
-    Failure::file("a trace that waited to be chosen came back damaged")
 }
 
 fn cannot_keep(error: &io::Error) -> Failure {
@@ -94,10 +76,9 @@ mod tests {
         ) {
             let mut kept = Kept::new().unwrap();
             for text in &texts {
-                kept.add(&text.as_str().into()).unwrap();
-                let at = at.index(kept.len());
-                let found = kept.get(at).unwrap();
-                prop_assert_eq!(found.as_str(), Some(texts[at].as_str()));
+                kept.add(text).unwrap();
+                let at = at.index(kept.starts.len() - 1);
+                prop_assert_eq!(&kept.get(at).unwrap(), &texts[at]);
             }
         }
     }

@@ -21,6 +21,7 @@ mod outputs;
 mod printable;
 mod reading;
 pub mod report;
+mod results;
 mod review;
 mod rows;
 mod run_memory;

@@ -3,7 +3,7 @@
 use std::{
     env,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -47,8 +47,7 @@ pub(crate) struct MessageArgs {
 /// reader may have closed standard error.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
-    is_quiet: Arc<AtomicBool>,
-    is_verbose: Arc<AtomicBool>,
+    options: Arc<OnceLock<MessageArgs>>,
     hides_bar: Arc<AtomicBool>,
     counts: Arc<Counts>,
     /// Hidden, except between [`start_progress`](Self::start_progress) and [`stop_progress`](Self::stop_progress) on a terminal.
@@ -58,10 +57,10 @@ pub struct Messages {
 impl Messages {
     /// Tells as much as the options say.
     pub(crate) fn set(&self, options: MessageArgs) {
-        self.is_quiet.store(options.quiet, Relaxed);
-        self.is_verbose.store(options.verbose, Relaxed);
         self.hides_bar
             .store(options.quiet || options.no_progress, Relaxed);
+        // They are set once.
+        let _ = self.options.set(options);
     }
 
     /// Draws no bar: rows that scroll by show the progress themselves.
@@ -71,12 +70,12 @@ impl Messages {
 
     /// Returns whether everything is told.
     pub(crate) fn is_verbose(&self) -> bool {
-        self.is_verbose.load(Relaxed)
+        self.options.get().is_some_and(|options| options.verbose)
     }
 
     /// Returns whether only failures are told.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.is_quiet.load(Relaxed)
+        self.options.get().is_some_and(|options| options.quiet)
     }
 
     /// Writes an error that ends the run or a part of it.

@@ -47,8 +47,6 @@ impl Writer {
 pub(crate) struct OutputFile {
     /// How it was named.
     pub name: String,
-    /// How many traces were written to it; `None` where these are not counted.
-    pub traces: Option<u64>,
     writer: Option<Writer>,
     replacement: Option<Replacement>,
 }
@@ -63,14 +61,13 @@ struct Replacement {
 
 impl OutputFile {
     /// Opens it; compressed if the name ends in `.gz`.
-    pub(crate) fn open(name: &str, traces: Option<u64>) -> Result<Self> {
-        let opened = Self::try_open(name).map_err(|error| Failure::write(name, &error))?;
-        Ok(Self { traces, ..opened })
+    pub(crate) fn open(name: &str) -> Result<Self> {
+        Self::try_open(name).map_err(|error| Failure::write(name, &error))
     }
 
     /// Gives a file these contents.
     pub(crate) fn replace(name: &str, bytes: &[u8]) -> Result<()> {
-        let mut output = Self::open(name, None)?;
+        let mut output = Self::open(name)?;
         output.write(bytes)?;
         output.finish()?;
         output.publish(true)
@@ -123,7 +120,6 @@ impl OutputFile {
         };
         Ok(Self {
             name: name.to_owned(),
-            traces: None,
             writer: Some(writer),
             replacement,
         })

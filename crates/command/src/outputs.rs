@@ -1,29 +1,28 @@
 //! The files that a run writes when it ends: in their places, or beside them where not all of the input was read.
 
 use crate::{
-    error::{Exit, Result},
+    error::Result,
     file_identity::{Output, is_same_file},
-    messages::Messages,
     output_file::OutputFile,
-    reading::Seen,
-    stop::Stop,
-    summary::{Summary, Written},
+    summary::Written,
 };
 
 /// The files, as their options name them.
-#[derive(Default)]
 pub(crate) struct Outputs {
     files: Vec<(&'static str, OutputFile)>,
+    /// How many traces were written to `--out`.
+    traces: u64,
     /// Inputs and other files of the run, whose names a partial result must not take.
     others: Vec<String>,
 }
 
 impl Outputs {
-    /// Opens the files. Only `out` counts its traces.
+    /// Opens the files.
     pub(crate) fn open(outputs: &[Output], others: Vec<String>) -> Result<Self> {
-        let open = |&(name, file): &Output| Ok((name, OutputFile::open(file, (name == "out").then_some(0))?));
+        let open = |&(name, file): &Output| Ok((name, OutputFile::open(file)?));
         Ok(Self {
             files: outputs.iter().map(open).collect::<Result<_>>()?,
+            traces: 0,
             others,
         })
     }
@@ -41,17 +40,16 @@ impl Outputs {
     /// Writes a trace, a line of JSON, to `--out`.
     pub(crate) fn write_trace(&mut self, line: &str) -> Result<()> {
         let Some(out) = self.get("out") else { return Ok(()) };
-        out.traces = out.traces.map(|traces| traces + 1);
         out.write(line.as_bytes())?;
-        out.write(b"\n")
+        out.write(b"\n")?;
+        self.traces += 1;
+        Ok(())
     }
 
-    /// Writes the page of the report, if there is one.
-    pub(crate) fn write_report(&mut self, page: impl FnOnce() -> Result<String>) -> Result<()> {
-        match self.get("report") {
-            Some(report) => report.write(page()?.as_bytes()),
-            None => Ok(()),
-        }
+    /// Writes the page of the report.
+    pub(crate) fn write_report(&mut self, page: &str) -> Result<()> {
+        let report = self.get("report");
+        report.map_or(Ok(()), |report| report.write(page.as_bytes()))
     }
 
     /// Publishes all files, or beside their places if the run is incomplete. Returns the files that were written.
@@ -71,18 +69,18 @@ impl Outputs {
             if partial.as_ref().is_some_and(is_used) {
                 continue;
             }
-            let (_, file) = &mut self.files[at];
+            let (name, file) = &mut self.files[at];
             file.publish(is_complete)?;
             written.push(Written {
                 file: partial.unwrap_or_else(|| file.name.clone()),
-                traces: file.traces,
+                traces: (*name == "out").then_some(self.traces),
             });
         }
         Ok(written)
     }
 
     /// Says what became of the files of an incomplete run, and of its memory.
-    fn left(&self, written: &[Written], memory: Option<&str>) -> String {
+    pub(crate) fn left(&self, written: &[Written], memory: Option<&str>) -> String {
         // A pipe or a device keeps the bytes that were written to it.
         let names: Vec<_> = written.iter().map(|written| written.file.as_str()).collect();
         let files = self.files.iter().map(|(_, file)| file.name.as_str());
@@ -100,44 +98,5 @@ impl Outputs {
             names => format!("what was scored is in {}", names.join(", ")),
         };
         format!("; {result}, and {} {are}", files.join(", "))
-    }
-}
-
-/// How a run ended.
-pub(crate) struct End<'r> {
-    /// Why it has not seen all of its input.
-    pub lack: Option<String>,
-    pub seen: &'r Seen,
-    pub summary: &'r Summary,
-    pub outputs: &'r Outputs,
-    pub written: &'r [Written],
-    /// The memory file.
-    pub memory: Option<&'r str>,
-}
-
-impl End<'_> {
-    /// Tells why a run is not as it should be, and returns its exit code.
-    pub(crate) fn conclude(self, messages: &Messages, stop: &Stop) -> Exit {
-        let (seen, known) = (self.seen, self.summary.known_traces);
-        let is_nothing = self.summary.scored() == 0;
-        let lacks_files = is_nothing && !self.outputs.is_empty() && (self.lack.is_some() || known == 0);
-        if lacks_files {
-            messages.failure("nothing was scored, so no file was written");
-        } else if let Some(lack) = &self.lack {
-            let left = self.outputs.left(self.written, self.memory);
-            // Unreadable inputs were named when they were met.
-            if seen.unread == 0 || !left.is_empty() {
-                messages.failure(format!("{lack}{left}"));
-            }
-        } else if is_nothing && seen.bad + known == 0 {
-            messages.warning("there is no trace in the input; kp-score formats lists what is read");
-        }
-        match self.lack {
-            _ if stop.is_interrupted() => Exit::Interrupted,
-            Some(_) => Exit::File,
-            None if lacks_files => Exit::File,
-            None if seen.bad > 0 => Exit::BadLines,
-            None => Exit::Ok,
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use knowledgepulse_clean::places_to_review;
 use knowledgepulse_json::Value;
+use knowledgepulse_share::lines_to_review;
 
 use crate::{messages::Messages, printable::counted};
 
@@ -17,21 +18,14 @@ pub(crate) struct Review {
 
 impl Review {
     /// Adds the places in a clean text that begins on a line of a file.
-    pub(crate) fn add_text(&mut self, file: &str, line: usize, text: &str) {
-        let (mut line, mut at) = (line, 0);
-        for place in places_to_review(text) {
-            line += memchr::memchr_iter(b'\n', &text.as_bytes()[at..place]).count();
-            at = place;
-            self.add(1, || format!("{file}:{line}"));
-        }
-    }
-
-    fn add(&mut self, count: u64, place: impl Fn() -> String) {
-        self.count += count;
-        if count > 0 && self.first.len() < MOST_NAMED {
-            let place = place();
-            if self.first.last() != Some(&place) {
-                self.first.push(place);
+    pub(crate) fn add_text(&mut self, file: &str, first_line: usize, text: &str) {
+        for (line, _) in lines_to_review(text) {
+            self.count += 1;
+            if self.first.len() < MOST_NAMED {
+                let place = format!("{file}:{}", first_line as u64 + line - 1);
+                if self.first.last() != Some(&place) {
+                    self.first.push(place);
+                }
             }
         }
     }
@@ -41,19 +35,11 @@ impl Review {
         let seen = match self.count {
             0 => String::new(),
             count => {
-                let (look, more) = (
-                    if count == 1 { "looks" } else { "look" },
-                    if count > self.first.len() as u64 {
-                        " …"
-                    } else {
-                        ""
-                    },
-                );
-                let places = counted(count, "place");
-                format!(
-                    "; {places} {look} like addresses or signatures: {}{more}",
-                    self.first.join(" ")
-                )
+                let look = if count == 1 { "looks" } else { "look" };
+                let is_whole = count == self.first.len() as u64;
+                let more = if is_whole { "" } else { " …" };
+                let (places, first) = (counted(count, "place"), self.first.join(" "));
+                format!("; {places} {look} like addresses or signatures: {first}{more}")
             }
         };
         messages.note(format!("names of people, street addresses: not detected{seen}"));

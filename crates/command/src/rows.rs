@@ -2,8 +2,9 @@
 
 use std::mem;
 
+use clap::ValueEnum;
 use knowledgepulse_index::memory::{Basis, Nearest, Reading};
-use knowledgepulse_json::{Value, number as javascript_number};
+use knowledgepulse_json::{Value, number as javascript_number, object};
 use knowledgepulse_score::{
     Breakdown,
     overrides::{Override, Rule},
@@ -11,37 +12,43 @@ use knowledgepulse_score::{
 
 use crate::{
     breakdown::value_of,
-    json_object,
     printable::{MOST_UNITS, decimal, fixed, label_of, rounded},
     scored::Scored,
     values::IntoValue,
 };
 
 /// The format of the results on standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A table for people.
     Table,
     /// One JSON object with all results and the summary.
     Json,
     /// A JSON object on a line for each trace.
+    #[value(name = "jsonl")]
     JsonLines,
     /// Comma-separated values with a header.
     Csv,
 }
 
-/// The formats by their names.
-pub(crate) const FORMATS: [(&str, Format); 4] = [
-    ("table", Format::Table),
-    ("json", Format::Json),
-    ("jsonl", Format::JsonLines),
-    ("csv", Format::Csv),
-];
-
 /// Similarities are computed in single precision, which has about as many decimals.
 const SINGLE_DECIMALS: u8 = 6;
 
-const CSV_HEADER: &str = "source,line,index,id,objective,agent,when,steps,success,domain,score,format";
+/// What rows tell of a trace.
+const FIELDS: [&str; 12] = [
+    "source",
+    "line",
+    "index",
+    "id",
+    "objective",
+    "agent",
+    "when",
+    "steps",
+    "success",
+    "domain",
+    "score",
+    "format",
+];
 const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcomeConfidence,profile,\
     complexityWeight,noveltyWeight,toolDiversityWeight,outcomeConfidenceWeight,\
     composite,overrides,noveltyBasis,nearestLabel,nearestSimilarity,tokens,truncated";
@@ -69,8 +76,10 @@ impl Rows {
     pub(crate) fn begin(&self) -> String {
         match self.format {
             Format::Json => r#"{"results":["#.into(),
-            Format::Csv if self.explains => format!("{CSV_HEADER}{CSV_EXPLANATION}\n"),
-            Format::Csv => format!("{CSV_HEADER}\n"),
+            Format::Csv => {
+                let explanation = if self.explains { CSV_EXPLANATION } else { "" };
+                FIELDS.join(",") + explanation + "\n"
+            }
             Format::Table | Format::JsonLines => String::new(),
         }
     }
@@ -96,51 +105,18 @@ impl Rows {
     }
 
     fn json(&self, scored: &Scored, selection: Option<&Value>) -> String {
-        let about = &scored.about;
-        let mut value = json_object! {
-            "source": scored.place.source.as_str(),
-            "line": scored.place.line,
-            "index": scored.place.index,
-            "id": about.id.clone(),
-            "objective": about.objective.clone(),
-            "agent": about.agent.clone(),
-            "when": about.when.as_deref(),
-            "steps": about.steps,
-            "success": about.success,
-            "domain": about.domain.clone(),
-            "score": scored.breakdown.score,
-            "format": about.format.name(),
-        };
-        if let Value::Object(fields) = &mut value {
-            if let Some(selection) = selection {
-                fields.insert("selection", selection.clone());
-            }
-            if self.explains {
-                fields.insert("breakdown", value_of(&scored.breakdown));
-            }
-        }
-        value.to_json()
+        let mut fields: Vec<_> = FIELDS.into_iter().zip(values_of(scored)).collect();
+        fields.extend(selection.map(|selection| ("selection", selection.clone())));
+        fields.extend(self.explains.then(|| ("breakdown", value_of(&scored.breakdown))));
+        object(fields).to_json()
     }
 
     fn csv_cells(&self, scored: &Scored) -> Vec<Value> {
-        let (about, breakdown) = (&scored.about, &scored.breakdown);
-        let mut cells = vec![
-            scored.place.source.as_str().into(),
-            scored.place.line.into_value(),
-            scored.place.index.into_value(),
-            about.id.clone().into_value(),
-            about.objective.clone().into(),
-            about.agent.clone().into(),
-            about.when.as_deref().into_value(),
-            about.steps.into_value(),
-            about.success.into_value(),
-            about.domain.clone().into(),
-            breakdown.score.into(),
-            about.format.name().into(),
-        ];
+        let mut cells = values_of(scored).to_vec();
         if !self.explains {
             return cells;
         }
+        let breakdown = &scored.breakdown;
         let novelty = &breakdown.novelty;
         let nearest = novelty.nearest.as_ref();
         let rules: Vec<_> = breakdown
@@ -165,6 +141,30 @@ impl Rows {
         ]);
         cells
     }
+}
+
+/// Returns the values of [`FIELDS`].
+fn values_of(
+    Scored {
+        place,
+        about,
+        breakdown,
+    }: &Scored,
+) -> [Value; FIELDS.len()] {
+    [
+        place.source.as_str().into(),
+        place.line.into_value(),
+        place.index.into_value(),
+        about.id.clone().into_value(),
+        about.objective.clone().into(),
+        about.agent.clone().into(),
+        about.when.as_deref().into_value(),
+        about.steps.into_value(),
+        about.success.into_value(),
+        about.domain.clone().into(),
+        breakdown.score.into(),
+        about.format.name().into(),
+    ]
 }
 
 /// Returns the parts of a score, for people: lines of their own.

@@ -4,10 +4,7 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::Breakdown;
 
-use crate::{
-    breakdown::{breakdown_of, value_of},
-    json_object,
-};
+use crate::breakdown::breakdown_of;
 
 /// Where a record is.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,37 +59,7 @@ pub struct Scored {
 }
 
 impl Scored {
-    /// Returns it as a value that [`Scored::from_value`] reads.
-    pub fn to_value(&self) -> Value {
-        let About {
-            format,
-            agent,
-            when,
-            steps,
-            success,
-            has_confidence,
-            id,
-            objective,
-            domain,
-        } = &self.about;
-        json_object! {
-            "source": self.place.source.as_str(),
-            "line": self.place.line,
-            "index": self.place.index,
-            "format": format.name(),
-            "agent": agent.clone(),
-            "when": when.as_deref(),
-            "steps": *steps,
-            "success": *success,
-            "hasConfidence": *has_confidence,
-            "id": id.clone(),
-            "objective": objective.clone(),
-            "domain": domain.clone(),
-            "breakdown": value_of(&self.breakdown),
-        }
-    }
-
-    /// Reads a value of [`Scored::to_value`]; `None` for another value.
+    /// Reads a trace that a page describes, with the names of results; `None` for another value.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They were whole numbers.
     pub fn from_value(value: &Value) -> Option<Self> {
         let text = |name| value.get(name).and_then(Value::as_text).cloned();
@@ -139,6 +106,7 @@ pub(crate) mod tests {
     use proptest::{collection::vec, option, prelude::*};
 
     use super::*;
+    use crate::rows::{Format, Rows};
 
     fn text() -> impl Strategy<Value = Text> {
         prop_oneof![
@@ -278,9 +246,10 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn from_value_reads_what_to_value_returns(scored in scored()) {
-            let json = scored.to_value().to_json();
-            prop_assert_eq!(Scored::from_value(&parse_str(&json).unwrap()), Some(scored));
+        fn from_value_reads_a_row_of_results(mut scored in scored()) {
+            scored.about.has_confidence = true;
+            let row = Rows::new(Format::JsonLines, true).row(&scored, None);
+            prop_assert_eq!(Scored::from_value(&parse_str(&row).unwrap()), Some(scored));
         }
     }
 }

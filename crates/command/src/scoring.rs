@@ -115,24 +115,21 @@ pub(crate) struct Preparation {
 }
 
 impl Preparation {
-    pub(crate) fn new(
+    /// Returns the function that prepares a trace on any core. It returns `None` for a trace that is in `held`, with the same id and contents.
+    pub(crate) fn prepare_with(
         scorer: &Arc<Scorer>,
         held: HashSet<Fingerprint>,
         needs_text: bool,
         explains: bool,
-    ) -> Self {
-        Self {
+    ) -> Arc<Prepare<Prepared>> {
+        let preparation = Self {
             scorer: Arc::clone(scorer),
             held,
             needs_text,
             explains,
             began: date::now(),
-        }
-    }
-
-    /// Returns the function that prepares a trace on any core.
-    pub(crate) fn into_prepare(self) -> Arc<Prepare<Prepared>> {
-        Arc::new(move |trace: ReadTrace<'_>| self.prepare(trace))
+        };
+        Arc::new(move |trace: ReadTrace<'_>| preparation.prepare(trace))
     }
 
     fn prepare(&self, read: ReadTrace) -> Result<Prepared, Text> {
@@ -148,7 +145,7 @@ impl Preparation {
             .map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
         let fingerprint = trace.label.as_ref().and_then(Label::fingerprint);
         if fingerprint.is_some_and(|fingerprint| self.held.contains(&fingerprint)) {
-            return Ok(Prepared::Known);
+            return Ok(None);
         }
         let facts = Facts::of(&trace, &value, known.success);
         let agent = value
@@ -177,14 +174,15 @@ impl Preparation {
         let text = self
             .needs_text
             .then(|| text.map_or_else(|| value.to_json(), str::to_owned));
-        Ok(Prepared::Unscored(Box::new(Unscored {
-            fingerprint,
+        let summary = self.scorer.summarize(trace).with_words(self.explains);
+        let unscored = Unscored {
             foreign,
-            summary: self.scorer.summarize(trace).with_words(self.explains),
+            label: summary.label.clone(),
             about,
             facts,
             text: text.unwrap_or_default(),
-        })))
+        };
+        Ok(Some(Box::new((unscored, summary))))
     }
 
     /// Reads a trace, and the text that a comparison needs.
@@ -200,21 +198,16 @@ impl Preparation {
     }
 }
 
-/// A trace that is ready to be scored.
-pub(crate) enum Prepared {
-    /// The memory of earlier runs holds it, with the same id and contents.
-    Known,
-    Unscored(Box<Unscored>),
-}
+/// A trace that is to be scored; `None` where the memory of earlier runs holds it.
+pub(crate) type Prepared = Option<Box<(Unscored, Summary)>>;
 
-/// A trace that is to be scored.
+/// What is known of a trace before its score.
 pub(crate) struct Unscored {
-    /// Its id and contents, hashed; `None` for a trace without an id.
-    pub fingerprint: Option<Fingerprint>,
     /// The hint for a record of no known format: the user may have meant another one.
     foreign: Option<OfNoFormat>,
-    summary: Summary,
-    pub about: About,
+    /// Its key in a memory.
+    pub label: Option<Label>,
+    about: About,
     facts: Facts,
     /// Its JSON, if that is needed.
     text: String,
@@ -224,11 +217,7 @@ pub(crate) struct Unscored {
 struct InFlight {
     place: Place,
     size: u64,
-    foreign: Option<OfNoFormat>,
-    about: About,
-    facts: Facts,
-    text: String,
-    label: Option<Label>,
+    unscored: Unscored,
     outcome: Pending,
 }
 
@@ -238,8 +227,6 @@ enum Pending {
     Engine(Receiver<Reply>),
     /// A store does.
     Store(Box<dyn FnOnce() -> Outcome + Send>),
-    /// It was there when it was asked for.
-    Ready(Box<Reply>),
 }
 
 type Reply = (Outcome, Option<Comparable>);
@@ -292,29 +279,16 @@ impl<'h> Scoring<'h> {
     }
 
     /// Begins a trace.
-    pub(crate) fn begin(&mut self, place: Place, size: u64, unscored: Unscored) {
-        let Unscored {
-            foreign,
-            summary,
-            about,
-            facts,
-            text,
-            ..
-        } = unscored;
-        let label = summary.label.clone();
+    pub(crate) fn begin(&mut self, place: Place, size: u64, (unscored, summary): (Unscored, Summary)) {
         let outcome = match &self.store {
-            Some(store) => Pending::Store(store.explain(text.clone(), true)),
+            Some(store) => Pending::Store(store.explain(unscored.text.clone(), true)),
             None => self.score(summary),
         };
         self.bytes += size;
         self.traces.push_back(InFlight {
             place,
             size,
-            foreign,
-            about,
-            facts,
-            text,
-            label,
+            unscored,
             outcome,
         });
     }
@@ -343,54 +317,56 @@ impl<'h> Scoring<'h> {
         Pending::Engine(receiver)
     }
 
-    /// Returns whether finishing the next trace would wait.
-    pub(crate) fn is_next_waiting(&mut self) -> bool {
-        let Some(InFlight { outcome, .. }) = self.traces.front_mut() else {
-            return false;
-        };
-        match outcome {
-            Pending::Store(_) => true,
-            Pending::Ready(_) => false,
-            Pending::Engine(receiver) => match receiver.try_recv() {
-                Ok(reply) => {
-                    *outcome = Pending::Ready(Box::new(reply));
-                    false
-                }
-                Err(TryRecvError::Empty) => true,
-                Err(TryRecvError::Disconnected) => false,
-            },
-        }
-    }
-
-    /// Finishes the trace whose turn is next; `None` if none waits.
-    pub(crate) fn next(&mut self, messages: &Messages) -> Option<Finished> {
-        let InFlight {
+    /// Finishes the trace whose turn is next; `None` if none waits. Calls `wait` before it waits for a score.
+    ///
+    /// # Errors
+    /// Those of `wait`.
+    pub(crate) fn next(
+        &mut self,
+        messages: &Messages,
+        wait: impl FnOnce() -> crate::error::Result<bool>,
+    ) -> crate::error::Result<Option<Finished>> {
+        let Some(InFlight {
             place,
             size,
-            foreign,
-            about,
-            facts,
-            text,
-            label,
+            unscored,
             outcome,
-        } = self.traces.pop_front()?;
+        }) = self.traces.pop_front()
+        else {
+            return Ok(None);
+        };
         self.bytes -= size;
-        messages.on_done(size);
-        let lost = |_| {
+        let lost = || {
             let reason = "the score was lost: this is a bug, please report it";
             (Err(NotScored::Trace(reason.into())), None)
         };
         let (outcome, compared) = match outcome {
-            Pending::Ready(reply) => *reply,
-            Pending::Engine(receiver) => receiver.recv().unwrap_or_else(lost),
-            Pending::Store(wait) => (wait(), None),
+            Pending::Engine(receiver) => match receiver.try_recv() {
+                Err(TryRecvError::Empty) => {
+                    wait()?;
+                    receiver.recv().unwrap_or_else(|_| lost())
+                }
+                reply => reply.unwrap_or_else(|_| lost()),
+            },
+            Pending::Store(finish) => {
+                wait()?;
+                (finish(), None)
+            }
         };
+        messages.on_done(size);
         if let Some(warning) = self.engine.take_warning() {
             let reason = warning.reason;
             messages.warning(format!(
                 "the embedder does not work, so traces are scored with a novelty of 0.5: {reason}"
             ));
         }
+        let Unscored {
+            foreign,
+            label,
+            about,
+            facts,
+            text,
+        } = unscored;
         let outcome = match outcome {
             Ok(breakdown) => Ok(Scored {
                 place,
@@ -403,13 +379,13 @@ impl<'h> Scoring<'h> {
             }
             Err(failure) => Err((place, failure)),
         };
-        Some(Finished {
+        Ok(Some(Finished {
             outcome,
             facts,
             text,
             label,
             compared,
-        })
+        }))
     }
 }
 

@@ -1,11 +1,17 @@
 //! Reads traces, and chooses a set of them: for `select` and `share`.
 
-use std::{collections::HashSet, mem, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Instant};
 
 use clap::Args;
 use knowledgepulse_error::Error;
-use knowledgepulse_index::{method::Method, traces::TraceEntry};
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_index::{
+    memory::Memory,
+    method::Method,
+    options::MemoryOptions,
+    shared::lock,
+    traces::{TraceEntry, TraceMemory},
+};
+use knowledgepulse_json::Value;
 use knowledgepulse_score::{
     Scorer,
     engine::{Comparable, Status},
@@ -20,11 +26,11 @@ use crate::{
     file_identity::STDIN,
     host::{Host, NotScored},
     json_object,
-    kept::{Kept, damaged},
+    kept::Kept,
     labels::{Labels, names_of},
     messages::Messages,
     reading::{Inputs, Seen, Sink, read},
-    run_memory::RunMemory,
+    run_memory::{is_memory, load, new_memory},
     scored::{Place, Scored},
     scoring::{Facts, Finished, Preparation, Prepared, Scoring, load_embedder},
     stop::Stop,
@@ -70,18 +76,10 @@ pub(crate) struct Set {
     /// The state of the embedder, if traces were compared by it.
     pub status: Status,
     method: Method,
-    /// The scored traces with their JSON.
-    kept: Kept,
-    ids: Vec<Option<Text>>,
-}
-
-/// A trace of the set.
-pub(crate) struct ChosenTrace {
-    pub scored: Scored,
-    /// Its JSON, as a ReasoningTrace.
-    pub text: String,
-    /// Why it was chosen: `rank`, `reason`, `gain`, `covered`, `standsFor`, `similar`, `nearestLeft`.
-    pub selection: Value,
+    /// The traces, in the order of the input.
+    pub scored: Vec<Scored>,
+    /// Their JSON, as ReasoningTraces.
+    pub kept: Kept,
 }
 
 /// Reads the inputs, and chooses a set of their traces. `beyond` as in [`Options::beyond`].
@@ -99,27 +97,35 @@ pub(crate) fn choose(
     let method = choice.novelty;
     let labels = choice.labels.as_deref().map(Labels::read).transpose()?;
     let status = load_embedder(method, host, messages)?;
-    let known_memory = choice.known.as_deref().filter(|file| RunMemory::is_in(file));
+    let known_memory = choice.known.as_deref().filter(|file| is_memory(file));
     let held = match known_memory {
-        Some(file) => RunMemory::load(file, method, None, &status)?,
+        Some(file) => load(file, method, None, &status)?,
         None => None,
     };
-    let compared = held.as_ref().and_then(RunMemory::copy);
+    let known = match &held {
+        Some(Memory::Traces { memory, .. }) => lock(memory).clone(),
+        _ => TraceMemory::new(
+            method,
+            MemoryOptions {
+                max_elements: usize::MAX,
+                ..MemoryOptions::default()
+            },
+        ),
+    };
     let scorer = Scorer {
-        memory: Some(compared.unwrap_or_else(|| RunMemory::new(method, None)).share()),
+        memory: Some(held.unwrap_or_else(|| new_memory(method, None))),
         profiles: Profiles::default(),
     };
-    let held = held.unwrap_or_else(|| RunMemory::new(method, Some(usize::MAX)));
     let scoring = Scoring::new(host.engine(), scorer, None, false);
-    let prepare = Preparation::new(&scoring.scorer, HashSet::new(), true, false).into_prepare();
+    let prepare = Preparation::prepare_with(&scoring.scorer, HashSet::new(), true, false);
     let mut choosing = Choosing {
         scoring,
-        known: Some(held),
+        known: Some(known),
         candidates: None,
         labels,
         without_label: 0,
         kept: Kept::new()?,
-        ids: Vec::new(),
+        scored: Vec::new(),
         summary: Summary::new(),
         messages,
     };
@@ -154,8 +160,8 @@ pub(crate) fn choose(
         seen,
         status,
         method,
+        scored: choosing.scored,
         kept: choosing.kept,
-        ids: choosing.ids,
     })
 }
 
@@ -163,22 +169,22 @@ pub(crate) fn choose(
 struct Choosing<'h> {
     scoring: Scoring<'h>,
     /// The traces that are shared already, while they are read.
-    known: Option<RunMemory>,
+    known: Option<TraceMemory>,
     /// The traces to choose from, afterwards.
     candidates: Option<Candidates>,
     labels: Option<Labels>,
     /// How many traces have no label.
     without_label: u64,
     kept: Kept,
-    ids: Vec<Option<Text>>,
+    scored: Vec<Scored>,
     summary: Summary,
     messages: &'h Messages,
 }
 
 impl Sink<Prepared> for Choosing<'_> {
     fn take(&mut self, place: Place, size: u64, trace: Prepared, seen: &mut Seen) -> Result<()> {
-        if let Prepared::Unscored(unscored) = trace {
-            self.scoring.begin(place, size, *unscored);
+        if let Some(trace) = trace {
+            self.scoring.begin(place, size, *trace);
         }
         while self.scoring.is_full() {
             self.settle(seen)?;
@@ -187,7 +193,7 @@ impl Sink<Prepared> for Choosing<'_> {
     }
 
     fn settle(&mut self, seen: &mut Seen) -> Result<bool> {
-        let Some(finished) = self.scoring.next(self.messages) else {
+        let Some(finished) = self.scoring.next(self.messages, || Ok(true))? else {
             return Ok(false);
         };
         let Finished {
@@ -210,7 +216,7 @@ impl Sink<Prepared> for Choosing<'_> {
 impl Choosing<'_> {
     /// Goes on to the traces to choose from.
     fn begin(&mut self) {
-        self.candidates = self.known.take().and_then(|known| known.candidates());
+        self.candidates = self.known.take().as_mut().map(Candidates::beside);
         self.summary.begin();
     }
 
@@ -238,7 +244,8 @@ impl Choosing<'_> {
             model: embedded.and_then(|embedded| embedded.origin.model.as_ref()),
         };
         let Some(candidates) = &mut self.candidates else {
-            return self.known.as_ref().map_or(Ok(()), |known| known.add(entry));
+            let added = self.known.as_mut().map(|known| known.add(entry, Instant::now()));
+            return added.transpose().map(drop).map_err(|error| failed(&error));
         };
         if let Some(labels) = &mut self.labels {
             let names = names_of(&scored.place.source);
@@ -255,8 +262,8 @@ impl Choosing<'_> {
             .add(entry, facts.outcome, facts.unfit)
             .map_err(|error| failed(&error))?;
         self.summary.add(&scored);
-        self.ids.push(scored.about.id.clone());
-        self.kept.add(&vec![scored.to_value(), text.into()].into())
+        self.scored.push(scored);
+        self.kept.add(text)
     }
 
     /// Chooses, unless the run is interrupted meanwhile, and tells how.
@@ -296,43 +303,13 @@ impl Set {
         (self.method != Method::Lexical).then_some(&self.status)
     }
 
-    /// Hands on the set, the most valuable trace first.
-    pub(crate) fn each_chosen(&mut self, mut take: impl FnMut(ChosenTrace) -> Result<()>) -> Result<()> {
-        let all = mem::take(&mut self.selection.chosen);
-        for (rank, chosen) in (1..).zip(&all) {
-            let (scored, text) = self.read(chosen.index)?;
-            let selection = self.describe(rank, chosen);
-            take(ChosenTrace {
-                scored,
-                text,
-                selection,
-            })?;
-        }
-        self.selection.chosen = all;
-        Ok(())
+    /// Reads the JSON of a trace back, by its position in the input.
+    pub(crate) fn text(&mut self, index: usize) -> Result<String> {
+        self.kept.get(index)
     }
 
-    /// Hands on all traces with their JSON, in the order of the input.
-    pub(crate) fn each(&mut self, mut take: impl FnMut(Scored, String) -> Result<()>) -> Result<()> {
-        (0..self.kept.len()).try_for_each(|at| {
-            let (scored, text) = self.read(at)?;
-            take(scored, text)
-        })
-    }
-
-    /// Reads a trace and its JSON back, by its position in the input.
-    pub(crate) fn read(&mut self, index: usize) -> Result<(Scored, String)> {
-        let record = self.kept.get(index)?;
-        let read = || {
-            let [scored, text] = record.as_array()? else {
-                return None;
-            };
-            Some((Scored::from_value(scored)?, text.as_str()?.to_owned()))
-        };
-        read().ok_or_else(damaged)
-    }
-
-    fn describe(&self, rank: u64, chosen: &Chosen) -> Value {
+    /// Returns why a trace was chosen, for programs.
+    pub(crate) fn describe(&self, rank: usize, chosen: &Chosen) -> Value {
         let similar = chosen.stands_for.iter().take(MOST_LISTED);
         json_object! {
             "rank": rank,
@@ -346,6 +323,6 @@ impl Set {
     }
 
     fn describe_near(&self, near: Neighbour) -> Value {
-        json_object! { "id": self.ids[near.index].clone(), "similarity": near.similarity }
+        json_object! { "id": self.scored[near.index].about.id.clone(), "similarity": near.similarity }
     }
 }

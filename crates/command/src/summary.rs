@@ -1,4 +1,4 @@
-//! The figures of a run, in bounded memory however many traces there are.
+//! The figures of a run.
 
 use std::{cmp::Reverse, path::Path, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
     printable::{counted, decimal, fixed, grouped, rate},
     reading::Seen,
     scored::Scored,
-    statistics::{Histogram, Named, SCORE_BINS},
+    statistics::{Named, Scores, Sorted},
     values::list,
 };
 
@@ -30,9 +30,9 @@ const MOST_DOMAIN_UNITS: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Summary {
     start: Instant,
-    scores: Histogram,
+    scores: Scores,
     /// In the order in which they were first met.
-    domains: Named<Histogram>,
+    domains: Named<Scores>,
     /// Traces that were not scored, because the memory holds them.
     pub known_traces: u64,
     /// Traces that repeat an earlier one.
@@ -50,39 +50,13 @@ pub(crate) struct About<'r> {
     pub novelty: Option<Method>,
     /// The embedder, if there was one.
     pub embedder: Option<&'r Status>,
-    /// The coverage of the chosen set, as a part of the coverage by all traces, and what the known traces cover of it.
-    pub coverage: Option<Coverage>,
+    /// The set that was chosen.
+    pub selection: Option<&'r Selection>,
     /// Whether the user ended the run.
     pub interrupted: bool,
     /// The memory, if it outlives the run.
     pub memory: Option<&'r MemoryFile>,
     pub written: Vec<Written>,
-}
-
-/// How much a set covers of what all traces cover.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Coverage {
-    /// How many traces are chosen.
-    pub chosen: u64,
-    /// The part that they and the known traces cover, 0 to 1.
-    pub covered: f64,
-    /// The part that the known traces cover.
-    pub covered_before: f64,
-}
-
-impl Coverage {
-    /// Returns the coverage of a selection.
-    pub(crate) fn of(selection: &Selection) -> Self {
-        let covered_before = selection.covered_before;
-        Self {
-            chosen: selection.chosen.len() as u64,
-            covered: selection
-                .chosen
-                .last()
-                .map_or(covered_before, |last| last.covered),
-            covered_before,
-        }
-    }
 }
 
 /// Where a memory is kept, and how many traces it holds.
@@ -111,7 +85,7 @@ impl Summary {
     pub(crate) fn new() -> Self {
         Self {
             start: Instant::now(),
-            scores: Histogram::new(SCORE_BINS),
+            scores: Scores::default(),
             domains: Named::new(MOST_DOMAINS),
             known_traces: 0,
             near_duplicates: 0,
@@ -138,7 +112,7 @@ impl Summary {
         if units_of(&name) > MOST_DOMAIN_UNITS {
             name = cut(&name, MOST_DOMAIN_UNITS).into();
         }
-        self.domains.entry(name, || Histogram::new(SCORE_BINS)).add(score);
+        self.domains.entry(name, Scores::default).add(score);
     }
 
     /// Returns how many traces were scored.
@@ -146,9 +120,9 @@ impl Summary {
         self.scores.count()
     }
 
-    /// Returns the share of the scores that are less than this one, 0 to 1.
-    pub(crate) fn share_below(&self, score: f64) -> f64 {
-        self.scores.share_below(score)
+    /// Returns the scores in ascending order.
+    pub(crate) fn sorted_scores(&self) -> Sorted {
+        self.scores.sorted()
     }
 
     /// Returns the domains that were met first.
@@ -163,7 +137,7 @@ impl Summary {
 
     /// Returns the figures for programs. A figure of scores is `null` if there are no scores.
     pub(crate) fn to_value(&self, seen: &Seen, about: &About) -> Value {
-        let scores = &self.scores;
+        let (scores, sorted) = (&self.scores, self.scores.sorted());
         let mut domains: Vec<_> = self.domains.iter().collect();
         domains.sort_by_key(|(_, scores)| Reverse(scores.count()));
         let domains = domains.into_iter().map(|(name, scores)| {
@@ -171,7 +145,7 @@ impl Summary {
                 "domain": name.clone(),
                 "scored": scores.count(),
                 "mean": scores.mean(),
-                "median": scores.quantile(0.5),
+                "median": scores.sorted().quantile(0.5),
             }
         });
         let memory = about.memory.map(|memory| {
@@ -185,11 +159,11 @@ impl Summary {
         let written = about.written.iter().map(|Written { file, traces }| {
             json_object! { "file": file.as_str(), "traces": *traces }
         });
-        let selection = about.coverage.map(|coverage| {
+        let selection = about.selection.map(|selection| {
             json_object! {
-                "chosen": coverage.chosen,
-                "covered": coverage.covered,
-                "coveredBefore": coverage.covered_before,
+                "chosen": selection.chosen.len(),
+                "covered": covered_by(selection),
+                "coveredBefore": selection.covered_before,
             }
         });
         let seconds = self.seconds();
@@ -203,9 +177,9 @@ impl Summary {
             "unknownSuccess": self.unknown_success,
             "unknownConfidence": self.unknown_confidence,
             "mean": scores.mean(),
-            "median": scores.quantile(0.5),
-            "p10": scores.quantile(0.1),
-            "p90": scores.quantile(0.9),
+            "median": sorted.quantile(0.5),
+            "p10": sorted.quantile(0.1),
+            "p90": sorted.quantile(0.9),
             "domains": list(domains),
             "seconds": seconds,
             "perSecond": self.scored() as f64 / seconds,
@@ -231,72 +205,83 @@ impl Summary {
             text = format!("{text}; {}", counted(seen.bad, "bad line"));
         }
         text.push('\n');
-        let mut line = |name: &str, words: &str| text.push_str(&format!("  {name:10}{words}\n"));
-        if let Some(median) = self.scores.quantile(0.5) {
-            let [p10, p90] = [0.1, 0.9].map(|p| decimal(self.scores.quantile(p).unwrap_or_default()));
-            line(
-                "score",
-                &format!(
-                    "median {}, a tenth below {p10}, a tenth above {p90}",
-                    decimal(median)
-                ),
-            );
-        }
-        if let Some(coverage) = about.coverage {
-            let percent = fixed(100.0 * coverage.covered, 0);
-            let chosen = grouped(coverage.chosen);
-            line(
-                "chosen",
-                &format!("{chosen}, which cover {percent} % of what all traces show"),
-            );
-        }
-        if self.near_duplicates > 0 {
-            line(
+        let of = |count: u64, words: &dyn Fn(String) -> String| {
+            (count > 0).then(|| words(counted(count, "trace")))
+        };
+        let mut lines = vec![
+            ("score", quantiles_words(&self.scores.sorted())),
+            ("chosen", about.selection.map(selection_words)),
+            (
                 "alike",
-                &format!("{} near an earlier one", counted(self.near_duplicates, "trace")),
-            );
-        }
-        if self.unknown_success > 0 {
-            let traces = counted(self.unknown_success, "trace");
-            line("outcome", &format!("not known of {traces}, shown as ?"));
-        }
-        if seen.without_conversation > 0 {
-            let traces = counted(seen.without_conversation, "trace");
-            line(
+                of(self.near_duplicates, &|traces| {
+                    format!("{traces} near an earlier one")
+                }),
+            ),
+            (
+                "outcome",
+                of(self.unknown_success, &|traces| {
+                    format!("not known of {traces}, shown as ?")
+                }),
+            ),
+            (
                 "skipped",
-                &format!("{traces} without a conversation: see --verbose"),
-            );
-        }
-        if self.known_traces > 0 {
-            let traces = counted(self.known_traces, "trace");
-            line("known", &format!("{traces} in the memory already, skipped"));
-        }
-        if let Some(status) = about.embedder {
-            line("embedder", &embedder_words(status));
-        }
-        for Written { file, traces } in &about.written {
+                of(seen.without_conversation, &|traces| {
+                    format!("{traces} without a conversation: see --verbose")
+                }),
+            ),
+            (
+                "known",
+                of(self.known_traces, &|traces| {
+                    format!("{traces} in the memory already, skipped")
+                }),
+            ),
+            ("embedder", about.embedder.map(embedder_words)),
+        ];
+        lines.extend(about.written.iter().map(|Written { file, traces }| {
             let traces = traces.map(|traces| format!(": {}", counted(traces, "trace")));
-            line("written", &format!("{file}{}", traces.unwrap_or_default()));
-        }
-        if let Some(memory) = about.memory {
-            let after = memory
-                .after
-                .map_or_else(|| "unknown".into(), |after| counted(after, "trace"));
-            let forgotten = memory.forgotten.filter(|forgotten| *forgotten > 0);
-            let forgotten =
-                forgotten.map(|forgotten| format!(", {} forgotten, the oldest", grouped(forgotten)));
-            line(
-                "memory",
-                &format!(
-                    "{}: {} → {after}{}",
-                    memory.file,
-                    grouped(memory.before),
-                    forgotten.unwrap_or_default()
-                ),
-            );
+            ("written", Some(format!("{file}{}", traces.unwrap_or_default())))
+        }));
+        lines.push(("memory", about.memory.map(memory_words)));
+        for (name, words) in lines {
+            if let Some(words) = words {
+                text.push_str(&format!("  {name:10}{words}\n"));
+            }
         }
         text
     }
+}
+
+fn quantiles_words(scores: &Sorted) -> Option<String> {
+    let [p10, median, p90] = [0.1, 0.5, 0.9].map(|p| scores.quantile(p).map(decimal));
+    Some(format!(
+        "median {}, a tenth below {}, a tenth above {}",
+        median?, p10?, p90?
+    ))
+}
+
+fn selection_words(selection: &Selection) -> String {
+    let percent = fixed(100.0 * covered_by(selection), 0);
+    let chosen = grouped(selection.chosen.len() as u64);
+    format!("{chosen}, which cover {percent} % of what all traces show")
+}
+
+fn memory_words(memory: &MemoryFile) -> String {
+    let after = memory.after.map(|after| counted(after, "trace"));
+    let forgotten = memory.forgotten.filter(|forgotten| *forgotten > 0);
+    let forgotten = forgotten.map(|forgotten| format!(", {} forgotten, the oldest", grouped(forgotten)));
+    format!(
+        "{}: {} → {}{}",
+        memory.file,
+        grouped(memory.before),
+        after.unwrap_or_else(|| "unknown".into()),
+        forgotten.unwrap_or_default()
+    )
+}
+
+/// Returns which part of what all traces cover a set covers with the known traces, 0 to 1.
+fn covered_by(selection: &Selection) -> f64 {
+    let last = selection.chosen.last();
+    last.map_or(selection.covered_before, |last| last.covered)
 }
 
 /// Returns the fields of `EmbedderStatus` in index.d.ts.

@@ -14,6 +14,7 @@ use crate::{
     near_duplicate::{is_near_duplicate, resemblance},
     printable::{fitted, fixed, grouped, label_of, pad_end, width_of},
     scored::Scored,
+    statistics::Sorted,
 };
 
 /// How wide the table is where nothing says how wide the reader's page is.
@@ -33,6 +34,8 @@ const FAINT: Style = Style::new().dimmed();
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Row>,
+    /// Whether the rows come in their order.
+    is_sorted: bool,
     /// How many of the best rows are shown; `None` for all.
     most: Option<usize>,
     count: usize,
@@ -44,12 +47,12 @@ pub(crate) struct Table {
 
 /// What is told of a trace.
 #[derive(Debug)]
-pub(crate) struct Row {
-    pub scored: Scored,
+struct Row {
+    scored: Scored,
     /// What the row ends with: what is like the trace.
-    pub end: String,
+    end: String,
     /// Lines below the row.
-    pub below: String,
+    below: String,
 }
 
 impl Table {
@@ -61,12 +64,21 @@ impl Table {
         }
     }
 
-    /// Adds a trace, in the order of the input. `below` are lines that explain its score.
-    pub(crate) fn add(&mut self, scored: &Scored, below: String) {
+    /// Returns a table of all traces, in the order in which they are added.
+    pub(crate) fn in_order() -> Self {
+        Self {
+            is_sorted: true,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a trace, in the order of the input. Its row ends with `end`, and `below` are lines that explain its score.
+    pub(crate) fn add(&mut self, scored: &Scored, end: String, below: String) {
         self.count += 1;
         let nearest = scored.breakdown.novelty.nearest.as_ref();
         let nearest = nearest.and_then(|nearest| nearest.label.as_deref());
-        if is_near_duplicate(resemblance(&scored.breakdown))
+        if !self.is_sorted
+            && is_near_duplicate(resemblance(&scored.breakdown))
             && let Some(nearest) = nearest
         {
             let nearest = Text::from(nearest);
@@ -78,7 +90,7 @@ impl Table {
         }
         self.rows.push(Row {
             scored: scored.clone(),
-            end: String::new(),
+            end,
             below,
         });
         if let Some(most) = self.most
@@ -90,6 +102,9 @@ impl Table {
 
     /// Puts the best first, of equal ones the earlier, and leaves out the others.
     fn sort(&mut self) {
+        if self.is_sorted {
+            return;
+        }
         // The sort is stable. Scores are never NaN.
         self.rows.sort_by(|one, other| {
             other
@@ -101,8 +116,8 @@ impl Table {
         self.rows.truncate(self.most.unwrap_or(usize::MAX));
     }
 
-    /// Returns the table, best first. `share_below` returns which part of all scores is less than a score.
-    pub(crate) fn render(mut self, share_below: impl Fn(f64) -> f64) -> String {
+    /// Returns the table, best first, with the rank of each score among `scores`.
+    pub(crate) fn render(mut self, scores: &Sorted) -> String {
         self.sort();
         let ids = self.rows.iter().map(|row| row.scored.about.id.clone());
         let numbers: HashMap<_, _> = ids.zip(1..).collect();
@@ -117,7 +132,7 @@ impl Table {
                 row.end = number.map_or("a near-copy".into(), |number| format!("like {number}"));
             }
         }
-        let mut text = render(&self.rows, share_below, Look::of_output());
+        let mut text = render(&self.rows, scores);
         if self.count > self.rows.len() {
             text.push_str(&format!(
                 "the {} best of {}; --all shows all\n",
@@ -126,24 +141,6 @@ impl Table {
             ));
         }
         text
-    }
-}
-
-/// How a table is shown.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
-    width: usize,
-    has_colours: bool,
-}
-
-impl Look {
-    /// Returns how a table is shown on standard output: as wide as the terminal, or as `COLUMNS` says.
-    pub(crate) fn of_output() -> Self {
-        let columns = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        Self {
-            width: columns.or_else(terminal_width).unwrap_or(USUAL_WIDTH),
-            has_colours: io::stdout().is_terminal() && allows_colours(),
-        }
     }
 }
 
@@ -158,19 +155,23 @@ fn terminal_width() -> Option<usize> {
     None
 }
 
-/// Returns a table of rows in their order.
-pub(crate) fn render(rows: &[Row], share_below: impl Fn(f64) -> f64, look: Look) -> String {
+/// Returns a table of rows in their order, with the rank of each score among `scores`. It is as wide as the terminal, or as `COLUMNS`
+/// says.
+fn render(rows: &[Row], scores: &Sorted) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    let columns = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns: usize = columns.or_else(terminal_width).unwrap_or(USUAL_WIDTH);
+    let has_colours = io::stdout().is_terminal() && allows_colours();
     let number_width = rows.len().to_string().len().max(2);
     let cells = |[number, score, beats, agent, when, steps]: [&str; 6]| {
         let agent = pad_end(agent, AGENT_WIDTH);
         format!("{number:>number_width$}  {score:5}  {beats:>5}  {agent}  {when:10}  {steps:>5}  ")
     };
     let heading = cells(["#", "score", "beats", "agent", "when", "steps"]) + "done  ";
-    let room = look.width.saturating_sub(width_of(&heading)).max(LEAST_OBJECTIVE);
-    let painted = |style: Style, text: &str| match look.has_colours {
+    let room = columns.saturating_sub(width_of(&heading)).max(LEAST_OBJECTIVE);
+    let painted = |style: Style, text: &str| match has_colours {
         true => format!("{style}{text}{style:#}"),
         false => text.to_owned(),
     };
@@ -178,7 +179,7 @@ pub(crate) fn render(rows: &[Row], share_below: impl Fn(f64) -> f64, look: Look)
     for (number, Row { scored, end, below }) in (1..).zip(rows) {
         let about = &scored.about;
         let score = scored.breakdown.score;
-        let share = format!("{} %", fixed(100.0 * share_below(score), 0));
+        let share = format!("{} %", fixed(100.0 * scores.share_below(score), 0));
         let when = about
             .when
             .as_deref()

@@ -52,46 +52,48 @@ use crate::{
     values::{joined, object_of, str_of},
 };
 
+use Kind::{Rows, Sessions, Spans};
+
 /// The adapters, in the order of [`FormatName::ALL`]: in this they are asked whether a file is theirs.
-pub static ADAPTERS: &[&dyn Adapter] = &[
-    &atif::Atif,
-    &swe_agent::SweAgent,
-    &gemini_cli::GeminiCli,
-    &qwen_code::QwenCode,
-    &pi::Pi,
-    &cursor::Cursor,
-    &copilot_cli::CopilotCli,
-    &copilot_chat::CopilotChat,
-    &opencode::Opencode,
-    &cline::Cline,
-    &goose::Goose,
-    &droid::Droid,
-    &hermes::Hermes,
-    &kimi::Kimi,
-    &grok::Grok,
-    &crush::Crush,
-    &kiro::Kiro,
-    &antigravity::Antigravity,
-    &continue_dev::ContinueDev,
-    &zed::Zed,
-    &amp::Amp,
-    &letta::Letta,
-    &aider::Aider,
-    &openhands::Openhands,
-    &inspect::Inspect,
-    &platforms::LANGSMITH,
-    &platforms::LANGFUSE,
-    &platforms::PHOENIX,
-    &platforms::MLFLOW,
-    &platforms::WEAVE,
-    &platforms::BRAINTRUST,
-    &platforms::LOGFIRE,
-    &chat::LANGCHAIN,
-    &chat::SHAREGPT,
-    &chat::OPENAI_CHAT,
-    &claude_code::ClaudeCode,
-    &codex::Codex,
-    &otel::Otel,
+pub static ADAPTERS: &[(FormatName, Kind, &dyn Adapter)] = &[
+    (FormatName::Atif, Rows, &atif::Atif),
+    (FormatName::SweAgent, Rows, &swe_agent::SweAgent),
+    (FormatName::GeminiCli, Sessions, &gemini_cli::GeminiCli),
+    (FormatName::QwenCode, Sessions, &qwen_code::QwenCode),
+    (FormatName::Pi, Sessions, &pi::Pi),
+    (FormatName::Cursor, Sessions, &cursor::Cursor),
+    (FormatName::CopilotCli, Sessions, &copilot_cli::CopilotCli),
+    (FormatName::CopilotChat, Sessions, &copilot_chat::CopilotChat),
+    (FormatName::Opencode, Sessions, &opencode::Opencode),
+    (FormatName::Cline, Sessions, &cline::Cline),
+    (FormatName::Goose, Sessions, &goose::Goose),
+    (FormatName::Droid, Sessions, &droid::Droid),
+    (FormatName::Hermes, Sessions, &hermes::Hermes),
+    (FormatName::Kimi, Sessions, &kimi::Kimi),
+    (FormatName::Grok, Sessions, &grok::Grok),
+    (FormatName::Crush, Sessions, &crush::Crush),
+    (FormatName::Kiro, Sessions, &kiro::Kiro),
+    (FormatName::Antigravity, Sessions, &antigravity::Antigravity),
+    (FormatName::Continue, Sessions, &continue_dev::ContinueDev),
+    (FormatName::Zed, Sessions, &zed::Zed),
+    (FormatName::Amp, Sessions, &amp::Amp),
+    (FormatName::Letta, Sessions, &letta::Letta),
+    (FormatName::Aider, Sessions, &aider::Aider),
+    (FormatName::Openhands, Sessions, &openhands::Openhands),
+    (FormatName::Inspect, Rows, &inspect::Inspect),
+    (FormatName::Langsmith, Spans, &platforms::LANGSMITH),
+    (FormatName::Langfuse, Spans, &platforms::LANGFUSE),
+    (FormatName::Phoenix, Spans, &platforms::PHOENIX),
+    (FormatName::Mlflow, Spans, &platforms::MLFLOW),
+    (FormatName::Weave, Spans, &platforms::WEAVE),
+    (FormatName::Braintrust, Spans, &platforms::BRAINTRUST),
+    (FormatName::Logfire, Spans, &platforms::LOGFIRE),
+    (FormatName::Langchain, Rows, &chat::LANGCHAIN),
+    (FormatName::Sharegpt, Rows, &chat::SHAREGPT),
+    (FormatName::OpenaiChat, Rows, &chat::OPENAI_CHAT),
+    (FormatName::ClaudeCode, Sessions, &claude_code::ClaudeCode),
+    (FormatName::Codex, Sessions, &codex::Codex),
+    (FormatName::Otel, Spans, &otel::Otel),
 ];
 
 /// What became of a record.
@@ -120,16 +122,8 @@ pub enum Kind {
 
 /// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.
 pub trait Adapter: Send + Sync {
-    /// Returns the format of its files.
-    fn format(&self) -> FormatName;
-
-    /// Returns what its records are.
-    fn kind(&self) -> Kind {
-        Kind::Sessions
-    }
-
-    /// Returns whether a file is of this agent, by its first records, one at least, and its path.
-    fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool;
+    /// Returns whether a file is of this agent, by one of its first records and its path.
+    fn recognises(&self, record: &Value, path: Option<&Path>) -> bool;
 
     /// Returns the runs within a record, which are decoded by themselves.
     fn inner<'v>(&self, _record: &'v Value) -> Vec<Inner<'v>> {
@@ -166,13 +160,11 @@ pub struct Inner<'v> {
     pub index: Option<u64>,
 }
 
-/// Returns the adapter of a format; `None` for formats that are read otherwise.
+/// Returns what the records of a format are, and its adapter; `None` for formats that are read otherwise.
 #[must_use]
-pub fn adapter_of(format: FormatName) -> Option<&'static dyn Adapter> {
-    ADAPTERS
-        .iter()
-        .copied()
-        .find(|adapter| adapter.format() == format)
+pub fn adapter_of(format: FormatName) -> Option<(Kind, &'static dyn Adapter)> {
+    let (_, kind, adapter) = ADAPTERS.iter().find(|(name, ..)| *name == format)?;
+    Some((*kind, *adapter))
 }
 
 /// The number of records that are remembered of all open runs, to recognise repeated records and chains of parents.
@@ -186,6 +178,8 @@ const CURRENT: &str = "";
 
 /// Reads the runs of an input by an adapter.
 pub struct Reader<A> {
+    format: FormatName,
+    kind: Kind,
     adapter: A,
     file: Option<PathBuf>,
     files: Files,
@@ -222,8 +216,10 @@ pub struct Reader<A> {
 impl<A: Deref<Target = dyn Adapter>> Reader<A> {
     /// Reads one input.
     #[must_use]
-    pub fn new(adapter: A, context: &Context, is_named: bool) -> Self {
+    pub fn new(format: FormatName, kind: Kind, adapter: A, context: &Context, is_named: bool) -> Self {
         Self {
+            format,
+            kind,
             adapter,
             file: context.file.clone(),
             files: context.files.clone(),
@@ -332,7 +328,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         };
         self.has_said |= is_said(&event);
         self.last = key.clone();
-        let begin = || begin(&*self.adapter, entry, &event, &key);
+        let begin = || begin(self.format, self.kind, entry, &event, &key);
         let session = self.open.add(&key, size, begin)?;
         session.add(mem::take(&mut self.unknown), 0);
         session.add([event], size);
@@ -358,16 +354,16 @@ fn found_of(session: Session) -> Found {
 }
 
 /// Begins the run of an event.
-fn begin(adapter: &dyn Adapter, entry: &Entry, event: &Event, key: &Text) -> Session {
-    let builder = match adapter.kind() {
-        Kind::Sessions => TraceBuilder::of_coding_agent(adapter.format(), entry),
-        Kind::Rows | Kind::Spans => TraceBuilder::new(adapter.format(), entry),
+fn begin(format: FormatName, kind: Kind, entry: &Entry, event: &Event, key: &Text) -> Session {
+    let builder = match kind {
+        Kind::Sessions => TraceBuilder::of_coding_agent(format, entry),
+        Kind::Rows | Kind::Spans => TraceBuilder::new(format, entry),
     };
     let mut session = Session::new(builder);
     let origin = &event.origin;
     if let Some(run) = &origin.run {
         session.fact(Fact::Id(key.clone()));
-        let name = if adapter.kind() == Kind::Spans {
+        let name = if kind == Kind::Spans {
             "trace_id"
         } else {
             "session_id"
@@ -414,15 +410,13 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         // Of several spans, those beside a wrong one are read.
         let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut say) {
             Ok(decoded) => (decoded, Ok(())),
-            Err(wrong) if self.adapter.kind() == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
+            Err(wrong) if self.kind == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
             Err(wrong) => return Err(wrong),
         };
-        let is_session = self.adapter.kind() == Kind::Sessions;
+        let is_session = self.kind == Kind::Sessions;
         let decoded = match decoded {
             // A value of any kind may be decoded as a run without words.
-            Decoded::Whole
-                if is_session && !self.is_named && !self.adapter.recognises(&[entry.value], None) =>
-            {
+            Decoded::Whole if is_session && !self.is_named && !self.adapter.recognises(entry.value, None) => {
                 say = Events::default();
                 Decoded::Unknown
             }
@@ -545,7 +539,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
 
 impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        if !self.follows(entry) && self.adapter.kind() == Kind::Rows {
+        if !self.follows(entry) && self.kind == Kind::Rows {
             self.end_all(found);
         }
         if self.adapter.patch(&mut self.whole, entry.value) {
@@ -596,7 +590,7 @@ mod tests {
         let is_read_otherwise = |format: &FormatName| matches!(format, FormatName::Trace | FormatName::Map);
         let formats = FormatName::ALL.iter().copied();
         let expected: Vec<_> = formats.filter(|format| !is_read_otherwise(format)).collect();
-        let adapters: Vec<_> = ADAPTERS.iter().map(|adapter| adapter.format()).collect();
+        let adapters: Vec<_> = ADAPTERS.iter().map(|(format, ..)| *format).collect();
         assert_eq!(adapters, expected);
     }
 }

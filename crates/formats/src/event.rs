@@ -6,7 +6,8 @@ use crate::{
     contexts::{self, Part},
     parts,
     values::{
-        NAME_LENGTH, id_of, input_of, is_blank, joined, joined_parts, string_of, text_of_part, with_end,
+        Fields, NAME_LENGTH, id_of, input_of, is_blank, joined, joined_parts, string_of, text_at,
+        text_of_part, with_end,
     },
 };
 
@@ -187,6 +188,17 @@ pub struct Call {
     pub server: Option<Text>,
 }
 
+impl Parent {
+    /// Returns what a field of a record names; a field without a name says that there is none.
+    pub fn of(record: &impl Fields, name: &str) -> Self {
+        match (text_at(record, name), record.field(name)) {
+            (Some(parent), _) => Self::Of(parent),
+            (None, Some(_)) => Self::None,
+            (None, None) => Self::Before,
+        }
+    }
+}
+
 impl Call {
     /// Returns a call whose id, name and arguments are in these fields.
     #[must_use]
@@ -239,16 +251,32 @@ impl Events {
         });
     }
 
-    /// Begins a run of this name at this time, where a record is a run or its header.
-    pub fn begin_run(&mut self, id: Option<&Value>, time: Option<&Value>) {
+    /// Begins the event of a record of this name at this time.
+    pub fn begin_record(&mut self, id: Option<&Value>, time: Option<&Value>) {
         self.begin(Origin {
+            id: id_of(id),
             time: time.cloned(),
             ..Origin::default()
         });
+    }
+
+    /// Begins a run of this name at this time, where a record is a run or its header.
+    pub fn begin_run(&mut self, id: Option<&Value>, time: Option<&Value>) {
+        self.begin_record(None, time);
+        self.session(id);
+    }
+
+    /// Says the name of the run, from which the id of its trace is made.
+    pub fn session(&mut self, id: Option<&Value>) {
         if let Some(name) = id_of(id) {
             self.add(What::Fact(Fact::Id(name)));
             self.fact("session_id", id);
         }
+    }
+
+    /// Says that the run is of a sub-agent, if it is.
+    pub fn of_sub_agent(&mut self, is_one: bool) {
+        self.fact("is_subagent", is_one.then_some(&Value::Bool(true)));
     }
 
     /// Says one more name of the run, in the field `name` of `metadata.imported` too, if it is text or a number.
@@ -327,6 +355,12 @@ impl Events {
     /// Takes the result of a call.
     pub fn result(&mut self, result: Outcome) {
         self.add(What::Result(result));
+    }
+
+    /// Takes the text of a content as the result of the call of this id.
+    pub fn answer(&mut self, id: Option<Text>, content: Option<&Value>, failed: Option<bool>) {
+        let content = self.text_of(content);
+        self.result(Outcome { id, content, failed });
     }
 
     /// Takes the text of a content.

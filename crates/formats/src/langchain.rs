@@ -3,9 +3,7 @@
 
 use std::collections::HashSet;
 
-use knowledgepulse_json::{Object, Text, Value};
-
-use crate::values::{fields_of, fields_where, is_given, list_of, str_of, string_of};
+use crate::prelude::*;
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
@@ -68,11 +66,7 @@ pub fn translated(message: &Object) -> Option<Value> {
     if calls.is_empty() {
         calls = list_of(more.get("tool_calls")).to_vec();
     }
-    let ids: HashSet<Text> = calls
-        .iter()
-        .filter_map(|call| string_of(call.get("id")).cloned())
-        .collect();
-    let content = content_of(fields.get("content"), more, !calls.is_empty(), &ids);
+    let content = content_of(fields.get("content"), more, &calls);
     let call = more.get("function_call").filter(|_| calls.is_empty());
     let own = [
         ("role", Some(role.into())),
@@ -90,36 +84,27 @@ pub fn translated(message: &Object) -> Option<Value> {
 }
 
 /// Returns the content without the calls that the message names beside it, and with reasoning that is beside it.
-fn content_of(content: Option<&Value>, more: &Object, has_calls: bool, calls: &HashSet<Text>) -> Value {
-    let reasoning = more
-        .get("reasoning")
-        .filter(|reasoning| reasoning.as_object().is_some());
-    let Some(Value::Array(parts)) = content else {
-        let content = content.cloned().unwrap_or_default();
-        return match reasoning {
-            Some(reasoning) => vec![part_of(reasoning), content].into(),
-            None => content,
-        };
+fn content_of(content: Option<&Value>, more: &Object, calls: &[Value]) -> Value {
+    let reasoning = more.get("reasoning").filter(|_| has_object(more, "reasoning"));
+    let parts = match content {
+        Some(Value::Array(parts)) => parts,
+        content if reasoning.is_none() => return content.cloned().unwrap_or_default(),
+        content => elements_of(content),
     };
+    let ids: HashSet<Text> = calls.iter().filter_map(|call| text_at(call, "id")).collect();
     let is_named = |part: &&Value| {
         let is_call = matches!(
             str_of(part.get("type")),
             Some("tool_use" | "tool_call" | "tool_call_chunk" | "invalid_tool_call" | "function_call")
         );
-        let mut ids = ["id", "call_id"]
-            .into_iter()
-            .filter_map(|name| string_of(part.get(name)))
-            .peekable();
+        let own = ["id", "call_id"].map(|name| text_at(*part, name));
         // Some have no ids at all.
-        is_call && (has_calls && ids.peek().is_none() || ids.any(|id| calls.contains(id)))
+        let has_none = own.iter().all(Option::is_none) && !calls.is_empty();
+        is_call && (has_none || own.iter().flatten().any(|id| ids.contains(id)))
     };
     let own = parts.iter().filter(|part| !is_named(part));
-    reasoning
-        .into_iter()
-        .chain(own)
-        .map(part_of)
-        .collect::<Vec<_>>()
-        .into()
+    let parts = reasoning.into_iter().chain(own).map(part_of);
+    parts.collect::<Vec<_>>().into()
 }
 
 /// Returns a part in the terms of `messages`.

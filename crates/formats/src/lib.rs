@@ -22,6 +22,7 @@ mod open_traces;
 mod parts;
 mod pictures;
 pub mod places;
+mod prelude;
 pub mod reader;
 #[cfg(test)]
 #[path = "tests/recordings.rs"]

@@ -1,17 +1,9 @@
 //! Records of any other format, read by a map: a JSON object that says where their messages, calls and results are.
 //! `docs/formats.md` describes its keys, paths and tests.
 
-use std::{fmt, path::Path as FilePath};
+use std::{fmt, path};
 
-use knowledgepulse_json::{Object, Text, Value, parse_str};
-
-use crate::{
-    FormatName, Wrong,
-    adapters::{Adapter, Decoded, Kind},
-    event::{Call, Events, Fact, Origin, TextKind, What},
-    messages::{add_message, add_said},
-    values::{is_given, milliseconds_of, numeric_of, some_object, string_of, truth_of},
-};
+use crate::prelude::*;
 
 /// The problem of a map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +37,7 @@ pub struct Map {
     /// By their keys, as `call.name`.
     paths: Vec<(String, Path)>,
     tests: Vec<(String, Test)>,
-    roles: Vec<(Text, Role)>,
+    roles: Vec<(Text, &'static str)>,
 }
 
 /// The keys of a map, and of the objects `call` and `result` in it. Those that are tests are `success` and `failed`.
@@ -56,42 +48,20 @@ const KEYS: [&str; 13] = [
 const OF_CALL: [&str; 5] = ["id", "name", "input", "result", "failed"];
 const OF_RESULT: [&str; 3] = ["id", "text", "failed"];
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Role {
-    System,
-    User,
-    Assistant,
-    Reasoning,
-    Tool,
-    Skip,
+/// What a role may mean.
+const ROLES: [&str; 6] = ["system", "user", "assistant", "reasoning", "tool", "skip"];
+
+fn role_named(name: &str) -> Option<&'static str> {
+    ROLES.into_iter().find(|role| *role == name)
 }
 
-impl Role {
-    const ALL: [(&str, Self); 6] = [
-        ("system", Self::System),
-        ("user", Self::User),
-        ("assistant", Self::Assistant),
-        ("reasoning", Self::Reasoning),
-        ("tool", Self::Tool),
-        ("skip", Self::Skip),
-    ];
-
-    fn named(name: &str) -> Option<Self> {
-        let role = Self::ALL.into_iter().find(|(known, _)| *known == name);
-        role.map(|(_, role)| role)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Segment {
-    Name(Text),
-    Every,
-}
+/// The name in a path that stands for all elements or fields.
+const EVERY: &str = "*";
 
 /// Where a value is.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Path {
-    segments: Vec<Segment>,
+    names: Vec<String>,
     written: String,
 }
 
@@ -103,34 +73,22 @@ impl fmt::Display for Path {
 
 impl Path {
     fn parse(written: &str) -> Self {
-        let segment = |name: String| match name.as_str() {
-            "*" => Segment::Every,
-            _ => Segment::Name(name.into()),
-        };
-        let segments = match written.strip_prefix('/') {
-            Some(pointer) => {
-                let names = pointer.split('/');
-                names
-                    .map(|name| segment(name.replace("~1", "/").replace("~0", "~")))
-                    .collect()
-            }
+        let unescaped = |name: &str| name.replace("~1", "/").replace("~0", "~");
+        let names = match written.strip_prefix('/') {
+            Some(pointer) => pointer.split('/').map(unescaped).collect(),
             None if written.is_empty() => Vec::new(),
-            None => written.split('.').map(|name| segment(name.to_owned())).collect(),
+            None => written.split('.').map(str::to_owned).collect(),
         };
-        Self {
-            segments,
-            written: written.to_owned(),
-        }
+        let written = written.to_owned();
+        Self { names, written }
     }
 
     /// Returns the values that are there, without `null`.
     fn find(&self, value: &Value) -> Vec<Value> {
         let mut found = vec![value.clone()];
-        for segment in &self.segments {
-            found = found
-                .into_iter()
-                .flat_map(|value| members(parsed(value), segment))
-                .collect();
+        for name in &self.names {
+            let values = found.into_iter().map(parsed);
+            found = values.flat_map(|value| members(value, name)).collect();
         }
         found.retain(|value| !value.is_null());
         found
@@ -142,12 +100,9 @@ impl Path {
 
     /// Returns the values that are there, lists taken apart.
     fn list(&self, value: &Value) -> Vec<Value> {
-        let elements = |value: Value| match value.as_str().map(parse_str) {
-            Some(Ok(Value::Array(list))) => list,
-            _ => match value {
-                Value::Array(list) => list,
-                value => vec![value],
-            },
+        let elements = |value: Value| match (value.as_str().map(parse_str), value) {
+            (Some(Ok(Value::Array(list))), _) | (_, Value::Array(list)) => list,
+            (_, value) => vec![value],
         };
         self.find(value).into_iter().flat_map(elements).collect()
     }
@@ -161,15 +116,14 @@ fn parsed(value: Value) -> Value {
     }
 }
 
-fn members(value: Value, segment: &Segment) -> Vec<Value> {
-    match (value, segment) {
-        (Value::Array(list), Segment::Every) => list,
-        (Value::Object(object), Segment::Every) => object.into_iter().map(|(_, value)| value).collect(),
-        (Value::Object(mut object), Segment::Name(name)) => object.remove(name).into_iter().collect(),
-        (Value::Array(mut list), Segment::Name(name)) => {
-            let index = name.parse().ok();
-            let index = index.filter(|&index: &usize| index < list.len());
-            index.map(|index| list.swap_remove(index)).into_iter().collect()
+fn members(value: Value, name: &str) -> Vec<Value> {
+    match value {
+        Value::Array(list) if name == EVERY => list,
+        Value::Object(object) if name == EVERY => object.into_iter().map(|(_, value)| value).collect(),
+        Value::Object(mut object) => object.remove(name).into_iter().collect(),
+        Value::Array(list) => {
+            let index = name.parse().unwrap_or(list.len());
+            list.into_iter().skip(index).take(1).collect()
         }
         _ => Vec::new(),
     }
@@ -219,10 +173,8 @@ fn test_of(value: &Value, key: &str) -> Result<Test, MapError> {
         return Ok(Test { at, is: None });
     };
     if let Some(other) = test.keys().find(|name| *name != "at" && *name != "is") {
-        return Err(MapError::new(
-            &format!("{key}.{other}"),
-            "is not known: a test has `at` and `is`",
-        ));
+        let problem = "is not known: a test has `at` and `is`";
+        return Err(MapError::new(&format!("{key}.{other}"), problem));
     }
     let at = path_of(test.get("at").unwrap_or(&Value::Null), &format!("{key}.at"))?;
     let is = match test.get("is") {
@@ -233,13 +185,13 @@ fn test_of(value: &Value, key: &str) -> Result<Test, MapError> {
     Ok(Test { at, is: Some(is) })
 }
 
-fn roles_of(names: &Object) -> Result<Vec<(Text, Role)>, MapError> {
-    let role = |(name, role): (&Text, &Value)| match role.as_str().and_then(Role::named) {
+fn roles_of(names: &Object) -> Result<Vec<(Text, &'static str)>, MapError> {
+    let role = |(name, role): (&Text, &Value)| match role.as_str().and_then(role_named) {
         Some(role) => Ok((name.clone(), role)),
         None => {
-            let known = Role::ALL.map(|(name, _)| name).join(", ");
-            let key = format!("roles.{}", name);
-            Err(MapError::new(&key, format!("must be one of {known}")))
+            let key = format!("roles.{name}");
+            let problem = format!("must be one of {}", ROLES.join(", "));
+            Err(MapError::new(&key, problem))
         }
     };
     names.iter().map(role).collect()
@@ -267,13 +219,13 @@ impl Map {
 
     /// Reads the keys of an object, whose own key is `within`, and refuses unknown ones.
     fn read_keys(&mut self, object: &Object, within: &str, known: &[&str]) -> Result<(), MapError> {
-        let whole = |name: &str| format!("{within}{name}");
-        for name in known {
-            let Some(value) = object.get(name) else {
-                continue;
-            };
-            let key = whole(name);
-            match (*name, within) {
+        for (name, value) in object {
+            let key = format!("{within}{name}");
+            match (name.as_str(), within) {
+                (name, _) if !known.contains(&name) => {
+                    let problem = format!("is not known: there are {}", known.join(", "));
+                    return Err(MapError::new(&key, problem));
+                }
                 ("success" | "failed", _) => self.tests.push((key.clone(), test_of(value, &key)?)),
                 ("roles", _) => self.roles = roles_of(object_of(value, &key)?)?,
                 ("call", _) => self.read_keys(object_of(value, &key)?, "call.", &OF_CALL)?,
@@ -281,12 +233,7 @@ impl Map {
                 _ => self.paths.push((key.clone(), path_of(value, &key)?)),
             }
         }
-        let is_known = |name: &&Text| known.contains(&name.as_str());
-        let other = object.keys().find(|name| !is_known(name));
-        other.map_or(Ok(()), |name| {
-            let problem = format!("is not known: there are {}", known.join(", "));
-            Err(MapError::new(&whole(name), problem))
-        })
+        Ok(())
     }
 
     fn path(&self, key: &str) -> Option<&Path> {
@@ -305,9 +252,9 @@ impl Map {
         test.of(value)
     }
 
-    fn role_of(&self, message: &Value) -> Result<Role, Wrong> {
+    fn role_of(&self, message: &Value) -> Result<&'static str, Wrong> {
         let Some(path) = self.path("role") else {
-            return Ok(Role::Assistant);
+            return Ok("assistant");
         };
         let role = path.first(message);
         let Some(word) = string_of(role.as_ref()) else {
@@ -316,11 +263,11 @@ impl Map {
         let named = self.roles.iter().find(|(name, _)| name == word);
         named
             .map(|(_, role)| *role)
-            .or_else(|| Role::named(word))
+            .or_else(|| role_named(word))
             .ok_or_else(|| Wrong::new("it has a role that `roles` of the map does not name"))
     }
 
-    fn add(&self, say: &mut Events, role: Role, message: &Value, text: Option<Value>) -> Result<(), Wrong> {
+    fn add(&self, say: &mut Events, role: &str, message: &Value, text: Option<Value>) -> Result<(), Wrong> {
         let result_of = |text, id, failed: Option<bool>| {
             some_object([
                 ("role", Some("tool".into())),
@@ -330,13 +277,12 @@ impl Map {
             ])
         };
         match role {
-            Role::Skip => {
+            "skip" => {
                 say.leave_out("skipped message");
                 return Ok(());
             }
-            Role::System => return add_said(say, "system", text.as_ref()),
-            Role::User => return add_said(say, "user", text.as_ref()),
-            Role::Tool => {
+            "system" | "user" => return add_said(say, role, text.as_ref()),
+            "tool" => {
                 let text = match self.path("result.text") {
                     Some(path) => path.first(message),
                     None => text,
@@ -345,8 +291,8 @@ impl Map {
                 let failed = self.test("result.failed", message);
                 return add_message(say, &result_of(text, id, failed));
             }
-            Role::Reasoning => say.say_content(TextKind::Reasoning, text.as_ref()),
-            Role::Assistant => {
+            "reasoning" => say.say_content(TextKind::Reasoning, text.as_ref()),
+            _ => {
                 let message = some_object([
                     ("role", Some("assistant".into())),
                     ("content", text),
@@ -360,10 +306,8 @@ impl Map {
             if !is_given(name.as_ref()) {
                 continue;
             }
-            let id = self.find("call.id", &call);
-            let input = self.find("call.input", &call);
+            let [id, input, text] = ["call.id", "call.input", "call.result"].map(|key| self.find(key, &call));
             say.call(Call::new(id.as_ref(), name.as_ref(), input.as_ref()));
-            let text = self.find("call.result", &call);
             let failed = self.test("call.failed", &call);
             if text.is_some() || failed == Some(true) {
                 add_message(say, &result_of(text, id, failed))?;
@@ -374,33 +318,19 @@ impl Map {
 }
 
 impl Adapter for Map {
-    fn format(&self) -> FormatName {
-        FormatName::Map
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
     /// The caller names the records of a map.
-    fn recognises(&self, _first: &[&Value], _path: Option<&FilePath>) -> bool {
+    fn recognises(&self, _record: &Value, _path: Option<&path::Path>) -> bool {
         false
     }
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        say.begin(Origin {
-            time: milliseconds_of(self.find("time", record).as_ref()),
-            ..Origin::default()
-        });
+        say.begin_record(None, milliseconds_of(self.find("time", record).as_ref()).as_ref());
         say.name("id", self.find("id", record).as_ref());
         let reward = self.find("reward", record).map(Fact::Reward);
         let success = self
             .test("success", record)
             .map(|success| Fact::Verdict(success.into()));
-        reward
-            .into_iter()
-            .chain(success)
-            .for_each(|fact| say.add(What::Fact(fact)));
+        say.add_all(reward.into_iter().chain(success).map(What::Fact));
         let task = self.find("task", record);
         if task.is_some() {
             say.say_content(TextKind::User, task.as_ref());
@@ -417,7 +347,7 @@ impl Adapter for Map {
             let role = self.role_of(message).map_err(|wrong| wrong.within(place()))?;
             let text = self.find("text", message);
             // The first turn of the user mostly repeats the task.
-            if role == Role::User && std::mem::take(&mut is_first) && text == task {
+            if role == "user" && std::mem::take(&mut is_first) && text == task {
                 continue;
             }
             self.add(say, role, message, text)

@@ -14,8 +14,8 @@ use crate::{
     parts::{self, is_act, is_call, is_item, is_result, translated},
     sharegpt, tagged,
     values::{
-        fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, str_of, string_of,
-        text_of_part, truth_of, with_end,
+        Fields, fields_where, first_of, id_of, is_given, is_truthy, list_of, object_of, or, str_of,
+        string_of, text_of_part, truth_of, with_end,
     },
 };
 
@@ -96,6 +96,14 @@ pub fn add_message(sink: &mut Events, value: &Value) -> Result<(), Wrong> {
 /// If the role is not known.
 pub fn add_said(sink: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
     add_fields(sink, object_of(None), role, content, true)
+}
+
+/// Adds a content as that of a message of the role that a record names.
+///
+/// # Errors
+/// If the role is not known.
+pub fn add_by(sink: &mut Events, record: &impl Fields, content: Option<&Value>) -> Result<(), Wrong> {
+    add_said(sink, str_of(record.field("role")).unwrap_or_default(), content)
 }
 
 fn add_of_role(sink: &mut Events, message: &Object, role: &str) -> Result<(), Wrong> {

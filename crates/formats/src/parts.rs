@@ -124,17 +124,15 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
             let text = get("reasoningText");
             vec![match text.and_then(|text| text.get("text")).or(text) {
                 Some(text @ Value::String(_)) => thinking(text),
-                _ => object([("type", "redacted_thinking".into())]),
+                _ => kind_alone("redacted_thinking"),
             }]
         }
         "citationsContent" | "searchResult" => list_of(get("content")).to_vec(),
         "guardContent" => match get("text") {
             Some(text @ Value::Object(_)) => vec![text.clone()],
-            _ => vec![object([("type", "image".into())])],
+            _ => vec![kind_alone("image")],
         },
-        "image" | "document" | "video" | "audio" | "inlineData" | "fileData" => {
-            vec![object([("type", name.into())])]
-        }
+        "image" | "document" | "video" | "audio" | "inlineData" | "fileData" => vec![kind_alone(name)],
         "cachePoint" | "toolAddition" | "toolRemoval" => Vec::new(),
         "functionCall" => vec![call_of(get("id"), get("name"), get("args"))],
         "functionResponse" => vec![result_of(get("id"), get("response").map(text_of), None)],
@@ -241,6 +239,11 @@ fn content_of(content: &Value) -> Value {
 
 fn text_of(value: &Value) -> Value {
     json_of(value).into_owned().into()
+}
+
+/// Returns a part of which only the kind is told.
+pub fn kind_alone(kind: &str) -> Value {
+    object([("type", kind.into())])
 }
 
 /// Returns a part with text.

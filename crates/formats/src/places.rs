@@ -1,4 +1,4 @@
-//! Where agents keep their files on each operating system, what of them is read, and what is not: the table of docs/formats.md.
+//! Where agents keep their files on each operating system, what of them is read, and what is not: the list of docs/formats.md.
 
 use std::{
     collections::HashSet,
@@ -17,9 +17,9 @@ pub struct Source {
     pub name: &'static str,
     /// Where its files are, if it keeps them in the user's folders.
     pub places: &'static [Place],
-    /// What else is read.
+    /// What else is read, for docs/formats.md.
     pub also: &'static str,
-    /// What is not read.
+    /// What is not read, for docs/formats.md.
     pub unread: &'static str,
 }
 
@@ -140,17 +140,6 @@ impl Root {
                 .collect(),
         }
     }
-
-    /// Returns the folder as documentation names it.
-    fn name(self) -> &'static str {
-        match self {
-            Home => "~/",
-            Share => "~/.local/share/",
-            Data => "DATA/",
-            Settings => "SETTINGS/",
-            Editor => "EDITOR/",
-        }
-    }
 }
 
 impl Source {
@@ -216,32 +205,6 @@ fn fits(name: &str, pattern: &str) -> bool {
     ends.any(|at| fits(&rest[at..], after))
 }
 
-/// Returns the rows of the table in docs/formats.md.
-#[must_use]
-pub fn table() -> String {
-    let mut table = String::from(
-        "| format | of | where its files are | read too | not read |\n| --- | --- | --- | --- | --- |\n",
-    );
-    for source in SOURCES {
-        let places = source
-            .places
-            .iter()
-            .map(|Place(root, pattern)| format!("`{}{pattern}`", root.name()));
-        let places = places.collect::<Vec<_>>().join(", ");
-        let Source {
-            format,
-            name,
-            also,
-            unread,
-            ..
-        } = source;
-        table += &format!("| `{format}` | {name} | {places} | {also} | {unread} |\n")
-            .replace("|  |", "| |")
-            .replace("|  |", "| |");
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,22 +212,49 @@ mod tests {
     const BEGIN: &str = "<!-- formats -->\n";
     const END: &str = "<!-- end of formats -->\n";
 
+    /// Returns the name of a folder in docs/formats.md.
+    fn name(root: Root) -> &'static str {
+        match root {
+            Home => "~/",
+            Share => "~/.local/share/",
+            Data => "DATA/",
+            Settings => "SETTINGS/",
+            Editor => "EDITOR/",
+        }
+    }
+
+    /// Returns the list of docs/formats.md.
+    fn list() -> String {
+        let entry = |source: &Source| {
+            let places = source
+                .places
+                .iter()
+                .map(|Place(root, pattern)| format!("`{}{pattern}`", name(*root)));
+            let mut parts = vec![places.collect::<Vec<_>>().join(", ")];
+            match (source.places, source.also) {
+                (_, "") => {}
+                ([], also) => parts = vec![also.to_owned()],
+                (_, also) => parts.push(format!("also {also}")),
+            }
+            if !source.unread.is_empty() {
+                parts.push(format!("not {}", source.unread));
+            }
+            let (agent, format) = (source.name, source.format);
+            format!("- **{agent}** (`{format}`): {}\n", parts.join("; "))
+        };
+        SOURCES.iter().map(entry).collect()
+    }
+
     #[test]
-    fn the_table_of_docs_is_that_of_the_sources() {
+    fn docs_list_the_sources() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
         let page = fs::read_to_string(&path).unwrap();
         let (before, rest) = page.split_once(BEGIN).unwrap();
         let (found, after) = rest.split_once(END).unwrap();
         if env::var_os("KNOWLEDGEPULSE_WRITE_EXPECTED").is_some() {
-            let table = table();
-            return fs::write(&path, [before, BEGIN, "\n", &table, "\n", END, after].concat()).unwrap();
+            return fs::write(&path, [before, BEGIN, "\n", &list(), "\n", END, after].concat()).unwrap();
         }
-        let cells = |text: &str| -> Vec<Vec<String>> {
-            let rows = text.lines().filter(|line| line.starts_with("| `"));
-            rows.map(|row| row.split('|').map(|cell| cell.trim().to_owned()).collect())
-                .collect()
-        };
-        assert_eq!(cells(found), cells(&table()));
+        assert_eq!(found.trim(), list().trim());
     }
 
     #[test]

@@ -122,8 +122,8 @@ fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
         return Some(FormatName::Trace);
     }
     let mut adapters = ADAPTERS.iter();
-    let adapter = adapters.find(|adapter| adapter.recognises(&[value], path))?;
-    Some(adapter.format())
+    let (format, ..) = adapters.find(|(.., adapter)| adapter.recognises(value, path))?;
+    Some(*format)
 }
 
 /// How many keys of a record are named, and how long they may be.
@@ -229,11 +229,11 @@ pub fn read_alone(
 
 fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
     let (context, is_named) = (&settings.context, settings.format.is_some());
-    if let Some(adapter) = adapter_of(format) {
-        return Box::new(adapters::Reader::new(adapter, context, is_named));
+    if let Some((kind, adapter)) = adapter_of(format) {
+        return Box::new(adapters::Reader::new(format, kind, adapter, context, is_named));
     }
     let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
-    Box::new(adapters::Reader::new(map, context, is_named))
+    Box::new(adapters::Reader::new(format, Kind::Rows, map, context, is_named))
 }
 
 /// A file of which so many records at the beginning are of no format is refused. Sessions may begin with such records.
@@ -339,7 +339,7 @@ impl TraceReader {
                     self.refuse()
                 };
             }
-            let kind = format.and_then(adapter_of).map(Adapter::kind);
+            let kind = format.and_then(adapter_of).map(|(kind, _)| kind);
             items = self.decide(format.filter(|_| matches!(kind, Some(Kind::Sessions | Kind::Spans))));
         }
         items.extend(self.read_as(format, value, text, place));

@@ -3,16 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use knowledgepulse_json::{Object, Text, Value, parse_str};
-
 mod merged;
 pub mod said;
 
-use crate::{
-    event::{Call, Event, Fact, Span, What},
-    trace::TraceBuilder,
-    values::{first_of, object_of, str_of, string_of},
-};
+use crate::{prelude::*, trace::TraceBuilder};
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
 use said::{Given, Said, first_in, messages_in, parsed, said_in, text_within};
 
@@ -24,6 +18,8 @@ struct Part {
     span: Span,
     tool: Option<ToolSpan>,
     said: Said,
+    /// Whether the output repeats some of the messages within its span.
+    repeats: bool,
 }
 
 impl Part {
@@ -33,7 +29,12 @@ impl Part {
             Some(_) => Said::default(),
             None => said_in(&span, given),
         };
-        Self { span, tool, said }
+        Self {
+            span,
+            tool,
+            said,
+            repeats: false,
+        }
     }
 }
 
@@ -109,29 +110,31 @@ fn move_logs(spans: &mut Vec<Span>) {
     spans.sort_by_key(|span| span.start);
 }
 
+/// What the names of attributes of agents and models begin with.
+#[rustfmt::skip]
+const GROUPS: [&str; 8] = ["gen_ai", "llm", "ai", "openinference", "traceloop", "langfuse", "langsmith", "mlflow"];
+
 /// Returns whether a span is of an agent or a model, and of a conversation: embeddings and searches are not.
 fn is_of_agent(attributes: &Object) -> bool {
-    let kinds = [
+    let mut kinds = [
         "gen_ai.operation.name",
         "openinference.span.kind",
         "ai.operationId",
-    ];
-    let is_search = |name: &&str| {
+    ]
+    .into_iter();
+    let is_search = |name: &str| {
         let kind = str_of(attributes.get(name)).unwrap_or_default();
         matches!(kind, "embeddings" | "EMBEDDING" | "RETRIEVER" | "RERANKER")
             || kind.starts_with("ai.embed")
             || kind.starts_with("ai.rerank")
     };
-    let is_of_agents = |name: &Text| {
-        let beginning = name.split_once('.').map(|(beginning, _)| beginning);
-        matches!(
-            beginning,
-            Some(
-                "gen_ai" | "llm" | "ai" | "openinference" | "traceloop" | "langfuse" | "langsmith" | "mlflow"
-            )
-        ) || matches!(name.as_str(), "input.value" | "output.value")
+    let is_of_agents = |name: &Text| match name.as_str() {
+        "input.value" | "output.value" => true,
+        name => name
+            .split_once('.')
+            .is_some_and(|(group, _)| GROUPS.contains(&group)),
     };
-    !kinds.iter().any(is_search) && attributes.keys().any(is_of_agents)
+    !kinds.any(is_search) && attributes.keys().any(is_of_agents)
 }
 
 fn is_tool(attributes: &Object) -> bool {
@@ -150,6 +153,11 @@ fn entity_in(attributes: &Object, side: &str) -> Option<Value> {
     Some(inner.unwrap_or(&parsed).clone())
 }
 
+const TOOL_NAMES: &str = "gen_ai.tool.name ai.toolCall.name tool.name traceloop.entity.name";
+/// OpenInference has the tool's parameters in `tool.parameters`, and its input in `input.value`.
+const TOOL_INPUTS: &str = "gen_ai.tool.call.arguments ai.toolCall.args input.value tool.parameters";
+const TOOL_OUTPUTS: &str = "gen_ai.tool.call.result ai.toolCall.result output.value";
+
 fn tool_of(span: &Span) -> ToolSpan {
     let attributes = &span.attributes;
     // Strands has both in events.
@@ -157,43 +165,18 @@ fn tool_of(span: &Span) -> ToolSpan {
         let mut events = span.events.iter().filter(|(each, _)| *each == event);
         events.find_map(|(_, attributes)| attributes.get(name).cloned())
     };
-    let name = first_in(
-        attributes,
-        &[
-            "gen_ai.tool.name",
-            "ai.toolCall.name",
-            "tool.name",
-            "traceloop.entity.name",
-        ],
-    );
-    let id = first_in(
-        attributes,
-        &["gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id"],
-    );
-    // OpenInference has the tool's parameters in `tool.parameters`, and its input in `input.value`.
-    let args = first_in(
-        attributes,
-        &[
-            "gen_ai.tool.call.arguments",
-            "ai.toolCall.args",
-            "input.value",
-            "tool.parameters",
-        ],
-    );
+    let name = first_in(attributes, TOOL_NAMES);
+    let id = first_in(attributes, "gen_ai.tool.call.id ai.toolCall.id tool_call.id");
+    let args = first_in(attributes, TOOL_INPUTS).cloned();
     let args = args
-        .cloned()
         .or_else(|| entity_in(attributes, "input"))
         .or_else(|| told("gen_ai.tool.message", "content"));
-    let content = first_in(
-        attributes,
-        &["gen_ai.tool.call.result", "ai.toolCall.result", "output.value"],
-    );
-    let failed = span.is_ok.map(|is_ok| !is_ok);
-    let failure = || Some(span.message.clone().unwrap_or_else(|| "error".into()).into());
+    let content = first_in(attributes, TOOL_OUTPUTS).cloned();
     let content = content
-        .cloned()
         .or_else(|| told("gen_ai.choice", "message"))
         .or_else(|| entity_in(attributes, "output"));
+    let failed = span.is_ok.map(|is_ok| !is_ok);
+    let failure = || Value::from(span.message.clone().unwrap_or_else(|| "error".into()));
     #[allow(clippy::cast_precision_loss)] // As JavaScript's `Number` does.
     let milliseconds =
         (span.end >= span.start && span.start > 0).then(|| (span.end - span.start) as f64 / 1e6);
@@ -205,7 +188,7 @@ fn tool_of(span: &Span) -> ToolSpan {
         is_named: name.is_some(),
         content: content
             .map(text_in)
-            .or_else(|| failed.filter(|failed| *failed).and_then(|_| failure())),
+            .or_else(|| (failed == Some(true)).then(failure)),
         failed,
         milliseconds,
     }
@@ -233,13 +216,9 @@ fn keep_outermost(parts: &mut Vec<Part>, builder: &mut TraceBuilder) {
 }
 
 fn model_of(span: &Span) -> Option<&Value> {
-    let names = [
-        "gen_ai.response.model",
-        "gen_ai.request.model",
-        "llm.model_name",
-        "ai.model.id",
-    ];
-    first_of(&span.attributes, &names)
+    let names = "gen_ai.response.model gen_ai.request.model llm.model_name ai.model.id";
+    let mut models = names.split(' ').map(|name| span.attributes.get(name));
+    models.find(|model| is_given(*model))?
 }
 
 /// Reads the values of the first span that has any. Where no span has messages, it is around the others.
@@ -265,8 +244,6 @@ struct Act {
     is_end: bool,
     part: usize,
     is_first: bool,
-    /// Whether the output repeats some of the messages within its span.
-    repeats: bool,
 }
 
 /// Returns the acts of all spans, two of each, in their order: the second at the end of a span if that is known or others are within it.
@@ -275,13 +252,11 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
     let around_tools = ids_around(parts, |part| part.tool.is_some());
     let around_messages = ids_around(parts, |part| !part.said.is_empty());
     let mut acts = Vec::new();
-    for (at, Part { span, tool, said }) in parts.iter_mut().enumerate() {
+    for (part, each) in parts.iter_mut().enumerate() {
+        let (span, said) = (&mut each.span, &mut each.said);
         if builder.agent_id.is_none() {
-            let agents = ["gen_ai.agent.name", "ai.telemetry.functionId"];
-            builder.agent_id = agents
-                .iter()
-                .find_map(|name| string_of(span.attributes.get(name)))
-                .cloned();
+            let agent = text_at(&span.attributes, "gen_ai.agent.name");
+            builder.agent_id = agent.or_else(|| text_at(&span.attributes, "ai.telemetry.functionId"));
         }
         builder.keep_first("model", model_of(span));
         // A run that has ended well may not have done its task.
@@ -289,9 +264,9 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
             builder.success = Some(false);
         }
         let is_in = |ids: &HashSet<Text>| span.id.as_ref().is_some_and(|id| ids.contains(id));
-        let repeats = is_in(&around_messages) || span.end == LATEST;
-        let is_around = repeats || is_in(&around_tools);
-        match tool {
+        each.repeats = is_in(&around_messages) || span.end == LATEST;
+        let is_around = each.repeats || is_in(&around_tools);
+        match &each.tool {
             Some(tool) if has_messages && !tool.is_named => {
                 builder.leave_out("tool span without a name");
                 continue;
@@ -303,7 +278,7 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
             }
             None => {
                 // The AI SDK puts the texts of all calls together in the span around them.
-                if repeats && span.attributes.contains("ai.prompt") {
+                if each.repeats && span.attributes.contains("ai.prompt") {
                     said.output = Items::new();
                 }
                 // Only items within the span come between a model's input and its output.
@@ -318,13 +293,12 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
             (false, true) => LATEST,
             (false, false) => span.start,
         };
-        for (is_first, at_time, is_end) in [(true, span.start, false), (false, end, is_around || is_later)] {
+        for (is_first, at, is_end) in [(true, span.start, false), (false, end, is_around || is_later)] {
             acts.push(Act {
-                at: at_time,
+                at,
                 is_end,
-                part: at,
+                part,
                 is_first,
-                repeats,
             });
         }
     }
@@ -340,7 +314,9 @@ fn converse(parts: &[Part], acts: Vec<Act>) -> Conversation {
     let mut calls: HashMap<usize, usize> = HashMap::new();
     let mut lists: HashMap<usize, List> = HashMap::new();
     for act in acts {
-        let Part { tool, said, .. } = &parts[act.part];
+        let Part {
+            tool, said, repeats, ..
+        } = &parts[act.part];
         match (tool, act.is_first) {
             (Some(tool), true) => drop(calls.insert(act.part, conversation.add_call(tool))),
             (Some(tool), false) => {
@@ -350,7 +326,7 @@ fn converse(parts: &[Part], acts: Vec<Act>) -> Conversation {
             }
             (None, true) => drop(lists.insert(act.part, conversation.add(&said.input, List::default()))),
             (None, false) => {
-                let list = lists.remove(&act.part).filter(|_| !act.repeats);
+                let list = lists.remove(&act.part).filter(|_| !repeats);
                 conversation.add(&said.output, list.unwrap_or_default());
             }
         }

@@ -14,8 +14,41 @@ const FUNCTION: [&str; 2] = ["<function=", "</function>"];
 const PARAMETER: [&str; 2] = ["<parameter=", "</parameter>"];
 const RESULT: [&str; 2] = ["<tool_response>", "</tool_response>"];
 
-/// A text with so many calls that cannot be read goes on as plain text, because each of them is read up to the end of the text.
-const MOST_BROKEN_CALLS: usize = 16;
+/// A text with so many tags that cannot be read goes on as plain text, because each of them is read up to the end of the text.
+const MOST_BROKEN: usize = 16;
+
+/// What stands at a `<` in a text.
+pub enum Tag<'t> {
+    /// A tag that stands for these parts, and the text behind its end.
+    Parts(Vec<Value>, &'t str),
+    /// A tag that cannot be read.
+    Broken,
+    /// Plain text.
+    None,
+}
+
+/// Splits a text into parts. `read` gets the plain text before a `<`, since the tag before, and the text from there.
+pub fn split<'t>(text: &'t str, read: impl Fn(&str, &'t str) -> Tag<'t>) -> Parts {
+    let (mut parts, mut rest, mut broken) = (Parts::default(), text, 0);
+    while broken < MOST_BROKEN
+        && let Some(start) = rest.find('<')
+    {
+        let (before, tagged) = rest.split_at(start);
+        parts.plain.push_str(before);
+        let tag = read(&parts.plain, tagged);
+        if let Tag::Parts(list, after) = tag {
+            parts.flush();
+            parts.list.extend(list);
+            rest = after;
+        } else {
+            broken += usize::from(matches!(tag, Tag::Broken));
+            parts.plain.push('<');
+            rest = &tagged[1..];
+        }
+    }
+    parts.plain.push_str(rest);
+    parts
+}
 
 /// Returns the parts of a model's text; `None` for a text without reasoning and calls in tags.
 pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
@@ -24,41 +57,30 @@ pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
     if !text.contains('<') || !tags.iter().any(|tag| text.contains(tag)) {
         return None;
     }
-    let mut parts = Parts::default();
-    let mut rest = text;
-    if let Some((before, after)) = text.split_once(THINK[1])
-        && !before.contains(THINK[0])
-    {
-        parts.think(before);
-        rest = after;
-    }
-    let mut broken = 0;
-    while broken < MOST_BROKEN_CALLS
-        && let Some(start) = rest.find('<')
-    {
-        let (before, tagged) = rest.split_at(start);
-        parts.plain.push_str(before);
+    let thought = |body: &str| thinking(&body.trim().into());
+    // The beginning of a thought may be in the prompt.
+    let (first, rest) = match text.split_once(THINK[1]) {
+        Some((body, after)) if !body.contains(THINK[0]) => (Some(thought(body)), after),
+        _ => (None, text),
+    };
+    let mut parts = split(rest, |_, tagged| {
         if let Some(inner) = tagged.strip_prefix(THINK[0]) {
             let (body, after) = inner.split_once(THINK[1]).unwrap_or((inner, ""));
-            parts.think(body);
-            rest = after;
-        } else if let Some((body, after)) = between(tagged, CALL)
-            && let Some(calls) = calls_in(body)
-        {
-            parts.call(calls);
-            rest = after;
-        } else if let Some((body, after)) = between(tagged, FUNCTION)
-            && let Some(call) = function_in(body)
-        {
-            parts.call(vec![call]);
-            rest = after;
-        } else {
-            broken += usize::from([CALL[0], FUNCTION[0]].iter().any(|tag| tagged.starts_with(tag)));
-            parts.plain.push('<');
-            rest = &tagged[1..];
+            return Tag::Parts(vec![thought(body)], after);
         }
-    }
-    parts.plain.push_str(rest);
+        if !tagged.starts_with(CALL[0]) && !tagged.starts_with(FUNCTION[0]) {
+            return Tag::None;
+        }
+        let calls = between(tagged, CALL).and_then(|(body, after)| Some((calls_in(body)?, after)));
+        let function = || {
+            let (body, after) = between(tagged, FUNCTION)?;
+            Some((vec![function_in(body)?], after))
+        };
+        calls
+            .or_else(function)
+            .map_or(Tag::Broken, |(calls, after)| Tag::Parts(calls, after))
+    });
+    parts.list.splice(0..0, first);
     parts.finish()
 }
 
@@ -114,23 +136,14 @@ fn function_in(body: &str) -> Option<Value> {
     Some(call_of(None, Some(&name.into()), Some(&arguments.into())))
 }
 
+/// The parts of a text, and the plain text behind them.
 #[derive(Default)]
-struct Parts {
+pub struct Parts {
     list: Vec<Value>,
     plain: String,
 }
 
 impl Parts {
-    fn think(&mut self, body: &str) {
-        self.flush();
-        self.list.push(thinking(&body.trim().into()));
-    }
-
-    fn call(&mut self, calls: Vec<Value>) {
-        self.flush();
-        self.list.extend(calls);
-    }
-
     /// Ends the text before a tag.
     fn flush(&mut self) {
         let text = self.plain.trim();
@@ -140,13 +153,15 @@ impl Parts {
         self.plain.clear();
     }
 
-    /// Returns the parts, if a tag was among them.
-    fn finish(mut self) -> Option<Value> {
-        if self.list.is_empty() {
-            return None;
-        }
+    /// Returns the parts.
+    pub fn into_list(mut self) -> Vec<Value> {
         self.flush();
-        Some(self.list.into())
+        self.list
+    }
+
+    /// Returns the parts, if a tag was among them.
+    fn finish(self) -> Option<Value> {
+        (!self.list.is_empty()).then(|| self.into_list().into())
     }
 }
 

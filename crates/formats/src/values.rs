@@ -25,12 +25,65 @@ pub fn or<'a>(value: Option<&'a Value>, other: Option<&'a Value>) -> Option<&'a 
     if is_given(value) { value } else { other }
 }
 
+/// What has fields: an object, or a value that may be one.
+pub trait Fields {
+    /// Returns the field of this name.
+    fn field(&self, name: &str) -> Option<&Value>;
+}
+
+impl Fields for Object {
+    fn field(&self, name: &str) -> Option<&Value> {
+        self.get(name)
+    }
+}
+
+impl Fields for Value {
+    fn field(&self, name: &str) -> Option<&Value> {
+        self.get(name)
+    }
+}
+
 /// Returns the first of these fields that is there and not `null`.
-pub fn first_of<'a>(object: &'a Object, names: &[&str]) -> Option<&'a Value> {
+pub fn first_of<'a>(record: &'a impl Fields, names: &[&str]) -> Option<&'a Value> {
     names
         .iter()
-        .map(|name| object.get(name))
+        .map(|name| record.field(name))
         .find(|value| is_given(*value))?
+}
+
+/// Returns whether a record has all these fields, be they `null`.
+pub fn has_all(record: &impl Fields, names: &[&str]) -> bool {
+    names.iter().all(|name| record.field(name).is_some())
+}
+
+/// Returns the string with something in it that a field of a record has.
+pub fn text_at(record: &impl Fields, name: &str) -> Option<Text> {
+    string_of(record.field(name)).cloned()
+}
+
+/// Returns whether a field of a record has a string with something in it.
+pub fn has_text(record: &impl Fields, name: &str) -> bool {
+    string_of(record.field(name)).is_some()
+}
+
+/// Returns the list that a field of a record has, otherwise an empty list.
+pub fn list_at<'a>(record: &'a impl Fields, name: &str) -> &'a [Value] {
+    list_of(record.field(name))
+}
+
+/// Returns whether a field of a record has a list, be it empty.
+pub fn has_list(record: &impl Fields, name: &str) -> bool {
+    matches!(record.field(name), Some(Value::Array(_)))
+}
+
+/// Returns whether a field of a record has an object, be it empty.
+pub fn has_object(record: &impl Fields, name: &str) -> bool {
+    matches!(record.field(name), Some(Value::Object(_)))
+}
+
+/// Returns whether a field of a record is `true`.
+pub fn is_true(record: &impl Fields, name: &str) -> bool {
+    record.field(name) == Some(&Value::Bool(true))
 }
 
 /// Returns the value if it is an object, otherwise an empty object.
@@ -39,8 +92,8 @@ pub fn object_of(value: Option<&Value>) -> &Object {
 }
 
 /// Returns the fields of a value that a field of a record holds, if it is an object.
-pub fn fields_of<'a>(record: &'a Object, name: &str) -> &'a Object {
-    object_of(record.get(name))
+pub fn fields_of<'a>(record: &'a impl Fields, name: &str) -> &'a Object {
+    object_of(record.field(name))
 }
 
 /// Returns an object of the fields that are there.

@@ -65,7 +65,8 @@ fn main() {
         let start = Instant::now();
         let mut scored = memory();
         for words in &traces {
-            scored.compare_and_add_batch(&[words.into()], now).expect("room");
+            let scored = scored.compare_and_explain(words.into(), false, true, now);
+            scored.expect("room");
         }
         println!("{size} traces: scored in {:.1} s", start.elapsed().as_secs_f64());
     }

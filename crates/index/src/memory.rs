@@ -2,7 +2,7 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
@@ -199,26 +199,6 @@ impl Memory {
         }
     }
 
-    /// Locks the memory, so that traces are compared and added without others in between.
-    #[must_use]
-    pub fn lock(&self) -> LockedMemory<'_> {
-        match self {
-            Self::Vectors(cache) => LockedMemory::Vectors(lock(cache)),
-            Self::Traces { memory, .. } => LockedMemory::Traces(lock(memory)),
-        }
-    }
-}
-
-/// A memory that no one else can use meanwhile.
-#[derive(Debug)]
-pub enum LockedMemory<'m> {
-    /// Embeddings.
-    Vectors(MutexGuard<'m, VectorCache>),
-    /// Words, and by [`Method::Full`] embeddings of digests.
-    Traces(MutexGuard<'m, TraceMemory>),
-}
-
-impl LockedMemory<'_> {
     /// Compares `trace` with the memory, then adds it if requested.
     ///
     /// By a memory of vectors novelty is one minus the largest similarity, unclamped (a negative similarity takes it above 1); by
@@ -228,35 +208,33 @@ impl LockedMemory<'_> {
     ///
     /// # Errors
     /// The errors of [`VectorCache::compare_and_add`] and [`TraceMemory::add`](crate::traces::TraceMemory::add).
-    pub fn compare_and_add(
-        &mut self,
-        trace: &ComparedTrace,
-        now: Instant,
-    ) -> Result<(Novelty, Vec<WordShare>)> {
-        fault::point("novelty");
+    pub fn compare_and_add(&self, trace: &ComparedTrace, now: Instant) -> Result<(Novelty, Vec<WordShare>)> {
         match self {
             Self::Vectors(cache) => {
                 let Some((embedding, origin)) = trace.embedding else {
                     return Ok((Novelty::NEUTRAL, Vec::new()));
                 };
                 let entry = VectorEntry {
-                    vectors: &[&embedding[..]],
+                    vector: &embedding[..],
                     label: trace.label,
                     origin,
                 };
+                let mut cache = lock(cache);
+                fault::point("novelty");
                 let nearest = if trace.remember {
                     cache.compare_and_add(entry, now)?
                 } else {
                     cache.compare(entry, now)?
                 };
-                let nearest = nearest.into_iter().next().flatten();
                 let nearest = nearest.map(|found| Nearest::vector(found.label, found.similarity));
                 Ok((Novelty::of_nearest(nearest), Vec::new()))
             }
-            Self::Traces(memory) => {
-                if memory.method() == Method::Full && trace.embedding.is_none() {
-                    return Ok((Novelty::NEUTRAL, Vec::new()));
-                }
+            Self::Traces { method, .. } if *method == Method::Full && trace.embedding.is_none() => {
+                Ok((Novelty::NEUTRAL, Vec::new()))
+            }
+            Self::Traces { memory, .. } => {
+                let mut memory = lock(memory);
+                fault::point("novelty");
                 let (nearest, shares) =
                     memory.compare_and_explain(trace.entry(), trace.explained, trace.remember, now)?;
                 let nearest = nearest.map(|found| Nearest::trace(found.label, found.similarity));
@@ -264,27 +242,26 @@ impl LockedMemory<'_> {
             }
         }
     }
-}
 
-impl LockedMemory<'_> {
     /// Returns up to `count` remembered traces that are most similar to `trace`, the most similar first; none without an embedding
     /// where one is compared.
     ///
     /// # Errors
     /// The errors of [`VectorCache::nearest`] and [`TraceMemory::nearest`](crate::traces::TraceMemory::nearest).
-    pub fn nearest(&mut self, trace: &ComparedTrace, count: usize, now: Instant) -> Result<Vec<Nearest>> {
+    pub fn nearest(&self, trace: &ComparedTrace, count: usize, now: Instant) -> Result<Vec<Nearest>> {
         match (self, trace.embedding) {
             (Self::Vectors(cache), Some((embedding, origin))) => {
+                let mut cache = lock(cache);
                 cache.check_origin(origin, now)?;
                 let found = cache.nearest(&embedding[..], count, now)?.into_iter();
                 Ok(found
                     .map(|found| Nearest::vector(found.label, found.similarity))
                     .collect())
             }
-            (Self::Traces(memory), embedding)
-                if embedding.is_some() || memory.method() == Method::Lexical =>
+            (Self::Traces { memory, method }, embedding)
+                if embedding.is_some() || *method == Method::Lexical =>
             {
-                let found = memory.nearest(trace.entry(), count, now)?.into_iter();
+                let found = lock(memory).nearest(trace.entry(), count, now)?.into_iter();
                 Ok(found
                     .map(|found| Nearest::trace(found.label, found.similarity))
                     .collect())
@@ -409,11 +386,7 @@ mod tests {
             remember,
             explained: false,
         };
-        memory
-            .lock()
-            .compare_and_add(&compared, Instant::now())
-            .unwrap()
-            .0
+        memory.compare_and_add(&compared, Instant::now()).unwrap().0
     }
 
     /// Compares by words alone.
@@ -425,11 +398,7 @@ mod tests {
             remember,
             explained: false,
         };
-        memory
-            .lock()
-            .compare_and_add(&compared, Instant::now())
-            .unwrap()
-            .0
+        memory.compare_and_add(&compared, Instant::now()).unwrap().0
     }
 
     #[test]
@@ -499,12 +468,7 @@ mod tests {
             remember,
             explained: false,
         };
-        memory
-            .lock()
-            .compare_and_add(&compared, Instant::now())
-            .unwrap()
-            .0
-            .value
+        memory.compare_and_add(&compared, Instant::now()).unwrap().0.value
     }
 
     fn novelties(memory: &Memory) -> HashMap<Fingerprint, f64> {
@@ -569,11 +533,11 @@ mod tests {
             };
             for (text, axis) in [("flight to Boston", 0), ("hotel", 1)] {
                 compared(text, axis, &mut |trace| {
-                    memory.lock().compare_and_add(trace, Instant::now()).unwrap();
+                    memory.compare_and_add(trace, Instant::now()).unwrap();
                 });
             }
             compared("hotel", 1, &mut |trace| {
-                let nearest = |count| memory.lock().nearest(trace, count, Instant::now()).unwrap();
+                let nearest = |count| memory.nearest(trace, count, Instant::now()).unwrap();
                 let labels: Vec<_> = nearest(9).into_iter().map(|found| found.label).collect();
                 assert_eq!(labels, [Some("hotel".into()), Some("flight to Boston".into())]);
                 assert_eq!(nearest(1).len(), 1);
@@ -581,7 +545,7 @@ mod tests {
                     embedding: None,
                     ..*trace
                 };
-                let found = memory.lock().nearest(&alone, 1, Instant::now()).unwrap();
+                let found = memory.nearest(&alone, 1, Instant::now()).unwrap();
                 assert_eq!(found.len(), usize::from(method == Method::Lexical));
             });
         }
@@ -671,10 +635,7 @@ mod tests {
                     remember,
                     explained: false,
                 };
-                let error = memory
-                    .lock()
-                    .compare_and_add(&compared, Instant::now())
-                    .unwrap_err();
+                let error = memory.compare_and_add(&compared, Instant::now()).unwrap_err();
                 assert_eq!(error.code(), code);
             }
         }

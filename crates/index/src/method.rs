@@ -1,6 +1,6 @@
 //! How two traces are compared.
 
-/// Returns the novelty method.
+/// A novelty method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// The embeddings of their first 512 tokens, as the SDK does.

@@ -6,7 +6,7 @@ use knowledgepulse_trace::label::Label;
 
 use crate::{
     moment::Moment,
-    room::WithRoom,
+    room::with_room,
     scaled::Scaled,
     simd::{Floats, GROUP},
 };
@@ -15,7 +15,7 @@ use crate::{
 const BLOCK_BYTES: usize = 256 * 1024;
 
 /// The queue. A clone shares the blocks; vectors that either adds later are its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Rows {
     pub(crate) dimensions: usize,
     /// The groups of components in a vector.
@@ -29,8 +29,6 @@ pub(crate) struct Rows {
     length: usize,
     /// The number of removed vectors, which is the sequence number of the oldest one.
     departed: u64,
-    /// Empty blocks, for vectors to come.
-    spare: Vec<Block>,
 }
 
 /// Memory for a fixed number of vectors.
@@ -72,7 +70,6 @@ impl Rows {
             gone: 0,
             length: 0,
             departed: 0,
-            spare: Vec::new(),
         }
     }
 
@@ -92,55 +89,41 @@ impl Rows {
         self.departed..self.departed + self.length as u64
     }
 
-    /// Makes room for `count` vectors, so that adding them cannot fail; `None` if there is not enough memory.
-    pub(crate) fn reserve(&mut self, count: usize) -> Option<()> {
+    /// Makes room for one more vector, so that adding it cannot fail; `None` if there is not enough memory.
+    pub(crate) fn reserve(&mut self) -> Option<()> {
         let (groups, capacity) = (self.groups, self.capacity);
-        let mut room = self.spare.len() * capacity;
-        if let Some(last) = self.blocks.back_mut().filter(|last| last.len() < capacity) {
-            room += capacity - last.len();
-            if count > 0 && Arc::get_mut(last).is_none() {
-                // A clone of the queue shares this block, and must not see the vectors that are added to it.
-                *last = Arc::new(last.copied(groups, capacity)?);
+        match self.blocks.back_mut() {
+            Some(last) if last.len() < capacity => {
+                if Arc::get_mut(last).is_none() {
+                    // A clone of the queue shares this block, and must not see the vectors that are added to it.
+                    *last = Arc::new(last.copied(groups, capacity)?);
+                }
+            }
+            _ => {
+                self.blocks.try_reserve(1).ok()?;
+                self.blocks
+                    .push_back(Arc::new(Block::allocate(groups, capacity)?));
             }
         }
-        while room < count {
-            self.spare.try_reserve(1).ok()?;
-            self.spare.push(Block::allocate(groups, capacity)?);
-            room += capacity;
-        }
-        self.blocks.try_reserve(self.spare.len()).ok()
+        Some(())
     }
 
     /// Adds a vector; [`Rows::reserve`] must have made room. An `added` before that of the previous vector counts as equal to it, so vectors
     /// stay in the order of their age.
     pub(crate) fn push_back(&mut self, vector: &Scaled, label: Option<Label>, added: Moment) {
-        self.push_row(Row {
-            components: &vector.components,
-            inverse_norm: vector.inverse_norm,
-            added,
-            label: label.as_ref(),
-        });
-    }
-
-    /// Adds a copy of a vector of another queue, as [`Rows::push_back`] does.
-    pub(crate) fn push_row(&mut self, row: Row) {
-        let capacity = self.capacity;
-        let latest = self.blocks.back().and_then(|block| block.added.last().copied());
-        if self.blocks.back().is_none_or(|last| last.len() == capacity)
-            && let Some(block) = self.spare.pop()
-        {
-            self.blocks.push_back(Arc::new(block));
-        }
+        let latest = self
+            .blocks
+            .iter()
+            .rev()
+            .find_map(|block| block.added.last().copied());
         let Some(block) = self.blocks.back_mut().and_then(Arc::get_mut) else {
             debug_assert!(false, "reserve was not called");
             return;
         };
-        block.components.extend_from_slice(row.components);
-        block.inverse_norms.push(row.inverse_norm);
-        block
-            .added
-            .push(latest.map_or(row.added, |latest| latest.max(row.added)));
-        block.labels.push(row.label.cloned());
+        block.components.extend_from_slice(&vector.components);
+        block.inverse_norms.push(vector.inverse_norm);
+        block.added.push(latest.map_or(added, |latest| latest.max(added)));
+        block.labels.push(label);
         self.length += 1;
     }
 
@@ -197,24 +180,14 @@ impl Rows {
     }
 }
 
-impl Clone for Rows {
-    fn clone(&self) -> Self {
-        Self {
-            blocks: self.blocks.clone(),
-            spare: Vec::new(),
-            ..*self
-        }
-    }
-}
-
 impl Block {
     /// An empty block; `None` if there is not enough memory.
     fn allocate(groups: usize, capacity: usize) -> Option<Self> {
         Some(Self {
-            components: Vec::with_room(capacity.checked_mul(groups)?)?,
-            inverse_norms: Vec::with_room(capacity)?,
-            added: Vec::with_room(capacity)?,
-            labels: Vec::with_room(capacity)?,
+            components: with_room(capacity.checked_mul(groups)?)?,
+            inverse_norms: with_room(capacity)?,
+            added: with_room(capacity)?,
+            labels: with_room(capacity)?,
         })
     }
 

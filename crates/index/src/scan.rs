@@ -10,7 +10,7 @@ use knowledgepulse_os as os;
 
 use crate::{
     parallel::on_threads,
-    room::WithRoom,
+    room::with_room,
     rows::Rows,
     scaled::Scaled,
     simd::{self, Floats},
@@ -29,78 +29,50 @@ pub struct Found {
     pub similarity: f64,
 }
 
-/// Collects the `count` most similar vectors; of equally similar ones, the oldest.
-#[derive(Debug)]
-pub(crate) struct Several(Top<Rank>);
-
-impl Several {
-    /// `None` if there is not enough memory for `count` vectors.
-    pub(crate) fn new(count: usize) -> Option<Self> {
-        Top::new(count).map(Self)
-    }
-
-    /// Returns whether a vector with a similarity of at most `bound` can be collected.
-    #[inline]
-    pub(crate) fn can_win(&self, bound: f64) -> bool {
-        self.0.least().is_none_or(|Rank(least)| bound >= least.similarity)
-    }
-
-    /// Returns whether a vector at `index` with a similarity of at most `bound` can be collected, in any order of offers.
-    #[inline]
-    pub(crate) fn can_win_at(&self, index: usize, bound: f64) -> bool {
-        let most = Rank(Found {
-            similarity: bound,
-            index,
-        });
-        self.0.least().is_none_or(|least| most > *least)
-    }
-
-    /// Collects the vector, or ignores it.
-    #[inline]
-    pub(crate) fn offer(&mut self, found: Found) {
-        self.0.offer(Rank(found));
-    }
-
-    /// The vectors, the most similar first.
-    pub(crate) fn into_sorted(self) -> impl Iterator<Item = Found> {
-        self.0.into_sorted().map(|Rank(found)| found)
-    }
-}
-
-/// The order of vectors in a result: the more similar is greater, and of equally similar ones the older.
-#[derive(Debug)]
-struct Rank(Found);
-
-impl Ord for Rank {
+/// The more similar is greater, and of equally similar ones the older.
+impl Ord for Found {
     fn cmp(&self, other: &Self) -> Ordering {
         // Similarities are never NaN, and 0 and -0 are equal.
-        let by_similarity = self.0.similarity.partial_cmp(&other.0.similarity);
+        let by_similarity = self.similarity.partial_cmp(&other.similarity);
         by_similarity
             .unwrap_or(Ordering::Equal)
-            .then(other.0.index.cmp(&self.0.index))
+            .then(other.index.cmp(&self.index))
     }
 }
 
-impl PartialOrd for Rank {
+impl PartialOrd for Found {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Rank {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+impl Eq for Found {}
+
+/// Collects the most similar vectors; of equally similar ones, the oldest.
+impl Top<Found> {
+    /// Returns whether a vector with a similarity of at most `bound` can be collected.
+    #[inline]
+    pub(crate) fn can_win(&self, bound: f64) -> bool {
+        self.least().is_none_or(|least| bound >= least.similarity)
+    }
+
+    /// Returns whether a vector at `index` with a similarity of at most `bound` can be collected, in any order of offers.
+    #[inline]
+    pub(crate) fn can_win_at(&self, index: usize, bound: f64) -> bool {
+        let most = Found {
+            similarity: bound,
+            index,
+        };
+        self.least().is_none_or(|least| most > *least)
     }
 }
-
-impl Eq for Rank {}
 
 /// Returns the `count` vectors that are most similar to `query`, the most similar first, of equal ones the older; `None` if there is not
 /// enough memory.
 pub(crate) fn most_similar(query: &Scaled, rows: &Rows, count: usize) -> Option<Vec<Found>> {
     let products = products(&query.components, rows, useful_threads(rows))?;
     let inverse_norms = rows.runs().flat_map(|run| run.inverse_norms);
-    let mut collector = Several::new(count)?;
+    let mut collector = Top::new(count)?;
     for (index, (product, inverse_norm)) in iter::zip(products, inverse_norms).enumerate() {
         let similarity = product * inverse_norm * query.inverse_norm;
         if collector.can_win(similarity) {
@@ -118,7 +90,7 @@ pub(crate) fn useful_threads(rows: &Rows) -> usize {
 
 /// Returns the dot product of `query` with each vector, computed on this many threads; `None` if there is not enough memory.
 pub(crate) fn products(query: &[Floats], rows: &Rows, threads: usize) -> Option<Vec<f64>> {
-    let mut products = Vec::with_room(rows.len())?;
+    let mut products = with_room(rows.len())?;
     products.resize(rows.len(), 0.0);
     let mut rest = &mut products[..];
     let parts = rows.runs().map(|run| {
@@ -144,8 +116,8 @@ mod tests {
 
     #[test]
     fn only_bounds_that_reach_the_similarities_found_can_win() {
-        let mut largest = Several::new(1).unwrap();
-        let mut several = Several::new(2).unwrap();
+        let mut largest = Top::new(1).unwrap();
+        let mut several = Top::new(2).unwrap();
         for (index, similarity) in [0.5, 0.7].into_iter().enumerate() {
             assert!(largest.can_win(-1.0) == (index == 0) && several.can_win(-1.0));
             largest.offer(Found { similarity, index });
@@ -156,7 +128,7 @@ mod tests {
         // Of equally similar ones the older wins.
         assert_eq!([0, 1].map(|index| several.can_win_at(index, 0.5)), [false, false]);
         assert!(several.can_win_at(2, 0.6) && !several.can_win_at(2, 0.5));
-        let rank = |similarity, index| Rank(Found { similarity, index });
+        let rank = |similarity, index| Found { similarity, index };
         assert!(rank(0.0, 1) == rank(-0.0, 1) && rank(0.0, 1) != rank(0.0, 2));
     }
 }

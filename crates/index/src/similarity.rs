@@ -1,20 +1,6 @@
 //! The measure of novelty: compares a trace with a memory by words and, with a model, by the embedding of a digest.
 //!
-//! The pieces of a trace are its objective and the content of each step, and U(p) is the set of words of a piece `p` ([`words`](knowledgepulse_trace::words)).
-//!
-//! - c(t) = Σ (|U(p)| + 6)^-½ over the pieces `p` that contain the word `t`. So long and short steps count nearly alike: neither the
-//!   words of a dump drown those of a dialogue, nor a few short steps all others.
-//! - w(t) = ln(M + 1) - ln(max(1, df(t))), where `M` traces are remembered and df(t) of them contain `t`.
-//! - L(q, d) = Σ c_q c_d w² / (|c_q w| |c_d w|), a cosine: [`Similarity::lexical`].
-//! - C(q, d), the sum of w(t) over the words of `q` that `d` has too, divided by that over all words of `q`:
-//!   [`Similarity::contained`].
-//! - E(q, d) = max(0, cos(P e_q, P e_d)), where `e` is the embedding of the [`digest`](knowledgepulse_trace::digest::of) and P is the memory's
-//!   [projection](crate::traces): [`Similarity::embedded`].
-//! - N = 1 - max over `d` of max(0.7 L + 0.3 E, C⁴), or without a model of max(L, C⁴); 0.5 if nothing is remembered.
-//!
-//! Traces without any word are alike: L and C of two such traces are 1. With any other trace both are 0.
-//!
-//! DESIGN.md has the measurements that this was chosen by.
+//! DESIGN.md, "The measure", has the formulas: c(t) and w(t) of a word, L, C and E of two traces, and N.
 
 /// The novelty of a trace that cannot be compared: there is no embedder, or the memory is empty.
 pub const NEUTRAL_NOVELTY: f64 = 0.5;

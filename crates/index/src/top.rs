@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use crate::room::WithRoom;
+use crate::room::with_room;
 
 /// Keeps the largest `count` values that it is offered.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl<T: Ord> Top<T> {
     pub(crate) fn new(count: usize) -> Option<Self> {
         Some(Self {
             count,
-            values: Vec::with_room(count)?.into(),
+            values: with_room(count)?.into(),
         })
     }
 

@@ -34,19 +34,16 @@ pub struct Neighbour {
     pub label: Option<Label>,
 }
 
-/// The vectors of one trace.
+/// The vector of a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct VectorEntry<'e> {
-    /// The vectors, each as long as those of the cache. All are compared before the first is added.
-    pub vectors: &'e [&'e [f32]],
-    /// Their label.
+    /// The components, as many as the vectors of the cache have.
+    pub vector: &'e [f32],
+    /// The label.
     pub label: Option<&'e Label>,
-    /// Their origin.
+    /// The origin.
     pub origin: &'e Origin,
 }
-
-/// The nearest neighbour of each vector of a [`VectorEntry`]; `None` with an empty memory.
-pub type NearestVectors = Vec<Option<Neighbour>>;
 
 /// A vector in the cache.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,79 +110,50 @@ impl VectorCache {
     /// After an error the cache is as it was.
     pub fn add<T: Component>(&mut self, vector: &[T], label: Option<Label>, now: Instant) -> Result<()> {
         self.scale(vector, "vector")?;
+        self.add_scaled(label, now)
+    }
+
+    /// Adds the vector that was scaled last.
+    fn add_scaled(&mut self, label: Option<Label>, now: Instant) -> Result<()> {
         if let Some(label) = &label {
             require_short(label)?;
         }
-        self.reserve(1)?;
-        self.add_scaled(label, now);
-        Ok(())
-    }
-
-    /// Adds the vector that was scaled last, for which there is room.
-    fn add_scaled(&mut self, label: Option<Label>, now: Instant) {
         self.evict_expired(now);
         if self.options.max_elements == 0 {
-            return;
+            return Ok(());
         }
+        self.rows.reserve().ok_or_else(|| self.options.out_of_memory())?;
         if self.rows.len() == self.options.max_elements {
             self.rows.pop_front();
         }
         self.rows.push_back(&self.scaled, label, Moment::at(now));
-    }
-
-    /// Makes room for `count` more vectors, or as many as the cache holds.
-    fn reserve(&mut self, count: usize) -> Result<()> {
-        let room = self.rows.reserve(count.min(self.options.max_elements));
-        room.ok_or_else(|| self.options.out_of_memory())
-    }
-
-    /// Validates an entry, makes room for it and records its origin, so that adding its vectors cannot fail halfway. A recorded part of the
-    /// origin stays, except that an empty cache accepts any.
-    fn prepare(&mut self, entry: VectorEntry, now: Instant) -> Result<()> {
-        let mut origin = if self.is_empty(now) {
-            Origin::default()
-        } else {
-            self.origin.clone()
-        };
-        for vector in entry.vectors {
-            self.scale(vector, "vector")?;
-        }
-        if let Some(label) = entry.label {
-            require_short(label)?;
-        }
-        origin.require_comparable(entry.origin)?;
-        origin.learn(entry.origin);
-        self.reserve(entry.vectors.len())?;
-        self.origin = origin;
         Ok(())
     }
 
-    /// Returns the nearest neighbours of an entry's vectors. Only evicts expired vectors.
+    /// Returns the nearest neighbour of an entry's vector; `None` with an empty cache. Only evicts expired vectors.
     ///
     /// # Errors
     /// The errors of [`SharedMemory::check_origin`] and [`VectorCache::nearest`].
-    pub fn compare(&mut self, entry: VectorEntry, now: Instant) -> Result<NearestVectors> {
+    pub fn compare(&mut self, entry: VectorEntry, now: Instant) -> Result<Option<Neighbour>> {
         self.check_origin(entry.origin, now)?;
-        let vectors = entry.vectors.iter();
-        vectors
-            .map(|vector| Ok(self.nearest(vector, 1, now)?.pop()))
-            .collect()
+        self.scale(entry.vector, "vector")?;
+        Ok(self.nearest_of_scaled(1, now)?.pop())
     }
 
-    /// Compares an entry as [`VectorCache::compare`] does, then adds its vectors.
+    /// Compares an entry as [`VectorCache::compare`] does, then adds its vector and records its origin. A recorded part of the origin stays,
+    /// except that an empty cache accepts any.
     ///
     /// # Errors
     /// The errors of [`VectorCache::compare`] and [`VectorCache::add`]. After an error the cache is as it was.
-    pub fn compare_and_add(&mut self, entry: VectorEntry, now: Instant) -> Result<NearestVectors> {
-        self.prepare(entry, now)?;
+    pub fn compare_and_add(&mut self, entry: VectorEntry, now: Instant) -> Result<Option<Neighbour>> {
         let nearest = self.compare(entry, now)?;
-        let first = nearest.first().and_then(Option::as_ref);
-        let novelty = of_similarity(first.map(|found| found.similarity));
-        let label = entry.label.map(|label| label.with_novelty(novelty));
-        for vector in entry.vectors {
-            self.scale(vector, "vector")?;
-            self.add_scaled(label.clone(), now);
+        let novelty = of_similarity(nearest.as_ref().map(|found| found.similarity));
+        let was_empty = self.is_empty(now);
+        self.add_scaled(entry.label.map(|label| label.with_novelty(novelty)), now)?;
+        if was_empty {
+            self.origin = Origin::default();
         }
+        self.origin.learn(entry.origin);
         Ok(nearest)
     }
 
@@ -197,8 +165,10 @@ impl VectorCache {
     /// [`Error::NotFinite`](knowledgepulse_error::Error::NotFinite) for a component that is NaN or infinite,
     /// [`Error::OutOfMemory`](knowledgepulse_error::Error::OutOfMemory).
     pub fn max_cosine_similarity<T: Component>(&mut self, query: &[T], now: Instant) -> Result<f64> {
-        let largest = self.search(query, 1, now)?;
-        Ok(largest.first().map_or(0.0, |found| found.similarity))
+        Ok(self
+            .nearest(query, 1, now)?
+            .first()
+            .map_or(0.0, |found| found.similarity))
     }
 
     /// Returns the `count` vectors that are most similar to `query`, or all if there are fewer: the most similar first, of equal ones the older.
@@ -212,21 +182,21 @@ impl VectorCache {
         count: usize,
         now: Instant,
     ) -> Result<Vec<Neighbour>> {
-        let found = self.search(query, count, now)?;
+        self.scale(query, "query")?;
+        self.nearest_of_scaled(count, now)
+    }
+
+    fn nearest_of_scaled(&mut self, count: usize, now: Instant) -> Result<Vec<Neighbour>> {
+        self.evict_expired(now);
+        let count = count.min(self.rows.len());
+        let found = most_similar(&self.scaled, &self.rows, count);
+        let found = found.ok_or_else(|| self.options.out_of_memory())?;
         let neighbour = |Found { index, similarity }| Neighbour {
             index,
             similarity,
             label: self.rows.get(index).and_then(|row| row.label.cloned()),
         };
         Ok(found.into_iter().map(neighbour).collect())
-    }
-
-    fn search<T: Component>(&mut self, query: &[T], count: usize, now: Instant) -> Result<Vec<Found>> {
-        self.scale(query, "query")?;
-        self.evict_expired(now);
-        let count = count.min(self.rows.len());
-        let found = most_similar(&self.scaled, &self.rows, count);
-        found.ok_or_else(|| self.options.out_of_memory())
     }
 
     /// Returns the oldest living vector whose number is in `sequence`.

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use knowledgepulse_json::Value;
+
 use crate::{CARD, Form, MANIFEST, Manifest, Settings};
 
 /// The columns of the sessions, which `datasets` would else guess by the first file. Those of [`Form::Native`] make it load the files as
@@ -78,33 +80,33 @@ pub(crate) fn card(manifest: &Manifest, settings: &Settings) -> String {
     let _ = writeln!(card, "{}\n", what(form));
     let mut agents: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in &manifest.entries {
-        let agent = entry
-            .about
-            .get("agent")
-            .and_then(knowledgepulse_json::Value::as_str)
-            .unwrap_or("unknown");
-        *agents.entry(agent).or_default() += 1;
+        let agent = entry.about.get("agent").and_then(Value::as_str);
+        *agents.entry(agent.unwrap_or("unknown")).or_default() += 1;
     }
     card.push_str("| agent | sessions |\n| --- | ---: |\n");
     for (agent, count) in agents {
         let _ = writeln!(card, "| {agent} | {count} |");
     }
-    let known = manifest
-        .entries
-        .iter()
-        .filter(|entry| entry.outcome.is_some())
-        .count();
+    let outcomes = manifest.entries.iter().filter_map(|entry| entry.outcome);
+    let known = outcomes.count();
     let _ = writeln!(
         card,
         "\nThe outcome of {known} of {count} is known.\n\n## How they were chosen\n\n{}.\n",
         settings.chosen
     );
+    let cleaned = if settings.identifiers {
+        (
+            "secrets, e-mail addresses, telephone numbers, IP addresses, home directories, and the names of each session's user and machine",
+            "`[REDACTED:email]` and `[user-1]`",
+        )
+    } else {
+        ("secrets alone", "`[REDACTED:api_key]`")
+    };
     let _ = writeln!(
         card,
         "`{MANIFEST}` has a line for each: its rank, the reason, how many sessions it stands for, its outcome, what was redacted, and the \
-         places to review.\n\n## How they were cleaned\n\n{} replaced secrets, e-mail addresses, telephone numbers, IP addresses, home \
-         directories, and the names of each session's user and machine by markers such as `[REDACTED:email]` and `[user-1]`.\n",
-        settings.program
+         places to review.\n\n## How they were cleaned\n\n{} replaced {} by markers such as {}.\n",
+        settings.program, cleaned.0, cleaned.1
     );
     let redactions = manifest.redactions();
     if !redactions.is_empty() {

@@ -1,6 +1,6 @@
 //! Cleans a JSON text and keeps every byte of it that is not redacted.
 
-use knowledgepulse_clean::{Cleaner, Finding, with_strings};
+use knowledgepulse_clean::{Cleaner, Finding, places_to_review, with_strings};
 use knowledgepulse_json::Value;
 
 use crate::splice::replace_strings;
@@ -63,4 +63,14 @@ pub fn clean_plain_text(cleaner: &mut Cleaner, text: &str) -> CleanText {
             .collect(),
         text: clean.unwrap_or_else(|| text.to_owned()),
     }
+}
+
+/// Returns the places of a clean text that a person should look at: each with its line, from 1, and its position in bytes.
+pub fn lines_to_review(text: &str) -> impl Iterator<Item = (u64, usize)> {
+    let (mut line, mut at) = (1, 0);
+    places_to_review(text).map(move |place| {
+        line += memchr::memchr_iter(b'\n', &text.as_bytes()[at..place]).count() as u64;
+        at = place;
+        (line, place)
+    })
 }

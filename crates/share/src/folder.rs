@@ -9,6 +9,7 @@ use std::{
 
 use knowledgepulse_json::{Value, parse_str};
 use tempfile::{Builder, TempDir};
+use walkdir::WalkDir;
 
 use crate::{CARD, Files, MANIFEST};
 
@@ -145,21 +146,13 @@ fn foreign_in(target: &Path) -> io::Result<Option<String>> {
     let Some(shared) = shared_files(&target.join(MANIFEST)) else {
         return Ok(Some(entries[0].file_name().display().to_string()));
     };
-    let mut folders = vec![target.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let path = entry.path();
-            if entry.file_type()?.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(target).unwrap_or(&path);
-            let name: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
-            let name = name.join("/");
-            if !shared.contains(&name) {
-                return Ok(Some(name));
-            }
+    for entry in WalkDir::new(target) {
+        let entry = entry?;
+        let name = entry.path().strip_prefix(target).unwrap_or(entry.path());
+        let name: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
+        let name = name.join("/");
+        if !entry.file_type().is_dir() && !shared.contains(&name) {
+            return Ok(Some(name));
         }
     }
     Ok(None)
@@ -171,16 +164,11 @@ fn shared_files(manifest: &Path) -> Option<HashSet<String>> {
     let mut files = HashSet::from([MANIFEST.to_owned(), CARD.to_owned()]);
     for line in text.lines() {
         let entry = parse_str(line).ok()?;
-        let is_entry = ["rank", "redactions", "stands_for"]
-            .iter()
-            .all(|name| entry.get(name).is_some());
+        let names = ["rank", "redactions", "stands_for"];
+        let is_entry = names.iter().all(|name| entry.get(name).is_some());
         let subagents = entry.get("subagents").and_then(Value::as_array)?;
         files.insert(entry.get("file").filter(|_| is_entry)?.as_str()?.to_owned());
-        files.extend(
-            subagents
-                .iter()
-                .filter_map(|file| file.as_str().map(str::to_owned)),
-        );
+        files.extend(subagents.iter().filter_map(Value::as_str).map(str::to_owned));
     }
     Some(files)
 }

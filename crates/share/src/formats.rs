@@ -7,11 +7,18 @@ use knowledgepulse_json::{Object, Text, Value, object};
 use crate::conversation::{Answer, Call, Turn, turns_of, with_results_behind_calls};
 
 fn text_at(value: &Value, path: &[&str]) -> Option<Text> {
-    value
-        .at(path)
-        .and_then(Value::as_text)
-        .filter(|text| !text.is_empty())
-        .cloned()
+    let text = value.at(path).and_then(Value::as_text);
+    text.filter(|text| !text.is_empty()).cloned()
+}
+
+/// Returns when a trace began.
+fn time_of(trace: &Value) -> Option<Value> {
+    text_at(trace, &["metadata", "created_at"]).map(Value::from)
+}
+
+/// Returns the model of a trace.
+fn model_of(trace: &Value) -> Option<Value> {
+    text_at(trace, &["metadata", "imported", "model"]).map(Value::from)
 }
 
 /// Returns the name of the agent of a trace.
@@ -42,13 +49,10 @@ pub(crate) fn sts(trace: &Value) -> String {
         ("type", Some("session".into())),
         ("version", Some(3.0.into())),
         ("id", Some(session_of(trace).into())),
-        (
-            "timestamp",
-            text_at(trace, &["metadata", "created_at"]).map(Value::from),
-        ),
+        ("timestamp", time_of(trace)),
         ("harness", Some(agent_of(trace).into())),
     ])];
-    let model = text_at(trace, &["metadata", "imported", "model"]);
+    let model = model_of(trace);
     for (at, turn) in turns_of(trace).into_iter().enumerate() {
         let message = match turn {
             Turn::User(text) => object([("role", "user".into()), ("content", text.into())]),
@@ -62,13 +66,11 @@ pub(crate) fn sts(trace: &Value) -> String {
                         ("arguments", call.input.into()),
                     ])
                 });
+                let content: Vec<Value> = text.into_iter().chain(calls).collect();
                 with_some([
                     ("role", Some("assistant".into())),
-                    (
-                        "content",
-                        Some(text.into_iter().chain(calls).collect::<Vec<_>>().into()),
-                    ),
-                    ("model", model.clone().map(Value::from)),
+                    ("content", Some(content.into())),
+                    ("model", model.clone()),
                 ])
             }
             Turn::Result(Answer {
@@ -84,14 +86,11 @@ pub(crate) fn sts(trace: &Value) -> String {
                 ("isError", failed.into()),
             ]),
         };
+        let parent = at.checked_sub(1).map(|parent| Value::from(parent.to_string()));
         entries.push(object([
             ("type", "message".into()),
             ("id", at.to_string().into()),
-            (
-                "parentId",
-                at.checked_sub(1)
-                    .map_or(Value::Null, |parent| parent.to_string().into()),
-            ),
+            ("parentId", parent.unwrap_or_default()),
             ("message", message),
         ]));
     }
@@ -109,10 +108,7 @@ pub(crate) fn messages(trace: &Value, outcome: Option<(bool, f64)>) -> String {
     let messages: Vec<Value> = turns.into_iter().map(message_of).collect();
     let row = with_some([
         ("id", text_at(trace, &["id"]).map(Value::from)),
-        (
-            "created_at",
-            text_at(trace, &["metadata", "created_at"]).map(Value::from),
-        ),
+        ("created_at", time_of(trace)),
         ("messages", Some(messages.into())),
         ("tools", Some(tools.into())),
         ("success", outcome.map(|(success, _)| success.into())),
@@ -210,93 +206,92 @@ fn parameters_of(inputs: &[&Object]) -> Value {
 
 /// Writes a trace in the Agent Trajectory Interchange Format.
 pub(crate) fn atif(trace: &Value) -> String {
-    let mut steps: Vec<Object> = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
     for turn in with_results_behind_calls(turns_of(trace)) {
-        let (source, text, calls) = match turn {
+        match turn {
+            Turn::User(text) => steps.push(Step::new("user", text, Vec::new())),
+            Turn::Agent(text, calls) => steps.push(Step::new("agent", text, calls)),
             Turn::Result(answer) => {
-                add_result(&mut steps, answer);
-                continue;
+                let is_call = |call: &Call| call.id == answer.id;
+                let has_call = steps.last().is_some_and(|step| step.calls.iter().any(is_call));
+                // Where the trace does not have the call, the result is a step of its own.
+                if !has_call {
+                    steps.push(Step::new("agent", Text::default(), Vec::new()));
+                }
+                if let Some(step) = steps.last_mut() {
+                    step.results.push((has_call, answer));
+                }
             }
-            Turn::User(text) => ("user", text, Vec::new()),
-            Turn::Agent(text, calls) => ("agent", text, calls),
-        };
-        steps.push(step_of(steps.len(), source, text, calls));
+        }
     }
-    if let (Some(first), Some(time)) = (steps.first_mut(), text_at(trace, &["metadata", "created_at"])) {
+    let mut steps: Vec<Object> = (1_u32..)
+        .zip(steps)
+        .map(|(id, step)| step.into_object(id))
+        .collect();
+    if let (Some(first), Some(time)) = (steps.first_mut(), time_of(trace)) {
         first.insert("timestamp", time);
     }
     let version = text_at(trace, &["metadata", "imported", "version"]).unwrap_or_else(|| "unknown".into());
     let agent = with_some([
         ("name", Some(agent_of(trace).into())),
         ("version", Some(version.into())),
-        (
-            "model_name",
-            text_at(trace, &["metadata", "imported", "model"]).map(Value::from),
-        ),
+        ("model_name", model_of(trace)),
     ]);
+    let steps: Vec<Value> = steps.into_iter().map(Value::from).collect();
     let trajectory = object([
         ("schema_version", "ATIF-v1.7".into()),
         ("session_id", session_of(trace).into()),
         ("agent", agent),
-        (
-            "steps",
-            steps.into_iter().map(Value::from).collect::<Vec<_>>().into(),
-        ),
+        ("steps", steps.into()),
     ]);
     trajectory.to_json() + "\n"
 }
 
-#[allow(clippy::cast_precision_loss)] // No trace has so many steps.
-fn step_of(before: usize, source: &str, text: Text, calls: Vec<Call>) -> Object {
-    let mut step = Object::new();
-    step.insert("step_id", (before + 1) as f64);
-    step.insert("source", source);
-    step.insert("message", text);
-    let calls: Vec<Value> = calls
-        .into_iter()
-        .map(|call| {
+/// A step of ATIF.
+struct Step {
+    source: &'static str,
+    text: Text,
+    calls: Vec<Call>,
+    /// The results, and whether the step has their calls.
+    results: Vec<(bool, Answer)>,
+}
+
+impl Step {
+    fn new(source: &'static str, text: Text, calls: Vec<Call>) -> Self {
+        Self {
+            source,
+            text,
+            calls,
+            results: Vec::new(),
+        }
+    }
+
+    fn into_object(self, id: u32) -> Object {
+        let call = |call: Call| {
             object([
                 ("tool_call_id", call.id.into()),
                 ("function_name", call.tool.into()),
                 ("arguments", call.input.into()),
             ])
-        })
-        .collect();
-    if !calls.is_empty() {
-        step.insert("tool_calls", calls);
+        };
+        let result = |(has_call, Answer { id, text, failed, .. }): (bool, Answer)| {
+            with_some([
+                ("source_call_id", has_call.then(|| id.into())),
+                ("content", Some(text.into())),
+                ("extra", failed.then(|| object([("is_error", true.into())]))),
+            ])
+        };
+        let mut step = Object::new();
+        step.insert("step_id", f64::from(id));
+        step.insert("source", self.source);
+        step.insert("message", self.text);
+        if !self.calls.is_empty() {
+            step.insert("tool_calls", self.calls.into_iter().map(call).collect::<Vec<_>>());
+        }
+        if !self.results.is_empty() {
+            let results: Vec<_> = self.results.into_iter().map(result).collect();
+            step.insert("observation", object([("results", results.into())]));
+        }
+        step
     }
-    step
-}
-
-/// Adds a result to the step that has its call, which is the last one; to a step of its own, if the trace does not have the call.
-fn add_result(steps: &mut Vec<Object>, Answer { id, text, failed, .. }: Answer) {
-    let is_of = |step: &Object| {
-        let calls = step
-            .get("tool_calls")
-            .and_then(Value::as_array)
-            .unwrap_or_default();
-        calls
-            .iter()
-            .any(|call| call.get("tool_call_id").and_then(Value::as_str) == Some(&id))
-    };
-    let has_call = steps.last().is_some_and(is_of);
-    if !has_call {
-        steps.push(step_of(steps.len(), "agent", Text::default(), Vec::new()));
-    }
-    let result = with_some([
-        ("source_call_id", has_call.then(|| id.into())),
-        ("content", Some(text.into())),
-        ("extra", failed.then(|| object([("is_error", true.into())]))),
-    ]);
-    let Some(step) = steps.last_mut() else { return };
-    let mut results = field_of_observation(step);
-    results.push(result);
-    step.insert("observation", object([("results", results.into())]));
-}
-
-fn field_of_observation(step: &Object) -> Vec<Value> {
-    let results = step
-        .get("observation")
-        .and_then(|observation| observation.get("results"));
-    results.and_then(Value::as_array).unwrap_or_default().to_vec()
 }

@@ -13,10 +13,11 @@ mod session;
 pub mod sources;
 pub mod splice;
 mod unit;
+mod zip;
 
 use std::{
     collections::{HashMap, HashSet},
-    io,
+    io, iter,
 };
 
 use knowledgepulse_clean::Cleaner;
@@ -24,9 +25,10 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::Value;
 use rayon::prelude::*;
 
-pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
+pub use cleaned::{CleanText, clean_json_text, clean_plain_text, lines_to_review};
 pub use folder::{Folder, FolderError};
 pub use manifest::{Entry, Manifest, Place};
+pub use zip::Zip;
 
 use session::Ready;
 
@@ -257,11 +259,8 @@ impl<'s> Writer<'_, 's> {
             entry.line = Some(self.lines);
             entry.review.iter_mut().for_each(|place| place.line = self.lines);
         } else {
-            let ending = if self.settings.form == Form::Atif {
-                "json"
-            } else {
-                "jsonl"
-            };
+            let is_atif = self.settings.form == Form::Atif;
+            let ending = if is_atif { "json" } else { "jsonl" };
             let stem = self.free_name("sessions/", &stem, ending);
             for (at, (name, text)) in documents.iter().enumerate() {
                 let file = match at {
@@ -284,26 +283,17 @@ impl<'s> Writer<'_, 's> {
 
     /// Returns a name that no other file in a folder has, without its ending. Some file systems do not tell capitals from small letters.
     fn free_name(&mut self, folder: &str, stem: &str, ending: &str) -> String {
-        let numbered = (1..).map(|number| {
-            if number == 1 {
-                stem.to_owned()
-            } else {
-                format!("{stem}-{number}")
-            }
-        });
-        let mut free = numbered.filter(|name| {
-            self.names
-                .insert(format!("{folder}{name}.{ending}").to_lowercase())
-        });
-        free.next().unwrap_or_default()
+        let numbered = (2..).map(|number| format!("{stem}-{number}"));
+        let mut names = iter::once(stem.to_owned()).chain(numbered);
+        let path = |name: &String| format!("{folder}{name}.{ending}").to_lowercase();
+        let free = names.find(|name| self.names.insert(path(name)));
+        free.unwrap_or_default()
     }
 
     fn finish(mut self) -> Result<Manifest, ShareError> {
         self.manifest.entries.sort_by_key(|entry| entry.rank);
-        let (lines, card) = (
-            self.manifest.to_json_lines(),
-            card::card(&self.manifest, self.settings),
-        );
+        let lines = self.manifest.to_json_lines();
+        let card = card::card(&self.manifest, self.settings);
         self.put(MANIFEST, &lines)?;
         self.put(CARD, &card)?;
         Ok(self.manifest)

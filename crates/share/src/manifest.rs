@@ -54,63 +54,37 @@ fn number(count: u64) -> Value {
     (count as f64).into()
 }
 
-fn counts(counts: &BTreeMap<String, u64>) -> Value {
-    let fields = counts
-        .iter()
-        .map(|(kind, count)| (kind.as_str().into(), number(*count)));
-    fields.collect::<Object>().into()
-}
-
 impl Entry {
+    /// Returns the name of a file of the session in the folder.
+    fn file(&self, at: usize) -> &str {
+        self.files.get(at).map_or("", String::as_str)
+    }
+
     /// Returns the line of the manifest.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut fields = Object::new();
         fields.insert("rank", number(self.rank));
-        fields.insert(
-            "file",
-            self.files
-                .first()
-                .map_or(Value::Null, |file| file.as_str().into()),
-        );
+        fields.insert("file", self.file(0));
         if let Some(line) = self.line {
             fields.insert("line", number(line));
         }
-        let subagents: Vec<Value> = self
-            .files
-            .iter()
-            .skip(1)
-            .map(|file| file.as_str().into())
-            .collect();
-        fields.insert("subagents", subagents);
-        fields.extend(
-            self.about
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        );
+        let subagents = self.files.iter().skip(1).map(|file| file.as_str().into());
+        fields.insert("subagents", subagents.collect::<Vec<Value>>());
+        let about = self.about.as_object().into_iter().flatten();
+        fields.extend(about.map(|(name, value)| (name.clone(), value.clone())));
         fields.insert("reason", self.reason.as_str());
         fields.insert("stands_for", number(self.stands_for));
-        fields.insert(
-            "success",
-            self.outcome.map_or(Value::Null, |(success, _)| success.into()),
-        );
-        fields.insert(
-            "confidence",
-            self.outcome
-                .map_or(Value::Null, |(_, confidence)| confidence.into()),
-        );
-        fields.insert("redactions", counts(&self.redactions));
+        let (success, confidence) = self.outcome.unzip();
+        fields.insert("success", success.map_or(Value::Null, Value::from));
+        fields.insert("confidence", confidence.map_or(Value::Null, Value::from));
+        let redactions = self.redactions.iter();
+        let redactions = redactions.map(|(kind, count)| (kind.as_str().into(), number(*count)));
+        fields.insert("redactions", redactions.collect::<Object>());
         fields.insert("lines_left_out", number(self.lines_left_out));
         let review = self.review.iter().map(|place| {
             object([
-                (
-                    "file",
-                    self.files
-                        .get(place.file)
-                        .map_or(Value::Null, |file| file.as_str().into()),
-                ),
+                ("file", self.file(place.file).into()),
                 ("line", number(place.line)),
                 ("text", place.text.as_str().into()),
             ])
@@ -144,7 +118,7 @@ impl Manifest {
     pub fn review(&self) -> impl Iterator<Item = (String, &str)> {
         self.entries.iter().flat_map(|entry| {
             entry.review.iter().map(|place| {
-                let file = entry.files.get(place.file).map_or("", String::as_str);
+                let file = entry.file(place.file);
                 (format!("{file}:{}", place.line), place.text.as_str())
             })
         })

@@ -32,12 +32,12 @@ pub(crate) fn lines_of(text: &str, format: FormatName, line: Option<u64>) -> (Ve
 pub(crate) fn is_loadable(format: FormatName, lines: &[Line]) -> bool {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).is_some();
     let is_type = |value: &Value, types: &[&str]| {
-        value
-            .get("type")
-            .and_then(Value::as_str)
-            .is_some_and(|kind| types.contains(&kind))
+        let kind = value.get("type").and_then(Value::as_str);
+        kind.is_some_and(|kind| types.contains(&kind))
     };
-    let first = lines.first().map(|line| &line.value);
+    let Some(Line { value: first, .. }) = lines.first() else {
+        return false;
+    };
     match format {
         FormatName::ClaudeCode => lines.iter().any(|Line { value, .. }| {
             let has_session = text(value, "sessionId") || text(value, "session_id");
@@ -45,24 +45,17 @@ pub(crate) fn is_loadable(format: FormatName, lines: &[Line]) -> bool {
         }),
         FormatName::Codex => {
             let types = ["session_meta", "turn_context", "response_item", "event_msg"];
-            first.is_some_and(|value| is_type(value, &types) && value.get("payload").is_some())
+            is_type(first, &types) && first.get("payload").is_some()
         }
-        FormatName::Pi => first.is_some_and(|value| is_type(value, &["session"])),
-        FormatName::Droid => first.is_some_and(|value| {
-            let has_version = value.get("version").is_some_and(|version| !version.is_null());
-            is_type(value, &["session_start"]) && text(value, "cwd") && has_version
-        }),
+        FormatName::Pi => is_type(first, &["session"]),
+        FormatName::Droid => {
+            let has_version = first.get("version").is_some_and(|version| !version.is_null());
+            is_type(first, &["session_start"]) && text(first, "cwd") && has_version
+        }
         FormatName::Hermes => {
-            let is_export = |Line { value, .. }: &Line| {
-                let has_time = value
-                    .get("started_at")
-                    .is_some_and(|time| time.as_number().is_some());
-                has_time
-                    && value
-                        .get("messages")
-                        .is_some_and(|messages| messages.as_array().is_some())
-            };
-            lines.len() == 1 && lines.iter().all(is_export)
+            let time = first.get("started_at").and_then(Value::as_number);
+            let messages = first.get("messages").and_then(Value::as_array);
+            lines.len() == 1 && time.is_some() && messages.is_some()
         }
         _ => false,
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use knowledgepulse_clean::{Cleaner, Identities, places_to_review, with_strings};
+use knowledgepulse_clean::{Cleaner, Finding, Identities, with_strings};
 use knowledgepulse_formats::{
     FormatName,
     trace::{DEFAULT_CONFIDENCE, known_of},
@@ -11,7 +11,7 @@ use knowledgepulse_json::{Text, Value, object};
 
 use crate::{
     Form, Session, SessionFile, Settings,
-    cleaned::{clean_json_text, clean_plain_text},
+    cleaned::{clean_json_text, clean_plain_text, lines_to_review},
     formats,
     manifest::{Entry, Place},
     native::{for_python, is_loadable, lines_of},
@@ -69,19 +69,16 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     if settings.identifiers {
         identities.learn_text(&session.name);
         for text in &texts {
-            lines_of(text, session.format, session.line)
-                .0
+            let (lines, _) = lines_of(text, session.format, session.line);
+            lines
                 .into_iter()
                 .for_each(|line| identities.learn_json(line.value));
         }
         identities.learn_json(trace.clone());
     }
     let stem = stem_of(&session.name, &identities, settings);
-    let subagents = session
-        .files
-        .iter()
-        .skip(1)
-        .map(|file| stem_of(&file.name, &identities, settings));
+    let subagents = session.files.iter().skip(1);
+    let subagents = subagents.map(|file| stem_of(&file.name, &identities, settings));
     let names: Vec<String> = std::iter::once(stem.clone()).chain(subagents).collect();
     let mut cleaning = Cleaning {
         cleaner: (settings.cleaner)(),
@@ -164,69 +161,51 @@ fn stem_of(name: &str, identities: &Identities, settings: &Settings) -> String {
 }
 
 /// Returns the places of a document that a person should look at.
-fn review(file: usize, text: &str) -> Vec<Place> {
-    let (mut line, mut at) = (1, 0);
-    let place = |place: usize| {
-        line += memchr::memchr_iter(b'\n', &text.as_bytes()[at..place]).count() as u64;
-        at = place;
-        let before: String = text[..place]
-            .chars()
-            .rev()
-            .take(MOST_AROUND)
-            .take_while(|letter| *letter != '\n')
-            .collect();
-        let before: String = before.chars().rev().collect();
-        let after: String = text[place..]
-            .chars()
-            .take(2 * MOST_AROUND)
-            .take_while(|letter| *letter != '\n')
-            .collect();
+fn review(file: usize, text: &str) -> impl Iterator<Item = Place> {
+    let length = |letters: &mut dyn Iterator<Item = char>, most: usize| -> usize {
+        let letters = letters.take(most).take_while(|letter| *letter != '\n');
+        letters.map(char::len_utf8).sum()
+    };
+    lines_to_review(text).map(move |(line, place)| {
+        let before = length(&mut text[..place].chars().rev(), MOST_AROUND);
+        let after = length(&mut text[place..].chars(), 2 * MOST_AROUND);
         Place {
             file,
             line,
-            text: before + &after,
+            text: text[place - before..place + after].to_owned(),
         }
-    };
-    places_to_review(text).map(place).collect()
+    })
 }
 
 impl Cleaning {
     /// Returns what the manifest says of a session.
     fn about(&mut self, trace: &Value, format: FormatName) -> Result<Value, Refusal> {
         let field = |path: &[&str]| trace.at(path).cloned().unwrap_or_default();
-        let steps = trace
-            .get("steps")
-            .and_then(Value::as_array)
-            .unwrap_or_default()
-            .len();
+        let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
         #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
         let about = object([
             ("id", field(&["id"])),
             ("agent", format.name().into()),
             ("created_at", field(&["metadata", "created_at"])),
             ("objective", field(&["task", "objective"])),
-            ("steps", (steps as f64).into()),
+            ("steps", (steps.len() as f64).into()),
         ]);
-        let mut about = self.clean(about)?;
+        let (mut about, _) = self.clean(about)?;
         if let Value::Object(fields) = &mut about {
-            let objective = fields.get("objective").and_then(Value::as_text).map(Text::as_str);
-            let short: String = objective
-                .unwrap_or_default()
-                .chars()
-                .take(MOST_OBJECTIVE)
-                .collect();
+            let objective = fields.get("objective").and_then(Value::as_text);
+            let objective = objective.map(Text::as_str).unwrap_or_default();
+            let short: String = objective.chars().take(MOST_OBJECTIVE).collect();
             fields.insert("objective", short);
         }
         Ok(about)
     }
 
-    /// Cleans a value without counting what is redacted.
-    fn clean(&mut self, value: Value) -> Result<Value, Refusal> {
+    /// Returns a clean value, and what was redacted in it.
+    fn clean(&mut self, value: Value) -> Result<(Value, Vec<Finding>), Refusal> {
         let clean = self.cleaner.clean_json(value);
-        self.cleaner.take_findings();
-        clean
-            .map(|(value, clean)| with_strings(value, clean))
-            .map_err(|error| error.to_string())
+        let found = self.cleaner.take_findings();
+        let (value, clean) = clean.map_err(|error| error.to_string())?;
+        Ok((with_strings(value, clean), found))
     }
 
     fn count(&mut self, kind: String) {
@@ -247,10 +226,9 @@ impl Cleaning {
             let mut document = String::with_capacity(text.len());
             for line in lines {
                 let clean = clean_json_text(&mut self.cleaner, line.text, line.value);
-                clean
-                    .found
-                    .into_iter()
-                    .for_each(|(_, finding)| self.count(finding.name));
+                for (_, finding) in clean.found {
+                    self.count(finding.name);
+                }
                 document.push_str(&for_python(clean.text));
             }
             documents.push(document);
@@ -268,15 +246,8 @@ impl Cleaning {
         if let Value::Object(trace) = &mut trace {
             trace.remove("knowledge_graph_delta");
         }
-        let clean = self
-            .cleaner
-            .clean_json(trace)
-            .map_err(|error| error.to_string())?;
-        self.cleaner
-            .take_findings()
-            .into_iter()
-            .for_each(|finding| self.count(finding.name));
-        let trace = with_strings(clean.0, clean.1);
+        let (trace, found) = self.clean(trace)?;
+        found.into_iter().for_each(|finding| self.count(finding.name));
         let text = match (form, outcome) {
             (Form::Native, _) => formats::sts(&trace),
             (Form::Messages, _) => formats::messages(&trace, outcome),

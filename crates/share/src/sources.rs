@@ -3,13 +3,14 @@
 use std::{
     collections::{BTreeSet, HashMap},
     fs::{self, File},
-    io::{self, BufRead, BufReader},
+    io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use knowledgepulse_formats::{
     Context, FormatName,
+    input::reader_of,
     reader::{Content, Settings, TraceReader},
     sources::runs,
 };
@@ -17,6 +18,9 @@ use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_trace::json::{self, Texts};
 
 use crate::{Session, SessionFile};
+
+/// So many bytes tell whether a file is no text.
+const LONGEST_SIGN: u64 = 16;
 
 /// Reads the text of a file, decompressed.
 pub type ReadFile = fn(&Path) -> io::Result<String>;
@@ -43,11 +47,8 @@ impl Sources {
         let folders: BTreeSet<_> = named.keys().filter_map(|file| Path::new(file).parent()).collect();
         let mut subagents: HashMap<PathBuf, Vec<PathBuf>> = HashMap::new();
         for path in folders.into_iter().flat_map(files_of) {
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or_default();
-            if name.starts_with("agent-")
+            let name = path.file_name().and_then(|name| name.to_str());
+            if name.is_some_and(|name| name.starts_with("agent-"))
                 && let Some(session) = session_in(&path)
             {
                 let session = path.with_file_name(format!("{session}.jsonl"));
@@ -65,11 +66,8 @@ impl Sources {
     #[must_use]
     pub fn session_of(&self, source: &str, format: FormatName) -> Vec<SessionFile<'static>> {
         let is_alone = self.runs.get(source) == Some(&(1, 1));
-        let is_database = [".db", ".vscdb", ".sqlite"]
-            .iter()
-            .any(|ending| source.ends_with(ending));
         let path = PathBuf::from(source);
-        if !is_alone || is_database || !path.is_file() {
+        if !is_alone || !path.is_file() || is_made_into_lines(&path) {
             return Vec::new();
         }
         let mut files = vec![path.clone()];
@@ -86,16 +84,18 @@ impl Sources {
     }
 }
 
+/// Returns whether a reader makes lines of a file as a whole, as of a database.
+fn is_made_into_lines(file: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(LONGEST_SIGN).read_to_end(&mut beginning));
+    read.is_ok() && reader_of(&beginning).is_some()
+}
+
 /// Returns the files of JSON Lines in a folder, by name.
 fn files_of(folder: &Path) -> Vec<PathBuf> {
-    let paths = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    let mut files: Vec<_> = paths
-        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
-        .collect();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_lines = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "jsonl");
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(is_lines).collect();
     files.sort();
     files
 }
@@ -104,13 +104,8 @@ fn files_of(folder: &Path) -> Vec<PathBuf> {
 fn session_in(file: &Path) -> Option<String> {
     let mut line = String::new();
     BufReader::new(File::open(file).ok()?).read_line(&mut line).ok()?;
-    Some(
-        parse_str(line.trim())
-            .ok()?
-            .get("sessionId")?
-            .as_str()?
-            .to_owned(),
-    )
+    let record = parse_str(line.trim()).ok()?;
+    record.get("sessionId")?.as_str().map(str::to_owned)
 }
 
 /// What a program shares without a choice before: a trace, or a file of sessions.
@@ -182,8 +177,11 @@ pub fn sessions_of(shared: Vec<Shared>) -> Result<Vec<Session<'static>>, SourceE
     Ok(sessions)
 }
 
-/// Returns a copy of a trace that the scorer would read.
-fn valid(trace: &Value) -> io::Result<Value> {
+/// Returns a copy of a trace.
+///
+/// # Errors
+/// If the scorer would refuse the trace.
+pub fn valid(trace: &Value) -> io::Result<Value> {
     json::read(trace, Texts::None).map_err(io::Error::other)?;
     Ok(trace.clone())
 }

@@ -10,40 +10,39 @@ use knowledgepulse_json::{Object, Text, Value, parse_str, write_string};
 /// `metadata`; other text is returned as it is, on one line.
 #[must_use]
 pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
-    let Some(metadata) = metadata_of(text) else {
+    let Some((start, members)) = metadata_of(text) else {
         return on_one_line(text);
     };
-    let members = &metadata.members;
-    let is_removed = |member: &Member| {
-        let value = values.iter().find(|(name, _)| member.is_named(name));
-        value.is_some_and(|(_, value)| value.is_none())
-    };
-    let mut edits = removals(members, is_removed);
-    let mut separator = if members.iter().all(is_removed) { "" } else { "," };
+    let given = |member: &Member| values.iter().find(|(name, _)| member.is_named(name));
+    let first = members.first().map_or(start, |member| member.name_start);
+    let (mut result, mut separator, mut end) = (text[..first].to_owned(), "", start);
+    for (at, member) in members.iter().enumerate() {
+        let before = &text[end..member.name_start];
+        end = member.value.end;
+        let value = match given(member) {
+            Some((_, None)) => continue,
+            // Of members of the same name the last one counts, as for JSON.parse.
+            Some((name, value)) if !members[at + 1..].iter().any(|later| later.is_named(name)) => value,
+            _ => &None,
+        };
+        // The first member that stays has no comma before it.
+        result.push_str(if separator.is_empty() { "" } else { before });
+        separator = ",";
+        result.push_str(&text[member.name_start..member.value.start]);
+        match value {
+            Some(value) => result.push_str(&value.to_json()),
+            None => result.push_str(&text[member.value.clone()]),
+        }
+    }
     for (name, value) in values {
-        let Some(value) = value else { continue };
-        let json = value.to_json();
-        // Of members of the same name the last one counts, as for JSON.parse.
-        if let Some(member) = members.iter().rev().find(|member| member.is_named(name)) {
-            edits.push((member.value.clone(), json));
-        } else {
-            edits.push((
-                metadata.end..metadata.end,
-                format!("{separator}\"{name}\":{json}"),
-            ));
+        if let Some(value) = value
+            && !members.iter().any(|member| member.is_named(name))
+        {
+            result.push_str(&format!("{separator}\"{name}\":{}", value.to_json()));
             separator = ",";
         }
     }
-    // Added members keep their order, because the sort is stable.
-    edits.sort_by_key(|(range, _)| range.start);
-    let mut result = String::with_capacity(text.len() + 64);
-    let mut at = 0;
-    for (range, json) in edits {
-        result.push_str(&text[at..range.start]);
-        result.push_str(&json);
-        at = range.end;
-    }
-    result.push_str(&text[at..]);
+    result.push_str(&text[end..]);
     on_one_line(&result)
 }
 
@@ -233,47 +232,15 @@ impl Member<'_> {
     }
 }
 
-struct Metadata<'t> {
-    members: Vec<Member<'t>>,
-    /// Where more members can be added.
-    end: usize,
-}
-
-fn metadata_of(text: &str) -> Option<Metadata<'_>> {
+/// Returns where the members of `metadata` may begin, and the members.
+fn metadata_of(text: &str) -> Option<(usize, Vec<Member<'_>>)> {
     let trace = Scanner::of(text, 0).members()?;
-    let metadata = trace
-        .iter()
-        .rev()
-        .find(|member| member.is_named("metadata"))?
-        .value
-        .start;
-    let members = Scanner::of(text, metadata).members()?;
-    let end = members.last().map_or(metadata + 1, |member| member.value.end);
-    Some(Metadata { members, end })
+    let metadata = trace.iter().rev().find(|member| member.is_named("metadata"))?;
+    let start = metadata.value.start;
+    Some((start + 1, Scanner::of(text, start).members()?))
 }
 
-/// Returns the edits that remove members: each with the comma before it, or after it where no member is left before.
-fn removals(members: &[Member], is_removed: impl Fn(&Member) -> bool) -> Vec<(Range<usize>, String)> {
-    let mut is_first = true;
-    let mut edits = Vec::new();
-    for (at, member) in members.iter().enumerate() {
-        if !is_removed(member) {
-            is_first = false;
-        } else if let (false, Some(before)) =
-            (is_first, at.checked_sub(1).and_then(|before| members.get(before)))
-        {
-            edits.push((before.value.end..member.value.end, String::new()));
-        } else {
-            let end = members
-                .get(at + 1)
-                .map_or(member.value.end, |after| after.name_start);
-            edits.push((member.name_start..end, String::new()));
-        }
-    }
-    edits
-}
-
-/// Without line ends and the indentation after them; no string of valid JSON holds a line end.
+/// Returns JSON without line ends and the indentation after them; no string of valid JSON holds a line end.
 fn on_one_line(json: &str) -> String {
     let mut lines = json.split(['\r', '\n']);
     let mut line = lines.next().unwrap_or_default().to_owned();

@@ -22,25 +22,19 @@ pub(crate) fn unit_of(trace: &Value, (success, confidence): (bool, f64)) -> Resu
     let objective = objective
         .filter(|text| !text.is_empty())
         .ok_or("it has no objective")?;
-    let id = trace
-        .get("id")
-        .and_then(Value::as_str)
-        .filter(|id| id.starts_with("kp:trace:"));
+    let id = trace.get("id").and_then(Value::as_str);
+    let id = id.filter(|id| id.starts_with("kp:trace:"));
     let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
     if steps.is_empty() {
         return Err("it has no steps");
     }
-    let steps: Result<Vec<Value>, Refusal> = steps
-        .iter()
-        .enumerate()
-        .map(|(at, step)| step_of(at, step))
-        .collect();
+    let steps = steps.iter().enumerate().map(|(at, step)| step_of(at, step));
+    let steps: Vec<Value> = steps.collect::<Result<_, Refusal>>()?;
     let summary = trace.at(&["outcome", "result_summary"]).and_then(Value::as_text);
     let mut task = object([("objective", objective.clone().into())]);
-    let schema = trace
-        .at(&["task", "input_schema"])
-        .filter(|schema| schema.as_object().is_some());
-    if let (Value::Object(task), Some(schema)) = (&mut task, schema) {
+    if let (Value::Object(task), Some(Value::Object(schema))) =
+        (&mut task, trace.at(&["task", "input_schema"]))
+    {
         task.insert("input_schema", schema.clone());
     }
     let mut unit = vec![
@@ -49,7 +43,7 @@ pub(crate) fn unit_of(trace: &Value, (success, confidence): (bool, f64)) -> Resu
         ("id", id.ok_or("its id does not begin with kp:trace:")?.into()),
         ("metadata", metadata_of(metadata, success).into()),
         ("task", task),
-        ("steps", steps?.into()),
+        ("steps", steps.into()),
         (
             "outcome",
             object([
@@ -66,21 +60,14 @@ pub(crate) fn unit_of(trace: &Value, (success, confidence): (bool, f64)) -> Resu
 
 fn metadata_of(metadata: &Object, success: bool) -> Object {
     let text = |name| {
-        metadata
-            .get(name)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
+        let text = metadata.get(name).and_then(Value::as_str);
+        text.filter(|text| !text.is_empty())
     };
     let one_of = |name, values: &[&str]| text(name).filter(|text| values.contains(text));
-    let time = text("created_at")
-        .and_then(date::parse)
-        .map_or_else(date::now, date::to_iso);
-    let quality = metadata
-        .get("quality_score")
-        .and_then(Value::as_number)
-        .unwrap_or_default();
+    let time = text("created_at").and_then(date::parse);
+    let quality = metadata.get("quality_score").and_then(Value::as_number);
     let mut clean = Object::new();
-    clean.insert("created_at", time);
+    clean.insert("created_at", time.map_or_else(date::now, date::to_iso));
     for name in ["agent_id", "framework"] {
         if let Some(text) = text(name) {
             clean.insert(name, text);
@@ -88,29 +75,23 @@ fn metadata_of(metadata: &Object, success: bool) -> Object {
     }
     clean.insert("task_domain", text("task_domain").unwrap_or("default"));
     clean.insert("success", success);
-    clean.insert("quality_score", quality.clamp(0.0, 1.0));
+    clean.insert("quality_score", quality.unwrap_or_default().clamp(0.0, 1.0));
     // A reader of logs calls every trace private; whoever shares one means the network.
     let visibility = one_of("visibility", &VISIBILITIES).filter(|_| !metadata.contains("imported"));
     clean.insert("visibility", visibility.unwrap_or("network"));
-    clean.insert(
-        "privacy_level",
-        one_of("privacy_level", &LEVELS).unwrap_or("aggregated"),
-    );
+    let level = one_of("privacy_level", &LEVELS);
+    clean.insert("privacy_level", level.unwrap_or("aggregated"));
     clean
 }
 
 #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
 fn step_of(at: usize, step: &Value) -> Result<Value, Refusal> {
-    let kind = step
-        .get("type")
-        .and_then(Value::as_str)
-        .filter(|kind| STEP_TYPES.contains(kind));
+    let kind = step.get("type").and_then(Value::as_str);
+    let kind = kind.filter(|kind| STEP_TYPES.contains(kind));
     let id = step.get("step_id").and_then(Value::as_number);
-    let id = id
-        .filter(|id| id.fract() == 0.0 && *id >= 0.0)
-        .unwrap_or(at as f64);
+    let id = id.filter(|id| id.fract() == 0.0 && *id >= 0.0);
     let mut clean = Object::new();
-    clean.insert("step_id", id);
+    clean.insert("step_id", id.unwrap_or(at as f64));
     clean.insert(
         "type",
         kind.ok_or("a step has a type that the registry does not know")?,
@@ -125,13 +106,10 @@ fn step_of(at: usize, step: &Value) -> Result<Value, Refusal> {
     keep("output_summary", |value| value.as_text().is_some());
     keep("latency_ms", |value| value.as_number().is_some());
     if let Some(name) = step.at(&["tool", "name"]).and_then(Value::as_text) {
+        let mut tool = vec![("name", name.clone().into())];
         let server = step.at(&["tool", "mcp_server"]).and_then(Value::as_text);
-        let mut tool = Object::new();
-        tool.insert("name", name.clone());
-        if let Some(server) = server {
-            tool.insert("mcp_server", server.clone());
-        }
-        clean.insert("tool", tool);
+        tool.extend(server.map(|server| ("mcp_server", server.clone().into())));
+        clean.insert("tool", object(tool));
     }
     Ok(clean.into())
 }

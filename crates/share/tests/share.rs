@@ -5,10 +5,12 @@
 use std::{
     cell::Cell,
     collections::BTreeMap,
-    fs, io,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
+use flate2::read::DeflateDecoder;
 use knowledgepulse_clean::{Cleaner, Options};
 use knowledgepulse_formats::{
     Context, FormatName,
@@ -16,9 +18,11 @@ use knowledgepulse_formats::{
 };
 use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_share::{
-    Files, Folder, FolderError, Form, MANIFEST, Manifest, Session, SessionFile, Settings, ShareError, share,
+    CARD, Files, Folder, FolderError, Form, MANIFEST, Manifest, Session, SessionFile, Settings, ShareError,
+    Zip, share,
     sources::{self, Shared, SourceError},
 };
+use rawzip::ZipArchive;
 
 /// The files of a folder in memory.
 #[derive(Default)]
@@ -94,7 +98,7 @@ const ALL: Options = Options {
     strict: true,
 };
 
-fn shared_as(sessions: &[Session], form: Form, options: Options) -> (Shelf, Manifest) {
+fn shared_into(files: &mut dyn Files, sessions: &[Session], form: Form, options: Options) -> Manifest {
     let settings = Settings {
         form,
         cleaner: &|| Cleaner::new(options),
@@ -102,8 +106,12 @@ fn shared_as(sessions: &[Session], form: Form, options: Options) -> (Shelf, Mani
         chosen: "all of them".into(),
         program: "kp-score 0.0.0".into(),
     };
+    share(sessions, &settings, files, &|_| true).unwrap()
+}
+
+fn shared_as(sessions: &[Session], form: Form, options: Options) -> (Shelf, Manifest) {
     let mut shelf = Shelf::default();
-    let manifest = share(sessions, &settings, &mut shelf, &|_| true).unwrap();
+    let manifest = shared_into(&mut shelf, sessions, form, options);
     (shelf, manifest)
 }
 
@@ -447,6 +455,41 @@ fn share_stops_when_it_is_told_to() {
 }
 
 #[test]
+fn zip_has_the_files_of_the_folder() {
+    let sessions = sessions_of("sitzung-für-ärzte.jsonl", &CLAUDE.repeat(50));
+    let (shelf, _) = shared_as(&sessions, Form::Native, ALL);
+    let mut zip = Zip::default();
+    shared_into(&mut zip, &sessions, Form::Native, ALL);
+    let bytes = zip.finish().unwrap();
+    let archive = ZipArchive::from_slice(&bytes).unwrap();
+    let mut entries = archive.entries();
+    let mut files = BTreeMap::new();
+    while let Some(entry) = entries.next_entry().unwrap() {
+        let name = String::from_utf8(entry.file_path().as_bytes().to_vec()).unwrap();
+        let file = archive.get_entry(entry.wayfinder()).unwrap();
+        let mut text = String::new();
+        file.verifying_reader(DeflateDecoder::new(file.data()))
+            .read_to_string(&mut text)
+            .unwrap();
+        files.insert(name, text);
+    }
+    assert_eq!(files, shelf.files);
+}
+
+#[test]
+fn card_tells_whether_identifiers_were_replaced() {
+    let sessions = sessions_of("s.jsonl", CLAUDE);
+    let (all, _) = shared_as(&sessions, Form::Native, ALL);
+    assert!(all.files[CARD].contains("replaced secrets, e-mail addresses, "));
+    let secrets = Options {
+        identifiers: false,
+        ..ALL
+    };
+    let (secrets, _) = shared_as(&sessions, Form::Native, secrets);
+    assert!(secrets.files[CARD].contains("replaced secrets alone "));
+}
+
+#[test]
 fn folder_appears_with_all_its_files_or_not_at_all() {
     let around = tempfile::tempdir().unwrap();
     let target = around.path().join("new/shared");
@@ -563,4 +606,16 @@ fn session_of_finds_the_subagents_of_claude_code_in_its_folder_and_beside_it() {
         ["/s1.jsonl", "/s1/subagents/agent-a.jsonl", "/agent-b.jsonl"]
     );
     assert_eq!(names(&inputs[1]), ["/s2.jsonl"]);
+}
+
+#[test]
+fn session_of_a_database_has_no_files_whatever_its_name_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let paths = [name("state.sqlite3"), name("kept.db")];
+    fs::write(&paths[0], b"SQLite format 3\0and more").unwrap();
+    fs::write(&paths[1], "{\"type\":\"session\"}\n").unwrap();
+    let sources = sources::Sources::of(&paths, |path| fs::read_to_string(path));
+    let files = paths.map(|path| sources.session_of(&path, FormatName::Pi).len());
+    assert_eq!(files, [0, 1]);
 }

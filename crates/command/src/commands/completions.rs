@@ -4,18 +4,9 @@ use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
 use crate::{
-    args::one_of,
     error::{Exit, Failure, Result},
     output_file::StandardOutput,
 };
-
-const SHELLS: [(&str, Shell); 5] = [
-    ("bash", Shell::Bash),
-    ("elvish", Shell::Elvish),
-    ("fish", Shell::Fish),
-    ("powershell", Shell::PowerShell),
-    ("zsh", Shell::Zsh),
-];
 
 /// Print completions for a shell
 #[derive(Debug, Clone, Args)]
@@ -24,7 +15,7 @@ const SHELLS: [(&str, Shell); 5] = [
 )]
 pub(crate) struct CompletionsArgs {
     /// The shell
-    #[arg(value_parser = one_of(SHELLS))]
+    #[arg(value_enum)]
     pub shell: Shell,
 }
 

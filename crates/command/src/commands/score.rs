@@ -1,38 +1,28 @@
 //! `kp-score score`: a score for each trace.
 
-use std::{
-    collections::HashSet,
-    io::{IsTerminal, Read},
-};
+use std::{collections::HashSet, io::IsTerminal};
 
 use clap::Args;
-use knowledgepulse_formats::date;
-use knowledgepulse_index::{
-    memory::{Basis, Memory},
-    method::Method,
-};
+use knowledgepulse_index::{memory::Basis, method::Method};
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{Scorer, engine::Status};
-use knowledgepulse_share::splice::set_metadata;
-use knowledgepulse_trace::label::Fingerprint;
+use knowledgepulse_trace::label::{Fingerprint, Label};
 
 use crate::{
     VERSION,
-    args::{InputArgs, methods, one_of, unit, whole},
-    breakdown::value_of,
+    args::{InputArgs, methods, unit, whole},
     domains::{built_in, closest_to},
     error::{Exit, Failure, Result},
     file_identity::{Output, name_of},
     host::{Host, NotScored, Store, StoreRequest},
     messages::Messages,
-    output_file::StandardOutput,
-    outputs::{End, Outputs},
     reading::{Inputs, Seen, Sink, read},
-    report::{self, Report, ReportOptions},
-    rows::{FORMATS, Format, Rows, explanation},
-    run_memory::{HeldMemory, RunMemory},
+    report::{Report, ReportOptions},
+    results::{Results, Wanted},
+    rows::Format,
+    run_memory::{HeldMemory, new_memory},
     scored::{Place, Scored},
-    scoring::{Preparation, Prepared, Scoring, load_embedder},
+    scoring::{Preparation, Prepared, Scoring, Unscored, load_embedder},
     stop::Stop,
     summary::{About, MemoryFile, Summary},
     table::Table,
@@ -59,7 +49,7 @@ pub(crate) struct ScoreArgs {
 #[command(next_help_heading = "Results")]
 pub(crate) struct ResultArgs {
     /// table, json, jsonl or csv [default: table, or nothing with a file]
-    #[arg(long, value_parser = one_of(FORMATS), hide_possible_values = true)]
+    #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 
     /// Show all traces in the table, not only the ten best
@@ -113,17 +103,18 @@ pub(crate) struct ScoringArgs {
 }
 
 impl ScoreArgs {
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            format: self.results.format,
+            explains: self.results.explain,
+            out: self.results.out.as_deref(),
+            report: self.results.report.as_deref(),
+        }
+    }
+
     fn outputs(&self) -> Vec<Output<'_>> {
-        let (results, scoring) = (&self.results, &self.scoring);
-        let files = [
-            ("out", &results.out),
-            ("report", &results.report),
-            ("memory", &scoring.memory),
-        ];
-        files
-            .into_iter()
-            .filter_map(|(name, file)| Some((name, file.as_deref()?)))
-            .collect()
+        let memory = self.scoring.memory.as_deref().map(|file| ("memory", file));
+        self.wanted().files().into_iter().chain(memory).collect()
     }
 }
 
@@ -153,61 +144,55 @@ pub(crate) fn score(
     warn_of_domain(inputs.given.domain.as_deref(), &names, messages);
     let novelty = options.novelty.unwrap_or(Method::Lexical);
     let status = load_embedder(novelty, host, messages)?;
-    let kept = Memories::open(options, novelty, &status, json, host)?;
+    let most = options.memory_size;
+    let open = |file| HeldMemory::open(file, novelty, most, &status, &host.machine());
+    let held = options.memory.as_deref().map(open).transpose()?;
+    let (store, file) = store_of(options, novelty, json, host)?.unzip();
     let explains = results.explain || results.report.is_some();
-    let needs_text = results.out.is_some() || results.report.is_some() || kept.store.is_some();
+    let needs_text = results.out.is_some() || results.report.is_some() || store.is_some();
+    let memory = held.as_ref().map(|held| held.memory.clone());
+    // A store compares by itself.
+    let new = || store.is_none().then(|| new_memory(novelty, most));
     let scorer = Scorer {
-        memory: kept.memory(options, novelty),
+        memory: memory.or_else(new),
         profiles,
     };
-    let scoring = Scoring::new(host.engine(), scorer, kept.store, explains);
-    let held = kept.held.as_ref().map(|held| held.memory.fingerprints());
-    let is_held = held.is_some();
-    let preparation = Preparation::new(&scoring.scorer, held.unwrap_or_default(), needs_text, explains);
+    let scoring = Scoring::new(host.engine(), scorer, store, explains);
+    let known = held.as_ref().map(HeldMemory::fingerprints);
+    let is_held = known.is_some();
+    let prepare = Preparation::prepare_with(&scoring.scorer, known.unwrap_or_default(), needs_text, explains);
+    let wanted = args.wanted();
+    if wanted.format().is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
+        messages.hide_bar();
+    }
     let outputs = args.outputs();
-    let written: Vec<_> = outputs
-        .iter()
-        .copied()
-        .filter(|(name, _)| *name != "memory")
-        .collect();
     let others = inputs.sources.iter().map(String::as_str);
     let others = others
         .chain(outputs.iter().map(|(_, file)| *file))
         .chain(options.weights.as_deref())
         .map(str::to_owned);
-    let format = results.format.or(written.is_empty().then_some(Format::Table));
-    let is_table = format == Some(Format::Table);
-    if format.is_some() && !is_table && std::io::stdout().is_terminal() {
-        messages.hide_bar();
-    }
+    let table = Table::new((!results.all).then_some(BEST));
+    let keeps = options.memory.is_some() || options.store.is_some();
     let mut run = Run {
         scoring,
         begun: is_held.then(HashSet::new),
         added: 0,
         summary: Summary::new(),
         min: results.min,
-        explains: results.explain,
-        table: is_table.then(|| Table::new((!results.all).then_some(BEST))),
-        rows: format.map(|format| Rows::new(format, results.explain)),
-        report: results
-            .report
-            .is_some()
-            .then(|| Report::new(report_options(inputs, results.min, novelty, &status))),
-        outputs: Outputs::open(&written, others.collect())?,
-        keeps: outputs.len() > written.len() || options.store.is_some(),
-        stdout: StandardOutput::new(),
+        results: Results::open(wanted, table, others.collect(), keeps, messages, stop)?,
         store_failure: None,
         messages,
         stop,
     };
-    let begin = run.rows.as_ref().map(Rows::begin).unwrap_or_default();
-    run.print(&begin)?;
-    let seen = read(inputs, preparation.into_prepare(), &mut run, messages, stop)?;
+    let report = || Report::new(report_options(inputs, results.min, novelty, &status));
+    run.results.report = wanted.report.map(|_| report());
+    run.results.begin()?;
+    let seen = read(inputs, prepare, &mut run, messages, stop)?;
     messages.stop_progress();
     if let Some(file) = &options.weights {
         warn_of_weights(file, &names, &run.summary, messages);
     }
-    run.finish(&seen, kept.held, kept.file, &status, novelty)
+    run.finish(&seen, held, file, &status, novelty)
 }
 
 /// Returns what a report tells of its run.
@@ -230,65 +215,36 @@ pub(crate) fn report_options(
     }
 }
 
-/// The memory that outlives the run, in a file or a store.
-struct Memories {
-    held: Option<HeldMemory>,
-    store: Option<Box<dyn Store>>,
-    /// What the summary tells of the store.
-    file: Option<MemoryFile>,
-}
-
-impl Memories {
-    fn open(
-        options: &ScoringArgs,
-        novelty: Method,
-        status: &Status,
-        weights: Option<String>,
-        host: &dyn Host,
-    ) -> Result<Self> {
-        let open = |file| HeldMemory::open(file, novelty, options.memory_size, status, &host.machine());
-        let held = options.memory.as_deref().map(open).transpose()?;
-        let Some(url) = &options.store else {
-            return Ok(Self {
-                held,
-                store: None,
-                file: None,
-            });
-        };
-        if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
-            // Without the URL, which may have a password.
-            return Err(Failure::usage(
-                "--store must be a URL that begins with postgres://",
-            ));
-        }
-        let store = host.connect(&StoreRequest {
-            url: url.clone(),
-            table: options.store_table.clone(),
-            most_traces: options.memory_size,
-            novelty,
-            weights,
-        })?;
-        let file = MemoryFile {
-            file: format!("postgres://{}", place_in(url)),
-            before: store.size().unwrap_or_default(),
-            after: None,
-            forgotten: None,
-        };
-        Ok(Self {
-            held,
-            store: Some(store),
-            file: Some(file),
-        })
+/// Connects to the store that the options name. Returns it with what the summary tells of it.
+fn store_of(
+    options: &ScoringArgs,
+    novelty: Method,
+    weights: Option<String>,
+    host: &dyn Host,
+) -> Result<Option<(Box<dyn Store>, MemoryFile)>> {
+    let Some(url) = &options.store else {
+        return Ok(None);
+    };
+    if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
+        // Without the URL, which may have a password.
+        return Err(Failure::usage(
+            "--store must be a URL that begins with postgres://",
+        ));
     }
-
-    /// Returns the memory of the scorer; `None` beside a store.
-    fn memory(&self, options: &ScoringArgs, novelty: Method) -> Option<Memory> {
-        match (&self.held, &self.store) {
-            (Some(held), _) => Some(held.memory.share()),
-            (None, Some(_)) => None,
-            (None, None) => Some(RunMemory::new(novelty, options.memory_size).share()),
-        }
-    }
+    let store = host.connect(&StoreRequest {
+        url: url.clone(),
+        table: options.store_table.clone(),
+        most_traces: options.memory_size,
+        novelty,
+        weights,
+    })?;
+    let file = MemoryFile {
+        file: format!("postgres://{}", place_in(url)),
+        before: store.size().unwrap_or_default(),
+        after: None,
+        forgotten: None,
+    };
+    Ok(Some((store, file)))
 }
 
 /// A run, from its first trace on.
@@ -300,14 +256,7 @@ struct Run<'h> {
     added: u64,
     summary: Summary,
     min: Option<f64>,
-    explains: bool,
-    table: Option<Table>,
-    rows: Option<Rows>,
-    report: Option<Report>,
-    outputs: Outputs,
-    /// Whether a memory keeps the traces.
-    keeps: bool,
-    stdout: StandardOutput,
+    results: Results<'h>,
     /// Why the store has ended the run.
     store_failure: Option<String>,
     messages: &'h Messages,
@@ -316,15 +265,12 @@ struct Run<'h> {
 
 impl Sink<Prepared> for Run<'_> {
     fn take(&mut self, place: Place, size: u64, trace: Prepared, seen: &mut Seen) -> Result<()> {
-        let unscored = match trace {
-            Prepared::Unscored(unscored) if self.is_new(unscored.fingerprint) => *unscored,
-            _ => {
-                self.messages.on_done(size);
-                self.summary.known_traces += 1;
-                return Ok(());
-            }
+        let Some(trace) = trace.filter(|trace| self.is_new(&trace.0)) else {
+            self.messages.on_done(size);
+            self.summary.known_traces += 1;
+            return Ok(());
         };
-        self.scoring.begin(place, size, unscored);
+        self.scoring.begin(place, size, *trace);
         while self.scoring.is_full() {
             self.settle(seen)?;
         }
@@ -332,15 +278,13 @@ impl Sink<Prepared> for Run<'_> {
     }
 
     fn settle(&mut self, seen: &mut Seen) -> Result<bool> {
-        if self.scoring.is_next_waiting() {
-            self.stdout.flush()?;
-        }
-        let Some(finished) = self.scoring.next(self.messages) else {
-            self.stdout.flush()?;
+        let stdout = &mut self.results.stdout;
+        let Some(finished) = self.scoring.next(self.messages, || stdout.flush())? else {
+            self.results.stdout.flush()?;
             return Ok(false);
         };
         match finished.outcome {
-            Ok(scored) => self.record(scored, &finished.text)?,
+            Ok(scored) => self.record(&scored, &finished.text)?,
             Err((place, NotScored::Trace(reason))) => {
                 let reason = reason.into();
                 self.on_bad(&place, &reason);
@@ -357,7 +301,7 @@ impl Sink<Prepared> for Run<'_> {
     }
 
     fn on_bad(&mut self, place: &Place, reason: &Text) {
-        if let Some(report) = &mut self.report {
+        if let Some(report) = &mut self.results.report {
             report.add_error(place, reason);
         }
     }
@@ -365,45 +309,25 @@ impl Sink<Prepared> for Run<'_> {
 
 impl Run<'_> {
     /// Notes a trace that is begun. Returns whether it is the first one with its id and contents.
-    fn is_new(&mut self, fingerprint: Option<Fingerprint>) -> bool {
+    fn is_new(&mut self, trace: &Unscored) -> bool {
+        let fingerprint = trace.label.as_ref().and_then(Label::fingerprint);
         match (&mut self.begun, fingerprint) {
             (Some(begun), Some(fingerprint)) => begun.insert(fingerprint),
             _ => true,
         }
     }
 
-    /// Writes to standard output. Without anything else to write, results reach no one once the reader is gone.
-    fn print(&mut self, text: &str) -> Result<()> {
-        if !self.stdout.write(text.as_bytes())? && self.outputs.is_empty() && !self.keeps {
-            self.stop.end_reading();
-        }
-        Ok(())
-    }
-
     /// Counts a trace, and shows and writes it.
-    fn record(&mut self, mut scored: Scored, text: &str) -> Result<()> {
-        let novelty = &mut scored.breakdown.novelty;
-        if novelty.basis != Basis::NoEmbedder {
-            self.added += 1;
-        }
-        self.summary.add(&scored);
-        if let Some(report) = &mut self.report {
-            report.add(&scored, text);
+    fn record(&mut self, scored: &Scored, text: &str) -> Result<()> {
+        self.added += u64::from(scored.breakdown.novelty.basis != Basis::NoEmbedder);
+        self.summary.add(scored);
+        if let Some(report) = &mut self.results.report {
+            report.add(scored, text);
         }
         if self.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());
         }
-        if let Some(table) = &mut self.table {
-            let below = self.explains.then(|| explanation(&scored.breakdown));
-            table.add(&scored, below.unwrap_or_default());
-        }
-        let row = self.rows.as_mut().map(|rows| rows.row(&scored, None));
-        self.print(&row.unwrap_or_default())?;
-        if !text.is_empty() && !self.outputs.is_empty() {
-            let line = with_score(text, &scored, self.explains, None);
-            self.outputs.write_trace(&line)?;
-        }
-        Ok(())
+        self.results.add(scored, text, None, String::new())
     }
 
     /// Writes the files and the memory, and tells the figures.
@@ -415,15 +339,8 @@ impl Run<'_> {
         status: &Status,
         novelty: Method,
     ) -> Result<(Exit, u64)> {
-        let lack = self.store_failure.take();
-        let lack = lack.or_else(|| seen.why_incomplete(self.stop).map(str::to_owned));
-        let mut written = Vec::new();
-        if self.summary.scored() > 0 {
-            let (report, seconds) = (self.report.take(), self.summary.seconds());
-            let page = || render_report(report.as_ref(), seconds, self.stop);
-            self.outputs.write_report(page)?;
-            written = self.outputs.publish(lack.is_none())?;
-        }
+        let lack = self.store_failure.as_deref().or(seen.why_incomplete(self.stop));
+        let written = self.results.publish(&self.summary, lack.is_none())?;
         // Last: a later run would skip traces that the memory has and no file.
         let is_saved = lack.is_none() && self.summary.scored() + self.summary.known_traces > 0;
         let close = |held: &HeldMemory| held.close(is_saved, self.added);
@@ -436,84 +353,13 @@ impl Run<'_> {
             embedder: (novelty != Method::Lexical).then_some(status),
             interrupted: self.stop.is_interrupted(),
             memory: memory.as_ref(),
-            written: written.clone(),
-            coverage: None,
+            written,
+            selection: None,
         };
-        if let Some(rows) = self.rows.take() {
-            let table = self.table.take();
-            let table = table.map(|table| table.render(|score| self.summary.share_below(score)));
-            let end = rows.end(|| self.summary.to_value(seen, &about));
-            self.stdout.write((table.unwrap_or_default() + &end).as_bytes())?;
-            self.stdout.flush()?;
-            tell(&self.summary, seen, &about, self.messages, None)?;
-        } else {
-            tell(&self.summary, seen, &about, self.messages, Some(&mut self.stdout))?;
-        }
-        let end = End {
-            lack,
-            seen,
-            summary: &self.summary,
-            outputs: &self.outputs,
-            written: &written,
-            memory: held.as_ref().map(|held| held.file.as_str()),
-        };
-        Ok((end.conclude(self.messages, self.stop), self.summary.scored()))
+        let held = held.as_ref().map(|held| held.file.as_str());
+        let exit = self.results.finish(&self.summary, seen, &about, lack, held)?;
+        Ok((exit, self.summary.scored()))
     }
-}
-
-/// Tells the figures for people, on standard output where there is nothing else.
-pub(crate) fn tell(
-    summary: &Summary,
-    seen: &Seen,
-    about: &About,
-    messages: &Messages,
-    stdout: Option<&mut StandardOutput>,
-) -> Result<()> {
-    // Why there was nothing was told, or is told below.
-    let all = summary.scored() + summary.known_traces + seen.bad + seen.without_conversation;
-    if messages.is_quiet() || all == 0 {
-        return Ok(());
-    }
-    let text = summary.render(seen, about);
-    match stdout {
-        Some(stdout) => {
-            stdout.write(text.as_bytes())?;
-            stdout.flush().map(drop)
-        }
-        None => {
-            messages.text(&text);
-            Ok(())
-        }
-    }
-}
-
-/// Returns the page of a report that was collected.
-pub(crate) fn render_report(report: Option<&Report>, seconds: f64, stop: &Stop) -> Result<String> {
-    const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
-    let mut page = String::new();
-    // An invalid file is no page, and writing the report says so.
-    drop(flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page));
-    let run = report::Run {
-        finished_at: date::now(),
-        seconds,
-        interrupted: stop.is_interrupted(),
-    };
-    report.map_or_else(|| Ok(String::new()), |report| report.render(&run, &page))
-}
-
-/// Returns a trace, in JSON on a line, with its score, why it was chosen, and with `explains` the parts of its score.
-pub(crate) fn with_score(text: &str, scored: &Scored, explains: bool, selection: Option<&Value>) -> String {
-    let breakdown = &scored.breakdown;
-    // Without one, that of an earlier score would stay beside this one.
-    let explanation = explains.then(|| value_of(breakdown));
-    let mut values = vec![
-        ("quality_score", Some(breakdown.score.into())),
-        ("score_breakdown", explanation),
-    ];
-    if selection.is_some() {
-        values.push(("selection", selection.cloned()));
-    }
-    set_metadata(text, &values)
 }
 
 /// Warns of a `--domain` that has no weights and is close to one that has.

@@ -7,12 +7,12 @@ use knowledgepulse_formats::places::{Place, SOURCES};
 
 use super::score::{ResultArgs, ScoreArgs, ScoringArgs, score};
 use crate::{
-    args::{InputArgs, one_of},
+    args::InputArgs,
     error::{Exit, Result},
     host::Host,
     messages::Messages,
     reading::Inputs,
-    rows::{FORMATS, Format},
+    rows::Format,
     stop::Stop,
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct SessionsArgs {
     pub all: bool,
 
     /// table, json, jsonl or csv [default: table]
-    #[arg(long, value_parser = one_of(FORMATS), hide_possible_values = true)]
+    #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 }
 

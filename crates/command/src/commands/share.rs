@@ -11,6 +11,7 @@ use std::{
 
 use clap::Args;
 use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_score::select::Chosen;
 use knowledgepulse_share::{
     Entry, Folder, Form, Manifest, Session, Settings, ShareError, share, sources::Sources,
 };
@@ -23,9 +24,11 @@ use crate::{
     error::{Exit, Failure, Result},
     file_identity::STDIN,
     host::Host,
+    kept::Kept,
     messages::Messages,
     output_file::StandardOutput,
     printable::{counted, fitted, pad_end, printable},
+    scored::Scored,
     set::{ChoiceArgs, Set, choose},
     stop::Stop,
 };
@@ -86,17 +89,11 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     let mut folder = Folder::create(Path::new(out)).map_err(|error| Failure::file(error.to_string()))?;
     let read = [&args.choice.labels, &args.choice.known];
     let inputs = input_of(args)?.open(&[], &read, messages)?;
-    let mut set = choose(&inputs, &args.choice, false, host, messages, stop)?;
+    let set = choose(&inputs, &args.choice, false, host, messages, stop)?;
     if stop.is_interrupted() {
         return Err(Failure::interrupted("interrupted: nothing was shared"));
     }
     let files = Sources::of(&inputs.sources, text_of);
-    let mut chosen = Vec::new();
-    let places: Vec<usize> = set.selection.chosen.iter().map(|chosen| chosen.index).collect();
-    set.each_chosen(|trace| {
-        chosen.push((trace.scored, trace.selection));
-        Ok(())
-    })?;
     let settings = Settings {
         form: *form,
         cleaner: &|| cleaner.clone(),
@@ -109,32 +106,29 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         seen if seen.bad > 0 => Exit::BadLines,
         _ => Exit::Ok,
     };
-    let set = Mutex::new(set);
-    let kept = &set;
-    let sessions: Vec<Session> = chosen
-        .iter()
-        .zip(places)
-        .map(|((scored, selection), index)| {
-            let number = |name| selection.get(name).and_then(Value::as_number).unwrap_or_default();
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They are counts.
-            let [rank, stands_for] = ["rank", "standsFor"].map(|name| number(name) as u64);
-            Session {
-                name: scored.place.source.clone(),
-                files: files.session_of(&scored.place.source, scored.about.format),
-                line: Some(scored.place.line),
-                format: scored.about.format,
-                trace: Box::new(move || trace_at(kept, index)),
-                success: scored.about.success,
-                rank,
-                reason: selection
-                    .get("reason")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned(),
-                stands_for,
-            }
-        })
-        .collect();
+    let Set {
+        selection,
+        scored,
+        kept,
+        ..
+    } = set;
+    let kept = Mutex::new(kept);
+    let kept = &kept;
+    let session_of = |(rank, chosen): (u64, &Chosen)| {
+        let (Scored { place, about, .. }, index) = (&scored[chosen.index], chosen.index);
+        Session {
+            name: place.source.clone(),
+            files: files.session_of(&place.source, about.format),
+            line: Some(place.line),
+            format: about.format,
+            trace: Box::new(move || trace_at(kept, index)),
+            success: about.success,
+            rank,
+            reason: chosen.reason.name().to_owned(),
+            stands_for: chosen.stands_for.len() as u64,
+        }
+    };
+    let sessions: Vec<Session> = (1..).zip(&selection.chosen).map(session_of).collect();
     let manifest = share(&sessions, &settings, &mut folder, &|_| !stop.is_interrupted()).map_err(
         |error| match error {
             ShareError::Interrupted => Failure::interrupted("interrupted: nothing was shared"),
@@ -186,12 +180,12 @@ fn capitalised(text: &str) -> String {
     first.to_uppercase() + rest
 }
 
-fn trace_at(set: &Mutex<Set>, index: usize) -> io::Result<Value> {
-    let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
-    let (_, text) = set
-        .read(index)
+fn trace_at(kept: &Mutex<Kept>, index: usize) -> io::Result<Value> {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = kept
+        .get(index)
         .map_err(|failure| io::Error::other(failure.message))?;
-    drop(set);
+    drop(kept);
     parse_str(&text).map_err(io::Error::other)
 }
 

@@ -2,14 +2,6 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// Rounds to four decimals as JavaScript's `Math.round` does: halves go up.
-pub(super) fn rounded(value: f64) -> f64 {
-    let scaled = value * 1e4;
-    let below = scaled.floor();
-    let up = if scaled - below >= 0.5 { 1.0 } else { 0.0 };
-    (below + up) / 1e4
-}
-
 /// The order in which traces are listed: a standing that goes before the score, the bits of the score, and the position.
 pub(super) type Key = (u8, u64, Reverse<u64>);
 
@@ -69,18 +61,6 @@ impl<T> Best<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn rounded_is_what_javascript_rounds_to() {
-        for (value, expected) in [
-            (0.000_05, 1e-4),
-            (-0.000_05, 0.0),
-            (0.123_449_9, 0.1234),
-            (-1.5e-4, -1e-4),
-        ] {
-            assert_eq!(rounded(value), expected);
-        }
-    }
 
     proptest! {
         #[test]

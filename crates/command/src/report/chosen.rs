@@ -2,14 +2,10 @@
 
 use std::collections::HashMap;
 
-use knowledgepulse_json::{Object, Value};
+use knowledgepulse_json::Value;
 use knowledgepulse_score::select::Selection;
 
-use super::bounded::rounded;
-use crate::{
-    json_object,
-    values::{IntoValue, list},
-};
+use crate::{json_object, printable::rounded, values::list};
 
 /// How many chosen traces are described, and how many traces that each stands for.
 const LISTED: usize = 2_000;
@@ -18,14 +14,11 @@ const LISTED_SIMILAR: usize = 4;
 /// A curve that rises less above its chord than this has no knee.
 const LEAST_BEND: f64 = 0.05;
 
-/// A chosen set in a report, in bounded memory.
+/// A chosen set in a report.
 #[derive(Debug)]
 pub(super) struct ChosenSet {
-    /// The data of the page, without the curve.
-    described: Object,
-    covered_before: f64,
-    /// The part that the first trace covers, the first two and so on, beyond the set.
-    curve: Vec<f64>,
+    /// `ChosenSet` in report/data.d.ts.
+    pub described: Value,
     /// The standing in the list of traces: 2 for a chosen trace, 1 for one that it stands for.
     standings: HashMap<u64, u8>,
 }
@@ -35,52 +28,39 @@ impl ChosenSet {
     pub(super) fn of(selection: &Selection) -> Option<Self> {
         let beyond = selection.beyond.as_ref()?;
         let mut standings = HashMap::new();
-        let traces = (1_u64..)
-            .zip(selection.chosen.iter().take(LISTED))
-            .map(|(rank, chosen)| {
-                standings.insert(chosen.index as u64, 2);
-                let similar = chosen.stands_for.iter().take(LISTED_SIMILAR).map(|near| {
-                    standings.entry(near.index as u64).or_insert(1);
-                    json_object! { "position": near.index, "similarity": near.similarity }
-                });
-                json_object! {
-                    "similar": list(similar),
-                    "position": chosen.index,
-                    "rank": rank,
-                    "reason": chosen.reason.name(),
-                    "standsFor": chosen.stands_for.len(),
-                }
+        let listed = (1_u64..).zip(selection.chosen.iter().take(LISTED));
+        let traces = list(listed.map(|(rank, chosen)| {
+            standings.insert(chosen.index as u64, 2);
+            let similar = chosen.stands_for.iter().take(LISTED_SIMILAR).map(|near| {
+                standings.entry(near.index as u64).or_insert(1);
+                json_object! { "position": near.index, "similarity": near.similarity }
             });
-        let described = [
-            ("traces", list(traces)),
-            ("explanation", selection.explanation().into()),
-            ("chosen", selection.chosen.len().into_value()),
-        ];
+            json_object! {
+                "similar": list(similar),
+                "position": chosen.index,
+                "rank": rank,
+                "reason": chosen.reason.name(),
+                "standsFor": chosen.stands_for.len(),
+            }
+        }));
         let covered = selection.chosen.iter().map(|chosen| chosen.covered);
-        Some(Self {
-            described: described
-                .map(|(name, value)| (name.into(), value))
-                .into_iter()
-                .collect(),
-            covered_before: selection.covered_before,
-            curve: covered.chain(beyond.iter().copied()).collect(),
-            standings,
-        })
+        // The part that the first trace covers, the first two and so on, beyond the set.
+        let curve: Vec<f64> = covered.chain(beyond.iter().copied()).collect();
+        let before = selection.covered_before;
+        let described = json_object! {
+            "traces": traces,
+            "explanation": selection.explanation(),
+            "chosen": selection.chosen.len(),
+            "coveredBefore": rounded(before, 4),
+            "curve": list(curve.iter().map(|covered| rounded(*covered, 4))),
+            "knee": knee(before, &curve),
+        };
+        Some(Self { described, standings })
     }
 
     /// Returns the standing of a trace in the list.
     pub(super) fn standing(&self, position: u64) -> u8 {
         self.standings.get(&position).copied().unwrap_or_default()
-    }
-
-    /// Returns it as the page reads it.
-    pub(super) fn summary(&self) -> Value {
-        let mut summary = self.described.clone();
-        let curve = self.curve.iter().map(|covered| rounded(*covered));
-        summary.insert("coveredBefore", rounded(self.covered_before));
-        summary.insert("curve", list(curve));
-        summary.insert("knee", knee(self.covered_before, &self.curve).into_value());
-        summary.into()
     }
 }
 

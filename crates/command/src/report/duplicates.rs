@@ -2,70 +2,31 @@
 
 use std::{cmp::Reverse, collections::HashMap};
 
-use knowledgepulse_json::{Text, Value, object};
+use knowledgepulse_json::{Text, Value};
 
 use crate::{
     json_object,
     near_duplicate::{SIMILARITY, is_near_duplicate},
-    values::{IntoValue, list},
+    values::list,
 };
-
-/// How many traces are held in all; later ones are counted.
-const HELD: usize = 100_000;
 
 const LISTED_GROUPS: usize = 30;
 const LISTED_MEMBERS: usize = 8;
 
-/// A trace of a group.
-#[derive(Debug)]
-struct Member {
-    /// How many traces were added before it; `None` of one that began a group, which a later one names by its id.
-    position: Option<u64>,
-    id: Option<Text>,
-    /// The label of the trace that it resembles, and how much; `None` of one that begins a group.
-    nearest: Option<(Option<Text>, f64)>,
-}
-
-impl Member {
-    fn to_value(&self) -> Value {
-        let mut fields = vec![
-            ("position", self.position.into_value()),
-            ("id", self.id.clone().into_value()),
-        ];
-        if let Some((label, similarity)) = &self.nearest {
-            fields.push(("nearest", label.clone().into_value()));
-            fields.push(("similarity", (*similarity).into()));
-        }
-        object(fields)
-    }
-}
-
 #[derive(Debug)]
 struct Group {
     size: u64,
-    /// The first ones.
-    members: Vec<Member>,
+    /// The first ones: `Member` in report/data.d.ts.
+    members: Vec<Value>,
     min_similarity: f64,
     max_similarity: f64,
 }
 
-impl Default for Group {
-    fn default() -> Self {
-        Self {
-            size: 0,
-            members: Vec::new(),
-            min_similarity: f64::INFINITY,
-            max_similarity: f64::NEG_INFINITY,
-        }
-    }
-}
-
 impl Group {
-    fn join(&mut self, member: &Member) {
+    fn join(&mut self, member: impl FnOnce() -> Value) {
         self.size += 1;
-        if let Some((_, similarity)) = member.nearest {
-            self.min_similarity = self.min_similarity.min(similarity);
-            self.max_similarity = self.max_similarity.max(similarity);
+        if self.members.len() < LISTED_MEMBERS {
+            self.members.push(member());
         }
     }
 
@@ -74,7 +35,7 @@ impl Group {
             "size": self.size,
             "minSimilarity": self.min_similarity,
             "maxSimilarity": self.max_similarity,
-            "members": list(self.members.iter().map(Member::to_value)),
+            "members": self.members.clone(),
         }
     }
 }
@@ -85,7 +46,6 @@ pub(super) struct NearDuplicates {
     /// The group of each trace with an id; of several with one id, that of the first.
     groups_of: HashMap<Text, usize>,
     groups: Vec<Group>,
-    held: usize,
     /// How many traces resemble an earlier one so much.
     count: u64,
 }
@@ -106,45 +66,40 @@ impl NearDuplicates {
             return;
         }
         self.count += 1;
-        let group = nearest.as_ref().map_or(self.groups.len(), |id| self.group_of(id));
+        let group = match &nearest {
+            Some(id) => self.group_of(id),
+            None => self.begin(),
+        };
         if let Some(id) = id {
             self.groups_of.entry(id.clone()).or_insert(group);
         }
-        let member = Member {
-            position: Some(position),
-            id: id.cloned(),
-            nearest: Some((nearest, similarity)),
-        };
-        self.join(group, member);
+        let group = &mut self.groups[group];
+        group.min_similarity = group.min_similarity.min(similarity);
+        group.max_similarity = group.max_similarity.max(similarity);
+        group.join(|| {
+            json_object! { "position": position, "id": id.cloned(), "nearest": nearest, "similarity": similarity }
+        });
     }
 
-    /// Returns the group of the trace that another one resembles; a new one has that trace.
+    /// Returns the group of the trace that another one resembles; a new one has that trace, of which the id alone is known.
     fn group_of(&mut self, id: &Text) -> usize {
-        let group = self.groups.len();
         if let Some(&group) = self.groups_of.get(id) {
             return group;
         }
+        let group = self.begin();
         self.groups_of.insert(id.clone(), group);
-        let member = Member {
-            position: None,
-            id: Some(id.clone()),
-            nearest: None,
-        };
-        self.join(group, member);
+        self.groups[group].join(|| json_object! { "position": Value::Null, "id": id.clone() });
         group
     }
 
-    /// Adds a trace to a group, or begins it.
-    fn join(&mut self, group: usize, member: Member) {
-        if group == self.groups.len() {
-            self.groups.push(Group::default());
-        }
-        let (group, is_held) = (&mut self.groups[group], self.held < HELD);
-        group.join(&member);
-        if is_held && group.members.len() < LISTED_MEMBERS {
-            group.members.push(member);
-            self.held += 1;
-        }
+    fn begin(&mut self) -> usize {
+        self.groups.push(Group {
+            size: 0,
+            members: Vec::new(),
+            min_similarity: f64::INFINITY,
+            max_similarity: f64::NEG_INFINITY,
+        });
+        self.groups.len() - 1
     }
 
     /// Returns the largest groups, and how many near-duplicates there were.
@@ -166,7 +121,7 @@ impl NearDuplicates {
 mod tests {
     use super::*;
 
-    const ADDED: u64 = 120_000;
+    const ADDED: u64 = 20_000;
 
     /// Adds traces with the ids and nearest labels that `link` returns for their positions.
     fn add_many(link: impl Fn(u64) -> (Option<u64>, Option<u64>)) -> NearDuplicates {
@@ -181,11 +136,8 @@ mod tests {
     }
 
     #[test]
-    fn add_without_ids_begins_a_group_each_time_and_holds_some_traces() {
-        let duplicates = add_many(|_| (None, None));
-        assert_eq!(duplicates.groups.len() as u64, ADDED);
-        let held: usize = duplicates.groups.iter().map(|group| group.members.len()).sum();
-        assert_eq!(held, HELD);
+    fn add_without_ids_begins_a_group_each_time() {
+        assert_eq!(add_many(|_| (None, None)).groups.len() as u64, ADDED);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The figures of a run for its report, one page of HTML. They are collected in bounded memory, and everything that a trace carries
-//! may be hostile: it is cut to a length here and escaped by the page.
+//! The figures of a run for its report, one page of HTML, which does not grow with the run. Everything that a trace carries may be
+//! hostile: it is cut to a length here and escaped by the page.
 
 mod bounded;
 mod chosen;
@@ -11,7 +11,7 @@ mod row;
 use std::cmp::Reverse;
 
 use knowledgepulse_index::{memory::Basis, method::Method};
-use knowledgepulse_json::{Object, Text, Value, parse_str};
+use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 use knowledgepulse_score::{Breakdown, dimensions::ByDimension, select::Selection};
 
 pub use self::described::described;
@@ -28,7 +28,7 @@ use crate::{
     json_object,
     near_duplicate::resemblance,
     scored::{Place, Scored},
-    statistics::{Histogram, Named, SCORE_BINS},
+    statistics::{Named, Scores, Sorted},
     values::{IntoValue, list},
 };
 
@@ -90,7 +90,7 @@ pub struct Report {
     known: u64,
     succeeded: u64,
     not_compared: u64,
-    scores: Histogram,
+    scores: Scores,
     /// The domains by their names; traces without a name have the empty one.
     domains: Named<Domain>,
     /// The weights of each profile, and how many traces it scored. A profile without a name has the empty one.
@@ -123,7 +123,7 @@ impl Report {
             known: 0,
             succeeded: 0,
             not_compared: 0,
-            scores: Histogram::new(SCORE_BINS),
+            scores: Scores::default(),
             domains: Named::new(NAMES),
             profiles: Named::new(NAMES),
             rules: Named::new(NAMES),
@@ -243,6 +243,7 @@ impl Report {
                 "count": *count,
             }
         });
+        let scores = self.scores.sorted();
         json_object! {
             "threshold": options.threshold,
             "sources": list(sources.map(|source| source_of(source))),
@@ -258,13 +259,13 @@ impl Report {
             "known": self.known,
             "succeeded": self.succeeded,
             "notCompared": self.not_compared,
-            "scores": quantiles(&self.scores),
-            "scoreBins": bins(&self.scores),
+            "scores": quantiles(&scores),
+            "scoreBins": bins(&scores),
             "domains": list(domains.into_iter().map(|(name, domain)| domain.summary(name))),
             "profiles": list(profiles),
             "rules": counts(&self.rules),
             "duplicates": self.duplicates.summary(),
-            "selection": self.chosen.as_ref().map(ChosenSet::summary),
+            "selection": self.chosen.as_ref().map(|chosen| chosen.described.clone()),
             "traces": list(traces),
             "errors": json_object! { "count": self.error_count, "first": self.errors.clone() },
         }
@@ -313,26 +314,24 @@ fn source_of(source: &str) -> Text {
     excerpt_of(&name.into(), NAME_LENGTH)
 }
 
-/// Returns how the values lie; `null` without values.
-fn quantiles(histogram: &Histogram) -> Value {
-    let Some((min, max)) = histogram.range() else {
-        return Value::Null;
-    };
-    let quantile = |p| histogram.quantile(p);
-    json_object! {
-        "min": min,
-        "p10": quantile(0.1),
-        "p25": quantile(0.25),
-        "median": quantile(0.5),
-        "p75": quantile(0.75),
-        "p90": quantile(0.9),
-        "max": max,
-        "mean": histogram.mean(),
-    }
+/// Returns how the scores lie; `null` without scores.
+fn quantiles(scores: &Sorted) -> Value {
+    let quantiles = [
+        ("min", 0.0),
+        ("p10", 0.1),
+        ("p25", 0.25),
+        ("median", 0.5),
+        ("p75", 0.75),
+        ("p90", 0.9),
+        ("max", 1.0),
+    ];
+    let quantiles = quantiles.map(|(name, p)| Some((name, scores.quantile(p)?.into())));
+    let quantiles: Option<Vec<_>> = quantiles.into_iter().collect();
+    quantiles.map(object).into_value()
 }
 
-fn bins(histogram: &Histogram) -> Value {
-    let filled = histogram.filled(SHOWN_BINS).into_iter();
+fn bins(scores: &Sorted) -> Value {
+    let filled = scores.filled(SHOWN_BINS).into_iter();
     let filled = filled.map(|(bin, count)| list([bin as u64, count]));
     json_object! { "bins": SHOWN_BINS, "filled": list(filled) }
 }

@@ -1,11 +1,11 @@
 //! A trace of the list: what its line shows, how its score was made, and its steps.
 
 use knowledgepulse_json::{Object, Text, Value, cut, units_of};
-use knowledgepulse_score::overrides::Override;
 
 use super::{EXCERPT_LENGTH, excerpt_of, name_of, source_of};
 use crate::{
-    json_object, review,
+    breakdown::overrides_of,
+    review,
     scored::Scored,
     values::{IntoValue, list},
 };
@@ -17,12 +17,6 @@ const STEP_LENGTH: usize = 2_000;
 /// Returns the line of a trace, `ListedTrace` in report/data.d.ts, without its steps. `trace` is what was scored.
 pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>) -> Object {
     let breakdown = &scored.breakdown;
-    let overrides = breakdown
-        .overrides
-        .iter()
-        .map(|Override { rule, before, after }| {
-            json_object! { "rule": rule.name(), "before": *before, "after": *after }
-        });
     let mut row = Object::default();
     row.insert("position", position.into_value());
     row.insert("id", scored.about.id.as_ref().and_then(name_of).into_value());
@@ -43,7 +37,7 @@ pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>) -> O
         "profile",
         name_of(&breakdown.profile.name.as_str().into()).into_value(),
     );
-    row.insert("overrides", list(overrides));
+    row.insert("overrides", overrides_of(breakdown));
     row.insert("basis", breakdown.novelty.basis.name());
     row.insert(
         "truncated",

@@ -408,8 +408,7 @@ fn scores_have_their_spread() {
     let summary = summary([0.5, 1.0].map(|score| trace("a", score, None)));
     assert_eq!(
         json(&summary, "scores"),
-        "{\"min\":0.5,\"p10\":0.55,\"p25\":0.625,\"median\":0.75,\"p75\":0.875,\"p90\":0.95,\
-         \"max\":1,\"mean\":0.75}"
+        r#"{"min":0.5,"p10":0.55,"p25":0.625,"median":0.75,"p75":0.875,"p90":0.95,"max":1}"#
     );
 }
 

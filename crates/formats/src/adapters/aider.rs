@@ -1,16 +1,7 @@
 //! Aider: the launches in `.aider.chat.history.md`. Lines that begin with `#### ` are the user's, lines that begin with `> ` the program's,
 //! and all others the agent's.
 
-use std::{mem, path::Path};
-
-use knowledgepulse_json::{Value, object};
-
-use super::{Adapter, Decoded};
-use crate::{
-    FormatName, Wrong,
-    event::{Call, Events, Origin, TextKind},
-    values::joined,
-};
+use crate::prelude::*;
 
 /// How the program says that it has changed a file.
 const EDITED: &str = "Applied edit to ";
@@ -26,42 +17,31 @@ const BLANK: &str = "<blank>";
 pub struct Aider;
 
 impl Adapter for Aider {
-    fn format(&self) -> FormatName {
-        FormatName::Aider
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        let is_launch = |value: &&Value| value.get("aider").is_some() && value.get("text").is_some();
-        first.iter().any(is_launch)
+    fn recognises(&self, launch: &Value, _path: Option<&Path>) -> bool {
+        has_all(launch, &["aider", "text"])
     }
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let Some(text) = record.get("text").and_then(Value::as_text) else {
             return Ok(Decoded::Unknown);
         };
-        let time = record.get("aider").cloned();
-        say.begin(Origin {
-            time,
-            ..Origin::default()
-        });
-        let mut chat = Chat {
-            say,
-            whose: Whose::Agent,
-            lines: Vec::new(),
-            shell: None,
-        };
-        let mut is_code = false;
-        for line in text.lines() {
-            let (whose, line) = match (line.strip_prefix("#### "), line.strip_prefix("> ")) {
-                (Some(line), _) if !is_code => (Whose::User, line),
-                (_, Some(line)) if !is_code => (Whose::Program, line),
-                _ => (Whose::Agent, line),
-            };
-            is_code ^= whose == Whose::Agent && line.starts_with("```");
-            chat.add(whose, line.trim_end());
+        say.begin_record(None, record.get("aider"));
+        let mut shell = String::new();
+        for (whose, text) in passages_of(&text) {
+            match (whose, text.trim()) {
+                (_, "") => {}
+                (Whose::Program, text) if !shell.is_empty() => shell.extend(["\n", text]),
+                (Whose::Program, text) => add_program(say, text),
+                (_, text) => {
+                    end_shell(say, &mut shell);
+                    match whose {
+                        Whose::User => add_prompt(say, &text.replace(BLANK, ""), &mut shell),
+                        _ => say.say(TextKind::Message, text.into()),
+                    }
+                }
+            }
         }
-        chat.end();
-        chat.end_shell();
+        end_shell(say, &mut shell);
         Ok(Decoded::Whole)
     }
 }
@@ -74,76 +54,57 @@ enum Whose {
     Agent,
 }
 
-/// The lines of one that follow each other.
-struct Chat<'s> {
-    say: &'s mut Events,
-    whose: Whose,
-    lines: Vec<String>,
-    /// A command of a shell and its output.
-    shell: Option<Vec<String>>,
+/// Returns the lines of one that follow each other. Blank lines are between all parts.
+fn passages_of(text: &str) -> Vec<(Whose, String)> {
+    let mut passages = vec![(Whose::Agent, String::new())];
+    let mut is_code = false;
+    for line in text.lines() {
+        let (whose, line) = match (line.strip_prefix("#### "), line.strip_prefix("> ")) {
+            (Some(line), _) if !is_code => (Whose::User, line),
+            (_, Some(line)) if !is_code => (Whose::Program, line),
+            _ => (Whose::Agent, line),
+        };
+        is_code ^= whose == Whose::Agent && line.starts_with("```");
+        let line = line.trim_end();
+        let is_between = whose == Whose::Agent && line.is_empty();
+        match passages.last_mut() {
+            Some((last, lines)) if *last == whose || is_between => lines.extend(["\n", line]),
+            _ => passages.push((whose, line.to_owned())),
+        }
+    }
+    passages
 }
 
-impl Chat<'_> {
-    fn add(&mut self, whose: Whose, line: &str) {
-        // Blank lines are between all parts.
-        if whose != self.whose && !(whose == Whose::Agent && line.is_empty()) {
-            self.end();
-            self.whose = whose;
-        }
-        self.lines.push(line.to_owned());
+/// Adds a prompt, or begins the output of a command of a shell.
+fn add_prompt(say: &mut Events, text: &str, shell: &mut String) {
+    let (command, words) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    if text.starts_with('!') || SHELL.contains(&command) {
+        shell.push_str(text);
+    } else if !text.starts_with('/') {
+        say.say_text(TextKind::User, text.into());
+    } else if PROMPTS.contains(&command) && !words.is_empty() {
+        say.say_text(TextKind::User, words.into());
+    } else {
+        say.leave_out("command of the program");
     }
+}
 
-    fn end(&mut self) {
-        let text = mem::take(&mut self.lines).join("\n");
-        let text = text.trim();
-        if text.is_empty() {
-            return;
-        }
-        match self.whose {
-            Whose::Agent => {
-                self.end_shell();
-                self.say.say(TextKind::Message, text.into());
+fn add_program(say: &mut Events, text: &str) {
+    for line in text.lines() {
+        match line.strip_prefix(EDITED) {
+            Some(path) => {
+                let args = object([("path", path.into())]);
+                say.call(Call::new(None, Some(&"edit".into()), Some(&args)));
             }
-            Whose::User => {
-                self.end_shell();
-                self.end_prompt(&text.replace(BLANK, ""));
-            }
-            Whose::Program => match &mut self.shell {
-                Some(shell) => shell.push(text.to_owned()),
-                None => self.end_program(text),
-            },
+            None => say.leave_out("line of the program"),
         }
     }
+}
 
-    fn end_prompt(&mut self, text: &str) {
-        let (command, words) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        if text.starts_with('!') || SHELL.contains(&command) {
-            self.shell = Some(vec![text.to_owned()]);
-        } else if !text.starts_with('/') {
-            self.say.say_text(TextKind::User, text.into());
-        } else if PROMPTS.contains(&command) && !words.is_empty() {
-            self.say.say_text(TextKind::User, words.into());
-        } else {
-            self.say.leave_out("command of the program");
-        }
-    }
-
-    fn end_program(&mut self, text: &str) {
-        for line in text.lines() {
-            match line.strip_prefix(EDITED) {
-                Some(path) => {
-                    let args = object([("path", path.into())]);
-                    self.say.call(Call::new(None, Some(&"edit".into()), Some(&args)));
-                }
-                None => self.say.leave_out("line of the program"),
-            }
-        }
-    }
-
-    fn end_shell(&mut self) {
-        if let Some(lines) = self.shell.take() {
-            let lines = lines.iter().map(|line| line.as_str().into());
-            self.say.say(TextKind::Event, joined(lines, "\n"));
-        }
+/// Says a command of a shell and its output.
+fn end_shell(say: &mut Events, shell: &mut String) {
+    if !shell.is_empty() {
+        say.say(TextKind::Event, shell.as_str().into());
+        shell.clear();
     }
 }

@@ -1,15 +1,6 @@
 //! Antigravity: `~/.gemini/antigravity*/brain/ID/.system_generated/logs/transcript.jsonl`, a step a line.
 
-use std::path::Path;
-
-use knowledgepulse_json::{Object, Value};
-
-use super::{Adapter, Decoded};
-use crate::{
-    FormatName, Wrong,
-    event::{Call, Events, Origin, Outcome, TextKind},
-    values::{list_of, object_of, str_of},
-};
+use crate::prelude::*;
 
 /// How the lines begin with which a result opens.
 const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
@@ -20,42 +11,30 @@ const FAILED: &str = "failed with exit code";
 /// Sessions of Antigravity.
 pub struct Antigravity;
 
-fn is_step(record: &Object) -> bool {
-    let source = str_of(record.get("source"));
-    let is_source = matches!(
-        source,
-        Some("USER_EXPLICIT" | "USER_IMPLICIT" | "MODEL" | "SYSTEM")
-    );
-    is_source && (record.contains("step_index") || record.contains("created_at"))
-}
-
 impl Adapter for Antigravity {
-    fn format(&self) -> FormatName {
-        FormatName::Antigravity
+    fn recognises(&self, step: &Value, _path: Option<&Path>) -> bool {
+        let source = str_of(step.get("source"));
+        let is_source = matches!(
+            source,
+            Some("USER_EXPLICIT" | "USER_IMPLICIT" | "MODEL" | "SYSTEM")
+        );
+        is_source && (step.get("step_index").is_some() || step.get("created_at").is_some())
     }
 
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        first.iter().any(|value| is_step(object_of(Some(value))))
-    }
-
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let step = object_of(Some(record));
-        if !is_step(step) {
+    fn decode(&self, step: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        if !self.recognises(step, None) {
             return Ok(Decoded::Unknown);
         }
-        say.begin(Origin {
-            time: step.get("created_at").cloned(),
-            ..Origin::default()
-        });
+        say.begin_record(None, step.get("created_at"));
         let kind = str_of(step.get("type"));
         match (str_of(step.get("source")), kind) {
             (Some("USER_EXPLICIT"), _) => say.say_content(TextKind::User, step.get("content")),
             (Some("MODEL"), None | Some("PLANNER_RESPONSE")) => {
-                if step.contains("thinking") {
-                    say.say_content(TextKind::Reasoning, step.get("thinking"));
+                if let Some(thought) = step.get("thinking") {
+                    say.say_content(TextKind::Reasoning, Some(thought));
                 }
                 say.say_content(TextKind::Message, step.get("content"));
-                for call in list_of(step.get("tool_calls")) {
+                for call in list_at(step, "tool_calls") {
                     say.call(Call::new(call.get("id"), call.get("name"), call.get("args")));
                 }
             }
@@ -67,7 +46,7 @@ impl Adapter for Antigravity {
 }
 
 /// The step of a tool; it does not name its call.
-fn add_result(say: &mut Events, step: &Object) {
+fn add_result(say: &mut Events, step: &Value) {
     let text = str_of(step.get("content")).unwrap_or_default();
     let is_time =
         |line: &&str| line.trim().is_empty() || TIMES.iter().any(|time| line.trim_start().starts_with(time));

@@ -1,20 +1,11 @@
 //! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
 //! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
+//! The results of trials and the files of sub-agents take more than 120 lines.
 
-use std::{borrow::Cow, collections::HashSet, path::Path};
+use std::{borrow::Cow, collections::HashSet};
 
-use knowledgepulse_json::{Object, Text, Value};
-
-use super::{Adapter, Decoded, Inner, Kind};
-use crate::{
-    FormatName, Wrong,
-    event::{Call, Events, Fact, Origin, Outcome, TextKind, What},
-    sources::read_small,
-    values::{
-        fields_of, first_of, id_of, is_given, joined, list_of, numeric_of, object_of, or, str_of, string_of,
-        truth_of, with_end,
-    },
-};
+use super::Inner;
+use crate::{prelude::*, sources::read_small};
 
 /// Trajectories of Harbor.
 pub struct Atif;
@@ -55,45 +46,31 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn is_trajectory(value: &Value) -> bool {
-    let version = str_of(value.get("schema_version"));
-    version
-        .and_then(|version| version.strip_prefix("ATIF-v1."))
-        .is_some_and(is_number)
-}
-
 impl Adapter for Atif {
-    fn format(&self) -> FormatName {
-        FormatName::Atif
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        first.iter().any(|value| is_trajectory(value))
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        let version = str_of(record.get("schema_version"));
+        version
+            .and_then(|version| version.strip_prefix("ATIF-v1."))
+            .is_some_and(is_number)
     }
 
     fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
-        let embedded = list_of(record.get("subagent_trajectories"))
-            .iter()
-            .map(|value| Inner {
-                value: Cow::Borrowed(value),
-                name: "a sub-agent".into(),
-                index: None,
-            });
-        embedded.collect()
+        let embedded = list_at(record, "subagent_trajectories").iter();
+        let inner = embedded.map(|value| Inner {
+            value: Cow::Borrowed(value),
+            name: "a sub-agent".into(),
+            index: None,
+        });
+        inner.collect()
     }
 
     fn files_of<'v>(&self, record: &'v Value) -> Vec<&'v Text> {
-        let embedded = list_of(record.get("subagent_trajectories")).iter();
+        let embedded = list_at(record, "subagent_trajectories").iter();
         let ids: HashSet<&Text> = embedded
             .filter_map(|value| value.get("trajectory_id")?.as_text())
             .collect();
-        let steps = list_of(record.get("steps")).iter();
-        let results = steps.flat_map(results_of);
-        let references = results.flat_map(|result| list_of(result.get("subagent_trajectory_ref")));
+        let results = list_at(record, "steps").iter().flat_map(results_of);
+        let references = results.flat_map(|result| list_at(result, "subagent_trajectory_ref"));
         references
             .filter(|reference| id_of(reference.get("trajectory_id")).is_none_or(|id| !ids.contains(&id)))
             .filter_map(|reference| string_of(reference.get("trajectory_path")))
@@ -123,7 +100,7 @@ impl Adapter for Atif {
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let trajectory = object_of(Some(record));
         let Some(Value::Array(steps)) = trajectory.get("steps") else {
-            return Err(Wrong::new(if is_trajectory(record) {
+            return Err(Wrong::new(if self.recognises(record, None) {
                 "steps must be an array"
             } else {
                 r#"it has no schema_version of ATIF, such as "ATIF-v1.6""#
@@ -134,16 +111,13 @@ impl Adapter for Atif {
             say.add_all(id.map(|id| What::Fact(Fact::Name(id))));
         }
         let agent = fields_of(trajectory, "agent");
-        let name = string_of(agent.get("name")).cloned();
-        say.add_all(name.map(|name| What::Fact(Fact::Framework(name))));
+        say.add_all(text_at(agent, "name").map(|name| What::Fact(Fact::Framework(name))));
         say.fact("version", trajectory.get("schema_version"));
         say.facts(trajectory, &["session_id", "trajectory_id"]);
         say.fact("agent_version", agent.get("version"));
         say.fact("model", agent.get("model_name"));
-        say.facts(
-            trajectory,
-            &["notes", "final_metrics", "continued_trajectory_ref", "extra"],
-        );
+        let others = ["notes", "final_metrics", "continued_trajectory_ref", "extra"];
+        say.facts(trajectory, &others);
         say.count_unknown(trajectory, is_root_field);
         for (at, step) in steps.iter().enumerate() {
             let Value::Object(step) = step else {
@@ -156,13 +130,13 @@ impl Adapter for Atif {
 }
 
 fn results_of(step: &Value) -> &[Value] {
-    list_of(fields_of(object_of(Some(step)), "observation").get("results"))
+    list_at(fields_of(step, "observation"), "results")
 }
 
 fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
     let source = str_of(step.get("source"));
     let message = step.get("message");
-    if step.get("is_copied_context") == Some(&Value::Bool(true)) {
+    if is_true(step, "is_copied_context") {
         if source == Some("user") {
             let turn = say.text_of(message);
             say.add(What::Before(turn));
@@ -170,10 +144,7 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
         say.leave_out("copied step");
         return Ok(());
     }
-    say.begin(Origin {
-        time: step.get("timestamp").cloned(),
-        ..Origin::default()
-    });
+    say.begin_record(None, step.get("timestamp"));
     say.count_unknown(step, is_step_field);
     match source {
         Some("system") => say.system(message),
@@ -185,17 +156,16 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
             say.say_content(TextKind::Message, message);
         }
         _ => {
-            return Err(Wrong::new(format!(
-                "steps[{at}].source must be system, user or agent"
-            )));
+            let problem = format!("steps[{at}].source must be system, user or agent");
+            return Err(Wrong::new(problem));
         }
     }
-    let calls = list_of(step.get("tool_calls"));
+    let calls = list_at(step, "tool_calls");
     for call in calls {
         let [id, name, args] = ["tool_call_id", "function_name", "arguments"].map(|name| call.get(name));
         say.call(Call::new(id, name, args));
     }
-    let results = list_of(fields_of(step, "observation").get("results"));
+    let results = list_at(fields_of(step, "observation"), "results");
     // Some agents omit which call a result belongs to.
     let has_call = |result: &Value| is_given(result.get("source_call_id"));
     let is_paired = results.len() == calls.len() && !results.iter().any(has_call);
@@ -205,18 +175,16 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
         } else {
             result.get("source_call_id")
         };
-        add_result(say, object_of(Some(result)), id);
+        add_result(say, result, id);
     }
     Ok(())
 }
 
-fn add_result(say: &mut Events, result: &Object, id: Option<&Value>) {
-    let references = list_of(result.get("subagent_trajectory_ref")).iter();
+fn add_result(say: &mut Events, result: &Value, id: Option<&Value>) {
+    let references = list_at(result, "subagent_trajectory_ref").iter();
     let names = references.map(|reference| {
         let names = ["trajectory_id", "trajectory_path", "session_id"];
-        first_of(object_of(Some(reference)), &names)
-            .and_then(|name| id_of(Some(name)))
-            .unwrap_or_else(|| "unnamed".into())
+        id_of(first_of(reference, &names)).unwrap_or_else(|| "unnamed".into())
     });
     let names: Vec<Text> = names.collect();
     let content = match first_of(result, &["content"]) {
@@ -228,13 +196,10 @@ fn add_result(say: &mut Events, result: &Object, id: Option<&Value>) {
         return say.say(TextKind::Event, content);
     }
     let extra = fields_of(result, "extra");
-    let code = numeric_of(or(extra.get("exit_code"), extra.get("returncode")));
-    let is_error = truth_of(or(extra.get("is_error"), extra.get("tool_result_is_error")));
-    say.result(Outcome {
-        id: id_of(id),
-        content,
-        failed: is_error.or(code.map(|code| code != 0.0)),
-    });
+    let code = numeric_of(first_of(extra, &["exit_code", "returncode"]));
+    let is_error = truth_of(first_of(extra, &["is_error", "tool_result_is_error"]));
+    let (id, failed) = (id_of(id), is_error.or(code.map(|code| code != 0.0)));
+    say.result(Outcome { id, content, failed });
 }
 
 fn say_outcome(say: &mut Events, result: &Object) {

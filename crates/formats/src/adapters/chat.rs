@@ -1,79 +1,39 @@
 //! Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
 //! Bedrock's Converse, Gemini, and the AI SDK of Vercel. Rows of data sets, ShareGPT and states of LangGraph hold such messages too;
-//! `messages` has how a message or an item becomes steps.
+//! `messages` has how a message or an item becomes steps. The requests and replies of all these take more than 120 lines.
 
-use std::{borrow::Cow, path::Path};
+use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Text, Value, parse_str};
+use crate::{langchain, prelude::*, sharegpt};
 
-use super::{Adapter, Decoded, Kind};
-use crate::{
-    FormatName, Wrong,
-    event::{Events, Fact, Origin, What},
-    langchain,
-    messages::{add_message, is_message, message_by},
-    sharegpt,
-    values::{fields_of, fields_where, list_of, milliseconds_of, object_of, str_of, string_of},
-};
-
-/// Conversations of one of the formats whose messages `messages` takes.
-pub struct Chat {
-    format: FormatName,
-    recognises: fn(&Value) -> bool,
-}
+/// Conversations of one of the formats whose messages `messages` takes, by how it recognises a record.
+pub struct Chat(fn(&Value) -> bool);
 
 /// Conversations of chat APIs.
-pub const OPENAI_CHAT: Chat = Chat {
-    format: FormatName::OpenaiChat,
-    recognises: |value| match value {
-        Value::Object(record) => is_message(value) || messages_of(record).is_some(),
-        value => is_first(Some(value), is_message),
-    },
-};
+pub const OPENAI_CHAT: Chat = Chat(|value| match value {
+    Value::Object(record) => is_message(value) || messages_of(record).is_some(),
+    value => is_first(Some(value), is_message),
+});
 
 /// Messages of LangChain and states of LangGraph.
-pub const LANGCHAIN: Chat = Chat {
-    format: FormatName::Langchain,
-    recognises: |value| {
-        let record = object_of(Some(value));
-        let lists = [
-            Some(value),
-            record.get("messages"),
-            fields_of(record, "values").get("messages"),
-        ];
-        langchain::is_message(value)
-            || lists
-                .into_iter()
-                .any(|list| is_first(list, langchain::is_message))
-    },
-};
+pub const LANGCHAIN: Chat = Chat(|value| {
+    let of_state = fields_of(value, "values").get("messages");
+    let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
+    langchain::is_message(value) || lists.any(|list| is_first(list, langchain::is_message))
+});
 
 /// Conversations of data sets for fine-tuning.
-pub const SHAREGPT: Chat = Chat {
-    format: FormatName::Sharegpt,
-    recognises: |value| {
-        let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
-        let is_conversation = |list: &[Value]| list.first().is_none_or(is_known);
-        sharegpt::is_turn(value)
-            || is_first(Some(value), sharegpt::is_turn)
-            || value
-                .get("conversations")
-                .and_then(Value::as_array)
-                .is_some_and(is_conversation)
-    },
-};
+pub const SHAREGPT: Chat = Chat(|value| {
+    let turns = list_at(value, "conversations");
+    let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
+    sharegpt::is_turn(value)
+        || is_first(Some(value), sharegpt::is_turn)
+        || has_list(value, "conversations") && turns.first().is_none_or(is_known)
+});
 
+#[rustfmt::skip]
 const IDS: [&str; 11] = [
-    "id",
-    "instance_id",
-    "traj_id",
-    "custom_id",
-    "task_id",
-    "conversation_id",
-    "session_id",
-    "trial",
-    "requestId",
-    "request_id",
+    "id", "instance_id", "traj_id", "custom_id", "task_id", "conversation_id", "session_id", "trial", "requestId", "request_id",
     "responseId",
 ];
 
@@ -107,22 +67,18 @@ fn is_known(name: &str) -> bool {
     )
 }
 
+/// Where a record has its messages.
+#[rustfmt::skip]
+const LISTS: [&str; 6] = ["messages", "contents", "conversations", "traj", "trajectory", "history"];
+
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
 
 type Messages<'a> = Vec<Cow<'a, Value>>;
 
 impl Adapter for Chat {
-    fn format(&self) -> FormatName {
-        self.format
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        first.iter().any(|value| (self.recognises)(value))
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        self.0(record)
     }
 
     fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -168,14 +124,9 @@ fn add_details(say: &mut Events, record: &Object) {
     for name in ["created_at", "created", "timestamp", "request_created_at"] {
         say.at(milliseconds_of(record.get(name)).as_ref());
     }
-    let model = ["model", "modelId", "modelVersion"].into_iter();
-    say.fact(
-        "model",
-        model
-            .map(|name| record.get(name))
-            .find(|model| string_of(*model).is_some())
-            .flatten(),
-    );
+    let models = ["model", "modelId", "modelVersion"].map(|name| record.get(name));
+    let model = models.into_iter().find(|model| string_of(*model).is_some());
+    say.fact("model", model.flatten());
     say.fact("metadata", record.get("metadata"));
     let texts = record.get("instructions").filter(|text| text.as_text().is_some());
     for prompt in [record.get("system"), record.get("systemInstruction"), texts] {
@@ -183,16 +134,11 @@ fn add_details(say: &mut Events, record: &Object) {
             say.system(prompt);
         }
     }
-    for name in ["resolved", "target"] {
-        let verdict = record.get(name).cloned();
-        verdict
-            .into_iter()
-            .for_each(|verdict| say.add(What::Fact(Fact::Verdict(verdict))));
-    }
+    let verdicts = ["resolved", "target"].into_iter();
+    let verdicts = verdicts.filter_map(|name| record.get(name).cloned());
+    say.add_all(verdicts.map(|verdict| What::Fact(Fact::Verdict(verdict))));
     let reward = record.get("reward").cloned();
-    reward
-        .into_iter()
-        .for_each(|reward| say.add(What::Fact(Fact::Reward(reward))));
+    say.add_all(reward.map(|reward| What::Fact(Fact::Reward(reward))));
     let outcome = fields_where(record, |name, _| matches!(name, "success" | "confidence"));
     if !outcome.is_empty() {
         say.add(What::Fact(Fact::Outcome(outcome)));
@@ -213,14 +159,7 @@ fn begins_messages(text: &Text) -> bool {
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let is_logged = record.contains("response_body");
     let response = fields_of(record, if is_logged { "response_body" } else { "response" });
-    for name in [
-        "messages",
-        "contents",
-        "conversations",
-        "traj",
-        "trajectory",
-        "history",
-    ] {
+    for name in LISTS {
         // No other format has these for anything else.
         let is_alone = !matches!(name, "trajectory" | "history");
         let messages = match record.get(name) {

@@ -1,16 +1,9 @@
 //! Cline, Roo Code and Kilo Code: `tasks/ID/api_conversation_history.json`, messages of Anthropic in which calls may be XML in the text; and
-//! Cline's `ID.messages.json` of today, one object.
+//! Cline's `ID.messages.json` of today, one object. The XML takes more than 120 lines.
 
-use std::path::Path;
-
-use knowledgepulse_json::{Object, Value, object};
-
-use super::{Adapter, Decoded};
 use crate::{
-    FormatName, Wrong,
-    event::{Call, Events, Origin, Outcome, TextKind},
-    messages::{add_message, add_said},
-    values::{elements_of, fields_of, is_truthy, list_of, object_of, str_of, string_of},
+    prelude::*,
+    tagged::{Tag, split},
 };
 
 const FILE: &str = "api_conversation_history.json";
@@ -30,88 +23,64 @@ const THOUGHT: &str = "thinking";
 /// Parameters with the text of a file, which end with the last of their ends.
 const LAST: [&str; 2] = ["content", "diff"];
 
-/// After so many tags that are no calls, a text goes on as plain text: each of them is searched to the end of the text.
-const MOST_BROKEN: usize = 16;
-
 /// Tags around the user's words in a result.
 const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
 
 /// Sessions of Cline and its forks.
 pub struct Cline;
 
-fn is_session(record: &Object) -> bool {
-    ["messages", "agent", "sessionId", "updated_at"]
-        .iter()
-        .all(|name| record.contains(name))
+fn is_session(record: &Value) -> bool {
+    has_all(record, &["messages", "agent", "sessionId", "updated_at"])
 }
 
 impl Adapter for Cline {
-    fn format(&self) -> FormatName {
-        FormatName::Cline
-    }
-
-    fn recognises(&self, first: &[&Value], path: Option<&Path>) -> bool {
+    fn recognises(&self, record: &Value, path: Option<&Path>) -> bool {
         let is_history = path.is_some_and(|path| path.ends_with(FILE));
-        first.iter().any(|value| {
-            let record = object_of(Some(value));
-            let parts = elements_of(record.get("content"));
-            let texts = || parts.iter().filter_map(|part| str_of(part.get("text")));
-            let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
-            let is_task = texts().next().is_some_and(begins) && texts().any(|text| text.contains(DETAILS));
-            is_session(record) || (record.contains("role") && (is_history || is_task))
-        })
+        let parts = elements_of(record.get("content")).iter();
+        let texts = parts.filter_map(|part| str_of(part.get("text")));
+        let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
+        let is_task =
+            || texts.clone().next().is_some_and(begins) && texts.clone().any(|text| text.contains(DETAILS));
+        is_session(record) || (record.get("role").is_some() && (is_history || is_task()))
     }
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let message = object_of(Some(record));
-        if is_session(message) {
-            add_session(say, message)?;
+        if is_session(record) {
+            add_session(say, record)?;
             return Ok(Decoded::Whole);
         }
-        say.begin(Origin {
-            time: message.get("ts").cloned(),
-            ..Origin::default()
-        });
-        let role = str_of(message.get("role"));
-        if ["isSummary", "isTruncationMarker"]
-            .iter()
-            .any(|name| is_truthy(message.get(name)))
-        {
-            say.leave_out("message of the program");
-        } else if role.is_none() {
-            add_message(say, record)?;
-        } else {
-            add_turn(say, role.unwrap_or_default(), message.get("content"))?;
+        say.begin_record(None, record.get("ts"));
+        let is_set = |name: &&str| is_truthy(record.get(name));
+        match str_of(record.get("role")) {
+            _ if ["isSummary", "isTruncationMarker"].iter().any(is_set) => {
+                say.leave_out("message of the program");
+            }
+            Some(role) => add_turn(say, role, record.get("content"))?,
+            None => add_message(say, record)?,
         }
         Ok(Decoded::GoesOn)
     }
 }
 
-fn add_session(say: &mut Events, session: &Object) -> Result<(), Wrong> {
+fn add_session(say: &mut Events, session: &Value) -> Result<(), Wrong> {
     say.begin_run(session.get("sessionId"), None);
-    if str_of(session.get("agent")) != Some("lead") {
-        say.fact("is_subagent", Some(&true.into()));
-    }
-    for message in list_of(session.get("messages")) {
-        let message = object_of(Some(message));
-        say.begin(Origin {
-            id: string_of(message.get("id")).cloned(),
-            time: message.get("ts").cloned(),
-            ..Origin::default()
-        });
+    say.of_sub_agent(str_of(session.get("agent")) != Some("lead"));
+    for message in list_at(session, "messages") {
+        say.begin_record(message.get("id"), message.get("ts"));
         say.first_fact("model", fields_of(message, "modelInfo").get("id"));
         if fields_of(message, "metadata").contains("kind") {
             say.leave_out("message of the program");
             continue;
         }
         let shown = |part: &Value| match str_of(part.get("type")) {
-            Some(kind @ ("file" | "image" | "media")) => object([("type", kind.into())]),
+            Some(kind @ ("file" | "image" | "media")) => kind_alone(kind),
             _ => part.clone(),
         };
-        let parts = message.get("content").and_then(Value::as_array);
-        let parts = parts.map(|parts| Value::from(parts.iter().map(shown).collect::<Vec<_>>()));
-        let role = str_of(message.get("role")).unwrap_or_default();
-        add_said(say, role, parts.as_ref().or(message.get("content")))?;
+        let content = match message.get("content") {
+            Some(Value::Array(parts)) => Some(parts.iter().map(shown).collect::<Vec<_>>().into()),
+            content => content.cloned(),
+        };
+        add_by(say, message, content.as_ref())?;
     }
     Ok(())
 }
@@ -121,13 +90,12 @@ fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(),
     let mut result: Option<String> = None;
     let mut others = Vec::new();
     for part in elements_of(content) {
-        let is_text = part.as_str().is_some() || str_of(part.get("type")) == Some("text");
+        let is_text = str_of(part.get("type")) == Some("text");
         let text = part
             .as_str()
-            .or_else(|| str_of(part.get("text")))
-            .filter(|_| is_text);
+            .or_else(|| str_of(part.get("text")).filter(|_| is_text));
         match (text, &mut result) {
-            (Some(text), _) if role == "assistant" => add_reply(say, text),
+            (Some(text), _) if role == "assistant" => add_reply(say, text)?,
             (Some(text), _) if is_result(text) => {
                 end(say, result.take());
                 result = text.split_once(RESULT).map(|(_, text)| text.trim().to_owned());
@@ -170,51 +138,40 @@ fn end(say: &mut Events, result: Option<String>) {
     let Some(text) = result else {
         return;
     };
-    let failed = text
-        .contains("The tool execution failed with the following error")
-        .then_some(true);
-    let denied = text
-        .starts_with("The user denied this operation")
-        .then_some(false);
-    let content = without_tags(&text).as_str().into();
+    let failed = if text.contains("The tool execution failed with the following error") {
+        Some(true)
+    } else {
+        text.starts_with("The user denied this operation")
+            .then_some(false)
+    };
     say.result(Outcome {
         id: None,
-        content,
-        failed: failed.or(denied),
+        content: without_tags(&text).as_str().into(),
+        failed,
     });
 }
 
 /// Adds a text of the agent with its reasoning and its calls, whose tags stand at the beginning of lines.
-fn add_reply(say: &mut Events, text: &str) {
-    let (mut plain, mut rest, mut broken) = (String::new(), text, 0);
-    while broken < MOST_BROKEN
-        && let Some(at) = rest.find('<')
-    {
-        let (before, tagged) = rest.split_at(at);
-        plain.push_str(before);
-        let is_at_beginning = plain.is_empty() || plain.ends_with('\n');
-        let name = name_of(tagged).filter(|name| is_at_beginning && (*name == THOUGHT || name.contains('_')));
-        let element = name.and_then(|name| element_of(tagged, name));
-        // A call has a parameter.
-        let is_whole =
-            |(body, _): &(&str, &str)| name == Some(THOUGHT) || name_of(body.trim_start()).is_some();
-        if let (Some(name), Some((body, after))) = (name, element.filter(is_whole)) {
-            say.say(TextKind::Message, plain.trim().into());
-            plain.clear();
-            if name == THOUGHT {
-                say.say(TextKind::Reasoning, body.trim().into());
-            } else {
-                say.call(call_in(name, body));
-            }
-            rest = after;
-        } else {
-            broken += usize::from(name.is_some());
-            plain.push('<');
-            rest = &tagged[1..];
+fn add_reply(say: &mut Events, text: &str) -> Result<(), Wrong> {
+    let parts = split(text, |before, tagged| {
+        let is_at_beginning = before.is_empty() || before.ends_with('\n');
+        let is_own = |name: &&str| *name == THOUGHT || name.contains('_');
+        let Some(name) = name_of(tagged).filter(|name| is_at_beginning && is_own(name)) else {
+            return Tag::None;
+        };
+        let Some((body, after)) = element_of(tagged, name) else {
+            return Tag::Broken;
+        };
+        if name == THOUGHT {
+            return Tag::Parts(vec![thinking(&body.trim().into())], after);
         }
-    }
-    plain.push_str(rest);
-    say.say(TextKind::Message, plain.trim().into());
+        // A call has a parameter.
+        if name_of(body.trim_start()).is_none() {
+            return Tag::Broken;
+        }
+        Tag::Parts(vec![call_in(name, body)], after)
+    });
+    add_said(say, "assistant", Some(&parts.into_list().into()))
 }
 
 /// Returns the name of the tag with which a text begins.
@@ -236,7 +193,7 @@ fn element_of<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     }
 }
 
-fn call_in(name: &str, body: &str) -> Call {
+fn call_in(name: &str, body: &str) -> Value {
     let mut args = Object::new();
     let mut rest = body.trim_start();
     while let Some(name) = name_of(rest)
@@ -245,18 +202,14 @@ fn call_in(name: &str, body: &str) -> Call {
         args.insert(name, value.trim_matches('\n'));
         rest = after.trim_start();
     }
-    let given = |name| args.get(name).filter(|value| string_of(Some(value)).is_some());
-    let Some((server, tool)) = given("server_name").zip(given("tool_name").or_else(|| given("uri"))) else {
-        let name = Some(name.into());
-        return Call {
-            name,
-            args,
-            ..Call::default()
-        };
+    let tool = text_at(&args, "tool_name").or_else(|| text_at(&args, "uri"));
+    let Some((server, tool)) = text_at(&args, "server_name").zip(tool) else {
+        return call_of(None, Some(&name.into()), Some(&args.into()));
     };
-    let server = string_of(Some(server)).cloned();
-    Call {
-        server,
-        ..Call::new(None, Some(tool), given("arguments"))
-    }
+    some_object([
+        ("type", Some("tool_use".into())),
+        ("name", Some(tool.into())),
+        ("input", text_at(&args, "arguments").map(Value::from)),
+        ("server_name", Some(server.into())),
+    ])
 }

@@ -1,33 +1,19 @@
 //! Rollouts of Codex, a line each: the files in `~/.codex/sessions/`, and the events that `codex exec --json` prints.
-//! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types.
+//! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types. Rollouts of all ages and what is printed take
+//! more than 120 lines.
 
-use std::path::Path;
-
-use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
-
-use super::{Adapter, Decoded};
-use crate::{
-    FormatName, Wrong,
-    event::{Call, Events, Fact, Origin, Outcome, TextKind, Undo, What},
-    messages::{add_message, is_message},
-    values::{
-        fields_of, first_of, input_of, joined, list_of, number_of, object_of, str_of, string_of,
-        text_of_part, truth_of,
-    },
-};
+use crate::prelude::*;
 
 /// The types of lines in the envelope.
+#[rustfmt::skip]
 const TYPES: [&str; 9] = [
-    "session_meta",
-    "response_item",
-    "event_msg",
-    "turn_context",
-    "compacted",
-    "world_state",
-    "token_usage_record",
-    "inter_agent_communication",
-    "inter_agent_communication_metadata",
+    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
+    "inter_agent_communication", "inter_agent_communication_metadata",
 ];
+
+/// The fields of a header that are kept.
+#[rustfmt::skip]
+const FACTS: [&str; 6] = ["cwd", "originator", "cli_version", "git", "model_provider", "forked_from_id"];
 
 /// Results of calls that the user has refused or stopped.
 const REFUSED: [&str; 2] = ["rejected by user", "aborted by user"];
@@ -54,10 +40,9 @@ fn line_of(line: &Object) -> Option<(&str, &Object)> {
     if let Some(kind) = kind.filter(|kind| TYPES.contains(kind)) {
         return Some((kind, line.get("payload")?.as_object()?));
     }
-    let is_text = |name| string_of(line.get(name)).is_some();
     // The first line of a rollout without the envelope.
-    let is_header =
-        is_text("id") && is_text("timestamp") && line.contains("instructions") && !line.contains("type");
+    let is_named = has_text(line, "id") && has_text(line, "timestamp");
+    let is_header = is_named && line.contains("instructions") && !line.contains("type");
     is_header.then_some(("session_meta", line))
 }
 
@@ -65,12 +50,18 @@ fn line_of(line: &Object) -> Option<(&str, &Object)> {
 fn printed(line: &Object) -> Option<&str> {
     let kind = str_of(line.get("type"))?;
     let is_event = match kind {
-        "thread.started" => string_of(line.get("thread_id")).is_some(),
+        "thread.started" => has_text(line, "thread_id"),
         "turn.started" | "turn.completed" | "turn.failed" => true,
-        "item.started" | "item.updated" | "item.completed" => line.get("item")?.as_object().is_some(),
+        "item.started" | "item.updated" | "item.completed" => has_object(line, "item"),
         _ => false,
     };
     is_event.then_some(kind)
+}
+
+/// Returns what a record of this type is counted as.
+fn named(what: &str, record: &impl Fields) -> Text {
+    let kind = text_at(record, "type").unwrap_or_default();
+    joined([what.into(), kind], " ")
 }
 
 fn is_state(line: &Object) -> bool {
@@ -78,15 +69,9 @@ fn is_state(line: &Object) -> bool {
 }
 
 impl Adapter for Codex {
-    fn format(&self) -> FormatName {
-        FormatName::Codex
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        first.iter().any(|value| {
-            let line = object_of(Some(value));
-            line_of(line).is_some() || printed(line).is_some() || is_state(line)
-        })
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        let line = object_of(Some(record));
+        line_of(line).is_some() || printed(line).is_some() || is_state(line)
     }
 
     fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -99,13 +84,7 @@ impl Adapter for Codex {
             None if is_state(line) => return Ok(Decoded::GoesOn),
             None if is_message(value) => ("response_item", line),
             None => {
-                say.leave_out(joined(
-                    [
-                        "event".into(),
-                        string_of(line.get("type")).cloned().unwrap_or_default(),
-                    ],
-                    " ",
-                ));
+                say.leave_out(named("event", line));
                 return Ok(Decoded::Unknown);
             }
         };
@@ -130,10 +109,7 @@ impl Adapter for Codex {
 }
 
 fn add_meta(say: &mut Events, meta: &Object) {
-    if let Some(id) = string_of(first_of(meta, &["id", "session_id"])) {
-        say.add(What::Fact(Fact::Id(id.clone())));
-        say.fact("session_id", Some(&id.clone().into()));
-    }
+    say.session(first_of(meta, &["id", "session_id"]));
     let source = fields_of(fields_of(meta, "source"), "subagent");
     let parents = [
         meta.get("forked_from_id"),
@@ -145,49 +121,29 @@ fn add_meta(say: &mut Events, meta: &Object) {
         before: number_of(meta.get("subagent_history_start_ordinal")).unwrap_or_default(),
     });
     let base = fields_of(meta, "history_base");
-    if let Some(of) = string_of(base.get("thread_id")) {
+    if let Some(of) = text_at(base, "thread_id") {
         let until = number_of(base.get("end_ordinal_exclusive")).unwrap_or(f64::INFINITY);
-        say.add(What::Continues {
-            of: of.clone(),
-            until,
-        });
+        say.add(What::Continues { of, until });
     }
-    for name in [
-        "cwd",
-        "originator",
-        "cli_version",
-        "git",
-        "model_provider",
-        "forked_from_id",
-    ] {
-        say.fact(name, meta.get(name));
-    }
-    if fields_of(meta, "source").contains("subagent") {
-        say.fact("is_subagent", Some(&true.into()));
-    }
+    say.facts(meta, &FACTS);
+    say.of_sub_agent(fields_of(meta, "source").contains("subagent"));
 }
 
 fn add_item(say: &mut Events, item: &Object) -> Result<(), Wrong> {
     match str_of(item.get("type")) {
-        Some("function_call_output" | "custom_tool_call_output") => {
-            add_result(say, item);
-            return Ok(());
+        Some("function_call_output" | "custom_tool_call_output") => add_result(say, item),
+        Some("agent_message") => add_agent_message(say, item),
+        _ => {
+            let mut item = item.clone();
+            // The turn of the event, and the program's notes about it.
+            item.remove("internal_chat_message_metadata_passthrough");
+            let item = Value::Object(item);
+            if is_message(&item) {
+                return add_message(say, &item);
+            }
+            say.leave_out(named("item", &item));
         }
-        Some("agent_message") => {
-            add_agent_message(say, item);
-            return Ok(());
-        }
-        _ => {}
     }
-    let mut item = item.clone();
-    // The turn of the event, and the program's notes about it.
-    item.remove("internal_chat_message_metadata_passthrough");
-    let item = Value::Object(item);
-    if is_message(&item) {
-        return add_message(say, &item);
-    }
-    let kind = string_of(item.get("type")).cloned().unwrap_or_default();
-    say.leave_out(joined(["item".into(), kind], " "));
     Ok(())
 }
 
@@ -219,22 +175,20 @@ fn add_result(say: &mut Events, item: &Object) {
     let succeeded = truth_of(object_of(output).get("success"));
     // A result with its exit code, as shells had it before they wrote text.
     let has_code = content.as_bytes().starts_with(b"{\"output\":");
-    let whole = has_code.then(|| parse_str(&content).ok()).flatten();
-    let inner = whole.as_ref().and_then(|whole| string_of(whole.get("output")));
-    let code = whole
-        .as_ref()
-        .and_then(|whole| number_of(whole.get("metadata")?.get("exit_code")));
+    let whole: Option<Value> = has_code.then(|| parse_str(&content).ok()).flatten();
+    let whole = object_of(whole.as_ref());
     let beginning = cut(&content, BEGINNING).to_owned();
+    let code = number_of(fields_of(whole, "metadata").get("exit_code"));
     let code = code.or_else(|| exit_code_in(&beginning));
     let is_refused = code.is_none() && REFUSED.iter().any(|words| beginning.contains(words));
     let said = succeeded.map(|is_true| !is_true).or(code.map(|code| code != 0.0));
-    let id = string_of(item.get("call_id")).cloned();
-    if let Some(id) = id.as_ref().filter(|_| is_refused) {
-        say.add(What::Failed(id.clone(), false));
+    let id = text_at(item, "call_id");
+    if is_refused {
+        say.add_all(id.clone().map(|id| What::Failed(id, false)));
     }
     say.result(Outcome {
         id,
-        content: inner.cloned().unwrap_or(content),
+        content: text_at(whole, "output").unwrap_or(content),
         failed: if is_refused { Some(false) } else { said },
     });
 }
@@ -260,9 +214,8 @@ fn failure_of(item: &Object) -> Option<bool> {
 /// Adds an event that `codex exec --json` prints. Items are printed when they begin, change and are over.
 fn add_printed(say: &mut Events, event: &Object, kind: &str) -> Decoded {
     let item = fields_of(event, "item");
-    let thread = string_of(event.get("thread_id")).filter(|_| kind == "thread.started");
     say.begin(Origin {
-        message: string_of(item.get("id")).cloned(),
+        message: text_at(item, "id"),
         ..Origin::default()
     });
     if kind.starts_with("item.") {
@@ -270,20 +223,16 @@ fn add_printed(say: &mut Events, event: &Object, kind: &str) -> Decoded {
         return Decoded::GoesOn;
     }
     say.leave_out(format!("event {kind}"));
-    if let Some(thread) = thread {
-        say.add(What::Fact(Fact::Id(thread.clone())));
-        say.fact("session_id", event.get("thread_id"));
-    }
     say.fact("usage", event.get("usage"));
     if kind == "turn.failed" {
         say.add(What::Success(false));
         say.fact("error", fields_of(event, "error").get("message"));
     }
-    if thread.is_some() {
-        Decoded::Begins
-    } else {
-        Decoded::GoesOn
+    if kind == "thread.started" {
+        say.session(event.get("thread_id"));
+        return Decoded::Begins;
     }
+    Decoded::GoesOn
 }
 
 /// Returns the tool that an item used, the fields that are its arguments, and the field of its result.
@@ -294,11 +243,10 @@ fn tool_of(kind: &str) -> Option<(&'static str, &'static [&'static str], &'stati
         "file_change" => ("file_change", &["changes"], "status"),
         "FileChange" => ("apply_patch", &["changes"], "status"),
         "mcp_tool_call" | "McpToolCall" => ("mcp_tool_call", &[], "result"),
-        "collab_tool_call" | "CollabAgentToolCall" => (
-            "collab_tool_call",
-            &["prompt", "receiver_thread_ids"],
-            "agents_states",
-        ),
+        "collab_tool_call" | "CollabAgentToolCall" => {
+            let args = &["prompt", "receiver_thread_ids"];
+            ("collab_tool_call", args, "agents_states")
+        }
         "web_search" | "WebSearch" => ("web_search", &["query"], "results"),
         "ImageView" => ("view_image", &["path"], "result"),
         "ImageGeneration" => ("image_generation", &["revised_prompt"], "result"),
@@ -307,8 +255,7 @@ fn tool_of(kind: &str) -> Option<(&'static str, &'static [&'static str], &'stati
 }
 
 fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
-    let kind = string_of(item.get("type")).cloned().unwrap_or_default();
-    match kind.as_str() {
+    match str_of(item.get("type")).unwrap_or_default() {
         "reasoning" if is_over => return say.say_content(TextKind::Reasoning, item.get("text")),
         "agent_message" | "plan" if is_over => {
             return say.say_content(TextKind::Message, item.get("text"));
@@ -324,7 +271,7 @@ fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
                 say.result(outcome);
             }
         }
-        None if is_over => say.leave_out(joined(["item".into(), kind], " ")),
+        None if is_over => say.leave_out(named("item", item)),
         None => {}
     }
 }
@@ -339,9 +286,9 @@ fn ran(say: &mut Events, item: &Object) -> Option<(Call, Option<Outcome>)> {
     let id = string_of(first_of(item, &["call_id", "id"])).cloned();
     let call = Call {
         id: id.clone(),
-        name: string_of(item.get("tool")).cloned().or(Some(name.into())),
+        name: text_at(item, "tool").or(Some(name.into())),
         args,
-        server: string_of(item.get("server")).cloned(),
+        server: text_at(item, "server"),
     };
     let error = fields_of(item, "error").get("message");
     let result = error.or_else(|| fields_of(item, outcome).get("content"));
@@ -357,19 +304,19 @@ fn ran(say: &mut Events, item: &Object) -> Option<(Call, Option<Outcome>)> {
 /// Adds an event beside the items: what the user took back, and how calls went. Code mode has one tool, `exec`; what it ran is told by
 /// events alone.
 fn add_event(say: &mut Events, event: &Object) {
-    let kind = string_of(event.get("type")).cloned().unwrap_or_default();
-    if kind == "thread_rolled_back" {
+    let kind = str_of(event.get("type"));
+    if kind == Some("thread_rolled_back") {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of turns.
         let turns = number_of(event.get("num_turns")).unwrap_or(1.0) as usize;
         say.add(What::Undo(Undo::Turns(turns)));
     }
     let item = event.get("item").and_then(Value::as_object).unwrap_or(event);
-    if kind == "item_completed"
+    if kind == Some("item_completed")
         && let Some((call, outcome)) = ran(say, item)
     {
         say.add(What::Ran(call, outcome));
     }
-    say.leave_out(joined(["event".into(), kind], " "));
+    say.leave_out(named("event", event));
     let Some(id) = string_of(first_of(item, &["call_id", "id"])) else {
         return;
     };
@@ -379,9 +326,7 @@ fn add_event(say: &mut Events, event: &Object) {
     let duration = fields_of(item, "duration");
     if let Some(seconds) = number_of(duration.get("secs")) {
         let nanoseconds = number_of(duration.get("nanos")).unwrap_or_default();
-        say.add(What::Took(
-            id.clone(),
-            seconds * 1e3 + (nanoseconds / 1e6).round(),
-        ));
+        let milliseconds = seconds * 1e3 + (nanoseconds / 1e6).round();
+        say.add(What::Took(id.clone(), milliseconds));
     }
 }

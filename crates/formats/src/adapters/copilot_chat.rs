@@ -1,15 +1,9 @@
-//! GitHub Copilot in VS Code: chat sessions in `workspaceStorage/*/chatSessions/`, each one object, or the log of its mutations.
+//! GitHub Copilot in VS Code: chat sessions in `workspaceStorage/*/chatSessions/`, each one object, or the log of its mutations, which
+//! takes more than 120 lines.
 
-use std::{mem, path::Path};
+use std::mem;
 
-use knowledgepulse_json::{Object, Text, Value};
-
-use super::{Adapter, Decoded};
-use crate::{
-    FormatName, Wrong,
-    event::{Call, Events, Origin, Outcome, TextKind},
-    values::{fields_of, first_of, is_truthy, list_of, number_of, object_of, or, str_of, string_of},
-};
+use crate::prelude::*;
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";
@@ -17,38 +11,25 @@ const OF_VSCODE: &str = "__vscode";
 /// Chat sessions of VS Code.
 pub struct CopilotChat;
 
-fn is_session(value: &Value) -> bool {
-    let session = object_of(Some(value));
-    let is_of_vscode = ["responderUsername", "creationDate", "initialLocation"]
-        .iter()
-        .any(|name| session.contains(name));
-    is_of_vscode
-        && session
-            .get("requests")
-            .is_some_and(|requests| requests.as_array().is_some())
+fn is_session(session: &Value) -> bool {
+    let names = ["responderUsername", "creationDate", "initialLocation"];
+    has_list(session, "requests") && names.iter().any(|name| session.get(name).is_some())
 }
 
 /// Returns the kind of a mutation: the first value, a new value, elements of a list, or the end of a value.
 fn mutation_of(record: &Value) -> Option<f64> {
     let kind = number_of(record.get("kind"))?;
-    let is_first = || record.get("v").is_some_and(is_session);
-    (if kind == 0.0 {
-        is_first()
+    let is_one = if kind == 0.0 {
+        record.get("v").is_some_and(is_session)
     } else {
-        record.get("k").is_some_and(|path| path.as_array().is_some())
-    })
-    .then_some(kind)
+        has_list(record, "k")
+    };
+    is_one.then_some(kind)
 }
 
 impl Adapter for CopilotChat {
-    fn format(&self) -> FormatName {
-        FormatName::CopilotChat
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        first
-            .iter()
-            .any(|value| is_session(value) || mutation_of(value).is_some())
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        is_session(record) || mutation_of(record).is_some()
     }
 
     fn patch(&self, whole: &mut Value, record: &Value) -> bool {
@@ -56,33 +37,33 @@ impl Adapter for CopilotChat {
             return false;
         };
         let value = record.get("v");
-        if kind == 0.0 {
-            *whole = value.cloned().unwrap_or(Value::Null);
-        } else if let Some(place) = place_of(whole, list_of(record.get("k"))) {
-            match (kind, place) {
-                (2.0, Value::Array(list)) => {
-                    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                    // A cast keeps it within the bounds.
-                    let length = number_of(record.get("i")).map_or(list.len(), |length| length as usize);
-                    list.truncate(length);
-                    list.extend_from_slice(list_of(value));
-                }
-                (2.0, place) => *place = value.cloned().unwrap_or(Value::Null),
-                (_, place) => *place = value.cloned().unwrap_or(Value::Null),
+        let place = if kind == 0.0 {
+            Some(whole)
+        } else {
+            place_of(whole, list_at(record, "k"))
+        };
+        match place {
+            Some(Value::Array(list)) if kind == 2.0 => {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                // A cast keeps it within the bounds.
+                let length = number_of(record.get("i")).map_or(list.len(), |length| length as usize);
+                list.truncate(length);
+                list.extend_from_slice(list_of(value));
             }
+            Some(place) => *place = value.cloned().unwrap_or_default(),
+            None => {}
         }
         true
     }
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if !is_session(record) {
+    fn decode(&self, session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        if !is_session(session) {
             return Ok(Decoded::Unknown);
         }
-        let session = object_of(Some(record));
         say.begin_run(session.get("sessionId"), session.get("creationDate"));
         say.fact("summary", session.get("customTitle"));
-        for request in list_of(session.get("requests")) {
-            add_request(say, object_of(Some(request)));
+        for request in list_at(session, "requests") {
+            add_request(say, request);
         }
         Ok(Decoded::Whole)
     }
@@ -105,50 +86,38 @@ fn place_of<'v>(value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
     })
 }
 
-fn add_request(say: &mut Events, request: &Object) {
-    let id = string_of(request.get("requestId")).cloned();
-    say.begin(Origin {
-        id,
-        time: request.get("timestamp").cloned(),
-        ..Origin::default()
-    });
-    let message = request.get("message");
-    if ["shouldBeRemovedOnSend", "isHidden"]
-        .iter()
-        .any(|name| is_truthy(request.get(name)))
-    {
+fn add_request(say: &mut Events, request: &Value) {
+    say.begin_record(request.get("requestId"), request.get("timestamp"));
+    let is_set = |name: &&str| is_truthy(request.get(name));
+    if ["shouldBeRemovedOnSend", "isHidden"].iter().any(is_set) {
         return say.leave_out("message that was taken back");
     }
-    say.say_content(
-        TextKind::User,
-        message.and_then(|message| message.get("text")).or(message),
-    );
+    let message = request.get("message");
+    let prompt = message.and_then(|message| message.get("text")).or(message);
+    say.say_content(TextKind::User, prompt);
     say.first_fact("model", request.get("modelId"));
     let known = fields_of(fields_of(request, "result"), "metadata");
     let mut text = Text::default();
-    for part in list_of(request.get("response")) {
-        let fields = object_of(Some(part));
-        match str_of(fields.get("kind")) {
+    for part in list_at(request, "response") {
+        match str_of(part.get("kind")) {
             Some("toolInvocationSerialized") => {
                 say.say(TextKind::Message, mem::take(&mut text));
-                add_tool(say, fields, known);
+                add_tool(say, part, known);
             }
             Some("thinking") => {
                 say.say(TextKind::Message, mem::take(&mut text));
-                say.say_content(TextKind::Reasoning, fields.get("value"));
+                say.say_content(TextKind::Reasoning, part.get("value"));
             }
             Some("inlineReference") => {
-                let file = fields_of(fields, "inlineReference");
-                let file = file
-                    .get("location")
-                    .and_then(|location| location.get("uri"))
-                    .map_or(file, |uri| object_of(Some(uri)));
+                let file = fields_of(part, "inlineReference");
+                let uri = fields_of(file, "location").get("uri");
+                let file = uri.map_or(file, |uri| object_of(Some(uri)));
                 if let Some(path) = first_of(file, &["fsPath", "path"]) {
                     text.push_str(&say.text_of(Some(path)));
                 }
             }
             None | Some("markdownContent") => {
-                let value = or(fields.get("value"), fields.get("content"));
+                let value = first_of(part, &["value", "content"]);
                 let value = value.and_then(|value| value.get("value")).or(value);
                 text.push_str(&say.text_of(value));
             }
@@ -158,42 +127,33 @@ fn add_request(say: &mut Events, request: &Object) {
     say.say(TextKind::Message, text);
 }
 
-fn is_call(id: &Value, other: Option<&Value>) -> bool {
-    let base = |id: &str| id.split(OF_VSCODE).next().map(str::to_owned);
-    id.as_str().and_then(base) == other.and_then(Value::as_str).and_then(base)
-}
-
 /// Adds a call with its result; both are in the metadata of the answer, with less in the call itself.
-fn add_tool(say: &mut Events, tool: &Object, known: &Object) {
+fn add_tool(say: &mut Events, tool: &Value, known: &Object) {
     let id = tool.get("toolCallId");
-    let rounds = list_of(known.get("toolCallRounds")).iter();
+    let base = |id: &str| id.split(OF_VSCODE).next().map(str::to_owned);
+    let is_own = |other: Option<&str>| other.and_then(base) == str_of(id).and_then(base);
+    let rounds = list_at(known, "toolCallRounds").iter();
     let call = rounds
-        .flat_map(|round| list_of(round.get("toolCalls")))
-        .find(|call| call.get("id").is_some_and(|call| is_call(call, id)));
+        .flat_map(|round| list_at(round, "toolCalls"))
+        .find(|call| has_all(*call, &["id"]) && is_own(str_of(call.get("id"))));
     let own = fields_of(tool, "toolSpecificData");
-    let command = own.get("commandLine").and_then(|line| line.get("original"));
-    let args = call.and_then(|call| call.get("arguments")).or(command);
+    let args = call.and_then(|call| call.get("arguments"));
+    let args = args.or(fields_of(own, "commandLine").get("original"));
     say.call(Call::new(id, tool.get("toolId"), args));
-    let results = fields_of(known, "toolCallResults").iter();
-    let result = results
-        .into_iter()
-        .find(|(name, _)| is_call(&Value::from((*name).clone()), id));
-    let output = own
-        .get("terminalCommandOutput")
-        .and_then(|output| output.get("text"));
+    let mut results = fields_of(known, "toolCallResults").iter();
+    let result = results.find(|(name, _)| is_own(Some(name)));
+    let output = text_at(fields_of(own, "terminalCommandOutput"), "text");
     let code = number_of(fields_of(own, "terminalCommandState").get("exitCode"));
     let mut texts = Vec::new();
     match result {
         Some((_, result)) => texts_in(result, &mut texts),
-        None => texts.extend(output.and_then(Value::as_text).cloned()),
+        None => texts.extend(output),
     }
     if !texts.is_empty() {
-        let content = texts.concat().into();
-        let failed = code.filter(|&code| code != 0.0).map(|_| true);
         say.result(Outcome {
             id: string_of(id).cloned(),
-            content,
-            failed,
+            content: texts.concat().into(),
+            failed: code.filter(|&code| code != 0.0).map(|_| true),
         });
     }
 }

@@ -1,17 +1,10 @@
 //! Logs of Inspect, in JSON or as archives (`.eval`), whose files `archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
+//! Its attachments and scores take more than 120 lines.
 
-use std::{borrow::Cow, path::Path};
+use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Value, object};
-
-use super::{Adapter, Decoded, Inner, Kind};
-use crate::{
-    FormatName, Wrong,
-    event::{Events, Fact, Origin, TextKind, What},
-    messages::add_message,
-    parts::{result_of, saying, some_object, thinking},
-    values::{fields_of, first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
-};
+use super::Inner;
+use crate::prelude::*;
 
 /// Logs of Inspect.
 pub struct Inspect;
@@ -29,33 +22,23 @@ pub const LOG: &str = "log";
 const ATTACHMENT: &str = "attachment://";
 
 /// Returns whether a record is a sample of a log.
-fn is_sample(record: &Object) -> bool {
-    let has = |name| record.contains(name);
-    has("epoch") && has("input") && has("target") && has("messages")
+fn is_sample(record: &Value) -> bool {
+    has_all(record, &["epoch", "input", "target", "messages"])
 }
 
 /// Returns the log itself, with its samples or without.
-fn is_log(record: &Object) -> bool {
+fn is_log(record: &Value) -> bool {
     let eval = fields_of(record, "eval");
-    string_of(eval.get("task")).is_some() && eval.contains("model") && eval.contains("dataset")
+    has_text(eval, "task") && has_all(eval, &["model", "dataset"])
 }
 
 impl Adapter for Inspect {
-    fn format(&self) -> FormatName {
-        FormatName::Inspect
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        let mut first = first.iter().map(|value| object_of(Some(value)));
-        first.any(|record| is_log(record) || is_sample(record))
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        is_log(record) || is_sample(record)
     }
 
     fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
-        let samples = list_of(record.get("samples")).iter().zip(0..);
+        let samples = list_at(record, "samples").iter().zip(0..);
         let inner = samples.map(|(sample, at)| {
             let mut sample = object_of(Some(sample)).clone();
             sample.insert(LOG, record.get("eval").cloned().unwrap_or_default());
@@ -69,10 +52,9 @@ impl Adapter for Inspect {
     }
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let sample = object_of(Some(record));
-        if sample.contains(LOG) || is_sample(sample) {
-            add_sample(say, sample)?;
-        } else if !is_log(sample) {
+        if record.get(LOG).is_some() || is_sample(record) {
+            add_sample(say, object_of(Some(record)))?;
+        } else if !is_log(record) {
             return Err(Wrong::new("it is no log, and no sample of one"));
         }
         Ok(Decoded::Whole)
@@ -81,35 +63,27 @@ impl Adapter for Inspect {
 
 fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {
     let eval = fields_of(sample, LOG);
-    say.begin(Origin {
-        time: or(sample.get("started_at"), eval.get("created")).cloned(),
-        ..Origin::default()
-    });
-    let ids = match sample.get("uuid") {
-        uuid @ Some(_) if string_of(uuid).is_some() => vec![uuid],
-        _ => vec![eval.get("eval_id"), sample.get("id"), sample.get("epoch")],
+    say.begin_record(None, or(sample.get("started_at"), eval.get("created")));
+    let ids = match text_at(sample, "uuid") {
+        Some(_) => vec![sample.get("uuid")],
+        None => vec![eval.get("eval_id"), sample.get("id"), sample.get("epoch")],
     };
-    say.add_all(
-        ids.into_iter()
-            .filter_map(id_of)
-            .map(|id| What::Fact(Fact::Name(id))),
-    );
+    let names = ids.into_iter().filter_map(id_of);
+    say.add_all(names.map(|id| What::Fact(Fact::Name(id))));
     say.add(What::Fact(Fact::Framework("inspect".into())));
     say.facts(eval, &OF_EVAL);
     say.fact("sample_id", sample.get("id"));
     say.facts(sample, &OF_SAMPLE);
     add_score(say, sample);
     let attachments = fields_of(sample, "attachments");
-    let messages = list_of(sample.get("messages"));
     let input = sample.get("input");
+    let messages = match list_at(sample, "messages") {
+        [] => list_of(input),
+        messages => messages,
+    };
     if messages.is_empty() && input.and_then(Value::as_array).is_none() {
         say.say_content(TextKind::User, input);
     }
-    let messages = if messages.is_empty() {
-        list_of(input)
-    } else {
-        messages
-    };
     for (at, message) in messages.iter().enumerate() {
         let message = translated(object_of(Some(message)), attachments);
         add_message(say, &message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
@@ -131,9 +105,9 @@ fn add_score(say: &mut Events, sample: &Object) {
     }
     if is_given(value) {
         say.add(What::Fact(Fact::Reward(float_of(value))));
-    } else if let Some(error) = sample.get("error").filter(|error| error.as_object().is_some()) {
+    } else if has_object(sample, "error") {
         say.add(What::Success(false));
-        say.fact("error", error.get("message"));
+        say.fact("error", fields_of(sample, "error").get("message"));
     }
 }
 
@@ -162,42 +136,38 @@ fn translated(message: &Object, attachments: &Object) -> Value {
         }
         content => whole(content, attachments),
     };
-    let mut failed = Value::Null;
+    let mut failed = None;
     if let Some(Value::Object(error)) = message.get("error") {
         let is_refused = matches!(str_of(error.get("type")), Some("approval" | "cancelled"));
-        failed = (!is_refused).into();
+        failed = Some(Value::Bool(!is_refused));
         if string_of(Some(&content)).is_none() && list_of(Some(&content)).is_empty() {
             content = whole(error.get("message"), attachments);
         }
     }
-    let given = |value: Value| Some(value).filter(|value| !value.is_null());
     let field = |name| first_of(message, &[name]).cloned();
     some_object([
         ("role", field("role")),
-        ("content", given(content)),
-        ("is_error", given(failed)),
+        ("content", Some(content).filter(|content| !content.is_null())),
+        ("is_error", failed),
         ("tool_calls", field("tool_calls")),
         ("tool_call_id", field("tool_call_id")),
     ])
 }
 
 fn parts_of(part: &Value, attachments: &Object) -> Vec<Value> {
-    let fields = object_of(Some(part));
-    let is_redacted = fields.get("redacted") == Some(&Value::Bool(true));
-    match str_of(fields.get("type")) {
-        Some("reasoning") => match string_of(first_of(fields, &["summary"])) {
-            Some(summary) if is_redacted => vec![thinking(&summary.clone().into())],
-            _ if is_redacted => vec![object([("type", "redacted_thinking".into())])],
-            _ => vec![thinking(&whole(fields.get("reasoning"), attachments))],
+    match str_of(part.get("type")) {
+        Some("reasoning") if is_true(part, "redacted") => match text_at(part, "summary") {
+            Some(summary) => vec![thinking(&summary.into())],
+            None => vec![kind_alone("redacted_thinking")],
         },
+        Some("reasoning") => vec![thinking(&whole(part.get("reasoning"), attachments))],
         Some("tool_use") => {
-            let error = string_of(fields.get("error"));
-            let result = error.cloned().map(Value::from);
-            let result = result.unwrap_or_else(|| whole(fields.get("result"), attachments));
-            let failed = error.map(|_| true);
-            vec![part.clone(), result_of(fields.get("id"), Some(result), failed)]
+            let error = text_at(part, "error").map(Value::from);
+            let failed = error.as_ref().map(|_| true);
+            let result = error.unwrap_or_else(|| whole(part.get("result"), attachments));
+            vec![part.clone(), result_of(part.get("id"), Some(result), failed)]
         }
-        Some("text") => vec![saying(whole(fields.get("text"), attachments))],
+        Some("text") => vec![saying(whole(part.get("text"), attachments))],
         _ => vec![part.clone()],
     }
 }

@@ -1,81 +1,51 @@
 //! Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter, Grafana Tempo and Jaeger write them, and records of its logs.
-//! `spans` reads their attributes.
+//! `spans` reads their attributes. Its exporters and logs take more than 120 lines.
 
-use std::path::Path;
+use knowledgepulse_json::trim;
 
-use knowledgepulse_json::{Object, Text, Value, trim};
-
-use super::{Adapter, Decoded, Kind};
-use crate::{
-    FormatName, Wrong,
-    event::{Events, Fact, Origin, Span, What},
-    values::{fields_of, list_of, numeric_of, object_of, or, str_of, string_of},
-};
+use crate::prelude::*;
 
 /// Spans and logs of OpenTelemetry.
 pub struct Otel;
 
 impl Adapter for Otel {
-    fn format(&self) -> FormatName {
-        FormatName::Otel
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Spans
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        first
-            .iter()
-            .any(|value| resources_of(value).is_some() || logs_of(value).is_some())
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        resources_of(record).is_some() || logs_of(record).is_some()
     }
 
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let (spans, logs) = (resources_of(record), logs_of(record));
         if spans.is_none() && logs.is_none() {
-            return Err(Wrong::new(
-                "it has no resourceSpans, no resourceLogs and no batches",
-            ));
+            let problem = "it has no resourceSpans, no resourceLogs and no batches";
+            return Err(Wrong::new(problem));
         }
         let mut outcome = Ok(Decoded::GoesOn);
         for resource in [spans, logs].into_iter().flatten().flatten() {
-            let resource = object_of(Some(resource));
             let attributes = attributes_of(fields_of(resource, "resource").get("attributes"));
-            let service = string_of(attributes.get("service.name"));
-            let spans = list_of(scopes_of(resource))
-                .iter()
-                .flat_map(|scope| list_of(scope.get("spans")));
-            let spans = spans
-                .map(|span| object_of(Some(span)))
-                .map(|span| (span, span_of(span)));
-            let logs = list_of(resource.get("scopeLogs")).iter();
-            let logs = logs.flat_map(|scope| list_of(scope.get("logRecords")));
-            let logs = logs.filter_map(|record| {
-                let record = object_of(Some(record));
-                Some((record, span_of_log(record)?))
-            });
-            for (record, span) in spans.chain(logs) {
-                // The first problem; the other spans are read.
-                match trace_id_of(record.get("traceId")) {
-                    None if outcome.is_ok() => outcome = Err(Wrong::new("a span has no traceId")),
-                    None => {}
-                    run => {
-                        say.begin(Origin {
-                            run,
-                            ..Origin::default()
-                        });
-                        say.add(What::Span(Box::new(span)));
-                        service
-                            .into_iter()
-                            .for_each(|name| say.add(What::Fact(Fact::Framework(name.clone()))));
-                    }
+            let spans = list_of(scopes_of(resource)).iter();
+            let spans = spans.flat_map(|scope| list_at(scope, "spans"));
+            let logs = list_at(resource, "scopeLogs").iter();
+            let logs = logs.flat_map(|scope| list_at(scope, "logRecords"));
+            let logs = logs.filter_map(|record| Some((record, span_of_log(record)?)));
+            for (record, span) in spans.map(|span| (span, span_of(span))).chain(logs) {
+                let run = trace_id_of(record.get("traceId"));
+                if run.is_none() {
+                    // The first problem; the other spans are read.
+                    outcome = outcome.and(Err(Wrong::new("a span has no traceId")));
+                    continue;
                 }
+                say.begin(Origin {
+                    run,
+                    ..Origin::default()
+                });
+                say.add(What::Span(Box::new(span)));
+                let service = text_at(&attributes, "service.name").map(Fact::Framework);
+                say.add_all(service.map(What::Fact));
             }
         }
         if say.is_empty() && logs.is_some() && outcome.is_ok() {
-            return Err(Wrong::new(
-                "no record of its resourceLogs is of a model or an agent",
-            ));
+            let problem = "no record of its resourceLogs is of a model or an agent";
+            return Err(Wrong::new(problem));
         }
         outcome
     }
@@ -83,15 +53,15 @@ impl Adapter for Otel {
 
 /// Returns the spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its
 /// API), of Jaeger's API (`result`), or in `data`.
-fn resources_of(value: &Value) -> Option<&[Value]> {
-    let record = value.as_object()?;
+fn resources_of(record: &Value) -> Option<&[Value]> {
+    let record = record.as_object()?;
     let inner = ["trace", "result", "data"].map(|name| fields_of(record, name));
     [record].into_iter().chain(inner).find_map(|holder| {
         if let Some(Value::Array(resources)) = holder.get("resourceSpans") {
             return Some(&resources[..]);
         }
-        let batches = list_of(holder.get("batches"));
-        let has_scopes = |batch: &Value| scopes_of(object_of(Some(batch))).is_some();
+        let batches = list_at(holder, "batches");
+        let has_scopes = |batch: &Value| scopes_of(batch).is_some();
         batches.iter().any(has_scopes).then_some(batches)
     })
 }
@@ -102,23 +72,20 @@ fn logs_of(value: &Value) -> Option<&[Value]> {
 }
 
 /// Returns the spans of a resource by their instrumentations, which were called libraries once.
-fn scopes_of(resource: &Object) -> Option<&Value> {
-    or(
-        resource.get("scopeSpans"),
-        resource.get("instrumentationLibrarySpans"),
-    )
+fn scopes_of(resource: &Value) -> Option<&Value> {
+    first_of(resource, &["scopeSpans", "instrumentationLibrarySpans"])
 }
 
-fn span_of(span: &Object) -> Span {
+fn span_of(span: &Value) -> Span {
     let status = fields_of(span, "status");
     let code = status.get("code");
-    let events = list_of(span.get("events")).iter().map(|event| {
-        let name = string_of(event.get("name")).cloned().unwrap_or_default();
+    let events = list_at(span, "events").iter().map(|event| {
+        let name = text_at(event, "name").unwrap_or_default();
         (name, attributes_of(event.get("attributes")))
     });
     Span {
-        id: string_of(span.get("spanId")).cloned(),
-        parent: string_of(span.get("parentSpanId")).cloned(),
+        id: text_at(span, "spanId"),
+        parent: text_at(span, "parentSpanId"),
         start: time_of(span.get("startTimeUnixNano")),
         end: time_of(span.get("endTimeUnixNano")),
         is_ok: match (code.and_then(Value::as_number), str_of(code)) {
@@ -126,7 +93,7 @@ fn span_of(span: &Object) -> Span {
             (Some(2.0), _) | (_, Some("STATUS_CODE_ERROR")) => Some(false),
             _ => None,
         },
-        message: string_of(status.get("message")).cloned(),
+        message: text_at(status, "message"),
         attributes: attributes_of(span.get("attributes")),
         events: events.collect(),
         ..Span::default()
@@ -134,12 +101,10 @@ fn span_of(span: &Object) -> Span {
 }
 
 /// Returns the span that a record of a log stands for; `None` for one of another program, or of no trace.
-fn span_of_log(record: &Object) -> Option<Span> {
+fn span_of_log(record: &Value) -> Option<Span> {
     let attributes = attributes_of(record.get("attributes"));
-    let name = string_of(record.get("eventName"))
-        .or_else(|| string_of(attributes.get("event.name")))?
-        .clone();
-    if !name.as_bytes().starts_with(b"gen_ai.") || string_of(record.get("traceId")).is_none() {
+    let name = text_at(record, "eventName").or_else(|| text_at(&attributes, "event.name"))?;
+    if !name.as_bytes().starts_with(b"gen_ai.") || text_at(record, "traceId").is_none() {
         return None;
     }
     let mut event = attributes.clone();
@@ -173,12 +138,9 @@ fn unwrapped(wrapped: Option<&Value>) -> Option<Value> {
         "stringValue" | "boolValue" => value.clone(),
         "intValue" | "doubleValue" => numeric_of(Some(value))?.into(),
         "arrayValue" => {
-            let values = list_of(value.get("values")).iter();
-            Value::Array(
-                values
-                    .map(|value| unwrapped(Some(value)).unwrap_or_default())
-                    .collect(),
-            )
+            let values = list_at(value, "values").iter();
+            let values = values.map(|value| unwrapped(Some(value)).unwrap_or_default());
+            Value::Array(values.collect())
         }
         "kvlistValue" => attributes_of(value.get("values")).into(),
         _ => return None,
@@ -208,25 +170,22 @@ fn trace_id_of(id: Option<&Value>) -> Option<Text> {
     Some(hex.or_else(lower).map_or_else(|| id.clone(), Text::from))
 }
 
+/// The digits of base64.
+const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /// Returns the 16 bytes of 22 digits of base64, in hexadecimal.
 fn hex_of_base64(digits: &[u8]) -> Option<String> {
-    let mut number = 0_u128;
-    for (at, digit) in digits.iter().enumerate() {
-        let bits = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        // The last digit has two bits of the id.
-        let bits = u128::from(bits);
-        number = if at == 21 {
-            number << 2 | bits >> 4
-        } else {
-            number << 6 | bits
-        };
-    }
-    Some(format!("{number:032x}"))
+    let number = digits
+        .iter()
+        .enumerate()
+        .try_fold(0, |number: u128, (at, digit)| {
+            let bits = DIGITS.iter().position(|known| known == digit)? as u128;
+            // The last digit has two bits of the id.
+            Some(if at == 21 {
+                number << 2 | bits >> 4
+            } else {
+                number << 6 | bits
+            })
+        });
+    Some(format!("{:032x}", number?))
 }

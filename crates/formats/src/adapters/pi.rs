@@ -1,30 +1,13 @@
 //! Sessions of Pi and OpenClaw, an entry a line (the files in `~/.pi/agent/sessions/`), and of other programs in the Session Trace
 //! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
-//! <https://huggingface.co/docs/hub/session-traces-format> describe them.
+//! <https://huggingface.co/docs/hub/session-traces-format> describe them. Four versions of them take more than 120 lines.
 
-use std::path::Path;
-
-use knowledgepulse_json::{Object, Value};
-
-use super::{Adapter, Decoded};
-use crate::{
-    FormatName, Wrong,
-    event::{Events, Fact, Origin, Outcome, Parent, TextKind, What},
-    messages::{add_message, add_said},
-    parts::{call_of, some_object},
-    values::{fields_of, joined, number_of, object_of, str_of, string_of, truth_of},
-};
+use crate::prelude::*;
 
 /// The types of entries.
+#[rustfmt::skip]
 const TYPES: [&str; 9] = [
-    "message",
-    "model_change",
-    "thinking_level_change",
-    "compaction",
-    "branch_summary",
-    "custom",
-    "custom_message",
-    "label",
+    "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "label",
     "session_info",
 ];
 
@@ -38,58 +21,44 @@ const STOPPED: [&str; 3] = [
 /// Sessions of Pi.
 pub struct Pi;
 
-fn is_header(entry: &Object) -> bool {
-    let has = |name| string_of(entry.get(name)).is_some();
-    str_of(entry.get("type")) == Some("session") && has("id") && (has("timestamp") || has("harness"))
+fn is_header(entry: &Value) -> bool {
+    let is_told = has_text(entry, "timestamp") || has_text(entry, "harness");
+    str_of(entry.get("type")) == Some("session") && has_text(entry, "id") && is_told
 }
 
 /// Returns the type of an entry. Only entries of Pi's later versions form a tree.
-fn type_of(entry: &Object) -> Option<&str> {
+fn type_of(entry: &Value) -> Option<&str> {
     let kind = str_of(entry.get("type")).filter(|kind| TYPES.contains(kind))?;
-    let is_message = kind == "message" && string_of(fields_of(entry, "message").get("role")).is_some();
-    (is_message || entry.contains("parentId")).then_some(kind)
+    let is_message = kind == "message" && has_text(fields_of(entry, "message"), "role");
+    (is_message || entry.get("parentId").is_some()).then_some(kind)
 }
 
 impl Adapter for Pi {
-    fn format(&self) -> FormatName {
-        FormatName::Pi
+    fn recognises(&self, entry: &Value, _path: Option<&Path>) -> bool {
+        is_header(entry) || type_of(entry).is_some()
     }
 
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        first.iter().any(|value| {
-            let entry = object_of(Some(value));
-            is_header(entry) || type_of(entry).is_some()
-        })
-    }
-
-    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let entry = object_of(Some(value));
+    fn decode(&self, entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         if is_header(entry) {
-            say.begin(Origin {
-                time: entry.get("timestamp").cloned(),
-                ..Origin::default()
-            });
-            add_header(say, entry);
+            say.begin_run(entry.get("id"), entry.get("timestamp"));
+            for name in ["version", "cwd", "parentSession", "name"] {
+                say.fact(name, entry.get(name));
+            }
+            if let Some(harness) = text_at(entry, "harness") {
+                say.add(What::Fact(Fact::Framework(harness)));
+                say.add(What::Fact(Fact::Domain("default")));
+            }
             return Ok(Decoded::Begins);
         }
         let Some(kind) = type_of(entry) else {
             return Ok(Decoded::Unknown);
         };
         let message = fields_of(entry, "message");
-        let time = string_of(entry.get("timestamp")).map(|time| time.clone().into());
+        let time = text_at(entry, "timestamp").map(Value::from);
         say.begin(Origin {
-            id: string_of(entry.get("id")).cloned(),
-            parent: match string_of(entry.get("parentId")) {
-                Some(id) => Parent::Of(id.clone()),
-                None if entry.contains("parentId") => Parent::None,
-                None => Parent::Before,
-            },
-            time: time.or_else(|| {
-                message
-                    .get("timestamp")
-                    .filter(|time| number_of(Some(time)).is_some())
-                    .cloned()
-            }),
+            id: text_at(entry, "id"),
+            parent: Parent::of(entry, "parentId"),
+            time: time.or_else(|| number_of(message.get("timestamp")).map(Value::from)),
             ..Origin::default()
         });
         match kind {
@@ -102,20 +71,6 @@ impl Adapter for Pi {
     }
 }
 
-fn add_header(say: &mut Events, header: &Object) {
-    if let Some(id) = string_of(header.get("id")) {
-        say.add(What::Fact(Fact::Id(id.clone())));
-        say.fact("session_id", header.get("id"));
-    }
-    for name in ["version", "cwd", "parentSession", "name"] {
-        say.fact(name, header.get(name));
-    }
-    if let Some(harness) = string_of(header.get("harness")) {
-        say.add(What::Fact(Fact::Framework(harness.clone())));
-        say.add(What::Fact(Fact::Domain("default")));
-    }
-}
-
 fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
     let content = message.get("content");
     match str_of(message.get("role")) {
@@ -123,7 +78,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
         Some("system") => say.system(content),
         Some("assistant") => {
             say.first_fact("model", message.get("model"));
-            if string_of(message.get("errorMessage")).is_some() {
+            if has_text(message, "errorMessage") {
                 say.leave_out("error of the API");
             }
             let message = some_object([
@@ -135,17 +90,17 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
             add_message(say, &message)?;
         }
         Some("toolResult" | "tool") => {
-            let content = say.text_of(content);
-            let is_stopped = STOPPED.iter().any(|words| content.trim_end().ends_with(words));
-            say.result(Outcome {
-                id: string_of(message.get("toolCallId")).cloned(),
-                content,
-                failed: truth_of(message.get("isError")).map(|failed| failed && !is_stopped),
-            });
+            let text = say.text_of(content);
+            let is_end = |words: &&str| text.trim_end().ends_with(words);
+            let is_stopped = STOPPED.iter().any(is_end);
+            let failed = truth_of(message.get("isError")).map(|failed| failed && !is_stopped);
+            let (id, content) = (text_at(message, "toolCallId"), text);
+            say.result(Outcome { id, content, failed });
         }
         Some("bashExecution") => {
-            let texts = ["command", "output"].map(|name| string_of(message.get(name)).cloned());
-            say.say(TextKind::Event, joined(texts.into_iter().flatten(), "\n"));
+            let texts = ["command", "output"].into_iter();
+            let texts = texts.filter_map(|name| text_at(message, name));
+            say.say(TextKind::Event, joined(texts, "\n"));
         }
         Some("custom" | "hookMessage") => say.say_content(TextKind::Event, content),
         Some("branchSummary" | "compactionSummary") => say.leave_out("summary of a compaction"),
@@ -159,11 +114,9 @@ fn translated(content: &Value) -> Value {
     let Value::Array(parts) = content else {
         return content.clone();
     };
-    let parts = parts.iter().map(|part| {
-        if str_of(part.get("type")) != Some("toolCall") {
-            return part.clone();
-        }
-        call_of(part.get("id"), part.get("name"), part.get("arguments"))
+    let parts = parts.iter().map(|part| match str_of(part.get("type")) {
+        Some("toolCall") => call_of(part.get("id"), part.get("name"), part.get("arguments")),
+        _ => part.clone(),
     });
     parts.collect::<Vec<_>>().into()
 }

@@ -1,21 +1,13 @@
 //! Platforms whose spans are records: rows and replies of Phoenix, runs of LangSmith, observations of Langfuse, traces of MLflow, calls of
 //! Weave, spans of Braintrust, rows of Logfire. A table says for each where things are; `spans` reads the attributes of OpenInference that
-//! they become.
+//! they become. Seven platforms take more than 120 lines.
 
-use std::{borrow::Cow, path::Path};
+use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Text, Value};
-
-use super::{Adapter, Decoded, Kind};
 use crate::{
-    FormatName, Wrong, date,
-    event::{Events, Fact, Origin, Span, What},
-    langchain,
+    date, langchain,
+    prelude::*,
     spans::said::{messages_within, parsed, text_within},
-    values::{
-        elements_of, fields_where, first_of, id_of, is_truthy, list_of, number_of, object_of, str_of,
-        string_of, with_end,
-    },
 };
 
 /// Where a value is: names of fields, one within the other, with `/` between them. Of several, apart by spaces, the first that leads to a
@@ -24,11 +16,10 @@ type Paths = &'static str;
 
 /// Where a platform has what a span is made of.
 pub struct Platform {
-    format: FormatName,
     /// Where each of its spans has something.
     marks: &'static [Paths],
-    /// The kinds that each of its spans has one of; empty if they may have any.
-    kinds: &'static [&'static str],
+    /// The kinds that each of its spans has one of, apart by spaces; empty if they may have any.
+    kinds: Paths,
     /// Where a record may have a list of spans, if it is none.
     lists: Paths,
     /// Where a span may have spans within it.
@@ -49,7 +40,7 @@ pub struct Platform {
     facts: &'static [(&'static str, Paths)],
     attributes: Attributes,
     /// Returns the span that a record stands for that is around spans of its own.
-    around: fn(&Object) -> Option<Object>,
+    around: fn(&Value) -> Option<Value>,
 }
 
 /// What the attributes of a span are.
@@ -64,9 +55,8 @@ enum Attributes {
 }
 
 const USUAL: Platform = Platform {
-    format: FormatName::Trace,
     marks: &[],
-    kinds: &[],
+    kinds: "",
     lists: "",
     children: "",
     trace: "trace_id",
@@ -87,7 +77,6 @@ const USUAL: Platform = Platform {
 
 /// Spans of Arize Phoenix: the rows of its data frames, as `to_json(orient="records")` writes them, and the replies of its API.
 pub const PHOENIX: Platform = Platform {
-    format: FormatName::Phoenix,
     marks: &["context.trace_id context/trace_id", "status_code", "start_time"],
     lists: "data",
     trace: "context.trace_id context/trace_id",
@@ -102,7 +91,6 @@ pub const PHOENIX: Platform = Platform {
 
 /// Runs of LangSmith, as its client and its API list them: one a line, in an array, in `runs`, or as trees of `child_runs`.
 pub const LANGSMITH: Platform = Platform {
-    format: FormatName::Langsmith,
     marks: &["run_type", "id", "inputs"],
     lists: "runs",
     children: "child_runs",
@@ -119,20 +107,8 @@ pub const LANGSMITH: Platform = Platform {
 /// Traces and observations of Langfuse, as its API, its exports and its page write them: a trace with its `observations`, or
 /// observations one a line, in an array or in `data`. Names are in camel case or, in exports to a bucket, in snake case.
 pub const LANGFUSE: Platform = Platform {
-    format: FormatName::Langfuse,
     marks: &["traceId trace_id level", "startTime start_time timestamp"],
-    kinds: &[
-        "GENERATION",
-        "SPAN",
-        "EVENT",
-        "TOOL",
-        "AGENT",
-        "CHAIN",
-        "RETRIEVER",
-        "EVALUATOR",
-        "EMBEDDING",
-        "GUARDRAIL",
-    ],
+    kinds: "GENERATION SPAN EVENT TOOL AGENT CHAIN RETRIEVER EVALUATOR EMBEDDING GUARDRAIL",
     lists: "observations data traces",
     children: "observations",
     trace: "traceId trace_id",
@@ -148,9 +124,14 @@ pub const LANGFUSE: Platform = Platform {
     ..USUAL
 };
 
+/// The fields of a trace of Langfuse that its span has.
+#[rustfmt::skip]
+const LANGFUSE_TRACE: [&str; 10] = [
+    "name", "input", "output", "timestamp", "startTime", "start_time", "sessionId", "session_id", "tags", "scores",
+];
+
 /// Traces of MLflow.
 pub const MLFLOW: Platform = Platform {
-    format: FormatName::Mlflow,
     marks: &["attributes", "name"],
     lists: "data/spans",
     trace: "trace_id context/trace_id",
@@ -166,7 +147,6 @@ pub const MLFLOW: Platform = Platform {
 
 /// Calls of Weave.
 pub const WEAVE: Platform = Platform {
-    format: FormatName::Weave,
     marks: &["op_name", "trace_id", "inputs"],
     times: ["started_at", "ended_at"],
     name: "op_name",
@@ -179,7 +159,6 @@ pub const WEAVE: Platform = Platform {
 
 /// Spans of Braintrust.
 pub const BRAINTRUST: Platform = Platform {
-    format: FormatName::Braintrust,
     marks: &["span_id", "root_span_id", "span_attributes"],
     trace: "root_span_id",
     id: "span_id",
@@ -194,7 +173,6 @@ pub const BRAINTRUST: Platform = Platform {
 
 /// Rows of Logfire.
 pub const LOGFIRE: Platform = Platform {
-    format: FormatName::Logfire,
     marks: &["trace_id", "span_id", "span_name", "start_timestamp"],
     id: "span_id",
     parent: "parent_span_id",
@@ -205,49 +183,24 @@ pub const LOGFIRE: Platform = Platform {
 };
 
 /// Parts of the names of functions that call a model.
+#[rustfmt::skip]
 const OF_MODELS: [&str; 6] = [
-    "chat.completions",
-    "messages.create",
-    "responses.create",
-    "generate_content",
-    "chatcompletion",
-    "litellm",
-];
-
-/// Names that Pydantic AI gave attributes before there were others.
-const RENAMED: [(&str, &str); 2] = [
-    ("tool_arguments", "gen_ai.tool.call.arguments"),
-    ("tool_response", "gen_ai.tool.call.result"),
+    "chat.completions", "messages.create", "responses.create", "generate_content", "chatcompletion", "litellm",
 ];
 
 /// Names of scores that say whether the task was done; others judge something else, such as the tone.
+#[rustfmt::skip]
 const VERDICTS: [&str; 9] = [
-    "reward",
-    "success",
-    "correctness",
-    "correct",
-    "resolved",
-    "passed",
-    "pass",
-    "task_completion",
-    "goal_accuracy",
+    "reward", "success", "correctness", "correct", "resolved", "passed", "pass", "task_completion", "goal_accuracy",
 ];
 
+/// Where a score may have its value.
+const VALUES: [&str; 5] = ["score", "value", "stringValue", "string_value", "label"];
+
 impl Adapter for Platform {
-    fn format(&self) -> FormatName {
-        self.format
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Spans
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        let begins = |value: &Value| {
-            let mut firsts = all_at(value, self.lists).filter_map(|list| list_of(Some(list)).first());
-            self.is_span(value) || firsts.any(|first| self.is_span(first))
-        };
-        first.iter().any(|value| begins(value))
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        let mut firsts = all_at(record, self.lists).filter_map(|list| list_of(Some(list)).first());
+        self.is_span(record) || firsts.any(|first| self.is_span(first))
     }
 
     fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -266,12 +219,11 @@ impl Adapter for Platform {
 impl Platform {
     /// Returns whether a record is a span, or is around spans of its own.
     fn is_span(&self, value: &Value) -> bool {
-        let is_of_kind = || {
-            let kind = at(value, self.kind);
-            self.kinds.is_empty() || str_of(kind.as_deref()).is_some_and(|kind| self.kinds.contains(&kind))
-        };
-        let is_one = self.marks.iter().all(|mark| all_at(value, mark).next().is_some()) && is_of_kind();
-        is_one || (self.around)(object_of(Some(value))).is_some()
+        let is_kind = |kind: &str| self.kinds.split(' ').any(|known| known == kind);
+        let is_known =
+            || self.kinds.is_empty() || str_of(at(value, self.kind).as_deref()).is_some_and(is_kind);
+        let is_one = self.marks.iter().all(|mark| all_at(value, mark).next().is_some()) && is_known();
+        is_one || (self.around)(value).is_some()
     }
 
     /// Tells a span and those within it. Both have the trace and the parent of those around them, if they name none.
@@ -282,37 +234,27 @@ impl Platform {
         parent: Option<&Value>,
         say: &mut Events,
     ) -> Result<(), Wrong> {
-        let around = (self.around)(object_of(Some(value))).map(Value::from);
+        let around = (self.around)(value);
         let record = around.as_ref().unwrap_or(value);
-        let own = at(record, self.trace).and_then(|id| id_of(Some(&id)));
+        let own = id_of(at(record, self.trace).as_deref());
         let no_trace = || Wrong::new(format!("a span has no {}", self.trace.replace(' ', " and no ")));
         let trace = trace.cloned().or(own).ok_or_else(no_trace)?;
-        let id = at(record, self.id);
-        let own = at(record, self.parent);
-        let own = elements_of(own.as_deref())
-            .first()
-            .filter(|own| string_of(Some(own)).is_some());
-        let parent = own.or(parent);
+        let (id, own) = (at(record, self.id), at(record, self.parent));
+        let own = elements_of(own.as_deref()).first();
+        let parent = own.filter(|own| string_of(Some(own)).is_some()).or(parent);
         say.begin(Origin {
             run: Some(trace.clone()),
             ..Origin::default()
         });
         let span = self.span_of(record, id.as_deref(), parent);
         say.add(What::Span(Box::new(span)));
-        if parent.is_none() {
-            for (name, paths) in self.facts {
-                let fact = at(record, paths);
-                say.fact(
-                    name,
-                    fact.as_deref().filter(|fact| **fact != Value::Array(Vec::new())),
-                );
-            }
+        for (name, paths) in self.facts.iter().filter(|_| parent.is_none()) {
+            let fact = at(record, paths).filter(|fact| **fact != Value::Array(Vec::new()));
+            say.fact(name, fact.as_deref());
         }
         self.add_scores(record, say);
-        for child in all_in(value, self.children) {
-            self.tell(child, Some(&trace), id.as_deref(), say)?;
-        }
-        Ok(())
+        let mut children = all_in(value, self.children);
+        children.try_for_each(|child| self.tell(child, Some(&trace), id.as_deref(), say))
     }
 
     fn span_of(&self, record: &Value, id: Option<&Value>, parent: Option<&Value>) -> Span {
@@ -321,11 +263,11 @@ impl Platform {
             .map(|paths| nanoseconds_of(at(record, paths).as_deref()).unwrap_or_default());
         let error = at(record, self.error).filter(|error| is_truthy(Some(error)));
         let is_ok = match self.status {
-            Some((paths, [yes, no])) => at(record, paths).and_then(|word| match word.as_str()? {
-                word if word == yes => Some(true),
-                word if word == no => Some(false),
+            Some((paths, [yes, no])) => match at(record, paths).as_deref().and_then(Value::as_str) {
+                Some(word) if word == yes => Some(true),
+                Some(word) if word == no => Some(false),
                 _ => None,
-            }),
+            },
             None => error.as_ref().map(|_| false),
         };
         let mut span = Span {
@@ -338,24 +280,12 @@ impl Platform {
             may_have_all: self.attributes == Attributes::Sides,
             ..Span::default()
         };
-        let kind = at(record, self.kind);
         match self.attributes {
-            Attributes::Sides => {
-                let kind = kind.map_or("CHAIN", |kind| kind_of(&kind));
-                let [input, output] = self.sides.map(|paths| at(record, paths));
-                let output = output.map(reply_in);
-                let name = at(record, self.name).map(|name| short(&name));
-                let sides = [name.as_ref(), input.as_deref(), output.as_deref()];
-                add_sides(&mut span, kind, sides, parent.is_none());
-                add(
-                    &mut span.attributes,
-                    "llm.model_name",
-                    at(record, self.model).as_deref(),
-                );
-            }
-            Attributes::Flat => add_flat(&mut span.attributes, object_of(record.get("attributes"))),
+            Attributes::Sides => self.add_sides(&mut span, record, parent.is_none()),
+            Attributes::Flat => add_flat(&mut span.attributes, fields_of(record, "attributes")),
             Attributes::Nested => {
                 // The attributes repeat it, mostly.
+                let kind = at(record, self.kind);
                 add(&mut span.attributes, "openinference.span.kind", kind.as_deref());
                 for (name, value) in object_of(Some(record)) {
                     let inner = name.strip_prefix("attributes.");
@@ -368,36 +298,59 @@ impl Platform {
         span
     }
 
+    /// Adds the name, the input and the output of a span, by its kind in OpenInference. A root has no span around it.
+    fn add_sides(&self, span: &mut Span, record: &Value, is_root: bool) {
+        let kind = at(record, self.kind).map_or("CHAIN", |kind| kind_of(&kind));
+        let name = at(record, self.name).map(|name| short(&name));
+        let model = at(record, self.model);
+        let [input, output] = self.sides.map(|paths| at(record, paths));
+        let (input, output) = (input.as_deref(), output.as_deref());
+        // A list of choices has the message.
+        let reply = list_of(output).first().and_then(|choice| choice.get("message"));
+        let output = reply.or(output);
+        let attributes = &mut span.attributes;
+        add(attributes, "openinference.span.kind", Some(&kind.into()));
+        add(attributes, "llm.model_name", model.as_deref());
+        match kind {
+            "LLM" => {
+                add(attributes, "input.value", input);
+                add(attributes, "output.value", output);
+            }
+            "TOOL" => {
+                add(attributes, "tool.name", name.as_ref());
+                add(attributes, "input.value", input);
+                add_output_of_tool(span, output);
+            }
+            "CHAIN" if is_root => {
+                add(attributes, "gen_ai.agent.name", name.as_ref());
+                // Messages, or else a text that is read if no span has messages.
+                for (side, role, value) in [("input", "user", input), ("output", "assistant", output)] {
+                    let Some(value) = value else { continue };
+                    match messages_within(value, role).filter(|messages| !messages.is_empty()) {
+                        Some(messages) => attributes.insert(format!("gen_ai.{side}.messages"), messages),
+                        None => add(attributes, format!("{side}.value"), Some(&text_within(value))),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Says the scores of a span. All are kept; the first that says whether the task was done is the reward.
     fn add_scores(&self, record: &Value, say: &mut Events) {
         let mut scores = Object::new();
         for list in all_at(record, self.scores) {
-            let named = object_of(Some(list)).iter().map(|(name, score)| {
-                (
-                    Some(name.clone()),
-                    score
-                        .get("avg")
-                        .or(Some(score).filter(|score| score.as_object().is_none())),
-                )
-            });
-            let listed = list_of(Some(list)).iter().map(|score| {
-                let name = first_of(object_of(Some(score)), &["name", "key"]);
-                let result = object_of(
-                    score
-                        .get("result")
-                        .filter(|result| result.as_object().is_some())
-                        .or(Some(score)),
-                );
-                let value = first_of(
-                    result,
-                    &["score", "value", "stringValue", "string_value", "label"],
-                );
-                (string_of(name).cloned(), value)
-            });
-            let all = named
-                .chain(listed)
-                .filter_map(|(name, score)| Some((name?, score?.clone())));
-            scores.extend(all.filter(|(_, score)| !score.is_null()));
+            for (name, score) in object_of(Some(list)) {
+                let alone = Some(score).filter(|score| score.as_object().is_none());
+                add(&mut scores, name.clone(), score.get("avg").or(alone));
+            }
+            for score in list_of(Some(list)) {
+                let result = score.get("result").and_then(Value::as_object);
+                let value = first_of(result.unwrap_or(object_of(Some(score))), &VALUES);
+                if let Some(name) = string_of(first_of(score, &["name", "key"])) {
+                    add(&mut scores, name.clone(), value);
+                }
+            }
         }
         if scores.is_empty() {
             return;
@@ -439,66 +392,44 @@ fn all_in(value: &Value, paths: Paths) -> impl Iterator<Item = &Value> {
 fn at(span: &Value, paths: Paths) -> Option<Cow<'_, Value>> {
     let value = all_at(span, paths).find(|value| !value.is_null())?;
     let json = value.as_str().filter(|text| text.starts_with(['{', '[', '"']));
-    let parsed = json.and_then(|json| knowledgepulse_json::parse_str(json).ok());
+    let parsed = json.and_then(|json| parse_str(json).ok());
     Some(parsed.map_or(Cow::Borrowed(value), Cow::Owned))
 }
 
 /// Returns the span of a trace of Langfuse, which is around its observations; `None` for another record.
-fn trace_of_langfuse(record: &Object) -> Option<Object> {
-    let is_named = ["htmlPath", "sessionId", "session_id", "userId", "user_id"]
-        .iter()
-        .any(|name| record.contains(name));
-    let is_trace = ["id", "timestamp", "input", "output"]
-        .iter()
-        .all(|name| record.contains(name));
-    if !(record.contains("observations") || is_trace && is_named) {
+fn trace_of_langfuse(record: &Value) -> Option<Value> {
+    let names = ["htmlPath", "sessionId", "session_id", "userId", "user_id"];
+    let is_named = names.iter().any(|name| record.get(name).is_some());
+    let is_trace = is_named && has_all(record, &["id", "timestamp", "input", "output"]);
+    if record.get("observations").is_none() && !is_trace {
         return None;
     }
     // A page may have the trace in a field of its own.
-    let trace = record.get("trace").and_then(Value::as_object).unwrap_or(record);
+    let trace = record.get("trace").and_then(Value::as_object);
+    let trace = trace.unwrap_or(object_of(Some(record)));
     let id = string_of(first_of(trace, &["id", "traceId", "trace_id"]))?;
-    let kept = [
-        "name",
-        "input",
-        "output",
-        "timestamp",
-        "startTime",
-        "start_time",
-        "sessionId",
-        "session_id",
-        "tags",
-        "scores",
-    ];
-    let mut span = fields_where(trace, |name, _| kept.contains(&name));
-    for (name, value) in [
-        ("id", id.clone()),
-        ("traceId", id.clone()),
-        ("type", "CHAIN".into()),
-    ] {
-        span.insert(name, value);
-    }
+    let mut span = fields_where(trace, |name, _| LANGFUSE_TRACE.contains(&name));
+    span.insert("id", id.clone());
+    span.insert("traceId", id.clone());
+    span.insert("type", "CHAIN");
     if let Some(scores) = first_of(record, &["scores"]) {
         span.insert("scores", scores.clone());
     }
     let is_failed = |observation: &&Value| {
         at(observation, LANGFUSE.parent).is_none() && str_of(observation.get("level")) == Some("ERROR")
     };
-    if let Some(failed) = list_of(record.get("observations")).iter().find(is_failed) {
+    if let Some(failed) = list_at(record, "observations").iter().find(is_failed) {
         span.insert("level", "ERROR");
-        span.insert(
-            "statusMessage",
-            at(failed, LANGFUSE.error)
-                .map(Cow::into_owned)
-                .unwrap_or_default(),
-        );
+        let message = at(failed, LANGFUSE.error).map(Cow::into_owned);
+        span.insert("statusMessage", message.unwrap_or_default());
     }
-    Some(span)
+    Some(span.into())
 }
 
 /// Returns the name of a function of Weave, without its place and its version: `weave:///team/project/op/NAME:VERSION`.
 fn short(name: &Value) -> Value {
     let text = str_of(Some(name)).and_then(|name| name.rsplit_once("/op/"));
-    let text = text.map(|(_, name)| name.split_once(':').map_or(name, |(name, _)| name));
+    let text = text.and_then(|(_, name)| name.split(':').next());
     text.map_or_else(|| name.clone(), Value::from)
 }
 
@@ -515,59 +446,10 @@ fn kind_of(kind: &Value) -> &'static str {
     }
 }
 
-/// Returns the message in a list of choices.
-fn reply_in(output: Cow<Value>) -> Cow<Value> {
-    let message = list_of(Some(&output))
-        .first()
-        .and_then(|choice| choice.get("message"))
-        .cloned();
-    message.map_or(output, Cow::Owned)
-}
-
 /// Adds an attribute, if it has a value.
 fn add(attributes: &mut Object, name: impl Into<Text>, value: Option<&Value>) {
     if let Some(value) = value.filter(|value| !value.is_null()) {
         attributes.insert(name, value.clone());
-    }
-}
-
-/// Adds the name, the input and the output of a span, by its kind in OpenInference. A root has no span around it.
-fn add_sides(span: &mut Span, kind: &str, [name, input, output]: [Option<&Value>; 3], is_root: bool) {
-    add(
-        &mut span.attributes,
-        "openinference.span.kind",
-        Some(&kind.into()),
-    );
-    match kind {
-        "LLM" => {
-            add(&mut span.attributes, "input.value", input);
-            add(&mut span.attributes, "output.value", output);
-        }
-        "TOOL" => {
-            add(&mut span.attributes, "tool.name", name);
-            add(&mut span.attributes, "input.value", input);
-            add_output_of_tool(span, output);
-        }
-        "CHAIN" if is_root => {
-            add(&mut span.attributes, "gen_ai.agent.name", name);
-            // Messages, or else a text that is read if no span has messages.
-            for (side, role, value) in [("input", "user", input), ("output", "assistant", output)] {
-                let Some(value) = value else { continue };
-                match messages_within(value, role).filter(|messages| !messages.is_empty()) {
-                    Some(messages) => add(
-                        &mut span.attributes,
-                        format!("gen_ai.{side}.messages"),
-                        Some(&messages.into()),
-                    ),
-                    None => add(
-                        &mut span.attributes,
-                        format!("{side}.value"),
-                        Some(&text_within(value)),
-                    ),
-                }
-            }
-        }
-        _ => {}
     }
 }
 
@@ -588,51 +470,44 @@ fn add_output_of_tool(span: &mut Span, output: Option<&Value>) {
     }
 }
 
-/// Adds the attributes of a row. Pydantic AI has the messages in lists of events in its older versions.
+/// Adds the attributes of a row. Pydantic AI had other names and the messages in lists of events in its older versions.
 fn add_flat(attributes: &mut Object, row: &Object) {
     if row.contains("gen_ai.tool.name") {
         attributes.insert("openinference.span.kind", "TOOL");
     }
     for (name, value) in row {
-        let renamed = RENAMED.iter().find(|(old, _)| *name == **old);
-        match renamed {
-            Some((_, new)) => add(attributes, *new, Some(value)),
-            None if *name == "events" => add_events(attributes, value),
-            None => add(attributes, name.clone(), Some(value)),
+        match name.as_str() {
+            "tool_arguments" => add(attributes, "gen_ai.tool.call.arguments", Some(value)),
+            "tool_response" => add(attributes, "gen_ai.tool.call.result", Some(value)),
+            "events" => {
+                let events = parsed(Some(value));
+                let (said, given): (Vec<_>, Vec<_>) = list_of(events.as_deref())
+                    .iter()
+                    .partition(|event| has_text(fields_of(*event, "message"), "role"));
+                let given = given
+                    .into_iter()
+                    .map(|event| fields_where(object_of(Some(event)), |name, _| name != "event.name").into());
+                let said = said.into_iter().filter_map(|event| event.get("message").cloned());
+                attributes.insert("gen_ai.input.messages", given.collect::<Vec<Value>>());
+                attributes.insert("gen_ai.output.messages", said.collect::<Vec<Value>>());
+            }
+            _ => add(attributes, name.clone(), Some(value)),
         }
     }
-}
-
-fn add_events(attributes: &mut Object, events: &Value) {
-    let (mut given, mut said) = (Vec::new(), Vec::new());
-    for event in list_of(parsed(Some(events)).as_deref()) {
-        let message = event
-            .get("message")
-            .filter(|message| string_of(message.get("role")).is_some());
-        match message {
-            Some(message) => said.push(message.clone()),
-            None => given.push(fields_where(object_of(Some(event)), |name, _| name != "event.name").into()),
-        }
-    }
-    attributes.insert("gen_ai.input.messages", given);
-    attributes.insert("gen_ai.output.messages", said);
 }
 
 /// Adds an attribute for each leaf of a value, named by the path to it.
 fn flatten(attributes: &mut Object, name: &Text, value: &Value) {
-    let inner = |key: &Text| {
+    let mut flatten_inner = |key: &Text, value| {
         let mut inner = with_end(name, if name.is_empty() { "" } else { "." });
         inner.push_str(key);
-        inner
+        flatten(attributes, &inner, value);
     };
     match value {
-        Value::Object(fields) => fields
-            .iter()
-            .for_each(|(key, value)| flatten(attributes, &inner(key), value)),
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| flatten_inner(key, value)),
         Value::Array(elements) => {
-            for (at, element) in elements.iter().enumerate() {
-                flatten(attributes, &inner(&at.to_string().into()), element);
-            }
+            let keyed = elements.iter().enumerate();
+            keyed.for_each(|(at, value)| flatten_inner(&at.to_string().into(), value));
         }
         leaf => add(attributes, name.clone(), Some(leaf)),
     }

@@ -1,17 +1,8 @@
 //! Sessions of Qwen Code, a record a line: the files in `~/.qwen/projects/*/chats/`. Its messages are contents of Gemini's API.
 //! `chatRecordingService.ts` of QwenLM/qwen-code has their types.
 
-use std::path::Path;
-
-use knowledgepulse_json::Value;
-
-use super::{Adapter, Decoded, gemini_cli::add_turn};
-use crate::{
-    FormatName, Wrong,
-    event::{Agent, Events, Origin, Parent},
-    messages::add_said,
-    values::{fields_of, object_of, str_of, string_of},
-};
+use super::gemini_cli::add_turn;
+use crate::prelude::*;
 
 /// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.
 const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
@@ -20,38 +11,26 @@ const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
 pub struct QwenCode;
 
 impl Adapter for QwenCode {
-    fn format(&self) -> FormatName {
-        FormatName::QwenCode
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        let is_told = fields_of(record, "message").contains("parts") || has_all(record, &["systemPayload"]);
+        is_told
+            && ["uuid", "sessionId", "type"]
+                .iter()
+                .all(|name| has_text(record, name))
     }
 
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        first.iter().any(|value| {
-            let record = object_of(Some(value));
-            let has = |name| string_of(record.get(name)).is_some();
-            let is_told = fields_of(record, "message").contains("parts") || record.contains("systemPayload");
-            has("uuid") && has("sessionId") && has("type") && is_told
-        })
-    }
-
-    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let record = object_of(Some(value));
-        let text = |name| string_of(record.get(name)).cloned();
-        let Some(session) = text("sessionId") else {
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let Some(session) = text_at(record, "sessionId") else {
             return Ok(Decoded::Unknown);
         };
-        let is_sidechain = record.get("isSidechain") == Some(&Value::Bool(true));
         say.begin(Origin {
-            id: text("uuid"),
-            parent: match (text("parentUuid"), record.contains("parentUuid")) {
-                (Some(parent), _) => Parent::Of(parent),
-                (None, true) => Parent::None,
-                (None, false) => Parent::Before,
-            },
+            id: text_at(record, "uuid"),
+            parent: Parent::of(record, "parentUuid"),
             run: Some(session),
-            agent: match (is_sidechain, text("agentId")) {
-                (true, Some(agent)) => Agent::Named(agent),
-                (true, None) => Agent::Unnamed,
-                (false, _) => Agent::Main,
+            agent: if is_true(record, "isSidechain") {
+                text_at(record, "agentId").map_or(Agent::Unnamed, Agent::Named)
+            } else {
+                Agent::Main
             },
             time: record.get("timestamp").cloned(),
             ..Origin::default()

@@ -1,22 +1,11 @@
-//! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent:
-//! <https://swe-agent.com/latest/usage/trajectories/>
+//! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent: <https://swe-agent.com/latest/usage/trajectories/>
+//! Four shapes of a run take more than 120 lines.
 
-use std::{mem, path::Path, sync::LazyLock};
+use std::{mem, sync::LazyLock};
 
-use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
-use regex::Regex;
+use ::regex::Regex;
 
-use super::{Adapter, Decoded, Kind};
-use crate::{
-    FormatName, Wrong,
-    event::{Call, Events, Fact, Origin, Outcome, TextKind, What},
-    messages::add_message,
-    parts::some_object,
-    values::{
-        fields_of, fields_where, is_given, list_of, number_of, object_of, regex, str_of, string_of, trimmed,
-        truth_of,
-    },
-};
+use crate::prelude::*;
 
 /// Runs of SWE-agent and mini-SWE-agent.
 pub struct SweAgent;
@@ -68,68 +57,62 @@ const TIMED_OUT: [&str; 2] = [
 /// What is around the command of a turn.
 const FENCE: &str = "```";
 
-fn is_mini(record: &Object) -> bool {
+/// The shape of a run.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    /// Messages of mini-SWE-agent.
+    Mini,
+    /// A history that is all that is known of a run, as of demonstrations: its messages name their agent or kind.
+    History,
+    /// A row of the data set of Nebius: turns with a `text`.
+    Nebius,
+    /// Turns of an action and an observation.
+    Turns,
+}
+
+fn shape_of(record: &Value) -> Option<Shape> {
     let format = record.get("trajectory_format").and_then(Value::as_text);
-    format.is_some_and(|format| format.as_bytes().starts_with(b"mini-swe-agent"))
+    if format.is_some_and(|format| format.as_bytes().starts_with(b"mini-swe-agent")) {
+        return Some(Shape::Mini);
+    }
+    let (turns, history) = (list_at(record, "trajectory"), list_at(record, "history"));
+    let (turn, message) = (object_of(turns.first()), object_of(history.first()));
+    let is_told = |name: &&str| message.contains(name);
+    let has_role = matches!(message.get("role"), Some(Value::String(_)));
+    if record.get("trajectory").is_none() && has_role {
+        let is_own = ["agent", "message_type", "is_demo"].iter().any(is_told);
+        return is_own.then_some(Shape::History);
+    }
+    let is_text = turn.contains("text") || turn.contains("system_prompt");
+    if is_text && has_text(turn, "role") && !turn.contains("content") {
+        return Some(Shape::Nebius);
+    }
+    let is_empty = || has_list(record, "history") && has_object(record, "info");
+    let is_run = has_all(turn, &["action", "observation"]) || (turns.is_empty() && is_empty());
+    (is_run && has_list(record, "trajectory")).then_some(Shape::Turns)
 }
 
-fn has_word(fields: &Object, name: &str, word: &str) -> bool {
-    fields.get(name).and_then(Value::as_str) == Some(word)
+fn has_word(fields: &impl Fields, name: &str, word: &str) -> bool {
+    str_of(fields.field(name)) == Some(word)
 }
 
-fn is_demonstration(message: &Object) -> bool {
-    message.get("is_demo") == Some(&Value::Bool(true)) || has_word(message, "message_type", "demonstration")
-}
-
-/// Returns whether a history is all that is known of a run, as of demonstrations: its messages name their agent or kind.
-fn is_history(record: &Object) -> bool {
-    let Some(Value::Array(history)) = record.get("history") else {
-        return false;
-    };
-    let first = object_of(history.first());
-    !record.contains("trajectory")
-        && matches!(first.get("role"), Some(Value::String(_)))
-        && ["agent", "message_type", "is_demo"]
-            .iter()
-            .any(|name| first.contains(name))
-}
-
-fn is_run(record: &Object) -> bool {
-    let Some(Value::Array(turns)) = record.get("trajectory") else {
-        return false;
-    };
-    let first = object_of(turns.first());
-    let is_empty = || record.get("history").and_then(Value::as_array).is_some() && has_object(record, "info");
-    (first.contains("action") && first.contains("observation")) || (turns.is_empty() && is_empty())
-}
-
-fn has_object(record: &Object, name: &str) -> bool {
-    record.get(name).and_then(Value::as_object).is_some()
+fn is_demonstration(message: &Value) -> bool {
+    is_true(message, "is_demo") || has_word(message, "message_type", "demonstration")
 }
 
 impl Adapter for SweAgent {
-    fn format(&self) -> FormatName {
-        FormatName::SweAgent
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        shape_of(record).is_some()
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Rows
-    }
-
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        let mut first = first.iter().map(|value| object_of(Some(value)));
-        first.any(|record| is_mini(record) || is_history(record) || is_of_nebius(record) || is_run(record))
-    }
-
-    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if !self.recognises(&[value], None) {
-            return Err(Wrong::new("it has no trajectory of actions and observations"));
-        }
-        let record = object_of(Some(value));
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let no_shape = || Wrong::new("it has no trajectory of actions and observations");
+        let shape = shape_of(record).ok_or_else(no_shape)?;
+        let fields = object_of(Some(record));
         let info = fields_of(record, "info");
         say.begin(Origin::default());
-        say.count_unknown(record, is_root_field);
-        say.facts(record, &["environment", "instance_id"]);
+        say.count_unknown(fields, is_root_field);
+        say.facts(fields, &["environment", "instance_id"]);
         say.fact("version", record.get("trajectory_format"));
         say.fact("exit_status", info.get("exit_status"));
         let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
@@ -140,54 +123,41 @@ impl Adapter for SweAgent {
             say.leave_out("submission");
         }
         // That it was submitted says nothing of the task; only tests know whether the patch is right. A run that did not finish failed.
-        let mut statuses = [info.get("exit_status"), record.get("exit_status")]
-            .into_iter()
-            .filter_map(string_of);
+        let statuses = [info.get("exit_status"), record.get("exit_status")].into_iter();
         let is_unfinished = |status: &Text| !status.to_lowercase().starts_with("submitted");
-        say.add_all(statuses.any(is_unfinished).then_some(What::Success(false)));
-        let turns = list_of(record.get("trajectory"));
-        let framework = if is_mini(record) {
-            "mini-swe-agent"
-        } else {
-            "swe-agent"
-        };
+        if statuses.filter_map(string_of).any(is_unfinished) {
+            say.add(What::Success(false));
+        }
+        let is_mini = shape == Shape::Mini;
+        let framework = if is_mini { "mini-swe-agent" } else { "swe-agent" };
         say.add(What::Fact(Fact::Framework(framework.into())));
         say.add(What::Fact(Fact::Domain("code")));
-        if is_mini(record) {
-            add_messages(say, list_of(record.get("messages")))?;
-        } else if is_of_nebius(record) {
-            say.fact("model_name", record.get("model_name"));
-            say.add_all(truth_of(record.get("target")).map(What::Success));
-            add_history(say, turns.iter().map(message_of).collect())?;
-        } else if turns.is_empty() {
-            add_history(say, list_of(record.get("history")).to_vec())?;
-        } else {
-            let turns = messages_of_turns(say, record, turns)?;
-            add_history(say, turns)?;
-        }
+        let turns = list_at(record, "trajectory");
+        let messages = match shape {
+            Shape::Mini => {
+                add_messages(say, list_at(record, "messages"))?;
+                return Ok(Decoded::Whole);
+            }
+            Shape::Nebius => {
+                say.fact("model_name", record.get("model_name"));
+                say.add_all(truth_of(record.get("target")).map(What::Success));
+                turns.iter().map(message_of).collect()
+            }
+            Shape::Turns if !turns.is_empty() => messages_of_turns(say, record, turns)?,
+            Shape::History | Shape::Turns => list_at(record, "history").to_vec(),
+        };
+        add_history(say, &messages)?;
         Ok(Decoded::Whole)
     }
 }
 
-/// Returns whether a record is a row of the data set of Nebius: turns with a `text`.
-fn is_of_nebius(record: &Object) -> bool {
-    let first = object_of(list_of(record.get("trajectory")).first());
-    let is_turn = first.contains("text") || first.contains("system_prompt");
-    is_turn && string_of(first.get("role")).is_some() && !first.contains("content")
-}
-
-/// Returns a turn of such a row as a message of a history: the last code block of the agent is its action.
+/// Returns a turn of a row of Nebius as a message of a history: the last code block of the agent is its action.
 fn message_of(turn: &Value) -> Value {
-    let turn = object_of(Some(turn));
-    let text = string_of(turn.get("text"))
-        .or(string_of(turn.get("system_prompt")))
-        .cloned()
-        .unwrap_or_default();
+    let text = text_at(turn, "text").or_else(|| text_at(turn, "system_prompt"));
+    let text = text.unwrap_or_default();
     if !matches!(str_of(turn.get("role")), Some("ai" | "assistant")) {
-        return object([
-            ("role", turn.get("role").cloned().unwrap_or_default()),
-            ("content", text.into()),
-        ]);
+        let role = turn.get("role").cloned().unwrap_or_default();
+        return object([("role", role), ("content", text.into())]);
     }
     let plain = text.as_str();
     let block = plain
@@ -203,18 +173,14 @@ fn message_of(turn: &Value) -> Value {
 }
 
 /// Returns the turns as messages of a history, after the beginning of the history up to the task.
-fn messages_of_turns(say: &mut Events, record: &Object, turns: &[Value]) -> Result<Vec<Value>, Wrong> {
-    let history = list_of(record.get("history"));
-    let is_task = |message: &Value| {
-        let message = object_of(Some(message));
-        has_word(message, "role", "user") && !is_demonstration(message)
-    };
+fn messages_of_turns(say: &mut Events, record: &Value, turns: &[Value]) -> Result<Vec<Value>, Wrong> {
+    let history = list_at(record, "history");
+    let is_task = |message: &Value| has_word(message, "role", "user") && !is_demonstration(message);
     let end = history
         .iter()
         .position(is_task)
         .map_or(history.len(), |at| at + 1);
     let is_asked = |message: &&Value| {
-        let message = object_of(Some(message));
         is_demonstration(message) || matches!(str_of(message.get("role")), Some("system" | "user"))
     };
     let mut messages: Vec<Value> = history[..end].iter().filter(is_asked).cloned().collect();
@@ -231,11 +197,10 @@ fn messages_of_turns(say: &mut Events, record: &Object, turns: &[Value]) -> Resu
             ("action", field("action")),
         ]));
         if is_given(turn.get("observation")) {
-            let (content, took) = (field("observation"), field("execution_time"));
             messages.push(some_object([
                 ("role", Some("tool".into())),
-                ("content", content),
-                ("took", took),
+                ("content", field("observation")),
+                ("took", field("execution_time")),
             ]));
         }
     }
@@ -243,20 +208,18 @@ fn messages_of_turns(say: &mut Events, record: &Object, turns: &[Value]) -> Resu
 }
 
 /// Adds the messages of a run. Where all are a demonstration, that is the run.
-fn add_history(say: &mut Events, history: Vec<Value>) -> Result<(), Wrong> {
-    let messages = || history.iter().map(|message| object_of(Some(message)));
-    let is_run = messages().any(|message| !has_word(message, "role", "system") && !is_demonstration(message));
+fn add_history(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
+    let is_own = |message: &Value| !has_word(message, "role", "system") && !is_demonstration(message);
+    let is_run = messages.iter().any(is_own);
     let mut is_waiting = false;
-    for (at, message) in messages().enumerate() {
+    for (at, message) in messages.iter().enumerate() {
         let content = message.get("content");
         match str_of(message.get("role")) {
             _ if is_run && is_demonstration(message) => say.leave_out("demonstration"),
             Some("system") => say.system(content),
             Some("assistant") => {
-                let thought = message
-                    .get("thought")
-                    .filter(|thought| string_of(Some(thought)).is_some());
-                say.say_content(TextKind::Message, thought.or(content));
+                let thought = text_at(message, "thought").map(Value::from);
+                say.say_content(TextKind::Message, thought.as_ref().or(content));
                 let command = say.text_of(message.get("action"));
                 is_waiting = add_command(say, &command);
             }
@@ -289,21 +252,21 @@ fn add_command(say: &mut Events, command: &Text) -> bool {
 
 /// Adds the result of the command before. `failed` is the agent's own verdict; without it the text decides.
 fn add_result(say: &mut Events, content: Option<&Value>, failed: Option<bool>) {
-    let text = say.text_of(content);
-    let plain = text.as_str();
+    let content = say.text_of(content);
+    let plain = &content;
     let begins_so = |(start, end): &(&str, &str)| plain.starts_with(start) && plain.contains(end);
     let last = plain.trim_end_matches(is_white_space).rsplit('\n').next();
     let is_stopped = STOPPED.iter().any(begins_so) || last.is_some_and(|last| TIMED_OUT.contains(&last));
     say.result(Outcome {
         id: None,
-        content: text,
+        content,
         failed: failed.or(is_stopped.then_some(true)),
     });
 }
 
 /// Returns whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.
 fn failure_of(extra: &Object) -> Option<bool> {
-    if string_of(extra.get("exception_info")).is_some() {
+    if has_text(extra, "exception_info") {
         return Some(true);
     }
     number_of(extra.get("returncode")).map(|code| code != 0.0)
@@ -312,7 +275,7 @@ fn failure_of(extra: &Object) -> Option<bool> {
 /// Returns the command that a message of the agent has in its text; nothing without one. `actions` are the commands that ran, which
 /// version 1 leaves out.
 fn command_of(say: &mut Events, message: &Object, actions: Option<&Value>) -> Text {
-    if !has_word(message, "role", "assistant") || !list_of(message.get("tool_calls")).is_empty() {
+    if !has_word(message, "role", "assistant") || !list_at(message, "tool_calls").is_empty() {
         return Text::default();
     }
     if let Some(Value::Array(actions)) = actions {
@@ -334,10 +297,8 @@ fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
         let extra = message.remove("extra");
         let extra = object_of(extra.as_ref());
         let failed = failure_of(extra);
-        say.begin(Origin {
-            time: number_of(extra.get("timestamp")).map(|seconds| (seconds * 1000.0).into()),
-            ..Origin::default()
-        });
+        let time = number_of(extra.get("timestamp")).map(|seconds| (seconds * 1000.0).into());
+        say.begin_record(None, time.as_ref());
         if mem::take(&mut is_waiting) && has_word(&message, "role", "user") {
             add_result(say, message.get("content"), failed);
         } else if has_word(&message, "role", "exit") {
@@ -347,9 +308,8 @@ fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
             let command = command_of(say, &message, extra.get("actions"));
             if has_word(&message, "object", "response") {
                 // A reply of the Responses API.
-                list_of(message.get("output"))
-                    .iter()
-                    .try_for_each(|item| add_message(say, item))?;
+                let mut items = list_at(&message, "output").iter();
+                items.try_for_each(|item| add_message(say, item))?;
             } else {
                 if let Some(failed) = failed {
                     message.insert("is_error", failed);

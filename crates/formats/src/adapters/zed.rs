@@ -1,78 +1,46 @@
 //! Zed: the threads of `threads.db`, compressed or not, of both generations (`crates/agent` of zed-industries/zed).
 
-use std::path::Path;
-
-use knowledgepulse_json::{Object, Value, object};
-
-use super::{Adapter, Decoded};
-use crate::{
-    FormatName, Wrong,
-    event::{Events, Origin},
-    messages::add_said,
-    parts::{call_of, result_of, saying, thinking},
-    values::{elements_of, fields_of, first_of, id_of, list_of, object_of, str_of, string_of},
-};
+use crate::prelude::*;
 
 /// Threads of Zed.
 pub struct Zed;
 
 fn is_message(message: &Value) -> bool {
-    let has = |name| message.get(name).is_some();
-    message.as_str().is_some() || has("User") || has("Agent") || has("segments")
+    let names = ["User", "Agent", "segments"];
+    message.as_str().is_some() || names.iter().any(|name| message.get(name).is_some())
 }
 
 impl Adapter for Zed {
-    fn format(&self) -> FormatName {
-        FormatName::Zed
+    fn recognises(&self, thread: &Value, _path: Option<&Path>) -> bool {
+        let messages = list_at(thread, "messages");
+        thread.get("version").is_some()
+            && messages.iter().any(|message| message.as_object().is_some())
+            && messages.iter().all(is_message)
     }
 
-    fn recognises(&self, first: &[&Value], _path: Option<&Path>) -> bool {
-        first.iter().any(|value| {
-            let messages = list_of(value.get("messages"));
-            let is_named = |message: &Value| message.as_object().is_some() && is_message(message);
-            value.get("version").is_some() && messages.iter().any(is_named) && messages.iter().all(is_message)
-        })
-    }
-
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let thread = object_of(Some(record));
+    fn decode(&self, thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         say.begin_run(thread.get("id"), thread.get("updated_at"));
         say.fact("summary", first_of(thread, &["title", "summary"]));
         say.fact("model", fields_of(thread, "model").get("model"));
-        if string_of(thread.get("parent_id")).is_some() {
-            say.fact("is_subagent", Some(&true.into()));
-        }
-        for message in list_of(thread.get("messages")) {
-            say.begin(Origin {
-                id: id_of(fields_of(object_of(Some(message)), "User").get("id")),
-                ..Origin::default()
-            });
-            let message = object_of(Some(message));
-            let user = list_of(fields_of(message, "User").get("content"));
-            let agent = fields_of(message, "Agent");
-            let parts: Vec<_> = user
-                .iter()
-                .chain(list_of(agent.get("content")))
-                .map(of_anthropic)
-                .collect();
-            let role = str_of(message.get("role"));
-            let role = role.unwrap_or(if message.contains("Agent") {
-                "assistant"
-            } else {
-                "user"
-            });
-            let calls = list_of(message.get("tool_uses")).iter();
+        say.of_sub_agent(has_text(thread, "parent_id"));
+        for message in list_at(thread, "messages") {
+            let (user, agent) = (fields_of(message, "User"), fields_of(message, "Agent"));
+            say.begin_record(user.get("id"), None);
+            let contents = [user, agent].into_iter();
+            let parts = contents
+                .flat_map(|said| list_at(said, "content"))
+                .map(of_anthropic);
+            let segments = list_at(message, "segments").iter().map(of_segment);
+            let calls = list_at(message, "tool_uses").iter();
             let calls = calls.map(|call| call_of(call.get("id"), call.get("name"), call.get("input")));
-            let old = list_of(message.get("segments"))
-                .iter()
-                .map(of_segment)
-                .chain(calls);
-            let parts: Vec<_> = parts.into_iter().chain(old).collect();
+            let parts: Vec<_> = parts.chain(segments).chain(calls).collect();
+            let is_agent = message.get("Agent").is_some();
+            let role = str_of(message.get("role")).unwrap_or(if is_agent { "assistant" } else { "user" });
             if !parts.is_empty() {
                 add_said(say, role, Some(&parts.into()))?;
             }
-            let results = fields_of(agent, "tool_results").iter().map(|(_, result)| result);
-            let results = results.chain(list_of(message.get("tool_results"))).map(result_in);
+            let results = fields_of(agent, "tool_results").values();
+            let results = results.chain(list_at(message, "tool_results")).map(result_in);
             let results: Vec<_> = results.collect();
             if !results.is_empty() {
                 add_said(say, "user", Some(&results.into()))?;
@@ -84,24 +52,21 @@ impl Adapter for Zed {
 
 /// Returns a part that its only field names as Anthropic writes it.
 fn of_anthropic(part: &Value) -> Value {
-    let fields = object_of(Some(part));
-    let Some((name, value)) = fields.iter().next() else {
+    let Some((name, value)) = object_of(Some(part)).iter().next() else {
         return part.clone();
     };
-    let inner = object_of(Some(value));
     match name.as_str() {
         "Text" => saying(text_in(value)),
         "Thinking" => thinking(&text_in(value)),
-        "RedactedThinking" => object([("type", "redacted_thinking".into())]),
-        "ToolUse" => call_of(
-            inner.get("id"),
-            inner.get("name"),
-            first_of(inner, &["input", "raw_input"]),
-        ),
-        "Image" => object([("type", "image".into())]),
+        "RedactedThinking" => kind_alone("redacted_thinking"),
+        "ToolUse" => {
+            let args = first_of(value, &["input", "raw_input"]);
+            call_of(value.get("id"), value.get("name"), args)
+        }
+        "Image" => kind_alone("image"),
         // A file or another thing that the user names; its text is the program's.
-        "Mention" => object([("type", "mention".into())]),
-        _ => object([("type", name.clone().into())]),
+        "Mention" => kind_alone("mention"),
+        name => kind_alone(name),
     }
 }
 
@@ -118,20 +83,11 @@ fn text_in(value: &Value) -> Value {
 }
 
 fn result_in(result: &Value) -> Value {
-    let fields: &Object = object_of(Some(result));
-    let of_block = |block: &Value| {
-        if block.as_str().is_some() {
-            block.clone()
-        } else {
-            of_anthropic(block)
-        }
+    let blocks = elements_of(result.get("content")).iter().map(of_anthropic);
+    let content = match blocks.collect::<Vec<_>>() {
+        blocks if blocks.is_empty() => result.get("output").cloned(),
+        blocks => Some(blocks.into()),
     };
-    let texts: Vec<_> = elements_of(fields.get("content")).iter().map(of_block).collect();
-    let content = if texts.is_empty() {
-        fields.get("output").cloned()
-    } else {
-        Some(texts.into())
-    };
-    let failed = (fields.get("is_error") == Some(&Value::Bool(true))).then_some(true);
-    result_of(fields.get("tool_use_id"), content, failed)
+    let failed = is_true(result, "is_error").then_some(true);
+    result_of(result.get("tool_use_id"), content, failed)
 }

@@ -7,13 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use knowledgepulse_json::{Text, Value};
-
-use crate::{
-    event::{Call, Events, Outcome, TextKind, What},
-    messages::{add_message, is_message},
-    values::trimmed,
-};
+use crate::prelude::*;
 
 /// The contents of a tool's span.
 #[derive(Debug, Clone, Default)]

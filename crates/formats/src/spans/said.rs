@@ -5,18 +5,8 @@ use std::{
     collections::{BTreeMap, HashSet},
 };
 
-use knowledgepulse_json::{Object, Text, Value, parse_str};
-
 use super::merged::{Items, items_of_all};
-use crate::{
-    adapters::chat,
-    event::Span,
-    messages::{is_message, message_by},
-    parts::saying,
-    values::{
-        elements_of, fields_where, first_of, is_given, is_truthy, list_of, object_of, or, some_object, str_of,
-    },
-};
+use crate::{adapters::chat, prelude::*};
 
 /// The input and the output of a model.
 #[derive(Default)]
@@ -84,8 +74,8 @@ pub fn said_in(span: &Span, given: &mut Given) -> Said {
         .iter()
         .filter_map(|name| given.read(span.attributes.get(name)));
     let shared = shared.into_iter().find(|items| !items.is_empty());
-    let mut input = shared.unwrap_or_else(|| items_of_all(&input_of(&span.attributes)));
-    let mut replies = output_of(&span.attributes);
+    let mut input = shared.unwrap_or_else(|| items_of_all(&found_in(&span.attributes, &INPUT, "user")));
+    let mut replies = found_in(&span.attributes, &OUTPUT, "assistant");
     let (has_input, has_output) = (!input.is_empty(), !replies.is_empty());
     for (name, attributes) in &span.events {
         let (asked, replied) = messages_of_event(name, attributes);
@@ -109,9 +99,9 @@ pub fn parsed(value: Option<&Value>) -> Option<Cow<'_, Value>> {
     json.map(Cow::Owned).or_else(|| value.map(Cow::Borrowed))
 }
 
-/// Returns the first of these attributes that is there, be it `null`.
-pub fn first_in<'a>(attributes: &'a Object, names: &[&str]) -> Option<&'a Value> {
-    names.iter().find_map(|name| attributes.get(name))
+/// Returns the first of these attributes, apart by spaces, that is there, be it `null`.
+pub fn first_in<'a>(attributes: &'a Object, names: &str) -> Option<&'a Value> {
+    names.split(' ').find_map(|name| attributes.get(name))
 }
 
 /// Returns the text in a value, as of an input or an output: for an object with one field, the text in that field.
@@ -126,71 +116,62 @@ pub fn text_within(value: &Value) -> Value {
     }
 }
 
-/// Finds messages in attributes.
-type Find<'a> = &'a dyn Fn() -> Vec<Value>;
+/// How messages are in attributes.
+#[derive(Clone, Copy)]
+enum How {
+    /// A list, which may be JSON in a text.
+    List,
+    /// An attribute for each field of each message, as `PREFIX.0.message.role`.
+    Members,
+    /// A value that is all of it.
+    Whole,
+    /// The same, if the span calls a model.
+    OfModel,
+    /// A reply of the AI SDK.
+    Reply,
+}
 
-fn first_found(conventions: &[Find]) -> Vec<Value> {
-    let mut found = conventions.iter().map(|find| find());
+/// Where the conventions have a model's input.
+const INPUT: [(How, &str); 7] = [
+    (How::List, INPUTS[0]),
+    (How::List, INPUTS[1]),
+    (How::Members, "llm.input_messages"),
+    (How::Members, "gen_ai.prompt"),
+    (How::Whole, "gen_ai.prompt"),
+    (How::Whole, "ai.prompt"),
+    (How::OfModel, "input.value"),
+];
+
+/// Where they have its output.
+const OUTPUT: [(How, &str); 7] = [
+    (How::List, "gen_ai.output.messages"),
+    (How::Members, "llm.output_messages"),
+    (How::Members, "gen_ai.completion"),
+    (How::Whole, "gen_ai.completion"),
+    (How::Reply, "ai.response"),
+    (How::Reply, "ai.result"),
+    (How::OfModel, "output.value"),
+];
+
+/// Returns the messages of the first convention that has any.
+fn found_in(attributes: &Object, conventions: &[(How, &str)], role: &str) -> Vec<Value> {
+    let mut found = conventions.iter().map(|(how, name)| {
+        let value = attributes.get(name);
+        match how {
+            How::List => match parsed(value).as_deref() {
+                Some(Value::Array(messages)) => messages.clone(),
+                found => messages_in(found, role),
+            },
+            How::Members => {
+                let members = unflattened(attributes, name, "message.");
+                members.iter().map(message_of).collect()
+            }
+            How::OfModel if !calls_model(attributes) => Vec::new(),
+            How::Whole | How::OfModel => messages_in(value, role),
+            How::Reply => response_of(attributes, name),
+        }
+    });
     found.find(|messages| !messages.is_empty()).unwrap_or_default()
-}
-
-/// Returns the messages of a list, which may be JSON in a text.
-fn messages_of_list(value: Option<&Value>, role: &str) -> Vec<Value> {
-    match parsed(value) {
-        Some(Cow::Owned(Value::Array(messages))) => messages,
-        found => match found.as_deref() {
-            Some(Value::Array(messages)) => messages.clone(),
-            found => messages_in(found, role),
-        },
-    }
-}
-
-/// Returns the messages that are attributes, as `PREFIX.0.message.role`.
-fn messages_of_members(attributes: &Object, prefix: &str) -> Vec<Value> {
-    unflattened(attributes, prefix, "message.")
-        .iter()
-        .map(message_of)
-        .collect()
-}
-
-/// Returns the input of a model, by the first convention that has any.
-fn input_of(attributes: &Object) -> Vec<Value> {
-    let value = |name| messages_in(attributes.get(name), "user");
-    first_found(&[
-        &|| messages_of_list(attributes.get(INPUTS[0]), "user"),
-        &|| messages_of_list(attributes.get(INPUTS[1]), "user"),
-        &|| messages_of_members(attributes, "llm.input_messages"),
-        &|| messages_of_members(attributes, "gen_ai.prompt"),
-        &|| value("gen_ai.prompt"),
-        &|| value("ai.prompt"),
-        &|| {
-            if calls_model(attributes) {
-                value("input.value")
-            } else {
-                Vec::new()
-            }
-        },
-    ])
-}
-
-/// Returns the output of a model.
-fn output_of(attributes: &Object) -> Vec<Value> {
-    let value = |name| messages_in(attributes.get(name), "assistant");
-    first_found(&[
-        &|| messages_of_list(attributes.get("gen_ai.output.messages"), "assistant"),
-        &|| messages_of_members(attributes, "llm.output_messages"),
-        &|| messages_of_members(attributes, "gen_ai.completion"),
-        &|| value("gen_ai.completion"),
-        &|| response_of(attributes, "ai.response"),
-        &|| response_of(attributes, "ai.result"),
-        &|| {
-            if calls_model(attributes) {
-                value("output.value")
-            } else {
-                Vec::new()
-            }
-        },
-    ])
 }
 
 /// Returns whether a span is the call of a model, whose values are its messages.
@@ -305,12 +286,13 @@ fn response_of(attributes: &Object, prefix: &str) -> Vec<Value> {
         return Vec::new();
     }
     let text = text.filter(|text| !text.is_null()).cloned();
-    let mut parts = vec![saying(text.unwrap_or_else(|| "".into()))];
-    parts.extend(calls.iter().map(|call| {
+    let calls = calls.iter().map(|call| {
         let mut part = object_of(Some(call)).clone();
         part.insert("type", "tool-call");
         part.into()
-    }));
+    });
+    let text = saying(text.unwrap_or_else(|| "".into()));
+    let parts: Vec<Value> = std::iter::once(text).chain(calls).collect();
     vec![some_object([
         ("role", Some("assistant".into())),
         ("reasoning", reasoning.cloned()),
@@ -320,41 +302,33 @@ fn response_of(attributes: &Object, prefix: &str) -> Vec<Value> {
 
 /// Returns a message of the flattened kinds as one of a chat.
 fn message_of(fields: &Object) -> Value {
-    let calls = unflattened(fields, "tool_calls", "");
-    let ids: HashSet<_> = calls
-        .iter()
-        .map(|call| first_of(call, &["tool_call.id", "id"]).map(Value::to_json))
-        .collect();
-    let mut calls: Vec<Value> = calls.iter().map(call_of).collect();
+    let mut calls = unflattened(fields, "tool_calls", "");
+    let id = |call: &Object| first_of(call, &["tool_call.id", "id"]).map(Value::to_json);
+    let ids: HashSet<_> = calls.iter().map(id).collect();
     let mut parts = Vec::new();
     for part in unflattened(fields, "contents", "message_content.") {
         let kind = first_of(&part, &["type"])
             .cloned()
             .unwrap_or_else(|| "text".into());
         if str_of(Some(&kind)) != Some("tool_use") {
-            parts.push(some_object([
-                ("type", Some(kind)),
-                ("text", part.get("text").cloned()),
-            ]));
+            let text = part.get("text").cloned();
+            parts.push(some_object([("type", Some(kind)), ("text", text)]));
         } else if !ids.contains(&part.get("tool_call.id").map(Value::to_json)) {
             // OpenInference has a call of Anthropic's API in both places.
-            calls.push(call_of(&part));
+            calls.push(part);
         }
     }
     // A message has its only text in either way, and once more in the other when it is given again.
     let text = match &parts[..] {
-        [part] if str_of(part.get("type")) == Some("text") => part.get("text").cloned(),
+        [part] if str_of(part.get("type")) == Some("text") => first_of(part, &["text"]),
         _ => None,
     };
-    let content = first_of(fields, &["content"]).cloned();
-    let content = content
-        .or(text.filter(|text| !text.is_null()))
-        .unwrap_or(Value::Array(parts));
-    let role = first_of(fields, &["role"])
-        .cloned()
-        .unwrap_or_else(|| "assistant".into());
+    let content = first_of(fields, &["content"]).or(text).cloned();
+    let content = content.unwrap_or(Value::Array(parts));
+    let role = first_of(fields, &["role"]).cloned();
+    let calls: Vec<Value> = calls.iter().map(call_of).collect();
     some_object([
-        ("role", Some(role)),
+        ("role", Some(role.unwrap_or_else(|| "assistant".into()))),
         ("content", Some(content)),
         ("tool_calls", (!calls.is_empty()).then_some(Value::Array(calls))),
         ("tool_call_id", fields.get("tool_call_id").cloned()),
@@ -371,45 +345,37 @@ fn call_of(call: &Object) -> Value {
     ])
 }
 
-/// Returns the role of an event that was a message, before messages were attributes.
-fn role_of_event(name: &Text) -> Option<&'static str> {
-    match name.as_str() {
-        "gen_ai.system.message" => Some("system"),
-        "gen_ai.user.message" => Some("user"),
-        "gen_ai.assistant.message" | "gen_ai.choice" => Some("assistant"),
-        "gen_ai.tool.message" => Some("tool"),
-        _ => None,
-    }
-}
-
-/// Returns the input and the output that an event has.
+/// Returns the input and the output that an event has. It was a message, before messages were attributes.
 fn messages_of_event(name: &Text, attributes: &Object) -> (Vec<Value>, Vec<Value>) {
-    let Some(role) = role_of_event(name) else {
-        return (input_of(attributes), output_of(attributes));
+    let role = match name.as_str() {
+        "gen_ai.system.message" => "system",
+        "gen_ai.user.message" => "user",
+        "gen_ai.assistant.message" | "gen_ai.choice" => "assistant",
+        "gen_ai.tool.message" => "tool",
+        _ => {
+            let asked = found_in(attributes, &INPUT, "user");
+            return (asked, found_in(attributes, &OUTPUT, "assistant"));
+        }
     };
     let whole = first_of(attributes, &["gen_ai.event.content", "message"]);
     let body = parsed(whole);
     // Strands has the content alone.
     let alone = whole.filter(|_| body.as_deref().is_none_or(|body| body.as_object().is_none()));
     let body = object_of(body.as_deref());
-    let mut message = match body.get("message") {
+    let inner = body.get("message");
+    let mut message = match inner {
         Some(Value::Object(message)) => message.clone(),
         _ => fields_where(body, |name, _| name != "message"),
     };
-    let text = body.get("message").filter(|message| message.as_text().is_some());
+    let text = inner.filter(|message| message.as_text().is_some());
     let contents = [message.get("content"), attributes.get("content"), alone, text];
-    let content = contents
-        .into_iter()
-        .find(|content| is_given(*content))
-        .flatten()
-        .cloned();
-    let id = message.remove("id");
+    let content = contents.into_iter().find(|content| is_given(*content));
+    let content = content.flatten().cloned().unwrap_or_default();
+    let id = message.remove("id").filter(|id| !id.is_null());
     message.insert("role", role);
-    message.insert("content", content.unwrap_or_default());
+    message.insert("content", content);
     if role == "tool" {
-        let id = id
-            .filter(|id| !id.is_null())
-            .or_else(|| attributes.get("id").cloned());
+        let id = id.or_else(|| attributes.get("id").cloned());
         message.insert("tool_call_id", id.unwrap_or_default());
     }
     let said = vec![message.into()];

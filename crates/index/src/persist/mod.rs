@@ -26,7 +26,7 @@ use crate::{
     method::Method,
     moment::Moment,
     options::{MemoryOptions, Origin, require_short},
-    room::WithRoom,
+    room::with_room,
     rows::Rows,
     scaled::Scaled,
 };
@@ -133,9 +133,8 @@ pub(crate) fn read(
     let mut vectors = Rows::new(options.dimensions);
     if dimensions > 0 {
         let out_of_memory = || Unreadable::Other(options.out_of_memory());
-        vectors.reserve(entries - skipped).ok_or_else(out_of_memory)?;
         let mut scaled = Scaled::default();
-        let mut vector = Vec::with_room(dimensions).ok_or_else(out_of_memory)?;
+        let mut vector = with_room(dimensions).ok_or_else(out_of_memory)?;
         vector.resize(dimensions, 0.0_f32);
         let rows = tensors.bytes("vectors").chunks_exact(size_of_val(&*vector));
         for (index, row) in rows.enumerate().skip(skipped) {
@@ -144,6 +143,7 @@ pub(crate) fn read(
                 .set(&vector, "vector")
                 .map_err(|error| unreadable_vector(index, error))?;
             let label = labels[index].clone().filter(|_| method.is_none());
+            vectors.reserve().ok_or_else(out_of_memory)?;
             vectors.push_back(&scaled, label, added[index]);
         }
     }

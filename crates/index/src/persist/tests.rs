@@ -379,7 +379,7 @@ fn labels_too_long_for_a_cache_are_damage() {
     cache.rows.pop_front();
     let mut scaled = Scaled::default();
     scaled.set(&[1.0], "vector").unwrap();
-    cache.rows.reserve(1).unwrap();
+    cache.rows.reserve().unwrap();
     cache
         .rows
         .push_back(&scaled, label(MAX_LABEL_BYTES + 1), Moment::at(now));

@@ -30,7 +30,7 @@ use crate::{
     method::Method,
     parallel::on_threads,
     scaled::Scaled,
-    scan::{Found, Several},
+    scan::Found,
     similarity::{Sums, combine},
     top::Top,
 };
@@ -410,7 +410,7 @@ impl Row<'_> {
         self.leave_out((SQUARE_LEFT_OUT * least).sqrt(), scratch);
         self.bound_each(range, least, scratch);
         self.complete(Top::new(count).ok_or_else(out_of_memory)?, scratch);
-        let mut collector = Several::new(count).ok_or_else(out_of_memory)?;
+        let mut collector = Top::new(count).ok_or_else(out_of_memory)?;
         for candidate in &scratch.candidates {
             if collector.can_win_at(candidate.index, candidate.most.into()) {
                 let similarity = self.compare(candidate.index, scratch);

@@ -15,7 +15,7 @@ use std::{
     time::Instant,
 };
 
-use knowledgepulse_error::{Error, Result, fault};
+use knowledgepulse_error::{Result, fault};
 use knowledgepulse_os::return_freed_memory;
 use knowledgepulse_trace::{
     label::Label,
@@ -193,71 +193,32 @@ impl TraceMemory {
         Origin { model, method }
     }
 
-    /// Scales the embedding of a trace for the next steps of a call.
-    fn scale(&mut self, vector: Option<&[f32]>) -> Result<()> {
-        let vector = vector.unwrap_or_default();
+    /// Validates a trace, and scales its embedding for the next steps of a call.
+    fn check(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
+        if let Some(label) = entry.label {
+            require_short(label)?;
+        }
+        if self.method != Method::Full {
+            return Ok(());
+        }
+        let vector = entry.vector.unwrap_or_default();
         self.options.require_length(vector.len())?;
-        self.scaled.set(vector, "vector")
-    }
-
-    /// Validates traces, so that nothing fails once something has changed.
-    fn check(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
-        let held = self.model.clone().filter(|_| !self.is_empty(now));
-        let mut known = held.as_ref();
-        for entry in entries {
-            if let Some(label) = entry.label {
-                require_short(label)?;
-            }
-            if self.method != Method::Full {
-                continue;
-            }
-            self.scale(entry.vector)?;
-            if let (Some(held), Some(other)) = (known, entry.model)
-                && !held.agrees_with(other)
-            {
-                return Err(Error::MemoryOtherModel {
-                    held: held.to_string(),
-                    other: other.to_string(),
-                });
-            }
-            known = known.or(entry.model);
-        }
-        Ok(())
-    }
-
-    /// Validates traces and makes room for their embeddings, so that adding them cannot fail halfway.
-    fn prepare(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
-        self.check(entries, now)?;
-        if self.sequence_end() - self.base + entries.len() as u64 >= MOST_SLOTS {
-            self.repair();
-        }
-        if self.method == Method::Full {
-            // One more than the memory holds, because the oldest is evicted last.
-            let most = self.options.max_elements.saturating_add(1);
-            let room = self.vectors.reserve(entries.len().min(most));
-            room.ok_or_else(|| self.options.out_of_memory())?;
-        }
-        Ok(())
+        self.scaled.set(vector, "vector")?;
+        let origin = Origin {
+            model: entry.model.cloned(),
+            method: None,
+        };
+        self.check_origin(&origin, now)
     }
 
     /// Adds a trace, and evicts the oldest one if the memory is full.
     ///
     /// # Errors
-    /// [`Error::LabelTooLong`]; with embeddings also [`Error::Dimensions`] for one that is missing or has a wrong length,
-    /// [`Error::NotFinite`], [`Error::MemoryOtherModel`], [`Error::OutOfMemory`]. After an error the memory is as it was.
+    /// `Error::LabelTooLong`; with embeddings also `Error::Dimensions` for one that is missing or has a wrong length, `Error::NotFinite`,
+    /// `Error::MemoryOtherModel`, `Error::OutOfMemory`. After an error the memory is as it was.
     pub fn add(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
-        self.add_batch(&[entry], now)
-    }
-
-    /// Adds traces without comparing them, all or none.
-    ///
-    /// # Errors
-    /// The errors of [`TraceMemory::add`].
-    pub fn add_batch(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
-        self.prepare(entries, now)?;
-        entries
-            .iter()
-            .try_for_each(|entry| self.add_prepared(*entry, entry.label, now))
+        self.check(entry, now)?;
+        self.add_checked(entry, entry.label.cloned(), now)
     }
 
     /// Returns the most similar remembered trace; of equal ones, the oldest. Only evicts expired traces.
@@ -285,50 +246,31 @@ impl TraceMemory {
             _ => Vec::new(),
         };
         if remember {
-            self.prepare(&[entry], now)?;
-            self.add_scored(entry, nearest.as_ref(), now)?;
+            let label = entry
+                .label
+                .map(|label| label.with_novelty(novelty(nearest.as_ref())));
+            self.add_checked(entry, label, now)?;
         }
         Ok((nearest, shares))
     }
 
-    /// Compares and adds traces one after another, all or none; each is compared with those before it too.
-    ///
-    /// # Errors
-    /// The errors of [`TraceMemory::add`]. After an error the memory is as it was.
-    pub fn compare_and_add_batch(
-        &mut self,
-        entries: &[TraceEntry],
-        now: Instant,
-    ) -> Result<Vec<Option<SimilarTrace>>> {
-        self.prepare(entries, now)?;
-        let compare_and_add = |entry: &TraceEntry| {
-            let nearest = self.compare(*entry, now)?;
-            self.add_scored(*entry, nearest.as_ref(), now)?;
-            Ok(nearest)
-        };
-        entries.iter().map(compare_and_add).collect()
-    }
-
-    /// Adds a prepared trace, whose label gets its novelty against the nearest one.
-    fn add_scored(&mut self, entry: TraceEntry, nearest: Option<&SimilarTrace>, now: Instant) -> Result<()> {
-        let label = entry.label.map(|label| label.with_novelty(novelty(nearest)));
-        self.add_prepared(entry, label.as_ref(), now)
-    }
-
-    fn add_prepared(&mut self, entry: TraceEntry, label: Option<&Label>, now: Instant) -> Result<()> {
+    /// Adds the trace that was checked last.
+    fn add_checked(&mut self, entry: TraceEntry, label: Option<Label>, now: Instant) -> Result<()> {
         if self.options.max_elements == 0 {
             return Ok(());
         }
-        if self.is_empty(now) {
-            self.model = None;
+        if self.sequence_end() - self.base + 1 >= MOST_SLOTS {
+            self.repair();
+            self.check(entry, now)?;
         }
         if self.method == Method::Full {
-            self.scale(entry.vector)?;
-            if self.model.is_none() {
-                self.model = entry.model.cloned();
-            }
+            self.vectors
+                .reserve()
+                .ok_or_else(|| self.options.out_of_memory())?;
+            let held = self.model.take().filter(|_| !self.is_empty(now));
+            self.model = held.or_else(|| entry.model.cloned());
         }
-        self.remember(entry.words, label.cloned(), Moment::at(now));
+        self.remember(entry.words, label, Moment::at(now));
         if self.held.len() > self.options.max_elements {
             self.forget_oldest();
         }
@@ -422,10 +364,10 @@ impl TraceMemory {
     /// Returns the `count` most similar remembered traces, or all if there are fewer: the most similar first, of equal ones the older.
     ///
     /// # Errors
-    /// With embeddings, [`Error::Dimensions`] for one that is missing or has a wrong length, [`Error::NotFinite`],
-    /// [`Error::MemoryOtherModel`], [`Error::OutOfMemory`].
+    /// With embeddings, `Error::Dimensions` for one that is missing or has a wrong length, `Error::NotFinite`,
+    /// `Error::MemoryOtherModel`, `Error::OutOfMemory`.
     pub fn nearest(&mut self, entry: TraceEntry, count: usize, now: Instant) -> Result<Vec<SimilarTrace>> {
-        self.check(&[entry], now)?;
+        self.check(entry, now)?;
         self.evict_expired(now);
         let found = self.search(entry.words, count)?;
         Ok(found

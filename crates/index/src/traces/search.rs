@@ -26,8 +26,9 @@ use super::{
 use crate::{
     document::{Document, DocumentWord},
     method::Method,
-    scan::{Found, Several, useful_threads},
+    scan::{Found, useful_threads},
     similarity::{Similarity, Sums, combine},
+    top::Top,
 };
 
 /// The most that the words left out at first may add to a cosine, for a trace whose words weigh 1.
@@ -139,17 +140,9 @@ impl Bound {
     }
 }
 
-/// The numbers of a word of the query, in double precision.
-struct Factors {
-    /// `x`.
-    factor: f64,
-    /// Its part of C.
-    weight: f64,
-}
-
 /// The words of a query whose postings are not added up yet, the most common first.
 struct Remaining<'t> {
-    words: Vec<Known<'t, Factors>>,
+    words: Vec<Known<'t, ()>>,
     /// C without postings.
     contained: f64,
     /// ln(M + 1).
@@ -164,17 +157,13 @@ impl<'t> Remaining<'t> {
             .words
             .iter()
             .filter_map(|word| {
-                let (factor, weight) = (
-                    word.count * word.weight * word.weight / length,
-                    word.weight / total,
-                );
                 #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
                 let share = PartialSums {
-                    product: factor as f32,
-                    contained: weight as f32,
+                    product: (word.count * word.weight * word.weight / length) as f32,
+                    contained: (word.weight / total) as f32,
                 };
                 Some(Known {
-                    needed: Factors { factor, weight },
+                    needed: (),
                     share,
                     postings: terms.get(word.term?).postings(),
                 })
@@ -195,7 +184,7 @@ impl<'t> Remaining<'t> {
     fn adding_at_most(&self, most: f64) -> usize {
         let mut squares = 0.0;
         let exceeding = self.words.iter().position(|word| {
-            squares += word.needed.factor * word.needed.factor;
+            squares += f64::from(word.share.product).powi(2);
             squares > most * most
         });
         exceeding.unwrap_or(self.words.len())
@@ -207,14 +196,14 @@ impl<'t> Remaining<'t> {
         sums: &[PartialSums],
         ratings: &VecDeque<NormBound>,
         similarity: impl Fn(usize, Bound) -> f64,
-        threshold: &Several,
+        threshold: &Top<Found>,
         bounds: &mut [Bound],
-        promising: &mut Several,
+        promising: &mut Top<Found>,
     ) {
-        let factors = self.words.iter().map(|word| &word.needed);
-        let squares: f64 = factors.clone().map(|word| word.factor * word.factor).sum();
+        let shares = self.words.iter().map(|word| word.share);
+        let squares: f64 = shares.clone().map(|share| f64::from(share.product).powi(2)).sum();
         let left_out = squares.sqrt();
-        let weight_left_out = self.contained + factors.map(|word| word.weight).sum::<f64>();
+        let weight_left_out = self.contained + shares.map(|share| f64::from(share.contained)).sum::<f64>();
         for (index, ((bound, sums), rating)) in bounds.iter_mut().zip(sums).zip(ratings).enumerate() {
             if !threshold.can_win(similarity(index, *bound)) {
                 continue;
@@ -235,8 +224,8 @@ impl<'t> Remaining<'t> {
 }
 
 impl TraceMemory {
-    fn several(&self, count: usize) -> Result<Several> {
-        Several::new(count).ok_or_else(|| self.options.out_of_memory())
+    fn top(&self, count: usize) -> Result<Top<Found>> {
+        Top::new(count).ok_or_else(|| self.options.out_of_memory())
     }
 
     /// Returns the `count` traces that are most similar to `words` and, with embeddings, to the vector that was scaled last.
@@ -259,9 +248,9 @@ impl TraceMemory {
     ) -> Result<Vec<(usize, Similarity)>> {
         let query = Query::new(words, &self.terms, self.held.len());
         let embedded = self.embedded()?;
-        let mut collector = self.several(count)?;
+        let mut collector = self.top(count)?;
         // A lower bound of the result's similarity, which rules out most traces. Its trace is compared again in its turn.
-        let mut threshold = self.several(1)?;
+        let mut threshold = self.top(1)?;
         let comparison = Comparison {
             memory: self,
             query: &query,
@@ -327,7 +316,7 @@ impl Comparison<'_> {
     }
 
     /// Computes upper bounds of L and C for every trace. In a search for one trace, a good one sets the threshold.
-    fn bound_all(&self, scratch: &mut Scratch, threshold: &mut Several, count: usize) -> Result<()> {
+    fn bound_all(&self, scratch: &mut Scratch, threshold: &mut Top<Found>, count: usize) -> Result<()> {
         let memory = self.memory;
         let Scratch { sums, bounds, .. } = scratch;
         sums.clear();
@@ -339,7 +328,7 @@ impl Comparison<'_> {
         let mut left = remaining.adding_at_most(most_left_out);
         loop {
             add_up(&mut remaining.words.split_off(left), sums, memory.first_slot());
-            let mut promising = memory.several(PROMISING)?;
+            let mut promising = memory.top(PROMISING)?;
             let similarity = |index, bound: Bound| bound.value(self.embedded(index));
             remaining.tighten(
                 sums,
@@ -404,9 +393,12 @@ mod tests {
 
     #[test]
     fn the_most_common_words_are_left_out_up_to_a_length() {
-        let known = |factor| Known {
-            needed: Factors { factor, weight: 0.0 },
-            share: PartialSums::default(),
+        let known = |product| Known {
+            needed: (),
+            share: PartialSums {
+                product,
+                contained: 0.0,
+            },
             postings: &[],
         };
         let remaining = Remaining {
@@ -425,14 +417,14 @@ mod tests {
         let query = Query::new(&query(), &memory.terms, memory.held.len());
         let mut sums = vec![PartialSums::default(); memory.held.len()];
         let mut bounds = vec![Bound::MOST; memory.held.len()];
-        let mut promising = Several::new(1).unwrap();
+        let mut promising = Top::new(1).unwrap();
         let mut remaining = Remaining::new(&query, &memory.terms);
         add_up(&mut remaining.words.split_off(0), &mut sums, memory.first_slot());
         remaining.tighten(
             &sums,
             &memory.ratings,
             |_, bound| bound.value(None),
-            &Several::new(1).unwrap(),
+            &Top::new(1).unwrap(),
             &mut bounds,
             &mut promising,
         );

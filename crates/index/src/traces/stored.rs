@@ -9,7 +9,7 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_trace::words::{TermWeight, Word, Words};
 
 use super::{
-    SimilarTrace, TraceEntry, TraceMemory,
+    TraceEntry, TraceMemory,
     projection::{Projected, Projection},
     terms::Hashed,
 };
@@ -113,15 +113,15 @@ pub fn compare_with_all(
     };
     let mut memory = TraceMemory::new(method, options);
     let now = Instant::now();
-    let [known, entries] =
-        [known, entries].map(|traces| traces.iter().map(TraceEntry::from).collect::<Vec<_>>());
-    memory.add_batch(&known, now)?;
-    let found = memory.compare_and_add_batch(&entries, now)?;
-    let with_forgotten = |(before, nearest): (usize, Option<SimilarTrace>)| {
+    for trace in known {
+        memory.add(trace.into(), now)?;
+    }
+    let compare_and_add = |(before, entry): (usize, &PackedTrace)| {
+        let (nearest, _) = memory.compare_and_explain(entry.into(), false, true, now)?;
         let forgotten = (known.len() + before).saturating_sub(max_elements);
-        nearest.map(|nearest| (forgotten + nearest.index, nearest.similarity))
+        Ok(nearest.map(|nearest| (forgotten + nearest.index, nearest.similarity)))
     };
-    Ok(found.into_iter().enumerate().map(with_forgotten).collect())
+    entries.iter().enumerate().map(compare_and_add).collect()
 }
 
 /// The document frequencies, and P, of a sample of a store's traces.

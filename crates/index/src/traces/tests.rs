@@ -341,7 +341,7 @@ proptest! {
                 plain.add(trace.entry(), now).unwrap();
             }
             for trace in traces.iter().chain(&junk) {
-                other.compare_and_add_batch(&[trace.entry()], now).unwrap();
+                other.compare_and_explain(trace.entry(), false, true, now).unwrap();
             }
             for trace in traces.iter().cycle().skip(rotation).take(traces.len()) {
                 other.add(trace.entry(), now).unwrap();
@@ -372,27 +372,26 @@ proptest! {
         }
     }
 
-    /// A batch finds and leaves what its traces find and leave one by one.
+    /// A call that compares and adds finds and leaves what a comparison and an addition find and leave.
     #[test]
-    fn a_batch_is_its_traces_one_after_another(
+    fn compare_and_explain_is_compare_and_add(
         traces in sketches(60),
         capacity in 0usize..50,
         ttl_ms in prop_oneof![Just(None), (1u64..40).prop_map(Some)],
         method in prop_oneof![Just(Method::Lexical), Just(Method::Full)],
         batches in prop::collection::vec((0usize..60, 0u64..20), 1..8),
     ) {
-        let (mut one_by_one, mut whole) = (memory(method, capacity, ttl_ms), memory(method, capacity, ttl_ms));
+        let (mut apart, mut whole) = (memory(method, capacity, ttl_ms), memory(method, capacity, ttl_ms));
         let mut next = traces.iter().cycle();
         let mut now = Instant::now();
         for (length, pause) in batches {
             now += Duration::from_millis(pause);
-            let batch: Vec<_> = next.by_ref().take(length).map(Sketch::entry).collect();
-            let found = whole.compare_and_add_batch(&batch, now).unwrap();
-            for (entry, found) in batch.iter().zip(found) {
-                let (expected, _) = one_by_one.compare_and_explain(*entry, false, true, now).unwrap();
-                prop_assert_eq!(found, expected);
+            for entry in next.by_ref().take(length).map(Sketch::entry) {
+                let (found, _) = whole.compare_and_explain(entry, false, true, now).unwrap();
+                prop_assert_eq!(found, apart.compare(entry, now).unwrap());
+                apart.add(entry, now).unwrap();
             }
-            prop_assert_eq!(observed(&mut whole, &traces, now), observed(&mut one_by_one, &traces, now));
+            prop_assert_eq!(observed(&mut whole, &traces, now), observed(&mut apart, &traces, now));
             assert_rated(&whole, &traces[0])?;
         }
     }
@@ -497,10 +496,10 @@ fn empty_memory_gives_novelty_one_half() {
         let mut memory = memory(method, 10, None);
         let sketch = Sketch::of("a b", &["c"]);
         assert_eq!(novelty_of(&mut memory, &sketch), 0.5);
-        let first = memory
-            .compare_and_add_batch(&[sketch.entry()], Instant::now())
+        let (first, _) = memory
+            .compare_and_explain(sketch.entry(), false, true, Instant::now())
             .unwrap();
-        assert_eq!(first, [None]);
+        assert_eq!(first, None);
         assert_eq!(novelty_of(&mut memory, &sketch), 0.0);
         memory.clear();
         assert_eq!(memory.first_slot(), 0);
@@ -634,22 +633,18 @@ fn errors_leave_the_memory_unchanged() {
             "ERR_MEMORY_MISMATCH",
         ),
     ];
-    for (entry, code) in bad {
-        for entries in [&[good, entry][..], &[good, good, entry]] {
-            assert_eq!(
-                memory.compare_and_add_batch(entries, now).unwrap_err().code(),
-                code
-            );
-            assert_eq!(memory.add_batch(entries, now).unwrap_err().code(), code);
-            assert!(memory.is_empty(now));
-        }
-    }
     memory.add(good, now).unwrap();
+    for (entry, code) in bad {
+        for remember in [false, true] {
+            let error = memory
+                .compare_and_explain(entry, false, remember, now)
+                .unwrap_err();
+            assert_eq!(error.code(), code);
+        }
+        assert_eq!(memory.add(entry, now).unwrap_err().code(), code);
+        assert_eq!(memory.len(now), 1);
+    }
     assert_eq!(memory.model(), Some(&single));
-    assert_eq!(
-        memory.compare(bad[3].0, now).unwrap_err().code(),
-        "ERR_MEMORY_MISMATCH"
-    );
     let origin = Origin {
         model: None,
         method: Some("prefix".into()),
@@ -658,17 +653,6 @@ fn errors_leave_the_memory_unchanged() {
         memory.check_origin(&origin, now).unwrap_err().code(),
         "ERR_MEMORY_MISMATCH"
     );
-}
-
-#[test]
-fn batch_compares_each_trace_with_earlier_ones() {
-    let sketch = Sketch::of("a", &["b"]);
-    let mut memory = memory(Method::Lexical, 10, None);
-    let found = memory
-        .compare_and_add_batch(&[sketch.entry(), sketch.entry()], Instant::now())
-        .unwrap();
-    assert_eq!(found[0], None);
-    assert_eq!(novelty(found[1].as_ref()), 0.0);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::{
 use knowledgepulse_embed::{Embedded, Embedder, Lane};
 use knowledgepulse_error::{Call, Error, Result, guarded};
 use knowledgepulse_index::{
-    memory::{ComparedTrace, LockedMemory, Memory, Novelty, Reading},
+    memory::{ComparedTrace, Novelty, Reading},
     method::Method,
     options::{ModelIdentity, Origin},
     traces::explain::ExplainedWords,
@@ -182,8 +182,7 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -
         settle: Box::new(move |shared, embedded, words| {
             reply(guarded(|| {
                 request.begin()?;
-                let mut memory = request.memory.as_ref().map(Memory::lock);
-                score_prepared(shared, &request, embedded, words, memory.as_mut())
+                score_prepared(shared, &request, embedded, words)
             }));
         }),
     }
@@ -253,16 +252,15 @@ pub(super) fn status(reply: Reply<Status>) -> Job {
     Job::without_order(|shared| reply(shared.status()))
 }
 
-/// Scores a trace by comparing it with its memory, which is locked. A failure of the embedder costs the novelty, not the score.
+/// Scores a trace by comparing it with its memory. A failure of the embedder costs the novelty, not the score.
 fn score_prepared(
     shared: &Shared,
     request: &Request,
     embedded: Result<Option<EmbeddedText>>,
     words: Result<SpelledWords>,
-    memory: Option<&mut LockedMemory>,
 ) -> Result<ComparedScore> {
     let compare = || {
-        let Some(memory) = memory else {
+        let Some(memory) = &request.memory else {
             return Ok((request.uncompared.clone(), None));
         };
         let Some(comparable) = comparable(request, embedded?, words?) else {

@@ -12,8 +12,6 @@ mod load;
 mod queue;
 #[cfg(any(target_family = "wasm", test))]
 mod remote;
-#[cfg(test)]
-mod with_model;
 mod worker;
 
 use std::{
@@ -361,6 +359,8 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    mod with_model;
+
     use knowledgepulse_index::{
         memory::Basis, method::Method, options::MemoryOptions, traces::TraceMemory, vectors::VectorCache,
     };

@@ -26,11 +26,11 @@ pub(crate) struct CleanArgs {
 
     /// The clean file; for several files a folder, which ends with /
     #[arg(long, value_name = "PATH")]
-    out: Option<String>,
+    pub out: Option<String>,
 
     /// List what was found, in JSON, or in SARIF if FILE ends in .sarif
     #[arg(long, value_name = "FILE")]
-    findings: Option<String>,
+    pub findings: Option<String>,
 
     /// Exit code 4 if such a KIND was found: secrets, identifiers, email …
     #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
@@ -38,14 +38,14 @@ pub(crate) struct CleanArgs {
 
     /// Write nothing: list the places, and exit with 4 if there are any
     #[arg(long, conflicts_with_all = ["out", "findings"])]
-    check: bool,
+    pub check: bool,
 
     /// Number what is replaced: one address is [REDACTED:email-1] everywhere
     #[arg(long)]
-    pseudonyms: bool,
+    pub pseudonyms: bool,
 
     #[command(flatten)]
-    cleaning: CleaningArgs,
+    pub cleaning: CleaningArgs,
 }
 
 /// What is replaced.
@@ -86,20 +86,11 @@ impl CleaningArgs {
 
 /// The arguments with the files that they name.
 pub(super) struct Options {
+    pub args: CleanArgs,
     /// The inputs: paths, or [`STDIN`].
     pub sources: Vec<String>,
-    /// A file or a folder; `None` for standard output.
-    pub out: Option<String>,
-    /// The file of findings.
-    pub findings: Option<String>,
-    /// Whether nothing is written, and the places are listed.
-    pub check: bool,
-    /// The types that end the run with an exit code of their own; with `check`, all if none is named.
+    /// The types that end the run with an exit code of their own; with `--check`, all if none is named.
     pub fail_on: Vec<String>,
-    /// Whether identifiers are replaced.
-    pub identifiers: bool,
-    /// Whether the numbers of replacements hold for all files.
-    pub pseudonyms: bool,
     /// The cleaner with its rules, allowed values and pseudonyms.
     pub cleaner: Cleaner,
     /// The file that each source is written to; `None` for standard output.
@@ -120,7 +111,7 @@ impl CleanArgs {
         let mut sources = if self.check {
             files_in(&self.paths)?
         } else {
-            self.paths
+            self.paths.clone()
         };
         if sources.is_empty() {
             sources.push(STDIN.to_owned());
@@ -131,12 +122,8 @@ impl CleanArgs {
         }
         let mut options = Options {
             fail_on: types_of(&self.fail_on, &names).map_err(wrong)?,
+            args: self,
             sources,
-            out: self.out,
-            findings: self.findings,
-            check: self.check,
-            identifiers: self.cleaning.identifiers,
-            pseudonyms: self.pseudonyms,
             cleaner,
             outputs: Vec::new(),
         };
@@ -246,13 +233,13 @@ fn invalid(file: &str, line: usize, InvalidExpression(problem): &InvalidExpressi
 /// Refuses outputs that would replace an input or each other.
 fn refuse_same_file(options: &Options) -> std::result::Result<(), String> {
     let has_many = options.sources.len() > 1;
-    if has_many && !options.check && !options.out.as_deref().is_some_and(is_folder) {
+    if has_many && !options.args.check && !options.args.out.as_deref().is_some_and(is_folder) {
         return Err("several files need --out FOLDER/, a folder or a name that ends with /".into());
     }
     if options.sources.iter().filter(|source| *source == STDIN).count() > 1 {
         return Err("standard input can be read only once".into());
     }
-    let outputs = options.outputs.iter().flatten().chain(&options.findings);
+    let outputs = options.outputs.iter().flatten().chain(&options.args.findings);
     let outputs: Vec<&String> = outputs.collect();
     for (at, file) in outputs.iter().enumerate() {
         if outputs[..at].iter().any(|other| is_same_file(other, file)) {
@@ -294,7 +281,9 @@ impl Options {
         source: &str,
         identities: &Identities,
     ) -> std::result::Result<Option<String>, String> {
-        let Some(out) = &self.out else { return Ok(None) };
+        let Some(out) = &self.args.out else {
+            return Ok(None);
+        };
         if !is_folder(out) {
             return Ok(Some(out.clone()));
         }

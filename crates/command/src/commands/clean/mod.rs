@@ -17,7 +17,6 @@ use std::{
 };
 
 use knowledgepulse_clean::{Cleaner, Finding, Identities};
-use knowledgepulse_json::Value;
 use knowledgepulse_os::temporary;
 use knowledgepulse_share::{CleanText, clean_json_text, clean_plain_text};
 
@@ -47,63 +46,59 @@ struct Found {
 /// Cleans the files that the arguments name.
 pub(crate) fn run(args: CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let mut options = args.open()?;
+    let identifiers = options.args.cleaning.identifiers;
+    // Pseudonyms hold for all files, so they are learned from all of them.
+    let is_shared = options.args.pseudonyms;
     let mut sources = Vec::new();
     let mut identities = Identities::default();
     for source in &options.sources {
         let mut source = Source::open(source)?;
         source.read(stop, &mut |part, _| {
             match part {
-                _ if !options.identifiers => {}
+                _ if !identifiers => {}
                 Part::Json(_, value) => identities.learn_json(value),
                 Part::Text(text) => identities.learn_text(text),
                 Part::Between(_) => {}
             }
             Ok(())
         })?;
-        // Pseudonyms that hold for all files are learned from all of them.
-        let learned = if options.pseudonyms {
+        let learned = if is_shared {
             Identities::default()
         } else {
             std::mem::take(&mut identities)
         };
         sources.push((source, learned));
     }
-    let is_shared = options.pseudonyms;
-    options.name_outputs(
-        sources
-            .iter()
-            .map(|(_, learned)| if is_shared { &identities } else { learned }),
-    )?;
+    let learned = sources.iter().map(|(_, learned)| learned);
+    options.name_outputs(learned.map(|learned| if is_shared { &identities } else { learned }))?;
     options.cleaner.set_identities(identities);
-    if let Some(folder) = options.out.as_deref().filter(|out| out.ends_with('/')) {
+    if let Some(folder) = options.args.out.as_deref().filter(|out| out.ends_with('/')) {
         fs::create_dir_all(folder).map_err(|error| Failure::write(folder, &error))?;
     }
-    let mut found = FoundAll::default();
+    let mut found = FoundAll {
+        lists: options.args.check || options.args.findings.is_some(),
+        ..FoundAll::default()
+    };
     for (at, (mut source, learned)) in sources.into_iter().enumerate() {
-        if !options.pseudonyms {
+        if !is_shared {
             options.cleaner.set_identities(learned);
         }
-        let mut output = match options.check {
+        let mut output = match options.args.check {
             true => Output::None,
             false => Output::open(options.outputs[at].as_deref())?,
         };
         let file = name_of(&source.name).to_owned();
-        let mut cleaning = Cleaning {
-            file: &file,
-            cleaner: &mut options.cleaner,
-            output: &mut output,
-            found: &mut found,
-            keeps_findings: options.check || options.findings.is_some(),
-        };
-        source.read(stop, &mut |part, line| cleaning.clean(part, line))?;
+        source.read(stop, &mut |part, line| {
+            found.clean(&mut options.cleaner, &mut output, &file, part, line)
+        })?;
         output.finish()?;
     }
-    if let Some(file) = &options.findings {
+    if let Some(file) = &options.args.findings {
         OutputFile::replace(file, findings::report(file, &found.listed, VERSION).as_bytes())?;
     }
     let is_counted = |name: &String| found.counts.contains_key(name);
     let mut is_found = options.fail_on.iter().any(is_counted);
-    if options.check {
+    if options.args.check {
         let line = |Found { file, line, finding }: &Found| {
             let Finding { name, excerpt, .. } = finding;
             format!("{file}:{line}: {name} {excerpt}\n")
@@ -126,7 +121,7 @@ fn summary(options: &Options, counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return format!("{files}: nothing to replace");
     }
-    let verb = if options.check { "found" } else { "replaced" };
+    let verb = if options.args.check { "found" } else { "replaced" };
     format!("{files}: {verb} {}", counts.join(", "))
 }
 
@@ -202,7 +197,7 @@ enum Output {
 impl Output {
     fn open(name: Option<&str>) -> Result<Self> {
         Ok(match name {
-            Some(name) => Self::File(OutputFile::open(name, None)?),
+            Some(name) => Self::File(OutputFile::open(name)?),
             None => Self::Standard(StandardOutput::new()),
         })
     }
@@ -231,59 +226,47 @@ impl Output {
 #[derive(Default)]
 struct FoundAll {
     counts: BTreeMap<String, u64>,
+    /// Whether the findings are listed.
+    lists: bool,
     listed: Vec<Found>,
     review: Review,
 }
 
-/// Cleans the parts of a file.
-struct Cleaning<'c> {
-    file: &'c str,
-    cleaner: &'c mut Cleaner,
-    output: &'c mut Output,
-    found: &'c mut FoundAll,
-    keeps_findings: bool,
-}
-
-impl Cleaning<'_> {
-    fn clean(&mut self, part: Part, line: usize) -> Result<()> {
-        match part {
-            Part::Json(text, value) => self.json(text, value, line),
-            Part::Text(text) => self.text(text, line),
-            Part::Between(text) => self.output.write(text.as_bytes()),
-        }
+impl FoundAll {
+    /// Cleans a part of a file, which begins on a line.
+    fn clean(
+        &mut self,
+        cleaner: &mut Cleaner,
+        output: &mut Output,
+        file: &str,
+        part: Part,
+        line: usize,
+    ) -> Result<()> {
+        let (old, clean) = match part {
+            Part::Json(text, value) => (text, clean_json_text(cleaner, text, value)),
+            Part::Text(text) => (text, clean_plain_text(cleaner, text)),
+            Part::Between(text) => return output.write(text.as_bytes()),
+        };
+        self.review.add_text(file, line, &clean.text);
+        output.write(clean.text.as_bytes())?;
+        self.add(file, line, old, clean);
+        Ok(())
     }
 
-    fn json(&mut self, text: &str, value: Value, line: usize) -> Result<()> {
-        let clean = clean_json_text(self.cleaner, text, value);
-        self.take(text, clean, line)
-    }
-
-    fn text(&mut self, text: &str, line: usize) -> Result<()> {
-        let clean = clean_plain_text(self.cleaner, text);
-        self.take(text, clean, line)
-    }
-
-    fn take(&mut self, old: &str, clean: CleanText, line: usize) -> Result<()> {
+    /// Adds the findings in a text that begins on a line of a file.
+    fn add(&mut self, file: &str, line: usize, old: &str, clean: CleanText) {
         let ends: Vec<usize> = memchr::memchr_iter(b'\n', old.as_bytes()).collect();
         for (place, finding) in clean.found {
             let before = ends.partition_point(|end| *end < place);
-            self.find(line + before, finding);
+            *self.counts.entry(finding.name.clone()).or_default() += 1;
+            if self.lists {
+                self.listed.push(Found {
+                    file: file.to_owned(),
+                    line: line + before,
+                    finding,
+                });
+            }
         }
-        self.write(&clean.text, line)
-    }
-
-    fn find(&mut self, line: usize, finding: Finding) {
-        *self.found.counts.entry(finding.name.clone()).or_default() += 1;
-        if self.keeps_findings {
-            let file = self.file.to_owned();
-            self.found.listed.push(Found { file, line, finding });
-        }
-    }
-
-    /// Writes a clean part that begins on a line.
-    fn write(&mut self, text: &str, line: usize) -> Result<()> {
-        self.found.review.add_text(self.file, line, text);
-        self.output.write(text.as_bytes())
     }
 }
 
@@ -299,16 +282,13 @@ mod tests {
         });
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("out").display().to_string();
-        let (mut output, mut found) = (Output::open(Some(&file)).unwrap(), FoundAll::default());
-        let mut cleaning = Cleaning {
-            file: "in",
-            cleaner: &mut cleaner,
-            output: &mut output,
-            found: &mut found,
-            keeps_findings: true,
+        let mut output = Output::open(Some(&file)).unwrap();
+        let mut found = FoundAll {
+            lists: true,
+            ..FoundAll::default()
         };
         let mut parts = Parts::new("in");
-        let mut take = |part: Part, line| cleaning.clean(part, line);
+        let mut take = |part: Part, line| found.clean(&mut cleaner, &mut output, "in", part, line);
         parts.push(text.as_bytes(), &mut take).unwrap();
         parts.finish(&mut take).unwrap();
         output.finish().unwrap();

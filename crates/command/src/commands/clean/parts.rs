@@ -89,8 +89,6 @@ enum Next {
     Json(usize, Value),
     Text(usize),
     Between(usize),
-    /// The bytes that are there do not tell.
-    Unknown,
 }
 
 impl<'n> Parts<'n> {
@@ -135,9 +133,8 @@ impl<'n> Parts<'n> {
             self.give(self.next, take, Part::Between)?;
         }
         while self.is_begun && self.next < self.bytes.len() {
-            let next = match self.next(is_over)? {
-                Next::Unknown => return Ok(()),
-                next => next,
+            let Some(next) = self.next(is_over)? else {
+                return Ok(());
             };
             self.scan = Scan::default();
             match next {
@@ -153,14 +150,13 @@ impl<'n> Parts<'n> {
                     self.give_text(0, take)?;
                     self.give(length, take, |text| Part::Json(text, value))?;
                 }
-                Next::Unknown => {}
             }
         }
         Ok(())
     }
 
-    /// Finds out what the bytes from `next` on are.
-    fn next(&mut self, is_over: bool) -> Result<Next> {
+    /// Finds out what the bytes from `next` on are; `None` if the bytes that are there do not tell.
+    fn next(&mut self, is_over: bool) -> Result<Option<Next>> {
         let bytes = &self.bytes[self.next..];
         let blank = bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let first = bytes.get(blank).copied();
@@ -183,25 +179,27 @@ impl<'n> Parts<'n> {
         let line = &bytes[..length];
         let value = line.starts_with(b"{").then(|| value_of(line)).flatten();
         self.may_begin |= value.is_some();
-        Ok(value.map_or(Next::Text(length), |value| Next::Json(length, value)))
+        Ok(Some(
+            value.map_or(Next::Text(length), |value| Next::Json(length, value)),
+        ))
     }
 
     /// Finds the end of a value of any number of lines. Returns `None` if there is no such value.
-    fn whole_value(&mut self, blank: usize, is_over: bool) -> Option<Result<Next>> {
+    fn whole_value(&mut self, blank: usize, is_over: bool) -> Option<Result<Option<Next>>> {
         let bytes = &self.bytes[self.next..];
         let end = self.scan.end_of_value(&bytes[blank..]);
         if end.unwrap_or(bytes.len() - blank) as u64 > self.limit {
             let inner = bytes[blank + 1..].trim_ascii_start().first();
             self.in_array = bytes[blank] == b'[' && inner == Some(&b'{');
             return match bytes[blank] {
-                _ if self.in_array => Some(Ok(Next::Between(blank + 1))),
+                _ if self.in_array => Some(Ok(Some(Next::Between(blank + 1)))),
                 // Text begins so too.
                 b'[' => None,
                 _ => Some(Err(self.too_long())),
             };
         }
         let Some(end) = end else {
-            return (!is_over).then_some(Ok(Next::Unknown));
+            return (!is_over).then_some(Ok(None));
         };
         let end = blank + end;
         let rest = &bytes[end..];
@@ -217,20 +215,19 @@ impl<'n> Parts<'n> {
         if !rest[..line].trim_ascii().is_empty() {
             return None;
         }
-        value_of(&bytes[..end]).map(|value| Ok(Next::Json(end + line, value)))
+        value_of(&bytes[..end]).map(|value| Ok(Some(Next::Json(end + line, value))))
     }
 
     /// Finds the next element of an array, or the signs before it.
-    fn next_in_array(&mut self, blank: usize, first: Option<u8>, is_over: bool) -> Result<Next> {
+    fn next_in_array(&mut self, blank: usize, first: Option<u8>, is_over: bool) -> Result<Option<Next>> {
         let bytes = &self.bytes[self.next..];
         match first {
-            Some(b',') => return Ok(Next::Between(blank + 1)),
+            Some(b',') => return Ok(Some(Next::Between(blank + 1))),
             Some(b']') => {
                 (self.in_array, self.may_begin) = (false, true);
-                return Ok(Next::Between(blank + 1));
+                return Ok(Some(Next::Between(blank + 1)));
             }
-            None => return Ok(Next::Between(blank)),
-            _ if blank > 0 => return Ok(Next::Between(blank)),
+            _ if blank > 0 => return Ok(Some(Next::Between(blank))),
             Some(b'{' | b'[') => {}
             // A number or a text.
             _ => {
@@ -238,17 +235,19 @@ impl<'n> Parts<'n> {
                 return self.next(is_over);
             }
         }
-        match self.scan.end_of_value(bytes) {
-            Some(end) => Ok(value_of(&bytes[..end]).map_or(Next::Text(end), |value| Next::Json(end, value))),
-            None if is_over => Ok(Next::Text(bytes.len())),
-            None => self.wait(bytes.len()),
-        }
+        let Some(end) = self.scan.end_of_value(bytes).or(is_over.then_some(bytes.len())) else {
+            return self.wait(bytes.len());
+        };
+        let value = value_of(&bytes[..end]);
+        Ok(Some(
+            value.map_or(Next::Text(end), |value| Next::Json(end, value)),
+        ))
     }
 
     /// Asks for more bytes, unless there are too many already.
-    fn wait(&self, length: usize) -> Result<Next> {
+    fn wait(&self, length: usize) -> Result<Option<Next>> {
         if length as u64 <= self.limit {
-            Ok(Next::Unknown)
+            Ok(None)
         } else {
             Err(self.too_long())
         }

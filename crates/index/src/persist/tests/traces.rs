@@ -87,7 +87,7 @@ fn loaded_memory_finds_the_same() {
                 label: None,
                 model: None,
             };
-            memory.compare_and_add_batch(&[entry], now).unwrap();
+            memory.compare_and_explain(entry, false, true, now).unwrap();
         }
         assert_eq!(found(&mut loaded, "train"), found(&mut memory, "train"));
     }

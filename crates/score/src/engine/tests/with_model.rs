@@ -19,7 +19,7 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_trace::fixtures::with_texts;
 
-use super::{load::Loaded, *};
+use super::super::{load::Loaded, *};
 use crate::{Scorer, weights::Profiles};
 
 const THREADS: usize = 3;

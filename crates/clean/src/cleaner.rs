@@ -1,4 +1,4 @@
-//! A cleaner with settings of its user: rules, values that stay, pseudonyms, and a list of findings.
+//! The cleaner: applies its user's rules and then one kind after another, replaces the identities of the session, and lists the findings.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -6,12 +6,14 @@ use std::{
     ops::Range,
 };
 
-use knowledgepulse_error::{Call, Result};
-use knowledgepulse_json::Value;
+use knowledgepulse_error::fault;
+use memchr::memmem;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::{
-    Identities, Options, Redactions, identity::Named, kinds::KINDS, ranges::Ranges, text::Text, trace,
+    identity::{Identities, Named},
+    kinds::{KINDS, Options},
+    text::Text,
 };
 
 /// A secret or something personal, where it was.
@@ -46,14 +48,16 @@ struct Rule {
 /// A cleaner that is set up once and cleans many texts.
 #[derive(Clone)]
 pub struct Cleaner {
-    options: Options,
+    pub(crate) options: Options,
     rules: Vec<Rule>,
     allowed: HashSet<Vec<u8>>,
     allowed_expressions: Vec<Regex>,
     /// How many pseudonyms each type has, and which text has which.
     pseudonyms: Option<HashMap<String, HashMap<Vec<u16>, usize>>>,
     findings: Vec<Finding>,
-    identities: Identities,
+    /// How many findings are of texts that were cleaned before the current one.
+    earlier: usize,
+    pub(crate) identities: Identities,
 }
 
 impl Cleaner {
@@ -67,6 +71,7 @@ impl Cleaner {
             allowed_expressions: Vec::new(),
             pseudonyms: None,
             findings: Vec::new(),
+            earlier: 0,
             identities: Identities::default(),
         }
     }
@@ -120,49 +125,30 @@ impl Cleaner {
         self.identities = identities;
     }
 
-    /// Returns the identities, and has none from then on.
-    pub fn take_identities(&mut self) -> Identities {
-        mem::take(&mut self.identities)
-    }
-
     /// Cleans a text. Returns the clean text, or `None` if there is nothing to replace.
     pub fn clean_text(&mut self, text: &[u16]) -> Option<Vec<u16>> {
-        let mut redactions = Redactions::default();
-        let identities = self.take_identities();
-        let cleaned = crate::clean(
-            text,
-            self.options,
-            &mut redactions,
-            &Call::default(),
-            Some(self),
-            Some(&identities),
-        );
-        self.set_identities(identities);
-        cleaned
-    }
-
-    /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name
-    /// of a secret. Returns the value and the clean one, in which strings that stay are null: [`with_strings`](crate::with_strings)
-    /// puts them there.
-    ///
-    /// # Errors
-    /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels or has more than ten million values.
-    pub fn clean_json(&mut self, value: Value) -> Result<(Value, Value)> {
-        trace::clean_json(value, self.options, self)
-    }
-
-    /// Cleans a trace by itself, with its identities if they are wanted, and returns it whole.
-    ///
-    /// # Errors
-    /// The errors of [`Cleaner::clean_json`].
-    pub fn clean_trace(&mut self, value: Value) -> Result<Value> {
-        if self.options.strict && self.options.identifiers {
-            let mut identities = Identities::default();
-            identities.learn_json(value.clone());
-            self.set_identities(identities);
+        fault::point("clean");
+        self.earlier = self.findings.len();
+        let mut text = Text::new(text);
+        for rule in mem::take(&mut self.rules) {
+            let matches = rule.expression.captures_iter(text.letters());
+            let range = |found: Captures| found.get(1).or(found.get(0)).map(|part| part.range());
+            let found = matches.filter_map(range).filter(|range| !range.is_empty());
+            let found = found.map(|range| Named::of(range, &rule.name)).collect();
+            self.replace(&mut text, found, "");
+            self.rules.push(rule);
         }
-        let (value, clean) = trace::clean_json_of_trace(value, self.options, self)?;
-        Ok(trace::with_strings(value, clean))
+        let options = self.options;
+        for kind in KINDS.iter().filter(|kind| kind.is_wanted(options)) {
+            let found = kind.find(&text).into_iter();
+            let found = found.map(|range| Named::of(range, kind.name)).collect();
+            self.replace(&mut text, found, kind.before);
+        }
+        if self.options.identifiers {
+            let named = self.identities.find(&text);
+            self.replace(&mut text, named, "");
+        }
+        text.into_changed()
     }
 
     /// Returns the findings since the last call.
@@ -170,58 +156,25 @@ impl Cleaner {
         mem::take(&mut self.findings)
     }
 
-    /// Replaces the matches of the user's rules.
-    pub(crate) fn apply_rules(&mut self, text: &mut Text) {
-        for rule in mem::take(&mut self.rules) {
-            let matches = rule.expression.captures_iter(text.letters());
-            let range = |found: Captures| found.get(1).or(found.get(0)).map(|part| part.range());
-            let ranges: Ranges = matches
-                .filter_map(range)
-                .filter(|range| !range.is_empty())
-                .collect();
-            self.replace(text, ranges, "", &rule.name);
-            self.rules.push(rule);
-        }
-    }
-
-    /// Replaces ranges of a text that are not allowed to stay.
-    pub(crate) fn replace(&mut self, text: &mut Text, mut ranges: Ranges, before: &str, name: &str) {
-        ranges.retain(|range| !self.is_allowed(&text.letters()[range.clone()]));
-        if ranges.is_empty() {
+    /// Replaces the parts of a text that are not allowed to stay.
+    fn replace(&mut self, text: &mut Text, mut found: Vec<Named>, before: &str) {
+        found.retain(|found| !self.is_allowed(&text.letters()[found.range.clone()]));
+        if found.is_empty() {
             return;
         }
-        self.forget_within(text, &ranges);
-        let markers: Vec<String> = ranges
-            .iter()
-            .map(|range| {
-                let units = &text.units()[range.clone()];
-                let marker = self.found(name, text.original(range.start), units);
-                format!("{before}{marker}")
-            })
-            .collect();
-        text.replace(&ranges, &markers);
-    }
-
-    /// Replaces names of the session that are not allowed to stay.
-    pub(crate) fn replace_names(&mut self, text: &mut Text, mut named: Vec<Named>) {
-        named.retain(|named| {
-            self.options.identifiers && !self.is_allowed(&text.letters()[named.range.clone()])
-        });
-        if named.is_empty() {
-            return;
+        // The SDK counts both.
+        if self.options.strict {
+            self.forget_within(text, &found);
         }
-        for Named { range, kind, .. } in &named {
-            self.record(kind, text.original(range.start), &text.units()[range.clone()]);
+        let mut markers = Vec::with_capacity(found.len());
+        for Named { range, kind, marker } in &found {
+            let units = &text.units()[range.clone()];
+            self.record(kind, text.original(range.start), units);
+            let marker = marker.clone().unwrap_or_else(|| self.marker(kind, units));
+            markers.push(format!("{before}{marker}"));
         }
-        let (ranges, markers): (Ranges, Vec<_>) =
-            named.into_iter().map(|named| (named.range, named.marker)).unzip();
-        text.replace(&ranges, &markers);
-    }
-
-    /// Records a finding, and returns its marker.
-    fn found(&mut self, name: &str, start: usize, units: &[u16]) -> String {
-        self.record(name, start, units);
-        self.marker(name, units)
+        let ranges = found.into_iter().map(|found| found.range).collect();
+        text.replace(ranges, &markers);
     }
 
     fn record(&mut self, name: &str, start: usize, units: &[u16]) {
@@ -234,23 +187,20 @@ impl Cleaner {
         });
     }
 
-    /// Removes the findings that stand within these ranges: a match that is replaced together with the text around it is one finding.
-    fn forget_within(&mut self, text: &Text, ranges: &Ranges) {
-        let has_marker = |range: &&Range<usize>| {
-            let mut parts = text.letters()[(*range).clone()].windows(MARKER.len());
-            parts.any(|part| part == MARKER)
-        };
-        let within: Ranges = ranges
+    /// Removes the findings of the text that stand within these ranges: a match that is replaced together with the text around it is one
+    /// finding.
+    fn forget_within(&mut self, text: &Text, found: &[Named]) {
+        let has_marker =
+            |found: &&Named| memmem::find(&text.letters()[found.range.clone()], MARKER).is_some();
+        let within: Vec<Range<usize>> = found
             .iter()
             .filter(has_marker)
-            .map(|range| text.original(range.start)..text.original(range.end))
+            .map(|found| text.original(found.range.start)..text.original(found.range.end))
             .collect();
         if within.is_empty() {
             return;
         }
-        // The findings of this text have no place yet.
-        let placed = self.findings.iter().rposition(|finding| !finding.path.is_empty());
-        let of_text = self.findings.split_off(placed.map_or(0, |placed| placed + 1));
+        let of_text = self.findings.split_off(self.earlier);
         let stays = |finding: &Finding| {
             let next = within.partition_point(|range| range.end <= finding.start);
             within.get(next).is_none_or(|range| finding.start < range.start)
@@ -258,26 +208,22 @@ impl Cleaner {
         self.findings.extend(of_text.into_iter().filter(stays));
     }
 
-    /// Replaces a value that stands under the name of a secret; `None` if it is allowed to stay.
+    /// Replaces a value that is a secret as a whole; `None` if it is allowed to stay.
     pub(crate) fn replace_value(&mut self, value: &str, name: &str) -> Option<String> {
         if self.is_allowed(value.as_bytes()) {
             return None;
         }
+        self.earlier = self.findings.len();
         let units: Vec<u16> = value.encode_utf16().collect();
-        Some(self.found(name, 0, &units))
+        self.record(name, 0, &units);
+        Some(self.marker(name, &units))
     }
 
-    /// Says of all findings that have no place yet where they are.
-    pub(crate) fn place(&mut self, pointer: &[usize], path: impl Fn() -> String) {
-        let unplaced = self
-            .findings
-            .iter_mut()
-            .rev()
-            .take_while(|finding| finding.path.is_empty());
-        let mut shown = None;
-        for finding in unplaced {
+    /// Says of the findings of the text that was cleaned last where they are.
+    pub(crate) fn place(&mut self, pointer: &[usize], path: &str) {
+        for finding in &mut self.findings[self.earlier..] {
             finding.pointer = pointer.to_vec();
-            finding.path = shown.get_or_insert_with(&path).clone();
+            path.clone_into(&mut finding.path);
         }
     }
 
@@ -339,7 +285,8 @@ fn excerpt_of(units: &[u16]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::SDK;
+    use crate::{tests::SDK, trace::with_strings};
+    use knowledgepulse_json::Value;
 
     fn strict() -> Cleaner {
         Cleaner::new(Options { strict: true, ..SDK })
@@ -441,7 +388,7 @@ mod tests {
         )
         .unwrap();
         let (value, clean) = cleaner.clean_json(value).unwrap();
-        let clean = trace::with_strings(value, clean);
+        let clean = with_strings(value, clean);
         assert_eq!(
             clean.to_json(),
             r#"{"id":"[REDACTED:email]","list":[{"token":"[REDACTED:password]"}],"note":"mail [REDACTED:email] about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#
@@ -460,7 +407,7 @@ mod tests {
         let clean = |text: &str| {
             let value = knowledgepulse_json::parse(text.as_bytes()).unwrap();
             let (value, clean) = strict().clean_json(value).unwrap();
-            trace::with_strings(value, clean).to_json()
+            with_strings(value, clean).to_json()
         };
         let trace = r#"{"@type":"ReasoningTrace","id":"a@b.cc"}"#;
         let traces = format!("[{trace},{trace}]");

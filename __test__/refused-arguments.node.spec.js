@@ -1,0 +1,257 @@
+'use strict';
+
+// The arguments that each call refuses, with the class, the code and the message of the error. Vectors have vector-cache.spec.js, and
+// traces invalid-traces.node.spec.js.
+
+const kp = require('..');
+const { PostgresStore } = require('../postgres.js');
+const {
+  claiming,
+  hostile,
+  lengths,
+  revoked,
+  throwingGetter,
+  throwingProxy,
+} = require('./support/hostile.js');
+const { makeTrace } = require('./support/make-trace.js');
+const { MemoryStore } = require('./support/memory-store.js');
+const { rejectionOf, thrownBy } = require('./support/refusals.js');
+
+const { Scorer, TraceMemory, clean, cleanPii, configureEmbedder, embed, readTraces, select } = kp;
+
+const OPTION = 'ERR_INVALID_OPTION';
+const INPUT = 'ERR_INVALID_INPUT';
+const TRACE = 'ERR_INVALID_TRACE';
+
+const { signal } = new AbortController();
+const vectors = new kp.VectorCache();
+const full = new TraceMemory({ method: 'full' });
+const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
+const weights = (parts) => ({ weights: { x: { ...equal, ...parts } } });
+const model = { weights: new Uint8Array(8), tokenizer: new Uint8Array(8) };
+const trace = makeTrace();
+const hole = new Array(1);
+
+const MEMORY = 'must be a TraceMemory or a PostgresStore, got';
+const METHOD = ".method must be 'prefix', 'lexical' or 'full'";
+const COUNT = 'a number or a percentage';
+const LEVEL = "must be 'aggregated', 'federated' or 'private'";
+const TABLE = '.table must be a name';
+const threw = 'could not be read: it threw';
+
+/**
+ * Tests that a call with a wrong argument fails with an error of a code. Each row is an argument, what the message says after its name,
+ * and the class, if it is no TypeError.
+ */
+const refusesBy = (how, failureOf) => (name, code, subject, call, rows) =>
+  test.each(rows.map(([argument, said, Class = TypeError]) => [subject + said, argument, Class]))(
+    `${name} ${how} for an argument: %s`,
+    async (message, argument, Class) => {
+      const error = await failureOf(() => call(argument));
+      expect({ code: error.code, name: error.name }).toEqual({ code, name: Class.name });
+      expect(error).toBeInstanceOf(Class);
+      expect(error.message.slice(0, message.length)).toBe(message);
+    },
+  );
+const throws = refusesBy('throws', thrownBy);
+const rejects = refusesBy('rejects', (call) => rejectionOf(call()));
+
+throws('new Scorer', OPTION, 'options', (options) => new Scorer(options), [
+  [null, ' must be an object, got null'],
+  [{ embedder: 'openai' }, ".embedder must be 'default' or null", RangeError],
+  [{ memory: vectors }, `.memory ${MEMORY} object`],
+  [{ memory: null }, `.memory ${MEMORY} null`],
+  [
+    { memory: Object.assign(new MemoryStore(), { method: 'half' }) },
+    ".memory.method must be 'prefix', 'lexical' or 'full'",
+    RangeError,
+  ],
+  [{ novlety: 'full' }, '.novlety is not an option of this call; its options are embedder, memory, weights'],
+  [throwingProxy({}, 'no', 'memory'), `.memory ${threw}`],
+  [weights({ outcomeConfidence: 0.5 }), '.weights["x"] must sum to 1, but sums to 1.25', RangeError],
+  [weights({ outcomeConfidence: 1 / 0 }), '.weights["x"].outcomeConfidence', RangeError],
+  [{ weights: { x: { complexity: 1 } } }, '.weights["x"].novelty must be a number'],
+  [weights({ outcomeConfidence: '0.25' }), '.weights["x"].outcomeConfidence must be a number'],
+  [weights({ tool: 0 }), '.weights["x"].tool is not known; options'],
+  [{ weights: { x: null } }, '.weights["x"] must be an object, got null'],
+  [{ weights: [equal] }, '.weights must be an object, got array'],
+  [{ weights: new Map([['x', equal]]) }, '.weights must be an object, not a Map'],
+  [{ weights: revoked({}) }, '.weights could not be read'],
+]);
+
+throws('new TraceMemory', OPTION, 'options', (options) => new TraceMemory(options), [
+  [undefined, ' must be an object, got undefined'],
+  [{}, METHOD],
+  [{ method: 'words' }, METHOD, RangeError],
+  [
+    { method: 'full', maxElements: -1 },
+    '.maxElements must be a safe integer of at least 0, got -1',
+    RangeError,
+  ],
+  [{ method: 'full', dimensions: 3 }, '.dimensions is not an option of this call'],
+]);
+
+throws(
+  'new PostgresStore',
+  OPTION,
+  'options',
+  (options) => new PostgresStore({ pool: { connect() {} }, method: 'lexical', ...options }),
+  [
+    [{ pool: {} }, '.pool must be a Pool'],
+    [{ method: undefined }, METHOD],
+    [{ method: 'words' }, METHOD, RangeError],
+    [{ table: '' }, TABLE, RangeError],
+    [{ table: 'x'.repeat(58) }, TABLE, RangeError],
+    [{ table: '.x' }, TABLE, RangeError],
+    [{ table: 'x\0' }, TABLE, RangeError],
+    [{ maxElements: 0 }, '.maxElements must be a safe integer of at least 1', RangeError],
+    [{ ttlMs: -1 }, '.ttlMs must be a number of at least 0', RangeError],
+    [{ fallback: new MemoryStore() }, '.fallback must be a TraceMemory'],
+    [{ hnsw: true }, ".hnsw is for method 'prefix'", RangeError],
+    [{ index: 'hnsw' }, '.index is not an option'],
+  ],
+);
+
+throws(
+  'new PostgresStore with a fallback of another method',
+  'ERR_MEMORY_MISMATCH',
+  'options',
+  (fallback) => new PostgresStore({ pool: { connect() {} }, method: 'lexical', fallback }),
+  [[full, ".fallback compares by method 'full'", Error]],
+);
+
+throws('configureEmbedder', OPTION, 'options', configureEmbedder, [
+  ...[undefined, null, [], 'model', revoked([])].map((options) => [options, '']),
+  ...[7, ''].map((modelDirectory) => [{ modelDirectory }, '.modelDirectory']),
+  [throwingGetter({}, 'modelDirectory', new Error('on purpose')), `.modelDirectory ${threw}`],
+  [{ engine: 'tensorflow' }, '.engine', RangeError],
+  [{ dtype: Object.create(null) }, '.dtype', RangeError],
+  [{ model: 'model' }, '.model'],
+  [{ model: { weights: model.weights } }, '.model'],
+  [{ model: { ...model, weights: 'x' } }, '.model'],
+  [{ model, modelDirectory: 'model' }, ''],
+  [{ model, dtype: 'q8' }, ''],
+  [{ model, engine: 'onnxruntime' }, ''],
+  [{ runtimePath: {} }, '.runtimePath'],
+  [{ threads: '2' }, '.threads'],
+  ...[0, 1.5, 1 / 0].map((threads) => [{ threads }, '.threads', RangeError]),
+]);
+
+throws('readTraces', OPTION, 'options', (options) => readTraces('', options), [
+  [{ format: 'csv' }, '.format must be ', RangeError],
+  [{ success: 'yes' }, '.success must be '],
+  [{ confidence: 2 }, '.confidence is not an option'],
+  [{ from: 'atif' }, '.from is not an option'],
+  ['atif', ' must be an object'],
+  [{ map: [] }, '.map must be an object, got array'],
+  [{ map: { messages: '', success: { at: 'a' } } }, '.map.success.is is missing'],
+  [{ map: 1n }, '.map has no JSON: '],
+]);
+
+throws('traceFromMessages', INPUT, 'messages', kp.traceFromMessages, [
+  [undefined, ' must be an array, got undefined'],
+  [[], ' make no trace: '],
+  [[{ role: 'ghost', content: 'b' }], ' make no trace: '],
+  [[1n], ' has no JSON: '],
+]);
+
+throws('traceFromMessages with options', OPTION, 'options', (options) => kp.traceFromMessages([], options), [
+  [{ success: 1 }, '.success must be a boolean'],
+]);
+
+throws('cleanPii', INPUT, 'text', cleanPii, [
+  [undefined, ' must be a string, got undefined'],
+  [new String('a@b.cc'), ' must be a string, got object'],
+]);
+
+throws(
+  'cleanPii at a level',
+  OPTION,
+  'level',
+  (level) => cleanPii('text', level),
+  ['secret', 0, { level: 'private' }].map((level) => [level, ` ${LEVEL}`, RangeError]),
+);
+
+for (const name of ['score', 'scoreAll']) {
+  const call = async (options) => {
+    const memory = new TraceMemory({ method: 'prefix' });
+    const reply = new Scorer({ memory })[name](name === 'score' ? trace : [trace], options);
+    await reply.finally(() => expect(memory.size).toBe(0));
+  };
+  rejects(`${name} with options`, OPTION, 'options', call, [
+    [7, ' must be an object, got 7'],
+    [{ signal: {} }, '.signal must be an AbortSignal'],
+    [signal, ' must be an object with the signal in it: { signal }'],
+    [{ sginal: null }, '.sginal is not an option of this call; its options are signal'],
+    [{ 'a b': 1 }, '["a b"] is not an option'],
+  ]);
+}
+
+rejects('scoreAll', TRACE, 'traces', (traces) => new Scorer().scoreAll(traces), [
+  [undefined, ' must be an array, got undefined'],
+  [new Set([trace]), ' must be an array, got object'],
+  [[null], '[0] must be an object, got null'],
+  [hole, '[0] must be an object, got undefined'],
+  [claiming([trace], -1), '.length must be a safe integer of at least 0, got -1', RangeError],
+  [throwingProxy([trace], 'thrown', '0'), `[0] ${threw}`],
+]);
+
+rejects('embed', INPUT, 'texts', embed, [
+  ['text', ' must be an array'],
+  [undefined, ' must be an array'],
+  [['a', 7], '[1] must be a string, got 7'],
+  [[Object('text')], '[0] must be a string, got object'],
+  [hole, '[0] must be a string, got undefined'],
+  [revoked([]), ' must be an array'],
+  [throwingProxy(['a'], 'thrown', '0'), `[0] ${threw}`],
+  ...lengths.map(([length, Class, expected]) => [
+    ...[claiming(['a'], length), `.length must be ${expected}`, Class],
+  ]),
+]);
+
+rejects('select', OPTION, 'options', (options) => select([], options), [
+  [undefined, '.count'],
+  [{}, `.count must be ${COUNT}`],
+  [{ count: '10' }, `.count must be ${COUNT}`],
+  [{ count: '101%' }, '.count', RangeError],
+  [{ count: 1.5 }, '.count must be a safe integer', RangeError],
+  [{ count: 1, method: 'prefix' }, ".method must be 'lexical' or 'full'", RangeError],
+  [{ count: 1, known: [] }, '.known must be a TraceMemory, got array'],
+  [{ count: 1, known: full }, ".known compares by method 'full', not by 'lexical'", RangeError],
+  [{ count: 1, failures: '-1%' }, `.failures must be ${COUNT}`],
+  [{ count: 1, labels: { a: 1 } }, '.labels["a"] must be a boolean'],
+  [{ count: 1, top: 1 }, '.top'],
+]);
+
+rejects('select of traces', TRACE, 'traces', (traces) => select(traces, { count: 1 }), [
+  [[trace, {}], '[1].task'],
+  [{}, ' must be an array, got object'],
+  [() => [], ' must be an array, got function'],
+]);
+
+rejects(
+  'clean',
+  INPUT,
+  'the value to clean',
+  clean,
+  [
+    [null, 'null'],
+    [undefined, 'undefined'],
+    [[], 'array'],
+    [7, '7'],
+  ].map(([value, found]) => [value, ` must be a text or a trace, got ${found}`]),
+);
+
+rejects('clean with options', OPTION, 'options', (options) => clean('text', options), [
+  [{ level: 'x' }, `.level ${LEVEL}`, RangeError],
+  [{ strict: 'yes' }, '.strict must be a boolean'],
+  ['private', ' must be an object, got string'],
+  [throwingGetter({}, 'level', hostile), `.level ${threw}`],
+  [{ signal }, '.signal is not an option of this call'],
+  [{ allow: 'a' }, '.allow must be an array, got string'],
+  [{ allow: ['a', 7] }, '.allow[1] must be a RegExp, got 7'],
+  [{ allow: [/(?=a)/] }, '.allow[0] is not an expression: '],
+  [{ rules: { 'a b': /a/ } }, '.rules["a b"] must have a name of letters, digits and _', RangeError],
+  [{ rules: { a: 'a' } }, '.rules["a"] must be a RegExp, got string'],
+  [{ rules: { a: /é/ } }, '.rules["a"] is not an expression: '],
+]);

@@ -1,0 +1,18 @@
+'use strict';
+
+/**
+ * Returns numbers from 0 to 1 that a seed decides, the same ones on every machine (mulberry32).
+ *
+ * @param {number} seed
+ */
+function random(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+module.exports = { random };
