@@ -296,7 +296,7 @@ mod tests {
             .unwrap();
         records.finish().unwrap();
         let errors: Vec<_> = records.map(|record| record.content.err()).collect();
-        let error = "samples/1_epoch_1.json: not JSON: expected ident at byte 1";
+        let error = "samples/1_epoch_1.json: not JSON: no value at byte 1";
         assert_eq!(errors, [Some(error.into())]);
     }
 }

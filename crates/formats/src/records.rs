@@ -1029,7 +1029,7 @@ mod tests {
             (
                 "[x,\n{\"a\":1},\n{\"b\":2}\n",
                 vec![
-                    "1[0] not JSON: expected value at byte 0",
+                    "1[0] not JSON: no value at byte 0",
                     "2[1] {\"a\":1}",
                     "2[2] not JSON: the array that begins in line 1 is cut off",
                     "3 {\"b\":2}",
@@ -1052,7 +1052,7 @@ mod tests {
                     "2[2] not JSON: the array that begins in line 1 is cut off",
                     "3 not JSON: key must be a string at byte 6",
                     "7 {\"a\":1}",
-                    "7 not JSON: expected value at byte 0",
+                    "7 not JSON: no value at byte 0",
                 ],
             ),
         ] {
@@ -1095,20 +1095,20 @@ mod tests {
                 ],
             ),
             // No headers.
-            ("a,a\n{}", vec!["1 not JSON: expected value at byte 0", "2 {}"]),
+            ("a,a\n{}", vec!["1 not JSON: no value at byte 0", "2 {}"]),
             (
                 "1a,b\n{}",
                 vec!["1 not JSON: trailing characters at byte 1", "2 {}"],
             ),
             (
                 "Starting, please wait\n{}",
-                vec!["1 not JSON: expected value at byte 0", "2 {}"],
+                vec!["1 not JSON: no value at byte 0", "2 {}"],
             ),
             (
                 "{}\na,b\n1,2",
                 vec![
                     "1 {}",
-                    "2 not JSON: expected value at byte 0",
+                    "2 not JSON: no value at byte 0",
                     "3 not JSON: trailing characters at byte 1",
                 ],
             ),

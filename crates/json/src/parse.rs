@@ -39,7 +39,11 @@ impl ParseError {
             Some(number) => format!("{number}, which JSON does not have,"),
             None => {
                 let reason = error.to_string();
-                reason.split(" at line ").next().unwrap_or_default().to_owned()
+                match reason.split(" at line ").next().unwrap_or_default() {
+                    // A word that is not `null`, `true` or `false`.
+                    "expected ident" | "expected value" => "no value".into(),
+                    reason => reason.to_owned(),
+                }
             }
         };
         Self { reason, at }
@@ -223,7 +227,7 @@ mod tests {
             ("[1,]", "trailing comma at byte 3"),
             ("{\"a\":NaN}", "NaN, which JSON does not have, at byte 5"),
             ("[Infinity]", "Infinity, which JSON does not have, at byte 1"),
-            ("nil", "expected ident at byte 1"),
+            ("nil", "no value at byte 1"),
             ("01", "invalid number at byte 1"),
             ("-", "cut off at byte 1"),
             ("1.x", "invalid number at byte 2"),
