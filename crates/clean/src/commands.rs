@@ -1,12 +1,12 @@
 //! Secrets in the arguments of commands: `--password hunter2`, `curl -u user:hunter2`, `mysql -phunter2`.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use regex::bytes::Regex;
 
 use crate::{
     names::{is_marked, is_secret, is_secret_name},
-    ranges::{Ranges, expression, find_letter, skip, skip_back},
+    ranges::{Ranges, expression, find_letter, merged, skip, skip_back},
     text::{is_white_space, is_word, starts_with},
     values::{STOP_WORDS, is_generated, is_keyword, is_mixed, is_placeholder, is_small_number},
 };
@@ -37,12 +37,31 @@ pub(super) fn arguments(letters: &[u8]) -> Ranges {
         });
         expression(&format!(r"\b(?:{rules})"))
     });
-    let found = EXPRESSION.captures_iter(letters);
-    let secrets = found.filter_map(|found| found.iter().skip(1).flatten().next().map(|group| group.range()));
-    secrets
-        .filter(|secret| is_argument(&letters[secret.clone()]) && !is_keyword(&letters[secret.clone()]))
-        .collect()
+    let mut rest = Cow::Borrowed(letters);
+    let mut secrets = Ranges::new();
+    // The next option of a command is found when the value of the one before matches no more.
+    for _ in 0..MOST_OPTIONS {
+        let found: Vec<_> = EXPRESSION
+            .captures_iter(&rest)
+            .filter_map(|found| found.iter().skip(1).flatten().next().map(|group| group.range()))
+            .collect();
+        if found.is_empty() {
+            break;
+        }
+        for secret in &found {
+            rest.to_mut()[secret.clone()].fill(NO_VALUE);
+        }
+        secrets.extend(found);
+    }
+    secrets.retain(|secret| is_value(&letters[secret.clone()]) && !is_keyword(&letters[secret.clone()]));
+    merged(secrets)
 }
+
+/// The most options with secrets that a command has.
+const MOST_OPTIONS: usize = 16;
+
+/// A letter that no value has: it stands for letters outside ASCII.
+const NO_VALUE: u8 = 0x80;
 
 /// `--password hunter2`, `-token abc`, also in the list of arguments of a program: `["--password", "hunter2"]`.
 pub(super) fn named_options(letters: &[u8]) -> Ranges {
@@ -123,10 +142,13 @@ fn is_argument(value: &[u8]) -> bool {
     let is_name_of_argument = value
         .iter()
         .all(|letter| letter.is_ascii_uppercase() || *letter == b'_');
+    !is_name_of_argument && is_value(value)
+}
+
+fn is_value(value: &[u8]) -> bool {
     !value.is_empty()
         && !value.starts_with(b"-")
         && !STOP_WORDS.has(value)
-        && !is_name_of_argument
         && !is_marked(value)
         && !is_placeholder(value)
 }
