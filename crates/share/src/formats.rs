@@ -190,7 +190,7 @@ fn parameters_of(inputs: &[&Object]) -> Value {
             Some(true) => {}
         }
     }
-    let is_everywhere = |name: &&Text| inputs.iter().all(|input| input.contains(&name));
+    let is_everywhere = |name: &&Text| inputs.iter().all(|input| input.contains(name));
     let required: Vec<Value> = properties
         .keys()
         .filter(is_everywhere)

@@ -27,7 +27,7 @@ impl Adapter for Aider {
         };
         say.begin_record(None, record.get("aider"));
         let mut shell = String::new();
-        for (whose, text) in passages_of(&text) {
+        for (whose, text) in passages_of(text) {
             match (whose, text.trim()) {
                 (_, "") => {}
                 (Whose::Program, text) if !shell.is_empty() => shell.extend(["\n", text]),

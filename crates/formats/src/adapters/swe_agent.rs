@@ -164,7 +164,7 @@ fn message_of(turn: &Value) -> Value {
         .trim_end()
         .strip_suffix(FENCE)
         .and_then(|text| text.rsplit_once(FENCE));
-    let (thought, action) = block.unwrap_or((&plain, ""));
+    let (thought, action) = block.unwrap_or((plain, ""));
     object([
         ("role", "assistant".into()),
         ("content", thought.trim_end().into()),
