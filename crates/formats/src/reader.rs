@@ -324,6 +324,8 @@ impl TraceReader {
             return self.read_as(Some(format), value, text, place);
         }
         let format = match &self.file {
+            // What says that it is a trace is one in any file.
+            FileKind::Of(_) | FileKind::Refused if is_trace(&value) => Some(FormatName::Trace),
             FileKind::Of(format) => Some(*format),
             FileKind::Refused => return Vec::new(),
             // Most records are recognised in the task that parsed them, others at most once.
