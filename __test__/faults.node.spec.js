@@ -11,7 +11,7 @@ const { scoreOf } = require('./oracle/score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { root, runtimeLibrary: runtime } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
-const { buildPrograms } = require('./support/rust.js');
+const { buildPrograms } = require('../scripts/rust.js');
 const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('faults');

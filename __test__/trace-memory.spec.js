@@ -141,12 +141,12 @@ describe('files', () => {
     const nowhere = path.join(scratch, 'nowhere', 'a.safetensors');
     const memory = await filled('lexical');
     for (const [call, code, file] of [
-      [TraceMemory.load(nowhere), 'ERR_MEMORY_NOT_FOUND', nowhere],
-      [TraceMemory.load(damaged), 'ERR_MEMORY_DAMAGED', damaged],
-      [TraceMemory.load(scratch), 'ERR_MEMORY_IO', scratch],
-      [memory.save(nowhere), 'ERR_MEMORY_IO', nowhere],
+      [() => TraceMemory.load(nowhere), 'ERR_MEMORY_NOT_FOUND', nowhere],
+      [() => TraceMemory.load(damaged), 'ERR_MEMORY_DAMAGED', damaged],
+      [() => TraceMemory.load(scratch), 'ERR_MEMORY_IO', scratch],
+      [() => memory.save(nowhere), 'ERR_MEMORY_IO', nowhere],
     ]) {
-      const error = await rejectionOf(call);
+      const error = await rejectionOf(call());
       expect(error).toMatchObject({ name: 'Error', code, message: expect.stringContaining(file) });
     }
   });

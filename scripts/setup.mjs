@@ -18,9 +18,8 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-
-import rust from '../__test__/support/rust.js';
 import { addonName, hostPlatform, isProgram, platformDirectory, root, venvPython } from './platform.mjs';
+import rust from './rust.js';
 import { hasRuntime, isStaged, runtimeDirectory, stageRuntime } from './stage-runtime.mjs';
 
 const platform = hostPlatform();

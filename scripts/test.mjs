@@ -14,10 +14,10 @@ import { spawnSync } from 'node:child_process';
 
 import { prepareNeighbours } from '../__test__/coexistence/neighbours.mjs';
 import { prepareTools } from '../__test__/install/tools.mjs';
-import rust from '../__test__/support/rust.js';
 import jest from '../jest.config.js';
 import { venvPython } from './platform.mjs';
 import { setupPostgres } from './postgres.mjs';
+import rust from './rust.js';
 import { runScript, setup } from './setup.mjs';
 import { onBun, onNode, runSuites, specsByEngine, specsIn } from './suites.mjs';
 

@@ -8,7 +8,7 @@ const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
 
 const { root } = require('./paths.js');
-const { buildPrograms, target } = require('./rust.js');
+const { buildPrograms, target } = require('../../scripts/rust.js');
 
 /** @type {string | undefined} */
 let program;

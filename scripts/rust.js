@@ -7,7 +7,7 @@ const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { root } = require('./paths.js');
+const root = path.dirname(__dirname);
 
 const target = process.env.CARGO_TARGET_DIR ?? path.join(root, 'target');
 
