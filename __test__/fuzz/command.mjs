@@ -6,7 +6,8 @@
 //   npm run fuzz:command -- --seed 7 --path 12:0    the one that failed, as is printed then
 //
 // Each run must keep these promises:
-// - Every trace that is whole in the input is scored once, whatever its format and the rest of the input are.
+// - Every trace that is whole in the input is scored once, whatever the rest of the input is. A conversation is one if the first record of a
+//   known format makes the file one of its format, or one of rows.
 // - Nothing that existed is lost, even if the process is killed: a file is as it was or has all of the new contents, and each trace is in some file.
 // - The results of an input that cannot be read to its end lie beside the files, and nothing else does.
 // - With --from, records of another format are bad, or become traces.
@@ -38,6 +39,12 @@ const MOST_MILLISECONDS = 400;
 const INPUT_EVERY = 20;
 /** How many runs there are for one that takes all records for one format. */
 const FROM_EVERY = 6;
+/** Formats of rows, each of which is recognised by itself. */
+const ROWS = ['atif', 'inspect', 'langchain', 'openai-chat', 'sharegpt', 'swe-agent'];
+
+/** How many lines that are no traces may come first. */
+const MOST_OF_NO_FORMAT = 9;
+
 /** How many parts of a file there are for one that is cut off. */
 const CUT_EVERY = 4;
 
@@ -369,7 +376,9 @@ async function check({ inputs, stdin, outputs, extension, min, from, killed, mem
   const scoredIds = scored.map(({ id }) => id).filter((id) => wellFormed.has(id));
   const lost = good.filter((id) => !scoredIds.includes(id));
   if (min === null && lost.length > 0) fail(`not scored: ${lost}`);
-  if (new Set(scoredIds).size < scoredIds.length) fail(`scored more than once: ${scoredIds}`);
+  // What follows compressed contents that are cut off may repeat them.
+  const isWhole = made.every(({ isBroken }) => !isBroken);
+  if (isWhole && new Set(scoredIds).size < scoredIds.length) fail(`scored more than once: ${scoredIds}`);
   if (min !== null && scored.some(({ score }) => score < min)) fail('a score is less than --min');
   if (result.stderr.includes('nothing was scored')) {
     counts.leftAsTheyWere++;
@@ -394,13 +403,25 @@ async function makeInput(file, { parts, appended: last }, nextId) {
   const contents = [];
   const good = [];
   const made = [];
+  /** What the file is: `rows`, the format of all its records, or `unknown`. @type {string | null} */
+  let kind = null;
+  let ofNoFormat = 0;
   // What follows text is text. After compressed contents that are cut off, what follows cannot be told.
   let isText = false;
   let isBroken = false;
   for (const { pieces, lineEnd, endsLine, compressed, cut } of parts) {
     const traces = [];
     const lines = [];
-    for (const piece of pieces) lines.push(await bytesOf(piece, lineEnd, nextId, traces));
+    for (const piece of pieces) {
+      if (kind === null && piece.bad !== undefined) ofNoFormat++;
+      // Of a part that is cut off, the first record may be missing. A file of which too much is of no format is refused.
+      const isTold = cut === null && !isBroken && !(compressed && isText) && ofNoFormat < MOST_OF_NO_FORMAT;
+      kind ??= isTold ? kindBy(piece) : 'unknown';
+      const before = traces.length;
+      lines.push(await bytesOf(piece, lineEnd, nextId, traces));
+      for (const one of traces.slice(before))
+        one.isOfFile = ['trace', kind].includes(one.format) || kind === 'rows';
+    }
     made.push(...traces.map(({ id }) => id));
     const separated = lines.flatMap((line, at) => (at === 0 ? [line] : [Buffer.from(lineEnd), line]));
     const text = Buffer.concat([...separated, Buffer.from(endsLine ? lineEnd : '')]);
@@ -409,7 +430,7 @@ async function makeInput(file, { parts, appended: last }, nextId) {
     const isReadable = !isBroken && !(compressed && isText);
     if (isReadable) {
       const left = compressed ? inflated(rest) : rest;
-      good.push(...traces.filter((one) => left.includes(one.text)));
+      good.push(...traces.filter((one) => one.isOfFile && left.includes(one.text)));
     }
     contents.push(rest);
     isText ||= !compressed;
@@ -420,7 +441,15 @@ async function makeInput(file, { parts, appended: last }, nextId) {
   }
   contents.push(Buffer.from(last));
   fs.writeFileSync(file, Buffer.concat(contents));
-  return { file, good, made };
+  return { file, good, made, isBroken };
+}
+
+/** What a piece makes of the file that it begins; null for none. */
+function kindBy({ traces, bad: line, conversation }) {
+  if (conversation !== undefined) return ROWS.includes(conversation.format) ? 'rows' : conversation.format;
+  if (traces !== undefined) return traces.length > 0 ? 'rows' : null;
+  // A record that looks like one of some format.
+  return line.includes('{') ? 'unknown' : null;
 }
 
 async function bytesOf(piece, lineEnd, nextId, traces) {
