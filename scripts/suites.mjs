@@ -32,6 +32,25 @@ export function onNode(specs, name = 'the package on Node.js') {
 }
 
 /**
+ * The transcripts of `kp-score` with this program.
+ *
+ * @param {string} program
+ * @param {string} name
+ * @param {string[]} [topics] files of transcripts; all without them
+ * @returns {Suite}
+ */
+export function transcripts(program, name, topics = []) {
+  const filters = topics.map((topic) => `trycmd=${topic}`);
+  const args = ['test', '--locked', '--quiet', '-p', 'knowledgepulse-command', '--test', 'transcripts'];
+  return {
+    name,
+    command: 'cargo',
+    args: [...args, '--', ...filters],
+    env: { KNOWLEDGEPULSE_COMMAND: program },
+  };
+}
+
+/**
  * These specs on Bun; each test may take `milliseconds`.
  *
  * @param {string[]} specs

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { buildWasm } from './build-wasm.mjs';
 import { root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
-import { onNode, runSuites } from './suites.mjs';
+import { onNode, runSuites, transcripts } from './suites.mjs';
 
 /** Specs about results, inputs and memories of the addon. */
 const SPECS = ['clean', 'invalid-traces.node', 'scorer', 'trace-memory', 'vector-cache'].map(
@@ -37,24 +37,10 @@ await runScript(async () => {
   const specs = onNode(SPECS, 'the specs in WebAssembly');
   const args = [...specs.args, '--testNamePattern', `^(?!.*(${DIFFERENT.join('|')})).*$`];
   const env = { KNOWLEDGEPULSE_NATIVE_ADDON: 'wasm32' };
-  const topics = readdirSync(path.join(root, 'crates', 'command', 'tests', 'transcripts'))
-    .filter((name) => name.endsWith('.md') && !DIFFERENT_TRANSCRIPTS.includes(name))
-    .map((name) => `trycmd=${name}`);
-  const transcripts = {
-    name: 'the transcripts of kp-score in WebAssembly',
-    command: 'cargo',
-    args: [
-      'test',
-      '--locked',
-      '--quiet',
-      '-p',
-      'knowledgepulse-command',
-      '--test',
-      'transcripts',
-      '--',
-      ...topics,
-    ],
-    env: { ...env, KNOWLEDGEPULSE_COMMAND: path.join(root, 'bin', 'kp-score.js') },
-  };
-  await runSuites([comparison, { ...specs, args, env }, transcripts]);
+  const topics = readdirSync(path.join(root, 'crates', 'command', 'tests', 'transcripts')).filter(
+    (name) => name.endsWith('.md') && !DIFFERENT_TRANSCRIPTS.includes(name),
+  );
+  const command = path.join(root, 'bin', 'kp-score.js');
+  const ofCommand = transcripts(command, 'the transcripts of kp-score in WebAssembly', topics);
+  await runSuites([comparison, { ...specs, args, env }, { ...ofCommand, env: { ...env, ...ofCommand.env } }]);
 });

@@ -8,6 +8,7 @@ import { commandPackages, pack } from './pack.mjs';
 import { builtProgram, root, temporaryDirectory, venvPython } from './platform.mjs';
 import { run, runScript, setup } from './setup.mjs';
 import { smokeTest } from './smoke-test.mjs';
+import { runSuites, transcripts } from './suites.mjs';
 import { buildWheels } from './wheels.mjs';
 
 /** What `npx kp-score` and `uvx kp-score` may weigh, in bytes: the program, beside which there are a few texts. */
@@ -24,16 +25,11 @@ await runScript(async () => {
   pack(tarballs, commandPackages());
   smokeTest(tarballs, { commandOnly: true });
   run(venvPython, ['scripts/try-wheels.py', wheels]);
-  const transcripts = [
-    'test',
-    '--locked',
-    '--quiet',
-    '-p',
-    'knowledgepulse-command',
-    '--test',
-    'transcripts',
-  ];
-  for (const command of [builtProgram(), path.join(root, 'bin', 'kp-score.js')]) {
-    run('cargo', transcripts, { env: { ...process.env, KNOWLEDGEPULSE_COMMAND: command } });
-  }
+  await runSuites([
+    transcripts(builtProgram(), 'the transcripts with the program of the wheel'),
+    transcripts(
+      path.join(root, 'bin', 'kp-score.js'),
+      'the transcripts with the command of @knowledgepulse/native',
+    ),
+  ]);
 });
