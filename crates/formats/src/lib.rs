@@ -28,6 +28,9 @@ pub mod reader;
 #[path = "tests/recordings.rs"]
 mod recordings;
 pub mod records;
+#[cfg(test)]
+#[path = "tests/records.rs"]
+mod records_found;
 mod session;
 mod sharegpt;
 pub mod sources;
