@@ -2,9 +2,11 @@
 
 use std::{
     collections::HashSet,
-    env, fs,
+    env,
     path::{Path, PathBuf},
 };
+
+use glob::Pattern;
 
 use crate::FormatName;
 
@@ -148,9 +150,8 @@ impl Source {
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         for Place(root, pattern) in self.places {
-            let parts: Vec<&str> = pattern.split('/').collect();
             for folder in root.folders() {
-                find(&folder, &parts, &mut files);
+                files.extend(found(&folder, pattern));
             }
         }
         files.sort();
@@ -161,52 +162,17 @@ impl Source {
     }
 }
 
-/// Adds the files in a folder that a pattern fits. Links to folders are not followed.
-fn find(folder: &Path, parts: &[&str], files: &mut Vec<PathBuf>) {
-    let Some((part, rest)) = parts.split_first() else {
-        return;
-    };
-    let mut entries: Vec<PathBuf> = Vec::new();
-    if part.contains('*') {
-        let read = fs::read_dir(folder).into_iter().flatten().flatten();
-        let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        entries.extend(read.filter(|entry| !is_link(entry)).map(|entry| entry.path()));
-    } else {
-        entries.push(folder.join(part));
-    }
-    if *part == "**" {
-        find(folder, rest, files);
-    }
-    for path in entries {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if *part == "**" {
-            if path.is_dir() {
-                find(&path, parts, files);
-            }
-        } else if !part.contains('*') || fits(&name, part) {
-            if rest.is_empty() && path.is_file() {
-                files.push(path);
-            } else if !rest.is_empty() && path.is_dir() {
-                find(&path, rest, files);
-            }
-        }
-    }
-}
-
-/// Returns whether a pattern with `*` fits a name.
-fn fits(name: &str, pattern: &str) -> bool {
-    let Some((before, after)) = pattern.split_once('*') else {
-        return name == pattern;
-    };
-    let Some(rest) = name.strip_prefix(before) else {
-        return false;
-    };
-    let mut ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
-    ends.any(|at| fits(&rest[at..], after))
+/// Returns the files in a folder that a pattern fits. Links to folders are not followed below it by `**`.
+fn found(folder: &Path, pattern: &str) -> impl Iterator<Item = PathBuf> {
+    let folder = Pattern::escape(&folder.to_string_lossy());
+    let paths = glob::glob(&format!("{folder}/{pattern}")).into_iter().flatten();
+    paths.filter_map(Result::ok).filter(|path| path.is_file())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const BEGIN: &str = "<!-- formats -->\n";
@@ -266,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn find_takes_the_files_that_a_pattern_fits() {
+    fn found_has_the_files_that_a_pattern_fits() {
         let home = tempfile::tempdir().unwrap();
         for path in [
             "a/b/c/one.jsonl",
@@ -279,11 +245,7 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         let found = |pattern: &str| {
-            let mut files = Vec::new();
-            find(home.path(), &pattern.split('/').collect::<Vec<_>>(), &mut files);
-            files.sort();
-            let names = files
-                .iter()
+            let names = found(home.path(), pattern)
                 .map(|file| file.file_name().unwrap().to_string_lossy().into_owned());
             names.collect::<Vec<_>>()
         };

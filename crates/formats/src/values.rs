@@ -145,7 +145,7 @@ const SECONDS: f64 = 1e11;
 pub fn milliseconds_of(time: Option<&Value>) -> Option<Value> {
     #[allow(clippy::cast_precision_loss)] // A double has all times of JavaScript.
     let number = match str_of(time) {
-        Some(text) => Some(date::parse(text)? as f64),
+        Some(text) => Some(date::parse(text)?.as_millisecond() as f64),
         None => number_of(time).filter(|number| (0.0..SECONDS * 1000.0).contains(number) && *number != 0.0),
     };
     let is_seconds = |number: f64| number < SECONDS && number_of(time).is_some();

@@ -526,14 +526,7 @@ fn nanoseconds_of(time: Option<&Value>) -> Option<i128> {
         #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
         return Some(microseconds.round() as i128 * 1000);
     }
-    let text = str_of(time)?;
-    let milliseconds = date::parse(text)?;
-    // Runs follow each other within a millisecond.
-    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
-    let digits = fraction.bytes().take_while(u8::is_ascii_digit).skip(3).take(6);
-    let rest = digits.chain(std::iter::repeat(b'0')).take(6);
-    let rest = rest.fold(0, |number, digit| number * 10 + i128::from(digit - b'0'));
-    Some(i128::from(milliseconds) * 1_000_000 + rest)
+    Some(date::parse(str_of(time)?)?.as_nanosecond())
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ fn time(trace: &Value) -> Option<&str> {
 /// Returns whether a time is the present one, to within an hour.
 fn is_now(time: &str) -> bool {
     let [time, now] = [time, &date::now()].map(|time| date::parse(time).unwrap());
-    time.abs_diff(now) < 3_600_000
+    (time.as_second() - now.as_second()).abs() < 3_600
 }
 
 /// Reads a value, or each element of an array.
