@@ -33,6 +33,7 @@ const CONTEXTS: &[&str] = &[
     "environment_info",
     "external_*",
     "explicit_instructions",
+    "git-context",
     "git_status",
     "hook_context",
     "hook_prompt",
@@ -51,6 +52,7 @@ const CONTEXTS: &[&str] = &[
     "post-tool-use-hook",
     "project_layout",
     "project_instructions",
+    "qwen:*",
     "recommended_plugins",
     "reminderInstructions",
     "session_context",
@@ -276,6 +278,10 @@ mod tests {
                 vec![Part::Context, own("Is it <b>?")],
             ),
             ("<ide_selection>x</ide_selection>", vec![Part::Context]),
+            (
+                "<git-context>x</git-context>\nFix it\n<qwen:user-prompt-submit-context>y</qwen:user-prompt-submit-context>",
+                vec![Part::Context, Part::Context, own("Fix it")],
+            ),
             ("<environment_context>\n <cwd>", vec![Part::Context]),
             (
                 "Fix it\n<system-reminder>a</system-reminder>\nnow<system-reminder>b</system-reminder>",

@@ -51,9 +51,20 @@ pub fn is_message(value: &Value) -> bool {
             .iter()
             .any(|name| fields.contains(name));
     }
-    fields.get("type").and_then(Value::as_str).is_some_and(is_item)
+    str_of(fields.get("type")).is_some_and(|kind| is_whole_item(fields, kind))
         || langchain::is_message(value)
         || sharegpt::is_turn(value)
+}
+
+/// Returns whether an item has what its type says. Agents have records of these types too, of other fields.
+fn is_whole_item(fields: &Object, kind: &str) -> bool {
+    let names: &[&str] = match kind {
+        "message" => &["content"],
+        "reasoning" => &["summary", "content", "encrypted_content"],
+        kind if is_call(kind) => &["name", "function"],
+        _ => return is_item(kind),
+    };
+    names.iter().any(|name| fields.contains(name))
 }
 
 /// Returns a message of a role.

@@ -232,7 +232,8 @@ pub fn is_said(event: &Event) -> bool {
 /// how many. Events beside the branch stay if they are parts of a message of it, or calls and results of it: those of parallel
 /// calls hang on their calls, not in one line.
 fn branch_of_the_last(mut events: Vec<Event>) -> (Vec<Event>, usize) {
-    if events.iter().all(|event| event.origin.parent == Parent::Before) {
+    let is_link = |event: &Event| matches!(event.origin.parent, Parent::Of(_));
+    if !events.iter().any(is_link) {
         return (events, 0);
     }
     let parents = parents_of(&events);

@@ -37,18 +37,23 @@ impl Adapter for ClaudeCode {
         // There are more types of events without a message, which are recognised by their session.
         let is_other = matches!(kind, "summary" | "file-history-snapshot" | "queue-operation");
         let fields = ["leafUuid", "messageId", "operation"];
-        session_of(event).is_some() || (is_other && fields.iter().any(has))
+        // Exports may have lost the session.
+        let is_message = matches!(kind, "user" | "assistant") && has_text(event, "uuid");
+        session_of(event).is_some()
+            || (is_other && fields.iter().any(has))
+            || (is_message && fields_of(event, "message").contains("content"))
     }
 
     fn decode(&self, event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         if !self.recognises(event, None) {
             return Ok(Decoded::Unknown);
         }
-        let Some(session) = session_of(event) else {
-            return Ok(Decoded::GoesOn);
-        };
-        let is_iflow = session.as_bytes().starts_with(OF_IFLOW);
+        let session = session_of(event);
         let message = fields_of(event, "message");
+        if session.is_none() && message.is_empty() {
+            return Ok(Decoded::GoesOn);
+        }
+        let is_iflow = session.is_some_and(|session| session.as_bytes().starts_with(OF_IFLOW));
         let (agent, agent_id) = agent_of(event);
         say.begin(Origin {
             id: text_at(event, "uuid"),
@@ -58,7 +63,7 @@ impl Adapter for ClaudeCode {
                 parent_of(event)
             },
             message: text_at(message, "id"),
-            run: Some(session.clone()),
+            run: session.cloned(),
             agent,
             ..Origin::default()
         });

@@ -21,10 +21,11 @@ fn update_of(record: &Value) -> Option<&Object> {
 
 fn is_line(record: &Value) -> bool {
     let has = |name| record.get(name).is_some();
+    let is_bare = || object_of(Some(record)).len() == 2 && has_list(record, "content");
     !has("role")
         && !has("message")
         && match str_of(record.get("type")) {
-            Some("user") => has("content") && (has("prompt_index") || has("synthetic_reason")),
+            Some("user") => has("content") && (has("prompt_index") || has("synthetic_reason") || is_bare()),
             Some("assistant") => has("content") && (has("tool_calls") || has("model_id")),
             Some("tool_result") => has("tool_call_id"),
             Some("system") => object_of(Some(record)).len() == 2 && has("content"),

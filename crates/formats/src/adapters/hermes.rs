@@ -42,7 +42,7 @@ impl Adapter for Hermes {
             return Ok(Decoded::Begins);
         }
         let mut has_ids = true;
-        for row in list_at(record, "messages") {
+        for row in list_at(record, "messages").iter().filter(|row| !is_header(row)) {
             add_row(say, row, &mut has_ids)?;
         }
         Ok(Decoded::Whole)

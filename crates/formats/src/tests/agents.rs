@@ -243,10 +243,25 @@ fn format_of_leaves_records_that_look_like_those_of_agents_to_others() {
         r#"{"source":"MODEL","content":"Hi"}"#,
         r#"{"trace_id":"a","span_id":"b"}"#,
         r#"{"attributes":{},"name":"a"}"#,
+        r#"{"type":"user","content":"Hi"}"#,
+        r#"{"type":"user","uuid":"a","message":"Hi"}"#,
+        r#"{"type":"message","role":"user","text":"Hi"}"#,
+        r#"{"type":"tool_result","session_id":"a","tool_call":5}"#,
     ] {
         let format = format_of(&parse(json.as_bytes()).unwrap());
         let is_of_agent =
             format.is_some_and(|format| SOURCES[..22].iter().any(|source| source.format == format));
         assert!(!is_of_agent, "{json} is of {format:?}");
+    }
+}
+
+#[test]
+fn format_of_leaves_parts_of_agents_to_no_format() {
+    for json in [
+        r#"{"id":"prt_1","sessionID":"ses_1","messageID":"msg_1","type":"reasoning","text":"Look.","time":{"start":1}}"#,
+        r#"{"type":"tool_call","toolCallId":"c1","toolName":"Shell","parameters":{"command":"ls"}}"#,
+        r#"{"type":"message","id":"a","text":"Hi"}"#,
+    ] {
+        assert_eq!(format_of(&parse(json.as_bytes()).unwrap()), None, "{json}");
     }
 }
