@@ -17,7 +17,7 @@ use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
     Context, DEFAULT_LIMIT, Files, FormatName, Given, Known,
     encoding::Foreign,
-    input::database_lines,
+    input::lines_of_file,
     map::Map,
     reader::{Content, OfNoFormat, Settings, TraceReader, Unbuilt, read_alone},
     records::{Record, Records},
@@ -343,7 +343,7 @@ impl<P: Send + 'static> Reading<P> {
     fn read_chunks(&self, source: &str, consume: &mut Consumer) -> io::Result<()> {
         let input: Box<dyn Read> = if source == STDIN {
             Box::new(Waiting(io::stdin()))
-        } else if let Some(lines) = database_lines(source.as_ref())? {
+        } else if let Some(lines) = lines_of_file(source.as_ref())? {
             for line in lines {
                 self.messages.on_read(line.len() as u64);
                 if consume(line.as_bytes()).is_break() {

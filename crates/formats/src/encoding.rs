@@ -203,7 +203,7 @@ mod tests {
             ),
             (b"\x1f\x8b\x08\0\0\0\0\0", Err("compressed with gzip")),
             (b"\xfd7zXZ\0\0\x04", Err("compressed with xz")),
-            (b"PAR1\x15\0", Err("a table in Parquet")),
+            (b"PAR1\x15\0", Err("a table in Parquet that cannot be read")),
         ] {
             for size in 1..=8 {
                 let found = decoded(input, size).map_err(|foreign| foreign.what);

@@ -5,7 +5,6 @@
 //! What was said becomes the steps of a trace by shared rules ([`trace`]). `DESIGN.md` says how to add an agent.
 
 mod adapters;
-#[cfg(feature = "sqlite")]
 #[cfg(test)]
 #[path = "tests/agents.rs"]
 mod agents;

@@ -8,7 +8,7 @@ use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
     adapters::{self, ADAPTERS, Adapter, Kind, adapter_of},
     encoding::Foreign,
-    input::UNREADABLE_SESSION,
+    input::UNREADABLE,
     map::Map,
     messages::is_message,
     records::{Record, Records},
@@ -316,8 +316,8 @@ impl TraceReader {
             Ok(content) => content,
             Err(error) => return vec![built(place, None, Content::Wrong(error.into()))],
         };
-        if value.get(UNREADABLE_SESSION).is_some() {
-            let reason = "this session of the database cannot be read";
+        if let Some(Value::String(error)) = value.get(UNREADABLE) {
+            let reason = format!("this part of the database cannot be read: {error}");
             return vec![built(place, None, Content::Wrong(reason.into()))];
         }
         if let Some(format) = self.settings.format_for(&value) {

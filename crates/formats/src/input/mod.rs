@@ -1,12 +1,21 @@
-//! Inputs that are no JSON and become lines of it: the databases of agents, and the Markdown of Aider.
+//! Inputs that are no JSON and become lines of it: the databases of agents, tables in Parquet, and the Markdown of Aider.
 
 mod aider;
-#[cfg(all(feature = "sqlite", not(target_family = "wasm")))]
+#[cfg(not(target_family = "wasm"))]
 mod databases;
-#[cfg(all(feature = "sqlite", not(target_family = "wasm")))]
+#[cfg(not(target_family = "wasm"))]
+mod parquet;
+#[cfg(not(target_family = "wasm"))]
 mod sqlite;
 
-use std::{io, path::Path};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+#[cfg(not(target_family = "wasm"))]
+use knowledgepulse_json::object;
 
 /// An input that is no text that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -24,10 +33,16 @@ impl Foreign {
     }
 }
 
-/// The field of a record that stands for a session of a database that cannot be read.
-pub(crate) const UNREADABLE_SESSION: &str = "unreadable_session_of_a_database";
+/// The field of a record that stands for a session of a database, or a row of a table, that cannot be read.
+pub(crate) const UNREADABLE: &str = "unreadable_part_of_a_database";
 
-/// The lines of a database.
+/// Returns the line of a part of a database that cannot be read.
+#[cfg(not(target_family = "wasm"))]
+fn unreadable(error: &dyn std::error::Error) -> String {
+    object([(UNREADABLE, error.to_string().into())]).to_json() + "\n"
+}
+
+/// The lines of a database or a table.
 pub type Lines = Box<dyn Iterator<Item = String>>;
 
 /// Makes lines of all bytes of an input.
@@ -39,20 +54,39 @@ pub fn reader_of(beginning: &[u8]) -> Option<LinesOf> {
     if aider::BEGINNINGS.iter().any(|start| beginning.starts_with(start)) {
         return Some(aider::lines_of_aider);
     }
-    #[cfg(all(feature = "sqlite", not(target_family = "wasm")))]
+    #[cfg(not(target_family = "wasm"))]
     if beginning.starts_with(&sqlite::MAGIC[..6]) {
         return Some(sqlite::lines_of_bytes);
+    }
+    #[cfg(not(target_family = "wasm"))]
+    if beginning.starts_with(parquet::MAGIC) {
+        return Some(parquet::lines_of_bytes);
     }
     None
 }
 
-/// Returns the sessions of a database, a line each; `None` if the file is none, or cannot be read here.
+/// How long the beginning of a file is that says whether it is a database.
+const LONGEST_MAGIC: u64 = 16;
+
+/// Returns the sessions of a database or the rows of a table, a line each; `None` if the file is neither, or cannot be read here.
 ///
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
-pub fn database_lines(path: &Path) -> io::Result<Option<Lines>> {
-    #[cfg(all(feature = "sqlite", not(target_family = "wasm")))]
-    return sqlite::lines_of_file(path);
-    #[cfg(not(all(feature = "sqlite", not(target_family = "wasm"))))]
-    return path.metadata().map(|_| None);
+pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
+    let mut beginning = Vec::new();
+    // What is read from a pipe is gone.
+    if path.metadata()?.is_file() {
+        File::open(path)?
+            .take(LONGEST_MAGIC)
+            .read_to_end(&mut beginning)?;
+    }
+    #[cfg(not(target_family = "wasm"))]
+    if beginning == sqlite::MAGIC {
+        return sqlite::lines_of_file(path).map(Some);
+    }
+    #[cfg(not(target_family = "wasm"))]
+    if beginning.starts_with(parquet::MAGIC) {
+        return parquet::lines_of_file(path).map(Some);
+    }
+    Ok(None)
 }

@@ -3,7 +3,7 @@
 //! The SQL of an agent's [`Database`] makes the same shape as the agent's export, so one adapter reads both.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read},
     ops::Range,
     path::Path,
@@ -21,8 +21,9 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::{
-    Foreign, Lines, UNREADABLE_SESSION,
+    Foreign, Lines,
     databases::{DATABASES, Database},
+    unreadable,
 };
 use crate::DEFAULT_LIMIT;
 
@@ -68,22 +69,13 @@ pub struct Sessions {
     _copy: Option<TempDir>,
 }
 
-/// Returns the sessions of a database, a line each; `None` if the file is none.
+/// Returns the sessions of a database, a line each.
 ///
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
-pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
-    let mut beginning = Vec::new();
-    // What is read from a pipe is gone.
-    if path.metadata()?.is_file() {
-        let file = File::open(path)?;
-        file.take(MAGIC.len() as u64).read_to_end(&mut beginning)?;
-    }
-    if beginning != MAGIC {
-        return Ok(None);
-    }
+pub fn lines_of_file(path: &Path) -> io::Result<Lines> {
     let sessions = Sessions::open(path, DEFAULT_LIMIT).map_err(io::Error::other)?;
-    Ok(Some(Box::new(sessions.into_lines())))
+    Ok(Box::new(sessions.into_lines()))
 }
 
 /// Returns the sessions in the bytes of a database, a line each.
@@ -163,8 +155,11 @@ impl Sessions {
     pub fn into_lines(self) -> impl Iterator<Item = String> {
         self.map(|session| {
             session.map_or_else(
-                |_| format!("{{\"{UNREADABLE_SESSION}\":true}}\n"),
-                |json| json + "\n",
+                |error| unreadable(&error),
+                |json| {
+                    json + "
+"
+                },
             )
         })
     }
@@ -366,13 +361,8 @@ mod tests {
         );
         let sessions = Sessions::of_bytes(fs::read(path).unwrap(), 1000).unwrap();
         let lines: Vec<_> = sessions.into_lines().collect();
-        assert_eq!(
-            lines,
-            [
-                "{\"version\":1,\"id\":\"a\",\"parent_id\":null}\n",
-                "{\"unreadable_session_of_a_database\":true}\n"
-            ]
-        );
+        assert_eq!(lines[0], "{\"version\":1,\"id\":\"a\",\"parent_id\":null}\n");
+        assert!(lines[1].starts_with("{\"unreadable_part_of_a_database\":\"SQLite cannot read it: "));
         let broken = [MAGIC, &[0; 100]].concat();
         assert!(matches!(
             Sessions::of_bytes(broken, 1000),
