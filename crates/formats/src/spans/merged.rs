@@ -121,7 +121,10 @@ pub struct List {
 
 impl List {
     fn add_call(&mut self, id: &Option<Text>, at: usize) {
-        for id in [id.as_ref(), None].into_iter().take(1 + usize::from(id.is_some())) {
+        for id in [id.as_ref(), None]
+            .into_iter()
+            .take(1 + usize::from(id.is_some()))
+        {
             self.calls.entry(id.cloned()).or_default().push_back(at);
         }
     }
