@@ -136,6 +136,7 @@ fn is_tool(attributes: &Object) -> bool {
         || is("openinference.span.kind", "TOOL")
         || is("traceloop.span.kind", "tool")
         || attributes.contains("ai.toolCall.name")
+        || (attributes.contains("gen_ai.tool.name") && !attributes.contains("gen_ai.operation.name"))
 }
 
 /// Returns what Traceloop has of a function's input or output, in JSON of its own around it.
@@ -148,8 +149,9 @@ fn entity_in(attributes: &Object, side: &str) -> Option<Value> {
 
 const TOOL_NAMES: &str = "gen_ai.tool.name ai.toolCall.name tool.name traceloop.entity.name";
 /// OpenInference has the tool's parameters in `tool.parameters`, and its input in `input.value`.
-const TOOL_INPUTS: &str = "gen_ai.tool.call.arguments ai.toolCall.args input.value tool.parameters";
-const TOOL_OUTPUTS: &str = "gen_ai.tool.call.result ai.toolCall.result output.value";
+const TOOL_INPUTS: &str =
+    "gen_ai.tool.call.arguments tool_arguments ai.toolCall.args input.value tool.parameters";
+const TOOL_OUTPUTS: &str = "gen_ai.tool.call.result tool_response ai.toolCall.result output.value";
 
 fn tool_of(span: &Span) -> ToolSpan {
     let attributes = &span.attributes;

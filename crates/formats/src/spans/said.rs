@@ -62,8 +62,17 @@ pub fn said_in(span: &Span, given: &mut Given) -> Said {
     let mut input = written.unwrap_or_else(|| items_of_all(&found_in(&span.attributes, &INPUT, "user")));
     let mut replies = found_in(&span.attributes, &OUTPUT, "assistant");
     let (has_input, has_output) = (!input.is_empty(), !replies.is_empty());
-    for (name, attributes) in &span.events {
-        let (asked, replied) = messages_of_event(name, attributes);
+    // Pydantic AI had all of them in one attribute.
+    let listed = parsed(span.attributes.get("events"));
+    let listed = list_of(listed.as_deref()).iter().map(|event| {
+        let content = ("gen_ai.event.content".into(), event.clone());
+        (
+            text_at(event, "event.name").unwrap_or_default(),
+            [content].into_iter().collect(),
+        )
+    });
+    for (name, attributes) in span.events.iter().cloned().chain(listed) {
+        let (asked, replied) = messages_of_event(&name, &attributes);
         if !has_input {
             input.extend(items_of_all(&asked));
         }
@@ -337,7 +346,7 @@ fn messages_of_event(name: &Text, attributes: &Object) -> (Vec<Value>, Vec<Value
     let inner = body.get("message");
     let mut message = match inner {
         Some(Value::Object(message)) => message.clone(),
-        _ => fields_where(body, |name, _| name != "message"),
+        _ => fields_where(body, |name, _| !matches!(name, "message" | "event.name")),
     };
     let text = inner.filter(|message| message.as_text().is_some());
     let contents = [message.get("content"), attributes.get("content"), alone, text];
