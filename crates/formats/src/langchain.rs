@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::prelude::*;
+use crate::{names, prelude::*};
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
@@ -48,15 +48,6 @@ fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
     Some((role, fields))
 }
 
-#[rustfmt::skip]
-fn is_used(name: &str) -> bool {
-    matches!(
-        name,
-        "content" | "additional_kwargs" | "response_metadata" | "type" | "role" | "example" | "tool_calls"
-            | "invalid_tool_calls" | "tool_call_chunks" | "usage_metadata" | "artifact" | "chunk_position"
-    )
-}
-
 /// Returns the message of a chat that this one stands for; `None` for anything else than a message of LangChain.
 pub fn translated(message: &Object) -> Option<Value> {
     let (role, fields) = unwrapped(message)?;
@@ -79,7 +70,9 @@ pub fn translated(message: &Object) -> Option<Value> {
     let own = own
         .into_iter()
         .filter_map(|(name, value)| Some((name.into(), value?)));
-    let others = fields_where(fields, |name, value| is_given(Some(value)) && !is_used(name));
+    let others = fields_where(fields, |name, value| {
+        is_given(Some(value)) && !names::has("langchain", name)
+    });
     Some(Value::Object(own.chain(others).collect()))
 }
 

@@ -19,20 +19,6 @@ use crate::{
     },
 };
 
-/// Fields of messages that have been used, or that describe no action of the agent.
-#[rustfmt::skip]
-fn is_known(name: &str) -> bool {
-    matches!(
-        name,
-        "role" | "content" | "name" | "tool_calls" | "tool_call_id" | "function_call" | "refusal" | "reasoning_content"
-            | "reasoning" | "thinking" | "reasoning_details" | "audio" | "annotations" | "id" | "type" | "status" | "model"
-            | "stop_reason" | "stop_sequence" | "usage" | "parts" | "finish_reason" | "is_error" | "phase"
-            | "context_management"
-            // Of the AI SDK.
-            | "createdAt" | "metadata" | "toolInvocations" | "experimental_attachments" | "providerOptions" | "revisionId"
-    )
-}
-
 /// Returns whether a field of a hosted call is no argument of it.
 fn is_no_argument(name: &str) -> bool {
     matches!(
@@ -107,7 +93,7 @@ pub fn add_by(sink: &mut Events, record: &impl Fields, content: Option<&Value>) 
 }
 
 fn add_of_role(sink: &mut Events, message: &Object, role: &str) -> Result<(), Wrong> {
-    sink.count_unknown(message, is_known);
+    sink.count_unknown(message, "message");
     sink.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
     let parts = message.get("parts");

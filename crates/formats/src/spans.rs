@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 mod merged;
 pub mod said;
 
-use crate::{prelude::*, trace::TraceBuilder};
+use crate::{names, prelude::*, trace::TraceBuilder};
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
 use said::{Given, Said, first_in, messages_in, parsed, said_in, text_within};
 
@@ -103,10 +103,6 @@ fn move_logs(spans: &mut Vec<Span>) {
     spans.sort_by_key(|span| span.start);
 }
 
-/// What the names of attributes of agents and models begin with.
-#[rustfmt::skip]
-const GROUPS: [&str; 8] = ["gen_ai", "llm", "ai", "openinference", "traceloop", "langfuse", "langsmith", "mlflow"];
-
 /// The kinds of spans that are of no conversation, or what these begin with.
 const SEARCHES: [&str; 6] = [
     "embeddings",
@@ -125,7 +121,7 @@ fn is_of_agent(attributes: &Object) -> bool {
     let is_of_agents = |name: &Text| {
         let group = name.split_once('.').map(|(group, _)| group);
         matches!(name.as_str(), "input.value" | "output.value")
-            || group.is_some_and(|group| GROUPS.contains(&group))
+            || group.is_some_and(|group| names::has("attribute", group))
     };
     !kinds.any(is_search) && attributes.keys().any(is_of_agents)
 }

@@ -10,24 +10,6 @@ use crate::{prelude::*, sources::read_small};
 /// Trajectories of Harbor.
 pub struct Atif;
 
-#[rustfmt::skip]
-fn is_root_field(name: &str) -> bool {
-    matches!(
-        name,
-        "schema_version" | "session_id" | "trajectory_id" | "agent" | "steps" | "notes" | "final_metrics" | "extra"
-            | "continued_trajectory_ref" | "subagent_trajectories"
-    )
-}
-
-#[rustfmt::skip]
-fn is_step_field(name: &str) -> bool {
-    matches!(
-        name,
-        "step_id" | "timestamp" | "source" | "model_name" | "reasoning_effort" | "message" | "reasoning_content"
-            | "tool_calls" | "observation" | "metrics" | "llm_call_count" | "is_copied_context"
-    )
-}
-
 /// Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`.
 const FOLDERS_UP: usize = 4;
 const RESULT_FILE: &str = "result.json";
@@ -118,7 +100,7 @@ impl Adapter for Atif {
         say.fact("model", agent.get("model_name"));
         let others = ["notes", "final_metrics", "continued_trajectory_ref", "extra"];
         say.facts(trajectory, &others);
-        say.count_unknown(trajectory, is_root_field);
+        say.count_unknown(trajectory, "atif");
         for (at, step) in steps.iter().enumerate() {
             let Value::Object(step) = step else {
                 return Err(Wrong::new(format!("steps[{at}] must be an object")));
@@ -145,7 +127,7 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
         return Ok(());
     }
     say.begin_record(None, step.get("timestamp"));
-    say.count_unknown(step, is_step_field);
+    say.count_unknown(step, "atif-step");
     match source {
         Some("system") => say.system(message),
         Some("user") => say.say_content(TextKind::User, message),

@@ -37,36 +37,6 @@ const IDS: [&str; 11] = [
     "responseId",
 ];
 
-#[rustfmt::skip]
-fn is_known(name: &str) -> bool {
-    IDS.contains(&name) || matches!(
-        name,
-        "messages" | "traj" | "choices" | "response" | "request" | "body" | "input" | "output" | "content" | "role"
-            | "type" | "system" | "instructions" | "reward" | "success" | "confidence" | "created" | "created_at"
-            | "timestamp"
-            // The request to the model, which is no action of the agent.
-            | "model" | "metadata" | "object" | "usage" | "tools" | "tool_choice" | "parallel_tool_calls" | "temperature"
-            | "top_p" | "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "stream" | "status" | "method"
-            | "url" | "service_tier" | "system_fingerprint" | "stop_reason" | "stop_sequence" | "reasoning" | "text"
-            | "truncation" | "store" | "user" | "error" | "previous_response_id" | "incomplete_details" | "thinking"
-            | "stop" | "n" | "seed" | "response_format" | "functions"
-            // Of Converse, and of the invocation log of Bedrock.
-            | "modelId" | "inferenceConfig" | "toolConfig" | "guardrailConfig" | "additionalModelRequestFields" | "trace"
-            | "additionalModelResponseFieldPaths" | "additionalModelResponseFields" | "promptVariables" | "outputConfig"
-            | "requestMetadata" | "performanceConfig" | "serviceTier" | "stopReason" | "metrics" | "schemaType"
-            | "schemaVersion" | "accountId" | "identity" | "region" | "operation"
-            // Of Helicone.
-            | "request_body" | "response_body" | "request_created_at" | "response_created_at" | "request_model"
-            | "response_model" | "response_id" | "response_status" | "request_path" | "provider"
-            // Of Gemini.
-            | "contents" | "candidates" | "systemInstruction" | "generationConfig" | "safetySettings" | "usageMetadata"
-            | "modelVersion" | "createTime" | "config"
-            // Of data sets, and of states of LangGraph.
-            | "conversations" | "values" | "next" | "parent_config" | "tasks" | "interrupts" | "trajectory" | "history"
-            | "resolved" | "target" | "patch" | "test_result" | "repo" | "exit_status" | "model_patch"
-    )
-}
-
 /// Where a record has its messages.
 #[rustfmt::skip]
 const LISTS: [&str; 6] = ["messages", "contents", "conversations", "traj", "trajectory", "history"];
@@ -143,7 +113,7 @@ fn add_details(say: &mut Events, record: &Object) {
     if !outcome.is_empty() {
         say.add(What::Fact(Fact::Outcome(outcome)));
     }
-    say.count_unknown(record, is_known);
+    say.count_unknown(record, "chat");
 }
 
 /// Returns whether a text begins as a list of messages in JSON does, as data sets have them.

@@ -2,14 +2,7 @@
 //! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types. Rollouts of all ages and what is printed take
 //! more than 120 lines.
 
-use crate::prelude::*;
-
-/// The types of lines in the envelope.
-#[rustfmt::skip]
-const TYPES: [&str; 9] = [
-    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
-    "inter_agent_communication", "inter_agent_communication_metadata",
-];
+use crate::{names, prelude::*};
 
 /// The fields of a header that are kept.
 #[rustfmt::skip]
@@ -37,7 +30,7 @@ pub struct Codex;
 /// Returns the type and the payload of a line.
 fn line_of(line: &Object) -> Option<(&str, &Object)> {
     let kind = str_of(line.get("type"));
-    if let Some(kind) = kind.filter(|kind| TYPES.contains(kind)) {
+    if let Some(kind) = kind.filter(|kind| names::has("codex", kind)) {
         return Some((kind, line.get("payload")?.as_object()?));
     }
     // The first line of a rollout without the envelope.

@@ -1,10 +1,6 @@
 //! Crush: the sessions of `PROJECT/.crush/crush.db`, whose messages have parts of a type and data.
 
-use crate::prelude::*;
-
-/// The kinds of parts.
-#[rustfmt::skip]
-const KINDS: [&str; 8] = ["text", "reasoning", "tool_call", "tool_result", "finish", "image_url", "binary", "shell_command"];
+use crate::{names, prelude::*};
 
 /// Sessions of Crush.
 pub struct Crush;
@@ -14,7 +10,7 @@ impl Adapter for Crush {
         let messages = list_at(session, "messages").iter();
         let mut parts = messages.flat_map(|message| list_at(message, "parts")).peekable();
         let is_part = |part: &Value| {
-            let is_kind = str_of(part.get("type")).is_some_and(|kind| KINDS.contains(&kind));
+            let is_kind = str_of(part.get("type")).is_some_and(|kind| names::has("crush", kind));
             is_kind && has_object(part, "data")
         };
         parts.peek().is_some() && parts.all(is_part)

@@ -2,14 +2,7 @@
 //! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them. Four versions of them take more than 120 lines.
 
-use crate::prelude::*;
-
-/// The types of entries.
-#[rustfmt::skip]
-const TYPES: [&str; 9] = [
-    "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "label",
-    "session_info",
-];
+use crate::{names, prelude::*};
 
 /// Results of calls that the user has stopped.
 const STOPPED: [&str; 3] = [
@@ -28,7 +21,7 @@ fn is_header(entry: &Value) -> bool {
 
 /// Returns the type of an entry. Only entries of Pi's later versions form a tree.
 fn type_of(entry: &Value) -> Option<&str> {
-    let kind = str_of(entry.get("type")).filter(|kind| TYPES.contains(kind))?;
+    let kind = str_of(entry.get("type")).filter(|kind| names::has("pi", kind))?;
     let is_message = kind == "message" && has_text(fields_of(entry, "message"), "role");
     (is_message || entry.get("parentId").is_some()).then_some(kind)
 }

@@ -5,7 +5,7 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use crate::{
-    date, langchain,
+    date, langchain, names,
     prelude::*,
     spans::said::{messages_within, text_within},
 };
@@ -45,12 +45,6 @@ pub const BRAINTRUST: Platform = Platform("braintrust");
 /// Rows of Logfire.
 pub const LOGFIRE: Platform = Platform("logfire");
 
-/// The fields of a trace of Langfuse that its span has.
-#[rustfmt::skip]
-const LANGFUSE_TRACE: [&str; 10] = [
-    "name", "input", "output", "timestamp", "startTime", "start_time", "sessionId", "session_id", "tags", "scores",
-];
-
 /// Fields of `metadata.imported`, by the span around all others.
 const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 
@@ -58,12 +52,6 @@ const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 #[rustfmt::skip]
 const OF_MODELS: [&str; 6] = [
     "chat.completions", "messages.create", "responses.create", "generate_content", "chatcompletion", "litellm",
-];
-
-/// Names of scores that say whether the task was done; others judge something else, such as the tone.
-#[rustfmt::skip]
-const VERDICTS: [&str; 9] = [
-    "reward", "success", "correctness", "correct", "resolved", "passed", "pass", "task_completion", "goal_accuracy",
 ];
 
 /// Where a score may have its value.
@@ -250,7 +238,7 @@ impl Platform {
         }
         let is_verdict = |(name, _): &(&Text, &Value)| {
             let name = name.to_lowercase().replace([' ', '-'], "_");
-            VERDICTS.contains(&name.as_str())
+            names::has("verdict", &name)
         };
         if let Some((_, score)) = scores.iter().find(is_verdict) {
             let reward = truth_word(score).map_or_else(|| score.clone(), Value::from);
@@ -305,7 +293,7 @@ fn trace_of_langfuse(record: &Value) -> Option<Value> {
     let trace = record.get("trace").and_then(Value::as_object);
     let trace = trace.unwrap_or(object_of(Some(record)));
     let id = string_of(first_of(trace, &["id", "traceId", "trace_id"]))?;
-    let mut span = fields_where(trace, |name, _| LANGFUSE_TRACE.contains(&name));
+    let mut span = fields_where(trace, |name, _| names::has("langfuse", name));
     span.insert("id", id.clone());
     span.insert("traceId", id.clone());
     span.insert("type", "CHAIN");

@@ -10,27 +10,6 @@ use crate::prelude::*;
 /// Runs of SWE-agent and mini-SWE-agent.
 pub struct SweAgent;
 
-#[rustfmt::skip]
-fn is_root_field(name: &str) -> bool {
-    matches!(
-        name,
-        "trajectory" | "history" | "info" | "environment" | "replay_config" | "attempts" | "instance_id" | "messages"
-            | "trajectory_format"
-            // Of data sets.
-            | "model_name" | "target" | "exit_status" | "generated_patch" | "eval_logs"
-    )
-}
-
-#[rustfmt::skip]
-fn is_turn_field(name: &str) -> bool {
-    matches!(
-        name,
-        "action" | "observation" | "response" | "thought" | "execution_time" | "state"
-            // The model's input, which is in the turns before.
-            | "query" | "messages" | "extra_info"
-    )
-}
-
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[ \t\r\x0b\x0c]*\n(.*?)\n?```"));
@@ -111,7 +90,7 @@ impl Adapter for SweAgent {
         let fields = object_of(Some(record));
         let info = fields_of(record, "info");
         say.begin(Origin::default());
-        say.count_unknown(fields, is_root_field);
+        say.count_unknown(fields, "swe-agent");
         say.facts(fields, &["environment", "instance_id"]);
         say.fact("version", record.get("trajectory_format"));
         say.fact("exit_status", info.get("exit_status"));
@@ -188,7 +167,7 @@ fn messages_of_turns(say: &mut Events, record: &Value, turns: &[Value]) -> Resul
         let Value::Object(turn) = turn else {
             return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
         };
-        say.count_unknown(turn, is_turn_field);
+        say.count_unknown(turn, "swe-agent-turn");
         let field = |name| turn.get(name).cloned();
         messages.push(some_object([
             ("role", Some("assistant".into())),
