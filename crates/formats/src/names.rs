@@ -16,9 +16,14 @@ static LISTS: LazyLock<HashMap<&str, HashSet<&str>>> = LazyLock::new(|| {
     lists
 });
 
+/// Returns the names of a list of the table.
+pub fn list(name: &str) -> Option<&'static HashSet<&'static str>> {
+    let list = LISTS.get(name);
+    debug_assert!(list.is_some(), "{name} is no list");
+    list
+}
+
 /// Returns whether a list of the table has a name.
 pub fn has(list: &str, name: &str) -> bool {
-    let names = LISTS.get(list);
-    debug_assert!(names.is_some(), "{list} is no list");
-    names.is_some_and(|names| names.contains(name))
+    self::list(list).is_some_and(|names| names.contains(name))
 }
