@@ -19,6 +19,17 @@ use crate::{
     },
 };
 
+/// Where messages of agents have their reasoning, their calls and the ids of these.
+const REASONING: [&str; 5] = [
+    "reasoning_content",
+    "reasoning",
+    "thinking",
+    "reasoningContent",
+    "reasoningText",
+];
+const CALLS: [&str; 4] = ["tool_calls", "toolCalls", "toolRequests", "tool_uses"];
+const IDS: [&str; 3] = ["tool_call_id", "toolCallId", "id"];
+
 /// Returns whether a field of a hosted call is no argument of it.
 fn is_no_argument(name: &str) -> bool {
     matches!(
@@ -81,7 +92,7 @@ pub fn add_message(sink: &mut Events, value: &Value) -> Result<(), Wrong> {
 /// # Errors
 /// If the role is not known.
 pub fn add_said(sink: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
-    add_fields(sink, object_of(None), role, content, true)
+    add_as(sink, object_of(None), role, content)
 }
 
 /// Adds a content as that of a message of the role that a record names.
@@ -100,16 +111,14 @@ fn add_of_role(sink: &mut Events, message: &Object, role: &str) -> Result<(), Wr
     let own = message.get("content");
     let is_in_parts = !list_of(parts).is_empty() || !is_given(own);
     let content = if is_in_parts { parts } else { own };
-    add_fields(sink, message, role, content, is_in_parts)
+    add_as(sink, message, role, content)
 }
 
-fn add_fields(
-    sink: &mut Events,
-    message: &Object,
-    role: &str,
-    content: Option<&Value>,
-    is_in_parts: bool,
-) -> Result<(), Wrong> {
+/// Adds a content, and what a record has beside it, as a message of a role. Fields that no message has are not counted.
+///
+/// # Errors
+/// If the role is not known.
+pub fn add_as(sink: &mut Events, record: &Object, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
     let tagged = match role {
         "assistant" | "model" | "ai" => tagged::parts_of_model(content),
         "user" | "human" | "tool" => tagged::parts_of_results(content),
@@ -120,25 +129,24 @@ fn add_fields(
     match role {
         "system" | "developer" => sink.system(content),
         "user" | "human" => add_parts(sink, content, TextKind::User),
-        "tool" | "function" => add_results(sink, message, content),
-        "assistant" | "model" | "ai" => add_reply(sink, message, content, is_in_parts),
+        "tool" | "function" => add_results(sink, record, content),
+        "assistant" | "model" | "ai" => add_reply(sink, record, content),
         _ => return Err(Wrong::new("a message has a role that is not known")),
     }
     Ok(())
 }
 
 /// The message of a model.
-fn add_reply(sink: &mut Events, message: &Object, content: Option<&Value>, is_in_parts: bool) {
-    if let Some(reasoning) = first_of(message, &["reasoning_content", "reasoning", "thinking"]) {
+fn add_reply(sink: &mut Events, message: &Object, content: Option<&Value>) {
+    if let Some(reasoning) = first_of(message, &REASONING) {
         sink.say_content(TextKind::Reasoning, Some(reasoning));
     }
     add_parts(sink, content, TextKind::Message);
     if let Some(Value::String(refusal)) = message.get("refusal") {
         sink.say(TextKind::Message, refusal.clone());
     }
-    let is_same =
-        !matches!(content, Some(Value::Array(_) | Value::Object(_))) && content == message.get("parts");
-    if !is_in_parts && !is_same {
+    // The tools of messages of a UI are in the parts, too.
+    if list_of(message.get("parts")).is_empty() {
         let tools = list_of(message.get("toolInvocations")).iter();
         let tools = tools.map(|tool| {
             object([
@@ -148,10 +156,10 @@ fn add_reply(sink: &mut Events, message: &Object, content: Option<&Value>, is_in
         });
         add_parts(sink, Some(&tools.collect::<Vec<_>>().into()), TextKind::Message);
     }
-    for call in list_of(message.get("tool_calls")) {
+    for call in CALLS.iter().flat_map(|name| list_of(message.get(name))) {
         let call = object_of(Some(call));
         let inner = first_of(call, &["function", "custom"]).and_then(Value::as_object);
-        add_chat_call(sink, call.get("id"), inner.unwrap_or(call));
+        add_chat_call(sink, first_of(call, &IDS), inner.unwrap_or(call));
     }
     if let Some(Value::Object(call)) = message.get("function_call") {
         add_chat_call(sink, None, call);
@@ -170,7 +178,7 @@ fn add_results(sink: &mut Events, message: &Object, content: Option<&Value>) {
     }
     let content = sink.text_of(content);
     sink.result(Outcome {
-        id: id_of(message.get("tool_call_id")),
+        id: id_of(first_of(message, &IDS[..2])),
         content,
         failed: failure_of(message),
     });
@@ -178,12 +186,9 @@ fn add_results(sink: &mut Events, message: &Object, content: Option<&Value>) {
 
 /// One of `tool_calls`, with its `function` or `custom`, or with `name` and `arguments` themselves; Inspect has the name in `function`.
 fn add_chat_call(sink: &mut Events, id: Option<&Value>, inner: &Object) {
-    let name = first_of(inner, &["name", "function"]);
-    sink.call(Call::new(
-        id,
-        name,
-        first_of(inner, &["arguments", "input", "args"]),
-    ));
+    let name = first_of(inner, &["name", "function", "function_name"]);
+    let args = first_of(inner, &["arguments", "input", "args"]);
+    sink.call(Call::new(id, name, args));
 }
 
 /// The content of a message in the order of its parts; text that follows text is one message.
@@ -240,7 +245,7 @@ fn add_item(sink: &mut Events, item: &Object, kind: &str) {
     if kind == "redacted_thinking" {
         return sink.leave_out("encrypted reasoning");
     }
-    if kind == "thinking" || kind == "reasoning" {
+    if matches!(kind, "thinking" | "reasoning" | "think") {
         return add_reasoning(sink, item);
     }
     let id = id_of(or(first_of(item, &["call_id", "tool_use_id"]), item.get("id")));
@@ -275,7 +280,7 @@ fn add_reasoning(sink: &mut Events, item: &Object) {
     let content = item.get("content");
     let parts = list_of(item.get("summary")).iter().chain(list_of(content));
     let mut text: Vec<&Value> = parts.collect();
-    let single = first_of(item, &["thinking", "text", "reasoning"]);
+    let single = first_of(item, &["thinking", "text", "reasoning", "think"]);
     text.extend(single.or(content.filter(|content| content.as_text().is_some())));
     if text.is_empty() {
         return sink.leave_out("encrypted reasoning");

@@ -11,7 +11,13 @@ use crate::values::{fields_of, first_of, joined, json_of, list_of, str_of, strin
 pub fn is_call(kind: &str) -> bool {
     matches!(
         kind,
-        "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "function_call" | "custom_tool_call"
+        "tool_use"
+            | "server_tool_use"
+            | "mcp_tool_use"
+            | "tool_call"
+            | "function_call"
+            | "custom_tool_call"
+            | "toolCall"
     )
 }
 
@@ -43,7 +49,7 @@ pub fn is_item(kind: &str) -> bool {
 
 /// Returns whether a part is more than text.
 pub fn is_act(kind: &str) -> bool {
-    kind == "thinking" || kind == "redacted_thinking" || (kind != "message" && is_item(kind))
+    matches!(kind, "thinking" | "redacted_thinking" | "think") || (kind != "message" && is_item(kind))
 }
 
 /// Returns the parts that this one stands for, none if it is no step; `None` if it is one that needs no translation.

@@ -30,13 +30,7 @@ impl Adapter for Antigravity {
         match (str_of(step.get("source")), kind) {
             (Some("USER_EXPLICIT"), _) => say.say_content(TextKind::User, step.get("content")),
             (Some("MODEL"), None | Some("PLANNER_RESPONSE")) => {
-                if let Some(thought) = step.get("thinking") {
-                    say.say_content(TextKind::Reasoning, Some(thought));
-                }
-                say.say_content(TextKind::Message, step.get("content"));
-                for call in list_at(step, "tool_calls") {
-                    say.call(Call::new(call.get("id"), call.get("name"), call.get("args")));
-                }
+                add_as(say, object_of(Some(step)), "assistant", step.get("content"))?;
             }
             (Some("MODEL"), _) => add_result(say, step),
             _ => say.leave_out(format!("event {}", kind.unwrap_or("of an unknown kind"))),

@@ -128,25 +128,16 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
     }
     say.begin_record(None, step.get("timestamp"));
     say.count_unknown(step, "atif-step");
-    match source {
-        Some("system") => say.system(message),
-        Some("user") => say.say_content(TextKind::User, message),
-        Some("agent") => {
-            if let Some(reasoning) = first_of(step, &["reasoning_content"]) {
-                say.say_content(TextKind::Reasoning, Some(reasoning));
-            }
-            say.say_content(TextKind::Message, message);
-        }
+    let role = match source {
+        Some(role @ ("system" | "user")) => role,
+        Some("agent") => "assistant",
         _ => {
             let problem = format!("steps[{at}].source must be system, user or agent");
             return Err(Wrong::new(problem));
         }
-    }
+    };
+    add_as(say, step, role, message)?;
     let calls = list_at(step, "tool_calls");
-    for call in calls {
-        let [id, name, args] = ["tool_call_id", "function_name", "arguments"].map(|name| call.get(name));
-        say.call(Call::new(id, name, args));
-    }
     let results = list_at(fields_of(step, "observation"), "results");
     // Some agents omit which call a result belongs to.
     let has_call = |result: &Value| is_given(result.get("source_call_id"));

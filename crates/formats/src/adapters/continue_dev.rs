@@ -31,18 +31,9 @@ fn add_item(say: &mut Events, item: &Value) -> Result<(), Wrong> {
     if let Some(thought) = text_at(fields_of(item, "reasoning"), "text") {
         say.say(TextKind::Reasoning, thought);
     }
-    match str_of(message.get("role")) {
-        Some("thinking") => say.say_content(TextKind::Reasoning, content),
-        Some("tool") => say.answer(id_of(message.get("toolCallId")), content, None),
-        _ => add_by(say, message, content)?,
-    }
-    for call in list_at(message, "toolCalls") {
-        let function = fields_of(call, "function");
-        say.call(Call::new(
-            call.get("id"),
-            function.get("name"),
-            function.get("arguments"),
-        ));
+    match str_of(message.get("role")).unwrap_or_default() {
+        "thinking" => say.say_content(TextKind::Reasoning, content),
+        role => add_as(say, message, role, content)?,
     }
     for state in list_at(item, "toolCallStates") {
         add_state(say, state);

@@ -54,19 +54,14 @@ impl Adapter for CopilotCli {
                 let prompt = say.text_of(fields_of(data, "input").get("prompt"));
                 say.add(What::Echo(prompt));
             }
-            "assistant.message" => {
-                if let Some(reasoning) = text_at(data, "reasoningText") {
-                    say.say(TextKind::Reasoning, reasoning);
-                }
-                say.say_content(TextKind::Message, data.get("content"));
-                for request in list_at(data, "toolRequests") {
-                    say.call(call_in(request, "name"));
-                }
-            }
+            "assistant.message" => add_as(say, data, "assistant", data.get("content"))?,
             "tool.execution_start" | "tool.user_requested" => {
+                let [id, name, args] = ["toolCallId", "toolName", "arguments"].map(|name| data.get(name));
                 let server = text_at(data, "mcpServerName");
-                let call = call_in(data, "toolName");
-                say.call(Call { server, ..call });
+                say.call(Call {
+                    server,
+                    ..Call::new(id, name, args)
+                });
             }
             "tool.execution_complete" => add_result(say, data),
             "session.model_change" => say.first_fact("model", data.get("newModel")),
@@ -78,11 +73,6 @@ impl Adapter for CopilotCli {
         }
         Ok(Decoded::GoesOn)
     }
-}
-
-fn call_in(record: &impl Fields, name: &str) -> Call {
-    let [id, name, args] = ["toolCallId", name, "arguments"].map(|name| record.field(name));
-    Call::new(id, name, args)
 }
 
 fn add_result(say: &mut Events, data: &Object) {

@@ -63,11 +63,7 @@ impl Adapter for Grok {
             },
             Some("assistant") => {
                 say.first_fact("model", record.get("model_id"));
-                let mut message = fields_where(object_of(Some(record)), |name, _| {
-                    matches!(name, "content" | "tool_calls" | "reasoning_content")
-                });
-                message.insert("role", "assistant");
-                add_message(say, &message.into())?;
+                add_as(say, object_of(Some(record)), "assistant", content)?;
             }
             Some("tool_result") => say.answer(text_at(record, "tool_call_id"), content, None),
             Some("backend_tool_call") => {

@@ -76,11 +76,7 @@ fn add_turn(say: &mut Events, turn: &Value) -> Result<(), Wrong> {
     let ended = fields_of(turn, "request_metadata").get("stream_end_timestamp_ms");
     for (_, reply) in fields_of(turn, "assistant") {
         say.begin_record(reply.get("message_id"), ended);
-        let text = reply.get("content").cloned().map(saying);
-        let calls = list_at(reply, "tool_uses").iter();
-        let calls = calls.map(|call| call_of(call.get("id"), call.get("name"), call.get("args")));
-        let parts: Vec<_> = text.into_iter().chain(calls).collect();
-        add_said(say, "assistant", Some(&parts.into()))?;
+        add_as(say, object_of(Some(reply)), "assistant", reply.get("content"))?;
     }
     Ok(())
 }

@@ -74,13 +74,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
             if has_text(message, "errorMessage") {
                 say.leave_out("error of the API");
             }
-            let message = some_object([
-                ("role", Some("assistant".into())),
-                ("content", content.map(translated)),
-                ("reasoning_content", message.get("reasoningContent").cloned()),
-                ("tool_calls", message.get("toolCalls").cloned()),
-            ]);
-            add_message(say, &message)?;
+            add_as(say, message, "assistant", content)?;
         }
         Some("toolResult" | "tool") => {
             let text = say.text_of(content);
@@ -100,16 +94,4 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
         _ => return Err(Wrong::new("a message has a role that is not known")),
     }
     Ok(())
-}
-
-/// Returns the content of a message, the calls in it in the terms of Anthropic.
-fn translated(content: &Value) -> Value {
-    let Value::Array(parts) = content else {
-        return content.clone();
-    };
-    let parts = parts.iter().map(|part| match str_of(part.get("type")) {
-        Some("toolCall") => call_of(part.get("id"), part.get("name"), part.get("arguments")),
-        _ => part.clone(),
-    });
-    parts.collect::<Vec<_>>().into()
 }

@@ -14,24 +14,15 @@ pub struct SweAgent;
 static COMMAND: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[ \t\r\x0b\x0c]*\n(.*?)\n?```"));
 
-/// What the two agents put before and after a command that they stopped, or that was not run.
-const STOPPED: [(&str, &str); 3] = [
-    ("The command '", "' was cancelled because it took more than "),
-    (
-        "The last command <command>",
-        "</command> timed out and has been killed",
-    ),
-    (
-        "Your bash command contained syntax errors and was NOT executed",
-        "",
-    ),
-];
-
-/// The last line of the output of a command that was stopped, in SWE-agent 0.
-const TIMED_OUT: [&str; 2] = [
-    "EXECUTION TIMED OUT",
-    "EXECUTION TIMED OUT AND INTERRUPT FAILED. RESTARTING PROCESS.",
-];
+/// What the two agents say of a command that they stopped, or that was not run.
+static STOPPED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(concat!(
+        "(?s)^(The command '.*' was cancelled because it took more than |",
+        "The last command <command>.*</command> timed out and has been killed|",
+        "Your bash command contained syntax errors and was NOT executed)|",
+        r"(^|\n)EXECUTION TIMED OUT( AND INTERRUPT FAILED\. RESTARTING PROCESS\.)?\s*$",
+    ))
+});
 
 /// What is around the command of a turn.
 const FENCE: &str = "```";
@@ -232,10 +223,7 @@ fn add_command(say: &mut Events, command: &Text) -> bool {
 /// Adds the result of the command before. `failed` is the agent's own verdict; without it the text decides.
 fn add_result(say: &mut Events, content: Option<&Value>, failed: Option<bool>) {
     let content = say.text_of(content);
-    let plain = &content;
-    let begins_so = |(start, end): &(&str, &str)| plain.starts_with(start) && plain.contains(end);
-    let last = plain.trim_end_matches(is_white_space).rsplit('\n').next();
-    let is_stopped = STOPPED.iter().any(begins_so) || last.is_some_and(|last| TIMED_OUT.contains(&last));
+    let is_stopped = STOPPED.is_match(&content);
     say.result(Outcome {
         id: None,
         content,
