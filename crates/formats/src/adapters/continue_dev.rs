@@ -2,26 +2,21 @@
 
 use crate::prelude::*;
 
-/// Sessions of Continue.
-pub struct ContinueDev;
+pub(super) fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+    let history = list_at(session, "history");
+    let is_item = |item: &Value| fields_of(item, "message").contains("role");
+    session.get("sessionId").is_some() && !history.is_empty() && history.iter().all(is_item)
+}
 
-impl Adapter for ContinueDev {
-    fn recognises(&self, session: &Value, _path: Option<&Path>) -> bool {
-        let history = list_at(session, "history");
-        let is_item = |item: &Value| fields_of(item, "message").contains("role");
-        session.get("sessionId").is_some() && !history.is_empty() && history.iter().all(is_item)
+pub(super) fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    say.begin_run(session.get("sessionId"), None);
+    say.fact("summary", session.get("title"));
+    say.fact("cwd", session.get("workspaceDirectory"));
+    say.fact("model", session.get("chatModelTitle"));
+    for item in list_at(session, "history") {
+        add_item(say, item)?;
     }
-
-    fn decode(&self, session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        say.begin_run(session.get("sessionId"), None);
-        say.fact("summary", session.get("title"));
-        say.fact("cwd", session.get("workspaceDirectory"));
-        say.fact("model", session.get("chatModelTitle"));
-        for item in list_at(session, "history") {
-            add_item(say, item)?;
-        }
-        Ok(Decoded::Whole)
-    }
+    Ok(Decoded::Whole)
 }
 
 fn add_item(say: &mut Events, item: &Value) -> Result<(), Wrong> {

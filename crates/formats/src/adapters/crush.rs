@@ -2,30 +2,25 @@
 
 use crate::{names, prelude::*};
 
-/// Sessions of Crush.
-pub struct Crush;
+pub(super) fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+    let messages = list_at(session, "messages").iter();
+    let mut parts = messages.flat_map(|message| list_at(message, "parts")).peekable();
+    let is_part = |part: &Value| {
+        let is_kind = str_of(part.get("type")).is_some_and(|kind| names::has("crush", kind));
+        is_kind && has_object(part, "data")
+    };
+    parts.peek().is_some() && parts.all(is_part)
+}
 
-impl Adapter for Crush {
-    fn recognises(&self, session: &Value, _path: Option<&Path>) -> bool {
-        let messages = list_at(session, "messages").iter();
-        let mut parts = messages.flat_map(|message| list_at(message, "parts")).peekable();
-        let is_part = |part: &Value| {
-            let is_kind = str_of(part.get("type")).is_some_and(|kind| names::has("crush", kind));
-            is_kind && has_object(part, "data")
-        };
-        parts.peek().is_some() && parts.all(is_part)
+pub(super) fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let time = milliseconds_of(session.get("created_at"));
+    say.begin_run(session.get("id"), time.as_ref());
+    say.fact("summary", session.get("title"));
+    say.of_sub_agent(has_text(session, "parent_session_id"));
+    for message in list_at(session, "messages") {
+        add_message(say, message)?;
     }
-
-    fn decode(&self, session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let time = milliseconds_of(session.get("created_at"));
-        say.begin_run(session.get("id"), time.as_ref());
-        say.fact("summary", session.get("title"));
-        say.of_sub_agent(has_text(session, "parent_session_id"));
-        for message in list_at(session, "messages") {
-            add_message(say, message)?;
-        }
-        Ok(Decoded::Whole)
-    }
+    Ok(Decoded::Whole)
 }
 
 fn add_message(say: &mut Events, message: &Value) -> Result<(), Wrong> {

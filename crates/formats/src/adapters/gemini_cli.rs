@@ -10,9 +10,6 @@ const SET_UP: &str = "Got it. Thanks for the context!";
 const SHELL: &str = "run_shell_command";
 const EXIT_CODE: &str = "Exit Code: ";
 
-/// Sessions of Gemini CLI.
-pub struct GeminiCli;
-
 fn is_header(record: &Value) -> bool {
     has_text(record, "sessionId") && has_text(record, "projectHash")
 }
@@ -38,39 +35,37 @@ fn checkpoint_of(record: &Value) -> Option<&[Value]> {
     history.first().is_some_and(is_content).then_some(history)
 }
 
-impl Adapter for GeminiCli {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let is_reply = str_of(record.get("type")) == Some("gemini") && record.get("content").is_some();
-        is_header(record) || checkpoint_of(record).is_some() || is_set_up(record) || is_reply
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let is_reply = str_of(record.get("type")) == Some("gemini") && record.get("content").is_some();
+    is_header(record) || checkpoint_of(record).is_some() || is_set_up(record) || is_reply
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if let Some(history) = checkpoint_of(record) {
-            history.iter().try_for_each(|content| add_entry(say, content))?;
-            return Ok(Decoded::Whole);
-        }
-        if is_header(record) {
-            add_session(say, record)?;
-            return Ok(Decoded::Begins);
-        }
-        let kind = str_of(record.get("type"));
-        let is_kind = matches!(kind, Some("user" | "gemini" | "info" | "warning" | "error"));
-        if has_object(record, "$set") {
-            add_session(say, fields_of(record, "$set"))?;
-        } else if record.get("$rewindTo").is_some() {
-            let from = text_at(record, "$rewindTo").unwrap_or_default();
-            say.add(What::Undo(Undo::From(from)));
-        } else if is_content(record) || has_all(record, &["$set"]) || is_kind && has_text(record, "id") {
-            add_entry(say, record)?;
-        } else {
-            return Ok(Decoded::Unknown);
-        }
-        Ok(if is_set_up(record) {
-            Decoded::Begins
-        } else {
-            Decoded::GoesOn
-        })
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some(history) = checkpoint_of(record) {
+        history.iter().try_for_each(|content| add_entry(say, content))?;
+        return Ok(Decoded::Whole);
     }
+    if is_header(record) {
+        add_session(say, record)?;
+        return Ok(Decoded::Begins);
+    }
+    let kind = str_of(record.get("type"));
+    let is_kind = matches!(kind, Some("user" | "gemini" | "info" | "warning" | "error"));
+    if has_object(record, "$set") {
+        add_session(say, fields_of(record, "$set"))?;
+    } else if record.get("$rewindTo").is_some() {
+        let from = text_at(record, "$rewindTo").unwrap_or_default();
+        say.add(What::Undo(Undo::From(from)));
+    } else if is_content(record) || has_all(record, &["$set"]) || is_kind && has_text(record, "id") {
+        add_entry(say, record)?;
+    } else {
+        return Ok(Decoded::Unknown);
+    }
+    Ok(if is_set_up(record) {
+        Decoded::Begins
+    } else {
+        Decoded::GoesOn
+    })
 }
 
 /// Adds the fields of a session, which may hold all of its messages.

@@ -2,9 +2,6 @@
 
 use crate::prelude::*;
 
-/// Sessions of Kiro.
-pub struct Kiro;
-
 /// Returns the role of a line.
 fn role_of(record: &Value) -> Option<&'static str> {
     let role = match str_of(record.get("kind"))? {
@@ -15,28 +12,26 @@ fn role_of(record: &Value) -> Option<&'static str> {
     fields_of(record, "data").contains("content").then_some(role)
 }
 
-impl Adapter for Kiro {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        role_of(record).is_some() || has_all(record, &["conversation_id", "history"])
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    role_of(record).is_some() || has_all(record, &["conversation_id", "history"])
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if let Some(role) = role_of(record) {
-            let data = fields_of(record, "data");
-            say.begin_record(data.get("message_id"), None);
-            let parts: Vec<_> = list_at(data, "content").iter().map(of_anthropic).collect();
-            add_said(say, role, Some(&parts.into()))?;
-            return Ok(Decoded::GoesOn);
-        }
-        if record.get("history").is_none() {
-            return Ok(Decoded::Unknown);
-        }
-        say.begin_run(record.get("conversation_id"), None);
-        for turn in list_at(record, "history") {
-            add_turn(say, turn)?;
-        }
-        Ok(Decoded::Whole)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some(role) = role_of(record) {
+        let data = fields_of(record, "data");
+        say.begin_record(data.get("message_id"), None);
+        let parts: Vec<_> = list_at(data, "content").iter().map(of_anthropic).collect();
+        add_said(say, role, Some(&parts.into()))?;
+        return Ok(Decoded::GoesOn);
     }
+    if record.get("history").is_none() {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin_run(record.get("conversation_id"), None);
+    for turn in list_at(record, "history") {
+        add_turn(say, turn)?;
+    }
+    Ok(Decoded::Whole)
 }
 
 /// Returns a part of a kind and data as Anthropic writes it.

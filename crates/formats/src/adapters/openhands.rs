@@ -4,9 +4,6 @@
 
 use crate::{names, prelude::*};
 
-/// Runs of OpenHands.
-pub struct Openhands;
-
 /// What evaluations know of the patch, which is no outcome.
 const PATCHES: [&str; 4] = ["git_patch", "model_patch", "test_output", "apply_patch_output"];
 
@@ -39,29 +36,27 @@ fn events_of(record: &Value) -> Option<impl Iterator<Item = &Value>> {
     (is_output || events.peek().is_some_and(|first| is_event(first))).then_some(events)
 }
 
-impl Adapter for Openhands {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        is_event(record) || events_of(record).is_some()
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    is_event(record) || events_of(record).is_some()
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if is_event(record) {
-            let is_first = number_of(record.get("id")) == Some(0.0);
-            let begins = is_first || kind_of(record) == Some("SystemPromptEvent");
-            add_event(say, record, begins);
-            return Ok(if begins { Decoded::Begins } else { Decoded::GoesOn });
-        }
-        let Some(events) = events_of(record) else {
-            return Ok(Decoded::Unknown);
-        };
-        let name = text_at(record, "instance_id");
-        add_names(say, record, name.clone());
-        for (at, event) in events.enumerate() {
-            add_event(say, event, at == 0 && name.is_none());
-        }
-        add_outcome(say, record);
-        Ok(Decoded::Whole)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_event(record) {
+        let is_first = number_of(record.get("id")) == Some(0.0);
+        let begins = is_first || kind_of(record) == Some("SystemPromptEvent");
+        add_event(say, record, begins);
+        return Ok(if begins { Decoded::Begins } else { Decoded::GoesOn });
     }
+    let Some(events) = events_of(record) else {
+        return Ok(Decoded::Unknown);
+    };
+    let name = text_at(record, "instance_id");
+    add_names(say, record, name.clone());
+    for (at, event) in events.enumerate() {
+        add_event(say, event, at == 0 && name.is_none());
+    }
+    add_outcome(say, record);
+    Ok(Decoded::Whole)
 }
 
 /// Says which run an evaluation has.

@@ -5,50 +5,45 @@ use knowledgepulse_json::trim;
 
 use crate::prelude::*;
 
-/// Spans and logs of OpenTelemetry.
-pub struct Otel;
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    resources_of(record).is_some() || logs_of(record).is_some()
+}
 
-impl Adapter for Otel {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        resources_of(record).is_some() || logs_of(record).is_some()
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let (spans, logs) = (resources_of(record), logs_of(record));
+    if spans.is_none() && logs.is_none() {
+        let problem = "it has no resourceSpans, no resourceLogs and no batches";
+        return Err(Wrong::new(problem));
     }
-
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let (spans, logs) = (resources_of(record), logs_of(record));
-        if spans.is_none() && logs.is_none() {
-            let problem = "it has no resourceSpans, no resourceLogs and no batches";
-            return Err(Wrong::new(problem));
-        }
-        let mut outcome = Ok(Decoded::GoesOn);
-        for resource in [spans, logs].into_iter().flatten().flatten() {
-            let attributes = attributes_of(fields_of(resource, "resource").get("attributes"));
-            let spans = list_of(scopes_of(resource)).iter();
-            let spans = spans.flat_map(|scope| list_at(scope, "spans"));
-            let logs = list_at(resource, "scopeLogs").iter();
-            let logs = logs.flat_map(|scope| list_at(scope, "logRecords"));
-            let logs = logs.filter_map(|record| Some((record, span_of_log(record)?)));
-            for (record, span) in spans.map(|span| (span, span_of(span))).chain(logs) {
-                let run = trace_id_of(record.get("traceId"));
-                if run.is_none() {
-                    // The first problem; the other spans are read.
-                    outcome = outcome.and(Err(Wrong::new("a span has no traceId")));
-                    continue;
-                }
-                say.begin(Origin {
-                    run,
-                    ..Origin::default()
-                });
-                say.add(What::Span(Box::new(span)));
-                let service = text_at(&attributes, "service.name").map(Fact::Framework);
-                say.add_all(service.map(What::Fact));
+    let mut outcome = Ok(Decoded::GoesOn);
+    for resource in [spans, logs].into_iter().flatten().flatten() {
+        let attributes = attributes_of(fields_of(resource, "resource").get("attributes"));
+        let spans = list_of(scopes_of(resource)).iter();
+        let spans = spans.flat_map(|scope| list_at(scope, "spans"));
+        let logs = list_at(resource, "scopeLogs").iter();
+        let logs = logs.flat_map(|scope| list_at(scope, "logRecords"));
+        let logs = logs.filter_map(|record| Some((record, span_of_log(record)?)));
+        for (record, span) in spans.map(|span| (span, span_of(span))).chain(logs) {
+            let run = trace_id_of(record.get("traceId"));
+            if run.is_none() {
+                // The first problem; the other spans are read.
+                outcome = outcome.and(Err(Wrong::new("a span has no traceId")));
+                continue;
             }
+            say.begin(Origin {
+                run,
+                ..Origin::default()
+            });
+            say.add(What::Span(Box::new(span)));
+            let service = text_at(&attributes, "service.name").map(Fact::Framework);
+            say.add_all(service.map(What::Fact));
         }
-        if say.is_empty() && logs.is_some() && outcome.is_ok() {
-            let problem = "no record of its resourceLogs is of a model or an agent";
-            return Err(Wrong::new(problem));
-        }
-        outcome
     }
+    if say.is_empty() && logs.is_some() && outcome.is_ok() {
+        let problem = "no record of its resourceLogs is of a model or an agent";
+        return Err(Wrong::new(problem));
+    }
+    outcome
 }
 
 /// Returns the spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its

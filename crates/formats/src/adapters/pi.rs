@@ -11,9 +11,6 @@ const STOPPED: [&str; 3] = [
     "Skipped due to queued user message.",
 ];
 
-/// Sessions of Pi.
-pub struct Pi;
-
 fn is_header(entry: &Value) -> bool {
     let is_told = has_text(entry, "timestamp") || has_text(entry, "harness");
     str_of(entry.get("type")) == Some("session") && has_text(entry, "id") && is_told
@@ -26,42 +23,40 @@ fn type_of(entry: &Value) -> Option<&str> {
     (is_message || entry.get("parentId").is_some()).then_some(kind)
 }
 
-impl Adapter for Pi {
-    fn recognises(&self, entry: &Value, _path: Option<&Path>) -> bool {
-        is_header(entry) || type_of(entry).is_some()
-    }
+pub(super) fn recognises(entry: &Value, _path: Option<&Path>) -> bool {
+    is_header(entry) || type_of(entry).is_some()
+}
 
-    fn decode(&self, entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if is_header(entry) {
-            say.begin_run(entry.get("id"), entry.get("timestamp"));
-            for name in ["version", "cwd", "parentSession", "name"] {
-                say.fact(name, entry.get(name));
-            }
-            if let Some(harness) = text_at(entry, "harness") {
-                say.add(What::Fact(Fact::Framework(harness)));
-                say.add(What::Fact(Fact::Domain("default")));
-            }
-            return Ok(Decoded::Begins);
+pub(super) fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_header(entry) {
+        say.begin_run(entry.get("id"), entry.get("timestamp"));
+        for name in ["version", "cwd", "parentSession", "name"] {
+            say.fact(name, entry.get(name));
         }
-        let Some(kind) = type_of(entry) else {
-            return Ok(Decoded::Unknown);
-        };
-        let message = fields_of(entry, "message");
-        let time = text_at(entry, "timestamp").map(Value::from);
-        say.begin(Origin {
-            id: text_at(entry, "id"),
-            parent: Parent::of(entry, "parentId"),
-            time: time.or_else(|| number_of(message.get("timestamp")).map(Value::from)),
-            ..Origin::default()
-        });
-        match kind {
-            "message" => add_message_of(say, message)?,
-            "custom_message" => say.say_content(TextKind::Event, entry.get("content")),
-            "compaction" | "branch_summary" => say.leave_out("summary of a compaction"),
-            kind => say.leave_out(format!("entry {kind}")),
+        if let Some(harness) = text_at(entry, "harness") {
+            say.add(What::Fact(Fact::Framework(harness)));
+            say.add(What::Fact(Fact::Domain("default")));
         }
-        Ok(Decoded::GoesOn)
+        return Ok(Decoded::Begins);
     }
+    let Some(kind) = type_of(entry) else {
+        return Ok(Decoded::Unknown);
+    };
+    let message = fields_of(entry, "message");
+    let time = text_at(entry, "timestamp").map(Value::from);
+    say.begin(Origin {
+        id: text_at(entry, "id"),
+        parent: Parent::of(entry, "parentId"),
+        time: time.or_else(|| number_of(message.get("timestamp")).map(Value::from)),
+        ..Origin::default()
+    });
+    match kind {
+        "message" => add_message_of(say, message)?,
+        "custom_message" => say.say_content(TextKind::Event, entry.get("content")),
+        "compaction" | "branch_summary" => say.leave_out("summary of a compaction"),
+        kind => say.leave_out(format!("entry {kind}")),
+    }
+    Ok(Decoded::GoesOn)
 }
 
 fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {

@@ -7,9 +7,6 @@ use ::regex::Regex;
 
 use crate::prelude::*;
 
-/// Runs of SWE-agent and mini-SWE-agent.
-pub struct SweAgent;
-
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[ \t\r\x0b\x0c]*\n(.*?)\n?```"));
@@ -70,55 +67,53 @@ fn is_demonstration(message: &Value) -> bool {
     is_true(message, "is_demo") || has_word(message, "message_type", "demonstration")
 }
 
-impl Adapter for SweAgent {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        shape_of(record).is_some()
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    shape_of(record).is_some()
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let no_shape = || Wrong::new("it has no trajectory of actions and observations");
-        let shape = shape_of(record).ok_or_else(no_shape)?;
-        let fields = object_of(Some(record));
-        let info = fields_of(record, "info");
-        say.begin(Origin::default());
-        say.count_unknown(fields, "swe-agent");
-        say.facts(fields, &["environment", "instance_id"]);
-        say.fact("version", record.get("trajectory_format"));
-        say.fact("exit_status", info.get("exit_status"));
-        let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
-        if !rest.is_empty() {
-            say.fact("info", Some(&rest.into()));
-        }
-        if is_given(info.get("submission")) {
-            say.leave_out("submission");
-        }
-        // That it was submitted says nothing of the task; only tests know whether the patch is right. A run that did not finish failed.
-        let statuses = [info.get("exit_status"), record.get("exit_status")].into_iter();
-        let is_unfinished = |status: &Text| !status.to_lowercase().starts_with("submitted");
-        if statuses.filter_map(string_of).any(is_unfinished) {
-            say.add(What::Success(false));
-        }
-        let is_mini = shape == Shape::Mini;
-        let framework = if is_mini { "mini-swe-agent" } else { "swe-agent" };
-        say.add(What::Fact(Fact::Framework(framework.into())));
-        say.add(What::Fact(Fact::Domain("code")));
-        let turns = list_at(record, "trajectory");
-        let messages = match shape {
-            Shape::Mini => {
-                add_messages(say, list_at(record, "messages"))?;
-                return Ok(Decoded::Whole);
-            }
-            Shape::Nebius => {
-                say.fact("model_name", record.get("model_name"));
-                say.add_all(truth_of(record.get("target")).map(What::Success));
-                turns.iter().map(message_of).collect()
-            }
-            Shape::Turns if !turns.is_empty() => messages_of_turns(say, record, turns)?,
-            Shape::History | Shape::Turns => list_at(record, "history").to_vec(),
-        };
-        add_history(say, &messages)?;
-        Ok(Decoded::Whole)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let no_shape = || Wrong::new("it has no trajectory of actions and observations");
+    let shape = shape_of(record).ok_or_else(no_shape)?;
+    let fields = object_of(Some(record));
+    let info = fields_of(record, "info");
+    say.begin(Origin::default());
+    say.count_unknown(fields, "swe-agent");
+    say.facts(fields, &["environment", "instance_id"]);
+    say.fact("version", record.get("trajectory_format"));
+    say.fact("exit_status", info.get("exit_status"));
+    let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
+    if !rest.is_empty() {
+        say.fact("info", Some(&rest.into()));
     }
+    if is_given(info.get("submission")) {
+        say.leave_out("submission");
+    }
+    // That it was submitted says nothing of the task; only tests know whether the patch is right. A run that did not finish failed.
+    let statuses = [info.get("exit_status"), record.get("exit_status")].into_iter();
+    let is_unfinished = |status: &Text| !status.to_lowercase().starts_with("submitted");
+    if statuses.filter_map(string_of).any(is_unfinished) {
+        say.add(What::Success(false));
+    }
+    let is_mini = shape == Shape::Mini;
+    let framework = if is_mini { "mini-swe-agent" } else { "swe-agent" };
+    say.add(What::Fact(Fact::Framework(framework.into())));
+    say.add(What::Fact(Fact::Domain("code")));
+    let turns = list_at(record, "trajectory");
+    let messages = match shape {
+        Shape::Mini => {
+            add_messages(say, list_at(record, "messages"))?;
+            return Ok(Decoded::Whole);
+        }
+        Shape::Nebius => {
+            say.fact("model_name", record.get("model_name"));
+            say.add_all(truth_of(record.get("target")).map(What::Success));
+            turns.iter().map(message_of).collect()
+        }
+        Shape::Turns if !turns.is_empty() => messages_of_turns(say, record, turns)?,
+        Shape::History | Shape::Turns => list_at(record, "history").to_vec(),
+    };
+    add_history(say, &messages)?;
+    Ok(Decoded::Whole)
 }
 
 /// Returns a turn of a row of Nebius as a message of a history: the last code block of the agent is its action.
