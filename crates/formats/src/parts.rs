@@ -5,7 +5,7 @@
 use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 
 pub use crate::values::some_object;
-use crate::values::{fields_of, first_of, joined, json_of, list_of, str_of, string_of};
+use crate::values::{fields_of, first_of, is_true, joined, json_of, list_of, str_of, string_of};
 
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
@@ -113,7 +113,7 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
     let fields = value.as_object()?;
     let get = |name| fields.get(name);
     Some(match name {
-        "toolUse" => vec![call_of(get("toolUseId"), get("name"), get("input"))],
+        "toolUse" | "functionCall" => vec![part_of(name, value)],
         "toolResult" => {
             let failed = match get("status").and_then(Value::as_str) {
                 Some("error") => Some(true),
@@ -140,7 +140,6 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
         },
         "image" | "document" | "video" | "audio" | "inlineData" | "fileData" => vec![kind_alone(name)],
         "cachePoint" | "toolAddition" | "toolRemoval" => Vec::new(),
-        "functionCall" => vec![call_of(get("id"), get("name"), get("args"))],
         "functionResponse" => vec![result_of(get("id"), get("response").map(text_of), None)],
         _ => return None,
     })
@@ -245,6 +244,30 @@ fn content_of(content: &Value) -> Value {
 
 fn text_of(value: &Value) -> Value {
     json_of(value).into_owned().into()
+}
+
+/// Where parts of agents have the id of a call.
+const IDS: [&str; 5] = ["toolUseId", "tool_call_id", "tool_use_id", "toolCallId", "id"];
+
+/// Returns a part of a kind, whose fields or text are in a value, as Anthropic writes it. Agents write names in several ways.
+pub fn part_of(kind: &str, value: &Value) -> Value {
+    let first = |names: &[&str]| first_of(value, names);
+    let text = |names: &[&str]| first(names).unwrap_or(value).clone();
+    match kind.replace('_', "").to_lowercase().as_str() {
+        "text" => saying(text(&["text"])),
+        "thinking" | "reasoning" => thinking(&text(&["thinking", "text"])),
+        "redactedthinking" => kind_alone("redacted_thinking"),
+        "tooluse" | "toolcall" | "functioncall" => {
+            let args = first(&["input", "raw_input", "args", "arguments"]);
+            call_of(first(&IDS), value.get("name"), args)
+        }
+        "toolresult" => {
+            let failed = is_true(value, "is_error").then_some(true);
+            result_of(first(&IDS), value.get("content").cloned(), failed)
+        }
+        "image" | "imageurl" | "binary" => kind_alone("image"),
+        _ => kind_alone(&kind.to_lowercase()),
+    }
 }
 
 /// Returns a part of which only the kind is told.

@@ -32,24 +32,16 @@ fn add_message(say: &mut Events, message: &Value) -> Result<(), Wrong> {
     }
     let mut parts = Vec::new();
     for part in list_at(message, "parts") {
-        let data = fields_of(part, "data");
-        let text = |name| data.get(name).cloned().unwrap_or_default();
-        parts.push(match str_of(part.get("type")) {
-            Some("text") => saying(text("text")),
-            Some("reasoning") => thinking(&text("thinking")),
-            Some("tool_call") => call_of(data.get("id"), data.get("name"), data.get("input")),
-            Some("tool_result") => {
-                let failed = is_true(data, "is_error").then_some(true);
-                result_of(data.get("tool_call_id"), data.get("content").cloned(), failed)
-            }
-            Some("shell_command") => {
+        let (kind, data) = (str_of(part.get("type")).unwrap_or_default(), part.get("data"));
+        let data = data.unwrap_or(&Value::Null);
+        match kind {
+            "shell_command" => {
                 let texts = ["command", "output"].map(|name| say.text_of(data.get(name)));
                 say.say(TextKind::Event, joined(texts, "\n"));
-                continue;
             }
-            Some("image_url" | "binary") => kind_alone("image"),
-            _ => continue,
-        });
+            "finish" => {}
+            _ => parts.push(part_of(kind, data)),
+        }
     }
     if parts.is_empty() || text_at(message, "role").is_none() {
         return Ok(());

@@ -36,13 +36,10 @@ pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong>
 
 /// Returns a part of a kind and data as Anthropic writes it.
 fn of_anthropic(part: &Value) -> Value {
-    let data = fields_of(part, "data");
-    let id = data.get("toolUseId");
+    let data = part.get("data").unwrap_or(&Value::Null);
     match str_of(part.get("kind")) {
-        Some("text") => saying(part.get("data").cloned().unwrap_or_default()),
-        Some("toolUse") => call_of(id, data.get("name"), data.get("input")),
-        Some("toolResult") => result_in(data, id),
-        kind => kind_alone(kind.unwrap_or("part")),
+        Some("toolResult") => result_in(data, data.get("toolUseId")),
+        kind => part_of(kind.unwrap_or("part"), data),
     }
 }
 

@@ -26,7 +26,9 @@ pub(super) fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong>
         let parts = contents
             .flat_map(|said| list_at(said, "content"))
             .map(of_anthropic);
-        let segments = list_at(message, "segments").iter().map(of_segment);
+        let segments = list_at(message, "segments")
+            .iter()
+            .map(|segment| part_of(str_of(segment.get("type")).unwrap_or_default(), segment));
         let calls = list_at(message, "tool_uses").iter();
         let calls = calls.map(|call| call_of(call.get("id"), call.get("name"), call.get("input")));
         let parts: Vec<_> = parts.chain(segments).chain(calls).collect();
@@ -45,36 +47,13 @@ pub(super) fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong>
     Ok(Decoded::Whole)
 }
 
-/// Returns a part that its only field names as Anthropic writes it.
+/// Returns a part that its only field names as Anthropic writes it. A mention is a file or another thing that the user names; its text is
+/// the program's.
 fn of_anthropic(part: &Value) -> Value {
-    let Some((name, value)) = object_of(Some(part)).iter().next() else {
-        return part.clone();
-    };
-    match name.as_str() {
-        "Text" => saying(text_in(value)),
-        "Thinking" => thinking(&text_in(value)),
-        "RedactedThinking" => kind_alone("redacted_thinking"),
-        "ToolUse" => {
-            let args = first_of(value, &["input", "raw_input"]);
-            call_of(value.get("id"), value.get("name"), args)
-        }
-        "Image" => kind_alone("image"),
-        // A file or another thing that the user names; its text is the program's.
-        "Mention" => kind_alone("mention"),
-        name => kind_alone(name),
+    match object_of(Some(part)).iter().next() {
+        Some((name, value)) => part_of(name, value),
+        None => part.clone(),
     }
-}
-
-fn of_segment(segment: &Value) -> Value {
-    match str_of(segment.get("type")) {
-        Some("thinking") => thinking(&text_in(segment)),
-        _ => segment.clone(),
-    }
-}
-
-/// Returns the text of a value, which may be in its field `text`.
-fn text_in(value: &Value) -> Value {
-    value.get("text").unwrap_or(value).clone()
 }
 
 fn result_in(result: &Value) -> Value {
