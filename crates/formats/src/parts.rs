@@ -2,7 +2,7 @@
 //!
 //! The shapes follow @aws-sdk/client-bedrock-runtime 3, ai 4 and 6, and @google/genai 2.
 
-use knowledgepulse_json::{Object, Text, Value, object, parse_str};
+use knowledgepulse_json::{Object, Value, object, parse_str};
 
 pub use crate::values::some_object;
 use crate::values::{fields_of, first_of, is_true, joined, json_of, list_of, str_of, string_of};
@@ -146,32 +146,31 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
 }
 
 fn of_ai_sdk(part: &Object, kind: &str) -> Option<Vec<Value>> {
-    let is_for_the_page = matches!(
-        kind,
-        "step-start"
-            | "source"
-            | "source-url"
-            | "source-document"
-            | "tool-approval-request"
-            | "tool-approval-response"
-    );
-    if is_for_the_page || kind.starts_with("data-") {
+    const OF_PAGES: &str =
+        "step-start source source-url source-document tool-approval-request tool-approval-response";
+    if OF_PAGES.split(' ').any(|known| known == kind) || kind.starts_with("data-") {
         return Some(Vec::new());
     }
     let name = part.get("toolName");
     let of_kind = kind.strip_prefix("tool-").map(Value::from);
     let used = if kind == "dynamic-tool" {
-        Some(name)
+        name
     } else {
-        of_kind.as_ref().map(Some)
+        of_kind.as_ref()
     };
-    if let (Some(Value::String(state)), Some(name)) = (part.get("state"), used) {
-        return Some(of_tool(part, state, name));
+    if let (Some(Value::String(state)), true) =
+        (part.get("state"), kind == "dynamic-tool" || of_kind.is_some())
+    {
+        return Some(of_tool(part, state, used));
     }
     match kind {
-        "tool-invocation" => Some(of_invocation(fields_of(part, "toolInvocation"))),
+        "tool-invocation" => {
+            let invocation = fields_of(part, "toolInvocation");
+            let state = str_of(invocation.get("state")).unwrap_or_default();
+            Some(of_tool(invocation, state, invocation.get("toolName")))
+        }
         "tool-call" => {
-            let args = first_or_last(part, "input", "args");
+            let args = first_of(part, &["input", "args"]);
             Some(vec![call_of(part.get("toolCallId"), name, args)])
         }
         "tool-result" => Some(vec![of_tool_result(part)]),
@@ -179,42 +178,28 @@ fn of_ai_sdk(part: &Object, kind: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// Returns the first field, or the other one, of any value, if the first is missing or `null`.
-fn first_or_last<'a>(part: &'a Object, name: &str, other: &str) -> Option<&'a Value> {
-    first_of(part, &[name]).or_else(|| part.get(other))
-}
-
-/// Returns a tool in a message of a UI: its call, and the result where it is there.
-fn of_tool(part: &Object, state: &Text, name: Option<&Value>) -> Vec<Value> {
+/// Returns a tool in a message of a UI, of any version: its call, and the result where it is there.
+fn of_tool(part: &Object, state: &str, name: Option<&Value>) -> Vec<Value> {
     let id = part.get("toolCallId");
-    let mut parts = vec![call_of(id, name, first_or_last(part, "input", "rawInput"))];
-    match state.as_str() {
-        "output-available" => parts.push(result_of(id, part.get("output").map(text_of), None)),
-        "output-error" => parts.push(result_of(id, part.get("errorText").cloned(), Some(true))),
+    let args = first_of(part, &["input", "rawInput", "args"]);
+    let (content, failed) = match state {
+        "output-available" => (part.get("output").map(text_of), None),
+        "result" => (part.get("result").map(text_of), None),
+        "output-error" => (part.get("errorText").cloned(), Some(true)),
         "output-denied" => {
             let reason = fields_of(part, "approval").get("reason");
-            parts.push(result_of(id, Some(denied_of(reason)), Some(false)));
+            (Some(denied_of(reason)), Some(false))
         }
-        _ => {}
-    }
-    parts
-}
-
-/// Returns the same in a message of version 4 and before.
-fn of_invocation(invocation: &Object) -> Vec<Value> {
-    let get = |name| invocation.get(name);
-    let mut parts = vec![call_of(get("toolCallId"), get("toolName"), get("args"))];
-    if get("state").and_then(Value::as_str) == Some("result") {
-        parts.push(result_of(get("toolCallId"), get("result").map(text_of), None));
-    }
-    parts
+        _ => return vec![call_of(id, name, args)],
+    };
+    vec![call_of(id, name, args), result_of(id, content, failed)]
 }
 
 fn of_tool_result(part: &Object) -> Value {
     let id = part.get("toolCallId");
     let Some(Value::Object(output)) = part.get("output") else {
         let failed = (part.get("isError") == Some(&Value::Bool(true))).then_some(true);
-        return result_of(id, first_or_last(part, "result", "output").map(text_of), failed);
+        return result_of(id, first_of(part, &["result", "output"]).map(text_of), failed);
     };
     let value = output.get("value");
     match output.get("type").and_then(Value::as_str) {

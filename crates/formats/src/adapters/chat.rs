@@ -64,14 +64,11 @@ impl Adapter for Chat {
             _ => messages_of(record),
         };
         let messages = messages.ok_or_else(|| Wrong::new("it has no messages, and no items"))?;
-        let (input, output) = (fields_of(record, "input"), fields_of(record, "output"));
         let inner = ["body", "request", "response", "request_body", "response_body"];
         let inner = inner.map(|name| fields_of(record, name));
-        let of_log = [
-            fields_of(input, "inputBodyJson"),
-            fields_of(output, "outputBodyJson"),
-        ];
-        for details in [record].into_iter().chain(inner).chain(of_log) {
+        let input = fields_of(fields_of(record, "input"), "inputBodyJson");
+        let output = fields_of(fields_of(record, "output"), "outputBodyJson");
+        for details in [record].into_iter().chain(inner).chain([input, output]) {
             add_details(say, details);
         }
         let of_run = fields_of(fields_of(record, "config"), "configurable");
@@ -116,40 +113,43 @@ fn add_details(say: &mut Events, record: &Object) {
     say.count_unknown(record, "chat");
 }
 
-/// Returns whether a text begins as a list of messages in JSON does, as data sets have them.
+/// Returns whether a text begins as a list of messages in JSON does.
 fn begins_messages(text: &Text) -> bool {
-    let beginning = text.trim_start();
-    let first = beginning.strip_prefix('[').map(str::trim_start);
+    let first = text.trim_start().strip_prefix('[').map(str::trim_start);
     first.is_some_and(|first| {
         first.starts_with('{') && first.get(..ROLE_WITHIN).unwrap_or(first).contains("\"role\"")
     })
+}
+
+/// Returns the messages in a field of a record, which may be JSON in a text, as data sets have them.
+fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
+    match record.get(name)? {
+        Value::Array(list) => {
+            // No other format has these for anything else.
+            let is_alone = !matches!(name, "trajectory" | "history");
+            list.first().map_or(is_alone, is_message).then(|| borrowed(list))
+        }
+        Value::String(text) if begins_messages(text) => match parse_str(text).ok()? {
+            Value::Array(list) if list.first().is_some_and(is_message) => {
+                Some(list.into_iter().map(Cow::Owned).collect())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let is_logged = record.contains("response_body");
     let response = fields_of(record, if is_logged { "response_body" } else { "response" });
-    for name in LISTS {
-        // No other format has these for anything else.
-        let is_alone = !matches!(name, "trajectory" | "history");
-        let messages = match record.get(name) {
-            Some(Value::Array(list)) if list.first().map_or(is_alone, is_message) => borrowed(list),
-            Some(Value::String(text)) if begins_messages(text) => match parse_str(text) {
-                Ok(Value::Array(list)) if list.first().is_some_and(is_message) => {
-                    list.into_iter().map(Cow::Owned).collect()
-                }
-                _ => continue,
-            },
-            _ => continue,
-        };
-        return Some([messages, reply_of(record), reply_of(response)].concat());
-    }
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
     let asked = ["request", "request_body", "body", "values"].map(|name| record.get(name));
-    for inner in asked.into_iter().chain([body_of_log]) {
-        if let Some(asked) = inner.and_then(Value::as_object).and_then(messages_of) {
-            return Some([asked, reply_of(record), reply_of(response)].concat());
-        }
+    let asked = asked.into_iter().chain([body_of_log]);
+    let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
+    let mut lists = LISTS.iter().filter_map(|name| list_in(record, name));
+    if let Some(asked) = lists.next().or_else(|| asked.next()) {
+        return Some([asked, reply_of(record), reply_of(response)].concat());
     }
     let output = list_of(record.get("output"));
     if output.first().is_some_and(is_message) || str_of(record.get("object")) == Some("response") {
@@ -185,11 +185,9 @@ fn input_of(input: Option<&Value>) -> Messages<'_> {
 
 /// Returns the model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
 fn reply_of(reply: &Object) -> Messages<'_> {
-    let inner = [
-        reply.get("body"),
-        fields_of(reply, "output").get("outputBodyJson"),
-    ];
-    if let Some(inner) = inner.into_iter().flatten().find_map(Value::as_object) {
+    let of_log = fields_of(reply, "output").get("outputBodyJson");
+    let mut inner = [reply.get("body"), of_log].into_iter().flatten();
+    if let Some(inner) = inner.find_map(Value::as_object) {
         return reply_of(inner);
     }
     if let Some(message) = message_of(reply) {
@@ -205,15 +203,14 @@ fn reply_of(reply: &Object) -> Messages<'_> {
 /// without one.
 fn message_of(reply: &Object) -> Option<&Value> {
     let first = |name| object_of(list_of(reply.get(name)).first());
-    let message = first("choices").get("message");
-    if let Some(message @ Value::Object(_)) = message {
-        return Some(message);
-    }
+    let choice = first("choices")
+        .get("message")
+        .filter(|message| message.as_object().is_some());
     let others = [
         fields_of(reply, "output").get("message"),
         first("candidates").get("content"),
     ];
-    others.into_iter().flatten().find(|message| is_message(message))
+    choice.or_else(|| others.into_iter().flatten().find(|message| is_message(message)))
 }
 
 /// Returns whether a value is a whole reply of Anthropic: a message with more fields.
