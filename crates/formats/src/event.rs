@@ -417,7 +417,7 @@ impl Events {
     pub fn count_unknown(&mut self, object: &Object, known: &str) {
         let known = names::list(known);
         for name in object.keys() {
-            if !known.is_some_and(|known| known.contains(name.as_str())) {
+            if !known.contains(&name.as_str()) {
                 self.leave_out(joined(["field".into(), name.clone()], " "));
             }
         }

@@ -86,10 +86,7 @@ fn content_of(content: Option<&Value>, more: &Object, calls: &[Value]) -> Value 
     };
     let ids: HashSet<Text> = calls.iter().filter_map(|call| text_at(call, "id")).collect();
     let is_named = |part: &&Value| {
-        let is_call = matches!(
-            str_of(part.get("type")),
-            Some("tool_use" | "tool_call" | "tool_call_chunk" | "invalid_tool_call" | "function_call")
-        );
+        let is_call = str_of(part.get("type")).is_some_and(|kind| names::has("langchain-call", kind));
         let own = ["id", "call_id"].map(|name| text_at(*part, name));
         // Some have no ids at all.
         let has_none = own.iter().all(Option::is_none) && !calls.is_empty();

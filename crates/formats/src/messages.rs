@@ -10,7 +10,7 @@ use knowledgepulse_json::{Object, Text, Value, object};
 use crate::{
     Wrong,
     event::{Call, Events, Outcome, TextKind},
-    langchain,
+    langchain, names,
     parts::{self, is_act, is_call, is_item, is_result, translated},
     sharegpt, tagged,
     values::{
@@ -19,24 +19,9 @@ use crate::{
     },
 };
 
-/// Where messages of agents have their reasoning, their calls and the ids of these.
-const REASONING: [&str; 5] = [
-    "reasoning_content",
-    "reasoning",
-    "thinking",
-    "reasoningContent",
-    "reasoningText",
-];
+/// Where messages of agents have their calls, and the ids of these.
 const CALLS: [&str; 4] = ["tool_calls", "toolCalls", "toolRequests", "tool_uses"];
 const IDS: [&str; 3] = ["tool_call_id", "toolCallId", "id"];
-
-/// Returns whether a field of a hosted call is no argument of it.
-fn is_no_argument(name: &str) -> bool {
-    matches!(
-        name,
-        "id" | "call_id" | "type" | "status" | "output" | "outputs" | "results" | "result" | "error"
-    )
-}
 
 /// Returns whether a value is a message or an item that [`add_message`] takes.
 pub fn is_message(value: &Value) -> bool {
@@ -138,7 +123,7 @@ pub fn add_as(sink: &mut Events, record: &Object, role: &str, content: Option<&V
 
 /// The message of a model.
 fn add_reply(sink: &mut Events, message: &Object, content: Option<&Value>) {
-    if let Some(reasoning) = first_of(message, &REASONING) {
+    if let Some(reasoning) = first_of(message, names::list("reasoning")) {
         sink.say_content(TextKind::Reasoning, Some(reasoning));
     }
     add_parts(sink, content, TextKind::Message);
@@ -299,7 +284,7 @@ fn add_hosted_call(sink: &mut Events, item: &Object, kind: &str, id: Option<Text
     } else {
         Call {
             name: kind.strip_suffix("_call").map(Text::from),
-            args: fields_where(item, |name, _| !is_no_argument(name)),
+            args: fields_where(item, |name, _| !names::has("no-argument", name)),
             ..Call::default()
         }
     };

@@ -1,29 +1,28 @@
 //! Lists of names that formats have, which are data: `tables/names.tsv`.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::sync::LazyLock;
 
-static LISTS: LazyLock<HashMap<&str, HashSet<&str>>> = LazyLock::new(|| {
-    let mut lists: HashMap<_, HashSet<_>> = HashMap::new();
-    for (list, names) in include_str!("../tables/names.tsv")
-        .lines()
-        .filter_map(|line| line.split_once('\t'))
-    {
-        lists.entry(list).or_default().extend(names.split(' '));
+/// Each list with its names, in the order of the table.
+static LISTS: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
+    let lines = include_str!("../tables/names.tsv").lines();
+    let mut lists: Vec<(_, Vec<_>)> = Vec::new();
+    for (list, names) in lines.filter_map(|line| line.split_once('\t')) {
+        match lists.last_mut() {
+            Some((last, all)) if *last == list => all.extend(names.split(' ')),
+            _ => lists.push((list, names.split(' ').collect())),
+        }
     }
     lists
 });
 
 /// Returns the names of a list of the table.
-pub fn list(name: &str) -> Option<&'static HashSet<&'static str>> {
-    let list = LISTS.get(name);
+pub fn list(name: &str) -> &'static [&'static str] {
+    let list = LISTS.iter().find(|(list, _)| *list == name);
     debug_assert!(list.is_some(), "{name} is no list");
-    list
+    list.map_or(&[], |(_, names)| names)
 }
 
 /// Returns whether a list of the table has a name.
 pub fn has(list: &str, name: &str) -> bool {
-    self::list(list).is_some_and(|names| names.contains(name))
+    self::list(list).contains(&name)
 }

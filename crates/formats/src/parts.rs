@@ -4,21 +4,13 @@
 
 use knowledgepulse_json::{Object, Value, object, parse_str};
 
+use crate::names;
 pub use crate::values::some_object;
 use crate::values::{fields_of, first_of, is_true, joined, json_of, list_of, str_of, string_of};
 
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "tool_use"
-            | "server_tool_use"
-            | "mcp_tool_use"
-            | "tool_call"
-            | "function_call"
-            | "custom_tool_call"
-            | "toolCall"
-    )
+    names::has("call", kind)
 }
 
 /// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
@@ -28,18 +20,7 @@ pub fn is_result(kind: &str) -> bool {
 
 /// Returns whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
 pub fn is_hosted_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "web_search_call"
-            | "file_search_call"
-            | "computer_call"
-            | "code_interpreter_call"
-            | "mcp_call"
-            | "image_generation_call"
-            | "local_shell_call"
-            | "shell_call"
-            | "apply_patch_call"
-    )
+    names::has("hosted-call", kind)
 }
 
 /// Returns whether a value of this type is an item of a conversation.
@@ -65,19 +46,6 @@ pub fn translated(part: &Value) -> Option<Vec<Value>> {
     part.iter().find_map(|(name, value)| of_block(name, value))
 }
 
-/// How a list of parts in JSON begins within a text: the name of the first field of its first part.
-const BEGINNINGS: [&str; 9] = [
-    "type",
-    "text",
-    "toolUse",
-    "toolResult",
-    "reasoningContent",
-    "functionCall",
-    "functionResponse",
-    "image",
-    "json",
-];
-
 /// Returns the parts that a text holds in JSON, as some instrumentations write them; `None` for any other text.
 pub fn within(content: Option<&Value>) -> Option<Value> {
     let text = content?.as_str()?;
@@ -87,7 +55,7 @@ pub fn within(content: Option<&Value>) -> Option<Value> {
         .trim_start()
         .strip_prefix('{')?;
     let name = first.trim_start().strip_prefix('"')?.split_once('"')?.0;
-    if !BEGINNINGS.contains(&name) {
+    if !names::has("beginning", name) {
         return None;
     }
     let parts = parse_str(text).ok()?;
@@ -146,9 +114,7 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
 }
 
 fn of_ai_sdk(part: &Object, kind: &str) -> Option<Vec<Value>> {
-    const OF_PAGES: &str =
-        "step-start source source-url source-document tool-approval-request tool-approval-response";
-    if OF_PAGES.split(' ').any(|known| known == kind) || kind.starts_with("data-") {
+    if names::has("of-page", kind) || kind.starts_with("data-") {
         return Some(Vec::new());
     }
     let name = part.get("toolName");
@@ -231,9 +197,6 @@ fn text_of(value: &Value) -> Value {
     json_of(value).into_owned().into()
 }
 
-/// Where parts of agents have the id of a call.
-const IDS: [&str; 5] = ["toolUseId", "tool_call_id", "tool_use_id", "toolCallId", "id"];
-
 /// Returns a part of a kind, whose fields or text are in a value, as Anthropic writes it. Agents write names in several ways.
 pub fn part_of(kind: &str, value: &Value) -> Value {
     let first = |names: &[&str]| first_of(value, names);
@@ -244,11 +207,15 @@ pub fn part_of(kind: &str, value: &Value) -> Value {
         "redactedthinking" => kind_alone("redacted_thinking"),
         "tooluse" | "toolcall" | "functioncall" => {
             let args = first(&["input", "raw_input", "args", "arguments"]);
-            call_of(first(&IDS), value.get("name"), args)
+            call_of(first(names::list("call-id")), value.get("name"), args)
         }
         "toolresult" => {
             let failed = is_true(value, "is_error").then_some(true);
-            result_of(first(&IDS), value.get("content").cloned(), failed)
+            result_of(
+                first(names::list("call-id")),
+                value.get("content").cloned(),
+                failed,
+            )
         }
         "image" | "imageurl" | "binary" => kind_alone("image"),
         _ => kind_alone(&kind.to_lowercase()),

@@ -103,21 +103,15 @@ fn move_logs(spans: &mut Vec<Span>) {
     spans.sort_by_key(|span| span.start);
 }
 
-/// The kinds of spans that are of no conversation, or what these begin with.
-const SEARCHES: [&str; 6] = [
-    "embeddings",
-    "EMBEDDING",
-    "RETRIEVER",
-    "RERANKER",
-    "ai.embed",
-    "ai.rerank",
-];
-
 /// Returns whether a span is of an agent or a model, and of a conversation.
 fn is_of_agent(attributes: &Object) -> bool {
     let kinds = "gen_ai.operation.name openinference.span.kind ai.operationId".split(' ');
     let mut kinds = kinds.filter_map(|name| str_of(attributes.get(name)));
-    let is_search = |kind: &str| SEARCHES.iter().any(|search| kind.starts_with(search));
+    let is_search = |kind: &str| {
+        names::list("of-search")
+            .iter()
+            .any(|search| kind.starts_with(search))
+    };
     let is_of_agents = |name: &Text| {
         let group = name.split_once('.').map(|(group, _)| group);
         matches!(name.as_str(), "input.value" | "output.value")

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::{langchain, prelude::*, sharegpt};
+use crate::{langchain, names, prelude::*, sharegpt};
 
 /// Conversations of one of the formats whose messages `messages` takes, by how it recognises a record.
 pub struct Chat(fn(&Value) -> bool);
@@ -30,16 +30,6 @@ pub const SHAREGPT: Chat = Chat(|value| {
         || is_first(Some(value), sharegpt::is_turn)
         || has_list(value, "conversations") && turns.first().is_none_or(is_known)
 });
-
-#[rustfmt::skip]
-const IDS: [&str; 11] = [
-    "id", "instance_id", "traj_id", "custom_id", "task_id", "conversation_id", "session_id", "trial", "requestId", "request_id",
-    "responseId",
-];
-
-/// Where a record has its messages.
-#[rustfmt::skip]
-const LISTS: [&str; 6] = ["messages", "contents", "conversations", "traj", "trajectory", "history"];
 
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
@@ -85,7 +75,7 @@ fn is_first(list: Option<&Value>, holds: fn(&Value) -> bool) -> bool {
 }
 
 fn add_details(say: &mut Events, record: &Object) {
-    for name in IDS {
+    for name in names::list("chat-id") {
         say.name(name, record.get(name));
     }
     for name in ["created_at", "created", "timestamp", "request_created_at"] {
@@ -147,7 +137,9 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let asked = ["request", "request_body", "body", "values"].map(|name| record.get(name));
     let asked = asked.into_iter().chain([body_of_log]);
     let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
-    let mut lists = LISTS.iter().filter_map(|name| list_in(record, name));
+    let mut lists = names::list("messages")
+        .iter()
+        .filter_map(|name| list_in(record, name));
     if let Some(asked) = lists.next().or_else(|| asked.next()) {
         return Some([asked, reply_of(record), reply_of(response)].concat());
     }

@@ -1,16 +1,13 @@
 //! GitHub Copilot CLI: the events in `~/.copilot/session-state/ID/events.jsonl`, as github/copilot-sdk describes them.
 
-use crate::prelude::*;
-
-/// What the types of events begin with.
-#[rustfmt::skip]
-const GROUPS: [&str; 12] = [
-    "abort", "assistant.", "hook.", "permission.", "session.", "skill.", "subagent.", "system.", "tool.", "user.", "user_input.",
-    "pending_messages.",
-];
+use crate::{names, prelude::*};
 
 fn kind_of(record: &Value) -> Option<&str> {
-    let is_known = |kind: &&str| GROUPS.iter().any(|group| kind.starts_with(group));
+    let is_known = |kind: &&str| {
+        names::list("copilot-cli")
+            .iter()
+            .any(|group| kind.starts_with(group))
+    };
     let kind = str_of(record.get("type")).filter(is_known)?;
     (record.get("timestamp").is_some() && has_object(record, "data")).then_some(kind)
 }

@@ -48,15 +48,6 @@ pub const LOGFIRE: Platform = Platform("logfire");
 /// Fields of `metadata.imported`, by the span around all others.
 const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 
-/// Parts of the names of functions that call a model.
-#[rustfmt::skip]
-const OF_MODELS: [&str; 6] = [
-    "chat.completions", "messages.create", "responses.create", "generate_content", "chatcompletion", "litellm",
-];
-
-/// Where a score may have its value.
-const VALUES: [&str; 5] = ["score", "value", "stringValue", "string_value", "label"];
-
 impl Adapter for Platform {
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
         let mut firsts = all_at(record, self.paths("lists")).filter_map(|list| list_of(Some(list)).first());
@@ -227,7 +218,7 @@ impl Platform {
             }
             for score in list_of(Some(list)) {
                 let result = score.get("result").and_then(Value::as_object);
-                let value = first_of(result.unwrap_or(object_of(Some(score))), &VALUES);
+                let value = first_of(result.unwrap_or(object_of(Some(score))), names::list("score"));
                 if let Some(name) = string_of(first_of(score, &["name", "key"])) {
                     add(&mut scores, name.clone(), value);
                 }
@@ -327,7 +318,7 @@ fn kind_of(kind: &Value) -> &'static str {
         "tool" => "TOOL",
         "retriever" => "RETRIEVER",
         "embedding" => "EMBEDDING",
-        kind if OF_MODELS.iter().any(|part| kind.contains(part)) => "LLM",
+        kind if names::list("of-model").iter().any(|part| kind.contains(*part)) => "LLM",
         _ => "CHAIN",
     }
 }
