@@ -22,6 +22,11 @@ pub fn list(name: &str) -> &'static [&'static str] {
     list.map_or(&[], |(_, names)| names)
 }
 
+/// Returns whether a text begins with a name of a list.
+pub fn begins(list: &str, text: &str) -> bool {
+    self::list(list).iter().any(|name| text.starts_with(name))
+}
+
 /// Returns whether a list of the table has a name.
 pub fn has(list: &str, name: &str) -> bool {
     self::list(list).contains(&name)

@@ -107,11 +107,7 @@ fn move_logs(spans: &mut Vec<Span>) {
 fn is_of_agent(attributes: &Object) -> bool {
     let kinds = "gen_ai.operation.name openinference.span.kind ai.operationId".split(' ');
     let mut kinds = kinds.filter_map(|name| str_of(attributes.get(name)));
-    let is_search = |kind: &str| {
-        names::list("of-search")
-            .iter()
-            .any(|search| kind.starts_with(search))
-    };
+    let is_search = |kind| names::begins("of-search", kind);
     let is_of_agents = |name: &Text| {
         let group = name.split_once('.').map(|(group, _)| group);
         matches!(name.as_str(), "input.value" | "output.value")

@@ -118,9 +118,8 @@ fn add_outcome(say: &mut Events, event: &Value) {
         say.add(What::Success(false));
     }
     say.leave_out("event result");
-    for name in ["num_turns", "total_cost_usd", "duration_ms", "subtype"] {
-        say.fact(name, event.get(name));
-    }
+    let facts = ["num_turns", "total_cost_usd", "duration_ms", "subtype"];
+    say.facts(object_of(Some(event)), &facts);
 }
 
 fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) -> Result<(), Wrong> {

@@ -3,12 +3,7 @@
 use crate::{names, prelude::*};
 
 fn kind_of(record: &Value) -> Option<&str> {
-    let is_known = |kind: &&str| {
-        names::list("copilot-cli")
-            .iter()
-            .any(|group| kind.starts_with(group))
-    };
-    let kind = str_of(record.get("type")).filter(is_known)?;
+    let kind = str_of(record.get("type")).filter(|kind| names::begins("copilot-cli", kind))?;
     (record.get("timestamp").is_some() && has_object(record, "data")).then_some(kind)
 }
 

@@ -30,7 +30,7 @@ pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong>
             Ok(Decoded::Unknown)
         };
     };
-    let time = seconds(session.get("started_at"));
+    let time = milliseconds_of(session.get("started_at"));
     say.begin_run(first_of(session, &["id", "session_id"]), time.as_ref());
     say.fact("summary", session.get("title"));
     say.fact("model", session.get("model"));
@@ -44,16 +44,9 @@ pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong>
     Ok(Decoded::Whole)
 }
 
-/// Returns milliseconds of seconds.
-fn seconds(time: Option<&Value>) -> Option<Value> {
-    number_of(time)
-        .map(|seconds| (seconds * 1000.0).round().into())
-        .or_else(|| time.cloned())
-}
-
 /// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before.
 fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) -> Result<Decoded, Wrong> {
-    say.begin_record(row.get("id"), seconds(row.get("timestamp")).as_ref());
+    say.begin_record(row.get("id"), milliseconds_of(row.get("timestamp")).as_ref());
     let active = row.get("active");
     if active == Some(&Value::Bool(false)) || number_of(active) == Some(0.0) {
         say.leave_out("message that was taken back");

@@ -25,7 +25,7 @@ pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong>
     }
     let message = fields_of(record, "message");
     if is_old(record) {
-        let time = number_of(record.get("timestamp")).map(|seconds| (seconds * 1000.0).into());
+        let time = milliseconds_of(record.get("timestamp"));
         say.begin_record(None, time.as_ref());
         add_old(say, message);
         return Ok(Decoded::GoesOn);

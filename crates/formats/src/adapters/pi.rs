@@ -30,9 +30,10 @@ pub(super) fn recognises(entry: &Value, _path: Option<&Path>) -> bool {
 pub(super) fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if is_header(entry) {
         say.begin_run(entry.get("id"), entry.get("timestamp"));
-        for name in ["version", "cwd", "parentSession", "name"] {
-            say.fact(name, entry.get(name));
-        }
+        say.facts(
+            object_of(Some(entry)),
+            &["version", "cwd", "parentSession", "name"],
+        );
         if let Some(harness) = text_at(entry, "harness") {
             say.add(What::Fact(Fact::Framework(harness)));
             say.add(What::Fact(Fact::Domain("default")));

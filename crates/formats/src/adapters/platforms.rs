@@ -20,30 +20,8 @@ static TABLE: LazyLock<Vec<[&str; 3]>> = LazyLock::new(|| {
     cells.collect()
 });
 
-/// A platform of this name.
-pub struct Platform(&'static str);
-
-/// Spans of Arize Phoenix: the rows of its data frames, as `to_json(orient="records")` writes them, and the replies of its API.
-pub const PHOENIX: Platform = Platform("phoenix");
-
-/// Runs of LangSmith, as its client and its API list them: one a line, in an array, in `runs`, or as trees of `child_runs`.
-pub const LANGSMITH: Platform = Platform("langsmith");
-
-/// Traces and observations of Langfuse, as its API, its exports and its page write them: a trace with its `observations`, or
-/// observations one a line, in an array or in `data`. Names are in camel case or, in exports to a bucket, in snake case.
-pub const LANGFUSE: Platform = Platform("langfuse");
-
-/// Traces of MLflow.
-pub const MLFLOW: Platform = Platform("mlflow");
-
-/// Calls of Weave.
-pub const WEAVE: Platform = Platform("weave");
-
-/// Spans of Braintrust.
-pub const BRAINTRUST: Platform = Platform("braintrust");
-
-/// Rows of Logfire.
-pub const LOGFIRE: Platform = Platform("logfire");
+/// A platform by its name in the table.
+pub struct Platform(pub &'static str);
 
 /// Fields of `metadata.imported`, by the span around all others.
 const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
@@ -271,6 +249,8 @@ fn at(span: &Value, paths: Paths) -> Option<Cow<'_, Value>> {
     let parsed = json.and_then(|json| parse_str(json).ok());
     Some(parsed.map_or(Cow::Borrowed(value), Cow::Owned))
 }
+
+const LANGFUSE: Platform = Platform("langfuse");
 
 /// Returns the span of a trace of Langfuse, which is around its observations; `None` for another record.
 fn trace_of_langfuse(record: &Value) -> Option<Value> {

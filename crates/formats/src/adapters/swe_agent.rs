@@ -259,7 +259,7 @@ fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
         let extra = message.remove("extra");
         let extra = object_of(extra.as_ref());
         let failed = failure_of(extra);
-        let time = number_of(extra.get("timestamp")).map(|seconds| (seconds * 1000.0).into());
+        let time = milliseconds_of(extra.get("timestamp"));
         say.begin_record(None, time.as_ref());
         if mem::take(&mut is_waiting) && has_word(&message, "role", "user") {
             add_result(say, message.get("content"), failed);
