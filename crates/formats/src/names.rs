@@ -31,3 +31,21 @@ pub fn begins(list: &str, text: &str) -> bool {
 pub fn has(list: &str, name: &str) -> bool {
     self::list(list).contains(&name)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_has_each_list_in_one_place_and_each_name_of_a_list_once() {
+        let mut lists = HashSet::new();
+        for (list, names) in LISTS.iter() {
+            assert!(lists.insert(list), "{list} is in two places");
+            let all: HashSet<_> = names.iter().collect();
+            assert_eq!(all.len(), names.len(), "{list} has a name twice");
+            assert!(!names.contains(&""), "{list} has an empty name");
+        }
+    }
+}

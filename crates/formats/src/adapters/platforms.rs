@@ -373,6 +373,20 @@ mod tests {
     use knowledgepulse_json::parse_str;
 
     #[test]
+    fn the_table_has_a_platform_what_it_has_and_where_in_each_line() {
+        let lines = include_str!("../../tables/platforms.tsv").lines();
+        let lines = lines.filter(|line| !line.starts_with('#')).count();
+        assert_eq!(TABLE.len(), lines);
+        for [platform, what, paths] in TABLE.iter() {
+            let is_known = *platform == "usual" || crate::FormatName::from_name(platform).is_some();
+            assert!(
+                is_known && !what.is_empty() && !paths.is_empty(),
+                "{platform} {what}"
+            );
+        }
+    }
+
+    #[test]
     fn nanoseconds_of_reads_times_of_every_unit_with_their_fractions() {
         for (time, nanoseconds) in [
             (
