@@ -99,22 +99,14 @@ fn content_of(content: Option<&Value>, more: &Object, calls: &[Value]) -> Value 
 
 /// Returns a part in the terms of `messages`.
 fn part_of(part: &Value) -> Value {
-    let Some(mut part) = part.as_object().cloned() else {
-        return part.clone();
-    };
-    match str_of(part.get("type")) {
-        Some("server_tool_call" | "invalid_tool_call" | "tool_call_chunk") => {
-            part.insert("type", "tool_call")
-        }
-        Some("server_tool_result") => {
-            let id = part.get("tool_call_id").cloned().unwrap_or_default();
-            part.insert("type", "tool_result");
-            part.insert("tool_use_id", id);
-        }
-        Some("non_standard") => return part.get("value").cloned().unwrap_or_default(),
+    match (str_of(part.get("type")), part.as_object()) {
+        (Some("non_standard"), _) => part.get("value").cloned().unwrap_or_default(),
         // A summary of reasoning may have no type.
-        None if part.contains("summary") => part.insert("type", "reasoning"),
-        _ => {}
+        (None, Some(fields)) if fields.contains("summary") => {
+            let mut fields = fields.clone();
+            fields.insert("type", "reasoning");
+            fields.into()
+        }
+        _ => part.clone(),
     }
-    part.into()
 }

@@ -233,7 +233,10 @@ fn add_item(sink: &mut Events, item: &Object, kind: &str) {
     if matches!(kind, "thinking" | "reasoning" | "think") {
         return add_reasoning(sink, item);
     }
-    let id = id_of(or(first_of(item, &["call_id", "tool_use_id"]), item.get("id")));
+    let id = id_of(or(
+        first_of(item, &["call_id", "tool_use_id", "tool_call_id"]),
+        item.get("id"),
+    ));
     if is_result(kind) {
         let content = sink.text_of(first_of(item, &["content", "output", "response", "result"]));
         let failed = failure_of(item);

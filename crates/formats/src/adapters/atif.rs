@@ -16,24 +16,14 @@ const RESULT_FILE: &str = "result.json";
 /// The result belongs to these files; others beside the first belong to sub-agents.
 const MAIN_FILE: &str = "trajectory.json";
 
-/// Returns whether a file goes on with [`MAIN_FILE`].
-fn is_continuation(name: &str) -> bool {
-    let number = name.strip_prefix("trajectory.cont-");
-    number
-        .and_then(|name| name.strip_suffix(".json"))
-        .is_some_and(is_number)
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
+/// How the names of files begin that go on with [`MAIN_FILE`].
+const CONTINUATION: &str = "trajectory.cont-";
 
 impl Adapter for Atif {
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
         let version = str_of(record.get("schema_version"));
-        version
-            .and_then(|version| version.strip_prefix("ATIF-v1."))
-            .is_some_and(is_number)
+        let minor = version.and_then(|version| version.strip_prefix("ATIF-v1."));
+        minor.is_some_and(|minor| minor.parse::<u32>().is_ok())
     }
 
     fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
@@ -66,7 +56,7 @@ impl Adapter for Atif {
             return;
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_main = name == MAIN_FILE || is_continuation(&name);
+        let is_main = name == MAIN_FILE || name.starts_with(CONTINUATION);
         if !is_main && path.with_file_name(MAIN_FILE).exists() {
             return;
         }

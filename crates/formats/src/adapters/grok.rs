@@ -8,12 +8,8 @@ const FILE: &str = "chat_history.jsonl";
 /// Returns the update that a record is.
 fn update_of(record: &Value) -> Option<&Object> {
     let inner = fields_of(fields_of(record, "params"), "update");
-    let update = if inner.is_empty() {
-        fields_of(record, "update")
-    } else {
-        inner
-    };
-    update.contains("sessionUpdate").then_some(update)
+    let mut updates = [inner, fields_of(record, "update")].into_iter();
+    updates.find(|update| update.contains("sessionUpdate"))
 }
 
 fn is_line(record: &Value) -> bool {
