@@ -1,6 +1,5 @@
 //! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
 //! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
-//! The results of trials and the files of sub-agents take more than 120 lines.
 
 use std::{borrow::Cow, collections::HashSet};
 

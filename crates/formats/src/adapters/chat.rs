@@ -1,6 +1,6 @@
 //! Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
 //! Bedrock's Converse, Gemini, and the AI SDK of Vercel. Rows of data sets, ShareGPT and states of LangGraph hold such messages too;
-//! `messages` has how a message or an item becomes steps. The requests and replies of all these take more than 120 lines.
+//! `messages` has how a message or an item becomes steps.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,5 @@
 //! Sessions of Claude Code and of programs that write like it (iFlow), an event a line: the files in `~/.claude/projects/`, and the output
-//! of `--output-format stream-json`. They are not documented; Harbor reads them too (`claude_code.py`). Its three writers take more than
-//! 120 lines.
+//! of `--output-format stream-json`. They are not documented; Harbor reads them too (`claude_code.py`).
 
 use crate::prelude::*;
 

@@ -1,5 +1,5 @@
 //! Cline, Roo Code and Kilo Code: `tasks/ID/api_conversation_history.json`, messages of Anthropic in which calls may be XML in the text; and
-//! Cline's `ID.messages.json` of today, one object. The XML takes more than 120 lines.
+//! Cline's `ID.messages.json` of today, one object.
 
 use crate::{
     prelude::*,

@@ -1,6 +1,5 @@
 //! Rollouts of Codex, a line each: the files in `~/.codex/sessions/`, and the events that `codex exec --json` prints.
-//! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types. Rollouts of all ages and what is printed take
-//! more than 120 lines.
+//! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types.
 
 use crate::{names, prelude::*};
 

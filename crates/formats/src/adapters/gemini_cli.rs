@@ -1,5 +1,5 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
-//! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types. Its three forms take more than 120 lines.
+//! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
 
 use crate::{contexts::is_of_program, names, prelude::*};
 

@@ -1,6 +1,5 @@
 //! Runs of OpenHands: the events of its server (version 0) and of its SDK (version 1), in an array or one after the other, and the
-//! `output.jsonl` of its evaluations. `openhands/events/serialization` and `openhands-sdk/openhands/sdk/event` have their types. Both
-//! versions are here, so it has more than 120 lines.
+//! `output.jsonl` of its evaluations. `openhands/events/serialization` and `openhands-sdk/openhands/sdk/event` have their types.
 
 use crate::{names, prelude::*};
 

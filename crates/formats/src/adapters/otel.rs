@@ -1,5 +1,5 @@
 //! Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter, Grafana Tempo and Jaeger write them, and records of its logs.
-//! `spans` reads their attributes. Its exporters and logs take more than 120 lines.
+//! `spans` reads their attributes.
 
 use knowledgepulse_json::trim;
 

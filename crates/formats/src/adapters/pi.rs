@@ -1,6 +1,6 @@
 //! Sessions of Pi and OpenClaw, an entry a line (the files in `~/.pi/agent/sessions/`), and of other programs in the Session Trace
 //! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
-//! <https://huggingface.co/docs/hub/session-traces-format> describe them. Four versions of them take more than 120 lines.
+//! <https://huggingface.co/docs/hub/session-traces-format> describe them.
 
 use crate::{names, prelude::*};
 

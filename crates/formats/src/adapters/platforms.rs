@@ -1,6 +1,6 @@
 //! Platforms whose spans are records: rows and replies of Phoenix, runs of LangSmith, observations of Langfuse, traces of MLflow, calls of
 //! Weave, spans of Braintrust, rows of Logfire. `tables/platforms.tsv` says for each where things are; `spans` reads the attributes of
-//! OpenInference that they become. Seven platforms take more than 120 lines.
+//! OpenInference that they become.
 
 use std::{borrow::Cow, sync::LazyLock};
 

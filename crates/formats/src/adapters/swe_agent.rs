@@ -1,5 +1,4 @@
 //! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent: <https://swe-agent.com/latest/usage/trajectories/>
-//! Four shapes of a run take more than 120 lines.
 
 use std::{mem, sync::LazyLock};
 
