@@ -16,7 +16,7 @@ static STOPPED: LazyLock<Regex> = LazyLock::new(|| {
         "(?s)^(The command '.*' was cancelled because it took more than |",
         "The last command <command>.*</command> timed out and has been killed|",
         "Your bash command contained syntax errors and was NOT executed)|",
-        r"(^|\n)EXECUTION TIMED OUT( AND INTERRUPT FAILED\. RESTARTING PROCESS\.)?\s*$",
+        r"(^|\n)EXECUTION TIMED OUT( AND INTERRUPT FAILED\. RESTARTING PROCESS\.)?(?-u:\s)*$",
     ))
 });
 
