@@ -53,47 +53,55 @@ use crate::{
 };
 
 use Kind::{Rows, Sessions, Spans};
+use platforms::Platform;
+
+/// The adapter of a module that has nothing but these two functions.
+macro_rules! plain {
+    ($module:ident) => {
+        &Plain($module::recognises, $module::decode)
+    };
+}
 
 /// The adapters, in the order of [`FormatName::ALL`]: in this they are asked whether a file is theirs.
 pub static ADAPTERS: &[(FormatName, Kind, &dyn Adapter)] = &[
     (FormatName::Atif, Rows, &atif::Atif),
-    (FormatName::SweAgent, Rows, &swe_agent::SweAgent),
-    (FormatName::GeminiCli, Sessions, &gemini_cli::GeminiCli),
-    (FormatName::QwenCode, Sessions, &qwen_code::QwenCode),
-    (FormatName::Pi, Sessions, &pi::Pi),
-    (FormatName::Cursor, Sessions, &cursor::Cursor),
-    (FormatName::CopilotCli, Sessions, &copilot_cli::CopilotCli),
+    (FormatName::SweAgent, Rows, plain!(swe_agent)),
+    (FormatName::GeminiCli, Sessions, plain!(gemini_cli)),
+    (FormatName::QwenCode, Sessions, plain!(qwen_code)),
+    (FormatName::Pi, Sessions, plain!(pi)),
+    (FormatName::Cursor, Sessions, plain!(cursor)),
+    (FormatName::CopilotCli, Sessions, plain!(copilot_cli)),
     (FormatName::CopilotChat, Sessions, &copilot_chat::CopilotChat),
-    (FormatName::Opencode, Sessions, &opencode::Opencode),
-    (FormatName::Cline, Sessions, &cline::Cline),
-    (FormatName::Goose, Sessions, &goose::Goose),
-    (FormatName::Droid, Sessions, &droid::Droid),
-    (FormatName::Hermes, Sessions, &hermes::Hermes),
-    (FormatName::Kimi, Sessions, &kimi::Kimi),
-    (FormatName::Grok, Sessions, &grok::Grok),
-    (FormatName::Crush, Sessions, &crush::Crush),
-    (FormatName::Kiro, Sessions, &kiro::Kiro),
-    (FormatName::Antigravity, Sessions, &antigravity::Antigravity),
-    (FormatName::Continue, Sessions, &continue_dev::ContinueDev),
-    (FormatName::Zed, Sessions, &zed::Zed),
-    (FormatName::Amp, Sessions, &amp::Amp),
-    (FormatName::Letta, Sessions, &letta::Letta),
-    (FormatName::Aider, Sessions, &aider::Aider),
-    (FormatName::Openhands, Sessions, &openhands::Openhands),
+    (FormatName::Opencode, Sessions, plain!(opencode)),
+    (FormatName::Cline, Sessions, plain!(cline)),
+    (FormatName::Goose, Sessions, plain!(goose)),
+    (FormatName::Droid, Sessions, plain!(droid)),
+    (FormatName::Hermes, Sessions, plain!(hermes)),
+    (FormatName::Kimi, Sessions, plain!(kimi)),
+    (FormatName::Grok, Sessions, plain!(grok)),
+    (FormatName::Crush, Sessions, plain!(crush)),
+    (FormatName::Kiro, Sessions, plain!(kiro)),
+    (FormatName::Antigravity, Sessions, plain!(antigravity)),
+    (FormatName::Continue, Sessions, plain!(continue_dev)),
+    (FormatName::Zed, Sessions, plain!(zed)),
+    (FormatName::Amp, Sessions, plain!(amp)),
+    (FormatName::Letta, Sessions, plain!(letta)),
+    (FormatName::Aider, Sessions, plain!(aider)),
+    (FormatName::Openhands, Sessions, plain!(openhands)),
     (FormatName::Inspect, Rows, &inspect::Inspect),
-    (FormatName::Langsmith, Spans, &platforms::LANGSMITH),
-    (FormatName::Langfuse, Spans, &platforms::LANGFUSE),
-    (FormatName::Phoenix, Spans, &platforms::PHOENIX),
-    (FormatName::Mlflow, Spans, &platforms::MLFLOW),
-    (FormatName::Weave, Spans, &platforms::WEAVE),
-    (FormatName::Braintrust, Spans, &platforms::BRAINTRUST),
-    (FormatName::Logfire, Spans, &platforms::LOGFIRE),
+    (FormatName::Langsmith, Spans, &Platform("langsmith")),
+    (FormatName::Langfuse, Spans, &Platform("langfuse")),
+    (FormatName::Phoenix, Spans, &Platform("phoenix")),
+    (FormatName::Mlflow, Spans, &Platform("mlflow")),
+    (FormatName::Weave, Spans, &Platform("weave")),
+    (FormatName::Braintrust, Spans, &Platform("braintrust")),
+    (FormatName::Logfire, Spans, &Platform("logfire")),
     (FormatName::Langchain, Rows, &chat::LANGCHAIN),
     (FormatName::Sharegpt, Rows, &chat::SHAREGPT),
     (FormatName::OpenaiChat, Rows, &chat::OPENAI_CHAT),
-    (FormatName::ClaudeCode, Sessions, &claude_code::ClaudeCode),
-    (FormatName::Codex, Sessions, &codex::Codex),
-    (FormatName::Otel, Spans, &otel::Otel),
+    (FormatName::ClaudeCode, Sessions, plain!(claude_code)),
+    (FormatName::Codex, Sessions, plain!(codex)),
+    (FormatName::Otel, Spans, plain!(otel)),
 ];
 
 /// What became of a record.
@@ -148,6 +156,22 @@ pub trait Adapter: Send + Sync {
     /// # Errors
     /// If a record of a kind that is known is wrong.
     fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong>;
+}
+
+/// An adapter that recognises and decodes records by these functions.
+struct Plain(
+    fn(&Value, Option<&Path>) -> bool,
+    fn(&Value, &mut Events) -> Result<Decoded, Wrong>,
+);
+
+impl Adapter for Plain {
+    fn recognises(&self, record: &Value, path: Option<&Path>) -> bool {
+        self.0(record, path)
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        self.1(record, say)
+    }
 }
 
 /// A run within a record.

@@ -4,7 +4,7 @@ use knowledgepulse_json::{Object, Text, Value, cut};
 
 use crate::{
     contexts::{self, Part},
-    parts,
+    names, parts,
     values::{
         Fields, NAME_LENGTH, id_of, input_of, is_blank, joined, joined_parts, string_of, text_at,
         text_of_part, with_end,
@@ -413,10 +413,11 @@ impl Events {
         }
     }
 
-    /// Counts the fields of an object that its format does not have, or that are newer than this reader.
-    pub fn count_unknown(&mut self, object: &Object, is_known: fn(&str) -> bool) {
+    /// Counts the fields of an object that a list of known ones does not have: they are of no format, or newer than this reader.
+    pub fn count_unknown(&mut self, object: &Object, known: &str) {
+        let known = names::list(known);
         for name in object.keys() {
-            if !is_known(name) {
+            if !known.contains(&name.as_str()) {
                 self.leave_out(joined(["field".into(), name.clone()], " "));
             }
         }

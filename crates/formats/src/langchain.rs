@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::prelude::*;
+use crate::{names, prelude::*};
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
@@ -48,15 +48,6 @@ fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
     Some((role, fields))
 }
 
-#[rustfmt::skip]
-fn is_used(name: &str) -> bool {
-    matches!(
-        name,
-        "content" | "additional_kwargs" | "response_metadata" | "type" | "role" | "example" | "tool_calls"
-            | "invalid_tool_calls" | "tool_call_chunks" | "usage_metadata" | "artifact" | "chunk_position"
-    )
-}
-
 /// Returns the message of a chat that this one stands for; `None` for anything else than a message of LangChain.
 pub fn translated(message: &Object) -> Option<Value> {
     let (role, fields) = unwrapped(message)?;
@@ -79,7 +70,9 @@ pub fn translated(message: &Object) -> Option<Value> {
     let own = own
         .into_iter()
         .filter_map(|(name, value)| Some((name.into(), value?)));
-    let others = fields_where(fields, |name, value| is_given(Some(value)) && !is_used(name));
+    let others = fields_where(fields, |name, value| {
+        is_given(Some(value)) && !names::has("langchain", name)
+    });
     Some(Value::Object(own.chain(others).collect()))
 }
 
@@ -93,10 +86,7 @@ fn content_of(content: Option<&Value>, more: &Object, calls: &[Value]) -> Value 
     };
     let ids: HashSet<Text> = calls.iter().filter_map(|call| text_at(call, "id")).collect();
     let is_named = |part: &&Value| {
-        let is_call = matches!(
-            str_of(part.get("type")),
-            Some("tool_use" | "tool_call" | "tool_call_chunk" | "invalid_tool_call" | "function_call")
-        );
+        let is_call = str_of(part.get("type")).is_some_and(|kind| names::has("langchain-call", kind));
         let own = ["id", "call_id"].map(|name| text_at(*part, name));
         // Some have no ids at all.
         let has_none = own.iter().all(Option::is_none) && !calls.is_empty();
@@ -109,22 +99,14 @@ fn content_of(content: Option<&Value>, more: &Object, calls: &[Value]) -> Value 
 
 /// Returns a part in the terms of `messages`.
 fn part_of(part: &Value) -> Value {
-    let Some(mut part) = part.as_object().cloned() else {
-        return part.clone();
-    };
-    match str_of(part.get("type")) {
-        Some("server_tool_call" | "invalid_tool_call" | "tool_call_chunk") => {
-            part.insert("type", "tool_call")
-        }
-        Some("server_tool_result") => {
-            let id = part.get("tool_call_id").cloned().unwrap_or_default();
-            part.insert("type", "tool_result");
-            part.insert("tool_use_id", id);
-        }
-        Some("non_standard") => return part.get("value").cloned().unwrap_or_default(),
+    match (str_of(part.get("type")), part.as_object()) {
+        (Some("non_standard"), _) => part.get("value").cloned().unwrap_or_default(),
         // A summary of reasoning may have no type.
-        None if part.contains("summary") => part.insert("type", "reasoning"),
-        _ => {}
+        (None, Some(fields)) if fields.contains("summary") => {
+            let mut fields = fields.clone();
+            fields.insert("type", "reasoning");
+            fields.into()
+        }
+        _ => part.clone(),
     }
-    part.into()
 }

@@ -1,9 +1,9 @@
 //! Records of any other format, read by a map: a JSON object that says where their messages, calls and results are.
 //! `docs/formats.md` describes its keys, paths and tests.
 
-use std::{fmt, path};
+use std::{borrow::Cow, path};
 
-use crate::prelude::*;
+use crate::{names, prelude::*, spans::said::parsed};
 
 /// The problem of a map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,35 +40,17 @@ pub struct Map {
     roles: Vec<(Text, &'static str)>,
 }
 
-/// The keys of a map, and of the objects `call` and `result` in it. Those that are tests are `success` and `failed`.
-#[rustfmt::skip]
-const KEYS: [&str; 13] = [
-    "messages", "id", "task", "time", "reward", "success", "role", "roles", "text", "reasoning", "calls", "call", "result",
-];
-const OF_CALL: [&str; 5] = ["id", "name", "input", "result", "failed"];
-const OF_RESULT: [&str; 3] = ["id", "text", "failed"];
-
-/// What a role may mean.
-const ROLES: [&str; 6] = ["system", "user", "assistant", "reasoning", "tool", "skip"];
-
-fn role_named(name: &str) -> Option<&'static str> {
-    ROLES.into_iter().find(|role| *role == name)
+/// Returns what a role means: itself, if it is one of a chat.
+fn role_named(name: Option<&str>) -> Option<&'static str> {
+    let mut roles = names::list("map-role").iter();
+    roles.find(|role| Some(**role) == name).copied()
 }
-
-/// The name in a path that stands for all elements or fields.
-const EVERY: &str = "*";
 
 /// Where a value is.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Path {
     names: Vec<String>,
     written: String,
-}
-
-impl fmt::Display for Path {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}`", self.written)
-    }
 }
 
 impl Path {
@@ -87,8 +69,10 @@ impl Path {
     fn find(&self, value: &Value) -> Vec<Value> {
         let mut found = vec![value.clone()];
         for name in &self.names {
-            let values = found.into_iter().map(parsed);
-            found = values.flat_map(|value| members(value, name)).collect();
+            let values = found.iter().filter_map(|value| parsed(Some(value)));
+            found = values
+                .flat_map(|value| members(value.into_owned(), name))
+                .collect();
         }
         found.retain(|value| !value.is_null());
         found
@@ -100,26 +84,19 @@ impl Path {
 
     /// Returns the values that are there, lists taken apart.
     fn list(&self, value: &Value) -> Vec<Value> {
-        let elements = |value: Value| match (value.as_str().map(parse_str), value) {
-            (Some(Ok(Value::Array(list))), _) | (_, Value::Array(list)) => list,
-            (_, value) => vec![value],
+        let elements = |value: Value| match parsed(Some(&value)).map(Cow::into_owned) {
+            Some(Value::Array(list)) => list,
+            _ => vec![value],
         };
         self.find(value).into_iter().flat_map(elements).collect()
     }
 }
 
-/// Returns the JSON in a text; any other value as it is.
-fn parsed(value: Value) -> Value {
-    match value.as_str().map(parse_str) {
-        Some(Ok(parsed)) => parsed,
-        _ => value,
-    }
-}
-
+/// Returns the element or the field of a name, which stands for all of them if it is `*`.
 fn members(value: Value, name: &str) -> Vec<Value> {
     match value {
-        Value::Array(list) if name == EVERY => list,
-        Value::Object(object) if name == EVERY => object.into_iter().map(|(_, value)| value).collect(),
+        Value::Array(list) if name == "*" => list,
+        Value::Object(object) if name == "*" => object.into_iter().map(|(_, value)| value).collect(),
         Value::Object(mut object) => object.remove(name).into_iter().collect(),
         Value::Array(list) => {
             let index = name.parse().unwrap_or(list.len());
@@ -186,11 +163,11 @@ fn test_of(value: &Value, key: &str) -> Result<Test, MapError> {
 }
 
 fn roles_of(names: &Object) -> Result<Vec<(Text, &'static str)>, MapError> {
-    let role = |(name, role): (&Text, &Value)| match role.as_str().and_then(role_named) {
+    let role = |(name, role): (&Text, &Value)| match role_named(role.as_str()) {
         Some(role) => Ok((name.clone(), role)),
         None => {
             let key = format!("roles.{name}");
-            let problem = format!("must be one of {}", ROLES.join(", "));
+            let problem = format!("must be one of {}", names::list("map-role").join(", "));
             Err(MapError::new(&key, problem))
         }
     };
@@ -209,7 +186,7 @@ impl Map {
             return Err(MapError::new("messages", problem));
         }
         let mut map = Self::default();
-        map.read_keys(object, "", &KEYS)?;
+        map.read_keys(object, "", "map")?;
         if map.path("calls").is_some() && map.path("call.name").is_none() {
             let problem = "is missing: the path of a tool's name in one of `calls`";
             return Err(MapError::new("call.name", problem));
@@ -218,7 +195,8 @@ impl Map {
     }
 
     /// Reads the keys of an object, whose own key is `within`, and refuses unknown ones.
-    fn read_keys(&mut self, object: &Object, within: &str, known: &[&str]) -> Result<(), MapError> {
+    fn read_keys(&mut self, object: &Object, within: &str, known: &str) -> Result<(), MapError> {
+        let known = names::list(known);
         for (name, value) in object {
             let key = format!("{within}{name}");
             match (name.as_str(), within) {
@@ -228,8 +206,8 @@ impl Map {
                 }
                 ("success" | "failed", _) => self.tests.push((key.clone(), test_of(value, &key)?)),
                 ("roles", _) => self.roles = roles_of(object_of(value, &key)?)?,
-                ("call", _) => self.read_keys(object_of(value, &key)?, "call.", &OF_CALL)?,
-                ("result", "") => self.read_keys(object_of(value, &key)?, "result.", &OF_RESULT)?,
+                ("call", _) => self.read_keys(object_of(value, &key)?, "call.", "map-call")?,
+                ("result", "") => self.read_keys(object_of(value, &key)?, "result.", "map-result")?,
                 _ => self.paths.push((key.clone(), path_of(value, &key)?)),
             }
         }
@@ -258,12 +236,12 @@ impl Map {
         };
         let role = path.first(message);
         let Some(word) = string_of(role.as_ref()) else {
-            return Err(Wrong::new(format!("it has no role at {path}")));
+            return Err(Wrong::new(format!("it has no role at `{}`", path.written)));
         };
         let named = self.roles.iter().find(|(name, _)| name == word);
         named
             .map(|(_, role)| *role)
-            .or_else(|| role_named(word))
+            .or_else(|| role_named(Some(word)))
             .ok_or_else(|| Wrong::new("it has a role that `roles` of the map does not name"))
     }
 
@@ -339,7 +317,7 @@ impl Adapter for Map {
         let path = self.path("messages").unwrap_or(&whole);
         let messages = path.list(record);
         if messages.is_empty() && path.find(record).is_empty() {
-            return Err(Wrong::new(format!("it has no messages at {path}")));
+            return Err(Wrong::new(format!("it has no messages at `{}`", path.written)));
         }
         let mut is_first = task.is_some();
         for (at, message) in messages.iter().enumerate() {

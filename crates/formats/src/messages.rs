@@ -10,7 +10,7 @@ use knowledgepulse_json::{Object, Text, Value, object};
 use crate::{
     Wrong,
     event::{Call, Events, Outcome, TextKind},
-    langchain,
+    langchain, names,
     parts::{self, is_act, is_call, is_item, is_result, translated},
     sharegpt, tagged,
     values::{
@@ -19,27 +19,9 @@ use crate::{
     },
 };
 
-/// Fields of messages that have been used, or that describe no action of the agent.
-#[rustfmt::skip]
-fn is_known(name: &str) -> bool {
-    matches!(
-        name,
-        "role" | "content" | "name" | "tool_calls" | "tool_call_id" | "function_call" | "refusal" | "reasoning_content"
-            | "reasoning" | "thinking" | "reasoning_details" | "audio" | "annotations" | "id" | "type" | "status" | "model"
-            | "stop_reason" | "stop_sequence" | "usage" | "parts" | "finish_reason" | "is_error" | "phase"
-            | "context_management"
-            // Of the AI SDK.
-            | "createdAt" | "metadata" | "toolInvocations" | "experimental_attachments" | "providerOptions" | "revisionId"
-    )
-}
-
-/// Returns whether a field of a hosted call is no argument of it.
-fn is_no_argument(name: &str) -> bool {
-    matches!(
-        name,
-        "id" | "call_id" | "type" | "status" | "output" | "outputs" | "results" | "result" | "error"
-    )
-}
+/// Where messages of agents have their calls, and the ids of these.
+const CALLS: [&str; 4] = ["tool_calls", "toolCalls", "toolRequests", "tool_uses"];
+const IDS: [&str; 3] = ["tool_call_id", "toolCallId", "id"];
 
 /// Returns whether a value is a message or an item that [`add_message`] takes.
 pub fn is_message(value: &Value) -> bool {
@@ -106,7 +88,7 @@ pub fn add_message(sink: &mut Events, value: &Value) -> Result<(), Wrong> {
 /// # Errors
 /// If the role is not known.
 pub fn add_said(sink: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
-    add_fields(sink, object_of(None), role, content, true)
+    add_as(sink, object_of(None), role, content)
 }
 
 /// Adds a content as that of a message of the role that a record names.
@@ -118,23 +100,21 @@ pub fn add_by(sink: &mut Events, record: &impl Fields, content: Option<&Value>) 
 }
 
 fn add_of_role(sink: &mut Events, message: &Object, role: &str) -> Result<(), Wrong> {
-    sink.count_unknown(message, is_known);
+    sink.count_unknown(message, "message");
     sink.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
     let parts = message.get("parts");
     let own = message.get("content");
     let is_in_parts = !list_of(parts).is_empty() || !is_given(own);
     let content = if is_in_parts { parts } else { own };
-    add_fields(sink, message, role, content, is_in_parts)
+    add_as(sink, message, role, content)
 }
 
-fn add_fields(
-    sink: &mut Events,
-    message: &Object,
-    role: &str,
-    content: Option<&Value>,
-    is_in_parts: bool,
-) -> Result<(), Wrong> {
+/// Adds a content, and what a record has beside it, as a message of a role. Fields that no message has are not counted.
+///
+/// # Errors
+/// If the role is not known.
+pub fn add_as(sink: &mut Events, record: &Object, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
     let tagged = match role {
         "assistant" | "model" | "ai" => tagged::parts_of_model(content),
         "user" | "human" | "tool" => tagged::parts_of_results(content),
@@ -145,25 +125,24 @@ fn add_fields(
     match role {
         "system" | "developer" => sink.system(content),
         "user" | "human" => add_parts(sink, content, TextKind::User),
-        "tool" | "function" => add_results(sink, message, content),
-        "assistant" | "model" | "ai" => add_reply(sink, message, content, is_in_parts),
+        "tool" | "function" => add_results(sink, record, content),
+        "assistant" | "model" | "ai" => add_reply(sink, record, content),
         _ => return Err(Wrong::new("a message has a role that is not known")),
     }
     Ok(())
 }
 
 /// The message of a model.
-fn add_reply(sink: &mut Events, message: &Object, content: Option<&Value>, is_in_parts: bool) {
-    if let Some(reasoning) = first_of(message, &["reasoning_content", "reasoning", "thinking"]) {
+fn add_reply(sink: &mut Events, message: &Object, content: Option<&Value>) {
+    if let Some(reasoning) = first_of(message, names::list("reasoning")) {
         sink.say_content(TextKind::Reasoning, Some(reasoning));
     }
     add_parts(sink, content, TextKind::Message);
     if let Some(Value::String(refusal)) = message.get("refusal") {
         sink.say(TextKind::Message, refusal.clone());
     }
-    let is_same =
-        !matches!(content, Some(Value::Array(_) | Value::Object(_))) && content == message.get("parts");
-    if !is_in_parts && !is_same {
+    // The tools of messages of a UI are in the parts, too.
+    if list_of(message.get("parts")).is_empty() {
         let tools = list_of(message.get("toolInvocations")).iter();
         let tools = tools.map(|tool| {
             object([
@@ -173,10 +152,10 @@ fn add_reply(sink: &mut Events, message: &Object, content: Option<&Value>, is_in
         });
         add_parts(sink, Some(&tools.collect::<Vec<_>>().into()), TextKind::Message);
     }
-    for call in list_of(message.get("tool_calls")) {
+    for call in CALLS.iter().flat_map(|name| list_of(message.get(name))) {
         let call = object_of(Some(call));
         let inner = first_of(call, &["function", "custom"]).and_then(Value::as_object);
-        add_chat_call(sink, call.get("id"), inner.unwrap_or(call));
+        add_chat_call(sink, first_of(call, &IDS), inner.unwrap_or(call));
     }
     if let Some(Value::Object(call)) = message.get("function_call") {
         add_chat_call(sink, None, call);
@@ -195,7 +174,7 @@ fn add_results(sink: &mut Events, message: &Object, content: Option<&Value>) {
     }
     let content = sink.text_of(content);
     sink.result(Outcome {
-        id: id_of(message.get("tool_call_id")),
+        id: id_of(first_of(message, &IDS[..2])),
         content,
         failed: failure_of(message),
     });
@@ -203,12 +182,9 @@ fn add_results(sink: &mut Events, message: &Object, content: Option<&Value>) {
 
 /// One of `tool_calls`, with its `function` or `custom`, or with `name` and `arguments` themselves; Inspect has the name in `function`.
 fn add_chat_call(sink: &mut Events, id: Option<&Value>, inner: &Object) {
-    let name = first_of(inner, &["name", "function"]);
-    sink.call(Call::new(
-        id,
-        name,
-        first_of(inner, &["arguments", "input", "args"]),
-    ));
+    let name = first_of(inner, &["name", "function", "function_name"]);
+    let args = first_of(inner, &["arguments", "input", "args"]);
+    sink.call(Call::new(id, name, args));
 }
 
 /// The content of a message in the order of its parts; text that follows text is one message.
@@ -265,10 +241,13 @@ fn add_item(sink: &mut Events, item: &Object, kind: &str) {
     if kind == "redacted_thinking" {
         return sink.leave_out("encrypted reasoning");
     }
-    if kind == "thinking" || kind == "reasoning" {
+    if matches!(kind, "thinking" | "reasoning" | "think") {
         return add_reasoning(sink, item);
     }
-    let id = id_of(or(first_of(item, &["call_id", "tool_use_id"]), item.get("id")));
+    let id = id_of(or(
+        first_of(item, &["call_id", "tool_use_id", "tool_call_id"]),
+        item.get("id"),
+    ));
     if is_result(kind) {
         let content = sink.text_of(first_of(item, &["content", "output", "response", "result"]));
         let failed = failure_of(item);
@@ -300,7 +279,7 @@ fn add_reasoning(sink: &mut Events, item: &Object) {
     let content = item.get("content");
     let parts = list_of(item.get("summary")).iter().chain(list_of(content));
     let mut text: Vec<&Value> = parts.collect();
-    let single = first_of(item, &["thinking", "text", "reasoning"]);
+    let single = first_of(item, &["thinking", "text", "reasoning", "think"]);
     text.extend(single.or(content.filter(|content| content.as_text().is_some())));
     if text.is_empty() {
         return sink.leave_out("encrypted reasoning");
@@ -319,7 +298,7 @@ fn add_hosted_call(sink: &mut Events, item: &Object, kind: &str, id: Option<Text
     } else {
         Call {
             name: kind.strip_suffix("_call").map(Text::from),
-            args: fields_where(item, |name, _| !is_no_argument(name)),
+            args: fields_where(item, |name, _| !names::has("no-argument", name)),
             ..Call::default()
         }
     };

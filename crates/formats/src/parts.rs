@@ -2,17 +2,15 @@
 //!
 //! The shapes follow @aws-sdk/client-bedrock-runtime 3, ai 4 and 6, and @google/genai 2.
 
-use knowledgepulse_json::{Object, Text, Value, object, parse_str};
+use knowledgepulse_json::{Object, Value, object, parse_str};
 
+use crate::names;
 pub use crate::values::some_object;
-use crate::values::{fields_of, first_of, joined, json_of, list_of, str_of, string_of};
+use crate::values::{fields_of, first_of, is_true, joined, json_of, list_of, str_of, string_of};
 
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "function_call" | "custom_tool_call"
-    )
+    names::has("call", kind)
 }
 
 /// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
@@ -22,18 +20,7 @@ pub fn is_result(kind: &str) -> bool {
 
 /// Returns whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
 pub fn is_hosted_call(kind: &str) -> bool {
-    matches!(
-        kind,
-        "web_search_call"
-            | "file_search_call"
-            | "computer_call"
-            | "code_interpreter_call"
-            | "mcp_call"
-            | "image_generation_call"
-            | "local_shell_call"
-            | "shell_call"
-            | "apply_patch_call"
-    )
+    names::has("hosted-call", kind)
 }
 
 /// Returns whether a value of this type is an item of a conversation.
@@ -43,7 +30,7 @@ pub fn is_item(kind: &str) -> bool {
 
 /// Returns whether a part is more than text.
 pub fn is_act(kind: &str) -> bool {
-    kind == "thinking" || kind == "redacted_thinking" || (kind != "message" && is_item(kind))
+    matches!(kind, "thinking" | "redacted_thinking" | "think") || (kind != "message" && is_item(kind))
 }
 
 /// Returns the parts that this one stands for, none if it is no step; `None` if it is one that needs no translation.
@@ -59,19 +46,6 @@ pub fn translated(part: &Value) -> Option<Vec<Value>> {
     part.iter().find_map(|(name, value)| of_block(name, value))
 }
 
-/// How a list of parts in JSON begins within a text: the name of the first field of its first part.
-const BEGINNINGS: [&str; 9] = [
-    "type",
-    "text",
-    "toolUse",
-    "toolResult",
-    "reasoningContent",
-    "functionCall",
-    "functionResponse",
-    "image",
-    "json",
-];
-
 /// Returns the parts that a text holds in JSON, as some instrumentations write them; `None` for any other text.
 pub fn within(content: Option<&Value>) -> Option<Value> {
     let text = content?.as_str()?;
@@ -81,7 +55,7 @@ pub fn within(content: Option<&Value>) -> Option<Value> {
         .trim_start()
         .strip_prefix('{')?;
     let name = first.trim_start().strip_prefix('"')?.split_once('"')?.0;
-    if !BEGINNINGS.contains(&name) {
+    if !names::has("beginning", name) {
         return None;
     }
     let parts = parse_str(text).ok()?;
@@ -107,7 +81,7 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
     let fields = value.as_object()?;
     let get = |name| fields.get(name);
     Some(match name {
-        "toolUse" => vec![call_of(get("toolUseId"), get("name"), get("input"))],
+        "toolUse" | "functionCall" => vec![part_of(name, value)],
         "toolResult" => {
             let failed = match get("status").and_then(Value::as_str) {
                 Some("error") => Some(true),
@@ -134,39 +108,35 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
         },
         "image" | "document" | "video" | "audio" | "inlineData" | "fileData" => vec![kind_alone(name)],
         "cachePoint" | "toolAddition" | "toolRemoval" => Vec::new(),
-        "functionCall" => vec![call_of(get("id"), get("name"), get("args"))],
         "functionResponse" => vec![result_of(get("id"), get("response").map(text_of), None)],
         _ => return None,
     })
 }
 
 fn of_ai_sdk(part: &Object, kind: &str) -> Option<Vec<Value>> {
-    let is_for_the_page = matches!(
-        kind,
-        "step-start"
-            | "source"
-            | "source-url"
-            | "source-document"
-            | "tool-approval-request"
-            | "tool-approval-response"
-    );
-    if is_for_the_page || kind.starts_with("data-") {
+    if names::has("of-page", kind) || kind.starts_with("data-") {
         return Some(Vec::new());
     }
     let name = part.get("toolName");
     let of_kind = kind.strip_prefix("tool-").map(Value::from);
     let used = if kind == "dynamic-tool" {
-        Some(name)
+        name
     } else {
-        of_kind.as_ref().map(Some)
+        of_kind.as_ref()
     };
-    if let (Some(Value::String(state)), Some(name)) = (part.get("state"), used) {
-        return Some(of_tool(part, state, name));
+    if let (Some(Value::String(state)), true) =
+        (part.get("state"), kind == "dynamic-tool" || of_kind.is_some())
+    {
+        return Some(of_tool(part, state, used));
     }
     match kind {
-        "tool-invocation" => Some(of_invocation(fields_of(part, "toolInvocation"))),
+        "tool-invocation" => {
+            let invocation = fields_of(part, "toolInvocation");
+            let state = str_of(invocation.get("state")).unwrap_or_default();
+            Some(of_tool(invocation, state, invocation.get("toolName")))
+        }
         "tool-call" => {
-            let args = first_or_last(part, "input", "args");
+            let args = first_of(part, &["input", "args"]);
             Some(vec![call_of(part.get("toolCallId"), name, args)])
         }
         "tool-result" => Some(vec![of_tool_result(part)]),
@@ -174,42 +144,28 @@ fn of_ai_sdk(part: &Object, kind: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// Returns the first field, or the other one, of any value, if the first is missing or `null`.
-fn first_or_last<'a>(part: &'a Object, name: &str, other: &str) -> Option<&'a Value> {
-    first_of(part, &[name]).or_else(|| part.get(other))
-}
-
-/// Returns a tool in a message of a UI: its call, and the result where it is there.
-fn of_tool(part: &Object, state: &Text, name: Option<&Value>) -> Vec<Value> {
+/// Returns a tool in a message of a UI, of any version: its call, and the result where it is there.
+fn of_tool(part: &Object, state: &str, name: Option<&Value>) -> Vec<Value> {
     let id = part.get("toolCallId");
-    let mut parts = vec![call_of(id, name, first_or_last(part, "input", "rawInput"))];
-    match state.as_str() {
-        "output-available" => parts.push(result_of(id, part.get("output").map(text_of), None)),
-        "output-error" => parts.push(result_of(id, part.get("errorText").cloned(), Some(true))),
+    let args = first_of(part, &["input", "rawInput", "args"]);
+    let (content, failed) = match state {
+        "output-available" => (part.get("output").map(text_of), None),
+        "result" => (part.get("result").map(text_of), None),
+        "output-error" => (part.get("errorText").cloned(), Some(true)),
         "output-denied" => {
             let reason = fields_of(part, "approval").get("reason");
-            parts.push(result_of(id, Some(denied_of(reason)), Some(false)));
+            (Some(denied_of(reason)), Some(false))
         }
-        _ => {}
-    }
-    parts
-}
-
-/// Returns the same in a message of version 4 and before.
-fn of_invocation(invocation: &Object) -> Vec<Value> {
-    let get = |name| invocation.get(name);
-    let mut parts = vec![call_of(get("toolCallId"), get("toolName"), get("args"))];
-    if get("state").and_then(Value::as_str) == Some("result") {
-        parts.push(result_of(get("toolCallId"), get("result").map(text_of), None));
-    }
-    parts
+        _ => return vec![call_of(id, name, args)],
+    };
+    vec![call_of(id, name, args), result_of(id, content, failed)]
 }
 
 fn of_tool_result(part: &Object) -> Value {
     let id = part.get("toolCallId");
     let Some(Value::Object(output)) = part.get("output") else {
         let failed = (part.get("isError") == Some(&Value::Bool(true))).then_some(true);
-        return result_of(id, first_or_last(part, "result", "output").map(text_of), failed);
+        return result_of(id, first_of(part, &["result", "output"]).map(text_of), failed);
     };
     let value = output.get("value");
     match output.get("type").and_then(Value::as_str) {
@@ -239,6 +195,31 @@ fn content_of(content: &Value) -> Value {
 
 fn text_of(value: &Value) -> Value {
     json_of(value).into_owned().into()
+}
+
+/// Returns a part of a kind, whose fields or text are in a value, as Anthropic writes it. Agents write names in several ways.
+pub fn part_of(kind: &str, value: &Value) -> Value {
+    let first = |names: &[&str]| first_of(value, names);
+    let text = |names: &[&str]| first(names).unwrap_or(value).clone();
+    match kind.replace('_', "").to_lowercase().as_str() {
+        "text" => saying(text(&["text"])),
+        "thinking" | "reasoning" => thinking(&text(&["thinking", "text"])),
+        "redactedthinking" => kind_alone("redacted_thinking"),
+        "tooluse" | "toolcall" | "functioncall" => {
+            let args = first(&["input", "raw_input", "args", "arguments"]);
+            call_of(first(names::list("call-id")), value.get("name"), args)
+        }
+        "toolresult" => {
+            let failed = is_true(value, "is_error").then_some(true);
+            result_of(
+                first(names::list("call-id")),
+                value.get("content").cloned(),
+                failed,
+            )
+        }
+        "image" | "imageurl" | "binary" => kind_alone("image"),
+        _ => kind_alone(&kind.to_lowercase()),
+    }
 }
 
 /// Returns a part of which only the kind is told.

@@ -8,7 +8,7 @@ pub use crate::{
     Wrong,
     adapters::{Adapter, Decoded},
     event::{Agent, Call, Event, Events, Fact, Origin, Outcome, Parent, Span, TextKind, Undo, What},
-    messages::{add_by, add_message, add_said, is_message, message_by},
-    parts::{call_of, kind_alone, result_of, saying, some_object, thinking},
+    messages::{add_as, add_by, add_message, add_said, is_message, message_by},
+    parts::{call_of, kind_alone, part_of, result_of, saying, some_object, thinking},
     values::*,
 };

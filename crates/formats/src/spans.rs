@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 mod merged;
 pub mod said;
 
-use crate::{prelude::*, trace::TraceBuilder};
+use crate::{names, prelude::*, trace::TraceBuilder};
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
 use said::{Given, Said, first_in, messages_in, parsed, said_in, text_within};
 
@@ -25,14 +25,14 @@ struct Part {
 impl Part {
     fn of(span: Span, given: &mut Given) -> Self {
         let tool = is_tool(&span.attributes).then(|| tool_of(&span));
-        let said = match tool {
-            Some(_) => Said::default(),
-            None => said_in(&span, given),
-        };
         Self {
+            said: if tool.is_some() {
+                Said::default()
+            } else {
+                said_in(&span, given)
+            },
             span,
             tool,
-            said,
             repeats: false,
         }
     }
@@ -81,28 +81,21 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
 /// Moves what records of logs say into the spans that they name, unless these say it themselves.
 fn move_logs(spans: &mut Vec<Span>) {
     let (logs, others): (Vec<_>, Vec<_>) = spans.drain(..).partition(|span| span.is_log);
-    let says = |span: &Span| !logs.is_empty() && !said_in(span, &mut Given::default()).is_empty();
-    let is_told: HashSet<Text> = others
-        .iter()
-        .filter(|span| says(span))
-        .filter_map(|span| span.id.clone())
-        .collect();
+    let says = |span: &&Span| !logs.is_empty() && !said_in(span, &mut Given::default()).is_empty();
+    let told = others.iter().filter(says);
+    let told: HashSet<Text> = told.filter_map(|span| span.id.clone()).collect();
+    let is_new = |log: &Span| log.id.as_ref().is_none_or(|id| !told.contains(id));
     let mut places = HashMap::new();
-    for span in others.into_iter().chain(logs) {
-        if span.is_log && span.id.as_ref().is_some_and(|id| is_told.contains(id)) {
-            continue;
-        }
+    for span in others.into_iter().chain(logs.into_iter().filter(is_new)) {
         let at = span.id.clone().map(|id| *places.entry(id).or_insert(spans.len()));
         match at.and_then(|at| spans.get_mut(at)) {
             Some(other) if span.is_log => {
                 other.events.extend(span.events);
                 other.start = other.start.min(span.start);
                 other.end = other.end.max(span.end);
-                for (name, value) in span.attributes {
-                    if !other.attributes.contains(&name) {
-                        other.attributes.insert(name, value);
-                    }
-                }
+                let known = other.attributes.clone();
+                other.attributes.extend(span.attributes);
+                other.attributes.extend(known);
             }
             _ => spans.push(span),
         }
@@ -110,29 +103,15 @@ fn move_logs(spans: &mut Vec<Span>) {
     spans.sort_by_key(|span| span.start);
 }
 
-/// What the names of attributes of agents and models begin with.
-#[rustfmt::skip]
-const GROUPS: [&str; 8] = ["gen_ai", "llm", "ai", "openinference", "traceloop", "langfuse", "langsmith", "mlflow"];
-
-/// Returns whether a span is of an agent or a model, and of a conversation: embeddings and searches are not.
+/// Returns whether a span is of an agent or a model, and of a conversation.
 fn is_of_agent(attributes: &Object) -> bool {
-    let mut kinds = [
-        "gen_ai.operation.name",
-        "openinference.span.kind",
-        "ai.operationId",
-    ]
-    .into_iter();
-    let is_search = |name: &str| {
-        let kind = str_of(attributes.get(name)).unwrap_or_default();
-        matches!(kind, "embeddings" | "EMBEDDING" | "RETRIEVER" | "RERANKER")
-            || kind.starts_with("ai.embed")
-            || kind.starts_with("ai.rerank")
-    };
-    let is_of_agents = |name: &Text| match name.as_str() {
-        "input.value" | "output.value" => true,
-        name => name
-            .split_once('.')
-            .is_some_and(|(group, _)| GROUPS.contains(&group)),
+    let kinds = "gen_ai.operation.name openinference.span.kind ai.operationId".split(' ');
+    let mut kinds = kinds.filter_map(|name| str_of(attributes.get(name)));
+    let is_search = |kind| names::begins("of-search", kind);
+    let is_of_agents = |name: &Text| {
+        let group = name.split_once('.').map(|(group, _)| group);
+        matches!(name.as_str(), "input.value" | "output.value")
+            || group.is_some_and(|group| names::has("attribute", group))
     };
     !kinds.any(is_search) && attributes.keys().any(is_of_agents)
 }
@@ -143,6 +122,7 @@ fn is_tool(attributes: &Object) -> bool {
         || is("openinference.span.kind", "TOOL")
         || is("traceloop.span.kind", "tool")
         || attributes.contains("ai.toolCall.name")
+        || (attributes.contains("gen_ai.tool.name") && !attributes.contains("gen_ai.operation.name"))
 }
 
 /// Returns what Traceloop has of a function's input or output, in JSON of its own around it.
@@ -155,8 +135,9 @@ fn entity_in(attributes: &Object, side: &str) -> Option<Value> {
 
 const TOOL_NAMES: &str = "gen_ai.tool.name ai.toolCall.name tool.name traceloop.entity.name";
 /// OpenInference has the tool's parameters in `tool.parameters`, and its input in `input.value`.
-const TOOL_INPUTS: &str = "gen_ai.tool.call.arguments ai.toolCall.args input.value tool.parameters";
-const TOOL_OUTPUTS: &str = "gen_ai.tool.call.result ai.toolCall.result output.value";
+const TOOL_INPUTS: &str =
+    "gen_ai.tool.call.arguments tool_arguments ai.toolCall.args input.value tool.parameters";
+const TOOL_OUTPUTS: &str = "gen_ai.tool.call.result tool_response ai.toolCall.result output.value";
 
 fn tool_of(span: &Span) -> ToolSpan {
     let attributes = &span.attributes;
@@ -238,20 +219,16 @@ fn read_outer_values(parts: &mut [Part]) {
     part.span.end = LATEST;
 }
 
-/// When a span adds something to the conversation: first a tool's call or a model's input, then the result or the output.
-struct Act {
-    at: i128,
-    is_end: bool,
-    part: usize,
-    is_first: bool,
-}
+/// When a span adds something to the conversation, whether it is at its end, its number, and whether it is the first of the two: a tool's
+/// call or a model's input, and then the result or the output.
+type Act = (i128, bool, usize, bool);
 
 /// Returns the acts of all spans, two of each, in their order: the second at the end of a span if that is known or others are within it.
 fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
     let has_messages = parts.iter().any(|part| !part.said.is_empty());
     let around_tools = ids_around(parts, |part| part.tool.is_some());
     let around_messages = ids_around(parts, |part| !part.said.is_empty());
-    let mut acts = Vec::new();
+    let mut acts: Vec<Act> = Vec::new();
     for (part, each) in parts.iter_mut().enumerate() {
         let (span, said) = (&mut each.span, &mut each.said);
         if builder.agent_id.is_none() {
@@ -266,25 +243,23 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
         let is_in = |ids: &HashSet<Text>| span.id.as_ref().is_some_and(|id| ids.contains(id));
         each.repeats = is_in(&around_messages) || span.end == LATEST;
         let is_around = each.repeats || is_in(&around_tools);
-        match &each.tool {
-            Some(tool) if has_messages && !tool.is_named => {
-                builder.leave_out("tool span without a name");
-                continue;
+        let nothing = match &each.tool {
+            Some(tool) if has_messages && !tool.is_named => Some("tool span without a name"),
+            None if said.is_empty() => Some("span without messages"),
+            _ => None,
+        };
+        if let Some(nothing) = nothing {
+            builder.leave_out(nothing);
+            continue;
+        }
+        if each.tool.is_none() {
+            // The AI SDK puts the texts of all calls together in the span around them.
+            if each.repeats && span.attributes.contains("ai.prompt") {
+                said.output = Items::new();
             }
-            Some(_) => {}
-            None if said.is_empty() => {
-                builder.leave_out("span without messages");
-                continue;
-            }
-            None => {
-                // The AI SDK puts the texts of all calls together in the span around them.
-                if each.repeats && span.attributes.contains("ai.prompt") {
-                    said.output = Items::new();
-                }
-                // Only items within the span come between a model's input and its output.
-                if !is_around {
-                    span.end = span.start;
-                }
+            // Only items within the span come between a model's input and its output.
+            if !is_around {
+                span.end = span.start;
             }
         }
         let is_later = span.end > span.start;
@@ -293,17 +268,11 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
             (false, true) => LATEST,
             (false, false) => span.start,
         };
-        for (is_first, at, is_end) in [(true, span.start, false), (false, end, is_around || is_later)] {
-            acts.push(Act {
-                at,
-                is_end,
-                part,
-                is_first,
-            });
-        }
+        acts.push((span.start, false, part, true));
+        acts.push((end, is_around || is_later, part, false));
     }
     // A span that begins when another ends comes after it.
-    acts.sort_by_key(|act| (act.at, !act.is_end));
+    acts.sort_by_key(|(at, is_end, ..)| (*at, !is_end));
     acts
 }
 
@@ -313,20 +282,20 @@ fn converse(parts: &[Part], acts: Vec<Act>) -> Conversation {
     let mut conversation = Conversation::default();
     let mut calls: HashMap<usize, usize> = HashMap::new();
     let mut lists: HashMap<usize, List> = HashMap::new();
-    for act in acts {
+    for (_, _, part, is_first) in acts {
         let Part {
             tool, said, repeats, ..
-        } = &parts[act.part];
-        match (tool, act.is_first) {
-            (Some(tool), true) => drop(calls.insert(act.part, conversation.add_call(tool))),
+        } = &parts[part];
+        match (tool, is_first) {
+            (Some(tool), true) => drop(calls.insert(part, conversation.add_call(tool))),
             (Some(tool), false) => {
-                if let Some(call) = calls.remove(&act.part) {
+                if let Some(call) = calls.remove(&part) {
                     conversation.add_result(call, tool);
                 }
             }
-            (None, true) => drop(lists.insert(act.part, conversation.add(&said.input, List::default()))),
+            (None, true) => drop(lists.insert(part, conversation.add(&said.input, List::default()))),
             (None, false) => {
-                let list = lists.remove(&act.part).filter(|_| !repeats);
+                let list = lists.remove(&part).filter(|_| !repeats);
                 conversation.add(&said.output, list.unwrap_or_default());
             }
         }

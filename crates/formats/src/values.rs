@@ -151,7 +151,7 @@ pub fn milliseconds_of(time: Option<&Value>) -> Option<Value> {
     let is_seconds = |number: f64| number < SECONDS && number_of(time).is_some();
     number.map(|number| {
         if is_seconds(number) {
-            number * 1000.0
+            (number * 1000.0).round()
         } else {
             number
         }

@@ -13,37 +13,32 @@ const SHELL: [&str; 3] = ["/run", "/test", "/git"];
 /// An empty line of a prompt.
 const BLANK: &str = "<blank>";
 
-/// Launches of Aider.
-pub struct Aider;
+pub(super) fn recognises(launch: &Value, _path: Option<&Path>) -> bool {
+    has_all(launch, &["aider", "text"])
+}
 
-impl Adapter for Aider {
-    fn recognises(&self, launch: &Value, _path: Option<&Path>) -> bool {
-        has_all(launch, &["aider", "text"])
-    }
-
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let Some(text) = record.get("text").and_then(Value::as_text) else {
-            return Ok(Decoded::Unknown);
-        };
-        say.begin_record(None, record.get("aider"));
-        let mut shell = String::new();
-        for (whose, text) in passages_of(text) {
-            match (whose, text.trim()) {
-                (_, "") => {}
-                (Whose::Program, text) if !shell.is_empty() => shell.extend(["\n", text]),
-                (Whose::Program, text) => add_program(say, text),
-                (_, text) => {
-                    end_shell(say, &mut shell);
-                    match whose {
-                        Whose::User => add_prompt(say, &text.replace(BLANK, ""), &mut shell),
-                        _ => say.say(TextKind::Message, text.into()),
-                    }
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let Some(text) = record.get("text").and_then(Value::as_text) else {
+        return Ok(Decoded::Unknown);
+    };
+    say.begin_record(None, record.get("aider"));
+    let mut shell = String::new();
+    for (whose, text) in passages_of(text) {
+        match (whose, text.trim()) {
+            (_, "") => {}
+            (Whose::Program, text) if !shell.is_empty() => shell.extend(["\n", text]),
+            (Whose::Program, text) => add_program(say, text),
+            (_, text) => {
+                end_shell(say, &mut shell);
+                match whose {
+                    Whose::User => add_prompt(say, &text.replace(BLANK, ""), &mut shell),
+                    _ => say.say(TextKind::Message, text.into()),
                 }
             }
         }
-        end_shell(say, &mut shell);
-        Ok(Decoded::Whole)
     }
+    end_shell(say, &mut shell);
+    Ok(Decoded::Whole)
 }
 
 /// Whose words a line has.

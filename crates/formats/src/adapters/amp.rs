@@ -2,26 +2,21 @@
 
 use crate::prelude::*;
 
-/// Threads of Amp.
-pub struct Amp;
+pub(super) fn recognises(thread: &Value, _path: Option<&Path>) -> bool {
+    let is_named = str_of(thread.get("id")).is_some_and(|id| id.starts_with("T-"));
+    is_named && has_list(thread, "messages")
+}
 
-impl Adapter for Amp {
-    fn recognises(&self, thread: &Value, _path: Option<&Path>) -> bool {
-        let is_named = str_of(thread.get("id")).is_some_and(|id| id.starts_with("T-"));
-        is_named && has_list(thread, "messages")
+pub(super) fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    say.begin_run(thread.get("id"), thread.get("created"));
+    say.fact("summary", thread.get("title"));
+    for message in list_at(thread, "messages") {
+        say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
+        say.first_fact("model", fields_of(message, "usage").get("model"));
+        let parts: Vec<_> = list_at(message, "content").iter().map(of_anthropic).collect();
+        add_by(say, message, Some(&parts.into()))?;
     }
-
-    fn decode(&self, thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        say.begin_run(thread.get("id"), thread.get("created"));
-        say.fact("summary", thread.get("title"));
-        for message in list_at(thread, "messages") {
-            say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
-            say.first_fact("model", fields_of(message, "usage").get("model"));
-            let parts: Vec<_> = list_at(message, "content").iter().map(of_anthropic).collect();
-            add_by(say, message, Some(&parts.into()))?;
-        }
-        Ok(Decoded::Whole)
-    }
+    Ok(Decoded::Whole)
 }
 
 /// Returns a part as Anthropic writes it.

@@ -8,41 +8,30 @@ const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
 /// What says in a result that its command failed.
 const FAILED: &str = "failed with exit code";
 
-/// Sessions of Antigravity.
-pub struct Antigravity;
+pub(super) fn recognises(step: &Value, _path: Option<&Path>) -> bool {
+    let source = str_of(step.get("source"));
+    let is_source = matches!(
+        source,
+        Some("USER_EXPLICIT" | "USER_IMPLICIT" | "MODEL" | "SYSTEM")
+    );
+    is_source && (step.get("step_index").is_some() || step.get("created_at").is_some())
+}
 
-impl Adapter for Antigravity {
-    fn recognises(&self, step: &Value, _path: Option<&Path>) -> bool {
-        let source = str_of(step.get("source"));
-        let is_source = matches!(
-            source,
-            Some("USER_EXPLICIT" | "USER_IMPLICIT" | "MODEL" | "SYSTEM")
-        );
-        is_source && (step.get("step_index").is_some() || step.get("created_at").is_some())
+pub(super) fn decode(step: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !recognises(step, None) {
+        return Ok(Decoded::Unknown);
     }
-
-    fn decode(&self, step: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if !self.recognises(step, None) {
-            return Ok(Decoded::Unknown);
+    say.begin_record(None, step.get("created_at"));
+    let kind = str_of(step.get("type"));
+    match (str_of(step.get("source")), kind) {
+        (Some("USER_EXPLICIT"), _) => say.say_content(TextKind::User, step.get("content")),
+        (Some("MODEL"), None | Some("PLANNER_RESPONSE")) => {
+            add_as(say, object_of(Some(step)), "assistant", step.get("content"))?;
         }
-        say.begin_record(None, step.get("created_at"));
-        let kind = str_of(step.get("type"));
-        match (str_of(step.get("source")), kind) {
-            (Some("USER_EXPLICIT"), _) => say.say_content(TextKind::User, step.get("content")),
-            (Some("MODEL"), None | Some("PLANNER_RESPONSE")) => {
-                if let Some(thought) = step.get("thinking") {
-                    say.say_content(TextKind::Reasoning, Some(thought));
-                }
-                say.say_content(TextKind::Message, step.get("content"));
-                for call in list_at(step, "tool_calls") {
-                    say.call(Call::new(call.get("id"), call.get("name"), call.get("args")));
-                }
-            }
-            (Some("MODEL"), _) => add_result(say, step),
-            _ => say.leave_out(format!("event {}", kind.unwrap_or("of an unknown kind"))),
-        }
-        Ok(Decoded::GoesOn)
+        (Some("MODEL"), _) => add_result(say, step),
+        _ => say.leave_out(format!("event {}", kind.unwrap_or("of an unknown kind"))),
     }
+    Ok(Decoded::GoesOn)
 }
 
 /// The step of a tool; it does not name its call.

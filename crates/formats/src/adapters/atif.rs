@@ -1,6 +1,5 @@
 //! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
 //! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
-//! The results of trials and the files of sub-agents take more than 120 lines.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -10,48 +9,20 @@ use crate::{prelude::*, sources::read_small};
 /// Trajectories of Harbor.
 pub struct Atif;
 
-#[rustfmt::skip]
-fn is_root_field(name: &str) -> bool {
-    matches!(
-        name,
-        "schema_version" | "session_id" | "trajectory_id" | "agent" | "steps" | "notes" | "final_metrics" | "extra"
-            | "continued_trajectory_ref" | "subagent_trajectories"
-    )
-}
-
-#[rustfmt::skip]
-fn is_step_field(name: &str) -> bool {
-    matches!(
-        name,
-        "step_id" | "timestamp" | "source" | "model_name" | "reasoning_effort" | "message" | "reasoning_content"
-            | "tool_calls" | "observation" | "metrics" | "llm_call_count" | "is_copied_context"
-    )
-}
-
 /// Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`.
 const FOLDERS_UP: usize = 4;
 const RESULT_FILE: &str = "result.json";
 /// The result belongs to these files; others beside the first belong to sub-agents.
 const MAIN_FILE: &str = "trajectory.json";
 
-/// Returns whether a file goes on with [`MAIN_FILE`].
-fn is_continuation(name: &str) -> bool {
-    let number = name.strip_prefix("trajectory.cont-");
-    number
-        .and_then(|name| name.strip_suffix(".json"))
-        .is_some_and(is_number)
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
+/// How the names of files begin that go on with [`MAIN_FILE`].
+const CONTINUATION: &str = "trajectory.cont-";
 
 impl Adapter for Atif {
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
         let version = str_of(record.get("schema_version"));
-        version
-            .and_then(|version| version.strip_prefix("ATIF-v1."))
-            .is_some_and(is_number)
+        let minor = version.and_then(|version| version.strip_prefix("ATIF-v1."));
+        minor.is_some_and(|minor| minor.parse::<u32>().is_ok())
     }
 
     fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
@@ -84,7 +55,7 @@ impl Adapter for Atif {
             return;
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_main = name == MAIN_FILE || is_continuation(&name);
+        let is_main = name == MAIN_FILE || name.starts_with(CONTINUATION);
         if !is_main && path.with_file_name(MAIN_FILE).exists() {
             return;
         }
@@ -118,7 +89,7 @@ impl Adapter for Atif {
         say.fact("model", agent.get("model_name"));
         let others = ["notes", "final_metrics", "continued_trajectory_ref", "extra"];
         say.facts(trajectory, &others);
-        say.count_unknown(trajectory, is_root_field);
+        say.count_unknown(trajectory, "atif");
         for (at, step) in steps.iter().enumerate() {
             let Value::Object(step) = step else {
                 return Err(Wrong::new(format!("steps[{at}] must be an object")));
@@ -145,26 +116,17 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
         return Ok(());
     }
     say.begin_record(None, step.get("timestamp"));
-    say.count_unknown(step, is_step_field);
-    match source {
-        Some("system") => say.system(message),
-        Some("user") => say.say_content(TextKind::User, message),
-        Some("agent") => {
-            if let Some(reasoning) = first_of(step, &["reasoning_content"]) {
-                say.say_content(TextKind::Reasoning, Some(reasoning));
-            }
-            say.say_content(TextKind::Message, message);
-        }
+    say.count_unknown(step, "atif-step");
+    let role = match source {
+        Some(role @ ("system" | "user")) => role,
+        Some("agent") => "assistant",
         _ => {
             let problem = format!("steps[{at}].source must be system, user or agent");
             return Err(Wrong::new(problem));
         }
-    }
+    };
+    add_as(say, step, role, message)?;
     let calls = list_at(step, "tool_calls");
-    for call in calls {
-        let [id, name, args] = ["tool_call_id", "function_name", "arguments"].map(|name| call.get(name));
-        say.call(Call::new(id, name, args));
-    }
     let results = list_at(fields_of(step, "observation"), "results");
     // Some agents omit which call a result belongs to.
     let has_call = |result: &Value| is_given(result.get("source_call_id"));

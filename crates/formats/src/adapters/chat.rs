@@ -1,10 +1,10 @@
 //! Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
 //! Bedrock's Converse, Gemini, and the AI SDK of Vercel. Rows of data sets, ShareGPT and states of LangGraph hold such messages too;
-//! `messages` has how a message or an item becomes steps. The requests and replies of all these take more than 120 lines.
+//! `messages` has how a message or an item becomes steps.
 
 use std::borrow::Cow;
 
-use crate::{langchain, prelude::*, sharegpt};
+use crate::{langchain, names, prelude::*, sharegpt};
 
 /// Conversations of one of the formats whose messages `messages` takes, by how it recognises a record.
 pub struct Chat(fn(&Value) -> bool);
@@ -31,46 +31,6 @@ pub const SHAREGPT: Chat = Chat(|value| {
         || has_list(value, "conversations") && turns.first().is_none_or(is_known)
 });
 
-#[rustfmt::skip]
-const IDS: [&str; 11] = [
-    "id", "instance_id", "traj_id", "custom_id", "task_id", "conversation_id", "session_id", "trial", "requestId", "request_id",
-    "responseId",
-];
-
-#[rustfmt::skip]
-fn is_known(name: &str) -> bool {
-    IDS.contains(&name) || matches!(
-        name,
-        "messages" | "traj" | "choices" | "response" | "request" | "body" | "input" | "output" | "content" | "role"
-            | "type" | "system" | "instructions" | "reward" | "success" | "confidence" | "created" | "created_at"
-            | "timestamp"
-            // The request to the model, which is no action of the agent.
-            | "model" | "metadata" | "object" | "usage" | "tools" | "tool_choice" | "parallel_tool_calls" | "temperature"
-            | "top_p" | "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "stream" | "status" | "method"
-            | "url" | "service_tier" | "system_fingerprint" | "stop_reason" | "stop_sequence" | "reasoning" | "text"
-            | "truncation" | "store" | "user" | "error" | "previous_response_id" | "incomplete_details" | "thinking"
-            | "stop" | "n" | "seed" | "response_format" | "functions"
-            // Of Converse, and of the invocation log of Bedrock.
-            | "modelId" | "inferenceConfig" | "toolConfig" | "guardrailConfig" | "additionalModelRequestFields" | "trace"
-            | "additionalModelResponseFieldPaths" | "additionalModelResponseFields" | "promptVariables" | "outputConfig"
-            | "requestMetadata" | "performanceConfig" | "serviceTier" | "stopReason" | "metrics" | "schemaType"
-            | "schemaVersion" | "accountId" | "identity" | "region" | "operation"
-            // Of Helicone.
-            | "request_body" | "response_body" | "request_created_at" | "response_created_at" | "request_model"
-            | "response_model" | "response_id" | "response_status" | "request_path" | "provider"
-            // Of Gemini.
-            | "contents" | "candidates" | "systemInstruction" | "generationConfig" | "safetySettings" | "usageMetadata"
-            | "modelVersion" | "createTime" | "config"
-            // Of data sets, and of states of LangGraph.
-            | "conversations" | "values" | "next" | "parent_config" | "tasks" | "interrupts" | "trajectory" | "history"
-            | "resolved" | "target" | "patch" | "test_result" | "repo" | "exit_status" | "model_patch"
-    )
-}
-
-/// Where a record has its messages.
-#[rustfmt::skip]
-const LISTS: [&str; 6] = ["messages", "contents", "conversations", "traj", "trajectory", "history"];
-
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
 
@@ -94,14 +54,11 @@ impl Adapter for Chat {
             _ => messages_of(record),
         };
         let messages = messages.ok_or_else(|| Wrong::new("it has no messages, and no items"))?;
-        let (input, output) = (fields_of(record, "input"), fields_of(record, "output"));
         let inner = ["body", "request", "response", "request_body", "response_body"];
         let inner = inner.map(|name| fields_of(record, name));
-        let of_log = [
-            fields_of(input, "inputBodyJson"),
-            fields_of(output, "outputBodyJson"),
-        ];
-        for details in [record].into_iter().chain(inner).chain(of_log) {
+        let input = fields_of(fields_of(record, "input"), "inputBodyJson");
+        let output = fields_of(fields_of(record, "output"), "outputBodyJson");
+        for details in [record].into_iter().chain(inner).chain([input, output]) {
             add_details(say, details);
         }
         let of_run = fields_of(fields_of(record, "config"), "configurable");
@@ -118,7 +75,7 @@ fn is_first(list: Option<&Value>, holds: fn(&Value) -> bool) -> bool {
 }
 
 fn add_details(say: &mut Events, record: &Object) {
-    for name in IDS {
+    for name in names::list("chat-id") {
         say.name(name, record.get(name));
     }
     for name in ["created_at", "created", "timestamp", "request_created_at"] {
@@ -143,43 +100,48 @@ fn add_details(say: &mut Events, record: &Object) {
     if !outcome.is_empty() {
         say.add(What::Fact(Fact::Outcome(outcome)));
     }
-    say.count_unknown(record, is_known);
+    say.count_unknown(record, "chat");
 }
 
-/// Returns whether a text begins as a list of messages in JSON does, as data sets have them.
+/// Returns whether a text begins as a list of messages in JSON does.
 fn begins_messages(text: &Text) -> bool {
-    let beginning = text.trim_start();
-    let first = beginning.strip_prefix('[').map(str::trim_start);
+    let first = text.trim_start().strip_prefix('[').map(str::trim_start);
     first.is_some_and(|first| {
         first.starts_with('{') && first.get(..ROLE_WITHIN).unwrap_or(first).contains("\"role\"")
     })
+}
+
+/// Returns the messages in a field of a record, which may be JSON in a text, as data sets have them.
+fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
+    match record.get(name)? {
+        Value::Array(list) => {
+            // No other format has these for anything else.
+            let is_alone = !matches!(name, "trajectory" | "history");
+            list.first().map_or(is_alone, is_message).then(|| borrowed(list))
+        }
+        Value::String(text) if begins_messages(text) => match parse_str(text).ok()? {
+            Value::Array(list) if list.first().is_some_and(is_message) => {
+                Some(list.into_iter().map(Cow::Owned).collect())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let is_logged = record.contains("response_body");
     let response = fields_of(record, if is_logged { "response_body" } else { "response" });
-    for name in LISTS {
-        // No other format has these for anything else.
-        let is_alone = !matches!(name, "trajectory" | "history");
-        let messages = match record.get(name) {
-            Some(Value::Array(list)) if list.first().map_or(is_alone, is_message) => borrowed(list),
-            Some(Value::String(text)) if begins_messages(text) => match parse_str(text) {
-                Ok(Value::Array(list)) if list.first().is_some_and(is_message) => {
-                    list.into_iter().map(Cow::Owned).collect()
-                }
-                _ => continue,
-            },
-            _ => continue,
-        };
-        return Some([messages, reply_of(record), reply_of(response)].concat());
-    }
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
     let asked = ["request", "request_body", "body", "values"].map(|name| record.get(name));
-    for inner in asked.into_iter().chain([body_of_log]) {
-        if let Some(asked) = inner.and_then(Value::as_object).and_then(messages_of) {
-            return Some([asked, reply_of(record), reply_of(response)].concat());
-        }
+    let asked = asked.into_iter().chain([body_of_log]);
+    let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
+    let mut lists = names::list("messages")
+        .iter()
+        .filter_map(|name| list_in(record, name));
+    if let Some(asked) = lists.next().or_else(|| asked.next()) {
+        return Some([asked, reply_of(record), reply_of(response)].concat());
     }
     let output = list_of(record.get("output"));
     if output.first().is_some_and(is_message) || str_of(record.get("object")) == Some("response") {
@@ -215,11 +177,9 @@ fn input_of(input: Option<&Value>) -> Messages<'_> {
 
 /// Returns the model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
 fn reply_of(reply: &Object) -> Messages<'_> {
-    let inner = [
-        reply.get("body"),
-        fields_of(reply, "output").get("outputBodyJson"),
-    ];
-    if let Some(inner) = inner.into_iter().flatten().find_map(Value::as_object) {
+    let of_log = fields_of(reply, "output").get("outputBodyJson");
+    let mut inner = [reply.get("body"), of_log].into_iter().flatten();
+    if let Some(inner) = inner.find_map(Value::as_object) {
         return reply_of(inner);
     }
     if let Some(message) = message_of(reply) {
@@ -235,15 +195,14 @@ fn reply_of(reply: &Object) -> Messages<'_> {
 /// without one.
 fn message_of(reply: &Object) -> Option<&Value> {
     let first = |name| object_of(list_of(reply.get(name)).first());
-    let message = first("choices").get("message");
-    if let Some(message @ Value::Object(_)) = message {
-        return Some(message);
-    }
+    let choice = first("choices")
+        .get("message")
+        .filter(|message| message.as_object().is_some());
     let others = [
         fields_of(reply, "output").get("message"),
         first("candidates").get("content"),
     ];
-    others.into_iter().flatten().find(|message| is_message(message))
+    choice.or_else(|| others.into_iter().flatten().find(|message| is_message(message)))
 }
 
 /// Returns whether a value is a whole reply of Anthropic: a message with more fields.

@@ -1,6 +1,5 @@
 //! Sessions of Claude Code and of programs that write like it (iFlow), an event a line: the files in `~/.claude/projects/`, and the output
-//! of `--output-format stream-json`. They are not documented; Harbor reads them too (`claude_code.py`). Its three writers take more than
-//! 120 lines.
+//! of `--output-format stream-json`. They are not documented; Harbor reads them too (`claude_code.py`).
 
 use crate::prelude::*;
 
@@ -21,73 +20,68 @@ const OF_PROGRAM: [(&str, &str); 3] = [
 /// How iFlow names its sessions. All that answers a prompt has the prompt for its parent there, so its records form no tree.
 const OF_IFLOW: &[u8] = b"session-";
 
-/// Sessions of Claude Code.
-pub struct ClaudeCode;
-
 fn session_of(event: &Value) -> Option<&Text> {
     string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
 }
 
-impl Adapter for ClaudeCode {
-    fn recognises(&self, event: &Value, _path: Option<&Path>) -> bool {
-        let has = |name: &&str| event.get(name).is_some();
-        let Some(kind) = str_of(event.get("type")).filter(|_| !has(&"role")) else {
-            return false;
-        };
-        // There are more types of events without a message, which are recognised by their session.
-        let is_other = matches!(kind, "summary" | "file-history-snapshot" | "queue-operation");
-        let fields = ["leafUuid", "messageId", "operation"];
-        // Exports may have lost the session.
-        let is_message = matches!(kind, "user" | "assistant") && has_text(event, "uuid");
-        session_of(event).is_some()
-            || (is_other && fields.iter().any(has))
-            || (is_message && fields_of(event, "message").contains("content"))
-    }
+pub(super) fn recognises(event: &Value, _path: Option<&Path>) -> bool {
+    let has = |name: &&str| event.get(name).is_some();
+    let Some(kind) = str_of(event.get("type")).filter(|_| !has(&"role")) else {
+        return false;
+    };
+    // There are more types of events without a message, which are recognised by their session.
+    let is_other = matches!(kind, "summary" | "file-history-snapshot" | "queue-operation");
+    let fields = ["leafUuid", "messageId", "operation"];
+    // Exports may have lost the session.
+    let is_message = matches!(kind, "user" | "assistant") && has_text(event, "uuid");
+    session_of(event).is_some()
+        || (is_other && fields.iter().any(has))
+        || (is_message && fields_of(event, "message").contains("content"))
+}
 
-    fn decode(&self, event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if !self.recognises(event, None) {
-            return Ok(Decoded::Unknown);
-        }
-        let session = session_of(event);
-        let message = fields_of(event, "message");
-        if session.is_none() && message.is_empty() {
-            return Ok(Decoded::GoesOn);
-        }
-        let is_iflow = session.is_some_and(|session| session.as_bytes().starts_with(OF_IFLOW));
-        let (agent, agent_id) = agent_of(event);
-        say.begin(Origin {
-            id: text_at(event, "uuid"),
-            parent: if is_iflow {
-                Parent::Before
-            } else {
-                parent_of(event)
-            },
-            message: text_at(message, "id"),
-            run: session.cloned(),
-            agent,
-            ..Origin::default()
-        });
-        say.add_all(agent_id.map(|id| What::Fact(Fact::Agent(id))));
-        if is_iflow {
-            say.add(What::Fact(Fact::Framework("iflow".into())));
-        }
-        for name in ["version", "cwd", "gitBranch"] {
-            say.first_fact(name, event.get(name));
-        }
-        match str_of(event.get("type")).unwrap_or_default() {
-            "result" => add_outcome(say, event),
-            kind @ ("user" | "assistant") if has_object(event, "message") => {
-                say.at(event.get("timestamp"));
-                add_message(say, event, message, kind)?;
-            }
-            "attachment" if is_prompt(fields_of(event, "attachment")) => {
-                say.at(event.get("timestamp"));
-                say.say_content(TextKind::User, fields_of(event, "attachment").get("prompt"));
-            }
-            kind => say.leave_out(format!("event {kind}")),
-        }
-        Ok(Decoded::GoesOn)
+pub(super) fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !recognises(event, None) {
+        return Ok(Decoded::Unknown);
     }
+    let session = session_of(event);
+    let message = fields_of(event, "message");
+    if session.is_none() && message.is_empty() {
+        return Ok(Decoded::GoesOn);
+    }
+    let is_iflow = session.is_some_and(|session| session.as_bytes().starts_with(OF_IFLOW));
+    let (agent, agent_id) = agent_of(event);
+    say.begin(Origin {
+        id: text_at(event, "uuid"),
+        parent: if is_iflow {
+            Parent::Before
+        } else {
+            parent_of(event)
+        },
+        message: text_at(message, "id"),
+        run: session.cloned(),
+        agent,
+        ..Origin::default()
+    });
+    say.add_all(agent_id.map(|id| What::Fact(Fact::Agent(id))));
+    if is_iflow {
+        say.add(What::Fact(Fact::Framework("iflow".into())));
+    }
+    for name in ["version", "cwd", "gitBranch"] {
+        say.first_fact(name, event.get(name));
+    }
+    match str_of(event.get("type")).unwrap_or_default() {
+        "result" => add_outcome(say, event),
+        kind @ ("user" | "assistant") if has_object(event, "message") => {
+            say.at(event.get("timestamp"));
+            add_message(say, event, message, kind)?;
+        }
+        "attachment" if is_prompt(fields_of(event, "attachment")) => {
+            say.at(event.get("timestamp"));
+            say.say_content(TextKind::User, fields_of(event, "attachment").get("prompt"));
+        }
+        kind => say.leave_out(format!("event {kind}")),
+    }
+    Ok(Decoded::GoesOn)
 }
 
 /// Returns whose words an event has, and the id of a sub-agent.
@@ -128,9 +122,8 @@ fn add_outcome(say: &mut Events, event: &Value) {
         say.add(What::Success(false));
     }
     say.leave_out("event result");
-    for name in ["num_turns", "total_cost_usd", "duration_ms", "subtype"] {
-        say.fact(name, event.get(name));
-    }
+    let facts = ["num_turns", "total_cost_usd", "duration_ms", "subtype"];
+    say.facts(object_of(Some(event)), &facts);
 }
 
 fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) -> Result<(), Wrong> {

@@ -1,5 +1,5 @@
 //! Cline, Roo Code and Kilo Code: `tasks/ID/api_conversation_history.json`, messages of Anthropic in which calls may be XML in the text; and
-//! Cline's `ID.messages.json` of today, one object. The XML takes more than 120 lines.
+//! Cline's `ID.messages.json` of today, one object.
 
 use crate::{
     prelude::*,
@@ -26,40 +26,35 @@ const LAST: [&str; 2] = ["content", "diff"];
 /// Tags around the user's words in a result.
 const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
 
-/// Sessions of Cline and its forks.
-pub struct Cline;
-
 fn is_session(record: &Value) -> bool {
     has_all(record, &["messages", "agent", "sessionId", "updated_at"])
 }
 
-impl Adapter for Cline {
-    fn recognises(&self, record: &Value, path: Option<&Path>) -> bool {
-        let is_history = path.is_some_and(|path| path.ends_with(FILE));
-        let parts = elements_of(record.get("content")).iter();
-        let texts = parts.filter_map(|part| str_of(part.get("text")));
-        let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
-        let is_task =
-            || texts.clone().next().is_some_and(begins) && texts.clone().any(|text| text.contains(DETAILS));
-        is_session(record) || (record.get("role").is_some() && (is_history || is_task()))
-    }
+pub(super) fn recognises(record: &Value, path: Option<&Path>) -> bool {
+    let is_history = path.is_some_and(|path| path.ends_with(FILE));
+    let parts = elements_of(record.get("content")).iter();
+    let texts = parts.filter_map(|part| str_of(part.get("text")));
+    let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
+    let is_task =
+        || texts.clone().next().is_some_and(begins) && texts.clone().any(|text| text.contains(DETAILS));
+    is_session(record) || (record.get("role").is_some() && (is_history || is_task()))
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if is_session(record) {
-            add_session(say, record)?;
-            return Ok(Decoded::Whole);
-        }
-        say.begin_record(None, record.get("ts"));
-        let is_set = |name: &&str| is_truthy(record.get(name));
-        match str_of(record.get("role")) {
-            _ if ["isSummary", "isTruncationMarker"].iter().any(is_set) => {
-                say.leave_out("message of the program");
-            }
-            Some(role) => add_turn(say, role, record.get("content"))?,
-            None => add_message(say, record)?,
-        }
-        Ok(Decoded::GoesOn)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_session(record) {
+        add_session(say, record)?;
+        return Ok(Decoded::Whole);
     }
+    say.begin_record(None, record.get("ts"));
+    let is_set = |name: &&str| is_truthy(record.get(name));
+    match str_of(record.get("role")) {
+        _ if ["isSummary", "isTruncationMarker"].iter().any(is_set) => {
+            say.leave_out("message of the program");
+        }
+        Some(role) => add_turn(say, role, record.get("content"))?,
+        None => add_message(say, record)?,
+    }
+    Ok(Decoded::GoesOn)
 }
 
 fn add_session(say: &mut Events, session: &Value) -> Result<(), Wrong> {

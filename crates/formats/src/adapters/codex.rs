@@ -1,15 +1,7 @@
 //! Rollouts of Codex, a line each: the files in `~/.codex/sessions/`, and the events that `codex exec --json` prints.
-//! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types. Rollouts of all ages and what is printed take
-//! more than 120 lines.
+//! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types.
 
-use crate::prelude::*;
-
-/// The types of lines in the envelope.
-#[rustfmt::skip]
-const TYPES: [&str; 9] = [
-    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
-    "inter_agent_communication", "inter_agent_communication_metadata",
-];
+use crate::{names, prelude::*};
 
 /// The fields of a header that are kept.
 #[rustfmt::skip]
@@ -31,13 +23,10 @@ const NEW_TASK: &str = "Message Type: NEW_TASK";
 /// An encrypted text is at least so long.
 const ENCRYPTED_LENGTH: usize = 64;
 
-/// Rollouts of Codex.
-pub struct Codex;
-
 /// Returns the type and the payload of a line.
 fn line_of(line: &Object) -> Option<(&str, &Object)> {
     let kind = str_of(line.get("type"));
-    if let Some(kind) = kind.filter(|kind| TYPES.contains(kind)) {
+    if let Some(kind) = kind.filter(|kind| names::has("codex", kind)) {
         return Some((kind, line.get("payload")?.as_object()?));
     }
     // The first line of a rollout without the envelope.
@@ -68,44 +57,42 @@ fn is_state(line: &Object) -> bool {
     str_of(line.get("record_type")) == Some("state")
 }
 
-impl Adapter for Codex {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let line = object_of(Some(record));
-        line_of(line).is_some() || printed(line).is_some() || is_state(line)
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let line = object_of(Some(record));
+    line_of(line).is_some() || printed(line).is_some() || is_state(line)
+}
 
-    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let line = object_of(Some(value));
-        if let Some(kind) = printed(line) {
-            return Ok(add_printed(say, line, kind));
-        }
-        let (kind, payload) = match line_of(line) {
-            Some(whole) => whole,
-            None if is_state(line) => return Ok(Decoded::GoesOn),
-            None if is_message(value) => ("response_item", line),
-            None => {
-                say.leave_out(named("event", line));
-                return Ok(Decoded::Unknown);
-            }
-        };
-        say.begin(Origin {
-            ordinal: number_of(line.get("ordinal")).filter(|_| kind != "session_meta"),
-            time: line.get("timestamp").cloned(),
-            ..Origin::default()
-        });
-        match kind {
-            "session_meta" => {
-                add_meta(say, payload);
-                return Ok(Decoded::Begins);
-            }
-            "turn_context" => say.first_fact("model", payload.get("model")),
-            "response_item" => add_item(say, payload)?,
-            "event_msg" => add_event(say, payload),
-            "compacted" => say.leave_out("summary of a compaction"),
-            _ => say.leave_out(format!("line {kind}")),
-        }
-        Ok(Decoded::GoesOn)
+pub(super) fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let line = object_of(Some(value));
+    if let Some(kind) = printed(line) {
+        return Ok(add_printed(say, line, kind));
     }
+    let (kind, payload) = match line_of(line) {
+        Some(whole) => whole,
+        None if is_state(line) => return Ok(Decoded::GoesOn),
+        None if is_message(value) => ("response_item", line),
+        None => {
+            say.leave_out(named("event", line));
+            return Ok(Decoded::Unknown);
+        }
+    };
+    say.begin(Origin {
+        ordinal: number_of(line.get("ordinal")).filter(|_| kind != "session_meta"),
+        time: line.get("timestamp").cloned(),
+        ..Origin::default()
+    });
+    match kind {
+        "session_meta" => {
+            add_meta(say, payload);
+            return Ok(Decoded::Begins);
+        }
+        "turn_context" => say.first_fact("model", payload.get("model")),
+        "response_item" => add_item(say, payload)?,
+        "event_msg" => add_event(say, payload),
+        "compacted" => say.leave_out("summary of a compaction"),
+        _ => say.leave_out(format!("line {kind}")),
+    }
+    Ok(Decoded::GoesOn)
 }
 
 fn add_meta(say: &mut Events, meta: &Object) {

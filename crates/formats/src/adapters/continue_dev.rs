@@ -2,26 +2,21 @@
 
 use crate::prelude::*;
 
-/// Sessions of Continue.
-pub struct ContinueDev;
+pub(super) fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+    let history = list_at(session, "history");
+    let is_item = |item: &Value| fields_of(item, "message").contains("role");
+    session.get("sessionId").is_some() && !history.is_empty() && history.iter().all(is_item)
+}
 
-impl Adapter for ContinueDev {
-    fn recognises(&self, session: &Value, _path: Option<&Path>) -> bool {
-        let history = list_at(session, "history");
-        let is_item = |item: &Value| fields_of(item, "message").contains("role");
-        session.get("sessionId").is_some() && !history.is_empty() && history.iter().all(is_item)
+pub(super) fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    say.begin_run(session.get("sessionId"), None);
+    say.fact("summary", session.get("title"));
+    say.fact("cwd", session.get("workspaceDirectory"));
+    say.fact("model", session.get("chatModelTitle"));
+    for item in list_at(session, "history") {
+        add_item(say, item)?;
     }
-
-    fn decode(&self, session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        say.begin_run(session.get("sessionId"), None);
-        say.fact("summary", session.get("title"));
-        say.fact("cwd", session.get("workspaceDirectory"));
-        say.fact("model", session.get("chatModelTitle"));
-        for item in list_at(session, "history") {
-            add_item(say, item)?;
-        }
-        Ok(Decoded::Whole)
-    }
+    Ok(Decoded::Whole)
 }
 
 fn add_item(say: &mut Events, item: &Value) -> Result<(), Wrong> {
@@ -31,18 +26,9 @@ fn add_item(say: &mut Events, item: &Value) -> Result<(), Wrong> {
     if let Some(thought) = text_at(fields_of(item, "reasoning"), "text") {
         say.say(TextKind::Reasoning, thought);
     }
-    match str_of(message.get("role")) {
-        Some("thinking") => say.say_content(TextKind::Reasoning, content),
-        Some("tool") => say.answer(id_of(message.get("toolCallId")), content, None),
-        _ => add_by(say, message, content)?,
-    }
-    for call in list_at(message, "toolCalls") {
-        let function = fields_of(call, "function");
-        say.call(Call::new(
-            call.get("id"),
-            function.get("name"),
-            function.get("arguments"),
-        ));
+    match str_of(message.get("role")).unwrap_or_default() {
+        "thinking" => say.say_content(TextKind::Reasoning, content),
+        role => add_as(say, message, role, content)?,
     }
     for state in list_at(item, "toolCallStates") {
         add_state(say, state);

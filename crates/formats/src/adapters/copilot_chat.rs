@@ -1,5 +1,4 @@
-//! GitHub Copilot in VS Code: chat sessions in `workspaceStorage/*/chatSessions/`, each one object, or the log of its mutations, which
-//! takes more than 120 lines.
+//! GitHub Copilot in VS Code: chat sessions in `workspaceStorage/*/chatSessions/`, each one object, or the log of its mutations.
 
 use std::mem;
 

@@ -3,34 +3,29 @@
 
 use crate::prelude::*;
 
-/// Sessions of Cursor.
-pub struct Cursor;
-
 fn is_line(record: &Value) -> bool {
     let is_role = matches!(str_of(record.get("role")), Some("user" | "assistant"));
     is_role && fields_of(record, "message").contains("content")
 }
 
-impl Adapter for Cursor {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let is_composer = has_all(record, &["composerId", "bubbles"]);
-        is_composer || (is_line(record) && record.get("type").is_none())
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let is_composer = has_all(record, &["composerId", "bubbles"]);
+    is_composer || (is_line(record) && record.get("type").is_none())
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if record.get("composerId").is_some() {
-            add_composer(say, record);
-            return Ok(Decoded::Whole);
-        }
-        if !is_line(record) {
-            return Ok(Decoded::Unknown);
-        }
-        say.begin_record(record.get("id"), None);
-        let message = fields_of(record, "message");
-        say.first_fact("model", message.get("model"));
-        add_by(say, record, message.get("content"))?;
-        Ok(Decoded::GoesOn)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if record.get("composerId").is_some() {
+        add_composer(say, record);
+        return Ok(Decoded::Whole);
     }
+    if !is_line(record) {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin_record(record.get("id"), None);
+    let message = fields_of(record, "message");
+    say.first_fact("model", message.get("model"));
+    add_by(say, record, message.get("content"))?;
+    Ok(Decoded::GoesOn)
 }
 
 fn add_composer(say: &mut Events, composer: &Value) {

@@ -3,9 +3,6 @@
 
 use crate::prelude::*;
 
-/// Sessions of Droid.
-pub struct Droid;
-
 /// Returns whether a record is one that `droid exec` prints. Claude Code prints a `system` record too.
 fn is_printed(record: &Value) -> bool {
     let has = |names: &[&str]| has_all(record, names);
@@ -21,38 +18,36 @@ fn is_printed(record: &Value) -> bool {
         }
 }
 
-impl Adapter for Droid {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        match str_of(record.get("type")) {
-            Some("message") if has_object(record, "message") => fields_of(record, "message").contains("role"),
-            Some("session_start" | "session_end" | "todo_state" | "compaction_state") => true,
-            _ => is_printed(record),
-        }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    match str_of(record.get("type")) {
+        Some("message") if has_object(record, "message") => fields_of(record, "message").contains("role"),
+        Some("session_start" | "session_end" | "todo_state" | "compaction_state") => true,
+        _ => is_printed(record),
     }
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let kind = str_of(record.get("type")).unwrap_or_default();
-        match kind {
-            "session_start" => {
-                say.begin_run(record.get("id"), None);
-                say.fact("cwd", record.get("cwd"));
-                say.fact("summary", record.get("title"));
-                return Ok(Decoded::Begins);
-            }
-            "message" if has_object(record, "message") => {}
-            _ if is_printed(record) => return add_printed(say, record, kind),
-            _ => return Ok(Decoded::Unknown),
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let kind = str_of(record.get("type")).unwrap_or_default();
+    match kind {
+        "session_start" => {
+            say.begin_run(record.get("id"), None);
+            say.fact("cwd", record.get("cwd"));
+            say.fact("summary", record.get("title"));
+            return Ok(Decoded::Begins);
         }
-        say.begin(Origin {
-            id: text_at(record, "id"),
-            parent: text_at(record, "parentId").map_or(Parent::Before, Parent::Of),
-            time: record.get("timestamp").cloned(),
-            ..Origin::default()
-        });
-        let message = fields_of(record, "message");
-        add_by(say, message, message.get("content"))?;
-        Ok(Decoded::GoesOn)
+        "message" if has_object(record, "message") => {}
+        _ if is_printed(record) => return add_printed(say, record, kind),
+        _ => return Ok(Decoded::Unknown),
     }
+    say.begin(Origin {
+        id: text_at(record, "id"),
+        parent: text_at(record, "parentId").map_or(Parent::Before, Parent::Of),
+        time: record.get("timestamp").cloned(),
+        ..Origin::default()
+    });
+    let message = fields_of(record, "message");
+    add_by(say, message, message.get("content"))?;
+    Ok(Decoded::GoesOn)
 }
 
 /// Adds a record that `droid exec` prints. The last message is in the `completion` again.

@@ -1,7 +1,7 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
-//! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types. Its three forms take more than 120 lines.
+//! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
 
-use crate::{contexts::is_of_program, prelude::*};
+use crate::{contexts::is_of_program, names, prelude::*};
 
 /// The model's answers to the set-up of a checkpoint.
 const SET_UP: &str = "Got it. Thanks for the context!";
@@ -9,19 +9,6 @@ const SET_UP: &str = "Got it. Thanks for the context!";
 /// The tool whose results have an exit code, and the text before the code.
 const SHELL: &str = "run_shell_command";
 const EXIT_CODE: &str = "Exit Code: ";
-
-/// The commands that the program carries out itself.
-#[rustfmt::skip]
-const COMMANDS: [&str; 52] = [
-    "about", "agents", "approval-mode", "arena", "auth", "bashes", "bug", "chat", "clear", "commands", "compress", "copy", "corgi",
-    "dir", "directory", "docs", "editor", "exit", "export", "extensions", "footer", "help", "hooks", "ide", "init", "language", "mcp",
-    "memory", "model", "permissions", "plan", "policies", "privacy", "profile", "quit", "quit-confirm", "restore", "resume", "rewind",
-    "settings", "setup-github", "shells", "shortcuts", "skills", "stats", "summary", "terminal-setup", "theme", "tools", "upgrade",
-    "usage", "vim",
-];
-
-/// Sessions of Gemini CLI.
-pub struct GeminiCli;
 
 fn is_header(record: &Value) -> bool {
     has_text(record, "sessionId") && has_text(record, "projectHash")
@@ -48,39 +35,37 @@ fn checkpoint_of(record: &Value) -> Option<&[Value]> {
     history.first().is_some_and(is_content).then_some(history)
 }
 
-impl Adapter for GeminiCli {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let is_reply = str_of(record.get("type")) == Some("gemini") && record.get("content").is_some();
-        is_header(record) || checkpoint_of(record).is_some() || is_set_up(record) || is_reply
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let is_reply = str_of(record.get("type")) == Some("gemini") && record.get("content").is_some();
+    is_header(record) || checkpoint_of(record).is_some() || is_set_up(record) || is_reply
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if let Some(history) = checkpoint_of(record) {
-            history.iter().try_for_each(|content| add_entry(say, content))?;
-            return Ok(Decoded::Whole);
-        }
-        if is_header(record) {
-            add_session(say, record)?;
-            return Ok(Decoded::Begins);
-        }
-        let kind = str_of(record.get("type"));
-        let is_kind = matches!(kind, Some("user" | "gemini" | "info" | "warning" | "error"));
-        if has_object(record, "$set") {
-            add_session(say, fields_of(record, "$set"))?;
-        } else if record.get("$rewindTo").is_some() {
-            let from = text_at(record, "$rewindTo").unwrap_or_default();
-            say.add(What::Undo(Undo::From(from)));
-        } else if is_content(record) || has_all(record, &["$set"]) || is_kind && has_text(record, "id") {
-            add_entry(say, record)?;
-        } else {
-            return Ok(Decoded::Unknown);
-        }
-        Ok(if is_set_up(record) {
-            Decoded::Begins
-        } else {
-            Decoded::GoesOn
-        })
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some(history) = checkpoint_of(record) {
+        history.iter().try_for_each(|content| add_entry(say, content))?;
+        return Ok(Decoded::Whole);
     }
+    if is_header(record) {
+        add_session(say, record)?;
+        return Ok(Decoded::Begins);
+    }
+    let kind = str_of(record.get("type"));
+    let is_kind = matches!(kind, Some("user" | "gemini" | "info" | "warning" | "error"));
+    if has_object(record, "$set") {
+        add_session(say, fields_of(record, "$set"))?;
+    } else if record.get("$rewindTo").is_some() {
+        let from = text_at(record, "$rewindTo").unwrap_or_default();
+        say.add(What::Undo(Undo::From(from)));
+    } else if is_content(record) || has_all(record, &["$set"]) || is_kind && has_text(record, "id") {
+        add_entry(say, record)?;
+    } else {
+        return Ok(Decoded::Unknown);
+    }
+    Ok(if is_set_up(record) {
+        Decoded::Begins
+    } else {
+        Decoded::GoesOn
+    })
 }
 
 /// Adds the fields of a session, which may hold all of its messages.
@@ -136,7 +121,7 @@ fn add_entry(say: &mut Events, message: &Value) -> Result<(), Wrong> {
 fn is_command(text: &Text) -> bool {
     let command = text.trim().strip_prefix('/');
     let name = command.and_then(|command| command.split_whitespace().next());
-    name.is_some_and(|name| COMMANDS.contains(&name)) || matches!(text.trim(), "?" | "/")
+    name.is_some_and(|name| names::has("gemini-command", name)) || matches!(text.trim(), "?" | "/")
 }
 
 /// Adds a turn of the user, which may hold results of tools, of a status that stands beside it.

@@ -2,43 +2,38 @@
 
 use crate::prelude::*;
 
-/// Sessions of Goose.
-pub struct Goose;
-
 fn is_header(record: &Value) -> bool {
     let is_described = record.get("description").or(record.get("conversation")).is_some();
     record.get("working_dir").is_some() && is_described
 }
 
-impl Adapter for Goose {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let kind = |part: &Value| {
-            let kind = str_of(part.get("type"));
-            matches!(kind, Some("toolRequest" | "toolResponse" | "frontendToolRequest"))
-        };
-        let is_message = record.get("role").is_some() && list_at(record, "content").iter().any(kind);
-        is_header(record) || is_message
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let kind = |part: &Value| {
+        let kind = str_of(part.get("type"));
+        matches!(kind, Some("toolRequest" | "toolResponse" | "frontendToolRequest"))
+    };
+    let is_message = record.get("role").is_some() && list_at(record, "content").iter().any(kind);
+    is_header(record) || is_message
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if !is_header(record) {
-            return if record.get("role").is_some() {
-                add_message(say, record)
-            } else {
-                Ok(Decoded::Unknown)
-            };
-        }
-        say.begin_run(record.get("id"), record.get("created_at"));
-        say.fact("cwd", record.get("working_dir"));
-        say.fact("summary", first_of(record, &["name", "description"]));
-        let Some(messages) = record.get("conversation") else {
-            return Ok(Decoded::Begins);
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !is_header(record) {
+        return if record.get("role").is_some() {
+            add_message(say, record)
+        } else {
+            Ok(Decoded::Unknown)
         };
-        for message in list_of(messages.get("messages").or(Some(messages))) {
-            add_message(say, message)?;
-        }
-        Ok(Decoded::Whole)
     }
+    say.begin_run(record.get("id"), record.get("created_at"));
+    say.fact("cwd", record.get("working_dir"));
+    say.fact("summary", first_of(record, &["name", "description"]));
+    let Some(messages) = record.get("conversation") else {
+        return Ok(Decoded::Begins);
+    };
+    for message in list_of(messages.get("messages").or(Some(messages))) {
+        add_message(say, message)?;
+    }
+    Ok(Decoded::Whole)
 }
 
 fn add_message(say: &mut Events, message: &Value) -> Result<Decoded, Wrong> {

@@ -5,18 +5,11 @@ use crate::prelude::*;
 
 const FILE: &str = "chat_history.jsonl";
 
-/// Sessions of Grok.
-pub struct Grok;
-
 /// Returns the update that a record is.
 fn update_of(record: &Value) -> Option<&Object> {
     let inner = fields_of(fields_of(record, "params"), "update");
-    let update = if inner.is_empty() {
-        fields_of(record, "update")
-    } else {
-        inner
-    };
-    update.contains("sessionUpdate").then_some(update)
+    let mut updates = [inner, fields_of(record, "update")].into_iter();
+    updates.find(|update| update.contains("sessionUpdate"))
 }
 
 fn is_line(record: &Value) -> bool {
@@ -34,55 +27,49 @@ fn is_line(record: &Value) -> bool {
         }
 }
 
-impl Adapter for Grok {
-    fn recognises(&self, record: &Value, path: Option<&Path>) -> bool {
-        // Other programs have prompts of the system of that form.
-        let is_own =
-            path.is_some_and(|path| path.ends_with(FILE)) || str_of(record.get("type")) != Some("system");
-        (is_line(record) && is_own) || update_of(record).is_some()
-    }
+pub(super) fn recognises(record: &Value, path: Option<&Path>) -> bool {
+    // Other programs have prompts of the system of that form.
+    let is_own =
+        path.is_some_and(|path| path.ends_with(FILE)) || str_of(record.get("type")) != Some("system");
+    (is_line(record) && is_own) || update_of(record).is_some()
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if let Some(update) = update_of(record) {
-            say.begin(Origin {
-                run: text_at(fields_of(record, "params"), "sessionId"),
-                ..Origin::default()
-            });
-            add_update(say, update);
-            return Ok(Decoded::GoesOn);
-        }
-        let kind = str_of(record.get("type"));
-        if !is_line(record) && kind != Some("reasoning") {
-            return Ok(Decoded::Unknown);
-        }
-        say.begin(Origin::default());
-        let content = record.get("content");
-        match kind {
-            Some("user") => match str_of(record.get("synthetic_reason")) {
-                None | Some("interjection") => say.say_content(TextKind::User, content),
-                Some(reason) => say.leave_out(format!("message {reason}")),
-            },
-            Some("assistant") => {
-                say.first_fact("model", record.get("model_id"));
-                let mut message = fields_where(object_of(Some(record)), |name, _| {
-                    matches!(name, "content" | "tool_calls" | "reasoning_content")
-                });
-                message.insert("role", "assistant");
-                add_message(say, &message.into())?;
-            }
-            Some("tool_result") => say.answer(text_at(record, "tool_call_id"), content, None),
-            Some("backend_tool_call") => {
-                let call = fields_of(record, "kind");
-                let name = str_of(call.get("tool_type"));
-                let name = name.map(|name| name.strip_suffix("_call").unwrap_or(name).into());
-                let args = first_of(call, &["action", "input", "code"]);
-                say.call(Call::new(call.get("id"), name.as_ref(), args));
-            }
-            Some("reasoning") => add_message(say, record)?,
-            _ => say.leave_out("system message"),
-        }
-        Ok(Decoded::GoesOn)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some(update) = update_of(record) {
+        say.begin(Origin {
+            run: text_at(fields_of(record, "params"), "sessionId"),
+            ..Origin::default()
+        });
+        add_update(say, update);
+        return Ok(Decoded::GoesOn);
     }
+    let kind = str_of(record.get("type"));
+    if !is_line(record) && kind != Some("reasoning") {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin(Origin::default());
+    let content = record.get("content");
+    match kind {
+        Some("user") => match str_of(record.get("synthetic_reason")) {
+            None | Some("interjection") => say.say_content(TextKind::User, content),
+            Some(reason) => say.leave_out(format!("message {reason}")),
+        },
+        Some("assistant") => {
+            say.first_fact("model", record.get("model_id"));
+            add_as(say, object_of(Some(record)), "assistant", content)?;
+        }
+        Some("tool_result") => say.answer(text_at(record, "tool_call_id"), content, None),
+        Some("backend_tool_call") => {
+            let call = fields_of(record, "kind");
+            let name = str_of(call.get("tool_type"));
+            let name = name.map(|name| name.strip_suffix("_call").unwrap_or(name).into());
+            let args = first_of(call, &["action", "input", "code"]);
+            say.call(Call::new(call.get("id"), name.as_ref(), args));
+        }
+        Some("reasoning") => add_message(say, record)?,
+        _ => say.leave_out("system message"),
+    }
+    Ok(Decoded::GoesOn)
 }
 
 fn add_update(say: &mut Events, update: &Object) {

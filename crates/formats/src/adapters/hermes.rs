@@ -5,9 +5,6 @@ use crate::prelude::*;
 /// What a content of several parts begins with in the database.
 const PARTS: &str = "\0json:";
 
-/// Sessions of Hermes.
-pub struct Hermes;
-
 fn is_header(record: &Value) -> bool {
     str_of(record.get("role")) == Some("session_meta")
 }
@@ -19,46 +16,37 @@ fn session_of(record: &Value) -> Option<&Value> {
     (is_one && record.get("messages").is_some()).then_some(session)
 }
 
-impl Adapter for Hermes {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let is_row = has_all(record, &["role", "session_id", "timestamp", "active"]);
-        is_row || is_header(record) || session_of(record).is_some()
-    }
-
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let header = is_header(record).then(|| record.get("session").unwrap_or(record));
-        let Some(session) = session_of(record).or(header) else {
-            return if record.get("role").is_some() {
-                add_row(say, record, &mut true)
-            } else {
-                Ok(Decoded::Unknown)
-            };
-        };
-        let time = seconds(session.get("started_at"));
-        say.begin_run(first_of(session, &["id", "session_id"]), time.as_ref());
-        say.fact("summary", session.get("title"));
-        say.fact("model", session.get("model"));
-        if is_header(record) {
-            return Ok(Decoded::Begins);
-        }
-        let mut has_ids = true;
-        for row in list_at(record, "messages").iter().filter(|row| !is_header(row)) {
-            add_row(say, row, &mut has_ids)?;
-        }
-        Ok(Decoded::Whole)
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let is_row = has_all(record, &["role", "session_id", "timestamp", "active"]);
+    is_row || is_header(record) || session_of(record).is_some()
 }
 
-/// Returns milliseconds of seconds.
-fn seconds(time: Option<&Value>) -> Option<Value> {
-    number_of(time)
-        .map(|seconds| (seconds * 1000.0).round().into())
-        .or_else(|| time.cloned())
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let header = is_header(record).then(|| record.get("session").unwrap_or(record));
+    let Some(session) = session_of(record).or(header) else {
+        return if record.get("role").is_some() {
+            add_row(say, record, &mut true)
+        } else {
+            Ok(Decoded::Unknown)
+        };
+    };
+    let time = milliseconds_of(session.get("started_at"));
+    say.begin_run(first_of(session, &["id", "session_id"]), time.as_ref());
+    say.fact("summary", session.get("title"));
+    say.fact("model", session.get("model"));
+    if is_header(record) {
+        return Ok(Decoded::Begins);
+    }
+    let mut has_ids = true;
+    for row in list_at(record, "messages").iter().filter(|row| !is_header(row)) {
+        add_row(say, row, &mut has_ids)?;
+    }
+    Ok(Decoded::Whole)
 }
 
 /// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before.
 fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) -> Result<Decoded, Wrong> {
-    say.begin_record(row.get("id"), seconds(row.get("timestamp")).as_ref());
+    say.begin_record(row.get("id"), milliseconds_of(row.get("timestamp")).as_ref());
     let active = row.get("active");
     if active == Some(&Value::Bool(false)) || number_of(active) == Some(0.0) {
         say.leave_out("message that was taken back");

@@ -1,5 +1,4 @@
 //! Logs of Inspect, in JSON or as archives (`.eval`), whose files `archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
-//! Its attachments and scores take more than 120 lines.
 
 use std::borrow::Cow;
 

@@ -3,54 +3,49 @@
 
 use crate::prelude::*;
 
-/// Sessions of Kimi.
-pub struct Kimi;
-
 fn is_old(record: &Value) -> bool {
     has_all(fields_of(record, "message"), &["payload", "type"]) && record.get("timestamp").is_some()
 }
 
-impl Adapter for Kimi {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let has = |name| record.get(name).is_some();
-        is_old(record)
-            || match str_of(record.get("type")) {
-                Some("metadata") => has("protocol_version"),
-                Some("turn.prompt" | "turn.steer") => has("input"),
-                Some("context.append_loop_event") => has("event"),
-                Some("context.append_message" | "config.update" | "usage.record") => has("time"),
-                _ => false,
-            }
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let has = |name| record.get(name).is_some();
+    is_old(record)
+        || match str_of(record.get("type")) {
+            Some("metadata") => has("protocol_version"),
+            Some("turn.prompt" | "turn.steer") => has("input"),
+            Some("context.append_loop_event") => has("event"),
+            Some("context.append_message" | "config.update" | "usage.record") => has("time"),
+            _ => false,
+        }
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if !self.recognises(record, None) {
-            return Ok(Decoded::Unknown);
-        }
-        let message = fields_of(record, "message");
-        if is_old(record) {
-            let time = number_of(record.get("timestamp")).map(|seconds| (seconds * 1000.0).into());
-            say.begin_record(None, time.as_ref());
-            add_old(say, message);
-            return Ok(Decoded::GoesOn);
-        }
-        say.begin_record(None, record.get("time"));
-        match str_of(record.get("type")).unwrap_or_default() {
-            "metadata" => return Ok(Decoded::Begins),
-            "config.update" => {
-                say.fact("cwd", record.get("cwd"));
-                say.first_fact("model", record.get("modelAlias"));
-            }
-            "turn.prompt" | "turn.steer" => say.say_content(TextKind::User, record.get("input")),
-            "context.append_loop_event" => add_loop_event(say, fields_of(record, "event")),
-            "context.append_message" if str_of(message.get("role")) == Some("user") => {
-                let prompt = say.text_of(message.get("content"));
-                say.add(What::Echo(prompt));
-            }
-            kind => say.leave_out(format!("event {kind}")),
-        }
-        Ok(Decoded::GoesOn)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !recognises(record, None) {
+        return Ok(Decoded::Unknown);
     }
+    let message = fields_of(record, "message");
+    if is_old(record) {
+        let time = milliseconds_of(record.get("timestamp"));
+        say.begin_record(None, time.as_ref());
+        add_old(say, message);
+        return Ok(Decoded::GoesOn);
+    }
+    say.begin_record(None, record.get("time"));
+    match str_of(record.get("type")).unwrap_or_default() {
+        "metadata" => return Ok(Decoded::Begins),
+        "config.update" => {
+            say.fact("cwd", record.get("cwd"));
+            say.first_fact("model", record.get("modelAlias"));
+        }
+        "turn.prompt" | "turn.steer" => say.say_content(TextKind::User, record.get("input")),
+        "context.append_loop_event" => add_loop_event(say, fields_of(record, "event")),
+        "context.append_message" if str_of(message.get("role")) == Some("user") => {
+            let prompt = say.text_of(message.get("content"));
+            say.add(What::Echo(prompt));
+        }
+        kind => say.leave_out(format!("event {kind}")),
+    }
+    Ok(Decoded::GoesOn)
 }
 
 fn add_loop_event(say: &mut Events, event: &Object) {

@@ -2,9 +2,6 @@
 
 use crate::prelude::*;
 
-/// Sessions of Kiro.
-pub struct Kiro;
-
 /// Returns the role of a line.
 fn role_of(record: &Value) -> Option<&'static str> {
     let role = match str_of(record.get("kind"))? {
@@ -15,39 +12,34 @@ fn role_of(record: &Value) -> Option<&'static str> {
     fields_of(record, "data").contains("content").then_some(role)
 }
 
-impl Adapter for Kiro {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        role_of(record).is_some() || has_all(record, &["conversation_id", "history"])
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    role_of(record).is_some() || has_all(record, &["conversation_id", "history"])
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if let Some(role) = role_of(record) {
-            let data = fields_of(record, "data");
-            say.begin_record(data.get("message_id"), None);
-            let parts: Vec<_> = list_at(data, "content").iter().map(of_anthropic).collect();
-            add_said(say, role, Some(&parts.into()))?;
-            return Ok(Decoded::GoesOn);
-        }
-        if record.get("history").is_none() {
-            return Ok(Decoded::Unknown);
-        }
-        say.begin_run(record.get("conversation_id"), None);
-        for turn in list_at(record, "history") {
-            add_turn(say, turn)?;
-        }
-        Ok(Decoded::Whole)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some(role) = role_of(record) {
+        let data = fields_of(record, "data");
+        say.begin_record(data.get("message_id"), None);
+        let parts: Vec<_> = list_at(data, "content").iter().map(of_anthropic).collect();
+        add_said(say, role, Some(&parts.into()))?;
+        return Ok(Decoded::GoesOn);
     }
+    if record.get("history").is_none() {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin_run(record.get("conversation_id"), None);
+    for turn in list_at(record, "history") {
+        add_turn(say, turn)?;
+    }
+    Ok(Decoded::Whole)
 }
 
 /// Returns a part of a kind and data as Anthropic writes it.
 fn of_anthropic(part: &Value) -> Value {
-    let data = fields_of(part, "data");
-    let id = data.get("toolUseId");
+    let data = part.get("data").unwrap_or(&Value::Null);
     match str_of(part.get("kind")) {
-        Some("text") => saying(part.get("data").cloned().unwrap_or_default()),
-        Some("toolUse") => call_of(id, data.get("name"), data.get("input")),
-        Some("toolResult") => result_in(data, id),
-        kind => kind_alone(kind.unwrap_or("part")),
+        Some("toolResult") => result_in(data, data.get("toolUseId")),
+        kind => part_of(kind.unwrap_or("part"), data),
     }
 }
 
@@ -76,11 +68,7 @@ fn add_turn(say: &mut Events, turn: &Value) -> Result<(), Wrong> {
     let ended = fields_of(turn, "request_metadata").get("stream_end_timestamp_ms");
     for (_, reply) in fields_of(turn, "assistant") {
         say.begin_record(reply.get("message_id"), ended);
-        let text = reply.get("content").cloned().map(saying);
-        let calls = list_at(reply, "tool_uses").iter();
-        let calls = calls.map(|call| call_of(call.get("id"), call.get("name"), call.get("args")));
-        let parts: Vec<_> = text.into_iter().chain(calls).collect();
-        add_said(say, "assistant", Some(&parts.into()))?;
+        add_as(say, object_of(Some(reply)), "assistant", reply.get("content"))?;
     }
     Ok(())
 }

@@ -2,48 +2,43 @@
 
 use crate::prelude::*;
 
-/// Sessions of Letta Code.
-pub struct Letta;
+pub(super) fn recognises(row: &Value, _path: Option<&Path>) -> bool {
+    let kind = str_of(row.get("kind"));
+    let is_row = matches!(
+        kind,
+        Some("user" | "assistant" | "reasoning" | "tool_call" | "error")
+    );
+    is_row && row.get("captured_at").is_some()
+}
 
-impl Adapter for Letta {
-    fn recognises(&self, row: &Value, _path: Option<&Path>) -> bool {
-        let kind = str_of(row.get("kind"));
-        let is_row = matches!(
-            kind,
-            Some("user" | "assistant" | "reasoning" | "tool_call" | "error")
-        );
-        is_row && row.get("captured_at").is_some()
+pub(super) fn decode(row: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !recognises(row, None) {
+        return Ok(Decoded::Unknown);
     }
-
-    fn decode(&self, row: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if !self.recognises(row, None) {
-            return Ok(Decoded::Unknown);
-        }
-        say.begin(Origin {
-            id: text_at(row, "source_line_id"),
-            message: text_at(row, "source_message_id"),
-            time: row.get("captured_at").cloned(),
-            ..Origin::default()
-        });
-        let text = row.get("text");
-        match str_of(row.get("kind")) {
-            Some("user") => say.say_content(TextKind::User, text),
-            Some("assistant") => say.say_content(TextKind::Message, text),
-            Some("reasoning") => say.say_content(TextKind::Reasoning, text),
-            Some("tool_call") => {
-                let id = first_of(row, &["source_line_id", "source_message_id"]);
-                say.call(Call::new(id, row.get("name"), row.get("argsText")));
-                let is_ok = truth_of(row.get("resultOk"));
-                if is_given(row.get("resultText")) || is_ok.is_some() {
-                    say.answer(
-                        string_of(id).cloned(),
-                        row.get("resultText"),
-                        is_ok.map(|is_ok| !is_ok),
-                    );
-                }
+    say.begin(Origin {
+        id: text_at(row, "source_line_id"),
+        message: text_at(row, "source_message_id"),
+        time: row.get("captured_at").cloned(),
+        ..Origin::default()
+    });
+    let text = row.get("text");
+    match str_of(row.get("kind")) {
+        Some("user") => say.say_content(TextKind::User, text),
+        Some("assistant") => say.say_content(TextKind::Message, text),
+        Some("reasoning") => say.say_content(TextKind::Reasoning, text),
+        Some("tool_call") => {
+            let id = first_of(row, &["source_line_id", "source_message_id"]);
+            say.call(Call::new(id, row.get("name"), row.get("argsText")));
+            let is_ok = truth_of(row.get("resultOk"));
+            if is_given(row.get("resultText")) || is_ok.is_some() {
+                say.answer(
+                    string_of(id).cloned(),
+                    row.get("resultText"),
+                    is_ok.map(|is_ok| !is_ok),
+                );
             }
-            _ => say.leave_out("event error"),
         }
-        Ok(Decoded::GoesOn)
+        _ => say.leave_out("event error"),
     }
+    Ok(Decoded::GoesOn)
 }

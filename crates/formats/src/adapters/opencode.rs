@@ -2,34 +2,29 @@
 
 use crate::prelude::*;
 
-/// Sessions of opencode.
-pub struct Opencode;
+pub(super) fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+    let messages = list_at(session, "messages");
+    let is_message = |message: &Value| has_all(message, &["info", "parts"]);
+    let is_named = fields_of(session, "info").contains("id");
+    is_named && !messages.is_empty() && messages.iter().all(is_message)
+}
 
-impl Adapter for Opencode {
-    fn recognises(&self, session: &Value, _path: Option<&Path>) -> bool {
-        let messages = list_at(session, "messages");
-        let is_message = |message: &Value| has_all(message, &["info", "parts"]);
-        let is_named = fields_of(session, "info").contains("id");
-        is_named && !messages.is_empty() && messages.iter().all(is_message)
+pub(super) fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let info = fields_of(session, "info");
+    say.begin_run(info.get("id"), fields_of(info, "time").get("created"));
+    for (name, field) in [("version", "version"), ("cwd", "directory"), ("summary", "title")] {
+        say.fact(name, info.get(field));
     }
-
-    fn decode(&self, session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let info = fields_of(session, "info");
-        say.begin_run(info.get("id"), fields_of(info, "time").get("created"));
-        for (name, field) in [("version", "version"), ("cwd", "directory"), ("summary", "title")] {
-            say.fact(name, info.get(field));
-        }
-        say.of_sub_agent(has_text(info, "parentID"));
-        for message in list_at(session, "messages") {
-            add_message(say, message);
-        }
-        let revert = fields_of(info, "revert");
-        say.begin(Origin::default());
-        if let Some(from) = string_of(first_of(revert, &["partID", "messageID"])) {
-            say.add(What::Undo(Undo::FromIfThere(from.clone())));
-        }
-        Ok(Decoded::Whole)
+    say.of_sub_agent(has_text(info, "parentID"));
+    for message in list_at(session, "messages") {
+        add_message(say, message);
     }
+    let revert = fields_of(info, "revert");
+    say.begin(Origin::default());
+    if let Some(from) = string_of(first_of(revert, &["partID", "messageID"])) {
+        say.add(What::Undo(Undo::FromIfThere(from.clone())));
+    }
+    Ok(Decoded::Whole)
 }
 
 fn add_message(say: &mut Events, message: &Value) {

@@ -1,29 +1,7 @@
 //! Runs of OpenHands: the events of its server (version 0) and of its SDK (version 1), in an array or one after the other, and the
-//! `output.jsonl` of its evaluations. `openhands/events/serialization` and `openhands-sdk/openhands/sdk/event` have their types. Both
-//! versions are here, so it has more than 120 lines.
+//! `output.jsonl` of its evaluations. `openhands/events/serialization` and `openhands-sdk/openhands/sdk/event` have their types.
 
-use crate::prelude::*;
-
-/// Runs of OpenHands.
-pub struct Openhands;
-
-/// Actions of version 0 that are no call of a tool.
-#[rustfmt::skip]
-const NO_CALLS: [&str; 12] = [
-    "null", "start", "stop", "pause", "resume", "recall", "change_agent_state", "condensation", "condensation_request",
-    "loop_recovery", "push", "send_pr",
-];
-
-/// Observations of version 0 that are no result.
-#[rustfmt::skip]
-const NO_RESULTS: [&str; 6] = ["null", "recall", "agent_state_changed", "condense", "think", "loop_detection"];
-
-/// Arguments of version 0 that say how the program carries a call out.
-#[rustfmt::skip]
-const NO_ARGUMENTS: [&str; 14] = [
-    "thought", "confirmation_state", "security_risk", "blocking", "is_static", "hidden", "is_input", "cwd", "include_extra",
-    "kernel_init_code", "impl_source", "translated_ipython_code", "return_axtree", "kind",
-];
+use crate::{names, prelude::*};
 
 /// What evaluations know of the patch, which is no outcome.
 const PATCHES: [&str; 4] = ["git_patch", "model_patch", "test_output", "apply_patch_output"];
@@ -57,29 +35,27 @@ fn events_of(record: &Value) -> Option<impl Iterator<Item = &Value>> {
     (is_output || events.peek().is_some_and(|first| is_event(first))).then_some(events)
 }
 
-impl Adapter for Openhands {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        is_event(record) || events_of(record).is_some()
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    is_event(record) || events_of(record).is_some()
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if is_event(record) {
-            let is_first = number_of(record.get("id")) == Some(0.0);
-            let begins = is_first || kind_of(record) == Some("SystemPromptEvent");
-            add_event(say, record, begins);
-            return Ok(if begins { Decoded::Begins } else { Decoded::GoesOn });
-        }
-        let Some(events) = events_of(record) else {
-            return Ok(Decoded::Unknown);
-        };
-        let name = text_at(record, "instance_id");
-        add_names(say, record, name.clone());
-        for (at, event) in events.enumerate() {
-            add_event(say, event, at == 0 && name.is_none());
-        }
-        add_outcome(say, record);
-        Ok(Decoded::Whole)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_event(record) {
+        let is_first = number_of(record.get("id")) == Some(0.0);
+        let begins = is_first || kind_of(record) == Some("SystemPromptEvent");
+        add_event(say, record, begins);
+        return Ok(if begins { Decoded::Begins } else { Decoded::GoesOn });
     }
+    let Some(events) = events_of(record) else {
+        return Ok(Decoded::Unknown);
+    };
+    let name = text_at(record, "instance_id");
+    add_names(say, record, name.clone());
+    for (at, event) in events.enumerate() {
+        add_event(say, event, at == 0 && name.is_none());
+    }
+    add_outcome(say, record);
+    Ok(Decoded::Whole)
 }
 
 /// Says which run an evaluation has.
@@ -138,7 +114,7 @@ fn add_action(say: &mut Events, event: &Value, action: &str) {
     let thought = args.get("thought");
     match action {
         "system" => say.system(None),
-        name if NO_CALLS.contains(&name) => say.leave_out(format!("action {name}")),
+        name if names::has("openhands-action", name) => say.leave_out(format!("action {name}")),
         "message" if is_user => say.say_content(TextKind::User, args.get("content")),
         _ if is_user => say.say_content(TextKind::Event, event.get("message")),
         "message" => say.say_content(TextKind::Message, args.get("content")),
@@ -150,7 +126,8 @@ fn add_action(say: &mut Events, event: &Value, action: &str) {
         }
         _ => {
             say.say_content(TextKind::Message, thought);
-            let is_used = |name: &str, value: &Value| is_truthy(Some(value)) && !NO_ARGUMENTS.contains(&name);
+            let is_used =
+                |name: &str, value: &Value| is_truthy(Some(value)) && !names::has("openhands-argument", name);
             say.call(Call {
                 id: id_of(event.get("id")),
                 name: text_at(tool_call, "function_name").or(Some(action.into())),
@@ -173,7 +150,7 @@ fn asked_of(tool_call: &Object) -> Option<Object> {
 fn add_observation(say: &mut Events, event: &Value, name: &str) {
     let extras = fields_of(event, "extras");
     let content = event.get("content");
-    if NO_RESULTS.contains(&name) {
+    if names::has("openhands-observation", name) {
         return say.leave_out(format!("observation {name}"));
     }
     let Some(cause) = id_of(event.get("cause")) else {

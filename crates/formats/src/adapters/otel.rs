@@ -1,79 +1,68 @@
 //! Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter, Grafana Tempo and Jaeger write them, and records of its logs.
-//! `spans` reads their attributes. Its exporters and logs take more than 120 lines.
+//! `spans` reads their attributes.
 
 use knowledgepulse_json::trim;
 
 use crate::prelude::*;
 
-/// Spans and logs of OpenTelemetry.
-pub struct Otel;
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    !lists_of(record).is_empty()
+}
 
-impl Adapter for Otel {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        resources_of(record).is_some() || logs_of(record).is_some()
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let lists = lists_of(record);
+    if lists.is_empty() {
+        let problem = "it has no resourceSpans, no resourceLogs and no batches";
+        return Err(Wrong::new(problem));
     }
-
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let (spans, logs) = (resources_of(record), logs_of(record));
-        if spans.is_none() && logs.is_none() {
-            let problem = "it has no resourceSpans, no resourceLogs and no batches";
-            return Err(Wrong::new(problem));
-        }
-        let mut outcome = Ok(Decoded::GoesOn);
-        for resource in [spans, logs].into_iter().flatten().flatten() {
-            let attributes = attributes_of(fields_of(resource, "resource").get("attributes"));
-            let spans = list_of(scopes_of(resource)).iter();
-            let spans = spans.flat_map(|scope| list_at(scope, "spans"));
-            let logs = list_at(resource, "scopeLogs").iter();
-            let logs = logs.flat_map(|scope| list_at(scope, "logRecords"));
-            let logs = logs.filter_map(|record| Some((record, span_of_log(record)?)));
-            for (record, span) in spans.map(|span| (span, span_of(span))).chain(logs) {
-                let run = trace_id_of(record.get("traceId"));
-                if run.is_none() {
-                    // The first problem; the other spans are read.
-                    outcome = outcome.and(Err(Wrong::new("a span has no traceId")));
-                    continue;
-                }
-                say.begin(Origin {
-                    run,
-                    ..Origin::default()
-                });
-                say.add(What::Span(Box::new(span)));
-                let service = text_at(&attributes, "service.name").map(Fact::Framework);
-                say.add_all(service.map(What::Fact));
+    let mut outcome = Ok(Decoded::GoesOn);
+    for resource in lists.into_iter().flatten() {
+        let attributes = attributes_of(fields_of(resource, "resource").get("attributes"));
+        let scopes = || SCOPES.iter().flat_map(|name| list_at(resource, name));
+        let spans = scopes().flat_map(|scope| list_at(scope, "spans"));
+        let logs = scopes().flat_map(|scope| list_at(scope, "logRecords"));
+        let logs = logs.filter_map(|record| Some((record, span_of_log(record)?)));
+        for (record, span) in spans.map(|span| (span, span_of(span))).chain(logs) {
+            let run = trace_id_of(record.get("traceId"));
+            if run.is_none() {
+                // The first problem; the other spans are read.
+                outcome = outcome.and(Err(Wrong::new("a span has no traceId")));
+                continue;
             }
+            say.begin(Origin {
+                run,
+                ..Origin::default()
+            });
+            say.add(What::Span(Box::new(span)));
+            let service = text_at(&attributes, "service.name").map(Fact::Framework);
+            say.add_all(service.map(What::Fact));
         }
-        if say.is_empty() && logs.is_some() && outcome.is_ok() {
-            let problem = "no record of its resourceLogs is of a model or an agent";
-            return Err(Wrong::new(problem));
-        }
-        outcome
     }
+    if say.is_empty() && has_list(record, "resourceLogs") && outcome.is_ok() {
+        let problem = "no record of its resourceLogs is of a model or an agent";
+        return Err(Wrong::new(problem));
+    }
+    outcome
 }
 
-/// Returns the spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its
-/// API), of Jaeger's API (`result`), or in `data`.
-fn resources_of(record: &Value) -> Option<&[Value]> {
-    let record = record.as_object()?;
-    let inner = ["trace", "result", "data"].map(|name| fields_of(record, name));
-    [record].into_iter().chain(inner).find_map(|holder| {
-        if let Some(Value::Array(resources)) = holder.get("resourceSpans") {
-            return Some(&resources[..]);
-        }
+/// Where a resource has its spans and logs by their instrumentations, which were called libraries once.
+const SCOPES: [&str; 3] = ["scopeSpans", "instrumentationLibrarySpans", "scopeLogs"];
+
+/// Returns the lists of resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its API), of Jaeger's
+/// API (`result`), or in `data`.
+fn lists_of(record: &Value) -> Vec<&[Value]> {
+    let inner = ["trace", "result", "data"]
+        .into_iter()
+        .filter_map(|name| record.get(name));
+    let holders = [record].into_iter().chain(inner);
+    let lists = holders.flat_map(|holder| {
+        let has_scopes = |batch: &Value| SCOPES.iter().any(|name| batch.get(name).is_some());
         let batches = list_at(holder, "batches");
-        let has_scopes = |batch: &Value| scopes_of(batch).is_some();
-        batches.iter().any(has_scopes).then_some(batches)
-    })
-}
-
-/// Returns the records of logs of all resources in a record.
-fn logs_of(value: &Value) -> Option<&[Value]> {
-    value.get("resourceLogs")?.as_array()
-}
-
-/// Returns the spans of a resource by their instrumentations, which were called libraries once.
-fn scopes_of(resource: &Value) -> Option<&Value> {
-    first_of(resource, &["scopeSpans", "instrumentationLibrarySpans"])
+        let named = ["resourceSpans", "resourceLogs"].into_iter();
+        let named = named.filter_map(|name| holder.get(name)?.as_array());
+        named.chain(batches.iter().any(has_scopes).then_some(batches))
+    });
+    lists.collect()
 }
 
 fn span_of(span: &Value) -> Span {

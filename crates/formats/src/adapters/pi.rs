@@ -1,15 +1,8 @@
 //! Sessions of Pi and OpenClaw, an entry a line (the files in `~/.pi/agent/sessions/`), and of other programs in the Session Trace
 //! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
-//! <https://huggingface.co/docs/hub/session-traces-format> describe them. Four versions of them take more than 120 lines.
+//! <https://huggingface.co/docs/hub/session-traces-format> describe them.
 
-use crate::prelude::*;
-
-/// The types of entries.
-#[rustfmt::skip]
-const TYPES: [&str; 9] = [
-    "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "label",
-    "session_info",
-];
+use crate::{names, prelude::*};
 
 /// Results of calls that the user has stopped.
 const STOPPED: [&str; 3] = [
@@ -18,9 +11,6 @@ const STOPPED: [&str; 3] = [
     "Skipped due to queued user message.",
 ];
 
-/// Sessions of Pi.
-pub struct Pi;
-
 fn is_header(entry: &Value) -> bool {
     let is_told = has_text(entry, "timestamp") || has_text(entry, "harness");
     str_of(entry.get("type")) == Some("session") && has_text(entry, "id") && is_told
@@ -28,47 +18,46 @@ fn is_header(entry: &Value) -> bool {
 
 /// Returns the type of an entry. Only entries of Pi's later versions form a tree.
 fn type_of(entry: &Value) -> Option<&str> {
-    let kind = str_of(entry.get("type")).filter(|kind| TYPES.contains(kind))?;
+    let kind = str_of(entry.get("type")).filter(|kind| names::has("pi", kind))?;
     let is_message = kind == "message" && has_text(fields_of(entry, "message"), "role");
     (is_message || entry.get("parentId").is_some()).then_some(kind)
 }
 
-impl Adapter for Pi {
-    fn recognises(&self, entry: &Value, _path: Option<&Path>) -> bool {
-        is_header(entry) || type_of(entry).is_some()
-    }
+pub(super) fn recognises(entry: &Value, _path: Option<&Path>) -> bool {
+    is_header(entry) || type_of(entry).is_some()
+}
 
-    fn decode(&self, entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if is_header(entry) {
-            say.begin_run(entry.get("id"), entry.get("timestamp"));
-            for name in ["version", "cwd", "parentSession", "name"] {
-                say.fact(name, entry.get(name));
-            }
-            if let Some(harness) = text_at(entry, "harness") {
-                say.add(What::Fact(Fact::Framework(harness)));
-                say.add(What::Fact(Fact::Domain("default")));
-            }
-            return Ok(Decoded::Begins);
+pub(super) fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_header(entry) {
+        say.begin_run(entry.get("id"), entry.get("timestamp"));
+        say.facts(
+            object_of(Some(entry)),
+            &["version", "cwd", "parentSession", "name"],
+        );
+        if let Some(harness) = text_at(entry, "harness") {
+            say.add(What::Fact(Fact::Framework(harness)));
+            say.add(What::Fact(Fact::Domain("default")));
         }
-        let Some(kind) = type_of(entry) else {
-            return Ok(Decoded::Unknown);
-        };
-        let message = fields_of(entry, "message");
-        let time = text_at(entry, "timestamp").map(Value::from);
-        say.begin(Origin {
-            id: text_at(entry, "id"),
-            parent: Parent::of(entry, "parentId"),
-            time: time.or_else(|| number_of(message.get("timestamp")).map(Value::from)),
-            ..Origin::default()
-        });
-        match kind {
-            "message" => add_message_of(say, message)?,
-            "custom_message" => say.say_content(TextKind::Event, entry.get("content")),
-            "compaction" | "branch_summary" => say.leave_out("summary of a compaction"),
-            kind => say.leave_out(format!("entry {kind}")),
-        }
-        Ok(Decoded::GoesOn)
+        return Ok(Decoded::Begins);
     }
+    let Some(kind) = type_of(entry) else {
+        return Ok(Decoded::Unknown);
+    };
+    let message = fields_of(entry, "message");
+    let time = text_at(entry, "timestamp").map(Value::from);
+    say.begin(Origin {
+        id: text_at(entry, "id"),
+        parent: Parent::of(entry, "parentId"),
+        time: time.or_else(|| number_of(message.get("timestamp")).map(Value::from)),
+        ..Origin::default()
+    });
+    match kind {
+        "message" => add_message_of(say, message)?,
+        "custom_message" => say.say_content(TextKind::Event, entry.get("content")),
+        "compaction" | "branch_summary" => say.leave_out("summary of a compaction"),
+        kind => say.leave_out(format!("entry {kind}")),
+    }
+    Ok(Decoded::GoesOn)
 }
 
 fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
@@ -81,13 +70,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
             if has_text(message, "errorMessage") {
                 say.leave_out("error of the API");
             }
-            let message = some_object([
-                ("role", Some("assistant".into())),
-                ("content", content.map(translated)),
-                ("reasoning_content", message.get("reasoningContent").cloned()),
-                ("tool_calls", message.get("toolCalls").cloned()),
-            ]);
-            add_message(say, &message)?;
+            add_as(say, message, "assistant", content)?;
         }
         Some("toolResult" | "tool") => {
             let text = say.text_of(content);
@@ -107,16 +90,4 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
         _ => return Err(Wrong::new("a message has a role that is not known")),
     }
     Ok(())
-}
-
-/// Returns the content of a message, the calls in it in the terms of Anthropic.
-fn translated(content: &Value) -> Value {
-    let Value::Array(parts) = content else {
-        return content.clone();
-    };
-    let parts = parts.iter().map(|part| match str_of(part.get("type")) {
-        Some("toolCall") => call_of(part.get("id"), part.get("name"), part.get("arguments")),
-        _ => part.clone(),
-    });
-    parts.collect::<Vec<_>>().into()
 }

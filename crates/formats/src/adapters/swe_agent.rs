@@ -1,5 +1,4 @@
 //! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent: <https://swe-agent.com/latest/usage/trajectories/>
-//! Four shapes of a run take more than 120 lines.
 
 use std::{mem, sync::LazyLock};
 
@@ -7,52 +6,19 @@ use ::regex::Regex;
 
 use crate::prelude::*;
 
-/// Runs of SWE-agent and mini-SWE-agent.
-pub struct SweAgent;
-
-#[rustfmt::skip]
-fn is_root_field(name: &str) -> bool {
-    matches!(
-        name,
-        "trajectory" | "history" | "info" | "environment" | "replay_config" | "attempts" | "instance_id" | "messages"
-            | "trajectory_format"
-            // Of data sets.
-            | "model_name" | "target" | "exit_status" | "generated_patch" | "eval_logs"
-    )
-}
-
-#[rustfmt::skip]
-fn is_turn_field(name: &str) -> bool {
-    matches!(
-        name,
-        "action" | "observation" | "response" | "thought" | "execution_time" | "state"
-            // The model's input, which is in the turns before.
-            | "query" | "messages" | "extra_info"
-    )
-}
-
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[ \t\r\x0b\x0c]*\n(.*?)\n?```"));
 
-/// What the two agents put before and after a command that they stopped, or that was not run.
-const STOPPED: [(&str, &str); 3] = [
-    ("The command '", "' was cancelled because it took more than "),
-    (
-        "The last command <command>",
-        "</command> timed out and has been killed",
-    ),
-    (
-        "Your bash command contained syntax errors and was NOT executed",
-        "",
-    ),
-];
-
-/// The last line of the output of a command that was stopped, in SWE-agent 0.
-const TIMED_OUT: [&str; 2] = [
-    "EXECUTION TIMED OUT",
-    "EXECUTION TIMED OUT AND INTERRUPT FAILED. RESTARTING PROCESS.",
-];
+/// What the two agents say of a command that they stopped, or that was not run.
+static STOPPED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(concat!(
+        "(?s)^(The command '.*' was cancelled because it took more than |",
+        "The last command <command>.*</command> timed out and has been killed|",
+        "Your bash command contained syntax errors and was NOT executed)|",
+        r"(^|\n)EXECUTION TIMED OUT( AND INTERRUPT FAILED\. RESTARTING PROCESS\.)?(?-u:\s)*$",
+    ))
+});
 
 /// What is around the command of a turn.
 const FENCE: &str = "```";
@@ -100,55 +66,53 @@ fn is_demonstration(message: &Value) -> bool {
     is_true(message, "is_demo") || has_word(message, "message_type", "demonstration")
 }
 
-impl Adapter for SweAgent {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        shape_of(record).is_some()
-    }
+pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    shape_of(record).is_some()
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let no_shape = || Wrong::new("it has no trajectory of actions and observations");
-        let shape = shape_of(record).ok_or_else(no_shape)?;
-        let fields = object_of(Some(record));
-        let info = fields_of(record, "info");
-        say.begin(Origin::default());
-        say.count_unknown(fields, is_root_field);
-        say.facts(fields, &["environment", "instance_id"]);
-        say.fact("version", record.get("trajectory_format"));
-        say.fact("exit_status", info.get("exit_status"));
-        let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
-        if !rest.is_empty() {
-            say.fact("info", Some(&rest.into()));
-        }
-        if is_given(info.get("submission")) {
-            say.leave_out("submission");
-        }
-        // That it was submitted says nothing of the task; only tests know whether the patch is right. A run that did not finish failed.
-        let statuses = [info.get("exit_status"), record.get("exit_status")].into_iter();
-        let is_unfinished = |status: &Text| !status.to_lowercase().starts_with("submitted");
-        if statuses.filter_map(string_of).any(is_unfinished) {
-            say.add(What::Success(false));
-        }
-        let is_mini = shape == Shape::Mini;
-        let framework = if is_mini { "mini-swe-agent" } else { "swe-agent" };
-        say.add(What::Fact(Fact::Framework(framework.into())));
-        say.add(What::Fact(Fact::Domain("code")));
-        let turns = list_at(record, "trajectory");
-        let messages = match shape {
-            Shape::Mini => {
-                add_messages(say, list_at(record, "messages"))?;
-                return Ok(Decoded::Whole);
-            }
-            Shape::Nebius => {
-                say.fact("model_name", record.get("model_name"));
-                say.add_all(truth_of(record.get("target")).map(What::Success));
-                turns.iter().map(message_of).collect()
-            }
-            Shape::Turns if !turns.is_empty() => messages_of_turns(say, record, turns)?,
-            Shape::History | Shape::Turns => list_at(record, "history").to_vec(),
-        };
-        add_history(say, &messages)?;
-        Ok(Decoded::Whole)
+pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let no_shape = || Wrong::new("it has no trajectory of actions and observations");
+    let shape = shape_of(record).ok_or_else(no_shape)?;
+    let fields = object_of(Some(record));
+    let info = fields_of(record, "info");
+    say.begin(Origin::default());
+    say.count_unknown(fields, "swe-agent");
+    say.facts(fields, &["environment", "instance_id"]);
+    say.fact("version", record.get("trajectory_format"));
+    say.fact("exit_status", info.get("exit_status"));
+    let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
+    if !rest.is_empty() {
+        say.fact("info", Some(&rest.into()));
     }
+    if is_given(info.get("submission")) {
+        say.leave_out("submission");
+    }
+    // That it was submitted says nothing of the task; only tests know whether the patch is right. A run that did not finish failed.
+    let statuses = [info.get("exit_status"), record.get("exit_status")].into_iter();
+    let is_unfinished = |status: &Text| !status.to_lowercase().starts_with("submitted");
+    if statuses.filter_map(string_of).any(is_unfinished) {
+        say.add(What::Success(false));
+    }
+    let is_mini = shape == Shape::Mini;
+    let framework = if is_mini { "mini-swe-agent" } else { "swe-agent" };
+    say.add(What::Fact(Fact::Framework(framework.into())));
+    say.add(What::Fact(Fact::Domain("code")));
+    let turns = list_at(record, "trajectory");
+    let messages = match shape {
+        Shape::Mini => {
+            add_messages(say, list_at(record, "messages"))?;
+            return Ok(Decoded::Whole);
+        }
+        Shape::Nebius => {
+            say.fact("model_name", record.get("model_name"));
+            say.add_all(truth_of(record.get("target")).map(What::Success));
+            turns.iter().map(message_of).collect()
+        }
+        Shape::Turns if !turns.is_empty() => messages_of_turns(say, record, turns)?,
+        Shape::History | Shape::Turns => list_at(record, "history").to_vec(),
+    };
+    add_history(say, &messages)?;
+    Ok(Decoded::Whole)
 }
 
 /// Returns a turn of a row of Nebius as a message of a history: the last code block of the agent is its action.
@@ -188,7 +152,7 @@ fn messages_of_turns(say: &mut Events, record: &Value, turns: &[Value]) -> Resul
         let Value::Object(turn) = turn else {
             return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
         };
-        say.count_unknown(turn, is_turn_field);
+        say.count_unknown(turn, "swe-agent-turn");
         let field = |name| turn.get(name).cloned();
         messages.push(some_object([
             ("role", Some("assistant".into())),
@@ -253,10 +217,7 @@ fn add_command(say: &mut Events, command: &Text) -> bool {
 /// Adds the result of the command before. `failed` is the agent's own verdict; without it the text decides.
 fn add_result(say: &mut Events, content: Option<&Value>, failed: Option<bool>) {
     let content = say.text_of(content);
-    let plain = &content;
-    let begins_so = |(start, end): &(&str, &str)| plain.starts_with(start) && plain.contains(end);
-    let last = plain.trim_end_matches(is_white_space).rsplit('\n').next();
-    let is_stopped = STOPPED.iter().any(begins_so) || last.is_some_and(|last| TIMED_OUT.contains(&last));
+    let is_stopped = STOPPED.is_match(&content);
     say.result(Outcome {
         id: None,
         content,
@@ -297,7 +258,7 @@ fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
         let extra = message.remove("extra");
         let extra = object_of(extra.as_ref());
         let failed = failure_of(extra);
-        let time = number_of(extra.get("timestamp")).map(|seconds| (seconds * 1000.0).into());
+        let time = milliseconds_of(extra.get("timestamp"));
         say.begin_record(None, time.as_ref());
         if mem::take(&mut is_waiting) && has_word(&message, "role", "user") {
             add_result(say, message.get("content"), failed);

@@ -79,12 +79,8 @@ fn items_of(message: &Value) -> Items {
 /// An item in its place in the conversation. Other nodes are named by their numbers.
 struct Node {
     item: Rc<Item>,
-    before: Option<usize>,
-    after: Option<usize>,
-    /// Of a result.
-    call: Option<usize>,
-    /// Of a call.
-    result: Option<usize>,
+    /// Of a result, its call; of a call, its result.
+    other: Option<usize>,
     /// Whether a message has this call.
     is_spoken: bool,
     /// Whether a span of a tool has it.
@@ -111,60 +107,6 @@ fn are_two(call: &Call, other: &Call) -> bool {
     !is_text && !call.args.is_empty() && call.args.len() == other.args.len() && has_all(call, other)
 }
 
-/// Calls that only a message has so far, or only a span, in their order: by the tool, its id and its arguments, as far as they are
-/// asked for.
-#[derive(Default)]
-struct Halves(HashMap<u64, VecDeque<usize>>);
-
-type Id<'c> = Option<Option<&'c Text>>;
-
-fn half_key(call: &Call, id: Id, has_args: bool) -> u64 {
-    hash_of((&call.name, id, has_args.then(|| call.args.to_json())))
-}
-
-impl Halves {
-    fn add(&mut self, at: usize, call: &Call) {
-        let id = Some(call.id.as_ref());
-        for (id, has_args) in [(None, false), (None, true), (id, false), (id, true)] {
-            self.0
-                .entry(half_key(call, id, has_args))
-                .or_default()
-                .push_back(at);
-        }
-    }
-
-    /// Returns the other half of a call: the one with its id, or else the first one if one of the two has no id, equal
-    /// arguments first.
-    fn find(&mut self, call: &Call, nodes: &[Node]) -> Option<usize> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let any: Id = if call.id.is_some() { Some(None) } else { None };
-        let own = call
-            .id
-            .as_ref()
-            .and_then(|id| self.first(half_key(call, Some(Some(id)), false), nodes));
-        own.or_else(|| self.first(half_key(call, any, true), nodes))
-            .or_else(|| {
-                let half = self.first(half_key(call, any, false), nodes)?;
-                let is_other = matches!(&nodes[half].item.what, What::Call(other) if are_two(call, other));
-                (!is_other).then_some(half)
-            })
-    }
-
-    /// Returns the first call that is still without its other half.
-    fn first(&mut self, key: u64, nodes: &[Node]) -> Option<usize> {
-        let calls = self.0.get_mut(&key)?;
-        while calls
-            .front()
-            .is_some_and(|&at| nodes[at].is_spoken && nodes[at].is_traced)
-        {
-            calls.pop_front();
-        }
-        calls.front().copied()
-    }
-}
-
 /// A list of messages that later ones may go on with: how often each item is in it, and its calls, which its results are of.
 #[derive(Default)]
 pub struct List {
@@ -172,43 +114,46 @@ pub struct List {
     /// Whether the conversation ends with it: then all that follows is new.
     is_last: bool,
     counts: HashMap<u64, usize>,
-    by_id: HashMap<Option<Text>, VecDeque<usize>>,
-    waiting: VecDeque<usize>,
+    /// By their ids, and all of them under none.
+    calls: HashMap<Option<Text>, VecDeque<usize>>,
     answered: HashSet<usize>,
 }
 
 impl List {
-    /// Returns the next call with this id, or else the first that has no result in this list.
+    fn add_call(&mut self, id: &Option<Text>, at: usize) {
+        for id in [id.as_ref(), None]
+            .into_iter()
+            .take(1 + usize::from(id.is_some()))
+        {
+            self.calls.entry(id.cloned()).or_default().push_back(at);
+        }
+    }
+
+    /// Returns the next call with this id, or else the first, that has no result in this list.
     fn answer(&mut self, id: &Option<Text>) -> Option<usize> {
-        let answered = &self.answered;
-        let call = if id.is_some() {
-            self.by_id.get_mut(id)?.pop_front()
-        } else {
-            while self.waiting.front().is_some_and(|call| answered.contains(call)) {
-                self.waiting.pop_front();
+        let calls = self.calls.get_mut(id)?;
+        while let Some(call) = calls.pop_front() {
+            if self.answered.insert(call) {
+                return Some(call);
             }
-            self.waiting.pop_front()
-        };
-        self.answered.extend(call);
-        call
+        }
+        None
     }
 }
 
-/// The items of a conversation in their order.
+/// The other half of a call, and the call of a result without an id, are sought among so many calls, the last ones.
+const MOST_COMPARED: usize = 1024;
+
+/// The items of a conversation.
 #[derive(Default)]
 pub struct Conversation {
     nodes: Vec<Node>,
-    first: Option<usize>,
-    last: Option<usize>,
+    order: Vec<usize>,
     by_key: HashMap<u64, Vec<usize>>,
     /// The last call with each id.
     by_id: HashMap<Text, usize>,
-    calls: VecDeque<usize>,
+    calls: Vec<usize>,
     has_user: bool,
-    /// Calls that no span of a tool has had yet.
-    untraced: Halves,
-    /// Calls that no message has had yet.
-    unspoken: Halves,
 }
 
 impl Conversation {
@@ -225,18 +170,18 @@ impl Conversation {
         list.first.get_or_insert(first.key);
         let places: Vec<Place> = items.iter().map(|item| self.place_of(item, &mut list)).collect();
         self.insert(&places);
-        list.is_last = places.last().map(|place| place.node) == self.last;
+        list.is_last = places.last().map(|place| place.node) == self.order.last().copied();
         list
     }
 
     /// Adds the call of a tool, if no message has it; returns its node.
     pub fn add_call(&mut self, span: &ToolSpan) -> usize {
         let call = &span.call;
-        let half = self.untraced.find(call, &self.nodes);
+        let half = self.half_of(call, |node| !node.is_traced);
         let at = half.unwrap_or_else(|| {
-            let at = self.add_call_node(Item::new(What::Call(call.clone()), &Value::Null), call);
-            self.unspoken.add(at, call);
-            self.link(at, None);
+            let item = Item::new(What::Call(call.clone()), &Value::Null);
+            let at = self.add_call_node(item, call);
+            self.order.push(at);
             at
         });
         self.nodes[at].is_traced = true;
@@ -246,7 +191,7 @@ impl Conversation {
 
     /// Adds the result of a call that `add_call` has returned, if no message has it.
     pub fn add_result(&mut self, call: usize, span: &ToolSpan) {
-        if span.content.is_none() || self.nodes[call].result.is_some() {
+        if span.content.is_none() || self.nodes[call].other.is_some() {
             return;
         }
         let result = Outcome {
@@ -254,18 +199,17 @@ impl Conversation {
             content: Events::default().text_of(span.content.as_ref()),
             failed: span.failed,
         };
-        let at = self.add_result_node(Item::new(What::Result(result), &Value::Null), Some(call));
-        self.link(at, None);
+        let item = Item::new(What::Result(result), &Value::Null);
+        let at = self.add_result_node(item, Some(call));
+        self.order.push(at);
     }
 
     /// Returns what all items say. Calls have their numbers for ids, because some have none or use one again.
     pub fn into_whats(self) -> Vec<What> {
         let mut whats = Vec::with_capacity(self.nodes.len());
         let number_of = |at: usize| Some(Text::from(at.to_string()));
-        let mut next = self.first;
-        while let Some(at) = next {
+        for at in self.order {
             let node = &self.nodes[at];
-            next = node.after;
             match &node.item.what {
                 What::Call(call) => {
                     let id = number_of(at);
@@ -274,7 +218,7 @@ impl Conversation {
                     whats.extend(took.map(|(id, milliseconds)| What::Took(id, milliseconds)));
                 }
                 What::Result(result) => whats.push(What::Result(Outcome {
-                    id: number_of(node.call.unwrap_or(at)),
+                    id: number_of(node.other.unwrap_or(at)),
                     ..result.clone()
                 })),
                 what => whats.push(what.clone()),
@@ -286,52 +230,40 @@ impl Conversation {
     /// Returns the node of an item, which is new unless the conversation has it.
     fn place_of(&mut self, item: &Rc<Item>, list: &mut List) -> Place {
         let same = self.same_as(item, list);
-        let mut half = None;
-        let (known, node) = match &item.what {
+        let (mut known, mut is_half) = (same, false);
+        let node = match &item.what {
             What::Call(call) => {
                 if same.is_none() {
-                    half = self.unspoken.find(call, &self.nodes);
+                    known = self.half_of(call, |node| !node.is_spoken);
+                    is_half = known.is_some();
                 }
-                let node = same.unwrap_or_else(|| self.add_spoken(item, call, half));
-                list.waiting.push_back(node);
-                list.by_id.entry(call.id.clone()).or_default().push_back(node);
-                (same.or(half), node)
+                let node = known.unwrap_or_else(|| self.add_call_node(Rc::clone(item), call));
+                if same.is_none() {
+                    self.nodes[node].is_spoken = true;
+                    // The model's own words, which a span may have in other ones.
+                    self.nodes[node].item = Rc::clone(item);
+                    self.by_id.extend(call.id.clone().map(|id| (id, node)));
+                    self.remember(node);
+                }
+                list.add_call(&call.id, node);
+                node
             }
             What::Result(result) => {
                 let call = self.call_of(&result.id, list);
-                let known = call.map_or(same, |call| self.nodes[call].result);
-                let node = known.unwrap_or_else(|| self.add_result_node(Rc::clone(item), call));
-                (known, node)
+                known = call.map_or(same, |call| self.nodes[call].other);
+                known.unwrap_or_else(|| self.add_result_node(Rc::clone(item), call))
             }
-            _ => {
-                let node = same.unwrap_or_else(|| {
-                    let at = self.add_node(Rc::clone(item));
-                    self.remember(at);
-                    at
-                });
-                (same, node)
-            }
+            _ => known.unwrap_or_else(|| {
+                let at = self.add_node(Rc::clone(item));
+                self.remember(at);
+                at
+            }),
         };
         Place {
             node,
             is_new: known.is_none(),
-            is_half: half.is_some(),
+            is_half,
         }
-    }
-
-    /// Returns the node of a call in a message: that of its span, or a new one.
-    fn add_spoken(&mut self, item: &Rc<Item>, call: &Call, half: Option<usize>) -> usize {
-        let at = half.unwrap_or_else(|| self.add_call_node(Rc::clone(item), call));
-        self.nodes[at].is_spoken = true;
-        // The model's own words, which a span may have in other ones.
-        self.nodes[at].item = Rc::clone(item);
-        self.remember(at);
-        match (&call.id, half) {
-            (Some(id), Some(_)) => drop(self.by_id.insert(id.clone(), at)),
-            (_, None) => self.untraced.add(at, call),
-            _ => {}
-        }
-        at
     }
 
     /// Returns the node of the same item, if it was there as often as it is in the list; `None` where all is new.
@@ -342,33 +274,40 @@ impl Conversation {
         nodes.get(*count - 1).copied()
     }
 
+    fn last_calls(&self) -> impl Iterator<Item = usize> + Clone {
+        let first = self.calls.len().saturating_sub(MOST_COMPARED);
+        self.calls[first..].iter().copied()
+    }
+
+    /// Returns the half of a call that only a message or only a span has so far: the one with its id, or else the first one if one of
+    /// the two has no id, equal arguments first.
+    fn half_of(&self, call: &Call, is_half: fn(&Node) -> bool) -> Option<usize> {
+        let said = |at: usize| match &self.nodes[at].item.what {
+            What::Call(other) if is_half(&self.nodes[at]) && other.name == call.name => Some(other),
+            _ => None,
+        };
+        let find = |fits: &dyn Fn(&Call) -> bool| self.last_calls().find(|at| said(*at).is_some_and(fits));
+        let may_be = |other: &Call| other.id.is_none() || call.id.is_none();
+        find(&|other| call.id.is_some() && other.id == call.id)
+            .or_else(|| find(&|other| may_be(other) && other.args == call.args))
+            .or_else(|| find(&may_be).filter(|at| said(*at).is_none_or(|other| !are_two(call, other))))
+    }
+
     /// Returns the call that a result in a list is of.
-    fn call_of(&mut self, id: &Option<Text>, list: &mut List) -> Option<usize> {
-        let call = list.answer(id);
-        if call.is_some() || list.by_id.contains_key(id) {
-            return call;
+    fn call_of(&self, id: &Option<Text>, list: &mut List) -> Option<usize> {
+        if list.calls.contains_key(id) {
+            return list.answer(id);
         }
-        if let Some(id) = id {
-            return self.by_id.get(id).copied();
+        match id {
+            Some(id) => self.by_id.get(id).copied(),
+            None => self.last_calls().find(|call| self.nodes[*call].other.is_none()),
         }
-        let nodes = &self.nodes;
-        while self
-            .calls
-            .front()
-            .is_some_and(|call| nodes[*call].result.is_some())
-        {
-            self.calls.pop_front();
-        }
-        self.calls.front().copied()
     }
 
     fn add_node(&mut self, item: Rc<Item>) -> usize {
         self.nodes.push(Node {
             item,
-            before: None,
-            after: None,
-            call: None,
-            result: None,
+            other: None,
             is_spoken: false,
             is_traced: false,
             milliseconds: None,
@@ -378,16 +317,16 @@ impl Conversation {
 
     fn add_call_node(&mut self, item: Rc<Item>, call: &Call) -> usize {
         let at = self.add_node(item);
-        self.calls.push_back(at);
+        self.calls.push(at);
         self.by_id.extend(call.id.clone().map(|id| (id, at)));
         at
     }
 
     fn add_result_node(&mut self, item: Rc<Item>, call: Option<usize>) -> usize {
         let at = self.add_node(item);
-        self.nodes[at].call = call;
+        self.nodes[at].other = call;
         if let Some(call) = call {
-            self.nodes[call].result = Some(at);
+            self.nodes[call].other = Some(at);
         }
         self.remember(at);
         at
@@ -407,33 +346,19 @@ impl Conversation {
             Some(known) if self.has_user && !places[known].is_half => known,
             _ => 0,
         };
-        for place in &places[..begin] {
-            self.link(place.node, None);
-        }
+        let (first, rest) = places.split_at(begin);
+        self.order.extend(first.iter().map(|place| place.node));
         let mut next = None;
-        for place in places[begin..].iter().rev() {
-            if place.is_new {
-                self.link(place.node, next);
+        for run in rest.chunk_by(|place, other| place.is_new == other.is_new).rev() {
+            if run[0].is_new {
+                let at = next.and_then(|next| self.order.iter().rposition(|node| *node == next));
+                let at = at.unwrap_or(self.order.len());
+                self.order.splice(at..at, run.iter().map(|place| place.node));
             }
-            next = Some(place.node);
+            next = Some(run[0].node);
         }
         let is_user =
             |place: &Place| matches!(self.nodes[place.node].item.what, What::Said(TextKind::User, _));
         self.has_user = self.has_user || places.iter().any(is_user);
-    }
-
-    /// Puts a node before another one; at the end without one.
-    fn link(&mut self, at: usize, after: Option<usize>) {
-        let before = after.map_or(self.last, |after| self.nodes[after].before);
-        self.nodes[at].before = before;
-        self.nodes[at].after = after;
-        match before {
-            Some(before) => self.nodes[before].after = Some(at),
-            None => self.first = Some(at),
-        }
-        match after {
-            Some(after) => self.nodes[after].before = Some(at),
-            None => self.last = Some(at),
-        }
     }
 }

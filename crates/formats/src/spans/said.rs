@@ -26,9 +26,6 @@ impl Said {
     }
 }
 
-/// Attributes with a model's input, in JSON.
-const INPUTS: [&str; 2] = ["gen_ai.input.messages", "ai.prompt.messages"];
-
 /// Messages that a model was given, and the JSON that they were read from.
 #[derive(Default)]
 pub struct Given {
@@ -38,47 +35,44 @@ pub struct Given {
 
 impl Given {
     /// Returns the items of a list that is written in JSON; `None` for other values. A model's input mostly repeats the one before and
-    /// adds to it: then only the addition is parsed, and the rest is shared. So a run of many calls takes no more time than its
-    /// conversation.
+    /// adds to it: then only the addition is parsed. So a run of many calls takes no more time than its conversation.
     fn read(&mut self, json: Option<&Value>) -> Option<Items> {
         let json = json?.as_text()?;
-        if *json != self.json || self.items.is_empty() {
-            match self.added(json) {
-                Some(added) => self.items.extend(items_of_all(&added)),
-                None => {
-                    let Ok(Value::Array(messages)) = parse_str(json) else {
-                        return None;
-                    };
-                    self.items = items_of_all(&messages);
-                }
-            }
-            self.json = json.clone();
+        let before = self.json.strip_suffix(']').filter(|_| !self.items.is_empty());
+        let more = before.and_then(|before| json.strip_prefix(before));
+        let added = more.and_then(|more| parse_str(&format!("[{}", more.strip_prefix(',')?)).ok());
+        match added {
+            _ if more == Some("]") => {}
+            Some(Value::Array(added)) if !added.is_empty() => self.items.extend(items_of_all(&added)),
+            _ => match parse_str(json) {
+                Ok(Value::Array(messages)) => self.items = items_of_all(&messages),
+                _ => return None,
+            },
         }
+        self.json = json.clone();
         Some(self.items.clone())
-    }
-
-    /// Returns the part of a list in JSON after this one.
-    fn added(&self, json: &Text) -> Option<Vec<Value>> {
-        let before = self.json.strip_suffix(']')?;
-        let more = json.strip_prefix(before)?.strip_prefix(',')?;
-        match parse_str(&format!("[{more}")) {
-            Ok(Value::Array(added)) if !added.is_empty() && !self.items.is_empty() => Some(added),
-            _ => None,
-        }
     }
 }
 
 /// Returns the input and the output of a model: in attributes, or else in events.
 pub fn said_in(span: &Span, given: &mut Given) -> Said {
-    let shared = INPUTS
-        .iter()
-        .filter_map(|name| given.read(span.attributes.get(name)));
-    let shared = shared.into_iter().find(|items| !items.is_empty());
-    let mut input = shared.unwrap_or_else(|| items_of_all(&found_in(&span.attributes, &INPUT, "user")));
+    let written = INPUT.iter().filter(|(how, _)| matches!(how, How::List));
+    let mut written = written.filter_map(|(_, name)| given.read(span.attributes.get(name)));
+    let written = written.find(|items| !items.is_empty());
+    let mut input = written.unwrap_or_else(|| items_of_all(&found_in(&span.attributes, &INPUT, "user")));
     let mut replies = found_in(&span.attributes, &OUTPUT, "assistant");
     let (has_input, has_output) = (!input.is_empty(), !replies.is_empty());
-    for (name, attributes) in &span.events {
-        let (asked, replied) = messages_of_event(name, attributes);
+    // Pydantic AI had all of them in one attribute.
+    let listed = parsed(span.attributes.get("events"));
+    let listed = list_of(listed.as_deref()).iter().map(|event| {
+        let content = ("gen_ai.event.content".into(), event.clone());
+        (
+            text_at(event, "event.name").unwrap_or_default(),
+            [content].into_iter().collect(),
+        )
+    });
+    for (name, attributes) in span.events.iter().cloned().chain(listed) {
+        let (asked, replied) = messages_of_event(&name, &attributes);
         if !has_input {
             input.extend(items_of_all(&asked));
         }
@@ -133,8 +127,8 @@ enum How {
 
 /// Where the conventions have a model's input.
 const INPUT: [(How, &str); 7] = [
-    (How::List, INPUTS[0]),
-    (How::List, INPUTS[1]),
+    (How::List, "gen_ai.input.messages"),
+    (How::List, "ai.prompt.messages"),
     (How::Members, "llm.input_messages"),
     (How::Members, "gen_ai.prompt"),
     (How::Whole, "gen_ai.prompt"),
@@ -158,9 +152,9 @@ fn found_in(attributes: &Object, conventions: &[(How, &str)], role: &str) -> Vec
     let mut found = conventions.iter().map(|(how, name)| {
         let value = attributes.get(name);
         match how {
-            How::List => match parsed(value).as_deref() {
-                Some(Value::Array(messages)) => messages.clone(),
-                found => messages_in(found, role),
+            How::List => match parsed(value).map(Cow::into_owned) {
+                Some(Value::Array(messages)) => messages,
+                found => messages_in(found.as_ref(), role),
             },
             How::Members => {
                 let members = unflattened(attributes, name, "message.");
@@ -208,21 +202,12 @@ fn unflattened(attributes: &Object, prefix: &str, beginning: &str) -> Vec<Object
 /// Returns the messages in the value of an attribute: those in its JSON, if there are any, or else all of it as one of
 /// `role`.
 pub fn messages_in(value: Option<&Value>, role: &str) -> Vec<Value> {
-    let Some(value) =
-        value.filter(|value| !value.is_null() && value.as_text().is_none_or(|text| !text.is_empty()))
-    else {
+    let is_empty = |value: &Value| value.is_null() || value.as_text().is_some_and(Text::is_empty);
+    let Some(value) = value.filter(|value| !is_empty(value)) else {
         return Vec::new();
     };
-    if let Some(messages) = messages_within(value, role) {
-        return messages;
-    }
-    vec![message_by(
-        role,
-        match value {
-            Value::Array(_) | Value::Object(_) => value.to_json().into(),
-            value => value.clone(),
-        },
-    )]
+    let whole = || vec![message_by(role, json_of(value).into_owned().into())];
+    messages_within(value, role).unwrap_or_else(whole)
 }
 
 /// Returns the messages in a value or its JSON; texts in a list are of `role`. `None` if there are no messages.
@@ -291,26 +276,24 @@ fn response_of(attributes: &Object, prefix: &str) -> Vec<Value> {
         part.insert("type", "tool-call");
         part.into()
     });
-    let text = saying(text.unwrap_or_else(|| "".into()));
-    let parts: Vec<Value> = std::iter::once(text).chain(calls).collect();
-    vec![some_object([
-        ("role", Some("assistant".into())),
-        ("reasoning", reasoning.cloned()),
-        ("content", Some(parts.into())),
-    ])]
+    let text = saying(text.unwrap_or("".into()));
+    let parts: Vec<Value> = [text].into_iter().chain(calls).collect();
+    let mut message = Object::new();
+    message.insert("role", "assistant");
+    message.insert("content", parts);
+    message.extend(reasoning.map(|reasoning| ("reasoning".into(), reasoning.clone())));
+    vec![message.into()]
 }
 
 /// Returns a message of the flattened kinds as one of a chat.
 fn message_of(fields: &Object) -> Value {
     let mut calls = unflattened(fields, "tool_calls", "");
-    let id = |call: &Object| first_of(call, &["tool_call.id", "id"]).map(Value::to_json);
-    let ids: HashSet<_> = calls.iter().map(id).collect();
+    let id_of = |call: &Object| first_of(call, &["tool_call.id", "id"]).map(Value::to_json);
+    let ids: HashSet<_> = calls.iter().map(id_of).collect();
     let mut parts = Vec::new();
     for part in unflattened(fields, "contents", "message_content.") {
-        let kind = first_of(&part, &["type"])
-            .cloned()
-            .unwrap_or_else(|| "text".into());
-        if str_of(Some(&kind)) != Some("tool_use") {
+        let kind = first_of(&part, &["type"]).cloned().unwrap_or("text".into());
+        if kind != "tool_use".into() {
             let text = part.get("text").cloned();
             parts.push(some_object([("type", Some(kind)), ("text", text)]));
         } else if !ids.contains(&part.get("tool_call.id").map(Value::to_json)) {
@@ -326,22 +309,20 @@ fn message_of(fields: &Object) -> Value {
     let content = first_of(fields, &["content"]).or(text).cloned();
     let content = content.unwrap_or(Value::Array(parts));
     let role = first_of(fields, &["role"]).cloned();
+    let call_of = |call: &Object| {
+        let first = |names: [&str; 2]| first_of(call, &names).cloned();
+        some_object([
+            ("id", first(["tool_call.id", "id"])),
+            ("name", first(["tool_call.function.name", "name"])),
+            ("arguments", first(["tool_call.function.arguments", "arguments"])),
+        ])
+    };
     let calls: Vec<Value> = calls.iter().map(call_of).collect();
     some_object([
-        ("role", Some(role.unwrap_or_else(|| "assistant".into()))),
+        ("role", Some(role.unwrap_or("assistant".into()))),
         ("content", Some(content)),
-        ("tool_calls", (!calls.is_empty()).then_some(Value::Array(calls))),
+        ("tool_calls", (!calls.is_empty()).then_some(calls.into())),
         ("tool_call_id", fields.get("tool_call_id").cloned()),
-    ])
-}
-
-/// Returns a call of the flattened kinds as one of a chat.
-fn call_of(call: &Object) -> Value {
-    let first = |names| first_of(call, names).cloned();
-    some_object([
-        ("id", first(&["tool_call.id", "id"])),
-        ("name", first(&["tool_call.function.name", "name"])),
-        ("arguments", first(&["tool_call.function.arguments", "arguments"])),
     ])
 }
 
@@ -365,7 +346,7 @@ fn messages_of_event(name: &Text, attributes: &Object) -> (Vec<Value>, Vec<Value
     let inner = body.get("message");
     let mut message = match inner {
         Some(Value::Object(message)) => message.clone(),
-        _ => fields_where(body, |name, _| name != "message"),
+        _ => fields_where(body, |name, _| !matches!(name, "message" | "event.name")),
     };
     let text = inner.filter(|message| message.as_text().is_some());
     let contents = [message.get("content"), attributes.get("content"), alone, text];
@@ -379,9 +360,8 @@ fn messages_of_event(name: &Text, attributes: &Object) -> (Vec<Value>, Vec<Value
         message.insert("tool_call_id", id.unwrap_or_default());
     }
     let said = vec![message.into()];
-    if *name == "gen_ai.choice" {
-        (Vec::new(), said)
-    } else {
-        (said, Vec::new())
+    match name.as_str() {
+        "gen_ai.choice" => (Vec::new(), said),
+        _ => (said, Vec::new()),
     }
 }

@@ -200,6 +200,25 @@ fn a_span_without_an_id_costs_no_other() {
     assert_eq!(reason, "not otel: a span has no traceId");
 }
 
+/// Version 1 of its instrumentation has all messages of a span in one attribute, and other names for a tool's input and output.
+#[test]
+fn events_of_pydantic_ai_in_one_attribute_become_steps() {
+    let call = json!({"id": "1", "function": {"name": "f", "arguments": r#"{"number":0}"#}});
+    let events = json!([
+        {"event.name": "gen_ai.system.message", "role": "system", "content": "Be brief"},
+        {"event.name": "gen_ai.user.message", "role": "user", "content": "Go"},
+        {"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "tool_calls": [call]}},
+    ]);
+    let tool = [
+        ("gen_ai.tool.name", json!("f")),
+        ("gen_ai.tool.call.id", json!("1")),
+        ("tool_arguments", json!({"number": 0})),
+        ("tool_response", json!("result")),
+    ];
+    let spans = [span(1, &[("events", events)]), span(2, &tool)];
+    assert_eq!(told(&spans), "Go\ntool_call f\nnumber: 0\nobservation result\n");
+}
+
 /// Grafana Tempo and Jaeger have the resources elsewhere, and Tempo writes ids in Base64.
 #[test]
 fn spans_are_found_wherever_an_exporter_puts_them() {
