@@ -11,8 +11,10 @@ const RUNNING: f64 = -1.0;
 
 /// Returns the kind of an event of version 1.
 fn kind_of(event: &Value) -> Option<&str> {
-    let is_one = has_text(event, "source") && has_text(event, "timestamp");
-    str_of(event.get("kind")).filter(|_| is_one)
+    let is_one = has_text(event, "timestamp");
+    let kind = str_of(event.get("kind")).filter(|_| is_one)?;
+    let is_named = || kind.ends_with("Event") || kind.ends_with("Observation");
+    (has_text(event, "source") || (has_text(event, "id") && is_named())).then_some(kind)
 }
 
 fn is_event(event: &Value) -> bool {
@@ -25,7 +27,8 @@ fn is_event(event: &Value) -> bool {
 fn events_of(record: &Value) -> Option<impl Iterator<Item = &Value>> {
     let list = match record {
         Value::Array(events) => events,
-        _ => list_of(first_of(record, &["history", "trajectory"])),
+        // `items` is a page of the server's events.
+        _ => list_of(first_of(record, &["history", "trajectory", "items"])),
     };
     // In older versions, each event was beside its effect.
     let mut events = list.iter().flat_map(|each| elements_of(Some(each))).peekable();

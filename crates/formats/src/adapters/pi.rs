@@ -87,7 +87,8 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
         }
         Some("custom" | "hookMessage") => say.say_content(TextKind::Event, content),
         Some("branchSummary" | "compactionSummary") => say.leave_out("summary of a compaction"),
-        _ => return Err(Wrong::new("a message has a role that is not known")),
+        Some(role) => say.leave_out(format!("message {role}")),
+        None => return Err(Wrong::new("a message must have a role")),
     }
     Ok(())
 }

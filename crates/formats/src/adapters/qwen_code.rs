@@ -8,11 +8,9 @@ use crate::prelude::*;
 const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
 
 pub(super) fn recognises(record: &Value, _path: Option<&Path>) -> bool {
-    let is_told = fields_of(record, "message").contains("parts") || has_all(record, &["systemPayload"]);
-    is_told
-        && ["uuid", "sessionId", "type"]
-            .iter()
-            .all(|name| has_text(record, name))
+    let has = |name| has_text(record, name);
+    let is_told = fields_of(record, "message").contains("parts");
+    has("sessionId") && has("type") && (is_told || (has("uuid") && has_all(record, &["systemPayload"])))
 }
 
 pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
