@@ -81,3 +81,9 @@ describe('share', () => {
     }
   });
 });
+
+testWithPackages('atif')('the models of atif validate the trajectory of the recordings', () => {
+  const file = path.join(__dirname, 'formats', 'trial', 'agent', 'trajectory.json');
+  const script = 'import sys; from atif import Trajectory; Trajectory.model_validate_json(sys.stdin.read())';
+  execFileSync(python, ['-c', script], { input: fs.readFileSync(file), stdio: ['pipe', 'pipe', 'pipe'] });
+});
