@@ -28,7 +28,7 @@ const {
 const { modelDirectory, readTraces, root } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyPackage, scratchDirectory, writerIn } = require('./support/scratch.js');
-const { describeWithPostgres, useServer } = require('./support/store.js');
+const { describeWithPostgres, useServer } = require('./store/stores.js');
 
 const scratch = scratchDirectory('command');
 const write = writerIn(scratch);

@@ -13,7 +13,7 @@ const {
   throwingProxy,
 } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { MemoryStore } = require('./support/memory-store.js');
+const { MemoryStore } = require('./store/stores.js');
 const { rejectionOf, thrownBy } = require('./support/refusals.js');
 
 const { Scorer, TraceMemory, VectorCache, clean, cleanPii, configureEmbedder, embed, readTraces, select } =

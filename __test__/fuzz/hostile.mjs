@@ -19,7 +19,7 @@ import { option, templates, texts, thrown, trace, value } from './values.mjs';
 
 const require = createRequire(import.meta.url);
 const { Scorer, TraceMemory, VectorCache, ...kp } = require('../..');
-const { MemoryStore } = require('../support/memory-store.js');
+const { MemoryStore } = require('../store/stores.js');
 
 const WAVES_PER_ROUND = 40;
 /** The part of the calls after which memory should not grow any more. */

@@ -4,13 +4,13 @@
 
 const path = require('node:path');
 
-const { Scorer, TraceMemory, embed } = require('..');
-const { StoreWithFallback } = require('../lib/store/fallback.js');
-const { makeTrace } = require('./support/make-trace.js');
-const { rejectionOf } = require('./support/refusals.js');
-const { runForResult } = require('./support/run-script.js');
-const { MemoryStore, entriesOf } = require('./support/memory-store.js');
-const { warningsWhile } = require('./support/warnings.js');
+const { Scorer, TraceMemory, embed } = require('../..');
+const { StoreWithFallback } = require('../../lib/store/fallback.js');
+const { makeTrace } = require('../support/make-trace.js');
+const { rejectionOf } = require('../support/refusals.js');
+const { runForResult } = require('../support/run-script.js');
+const { MemoryStore, entriesOf } = require('./stores.js');
+const { warningsWhile } = require('../support/warnings.js');
 
 const distinct = (count, salt = '') =>
   Array.from({ length: count }, (_, index) => ({
@@ -333,7 +333,7 @@ describe('a fallback', () => {
   );
 
   test('that refuses a trace rejects the call, and the store is not asked', async () => {
-    const fallback = await TraceMemory.load(path.join(__dirname, 'support', 'other-model.safetensors'));
+    const fallback = await TraceMemory.load(path.join(__dirname, '..', 'support', 'other-model.safetensors'));
     const store = new MemoryStore('prefix', fallback);
     const error = await rejectionOf(new Scorer({ memory: store }).evaluateValue(makeTrace()));
     expect(error).toMatchObject({ code: 'ERR_MEMORY_MISMATCH' });
