@@ -16,9 +16,6 @@ const { copyModel, copyPackage, linkPackages, scratchDirectory } = require('./su
 const scratch = scratchDirectory('bundling');
 const trace = JSON.stringify(makeTrace());
 
-/** Its processes are Node.js programs; on Bun they would test Bun's compatibility, not this package. */
-const testOnNode = process.versions.bun ? test.skip : test;
-
 /** A project that has installed the package, with `files`. */
 function project(name, files) {
   const directory = path.join(scratch, name);
@@ -124,9 +121,7 @@ describe("the SDK's modules as one-line re-exports", () => {
 });
 
 describe('bun build --compile', () => {
-  const bun = process.versions.bun
-    ? process.execPath
-    : path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
+  const bun = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
   const main = `import { embedderStatus, evaluateValue } from '@knowledgepulse/native';
     const scores = [await evaluateValue(${trace}), await evaluateValue(${trace})];
     console.log(JSON.stringify({ scores, status: await embedderStatus() }));`;
@@ -189,7 +184,7 @@ describe('bun build --compile', () => {
 });
 
 describe('test runners', () => {
-  testOnNode('Jest: one scorer and one memory, whatever the module registry', async () => {
+  test('Jest: one scorer and one memory, whatever the module registry', async () => {
     const directory = project('jest', {
       'registries.test.js': `
         const load = () => require('@knowledgepulse/native');
@@ -216,7 +211,7 @@ describe('test runners', () => {
   });
 
   for (const pool of ['threads', 'forks']) {
-    testOnNode(`Vitest, in its pool of ${pool}`, async () => {
+    test(`Vitest, in its pool of ${pool}`, async () => {
       const test = `
         import { expect, test } from 'vitest';
         import { _getLocalCache, embedderStatus, evaluateValue, VectorCache } from '@knowledgepulse/native';

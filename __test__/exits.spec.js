@@ -11,7 +11,7 @@ const { run } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 /** Crashes at exit are races; once proves little. `npm run test:exits` does it thirty times. */
-const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_TEST_REPETITIONS || 3);
+const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_TEST_REPETITIONS || 2);
 
 /** Two at a time: a busy machine brings out more races than an idle one. */
 const SIDE_BY_SIDE = 2;
@@ -188,10 +188,10 @@ test('a forked child process', () =>
     }
   `));
 
-test('eight workers, created, scoring and terminated twenty times over', async () => {
+test('eight workers, created, scoring and terminated several times over', async () => {
   const file = writeScript(`
     await Promise.all(Array.from({ length: 8 }, async () => {
-      for (let cycle = 0; cycle < 20; cycle++) {
+      for (let cycle = 0; cycle < ${4 * REPETITIONS}; cycle++) {
         await inWorker("kp.evaluateValue(long(1)); await kp.evaluateValue(makeTrace()); parentPort.postMessage('done');", true);
       }
     }));

@@ -222,9 +222,8 @@ const LONG_CALLS = `
   console.log(JSON.stringify({ scores, warnings, available, code }));
 `;
 
-// Bun reserves more address space than any limit leaves.
-const isNodeOnLinux = process.platform === 'linux' && !process.versions.bun;
-const describeLimits = isNodeOnLinux ? describe : describe.skip;
+const isLinux = process.platform === 'linux';
+const describeLimits = isLinux ? describe : describe.skip;
 
 describeLimits('refused by the system', () => {
   let healthy;
@@ -256,7 +255,7 @@ describeLimits('refused by the system', () => {
   });
 
   const USER = 65_533;
-  const canTry = isNodeOnLinux && runLimited('true', '', USER).status === 0;
+  const canTry = isLinux && runLimited('true', '', USER).status === 0;
   (canTry ? test : test.skip)('threads: what is not started is done without', () => {
     const outcomes = new Set();
     for (let threads = 8; threads < 24; threads++) {

@@ -56,7 +56,7 @@ test('a process that is killed at any moment leaves a whole file', async () => {
     })();
   `;
   const firsts = new Set();
-  for (let kill = 0; kill < 32; kill++) {
+  for (let kill = 0; kill < 16; kill++) {
     const child = spawn(process.execPath, ['-e', program, filled, file]);
     // Some have saved more often than others, and each is killed at another place of a save.
     for (let saves = 0; saves <= kill % 3; saves++) await once(child.stdout, 'data');

@@ -52,12 +52,10 @@ function systemCalls(program, ...parameters) {
   const log = path.join(directory, 'log');
   const calls = 'trace=%process,%network,%file,write,ftruncate,fchmod,fchown,memfd_create,io_uring_setup';
   const script = ['-e', program, root, path.join(__dirname, 'support', 'make-trace.js'), ...parameters];
-  // With this, Node.js refuses to run text as code.
-  const flags = process.versions.bun ? [] : ['--disallow-code-generation-from-strings'];
-  const command = ['-f', '-qq', '-s', '300', '-o', log, '-e', calls, process.execPath, ...flags, ...script];
-  // Otherwise Bun writes what it made of the JavaScript to a cache.
-  const env = { ...process.env, BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' };
-  const { status, stderr } = spawnSync('strace', command, { encoding: 'utf8', env });
+  // Node.js refuses to run text as code.
+  const flag = '--disallow-code-generation-from-strings';
+  const command = ['-f', '-qq', '-s', '300', '-o', log, '-e', calls, process.execPath, flag, ...script];
+  const { status, stderr } = spawnSync('strace', command, { encoding: 'utf8' });
   expect({ status, stderr }).toEqual({ status: 0, stderr: 'begin\nend true\n' });
   const lines = fs.readFileSync(log, 'utf8').split('\n');
   const begin = lines.findIndex((line) => line.includes('"begin\\n"'));

@@ -19,7 +19,7 @@ const SPECS = ['clean', 'invalid-traces.node', 'scorer', 'trace-memory', 'vector
 /** The tests of behaviour that differs in WebAssembly: see docs/installing.md. */
 const DIFFERENT = [
   'in a thread where the memory of the process is of another method',
-  'leaves the event loop free',
+  'clean leaves the event loop free',
   'refuses steps: a (proxy of a )?revoked proxy',
 ];
 
