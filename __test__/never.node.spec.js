@@ -76,17 +76,17 @@ const DOES = {
     /^(unlink|rename|mkdir|rmdir|link|symlink|chmod|fchmod|chown|fchown|lchown|mknod|utime|setxattr|mount)\w*\(/,
 };
 
-(canTrace ? describe : describe.skip)('scoring does not', () => {
+(canTrace ? describe : describe.skip)('strace', () => {
   let calls;
   beforeAll(() => {
     calls = systemCalls(SCRIPT);
   });
 
-  test.each(Object.entries(DOES))('%s', (_, pattern) => {
+  test.each(Object.entries(DOES))('scoring does not %s', (_, pattern) => {
     expect(calls.filter((call) => pattern.test(call))).toEqual([]);
   });
 
-  test('go unseen: it reads the model', () => {
+  test('scoring reads the model, as strace sees', () => {
     expect(calls.some((call) => /^open(at)?\(.*model\.safetensors/.test(call))).toBe(true);
   });
 });

@@ -57,12 +57,12 @@ describe('share', () => {
     rows = JSON.parse(execFileSync(python, script, { encoding: 'utf8', maxBuffer: 1e8 }));
   });
 
-  testReaders.each(Object.keys(FORMS))('as %s gives each session a row, by its readers', (form) => {
+  testReaders.each(Object.keys(FORMS))('share as %s gives each session a row, by its readers', (form) => {
     expect(new Set(manifests[form].map(({ agent }) => agent))).toEqual(new Set(Object.keys(SESSIONS)));
     expect(rows[form]).toHaveLength(manifests[form].length);
   });
 
-  testReaders('as native gives datasets every message, without secrets', () => {
+  testReaders('share as native gives datasets every message, without secrets', () => {
     const harnesses = { 'claude-code': 'claude_code', 'qwen-code': 'pi' };
     for (const { agent, file } of manifests.native) {
       const row = rows.native.find(({ file_path }) => file_path.endsWith(file));
@@ -73,7 +73,7 @@ describe('share', () => {
     }
   });
 
-  testReaders('as messages lists the tools that each session calls, once each', () => {
+  testReaders('share as messages lists the tools that each session calls, once each', () => {
     for (const { messages, tools } of rows.messages) {
       const called = messages.flatMap(({ tool_calls }) => tool_calls ?? []).map((call) => call.function.name);
       expect(called).not.toEqual([]);
