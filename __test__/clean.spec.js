@@ -66,8 +66,8 @@ test('clean of a text gives what cleanPii gives without strict', async () => {
 });
 
 // Where time grew with the square, each would take hours.
-test.each(Object.entries(slowTexts))('clean takes linear time for two megabytes of %s', async (_, make) => {
-  const text = make(2 ** 21);
+test.each(Object.entries(slowTexts))('clean takes linear time for a megabyte of %s', async (_, make) => {
+  const text = make(2 ** 20);
   expect(typeof (await clean(text)).cleaned).toBe('string');
   expect(typeof cleanPii(text).cleaned).toBe('string');
 });
