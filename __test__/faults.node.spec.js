@@ -235,7 +235,7 @@ describeLimits('refused by the system', () => {
   test('refused memory: there is no embedder, which is told once, and no limit ends the process', () => {
     const peak = `console.log(require('node:fs').readFileSync('/proc/self/status', 'utf8').match(/VmPeak:\\s+(\\d+)/)[1])`;
     const kilobytes = Number(runLimited('true', peak).stdout);
-    const outcomes = [20, 80, 150, 220, 300, 700].map((megabytes) => {
+    const outcomes = [20, 150, 300, 700].map((megabytes) => {
       const { status, stdout } = runLimited(`ulimit -v ${kilobytes + megabytes * 1024}`, LONG_CALLS);
       expect({ megabytes, status }).toEqual({ megabytes, status: 0 });
       return JSON.parse(stdout);
@@ -258,7 +258,7 @@ describeLimits('refused by the system', () => {
   const canTry = isLinux && runLimited('true', '', USER).status === 0;
   (canTry ? test : test.skip)('refused threads are done without', () => {
     const outcomes = new Set();
-    for (let threads = 8; threads < 24; threads++) {
+    for (const threads of [8, 10, 11, 12, 14, 16, 19, 23]) {
       const { status, stdout } = runLimited(`ulimit -u ${threads}`, LONG_CALLS, USER);
       // Node.js itself does not start with too few.
       if (outcomes.size === 0 && status !== 0) continue;

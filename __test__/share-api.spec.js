@@ -109,7 +109,7 @@ test.each([
     {},
     Error,
     'ERR_INVALID_INPUT',
-    /nothing to share trace-1 is left out, because .*trace\.task/,
+    /nothing to share: trace-1 is left out, because .*trace\.task/,
   ],
   ['a bigint', [{ task: 1n }], {}, TypeError, 'ERR_INVALID_TRACE', /^traces\[0\] has no JSON/],
   ['a missing file', ['none.jsonl'], {}, Error, 'ERR_MEMORY_IO', /^none\.jsonl could not be read/],
