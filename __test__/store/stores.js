@@ -91,7 +91,7 @@ async function entriesOf(traces, method = 'lexical') {
 const reason = unavailable();
 
 /** As `describe`, skipped where there is no PostgreSQL. scripts/postgres.mjs has said why. */
-const describeWithPostgres = reason === undefined ? describe : describe.skip;
+const describeWithPostgres = (name, tests) => (reason === undefined ? describe : describe.skip)(name, tests);
 
 const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
 
