@@ -64,7 +64,7 @@ const publishedManifests = () => {
 };
 
 describe('manifests', () => {
-  test('there is one for each package, and no other', () => {
+  test('npm/ has a folder for each package, and no other', () => {
     const folders = fs.readdirSync(path.join(root, 'npm'), { withFileTypes: true });
     const names = folders.filter((entry) => entry.isDirectory()).map(({ name }) => name);
     expect(names.sort()).toEqual([...PACKAGES].sort());
@@ -115,7 +115,7 @@ describe('manifests', () => {
     for (const limit of ['os', 'cpu', 'libc']) expect(manifest).not.toHaveProperty(limit);
   });
 
-  test('the crate has the version too', () => {
+  test('Cargo.toml and package-lock.json have the version of package.json', () => {
     const [, version] = read('Cargo.toml').match(/^version = "(.*)"$/m);
     expect(version).toBe(main.version);
     expect(JSON.parse(read('package-lock.json')).packages[''].version).toBe(main.version);
@@ -140,7 +140,7 @@ describe('manifests', () => {
     }
   });
 
-  test('the build has a target for each', () => {
+  test('napi builds a target for each platform', () => {
     const targets = Object.values(PLATFORMS).map(({ target }) => target);
     expect([...main.napi.targets].sort()).toEqual(targets.sort());
   });
@@ -260,7 +260,7 @@ esac
   const launch = (launcher, args, env = {}, watch = (child) => child.stdin.end('input')) =>
     run(process.execPath, [launcher, ...args], { ...NO_MODEL, ...env }, undefined, watch);
 
-  unix('hands arguments, input, output and the exit code through', async () => {
+  unix('the launcher of kp-score hands arguments, input, output and the exit code through', async () => {
     const { launcher } = await installation();
     const { code, stdout, stderr } = await launch(launcher, ['score', 'a b', '--format=jsonl']);
     expect({ code, stdout, stderr }).toEqual({
@@ -268,16 +268,19 @@ esac
     });
   });
 
-  unix('names an installed model, by its dtype if both are, and none where one is named', async () => {
-    const { launcher, modules } = await installation(MODELS);
-    const modelFor = async (env) => (await launch(launcher, ['x'], env)).stdout.split('\n')[1];
-    const folder = fs.realpathSync(path.join(modules, '@knowledgepulse'));
-    expect(await modelFor({})).toBe(path.join(folder, MODELS[0]));
-    expect(await modelFor({ KNOWLEDGEPULSE_DTYPE: 'q8' })).toBe(path.join(folder, MODELS[1]));
-    expect(await modelFor({ KNOWLEDGEPULSE_MODEL_DIR: '/mine' })).toBe('/mine');
-  });
+  unix(
+    'the launcher of kp-score names an installed model, by its dtype if both are, and none where one is named',
+    async () => {
+      const { launcher, modules } = await installation(MODELS);
+      const modelFor = async (env) => (await launch(launcher, ['x'], env)).stdout.split('\n')[1];
+      const folder = fs.realpathSync(path.join(modules, '@knowledgepulse'));
+      expect(await modelFor({})).toBe(path.join(folder, MODELS[0]));
+      expect(await modelFor({ KNOWLEDGEPULSE_DTYPE: 'q8' })).toBe(path.join(folder, MODELS[1]));
+      expect(await modelFor({ KNOWLEDGEPULSE_MODEL_DIR: '/mine' })).toBe('/mine');
+    },
+  );
 
-  unix('forwards SIGTERM, and ends as the program ends', async () => {
+  unix('the launcher of kp-score forwards SIGTERM, and ends as the program ends', async () => {
     const { launcher } = await installation();
     const { code, stdout } = await launch(launcher, ['wait'], {}, (child) => {
       child.stdout.once('data', () => child.kill('SIGTERM'));
@@ -286,7 +289,7 @@ esac
     expect((await launch(launcher, ['die'])).code).toBe(128 + 9);
   });
 
-  unix('leaves Ctrl-C of a terminal to the program', async () => {
+  unix('the launcher of kp-score leaves Ctrl-C of a terminal to the program', async () => {
     const { launcher } = await installation();
     const { code } = await launch(launcher, ['wait'], {}, (child) => {
       child.stdout.once('data', () => {
@@ -297,7 +300,7 @@ esac
     expect(code).toBe(7);
   });
 
-  test('a missing program is an error with the package and the way out', async () => {
+  test('the launcher of kp-score without its program tells an error with the package and the way out', async () => {
     const { launcher, program } = await installation();
     fs.rmSync(program, { recursive: true });
     const { code, stdout, stderr } = await launch(launcher, []);
@@ -373,7 +376,7 @@ describe('tarballs', () => {
 
   const sizeOf = (name) => Object.values(contents[name]).reduce((sum, size) => sum + size, 0);
 
-  test('hold the allowed files and nothing else', () => {
+  test('tarballs hold the allowed files and nothing else', () => {
     const { platform } = host;
     expect(Object.keys(contents[host.name]).sort()).toEqual(
       ['package.json', ...readManifest(`npm/${platform}`).files].sort(),
@@ -387,7 +390,7 @@ describe('tarballs', () => {
   });
 
   // A megabyte is 10^6 bytes. The SDK with its embedder installs 370 of them; see docs/installing.md.
-  test('keep to their budgets', () => {
+  test('tarballs keep to their budgets', () => {
     const fp32 = MODEL_FILES.map((file) => fs.statSync(path.join(root, 'npm', MODELS[0], file)).size);
     const withoutModel = sizeOf(main.name) + sizeOf(host.name);
     const megabytes = {

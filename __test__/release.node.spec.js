@@ -34,7 +34,7 @@ function needsOf(jobs, name) {
 
 const usesChecks = (job) => job.includes('uses: ./.github/workflows/checks.yml');
 
-test('the workflows: a release waits for the checks of CI, and for no job that may take more than 40 minutes', () => {
+test('a release waits for the checks of CI, and for no job that may take more than 40 minutes', () => {
   const jobs = jobsOf('release.yml');
   const gate = needsOf(jobs, 'publish').map((name) => jobs.get(name));
   expect(gate.filter(usesChecks)).toHaveLength(1);
@@ -43,13 +43,13 @@ test('the workflows: a release waits for the checks of CI, and for no job that m
   for (const job of timed) expect(Number(/timeout-minutes: (\d+)/.exec(job)[1])).toBeLessThanOrEqual(40);
 });
 
-test('the workflows: the site waits for the checks of CI', () => {
+test('the site waits for the checks of CI', () => {
   const jobs = jobsOf('ci.yml');
   const needs = needsOf(jobs, 'publish-site').map((name) => jobs.get(name));
   expect(needs.some(usesChecks)).toBe(true);
 });
 
-test('the workflows: the repository is that of package.json in the crates, the wheels and the check of a release', () => {
+test('the repository is that of package.json in the crates, the wheels and the check of a release', () => {
   const address = `https://github.com/${REPOSITORY}`;
   expect(read('Cargo.toml')).toContain(`\nrepository = "${address}"\n`);
   for (const wheel of ['kp-score', 'kp-score-model']) {
@@ -60,7 +60,7 @@ test('the workflows: the repository is that of package.json in the crates, the w
   );
 });
 
-test('the workflows: the compiler of a release has a version', () => {
+test('the compiler of a release has a version', () => {
   expect(read('rust-toolchain.toml')).toMatch(/^channel = "\d+\.\d+\.\d+"$/m);
 });
 
@@ -77,12 +77,12 @@ async function release(changelog, ...args) {
 const tag = `v${main.version}`;
 const changelog = `# Changelog\n\n## Unreleased\n\nLater.\n\n## ${main.version} - 2030-01-01\n\nOne.\n\n### Two\n\n## 0.0.1\n\nOld.\n`;
 
-test('the text of a release: notes prints what the changelog says of the version', async () => {
+test('release.mjs notes prints what the changelog says of the version', async () => {
   const { code, stdout } = await release(changelog, 'notes', tag);
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'One.\n\n### Two\n' });
 });
 
-test('the text of a release: check accepts the tag, the repository and a changelog with the version', async () => {
+test('release.mjs check accepts the tag, the repository and a changelog with the version', async () => {
   expect(await release(changelog, 'check', tag, REPOSITORY)).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
@@ -91,7 +91,7 @@ test.each([
   ['a fork', changelog, [tag, 'fork/native'], 'fork/native'],
   ['a changelog without the version', '## Unreleased\n', [tag, REPOSITORY], `## ${main.version}`],
   ['an empty section', `## ${main.version}\n\n## 0.0.1\n\nOld.\n`, [tag, REPOSITORY], `## ${main.version}`],
-])('check refuses %s', async (_, text, args, named) => {
+])('release.mjs check refuses %s', async (_, text, args, named) => {
   const { code, stderr } = await release(text, 'check', ...args);
   expect(code).toBe(1);
   expect(stderr).toContain(named);
@@ -143,7 +143,7 @@ describe('publishing', () => {
     return { names: [...stdout.matchAll(/^\+ (\S+)@[^@\s]+$/gm)].map(([, name]) => name), tags };
   }
 
-  test('publishing: publishes the versions that the registry lacks, those last that depend on others', async () => {
+  test('publish.mjs publishes the versions that the registry lacks, those last that depend on others', async () => {
     const [model] = packages.map(({ name }) => name);
     const lacked = [model, '@knowledgepulse/kp-score-linux-x64-gnu', 'kp-score', main.name];
     published = Object.fromEntries(
@@ -155,13 +155,13 @@ describe('publishing', () => {
     });
   }, 120_000);
 
-  test('publishing: names the tarballs that are missing, and publishes nothing', async () => {
+  test('publish.mjs names the tarballs that are missing, and publishes nothing', async () => {
     published = {};
     const empty = path.join(scratch, 'empty');
     await expect(publish(empty)).rejects.toThrow(/no tarballs of .*kp-score/);
   });
 
-  test('publishing: placeholders reserve the names that the registry lacks, and are no default', async () => {
+  test('publish.mjs --placeholders reserve the names that the registry lacks, and are no default', async () => {
     published = Object.fromEntries(packages.slice(2).map(({ name }) => [name, ['0.0.0']]));
     const { names, tags } = await publish('--placeholders');
     expect(names).toEqual(packages.slice(0, 2).map(({ name }) => name));

@@ -18,7 +18,7 @@ const HOSTILE = [
   '&lt;&#60;',
 ];
 
-test('the page: holds what traces carry as text only', () => {
+test('the page of a report as text holds what traces carry as text only', () => {
   const [traces, described] = carrying(HOSTILE);
   const html = renderReport(traces, described);
   const json = /<script type="application\/json" id="figures">([^<]*)<\/script>/.exec(html)?.[1] ?? '';
@@ -33,7 +33,7 @@ test('the page: holds what traces carry as text only', () => {
   expect(listed.map(({ id }) => id)).toEqual(HOSTILE.toReversed());
 });
 
-test('the page: allows nothing but its own script, and no connections', () => {
+test('the page of a report as text allows nothing but its own script, and no connections', () => {
   const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(template)[1];
   const [, hash] = /script-src 'sha256-([^']+)'/.exec(policy);
   const [, script] = /<script>([\s\S]*?)<\/script>/.exec(template);
@@ -50,7 +50,7 @@ test('the page: allows nothing but its own script, and no connections', () => {
   expect(template).not.toMatch(/<(?:script|img|link|iframe)[^>]*(?:src|href)="(?!data:,")/);
 });
 
-test('the page: carries the licences of what is inlined', () => {
+test('the page of a report as text carries the licences of what is inlined', () => {
   const script = template.lastIndexOf('</script>');
   const licences = template.slice(script);
   for (const name of ['@observablehq/plot', 'd3-array', 'd3-scale', 'isoformat']) {

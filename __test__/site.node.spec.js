@@ -37,13 +37,13 @@ function documents(files) {
 
 const { pages, images } = render(root);
 
-it('the documentation of the site: has a page for README.md, SECURITY.md and each file of docs', () => {
+it('the site has a page for README.md, SECURITY.md and each file of docs', () => {
   const docs = fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
   const expected = docs.map((name) => `docs/${name === 'README.md' ? 'index' : name.slice(0, -3)}.html`);
   expect(Object.keys(pages).sort()).toEqual(['SECURITY.html', 'index.html', ...expected].sort());
 });
 
-it('the documentation of the site: links to pages, anchors, images and files of the repository that exist', () => {
+it('the site links to pages, anchors, images and files of the repository that exist', () => {
   const idsOf = (page) => new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
   // Built beside the documents, by scripts/site.mjs.
   const others = new Set(['site.css', 'try/index.html', ...images]);
@@ -66,7 +66,7 @@ it('the documentation of the site: links to pages, anchors, images and files of 
   expect(broken).toEqual([]);
 });
 
-it('the documentation of the site: leads from each page to all pages that docs/README.md lists', () => {
+it('the site leads from each page to all pages that docs/README.md lists', () => {
   const listed = Object.keys(pages).filter((name) => name !== 'index.html' && name !== 'docs/index.html');
   for (const [name, page] of Object.entries(pages)) {
     const navigation = page.slice(page.indexOf('<nav'));
@@ -77,7 +77,7 @@ it('the documentation of the site: leads from each page to all pages that docs/R
   }
 });
 
-it('the documentation of the site: needs neither scripts nor styles in elements', () => {
+it('the site needs neither scripts nor styles in elements', () => {
   for (const page of Object.values(pages))
     expect(page).not.toMatch(/<script|javascript:| (?:on[a-z]+|style)="/);
 });
@@ -89,12 +89,12 @@ it.each([
   ['a missing image', '![x](missing.png)', 'missing.png'],
   ['a file outside the repository', '[x](../../etc)', '../../etc'],
   ['a reference to a missing file', '[x][y]\n\n[y]: missing.md', 'missing.md'],
-])('is refused with a link to %s', (_, markdown, link) => {
+])('the site refuses a page with a link to %s', (_, markdown, link) => {
   const { thrown } = render(documents({ 'docs/page.md': `# Page\n\n${markdown}\n` }));
   expect(thrown).toBe(`links to nothing:\n  docs/page.md: ${link}`);
 });
 
-it('the documentation of the site: has the anchors of GitHub, also for headings that occur twice', () => {
+it('the site has the anchors of GitHub, also for headings that occur twice', () => {
   const headings = '# `kp-score`: what & how?\n\n## Über 1.5\n\n## Twice\n\n## Twice\n';
   const links = '[a](#kp-score-what--how) [b](#über-15) [c](#twice-1)\n';
   expect(render(documents({ 'docs/page.md': headings + links })).thrown).toBeUndefined();
