@@ -173,6 +173,13 @@ describe('a broken installation', () => {
       () => copyPackage(inScratch('no-model')),
     ],
     [
+      'no model package of the dtype that is asked for',
+      () => ({ ...ofAddon(addon), KNOWLEDGEPULSE_DTYPE: 'q8' }),
+      'ERR_MODEL_NOT_FOUND',
+      ['-q8', 'KNOWLEDGEPULSE_DTYPE'],
+      () => copyPackage(inScratch('no-q8')),
+    ],
+    [
       'an addon of another version',
       () => ({ ...ofAddon(addon), KNOWLEDGEPULSE_MODEL_DIR: modelDirectory }),
       'ERR_ADDON_LOAD',

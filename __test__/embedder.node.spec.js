@@ -44,11 +44,12 @@ function replace(directory, file, contents) {
   replaceFile(path.join(directory, file), contents);
 }
 
-/** A copy of the model package with the graph alone, without its manifest. */
-const onlyGraph = (name) =>
+/** A copy of the model package without its manifest and one of its two networks. */
+const without = (network, name) =>
   copyModel(name, (directory) => {
-    for (const file of ['manifest.json', 'model.safetensors']) fs.rmSync(path.join(directory, file));
+    for (const file of ['manifest.json', network]) fs.rmSync(path.join(directory, file));
   });
+const onlyGraph = (name) => without('model.safetensors', name);
 
 /** A copy of the addon with no library beside it, and out of reach of the package `onnxruntime-node`. */
 function lonelyAddon() {
@@ -106,6 +107,7 @@ test('evaluateValue without a model package takes a novelty of 0.5, silently', a
 
 const weights = 'model.safetensors';
 const DAMAGED = 'ERR_MODEL_DAMAGED';
+const UNSUPPORTED = 'ERR_MODEL_UNSUPPORTED';
 
 const truncated = () => {
   const copy = (directory) => replace(directory, weights, 'short');
@@ -134,11 +136,23 @@ function oldRuntime() {
 }
 
 const nowhere = { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') };
+/** An engine, and a model without the network that it computes. */
+const engineOf = (engine, network) => () => ({
+  ...{ KNOWLEDGEPULSE_ENGINE: engine, KNOWLEDGEPULSE_MODEL_DIR: without(network, `for-${engine}`) },
+});
+const noGraph = () => {
+  const directory = onlyGraph('no-graph');
+  replace(directory, 'model.onnx', 'x');
+  return { ...ONNXRUNTIME, KNOWLEDGEPULSE_MODEL_DIR: directory };
+};
 const noSuchKernel = () => ({ KNOWLEDGEPULSE_KERNEL: 'mmx' });
 
 // What else may be wrong with a file is tested in crates/embed and crates/encoder.
 test.each([
   ['a truncated model', truncated, DAMAGED, weights],
+  ['a graph that is no ONNX file', noGraph, DAMAGED, 'model.onnx'],
+  ['the engine onnxruntime without a graph', engineOf('onnxruntime', 'model.onnx'), UNSUPPORTED, 'builtin'],
+  ['the engine builtin with a graph alone', engineOf('builtin', weights), UNSUPPORTED, 'onnxruntime'],
   ['a model directory that does not exist', () => nowhere, 'ERR_MODEL_NOT_FOUND', 'nowhere'],
   ['a graph alone without an ONNX Runtime', withoutRuntime, 'ERR_RUNTIME_NOT_FOUND', weights],
   ['instructions that do not exist', noSuchKernel, 'ERR_INVALID_OPTION', 'KNOWLEDGEPULSE_KERNEL'],
