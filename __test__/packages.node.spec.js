@@ -424,6 +424,17 @@ test('README.md has at most 700 words and no absolute link into this repository'
   expect(read('README.md')).not.toMatch(new RegExp(`\\]\\(https://${repository}/(blob|raw)`));
 });
 
+test('each help text has at most 40 lines of 100 characters', () => {
+  const commands = read('crates/command/tests/transcripts/help.md').split(/^\$ (?=kp-score)/m);
+  const texts = commands.filter((text) => /^kp-score( \w+)? (--help|-h)$/m.test(text.split('\n')[0]));
+  expect(texts.length).toBeGreaterThan(5);
+  for (const text of texts) {
+    const lines = text.split('```')[0].trim().split('\n').slice(1);
+    expect(lines.filter((line) => line !== '').length).toBeLessThanOrEqual(40);
+    expect(lines.filter((line) => line.length > 100)).toEqual([]);
+  }
+});
+
 test('every option that docs/command-line.md names is in --help', () => {
   // The transcript of all help texts.
   const help = read('crates/command/tests/transcripts/help.md').match(/(?<= )--[a-z][a-z-]*/g);
