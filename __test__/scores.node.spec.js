@@ -76,9 +76,10 @@ test('evaluateValue of random traces agrees with the SDK', async () => {
   await fc.assert(property, { numRuns: 30 });
 });
 
-testShared('evaluateValue of a hundred real traces agrees with the SDK', async () => {
-  expect(readTraces(sharedTraces)).toHaveLength(100);
-  expect(await largestDifference(readTraces(sharedTraces))).toBeLessThanOrEqual(1e-6);
+testShared('evaluateValue of fifty real traces agrees with the SDK', async () => {
+  const traces = readTraces(sharedTraces);
+  expect(traces).toHaveLength(100);
+  expect(await largestDifference(traces.filter((_, index) => index % 2 === 0))).toBeLessThanOrEqual(1e-6);
 });
 
 describe('texts', () => {
@@ -169,12 +170,13 @@ const IN_SEQUENCE =
   'const scores = []; for (const trace of traces) scores.push(await kp.evaluateValue(trace));';
 
 test.each([
-  ['the example traces', examples, 0.005],
-  ...(fs.existsSync(sharedTraces) ? [['a hundred real traces', sharedTraces, 0.003]] : []),
-])('evaluateValue of %s with the int8 model is as with fp32, within %d', async (...row) => {
-  const [, file, most] = row;
-  const of = (dtype) => scoresOf(IN_SEQUENCE, { dtype, file, count: 100 });
-  const [fp32, int8] = [await of('fp32'), await of('q8')];
+  ['the example traces', 0.005, examples],
+  ...(fs.existsSync(sharedTraces) ? [['a hundred real traces', 0.003, sharedTraces]] : []),
+])('evaluateValue of %s with the int8 model is as with fp32, within %d', async (_, most, file) => {
+  _getLocalCache().clear();
+  const fp32 = [];
+  for (const trace of readTraces(file)) fp32.push(await evaluateValue(trace));
+  const int8 = await scoresOf(IN_SEQUENCE, { dtype: 'q8', file, count: fp32.length });
   const differences = fp32.map((score, index) => Math.abs(score - int8[index])).sort((a, b) => a - b);
   expect(differences.at(-1)).toBeLessThanOrEqual(most);
   if (file === sharedTraces) expect(differences[differences.length / 2]).toBeLessThanOrEqual(0.0004);
@@ -224,7 +226,7 @@ testShared('embed of real texts gives the embeddings of ONNX Runtime within 1e-6
     const { result } = await runForResult(
       `kp.configureEmbedder({ engine: '${engine}' });
       const { readTraces } = require(${JSON.stringify(require.resolve('./support/paths.js'))});
-      const texts = readTraces(${JSON.stringify(sharedTraces)}).slice(0, 30).flatMap(({ task, steps }) =>
+      const texts = readTraces(${JSON.stringify(sharedTraces)}).slice(0, 12).flatMap(({ task, steps }) =>
         [task.objective, steps.map(({ content }) => content ?? '').join(' ')]);
       const embeddings = await kp.embed(texts);
       console.log(JSON.stringify({ embeddings: embeddings.flatMap((each) => [...each]), status: await kp.embedderStatus() }));`,
@@ -234,7 +236,7 @@ testShared('embed of real texts gives the embeddings of ONNX Runtime within 1e-6
     return result.embeddings;
   };
   const [expected, found] = [await embeddingsBy('onnxruntime'), await embeddingsBy('builtin')];
-  expect(found).toHaveLength(60 * 384);
+  expect(found).toHaveLength(24 * 384);
   const most = found.reduce((sum, each, index) => Math.max(sum, Math.abs(each - expected[index])), 0);
   expect(most).toBeLessThanOrEqual(1e-6);
 });
