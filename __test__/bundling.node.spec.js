@@ -16,9 +16,6 @@ const { copyModel, copyPackage, linkPackages, scratchDirectory } = require('./su
 const scratch = scratchDirectory('bundling');
 const trace = JSON.stringify(makeTrace());
 
-/** Its processes are Node.js programs; on Bun they would test Bun's compatibility, not this package. */
-const testOnNode = process.versions.bun ? test.skip : test;
-
 /** A project that has installed the package, with `files`. */
 function project(name, files) {
   const directory = path.join(scratch, name);
@@ -52,81 +49,73 @@ async function output(command, args, env, cwd) {
   return JSON.parse(stdout);
 }
 
-describe("the SDK's modules as one-line re-exports", () => {
-  // Without the file that is compiled alone.
-  const tree = path.join(__dirname, 'types', 'sdk');
-  const files = fs.readdirSync(tree, { recursive: true }).filter((file) => /(?<!use)\.ts$/.test(file));
-  const sources = Object.fromEntries(
-    files.map((file) => [`src/${file}`, fs.readFileSync(path.join(tree, file), 'utf8')]),
-  );
-  const use = `(async () => {
+// Without the file that is compiled alone.
+const tree = path.join(__dirname, 'types', 'sdk');
+const files = fs.readdirSync(tree, { recursive: true }).filter((file) => /(?<!use)\.ts$/.test(file));
+const sources = Object.fromEntries(
+  files.map((file) => [`src/${file}`, fs.readFileSync(path.join(tree, file), 'utf8')]),
+);
+const use = `(async () => {
     const score = await sdk.evaluateValue(${trace});
     const cache = sdk._getLocalCache();
     const { cleaned } = sdk.cleanPii('mail bob@example.com');
     console.log(JSON.stringify({ score, size: cache.size, isCache: cache instanceof sdk.VectorCache, cleaned }));
   })();`;
-  const scripts = {
-    'use.mjs': `import * as sdk from './dist/index.mjs';\n${use}`,
-    'use.cjs': `const sdk = require('./dist/index.cjs');\n${use}`,
-  };
-  const expected = {
-    score: scoreOf(makeTrace(), 0.5),
-    size: 1,
-    isCache: true,
-    cleaned: 'mail [REDACTED:email]',
-  };
+const scripts = {
+  'use.mjs': `import * as sdk from './dist/index.mjs';\n${use}`,
+  'use.cjs': `const sdk = require('./dist/index.cjs');\n${use}`,
+};
+const expected = {
+  score: scoreOf(makeTrace(), 0.5),
+  size: 1,
+  isCache: true,
+  cleaned: 'mail [REDACTED:email]',
+};
 
-  async function expectToWork(directory) {
-    for (const script of Object.keys(scripts)) {
-      const result = await output(process.execPath, [path.join(directory, script)]);
-      expect(result).toEqual({ ...expected, score: expect.closeTo(expected.score, 6) });
-    }
+async function expectToWork(directory) {
+  for (const script of Object.keys(scripts)) {
+    const result = await output(process.execPath, [path.join(directory, script)]);
+    expect(result).toEqual({ ...expected, score: expect.closeTo(expected.score, 6) });
   }
+}
 
-  test('bundled by esbuild', async () => {
-    const directory = project('esbuild', { ...sources, ...scripts });
-    for (const [format, extension] of [
-      ['esm', 'mjs'],
-      ['cjs', 'cjs'],
-    ]) {
-      const options = [
-        '--bundle',
-        '--platform=node',
-        `--format=${format}`,
-        '--external:@knowledgepulse/native',
-      ];
-      const outfile = `--outfile=dist/index.${extension}`;
-      await tool(
-        'esbuild/bin/esbuild',
-        ['src/index.ts', ...options, outfile, '--log-level=error'],
-        directory,
-      );
-    }
-    await expectToWork(directory);
-  });
+test("the SDK's modules as one-line re-exports work, bundled by esbuild", async () => {
+  const directory = project('esbuild', { ...sources, ...scripts });
+  for (const [format, extension] of [
+    ['esm', 'mjs'],
+    ['cjs', 'cjs'],
+  ]) {
+    const options = [
+      '--bundle',
+      '--platform=node',
+      `--format=${format}`,
+      '--external:@knowledgepulse/native',
+    ];
+    const outfile = `--outfile=dist/index.${extension}`;
+    await tool('esbuild/bin/esbuild', ['src/index.ts', ...options, outfile, '--log-level=error'], directory);
+  }
+  await expectToWork(directory);
+});
 
-  test('bundled by tsup', async () => {
-    const dependencies = { '@knowledgepulse/native': '*' };
-    const directory = project('tsup', {
-      ...sources,
-      ...scripts,
-      // What a project depends on is external by default.
-      'package.json': JSON.stringify({ name: 'project', type: 'module', dependencies }),
-      'tsup.config.mjs': `export default {
+test("the SDK's modules as one-line re-exports work, bundled by tsup", async () => {
+  const dependencies = { '@knowledgepulse/native': '*' };
+  const directory = project('tsup', {
+    ...sources,
+    ...scripts,
+    // What a project depends on is external by default.
+    'package.json': JSON.stringify({ name: 'project', type: 'module', dependencies }),
+    'tsup.config.mjs': `export default {
         entry: ['src/index.ts'],
         format: ['esm', 'cjs'],
         outExtension: ({ format }) => ({ js: format === 'esm' ? '.mjs' : '.cjs' }),
       };`,
-    });
-    await tool('tsup/dist/cli-default.js', ['--silent'], directory);
-    await expectToWork(directory);
   });
+  await tool('tsup/dist/cli-default.js', ['--silent'], directory);
+  await expectToWork(directory);
 });
 
 describe('bun build --compile', () => {
-  const bun = process.versions.bun
-    ? process.execPath
-    : path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
+  const bun = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
   const main = `import { embedderStatus, evaluateValue } from '@knowledgepulse/native';
     const scores = [await evaluateValue(${trace}), await evaluateValue(${trace})];
     console.log(JSON.stringify({ scores, status: await embedderStatus() }));`;
@@ -150,7 +139,7 @@ describe('bun build --compile', () => {
     await compile(directory, program);
   });
 
-  test('with the model in it, it is one file that scores by itself', async () => {
+  test('bun build --compile: with the model in it, it is one file that scores by itself', async () => {
     const example = fs.readFileSync(path.join(root, 'examples', 'one-file.mjs'), 'utf8');
     const directory = project('one-file', { 'main.mjs': example });
     linkPackages(directory, { '@knowledgepulse/all-minilm-l6-v2-q8': `${modelDirectory}-q8` });
@@ -171,7 +160,7 @@ describe('bun build --compile', () => {
     expect(second).toBeCloseTo(scoreOf(makeTrace(), 0), 6);
   });
 
-  test('the program scores with a novelty of 0.5, and says why', async () => {
+  test('bun build --compile: the program scores with a novelty of 0.5, and says why', async () => {
     const { scores, status } = await output(program, [], {}, installed);
     for (const score of scores) expect(score).toBeCloseTo(scoreOf(makeTrace(), 0.5), 12);
     expect(status.available).toBe(false);
@@ -179,7 +168,7 @@ describe('bun build --compile', () => {
     expect(status.reason).toContain('KNOWLEDGEPULSE_MODEL_DIR');
   });
 
-  test('it is complete when the variable points to a model', async () => {
+  test('bun build --compile is complete when the variable points to a model', async () => {
     const env = { KNOWLEDGEPULSE_MODEL_DIR: modelDirectory };
     const { scores, status } = await output(program, [], env, installed);
     expect(status).toMatchObject({ available: true, modelDirectory, engine: 'builtin' });
@@ -188,10 +177,9 @@ describe('bun build --compile', () => {
   });
 });
 
-describe('test runners', () => {
-  testOnNode('Jest: one scorer and one memory, whatever the module registry', async () => {
-    const directory = project('jest', {
-      'registries.test.js': `
+test('Jest has one scorer and one memory, whatever the module registry', async () => {
+  const directory = project('jest', {
+    'registries.test.js': `
         const load = () => require('@knowledgepulse/native');
         const trace = ${trace};
         test('registries', async () => {
@@ -210,14 +198,14 @@ describe('test runners', () => {
           expect(await second.embedderStatus()).toEqual(await first.embedderStatus());
           await expect(third.evaluateValue({})).rejects.toThrow(TypeError);
         });`,
-    });
-    const { stderr } = await tool('jest/bin/jest.js', ['--rootDir', directory, '--ci'], directory);
-    expect(stderr).toContain('1 passed');
   });
+  const { stderr } = await tool('jest/bin/jest.js', ['--rootDir', directory, '--ci'], directory);
+  expect(stderr).toContain('1 passed');
+});
 
-  for (const pool of ['threads', 'forks']) {
-    testOnNode(`Vitest, in its pool of ${pool}`, async () => {
-      const test = `
+for (const pool of ['threads', 'forks']) {
+  test(`Vitest scores in its pool of ${pool}`, async () => {
+    const test = `
         import { expect, test } from 'vitest';
         import { _getLocalCache, embedderStatus, evaluateValue, VectorCache } from '@knowledgepulse/native';
         const trace = ${trace};
@@ -229,12 +217,11 @@ describe('test runners', () => {
           expect(() => new VectorCache({ dimensions: 3 }).add([1])).toThrow(RangeError);
           await expect(evaluateValue({})).rejects.toThrow(TypeError);
         });`;
-      const directory = project(`vitest-${pool}`, { 'one.test.mjs': test, 'two.test.mjs': test });
-      linkPackages(directory, { vitest: path.join(root, 'node_modules', 'vitest') });
-      const { stdout } = await tool('vitest/vitest.mjs', ['run', '--pool', pool], directory, {
-        NO_COLOR: '1',
-      });
-      expect(stdout).toMatch(/Tests +2 passed/);
+    const directory = project(`vitest-${pool}`, { 'one.test.mjs': test, 'two.test.mjs': test });
+    linkPackages(directory, { vitest: path.join(root, 'node_modules', 'vitest') });
+    const { stdout } = await tool('vitest/vitest.mjs', ['run', '--pool', pool], directory, {
+      NO_COLOR: '1',
     });
-  }
-});
+    expect(stdout).toMatch(/Tests +2 passed/);
+  });
+}

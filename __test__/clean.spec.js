@@ -11,7 +11,6 @@ const kp = require('..');
 const oracle = require('./oracle/clean.js');
 const { hostileText, level, slowTexts } = require('./support/clean-texts.js');
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
-const { makeTrace } = require('./support/make-trace.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { isLeft, plantedSecrets } = require('./support/secret-kinds.js');
 
@@ -47,238 +46,193 @@ test('clean of an object that a trace has twice replaces its values only under t
   });
 });
 
-test('clean at the level private leaves identifiers', async () => {
-  const text = "bob.o'brien@example.com +49 30 901820 2001:db8::1 -home-alice-x c:\\Users\\bob";
-  expect(await clean(text, { level: 'private' })).toEqual({ cleaned: text, redactions: [] });
+test('cleanPii gives what the SDK gives, of hostile texts at every level', () => {
+  const property = fc.property(hostileText, level, (text, each) => {
+    expect(cleanPii(text, each)).toEqual(oracle.cleanPii(text, each));
+  });
+  // Lone surrogates around what is found, and every type in another order than that in which they are counted.
+  const examples = [
+    '\ud800a@b.cc\udc00\ud83d',
+    'a@b.cc /home/bob token=abc xoxp-1 kp_0123456789abcdef x@y.zz',
+  ];
+  fc.assert(property, { numRuns: 1000, examples: examples.map((text) => [text, undefined]) });
 });
 
-describe('cleanPii', () => {
-  test('gives what the SDK gives', () => {
-    const property = fc.property(hostileText, level, (text, each) => {
-      expect(cleanPii(text, each)).toEqual(oracle.cleanPii(text, each));
-    });
-    // Lone surrogates around what is found, and every type in another order than that in which they are counted.
-    const examples = [
-      '\ud800a@b.cc\udc00\ud83d',
-      'a@b.cc /home/bob token=abc xoxp-1 kp_0123456789abcdef x@y.zz',
-    ];
-    fc.assert(property, {
-      numRuns: 2000,
-      examples: examples.flatMap((text) => [undefined, 'private'].map((each) => [text, each])),
-    });
+test('clean of a text gives what cleanPii gives without strict', async () => {
+  const property = fc.asyncProperty(hostileText, level, async (text, each) => {
+    expect(await clean(text, { level: each, strict: false })).toEqual(cleanPii(text, each));
   });
+  await fc.assert(property, { numRuns: 200 });
 });
 
-describe('clean of a text', () => {
-  test('gives what cleanPii gives without strict', async () => {
-    const property = fc.asyncProperty(hostileText, level, async (text, each) => {
-      expect(await clean(text, { level: each, strict: false })).toEqual(cleanPii(text, each));
-    });
-    await fc.assert(property, { numRuns: 300 });
-  });
-
-  test('takes what it has cleaned, and leaves its markers', async () => {
-    const property = fc.asyncProperty(hostileText, async (text) => {
-      const { cleaned } = await clean(text);
-      expect(cleanPii(cleaned)).toEqual(oracle.cleanPii(cleaned));
-    });
-    await fc.assert(property, { numRuns: 200 });
-  });
-
-  // Where time grew with the square, each would take hours.
-  test.each(Object.entries(slowTexts))('two megabytes of %s', async (_, make) => {
-    const text = make(2 ** 21);
-    expect(typeof (await clean(text)).cleaned).toBe('string');
-    expect(typeof cleanPii(text).cleaned).toBe('string');
-  });
-
-  test('leaves the event loop free', async () => {
-    let turns = 0;
-    const timer = setInterval(() => turns++, 1);
-    await clean('a@b.cc '.repeat(1e6));
-    clearInterval(timer);
-    expect(turns).toBeGreaterThan(2);
-  });
-
-  test('obeys rules, allowed values and pseudonyms', async () => {
-    const text = 'a@b.cc for abc-12 and ABC-7, then c@d.ee, then a@b.cc';
-    expect(
-      await clean(text, { rules: { ticket: /for (abc-\d+)/i }, allow: ['c@d.ee'], pseudonyms: true }),
-    ).toEqual({
-      cleaned: '[REDACTED:email-1] for [REDACTED:ticket-1] and ABC-7, then c@d.ee, then [REDACTED:email-1]',
-      redactions: [
-        { type: 'ticket', count: 1 },
-        { type: 'email', count: 2 },
-      ],
-    });
-    expect((await clean(text, { allow: [/[a-z]@.*/] })).redactions).toEqual([]);
-    const private_ = await clean(`${text} password=hunter2`, { level: 'private' });
-    expect(private_.redactions).toEqual([{ type: 'password', count: 1 }]);
-  });
+// Where time grew with the square, each would take hours.
+test.each(Object.entries(slowTexts))('clean takes linear time for a megabyte of %s', async (_, make) => {
+  const text = make(2 ** 20);
+  expect(typeof (await clean(text)).cleaned).toBe('string');
+  expect(typeof cleanPii(text).cleaned).toBe('string');
 });
 
-describe('clean of a trace', () => {
-  const SECRET = 'mail bob@example.com';
-  const CLEAN = 'mail [REDACTED:email]';
+test('clean leaves the event loop free', async () => {
+  let turns = 0;
+  const timer = setInterval(() => turns++, 1);
+  await clean('a@b.cc '.repeat(1e6));
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(2);
+});
 
-  /** Gives every string of a value. */
-  function* stringsOf(value) {
-    if (typeof value === 'string') yield value;
-    else if (value !== null && typeof value === 'object')
-      for (const each of Object.values(value)) yield* stringsOf(each);
-  }
+test('clean obeys rules, allowed values and pseudonyms', async () => {
+  const text = 'a@b.cc for abc-12 and ABC-7, then c@d.ee, then a@b.cc';
+  expect(
+    await clean(text, { rules: { ticket: /for (abc-\d+)/i }, allow: ['c@d.ee'], pseudonyms: true }),
+  ).toEqual({
+    cleaned: '[REDACTED:email-1] for [REDACTED:ticket-1] and ABC-7, then c@d.ee, then [REDACTED:email-1]',
+    redactions: [
+      { type: 'ticket', count: 1 },
+      { type: 'email', count: 2 },
+    ],
+  });
+  expect((await clean(text, { allow: [/[a-z]@.*/] })).redactions).toEqual([]);
+  const private_ = await clean(`${text} password=hunter2`, { level: 'private' });
+  expect(private_.redactions).toEqual([{ type: 'password', count: 1 }]);
+});
 
-  test('cleans every text of a trace, and keeps what others know it by', async () => {
-    const kept = {
-      '@context': SECRET,
-      '@type': SECRET,
-      id: 'kp:trace:12345678-1234-1234-1234-123456789012',
-      source_skill: SECRET,
-      metadata: { created_at: SECRET, task_domain: SECRET, visibility: SECRET, privacy_level: SECRET },
-      steps: [{ step_id: 0, type: SECRET }],
-      knowledge_graph_delta: { entities: [{ type: SECRET }], relationships: [{ valid_from: SECRET }] },
-    };
-    expect(await clean(kept)).toEqual({ cleaned: kept, redactions: [] });
+const SECRET = 'mail bob@example.com';
+const CLEAN = 'mail [REDACTED:email]';
 
-    const texts = (text) => ({
-      metadata: {
-        agent_id: text,
-        framework: text,
-        validated_by: [text],
-        success: true,
-        quality_score: 0.5,
-        other: text,
+/** Gives every string of a value. */
+function* stringsOf(value) {
+  if (typeof value === 'string') yield value;
+  else if (value !== null && typeof value === 'object')
+    for (const each of Object.values(value)) yield* stringsOf(each);
+}
+
+test('clean of a trace cleans every text, and keeps what others know it by', async () => {
+  const kept = {
+    '@context': SECRET,
+    '@type': SECRET,
+    id: 'kp:trace:12345678-1234-1234-1234-123456789012',
+    source_skill: SECRET,
+    metadata: { created_at: SECRET, task_domain: SECRET, visibility: SECRET, privacy_level: SECRET },
+    steps: [{ step_id: 0, type: SECRET }],
+    knowledge_graph_delta: { entities: [{ type: SECRET }], relationships: [{ valid_from: SECRET }] },
+  };
+  expect(await clean(kept)).toEqual({ cleaned: kept, redactions: [] });
+
+  const texts = (text) => ({
+    metadata: {
+      agent_id: text,
+      framework: text,
+      validated_by: [text],
+      success: true,
+      quality_score: 0.5,
+      other: text,
+    },
+    task: { objective: text, input_schema: { a: [text, { b: text }] } },
+    steps: [
+      {
+        content: text,
+        tool: { name: text, mcp_server: text },
+        input: { id: text, type: text, nested: [[text], null, 7, true] },
+        output_summary: text,
+        latency_ms: 7,
+        unknown: text,
       },
-      task: { objective: text, input_schema: { a: [text, { b: text }] } },
-      steps: [
-        {
-          content: text,
-          tool: { name: text, mcp_server: text },
-          input: { id: text, type: text, nested: [[text], null, 7, true] },
-          output_summary: text,
-          latency_ms: 7,
-          unknown: text,
-        },
-        text,
-      ],
-      outcome: { result_summary: text, confidence: 0.5 },
-      knowledge_graph_delta: { entities: [{ name: text }], relationships: [{ fact: text }] },
-      unknown: { deep: [text] },
-    });
-    const trace = texts(SECRET);
-    expect(await clean(trace, { strict: false })).toEqual({
-      cleaned: texts(CLEAN),
-      redactions: [{ type: 'email', count: [...stringsOf(trace)].length }],
-    });
-    expect(trace).toEqual(texts(SECRET));
-    expect((await clean(trace, { level: 'private' })).cleaned).toEqual(trace);
+      text,
+    ],
+    outcome: { result_summary: text, confidence: 0.5 },
+    knowledge_graph_delta: { entities: [{ name: text }], relationships: [{ fact: text }] },
+    unknown: { deep: [text] },
   });
-
-  test('scores as before where nothing is found, and is a new object throughout', async () => {
-    const trace = makeTrace();
-    const { cleaned: copy, redactions } = await clean(Object.freeze(trace));
-    expect(copy).toEqual(trace);
-    expect(redactions).toEqual([]);
-    expect(copy).not.toBe(trace);
-    expect(copy.steps[0]).not.toBe(trace.steps[0]);
+  const trace = texts(SECRET);
+  expect(await clean(trace, { strict: false })).toEqual({
+    cleaned: texts(CLEAN),
+    redactions: [{ type: 'email', count: [...stringsOf(trace)].length }],
   });
+  expect(trace).toEqual(texts(SECRET));
+  expect((await clean(trace, { level: 'private' })).cleaned).toEqual(trace);
+});
 
-  test('cleans the names of properties, and none is lost', async () => {
-    const input = { 'bob@example.com': 1, plain: 2, 'eve@example.com': 3, 7: 4 };
-    const { cleaned: trace } = await clean({ input });
-    expect(trace.input).toEqual({ '[REDACTED:email]': 1, plain: 2, '[REDACTED:email] (2)': 3, 7: 4 });
-    expect(Object.keys(trace.input)).toEqual(['7', '[REDACTED:email]', 'plain', '[REDACTED:email] (2)']);
-    const many = Object.fromEntries(
-      Array.from({ length: 5_000 }, (_, index) => [`a${index}@example.com`, SECRET]),
-    );
-    const { cleaned } = await clean({ many });
-    expect(Object.keys(cleaned.many)).toHaveLength(5_000);
-    expect(new Set(Object.values(cleaned.many))).toEqual(new Set([CLEAN]));
-  });
+test('clean of a trace cleans the names of properties, and none is lost', async () => {
+  const input = { 'bob@example.com': 1, plain: 2, 'eve@example.com': 3, 7: 4 };
+  const { cleaned: trace } = await clean({ input });
+  expect(trace.input).toEqual({ '[REDACTED:email]': 1, plain: 2, '[REDACTED:email] (2)': 3, 7: 4 });
+  expect(Object.keys(trace.input)).toEqual(['7', '[REDACTED:email]', 'plain', '[REDACTED:email] (2)']);
+  const many = Object.fromEntries(
+    Array.from({ length: 5_000 }, (_, index) => [`a${index}@example.com`, SECRET]),
+  );
+  const { cleaned } = await clean({ many });
+  expect(Object.keys(cleaned.many)).toHaveLength(5_000);
+  expect(new Set(Object.values(cleaned.many))).toEqual(new Set([CLEAN]));
+});
 
-  test('copies as JSON does: own properties, what toJSON returns, and no foreign prototype', async () => {
-    const input = JSON.parse('{"__proto__": {"polluted": "bob@example.com"}, "constructor": 1}');
-    const date = new Date(0);
-    class Point {
-      x = 'bob@example.com';
-    }
-    const { cleaned: trace } = await clean({ input, date, again: [date], point: new Point() });
-    expect(Object.getPrototypeOf(trace.input)).toBe(Object.prototype);
-    expect(Object.getOwnPropertyDescriptor(trace.input, '__proto__').value).toEqual({
-      polluted: '[REDACTED:email]',
-    });
-    expect(trace.date).toBe(date.toJSON());
-    expect(trace.again).toEqual([date.toJSON()]);
-    expect(trace.point).toEqual({ x: '[REDACTED:email]' });
-  });
-
-  const cyclic = { steps: [{ input: { a: {} } }] };
-  cyclic.steps[0].input.a.b = cyclic.steps[0].input;
-  /** Gives an object in an object, and so on. */
-  function nested(levels) {
-    let deep = {};
-    for (let level = 0; level < levels; level++) deep = { deep };
-    return deep;
+test('clean of a trace copies as JSON does: own properties, what toJSON returns, and no foreign prototype', async () => {
+  const input = JSON.parse('{"__proto__": {"polluted": "bob@example.com"}, "constructor": 1}');
+  Object.assign(input, { nan: Number.NaN, zero: -0, map: new Map([[1, 2]]), call() {}, list: [undefined] });
+  const date = new Date(0);
+  class Point {
+    x = 'bob@example.com';
   }
-  const deep = nested(300);
-  // What the engine throws for a result that is too long, without making one.
-  const tooLong = { toJSON: () => 'x'.repeat(2 ** 31) };
-  test.each([
-    ['what contains itself', cyclic, TypeError, /^trace has no JSON: .*(circular|cyclic)/i],
-    [
-      'what is too deep',
-      { deep },
-      RangeError,
-      /^trace is nested deeper than 256 levels, at trace(\.deep){256}$/,
-    ],
-    ['what is far too deep', { deep: nested(2_000) }, RangeError, 'trace is nested deeper than 256 levels'],
-    [
-      'what overflows the stack',
-      nested(50_000),
-      RangeError,
-      /^trace .*nested (too deeply|deeper than 256 levels)/,
-    ],
-    ['what is too long', tooLong, RangeError, 'trace has no JSON: it is longer than a string can be'],
-    ['a bigint', { a: [1n] }, TypeError, /^trace has no JSON: .*BigInt/i],
-    [
-      'a getter that throws',
-      throwingGetter({}, 'steps', hostile),
-      TypeError,
-      'trace has no JSON: it could not be read',
-    ],
-    ['a revoked proxy', { a: revoked({}) }, TypeError, /^trace has no JSON: .*revoked/],
-  ])('refuses %s', async (_, trace, Class, message) => {
-    const error = await rejectionOf(clean(trace));
-    expect(error).toBeInstanceOf(Class);
-    const text = typeof message === 'string' ? message : expect.stringMatching(message);
-    expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: text });
+  const { cleaned: trace } = await clean({ input, date, again: [date], point: new Point() });
+  expect(Object.getPrototypeOf(trace.input)).toBe(Object.prototype);
+  expect(Object.getOwnPropertyDescriptor(trace.input, '__proto__').value).toEqual({
+    polluted: '[REDACTED:email]',
   });
+  const { __proto__: _, ...rest } = JSON.parse(JSON.stringify(input));
+  expect(trace.input).toMatchObject(rest);
+  expect(trace.date).toBe(date.toJSON());
+  expect(trace.again).toEqual([date.toJSON()]);
+  expect(trace.point).toEqual({ x: '[REDACTED:email]' });
+});
 
-  test('copies what JSON lacks as JSON.stringify does', async () => {
-    const input = {
-      nan: Number.NaN,
-      zero: -0,
-      map: new Map([[SECRET, SECRET]]),
-      call() {},
-      list: [undefined],
-    };
-    const { cleaned: trace } = await clean({ input, date: new Date(0) });
-    expect(trace).toEqual(JSON.parse(JSON.stringify({ input, date: new Date(0) })));
-  });
+const cyclic = { steps: [{ input: { a: {} } }] };
+cyclic.steps[0].input.a.b = cyclic.steps[0].input;
+/** Gives an object in an object, and so on. */
+function nested(levels) {
+  let deep = {};
+  for (let level = 0; level < levels; level++) deep = { deep };
+  return deep;
+}
+const deep = nested(300);
+// What the engine throws for a result that is too long, without making one.
+const tooLong = { toJSON: () => 'x'.repeat(2 ** 31) };
+test.each([
+  ['what contains itself', cyclic, TypeError, /^trace has no JSON: .*(circular|cyclic)/i],
+  [
+    'what is too deep',
+    { deep },
+    RangeError,
+    /^trace is nested deeper than 256 levels, at trace(\.deep){256}$/,
+  ],
+  ['what is far too deep', { deep: nested(2_000) }, RangeError, 'trace is nested deeper than 256 levels'],
+  [
+    'what overflows the stack',
+    nested(50_000),
+    RangeError,
+    /^trace .*nested (too deeply|deeper than 256 levels)/,
+  ],
+  ['what is too long', tooLong, RangeError, 'trace has no JSON: it is longer than a string can be'],
+  ['a bigint', { a: [1n] }, TypeError, /^trace has no JSON: .*BigInt/i],
+  [
+    'a getter that throws',
+    throwingGetter({}, 'steps', hostile),
+    TypeError,
+    'trace has no JSON: it could not be read',
+  ],
+  ['a revoked proxy', { a: revoked({}) }, TypeError, /^trace has no JSON: .*revoked/],
+])('clean of a trace refuses %s', async (_, trace, Class, message) => {
+  const error = await rejectionOf(clean(trace));
+  expect(error).toBeInstanceOf(Class);
+  const text = typeof message === 'string' ? message : expect.stringMatching(message);
+  expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: text });
 });
 
 // `npm run bench:secrets` measures the same with other seeds, and beside other programs.
-describe('clean of planted secrets', () => {
-  const planted = plantedSecrets(1);
+const planted = plantedSecrets(1);
 
-  test('the planted secrets are of at least 150 kinds in at least 8 surroundings', () => {
-    expect(new Set(planted.map(({ kind }) => kind)).size).toBeGreaterThanOrEqual(150);
-    expect(new Set(planted.map(({ where }) => where)).size).toBeGreaterThanOrEqual(8);
-  });
-
-  test('clean leaves nothing of a planted secret', async () => {
-    const left = [];
-    for (const { text, secret } of planted) if (isLeft((await clean(text)).cleaned, secret)) left.push(text);
-    expect(left).toEqual([]);
-  });
+(process.versions.bun ? test.skip : test)('clean leaves nothing of a planted secret', async () => {
+  expect(new Set(planted.map(({ kind }) => kind)).size).toBeGreaterThanOrEqual(150);
+  expect(new Set(planted.map(({ where }) => where)).size).toBeGreaterThanOrEqual(8);
+  const left = [];
+  for (const { text, secret } of planted) if (isLeft((await clean(text)).cleaned, secret)) left.push(text);
+  expect(left).toEqual([]);
 });

@@ -1,8 +1,11 @@
 'use strict';
 
-// Texts to embeddings, by themselves: what the embedder needs is in embedder.spec.js.
+// Texts to embeddings, and the embedder that makes them. What becomes of a broken one is in embedder.node.spec.js.
 
-const { _getLocalCache, embed } = require('..');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { _getLocalCache, embed, embedderStatus } = require('..');
 const { OracleEmbedder } = require('./oracle/embedder.js');
 const { modelDirectory } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
@@ -52,4 +55,27 @@ test('embed rejects where there is no model, with the reason', async () => {
   );
   expect(result).toMatchObject({ name: 'Error', code: 'ERR_MODEL_NOT_FOUND' });
   expect(result.message).toContain('/nowhere');
+});
+
+test('embedderStatus tells everything about a working embedder', async () => {
+  const status = await embedderStatus();
+  const manifest = JSON.parse(fs.readFileSync(path.join(modelDirectory, 'manifest.json'), 'utf8'));
+  expect(status).toEqual({
+    available: true,
+    code: null,
+    reason: null,
+    modelDirectory,
+    model: 'sentence-transformers/all-MiniLM-L6-v2',
+    modelSha256: manifest.files['model.safetensors'].sha256,
+    dtype: 'fp32',
+    dimensions: 384,
+    engine: 'builtin',
+    kernel: expect.stringMatching(
+      /^(avx512-amx|avx512-vnni|avx512|avx-vnni|avx2|neon-i8mm|neon-dot|neon|portable)$/,
+    ),
+    runtimePath: null,
+    runtimeVersion: null,
+    threads: expect.any(Number),
+  });
+  expect(status.threads).toBeGreaterThanOrEqual(1);
 });

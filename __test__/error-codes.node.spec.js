@@ -17,7 +17,7 @@ const codesIn = (file, quotes) => {
   return [...new Set(found.map(([, , code]) => code))].sort();
 };
 
-test('there are about twenty, one for each thing that a caller can do', () => {
+test('errorCodes gives about twenty, one for each thing that a caller can do', () => {
   expect(codes.length).toBeLessThanOrEqual(22);
   expect(new Set(codes).size).toBe(codes.length);
 });
@@ -30,11 +30,11 @@ test.each([
   expect(codesIn(file, quotes)).toEqual(codes);
 });
 
-test.each(['index.d.ts', 'postgres.d.ts'])('the comments of %s name none but those', (file) => {
+test.each(['index.d.ts', 'postgres.d.ts'])('the comments of %s name no other code of an error', (file) => {
   expect(codes).toEqual(expect.arrayContaining(codesIn(file, '`')));
 });
 
-test('lib/ has no other, but that of a cancelled call', () => {
+test('lib/ uses no other code of an error, but that of a cancelled call', () => {
   const files = fs.readdirSync(path.join(root, 'lib'), { recursive: true, encoding: 'utf8' });
   const used = files
     .filter((name) => name.endsWith('.js'))

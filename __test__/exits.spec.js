@@ -11,7 +11,7 @@ const { run } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 /** Crashes at exit are races; once proves little. `npm run test:exits` does it thirty times. */
-const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_TEST_REPETITIONS || 3);
+const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_TEST_REPETITIONS || 2);
 
 /** Two at a time: a busy machine brings out more races than an idle one. */
 const SIDE_BY_SIDE = 2;
@@ -74,35 +74,36 @@ const states = {
 if (typeof jest !== 'undefined') jest.setTimeout?.(Math.max(testTimeout, REPETITIONS * 40_000));
 
 describe.each(Object.entries(states))('%s', (_, state) => {
-  test('process.exit(0)', () => expectEnd(`${state} process.exit(0);`));
-  test('process.exit(3)', () => expectEnd(`${state} process.exit(3);`, { code: 3 }));
-  test('an uncaught error', () =>
-    expectEnd(`${state} setTimeout(() => { throw new Error('on purpose'); });`, {
-      code: 1,
-      stderr: 'on purpose',
-    }));
-  test('an unhandled rejection', () =>
-    expectEnd(`${state} Promise.reject(new Error('on purpose'));`, { code: 1, stderr: 'on purpose' }));
+  test('a process that calls process.exit(0) ends with 0', () => expectEnd(`${state} process.exit(0);`));
+  test('a process that calls process.exit(3) ends with 3', () =>
+    expectEnd(`${state} process.exit(3);`, { code: 3 }));
+  test.each([
+    "setTimeout(() => { throw new Error('on purpose'); });",
+    "Promise.reject(new Error('on purpose'));",
+  ])('a process with an uncaught error ends with 1: %s', (body) =>
+    expectEnd(`${state} ${body}`, { code: 1, stderr: 'on purpose' }),
+  );
 });
 
-test('the natural end waits for a pending promise', () =>
+test('a process at its natural end waits for a pending promise', () =>
   expectEnd(
     `${KP} process.exitCode = 4;
      kp.evaluateValue(long(1)).then((score) => { process.exitCode = score > 0 ? 0 : 5; });`,
   ));
 
-test('the natural end after work', () => expectEnd(states['idle after a score']));
+test('a process at its natural end after work ends with 0', () => expectEnd(states['idle after a score']));
 
-test('the natural end after loading', () => expectEnd(LOADED));
+test('a process at its natural end after loading ends with 0', () => expectEnd(LOADED));
 
 // Windows knows no signals; it just ends a process.
 const describeSignals = process.platform === 'win32' ? describe.skip : describe;
 describeSignals.each(['SIGTERM', 'SIGINT'])('%s', (signal) => {
   const busy = `${LOADED} ${IN_FLIGHT} console.log('ready'); setInterval(() => {}, 1000);`;
-  test('without a handler', () => expectEnd(busy, { send: signal, code: null, signal }));
-  test('with a handler that exits', () =>
+  test('a process without a handler is ended by its signal', () =>
+    expectEnd(busy, { send: signal, code: null, signal }));
+  test('a process with a handler that exits ends as that says', () =>
     expectEnd(`process.on('${signal}', () => process.exit(5)); ${busy}`, { send: signal, code: 5 }));
-  test('with a handler that lets the work finish', () =>
+  test('a process with a handler that lets the work finish ends with 0', () =>
     expectEnd(
       `${LOADED}
        process.on('${signal}', () => clearInterval(timer));
@@ -115,17 +116,17 @@ describeSignals.each(['SIGTERM', 'SIGINT'])('%s', (signal) => {
 });
 
 describe('worker threads', () => {
-  test('terminated in mid-embedding', () =>
+  test('a worker is terminated in mid-embedding', () =>
     expectEnd(`
       await inWorker("await kp.embedderStatus(); for (let i = 0; i < 10; i++) kp.evaluateValue(long(i)); parentPort.postMessage('busy');", true);
       ${KP}
       if (!((await kp.evaluateValue(makeTrace())) > 0)) process.exitCode = 6;
     `));
 
-  test('only a worker loads the addon', () =>
+  test('a process ends with 0 where only a worker loads the addon', () =>
     expectEnd(`await inWorker("if (!((await kp.evaluateValue(makeTrace())) > 0)) process.exitCode = 6;");`));
 
-  test('the main thread ends while a worker, which was the first, is loading', () =>
+  test('a process ends while a worker, which was the first, is loading', () =>
     expectEnd(`
       ${KP}
       inWorker("kp.evaluateValue(long(1)); parentPort.postMessage('busy'); setInterval(() => {}, 1000);");
@@ -141,7 +142,7 @@ describe('worker threads', () => {
       if (process.listenerCount('exit') !== 1) process.exitCode = 6;
     `));
 
-  test('loaded in a worker, gone, and loaded again in the main thread', () =>
+  test('the addon is loaded in a worker, gone, and loaded again in the main thread', () =>
     expectEnd(`
       await inWorker('await kp.evaluateValue(makeTrace());');
       ${KP}
@@ -151,7 +152,7 @@ describe('worker threads', () => {
     `));
 });
 
-test('the module is dropped and loaded again', () =>
+test('the package is dropped from the cache of modules and loaded again', () =>
   expectEnd(`
     for (let i = 0; i < 3; i++) {
       for (const name of Object.keys(require.cache)) if (name.startsWith(native)) delete require.cache[name];
@@ -161,7 +162,7 @@ test('the module is dropped and loaded again', () =>
     }
   `));
 
-test('vm contexts', () =>
+test('the package scores in vm contexts', () =>
   expectEnd(`
     ${KP}
     const vm = require('node:vm');
@@ -172,7 +173,7 @@ test('vm contexts', () =>
     vm.runInNewContext('kp.evaluateValue(trace)', { kp, trace: long(1) });
   `));
 
-test('a forked child process', () =>
+test('the package scores in a forked child process', () =>
   expectEnd(`
     const { fork } = require('node:child_process');
     if (process.send) {
@@ -188,10 +189,10 @@ test('a forked child process', () =>
     }
   `));
 
-test('eight workers, created, scoring and terminated twenty times over', async () => {
+test('eight workers are created, score and are terminated several times over', async () => {
   const file = writeScript(`
     await Promise.all(Array.from({ length: 8 }, async () => {
-      for (let cycle = 0; cycle < 20; cycle++) {
+      for (let cycle = 0; cycle < ${4 * REPETITIONS}; cycle++) {
         await inWorker("kp.evaluateValue(long(1)); await kp.evaluateValue(makeTrace()); parentPort.postMessage('done');", true);
       }
     }));

@@ -9,7 +9,6 @@ const { scoreOf } = require('./oracle/score.js');
 const { claiming, hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { expectError, rejectionOf, same } = require('./support/refusals.js');
-const { THROWN } = require('./support/wrong-values.js');
 
 const cache = _getLocalCache();
 
@@ -85,19 +84,14 @@ const VALUES = [
   ['null', null, 'null'],
   ['a number', 7, 'number'],
   ['a string', 'text', 'string'],
-  ['a number in a string', '0.5', 'string'],
   ['a boolean', true, 'boolean'],
   ['a symbol', Symbol('s'), 'symbol'],
   ['a bigint', 1n, 'bigint'],
   ['a function', () => 'text', 'function'],
-  ['a class', class Trace {}, 'function'],
   ['an array', ['text'], 'array'],
   ['an object', { name: 'text' }, 'object'],
   ['a boxed string', new String('text'), 'object'],
-  ['a boxed number', new Number(0.5), 'object'],
   ['a boxed boolean', new Boolean(true), 'object'],
-  ['a Date', new Date(0), 'object'],
-  ['a Map', new Map([['name', 'text']]), 'object'],
 ];
 
 const WRONG_TYPES = FIELDS.flatMap(([keys, expected, others = []]) => {
@@ -115,17 +109,8 @@ const WRONG_TRACES = [
   ...VALUES.filter(([, , found]) => found !== 'object').map(([name, value, found]) => [
     ...[`${name} as the trace`, () => value, `trace must be an object, got ${found}`],
   ]),
-  ...[
-    ['an empty object', {}],
-    ['an object without prototype', Object.create(null)],
-    ['a boxed string', new String('trace')],
-    ['a Map', new Map(Object.entries(makeTrace()))],
-    ['a typed array', new Uint8Array(8)],
-    ['a promise of a trace', Promise.resolve(makeTrace())],
-    ['an error', new Error('trace')],
-    ['the global object', globalThis],
-  ].map(([name, value]) => [
-    `${name} as the trace`,
+  ...[{}, new Map(Object.entries(makeTrace())), Promise.resolve(makeTrace()), globalThis].map((value) => [
+    `${Object.prototype.toString.call(value)} as the trace`,
     () => value,
     /^trace\.(task|steps|metadata|outcome) must be an (object|array), got undefined$/,
   ]),
@@ -143,56 +128,50 @@ function toArguments() {
 const WRONG_STEPS = [
   ...[
     ['an array-like object', { length: 1, 0: FIRST }, 'object'],
-    ['a typed array', new Float64Array(2), 'object'],
     ['an empty typed array', new Uint8Array(0), 'object'],
     ['a Set', new Set([FIRST]), 'object'],
-    ['an iterator', [FIRST][Symbol.iterator](), 'object'],
     ['the arguments of a call', toArguments(FIRST), 'object'],
     ['an array by its prototype', Object.assign(Object.create(Array.prototype), [FIRST]), 'object'],
     ['a proxy of an array-like object', new Proxy({ length: 1, 0: FIRST }, {}), 'object'],
     ['a proxy of a function', new Proxy(() => {}, {}), 'function'],
   ].map(([name, steps, found]) => [name, steps, ` must be an array, got ${found}`]),
-  // biome-ignore lint/suspicious/noSparseArray: it is what is tested
-  ['a hole first', [, FIRST], '[0] must be an object, got undefined'],
-  // biome-ignore lint/suspicious/noSparseArray: it is what is tested
-  ['a hole last', [FIRST, ,], '[1] must be an object, got undefined'],
+  ['a hole last', Object.assign([FIRST], { length: 2 }), '[1] must be an object, got undefined'],
   ['four billion holes', new Array(2 ** 32 - 1), '[0] must be an object, got undefined'],
-  ['a null last', [FIRST, null], '[1] must be an object, got null'],
-  ['a string among steps', [FIRST, 'thought', FIRST], '[1] must be an object, got string'],
   ['an array of steps', [[FIRST]], '[0] must be an object, got array'],
-  ['an empty step', [{}], '[0].type must be a string, got undefined'],
   ['a Map', [FIRST, new Map([['type', 'thought']])], '[1].type must be a string, got undefined'],
-  ['a boxed string', [new String('thought')], '[0].type must be a string, got undefined'],
-  ['a tool that is a name', [{ ...FIRST, tool: 'read' }], '[0].tool must be an object, got string'],
-  ['an empty tool', [{ ...FIRST, tool: {} }], '[0].tool.name must be a string, got undefined'],
-  ['a nameless tool', [{ ...FIRST, tool: { name: null } }], '[0].tool.name must be a string, got null'],
   ['no type at the end of 100,000', long({}), `[${LAST}].type must be a string, got undefined`],
-  ['a null at the end of 100,000', long(null), `[${LAST}] must be an object, got null`],
 ].map(([name, steps, message]) => [`steps: ${name}`, () => makeTrace({ steps }), `trace.steps${message}`]);
 
-const OUT_OF_RANGE = [
-  ...[Number.NaN, 1 / 0, -1 / 0, 1.5, -0.1, -1, 2, -Number.MIN_VALUE, 1.0000000000000002],
-  ...[Number.MAX_VALUE, 1e21, 2 ** 53],
-].map((confidence) => [
+const OUT_OF_RANGE = [Number.NaN, 1 / 0, -1 / 0, -Number.MIN_VALUE, 1 + Number.EPSILON].map((confidence) => [
   `a confidence of ${confidence}`,
   () => makeTrace({ confidence }),
   `trace.outcome.confidence must be a finite number in [0, 1], got ${confidence}`,
   { Class: RangeError },
 ]);
 
-class Outcome {
-  get confidence() {
-    throw hostile;
-  }
-}
+/** What getters throw, which becomes the cause of an error. */
+const THROWN = [
+  Object.freeze(new RangeError('thrown')),
+  Object.assign(new Error('thrown'), { code: 'ENOENT' }),
+  ...[
+    null,
+    undefined,
+    'thrown',
+    0,
+    Symbol('thrown'),
+    1n,
+    () => {},
+    hostile,
+    Object.create(null),
+    revoked({}),
+  ],
+];
 
 const THROWING = [
-  ...FIELDS.map(([keys]) => [keys, 'an error', new Error(keys)]),
-  ...['task', 'steps.0', 'steps.0.type', 'outcome.confidence'].flatMap((keys) =>
-    THROWN.map(([name, thrown]) => [keys, name, thrown]),
-  ),
-].map(([keys, name, thrown]) => [
-  `${pathOf(keys)} that throws ${name}`,
+  ...FIELDS.map(([keys]) => [keys, new Error(keys)]),
+  ...['steps.0.type', 'outcome.confidence'].flatMap((keys) => THROWN.map((thrown) => [keys, thrown])),
+].map(([keys, thrown]) => [
+  `${pathOf(keys)} that throws ${typeof thrown}`,
   () => withThrowing(keys, thrown),
   `${pathOf(keys)} could not be read: it threw`,
   { isCause: same(thrown) },
@@ -209,7 +188,6 @@ const HOSTILE = [
   ]),
   ['a proxy that throws', () => throwing(makeTrace()), same(hostile)],
   ['a revoked proxy', () => revoked(makeTrace()), isTypeError],
-  ['a getter of a class that throws', () => ({ ...makeTrace(), outcome: new Outcome() }), same(hostile)],
 ]
   .map(([name, make, isCause]) => [
     name,
@@ -297,7 +275,6 @@ for (const [key, value] of Object.entries(makeTrace()))
   Object.defineProperty(Accessors.prototype, key, { get: () => value });
 
 const TWO_STEPS = [{ type: 'thought' }, { type: 'tool_call' }];
-const ODD_STEPS = ['', '__proto__', 'constructor', 'Thought', 'thought '].map((type) => ({ ...FIRST, type }));
 const SEVEN_STEPS = Array.from({ length: 7 }, () => ({ ...FIRST }));
 
 /** A trace with odd values in fields that are not read. */
@@ -338,34 +315,25 @@ const withSteps = (wrap) => () => withWrapped('steps', wrap);
 
 /** Traces that are accepted, and what a plain trace of the same score is made of. */
 const ACCEPTED = [
-  ['a trace', () => makeTrace()],
   ['no steps', () => makeTrace({ steps: [] }), { steps: [] }],
   ['no task_domain', () => withoutField('metadata.task_domain'), { domain: 'default' }],
-  ['task_domain: undefined', () => withField('metadata.task_domain', undefined), { domain: 'default' }],
-  ['task_domain: null', () => withField('metadata.task_domain', null), { domain: 'default' }],
-  ...['', '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'Finance', 'code ', 'co\0de'].map(
-    (domain) => [
-      ...[`the unknown domain ${JSON.stringify(domain)}`, () => makeTrace({ domain }), { domain: 'default' }],
-    ],
-  ),
+  ...[undefined, null, '', '__proto__', 'constructor', 'Finance', 'co\0de'].map((domain) => [
+    `the unknown domain ${JSON.stringify(domain)}`,
+    () => withField('metadata.task_domain', domain),
+    { domain: 'default' },
+  ]),
   ...[null, undefined, ''].map((content) => [
     `content: ${content}`,
     () => withField('steps.0.content', content),
   ]),
-  ['no content', () => withoutField('steps.0.content')],
   ...[null, undefined].map((tool) => [
     ...[`tool: ${tool}`, () => withField('steps.1.tool', tool), { steps: TWO_STEPS }],
   ]),
-  ['no tool', () => withoutField('steps.1.tool'), { steps: TWO_STEPS }],
   ['a tool with an empty name', () => withField('steps.1.tool.name', '')],
   ['an unknown step type', () => withField('steps.0.type', 'reflection')],
-  ['step types of odd names', () => makeTrace({ steps: ODD_STEPS }), { steps: ODD_STEPS }],
   ...[-0, 0, 1, Number.MIN_VALUE, 1 - Number.EPSILON / 2].map((confidence) => [
-    ...[`a confidence of ${Object.is(confidence, -0) ? '-0' : confidence}`, () => makeTrace({ confidence })],
-    { confidence },
+    ...[`a confidence of ${confidence}`, () => makeTrace({ confidence }), { confidence }],
   ]),
-  ['a failed run', () => makeTrace({ success: false }), { success: false }],
-  ['an empty objective', () => makeTrace({ objective: '' })],
   ['lone surrogates and NUL', () => makeTrace({ objective: '\ud800 a\0b \udfff' })],
   ['fields of any type', withOddities],
   ['a trace that holds itself', () => withField('steps.0.input', { self: globalThis })],
@@ -375,11 +343,8 @@ const ACCEPTED = [
   ['fields that cannot be enumerated', () => mapObjects(makeTrace(), hidden)],
   ['an instance of a class with getters', () => new Accessors()],
   ['a Map that has the fields', () => Object.assign(new Map(), makeTrace())],
-  ['a proxy of the trace', () => new Proxy(makeTrace(), {})],
   ['proxies of every object', () => mapObjects(makeTrace(), (it) => new Proxy(it, {}))],
-  ['a proxy of the steps', withSteps((steps) => new Proxy(steps, {}))],
   ['a proxy of a proxy of the steps', withSteps((steps) => new Proxy(new Proxy(steps, {}), {}))],
-  ['a proxy of no steps', () => makeTrace({ steps: new Proxy([], {}) }), { steps: [] }],
   ['a subclass of Array as steps', withSteps((steps) => Steps.from(steps))],
   ['steps without a prototype', withSteps((steps) => Object.setPrototypeOf(steps, null))],
   ['steps whose iterator throws', withSteps((steps) => throwingGetter(steps, Symbol.iterator, new Error()))],
@@ -449,10 +414,4 @@ test('evaluateValue reads each field that it needs once, no other, and no names 
     ...['steps', 'steps.length', ...step(0), ...step(1), 'steps.1.tool.name', 'task', 'task.objective'],
   ];
   expect(touched.sort()).toEqual(read.map((field) => `trace.${field}`).sort());
-});
-
-test('evaluateValue writes nothing', async () => {
-  const trace = makeTrace();
-  await evaluateValue(trace);
-  expect(trace).toStrictEqual(makeTrace());
 });

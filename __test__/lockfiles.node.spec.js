@@ -26,20 +26,20 @@ describe.each(FOLDERS)('package-lock.json in %s', (folder) => {
   const lockfile = path.join(root, folder, 'package-lock.json');
   const { packages } = JSON.parse(fs.readFileSync(lockfile, 'utf8'));
 
-  test('has an entry for each optional dependency of each package', () => {
+  test('a lockfile has an entry for each optional dependency of each package', () => {
     const missing = Object.entries(packages).flatMap(([from, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies).filter((name) => !finds(packages, from, name)),
     );
     expect(missing).toEqual([]);
   });
 
-  test('has a checksum and no address for each package that is fetched', () => {
+  test('a lockfile has a checksum and no address for each package that is fetched', () => {
     const fetched = Object.entries(packages).filter(([at, { inBundle }]) => at !== '' && !inBundle);
     const wrong = fetched.filter(([, { integrity, resolved }]) => !integrity || resolved !== undefined);
     expect(wrong).toEqual([]);
   });
 
-  test('npm ci accepts it without a network', async () => {
+  test('npm ci accepts a lockfile without a network', async () => {
     const directory = fs.mkdtempSync(path.join(scratch, 'project-'));
     for (const name of ['package.json', 'package-lock.json']) {
       fs.copyFileSync(path.join(root, folder, name), path.join(directory, name));

@@ -1,7 +1,6 @@
 'use strict';
 
-// The packages as npm gets them: manifests in step, tarballs with what they should hold, sizes; and the pages that describe
-// them.
+// The packages as npm gets them: manifests in step, tarballs with what they should hold, sizes; and the examples of the pages.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -14,27 +13,22 @@ const { linkPackages, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('packages');
 
-const UNIX_LIBRARY = 'libknowledgepulse_onnxruntime';
-const LINUX = { os: 'linux', libc: 'glibc' };
-const MUSL = { os: 'linux', libc: 'musl' };
-const DARWIN = { os: 'darwin' };
-const WINDOWS = { os: 'win32' };
-const ARM = { cpu: 'arm64' };
-const X64 = { cpu: 'x64' };
-const PLATFORMS = {
-  'linux-x64-gnu': { ...LINUX, ...X64, target: 'x86_64-unknown-linux-gnu' },
-  'linux-arm64-gnu': {
-    ...{ ...LINUX, ...ARM, target: 'aarch64-unknown-linux-gnu', library: `${UNIX_LIBRARY}.so` },
-  },
-  'linux-x64-musl': { ...MUSL, ...X64, target: 'x86_64-unknown-linux-musl' },
-  'linux-arm64-musl': { ...MUSL, ...ARM, target: 'aarch64-unknown-linux-musl' },
-  'darwin-arm64': { ...DARWIN, ...ARM, target: 'aarch64-apple-darwin', library: `${UNIX_LIBRARY}.dylib` },
-  'darwin-x64': { ...DARWIN, ...X64, target: 'x86_64-apple-darwin' },
-  'win32-x64-msvc': { ...WINDOWS, ...X64, target: 'x86_64-pc-windows-msvc' },
-  'win32-arm64-msvc': {
-    ...{ ...WINDOWS, ...ARM, target: 'aarch64-pc-windows-msvc', library: 'knowledgepulse_onnxruntime.dll' },
-  },
-};
+/** The target, the operating system, the processor and the libc of each platform, and its ONNX Runtime if its package carries one. */
+const PLATFORMS = Object.fromEntries(
+  [
+    ['linux-x64-gnu', 'x86_64-unknown-linux-gnu', 'glibc'],
+    ['linux-arm64-gnu', 'aarch64-unknown-linux-gnu', 'glibc', 'libknowledgepulse_onnxruntime.so'],
+    ['linux-x64-musl', 'x86_64-unknown-linux-musl', 'musl'],
+    ['linux-arm64-musl', 'aarch64-unknown-linux-musl', 'musl'],
+    ['darwin-arm64', 'aarch64-apple-darwin', undefined, 'libknowledgepulse_onnxruntime.dylib'],
+    ['darwin-x64', 'x86_64-apple-darwin'],
+    ['win32-x64-msvc', 'x86_64-pc-windows-msvc'],
+    ['win32-arm64-msvc', 'aarch64-pc-windows-msvc', undefined, 'knowledgepulse_onnxruntime.dll'],
+  ].map(([name, target, libc, library]) => {
+    const [os, cpu] = name.split('-');
+    return [name, { target, os, cpu, libc, library }];
+  }),
+);
 const MODELS = ['all-minilm-l6-v2', 'all-minilm-l6-v2-q8'];
 const MODEL_FILES =
   'manifest.json model.safetensors model.onnx tokenizer.json tokenizer_config.json config.json'.split(' ');
@@ -70,7 +64,7 @@ const publishedManifests = () => {
 };
 
 describe('manifests', () => {
-  test('there is one for each package, and no other', () => {
+  test('npm/ has a folder for each package, and no other', () => {
     const folders = fs.readdirSync(path.join(root, 'npm'), { withFileTypes: true });
     const names = folders.filter((entry) => entry.isDirectory()).map(({ name }) => name);
     expect(names.sort()).toEqual([...PACKAGES].sort());
@@ -90,31 +84,27 @@ describe('manifests', () => {
     expect(read(`${directory}/README.md`)).toContain(`# ${readManifest(directory).name}\n`);
   });
 
+  /** What the manifests of a platform have in common. */
+  const commonOf = ({ os, cpu, libc }) => ({
+    ...{ version: main.version, description: expect.any(String), repository: expect.any(Object) },
+    ...{ os: [os], cpu: [cpu], ...(libc && { libc: [libc] }), engines: main.engines, preferUnplugged: true },
+  });
+
   test.each(Object.entries(PLATFORMS))(
-    '%s is for that platform and holds what it needs',
+    'the manifest of %s is for that platform, and names the files that it needs',
     (name, platform) => {
       const addon = `knowledgepulse.${name}.node`;
       expect(readManifest(`npm/${name}`)).toEqual({
-        name: `@knowledgepulse/native-${name}`,
-        version: main.version,
-        description: expect.any(String),
+        ...{ ...commonOf(platform), name: `@knowledgepulse/native-${name}`, main: addon },
         license: platform.library ? 'Apache-2.0 AND MIT' : 'Apache-2.0',
-        repository: expect.any(Object),
-        main: addon,
         files: [addon, 'THIRD-PARTY-LICENSES', ...runtimeFiles(platform), ...DOCUMENTS],
-        os: [platform.os],
-        cpu: [platform.cpu],
-        ...(platform.libc && { libc: [platform.libc] }),
-        engines: main.engines,
-        preferUnplugged: true,
       });
     },
   );
 
-  test.each(MODELS)('%s holds a model', (name) => {
+  test.each(MODELS)('the manifest of %s names the files of a model', (name) => {
     const { files, license, ...manifest } = readManifest(`npm/${name}`);
-    expect(files).toEqual([...MODEL_FILES, ...DOCUMENTS]);
-    expect(license).toBe('Apache-2.0');
+    expect([files, license]).toEqual([[...MODEL_FILES, ...DOCUMENTS], 'Apache-2.0']);
     expect(manifest).not.toHaveProperty('os');
   });
 
@@ -125,7 +115,7 @@ describe('manifests', () => {
     for (const limit of ['os', 'cpu', 'libc']) expect(manifest).not.toHaveProperty(limit);
   });
 
-  test('the crate has the version too', () => {
+  test('Cargo.toml and package-lock.json have the version of package.json', () => {
     const [, version] = read('Cargo.toml').match(/^version = "(.*)"$/m);
     expect(version).toBe(main.version);
     expect(JSON.parse(read('package-lock.json')).packages[''].version).toBe(main.version);
@@ -150,7 +140,7 @@ describe('manifests', () => {
     }
   });
 
-  test('the build has a target for each', () => {
+  test('napi builds a target for each platform', () => {
     const targets = Object.values(PLATFORMS).map(({ target }) => target);
     expect([...main.napi.targets].sort()).toEqual(targets.sort());
   });
@@ -186,20 +176,10 @@ describe('manifests', () => {
     'the program for %s is alone in its package',
     async (name, platform) => {
       const program = `bin/kp-score${platform.os === 'win32' ? '.exe' : ''}`;
-      const isProgram = (manifest) => manifest.name === `@knowledgepulse/kp-score-${name}`;
-      expect((await publishedManifests()).find(isProgram)).toEqual({
-        name: `@knowledgepulse/kp-score-${name}`,
-        version: main.version,
-        description: expect.any(String),
-        license: 'Apache-2.0',
-        repository: main.repository,
-        files: [program, ...DOCUMENTS, 'THIRD-PARTY-LICENSES'],
-        os: [platform.os],
-        cpu: [platform.cpu],
-        ...(platform.libc && { libc: [platform.libc] }),
-        engines: main.engines,
-        preferUnplugged: true,
-      });
+      const named = { name: `@knowledgepulse/kp-score-${name}`, license: 'Apache-2.0' };
+      const found = (await publishedManifests()).find((manifest) => manifest.name === named.name);
+      const files = [program, ...DOCUMENTS, 'THIRD-PARTY-LICENSES'];
+      expect(found).toEqual({ ...commonOf(platform), ...named, files });
     },
   );
 
@@ -280,7 +260,7 @@ esac
   const launch = (launcher, args, env = {}, watch = (child) => child.stdin.end('input')) =>
     run(process.execPath, [launcher, ...args], { ...NO_MODEL, ...env }, undefined, watch);
 
-  unix('hands arguments, input, output and the exit code through', async () => {
+  unix('the launcher of kp-score hands arguments, input, output and the exit code through', async () => {
     const { launcher } = await installation();
     const { code, stdout, stderr } = await launch(launcher, ['score', 'a b', '--format=jsonl']);
     expect({ code, stdout, stderr }).toEqual({
@@ -288,16 +268,19 @@ esac
     });
   });
 
-  unix('names an installed model, by its dtype if both are, and none where one is named', async () => {
-    const { launcher, modules } = await installation(MODELS);
-    const modelFor = async (env) => (await launch(launcher, ['x'], env)).stdout.split('\n')[1];
-    const folder = fs.realpathSync(path.join(modules, '@knowledgepulse'));
-    expect(await modelFor({})).toBe(path.join(folder, MODELS[0]));
-    expect(await modelFor({ KNOWLEDGEPULSE_DTYPE: 'q8' })).toBe(path.join(folder, MODELS[1]));
-    expect(await modelFor({ KNOWLEDGEPULSE_MODEL_DIR: '/mine' })).toBe('/mine');
-  });
+  unix(
+    'the launcher of kp-score names an installed model, by its dtype if both are, and none where one is named',
+    async () => {
+      const { launcher, modules } = await installation(MODELS);
+      const modelFor = async (env) => (await launch(launcher, ['x'], env)).stdout.split('\n')[1];
+      const folder = fs.realpathSync(path.join(modules, '@knowledgepulse'));
+      expect(await modelFor({})).toBe(path.join(folder, MODELS[0]));
+      expect(await modelFor({ KNOWLEDGEPULSE_DTYPE: 'q8' })).toBe(path.join(folder, MODELS[1]));
+      expect(await modelFor({ KNOWLEDGEPULSE_MODEL_DIR: '/mine' })).toBe('/mine');
+    },
+  );
 
-  unix('forwards SIGTERM, and ends as the program ends', async () => {
+  unix('the launcher of kp-score forwards SIGTERM, and ends as the program ends', async () => {
     const { launcher } = await installation();
     const { code, stdout } = await launch(launcher, ['wait'], {}, (child) => {
       child.stdout.once('data', () => child.kill('SIGTERM'));
@@ -306,7 +289,7 @@ esac
     expect((await launch(launcher, ['die'])).code).toBe(128 + 9);
   });
 
-  unix('leaves Ctrl-C of a terminal to the program', async () => {
+  unix('the launcher of kp-score leaves Ctrl-C of a terminal to the program', async () => {
     const { launcher } = await installation();
     const { code } = await launch(launcher, ['wait'], {}, (child) => {
       child.stdout.once('data', () => {
@@ -317,7 +300,7 @@ esac
     expect(code).toBe(7);
   });
 
-  test('a missing program is an error with the package and the way out', async () => {
+  test('the launcher of kp-score without its program tells an error with the package and the way out', async () => {
     const { launcher, program } = await installation();
     fs.rmSync(program, { recursive: true });
     const { code, stdout, stderr } = await launch(launcher, []);
@@ -393,7 +376,7 @@ describe('tarballs', () => {
 
   const sizeOf = (name) => Object.values(contents[name]).reduce((sum, size) => sum + size, 0);
 
-  test('hold the allowed files and nothing else', () => {
+  test('tarballs hold the allowed files and nothing else', () => {
     const { platform } = host;
     expect(Object.keys(contents[host.name]).sort()).toEqual(
       ['package.json', ...readManifest(`npm/${platform}`).files].sort(),
@@ -407,7 +390,7 @@ describe('tarballs', () => {
   });
 
   // A megabyte is 10^6 bytes. The SDK with its embedder installs 370 of them; see docs/installing.md.
-  test('keep to their budgets', () => {
+  test('tarballs keep to their budgets', () => {
     const fp32 = MODEL_FILES.map((file) => fs.statSync(path.join(root, 'npm', MODELS[0], file)).size);
     const withoutModel = sizeOf(main.name) + sizeOf(host.name);
     const megabytes = {
@@ -424,59 +407,37 @@ describe('tarballs', () => {
   });
 });
 
-describe('documentation', () => {
-  const pages = [
-    'README.md',
-    'SECURITY.md',
-    'model/README.md',
-    'examples/fleet/README.md',
-    ...fs
-      .readdirSync(path.join(root, 'docs'))
-      .filter((file) => file.endsWith('.md'))
-      .map((file) => `docs/${file}`),
-  ];
+// The spec `site` checks the links of the pages that the site has.
+test.each(['model/README.md', 'examples/fleet/README.md'])('every link of %s leads to a file', (page) => {
+  const text = read(page).replace(/```.*?```|`[^`\n]*`/gs, '');
+  const links = [...text.matchAll(/\]\(([^)\s#]+)/g)].map(([, link]) => link);
+  const missing = links.filter(
+    (link) => !/^https?:/.test(link) && !fs.existsSync(path.join(root, path.dirname(page), link)),
+  );
+  expect(missing).toEqual([]);
+});
 
-  /** The links of a page outside of code: what is written, and the file of this repository that it leads to. */
-  function linksOf(page) {
-    const text = read(page).replace(/```.*?```|`[^`\n]*`/gs, '');
-    return [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => {
-      const ours =
-        /^https:\/\/(?:github|raw\.githubusercontent)\.com\/[^/]+\/[^/]+\/(?:blob\/)?main\/(.*)$/.exec(link);
-      if (ours === null && /^https?:/.test(link)) return { link, file: null };
-      const [target] = (ours?.[1] ?? link).split('#');
-      const directory = ours === null ? path.dirname(page) : '.';
-      const file = target === '' ? page : path.posix.join(directory, target);
-      return { link, file };
-    });
+// GitHub and npm resolve relative links, npm by the repository that package.json names.
+test('README.md has at most 700 words and no absolute link into this repository', () => {
+  const [, repository] = /(github\.com\/.+)\.git$/.exec(main.repository.url);
+  expect(read('README.md').trim().split(/\s+/).length).toBeLessThanOrEqual(700);
+  expect(read('README.md')).not.toMatch(new RegExp(`\\]\\(https://${repository}/(blob|raw)`));
+});
+
+test('each help text has at most 40 lines of 100 characters', () => {
+  const commands = read('crates/command/tests/transcripts/help.md').split(/^\$ (?=kp-score)/m);
+  const texts = commands.filter((text) => /^kp-score( \w+)? (--help|-h)$/m.test(text.split('\n')[0]));
+  expect(texts.length).toBeGreaterThan(5);
+  for (const text of texts) {
+    const lines = text.split('```')[0].trim().split('\n').slice(1);
+    expect(lines.filter((line) => line !== '').length).toBeLessThanOrEqual(40);
+    expect(lines.filter((line) => line.length > 100)).toEqual([]);
   }
+});
 
-  // The spec `site` checks the headings that links lead to.
-  test.each(pages)('every link of %s leads to a file', (page) => {
-    const missing = linksOf(page).filter(({ file }) => file && !fs.existsSync(path.join(root, file)));
-    expect(missing).toEqual([]);
-  });
-
-  // GitHub and npm resolve relative links, npm by the repository that package.json names.
-  test('README.md has at most 700 words and no absolute link into this repository', () => {
-    expect(read('README.md').trim().split(/\s+/).length).toBeLessThanOrEqual(700);
-    const absolute = linksOf('README.md').filter(
-      ({ file, link }) => file !== null && link.startsWith('https:'),
-    );
-    expect(absolute).toEqual([]);
-  });
-
-  test('every page can be reached from the README', () => {
-    const reached = new Set(['README.md']);
-    for (const page of reached) {
-      for (const { file } of linksOf(page)) if (pages.includes(file)) reached.add(file);
-    }
-    expect([...reached].sort()).toEqual([...pages].sort());
-  });
-
-  test('every option that docs/command-line.md names is in --help', () => {
-    // The transcript of all help texts.
-    const help = read('crates/command/tests/transcripts/help.md').match(/(?<= )--[a-z][a-z-]*/g);
-    const named = read('docs/command-line.md').match(/(?<=`)--[a-z][a-z-]*/g);
-    expect(named.filter((option) => !help.includes(option))).toEqual([]);
-  });
+test('every option that docs/command-line.md names is in --help', () => {
+  // The transcript of all help texts.
+  const help = read('crates/command/tests/transcripts/help.md').match(/(?<= )--[a-z][a-z-]*/g);
+  const named = read('docs/command-line.md').match(/(?<=`)--[a-z][a-z-]*/g);
+  expect(named.filter((option) => !help.includes(option))).toEqual([]);
 });

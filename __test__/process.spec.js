@@ -55,45 +55,43 @@ test('errors of calls that end on another thread have the stack of their callers
   for (const stack of Object.values(result)) expect(stack).toMatch(/^\s+at /m);
 });
 
-describe('imports', () => {
-  const names =
-    'KnowledgePulseError Scorer TraceMemory VectorCache _getLocalCache clean cleanPii configureEmbedder embed embedderStatus evaluateValue readTraces select share traceFromMessages'.split(
-      ' ',
-    );
+const names =
+  'KnowledgePulseError Scorer TraceMemory VectorCache _getLocalCache clean cleanPii configureEmbedder embed embedderStatus evaluateValue readTraces select share traceFromMessages'.split(
+    ' ',
+  );
 
-  const directory = scratchDirectory('import');
-  linkPackages(directory, { '@knowledgepulse/native': root });
+const directory = scratchDirectory('import');
+linkPackages(directory, { '@knowledgepulse/native': root });
 
-  test('require gives the exports', () => {
-    expect(Object.keys(require('..')).sort()).toEqual(names);
-  });
+test('require gives the exports of the package', () => {
+  expect(Object.keys(require('..')).sort()).toEqual(names);
+});
 
-  /** Runs an ES module in a project that has the package installed. */
-  async function runModule(source) {
-    const file = path.join(directory, 'script.mjs');
-    fs.writeFileSync(file, source);
-    const { code, stdout, stderr } = await run(process.execPath, [file]);
-    return { code, stdout, stderr };
-  }
+/** Runs an ES module in a project that has the package installed. */
+async function runModule(source) {
+  const file = path.join(directory, 'script.mjs');
+  fs.writeFileSync(file, source);
+  const { code, stdout, stderr } = await run(process.execPath, [file]);
+  return { code, stdout, stderr };
+}
 
-  test('an ES module can name them', async () => {
-    const result = await runModule(
-      `import everything, { ${names.join(', ')} } from '@knowledgepulse/native';
+test('an ES module can name the exports of the package', async () => {
+  const result = await runModule(
+    `import everything, { ${names.join(', ')} } from '@knowledgepulse/native';
        console.log([${names.join(', ')}].every((value) => value !== undefined), everything.VectorCache === VectorCache);`,
-    );
-    expect(result).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
-  });
+  );
+  expect(result).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
+});
 
-  // Only Linux shows the libraries of a process.
-  const onLinux = process.platform === 'linux' ? test : test.skip;
-  onLinux('requiring it loads neither the runtime nor the model', async () => {
-    const loaded = `require('node:fs').readFileSync('/proc/self/maps', 'utf8').includes('knowledgepulse_onnxruntime')`;
-    const { stdout } = await runScript(`
+// Only Linux shows the libraries of a process.
+const onLinux = process.platform === 'linux' ? test : test.skip;
+onLinux('requiring the package loads neither the runtime nor the model', async () => {
+  const loaded = `require('node:fs').readFileSync('/proc/self/maps', 'utf8').includes('knowledgepulse_onnxruntime')`;
+  const { stdout } = await runScript(`
       kp.configureEmbedder({ engine: 'onnxruntime', runtimePath: ${JSON.stringify(runtimeLibrary)} });
       const before = ${loaded};
       await kp.embedderStatus();
       console.log(before, ${loaded});
     `);
-    expect(stdout).toBe('false true\n');
-  });
+  expect(stdout).toBe('false true\n');
 });

@@ -1,7 +1,6 @@
 'use strict';
 
-// The arguments that each call refuses, with the class, the code and the message of the error. Vectors have vector-cache.spec.js, and
-// traces invalid-traces.node.spec.js.
+// The arguments that each call refuses, with the class, the code and the message of the error. Traces have invalid-traces.node.spec.js.
 
 const kp = require('..');
 const { PostgresStore } = require('../postgres.js');
@@ -14,17 +13,18 @@ const {
   throwingProxy,
 } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { MemoryStore } = require('./support/memory-store.js');
+const { MemoryStore } = require('./store/stores.js');
 const { rejectionOf, thrownBy } = require('./support/refusals.js');
 
-const { Scorer, TraceMemory, clean, cleanPii, configureEmbedder, embed, readTraces, select } = kp;
+const { Scorer, TraceMemory, VectorCache, clean, cleanPii, configureEmbedder, embed, readTraces, select } =
+  kp;
 
 const OPTION = 'ERR_INVALID_OPTION';
 const INPUT = 'ERR_INVALID_INPUT';
 const TRACE = 'ERR_INVALID_TRACE';
 
 const { signal } = new AbortController();
-const vectors = new kp.VectorCache();
+const vectors = new VectorCache();
 const full = new TraceMemory({ method: 'full' });
 const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 const weights = (parts) => ({ weights: { x: { ...equal, ...parts } } });
@@ -78,6 +78,119 @@ throws('new Scorer', OPTION, 'options', (options) => new Scorer(options), [
   [{ weights: new Map([['x', equal]]) }, '.weights must be an object, not a Map'],
   [{ weights: revoked({}) }, '.weights could not be read'],
 ]);
+
+const WHOLE = 'must be a safe integer of at least';
+throws('new VectorCache', OPTION, 'options', (options) => new VectorCache(options), [
+  [null, ' must be an object, got null'],
+  [[1000, 384], ' must be an object, got array'],
+  [() => {}, ' must be an object, got function'],
+  [{ maxElements: '10' }, '.maxElements must be a number, got string'],
+  [{ dimensions: null }, '.dimensions must be a number, got null'],
+  [{ ttlMs: new Date(10) }, '.ttlMs must be a number, got object'],
+  ...[-1, 0.5, 2 ** 53, Number.NaN, 1 / 0].map((maxElements) => [
+    ...[{ maxElements }, `.maxElements ${WHOLE} 0, got ${maxElements}`, RangeError],
+  ]),
+  ...[0, -1, 1.5].map((dimensions) => [
+    ...[{ dimensions }, `.dimensions ${WHOLE} 1, got ${dimensions}`, RangeError],
+  ]),
+  ...[-1, -1 / 0, Number.NaN].map((ttlMs) => [
+    ...[{ ttlMs }, `.ttlMs must be a number of at least 0, got ${ttlMs}`, RangeError],
+  ]),
+  [throwingGetter({}, 'ttlMs', hostile), `.ttlMs ${threw}`],
+  [revoked({}), ' could not be read'],
+  [{ maxelements: 3 }, '.maxelements is not an option of this call; its'],
+]);
+
+/** A vector of 3 numbers whose memory is gone, cut, or shared with threads. */
+function detached(Type) {
+  const vector = new Type(3);
+  structuredClone(vector.buffer, { transfer: [vector.buffer] });
+  return vector;
+}
+function shrunk() {
+  const buffer = new ArrayBuffer(12, { maxByteLength: 12 });
+  const vector = new Float32Array(buffer, 0, 3);
+  buffer.resize(8);
+  return vector;
+}
+const shared = (length, value) => new Float32Array(new SharedArrayBuffer(length * 4)).fill(value);
+
+/** A vector whose proxy is revoked while its components are read. */
+function revokedAt(index) {
+  const { proxy, revoke } = Proxy.revocable([1, 2, 3], {
+    get(target, key) {
+      if (key === String(index)) revoke();
+      return target[key];
+    },
+  });
+  return proxy;
+}
+
+for (const [method, name] of Object.entries({ add: 'vector', maxCosineSimilarity: 'query' })) {
+  const call = (argument) => {
+    const cache = new VectorCache({ dimensions: 3, maxElements: 1 });
+    cache.add([1, 2, 2]);
+    try {
+      cache[method](argument);
+    } finally {
+      // Nothing is displaced from the full cache.
+      expect([cache.size, cache.maxCosineSimilarity([1, 2, 2])]).toEqual([1, 1]);
+    }
+  };
+  const ofLength = (vector, length) => [vector, `Expected 3 dimensions, got ${length}`, RangeError];
+  throws(`VectorCache ${method}`, 'ERR_INVALID_VECTOR', '', call, [
+    ...[undefined, null, 1000].map((vector) => [
+      vector,
+      `${name} must be an array of numbers, got ${vector}`,
+    ]),
+    ['abc', `${name} must be an array of numbers, got string`],
+    ...[[], [1, 2, 3, 4]].map((vector) => ofLength(vector, vector.length)),
+    ...[Float32Array, Float64Array, Int8Array].map((Type) => ofLength(new Type(2), 2)),
+    ofLength(new Float32Array(4).subarray(2), 2),
+    ofLength(shared(2, 0), 2),
+    ...[detached(Float32Array), detached(Int16Array), shrunk()].map((vector) => ofLength(vector, 0)),
+    ofLength(new Array(2 ** 32 - 1), 2 ** 32 - 1),
+    ...[-1, Number.NaN, 3.5, 2 ** 53].map((length) => ofLength({ length, 0: 1, 1: 2, 2: 3 }, length)),
+    [{ 0: 1 }, `${name}.length must be a number, got undefined`],
+    [{ 0: 1, length: '3' }, `${name}.length must be a number, got string`],
+    ...[Array, Float32Array, Float64Array].flatMap((Type) =>
+      [Number.NaN, 1 / 0, -1 / 0].map((value, at) => [
+        Type.from(Object.assign([1, 2, 3], { [at]: value })),
+        ...[`${name}[${at}] must be a finite number, got ${value}`, RangeError],
+      ]),
+    ),
+    [shared(3, Number.NaN), `${name}[0] must be a finite number, got NaN`, RangeError],
+    [[1, 2, '3'], `${name}[2] must be a number, got string`],
+    [[1, null, 3], `${name}[1] must be a number, got null`],
+    [Object.assign(new Array(3), [1]), `${name}[1] must be a number, got undefined`],
+    [new BigInt64Array(3), `${name}[0] must be a number, got bigint`],
+    [throwingGetter([1, 2, 3], '1', hostile), `${name}[1] ${threw}`],
+    [throwingProxy([1, 2, 3], hostile), `${name}.length ${threw}`],
+    [revoked(new Float32Array(3)), `${name}.length ${threw}`],
+    [revokedAt(1), `${name}[2] ${threw}`],
+  ]);
+
+  throws(
+    `VectorCache of huge dimensions ${method}`,
+    'ERR_OUT_OF_MEMORY',
+    'no room for a vector of ',
+    (vector) => new VectorCache({ dimensions: Number.MAX_SAFE_INTEGER })[method](vector),
+    [[{ length: Number.MAX_SAFE_INTEGER, 0: 1 }, `${Number.MAX_SAFE_INTEGER} dimensions`, RangeError]],
+  );
+}
+
+test('the cause of an error is what a getter threw, whatever that is', () => {
+  for (const cause of [hostile, undefined, 7]) {
+    const refused = [
+      () => new VectorCache(throwingGetter({}, 'ttlMs', cause)),
+      () => vectors.add(throwingGetter({ length: 384 }, '0', cause)),
+    ];
+    for (const call of refused) {
+      const error = thrownBy(call);
+      expect(Object.is(error.cause, cause)).toBe(true);
+    }
+  }
+});
 
 throws('new TraceMemory', OPTION, 'options', (options) => new TraceMemory(options), [
   [undefined, ' must be an object, got undefined'],

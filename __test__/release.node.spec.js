@@ -34,71 +34,67 @@ function needsOf(jobs, name) {
 
 const usesChecks = (job) => job.includes('uses: ./.github/workflows/checks.yml');
 
-describe('the workflows', () => {
-  test('a release waits for the checks of CI, and for no job that may take more than 40 minutes', () => {
-    const jobs = jobsOf('release.yml');
-    const gate = needsOf(jobs, 'publish').map((name) => jobs.get(name));
-    expect(gate.filter(usesChecks)).toHaveLength(1);
-    const timed = [...gate.filter((job) => !usesChecks(job)), ...jobsOf('checks.yml').values()];
-    expect(timed.length).toBeGreaterThan(10);
-    for (const job of timed) expect(Number(/timeout-minutes: (\d+)/.exec(job)[1])).toBeLessThanOrEqual(40);
-  });
-
-  test('the site waits for the checks of CI', () => {
-    const jobs = jobsOf('ci.yml');
-    const needs = needsOf(jobs, 'publish-site').map((name) => jobs.get(name));
-    expect(needs.some(usesChecks)).toBe(true);
-  });
-
-  test('the repository is that of package.json in the crates, the wheels and the check of a release', () => {
-    const address = `https://github.com/${REPOSITORY}`;
-    expect(read('Cargo.toml')).toContain(`\nrepository = "${address}"\n`);
-    for (const wheel of ['kp-score', 'kp-score-model']) {
-      expect(read(`python/${wheel}/pyproject.toml`)).toContain(`\nRepository = "${address}"\n`);
-    }
-    expect(jobsOf('release.yml').get('version')).toContain(
-      'run: node scripts/release.mjs check "$GITHUB_REF_NAME" "$GITHUB_REPOSITORY"\n',
-    );
-  });
-
-  test('the compiler of a release has a version', () => {
-    expect(read('rust-toolchain.toml')).toMatch(/^channel = "\d+\.\d+\.\d+"$/m);
-  });
+test('a release waits for the checks of CI, and for no job that may take more than 40 minutes', () => {
+  const jobs = jobsOf('release.yml');
+  const gate = needsOf(jobs, 'publish').map((name) => jobs.get(name));
+  expect(gate.filter(usesChecks)).toHaveLength(1);
+  const timed = [...gate.filter((job) => !usesChecks(job)), ...jobsOf('checks.yml').values()];
+  expect(timed.length).toBeGreaterThan(10);
+  for (const job of timed) expect(Number(/timeout-minutes: (\d+)/.exec(job)[1])).toBeLessThanOrEqual(40);
 });
 
-describe('the text of a release', () => {
-  /** Runs the script in a checkout with this changelog. */
-  async function release(changelog, ...args) {
-    const checkout = fs.mkdtempSync(path.join(scratch, 'checkout-'));
-    fs.cpSync(path.join(root, 'scripts'), path.join(checkout, 'scripts'), { recursive: true });
-    fs.copyFileSync(path.join(root, 'package.json'), path.join(checkout, 'package.json'));
-    fs.writeFileSync(path.join(checkout, 'CHANGELOG.md'), changelog);
-    const { code, stdout, stderr } = await run('node', ['scripts/release.mjs', ...args], {}, checkout);
-    return { code, stdout, stderr };
+test('the site waits for the checks of CI', () => {
+  const jobs = jobsOf('ci.yml');
+  const needs = needsOf(jobs, 'publish-site').map((name) => jobs.get(name));
+  expect(needs.some(usesChecks)).toBe(true);
+});
+
+test('the repository is that of package.json in the crates, the wheels and the check of a release', () => {
+  const address = `https://github.com/${REPOSITORY}`;
+  expect(read('Cargo.toml')).toContain(`\nrepository = "${address}"\n`);
+  for (const wheel of ['kp-score', 'kp-score-model']) {
+    expect(read(`python/${wheel}/pyproject.toml`)).toContain(`\nRepository = "${address}"\n`);
   }
+  expect(jobsOf('release.yml').get('version')).toContain(
+    'run: node scripts/release.mjs check "$GITHUB_REF_NAME" "$GITHUB_REPOSITORY"\n',
+  );
+});
 
-  const tag = `v${main.version}`;
-  const changelog = `# Changelog\n\n## Unreleased\n\nLater.\n\n## ${main.version} - 2030-01-01\n\nOne.\n\n### Two\n\n## 0.0.1\n\nOld.\n`;
+test('the compiler of a release has a version', () => {
+  expect(read('rust-toolchain.toml')).toMatch(/^channel = "\d+\.\d+\.\d+"$/m);
+});
 
-  test('notes prints what the changelog says of the version', async () => {
-    const { code, stdout } = await release(changelog, 'notes', tag);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'One.\n\n### Two\n' });
-  });
+/** Runs the script in a checkout with this changelog. */
+async function release(changelog, ...args) {
+  const checkout = fs.mkdtempSync(path.join(scratch, 'checkout-'));
+  fs.cpSync(path.join(root, 'scripts'), path.join(checkout, 'scripts'), { recursive: true });
+  fs.copyFileSync(path.join(root, 'package.json'), path.join(checkout, 'package.json'));
+  fs.writeFileSync(path.join(checkout, 'CHANGELOG.md'), changelog);
+  const { code, stdout, stderr } = await run('node', ['scripts/release.mjs', ...args], {}, checkout);
+  return { code, stdout, stderr };
+}
 
-  test('check accepts the tag, the repository and a changelog with the version', async () => {
-    expect(await release(changelog, 'check', tag, REPOSITORY)).toEqual({ code: 0, stdout: '', stderr: '' });
-  });
+const tag = `v${main.version}`;
+const changelog = `# Changelog\n\n## Unreleased\n\nLater.\n\n## ${main.version} - 2030-01-01\n\nOne.\n\n### Two\n\n## 0.0.1\n\nOld.\n`;
 
-  test.each([
-    ['another tag', changelog, ['v9.9.9', REPOSITORY], 'v9.9.9'],
-    ['a fork', changelog, [tag, 'fork/native'], 'fork/native'],
-    ['a changelog without the version', '## Unreleased\n', [tag, REPOSITORY], `## ${main.version}`],
-    ['an empty section', `## ${main.version}\n\n## 0.0.1\n\nOld.\n`, [tag, REPOSITORY], `## ${main.version}`],
-  ])('check refuses %s', async (_, text, args, named) => {
-    const { code, stderr } = await release(text, 'check', ...args);
-    expect(code).toBe(1);
-    expect(stderr).toContain(named);
-  });
+test('release.mjs notes prints what the changelog says of the version', async () => {
+  const { code, stdout } = await release(changelog, 'notes', tag);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'One.\n\n### Two\n' });
+});
+
+test('release.mjs check accepts the tag, the repository and a changelog with the version', async () => {
+  expect(await release(changelog, 'check', tag, REPOSITORY)).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
+test.each([
+  ['another tag', changelog, ['v9.9.9', REPOSITORY], 'v9.9.9'],
+  ['a fork', changelog, [tag, 'fork/native'], 'fork/native'],
+  ['a changelog without the version', '## Unreleased\n', [tag, REPOSITORY], `## ${main.version}`],
+  ['an empty section', `## ${main.version}\n\n## 0.0.1\n\nOld.\n`, [tag, REPOSITORY], `## ${main.version}`],
+])('release.mjs check refuses %s', async (_, text, args, named) => {
+  const { code, stderr } = await release(text, 'check', ...args);
+  expect(code).toBe(1);
+  expect(stderr).toContain(named);
 });
 
 describe('publishing', () => {
@@ -147,7 +143,7 @@ describe('publishing', () => {
     return { names: [...stdout.matchAll(/^\+ (\S+)@[^@\s]+$/gm)].map(([, name]) => name), tags };
   }
 
-  test('publishes the versions that the registry lacks, those last that depend on others', async () => {
+  test('publish.mjs publishes the versions that the registry lacks, those last that depend on others', async () => {
     const [model] = packages.map(({ name }) => name);
     const lacked = [model, '@knowledgepulse/kp-score-linux-x64-gnu', 'kp-score', main.name];
     published = Object.fromEntries(
@@ -159,13 +155,13 @@ describe('publishing', () => {
     });
   }, 120_000);
 
-  test('names the tarballs that are missing, and publishes nothing', async () => {
+  test('publish.mjs names the tarballs that are missing, and publishes nothing', async () => {
     published = {};
     const empty = path.join(scratch, 'empty');
     await expect(publish(empty)).rejects.toThrow(/no tarballs of .*kp-score/);
   });
 
-  test('placeholders reserve the names that the registry lacks, and are no default', async () => {
+  test('publish.mjs --placeholders reserve the names that the registry lacks, and are no default', async () => {
     published = Object.fromEntries(packages.slice(2).map(({ name }) => [name, ['0.0.0']]));
     const { names, tags } = await publish('--placeholders');
     expect(names).toEqual(packages.slice(0, 2).map(({ name }) => name));

@@ -222,10 +222,7 @@ function faintParts(page) {
   });
 }
 
-/** The page runs in the browser: what drives that makes no difference. */
-const describeOnce = chromium && !process.versions.bun ? describe : describe.skip;
-
-describeOnce('the page of a report', () => {
+(chromium ? describe : describe.skip)('the page of a report', () => {
   beforeAll(async () => {
     browser = await launchChromium(chromium);
   });
@@ -251,10 +248,10 @@ describeOnce('the page of a report', () => {
     });
 
   /** Checks the drawings of a page, and its texts with all details open, in each size and colour. */
-  async function expectSound(page, { sizes = SIZES, check = async () => {} } = {}) {
+  async function expectSound(page, { closed = SIZES, open = SIZES, check = async () => {} } = {}) {
     for (const isOpen of [false, true]) {
       if (isOpen) await openDetails(page);
-      for (const [colorScheme, width] of sizes) {
+      for (const [colorScheme, width] of isOpen ? open : closed) {
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height: 900 });
         await drawn(page);
@@ -292,7 +289,7 @@ describeOnce('the page of a report', () => {
     expect(await widthOfChart()).toBeLessThan(wide / 2);
   });
 
-  test('tells what another threshold would keep', async () => {
+  test('the page of a report tells what another threshold would keep', async () => {
     const { page } = await open(renderReport(ordinary));
     const scores = ordinary.map(({ breakdown }) => breakdown.score);
     const expectKept = async (threshold) => {
@@ -337,7 +334,7 @@ describeOnce('the page of a report', () => {
     expect(await defectsOf(page)).toEqual([]);
   });
 
-  test('lets the line of the threshold be dragged in the histogram, from 0 where nobody gave one', async () => {
+  test('the page of a report lets the line of the threshold be dragged in the histogram, from 0 where nobody gave one', async () => {
     const { page } = await open(renderReport(ordinary, { options: { threshold: null } }));
     const verdict = page.locator('figure').first().locator('.verdict');
     expect(await verdict.isVisible()).toBe(false);
@@ -360,7 +357,7 @@ describeOnce('the page of a report', () => {
     expect(await defectsOf(page)).toEqual([]);
   });
 
-  test('keeps what scores 1 at a threshold of 1', async () => {
+  test('the page of a report keeps what scores 1 at a threshold of 1', async () => {
     const best = makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcomeConfidence: 1 });
     const traces = [
       ...ordinary.slice(0, 50),
@@ -374,7 +371,7 @@ describeOnce('the page of a report', () => {
     expect(await initial.page.locator('.verdict').textContent()).toContain('3 kept, ');
   });
 
-  test('takes nothing where nothing is left of it', async () => {
+  test('the page of a report takes nothing where nothing is left of it', async () => {
     const takes = [['single-tool-penalty', (score) => score - 0.00001]];
     const breakdowns = [
       { novelty: -0.0001 },
@@ -389,7 +386,7 @@ describeOnce('the page of a report', () => {
     expect(amounts).not.toContain('−0.0000');
   });
 
-  test('explains scores by parts that add up', async () => {
+  test('the page of a report explains scores by parts that add up', async () => {
     const traces = OVERRIDES.map((overrides, i) => {
       const random = randomNumbers(i);
       const dimensions = {
@@ -438,7 +435,7 @@ describeOnce('the page of a report', () => {
       html = await pageOf();
     });
 
-    test('has a curve and no defect, in each size and colour', async () => {
+    test('the page of a chosen set has a curve and no defect, in each size and colour', async () => {
       const { page } = await open(html);
       expect(await page.locator('h1').textContent()).toBe('5 chosen of 20 traces');
       expect(await page.locator('.essentials').textContent()).toMatch(
@@ -452,7 +449,7 @@ describeOnce('the page of a report', () => {
       await expectSound(page);
     });
 
-    test('tells by keyboard what another number covers', async () => {
+    test('the page of a chosen set tells by keyboard what another number covers', async () => {
       const { page } = await open(html);
       const verdict = page.locator('section').nth(1).locator('.verdict');
       const table = page.locator('section').nth(1).locator('.more tbody tr');
@@ -472,7 +469,7 @@ describeOnce('the page of a report', () => {
       expect(await verdict.textContent()).toBe('20 traces cover 100%select 20');
     });
 
-    test('lists the chosen traces first, and for whom each stands', async () => {
+    test('the page of a chosen set lists the chosen traces first, and for whom each stands', async () => {
       const { page } = await open(html);
       const rows = page.locator('.traces tbody tr');
       const ranks = await rows.locator('.rank').allTextContents();
@@ -494,7 +491,7 @@ describeOnce('the page of a report', () => {
       expect(await drawer.locator('h2').textContent()).toBe(similar[0]);
     });
 
-    test('shows cleaned texts where they are cleaned', async () => {
+    test('the page of a chosen set shows cleaned texts where they are cleaned', async () => {
       const file = path.join(scratch, 'cleaned.html');
       const objective = 'mail jane@example.com at 12 Main Street';
       const secret = jsonLines([{ ...makeTrace({ objective }), id: 'a' }]);
@@ -508,110 +505,105 @@ describeOnce('the page of a report', () => {
     });
   });
 
-  describe('lists traces', () => {
-    const textsOf = (page, column) => page.locator(`.traces tbody .${column}`).allTextContents();
-    const numbers = (texts) => texts.map((text) => Number.parseFloat(text));
+  const textsOf = (page, column) => page.locator(`.traces tbody .${column}`).allTextContents();
+  const numbers = (texts) => texts.map((text) => Number.parseFloat(text));
 
-    test('a page at a time, the best first, and sorted by each column', async () => {
-      const { page } = await open(renderReport(ordinary));
-      const status = page.locator('.pager [role=status]');
-      expect(await status.textContent()).toBe('1–25 of 400');
-      const best = ordinary
-        .map(({ breakdown }) => breakdown.score.toFixed(2))
-        .sort()
-        .reverse();
-      expect(await page.locator('.traces td .score').allTextContents()).toEqual(best.slice(0, 25));
-      await page.getByRole('button', { name: 'Next', exact: true }).click();
-      expect(await status.textContent()).toBe('26–50 of 400');
-      const sort = (name) =>
-        page.getByRole('columnheader', { name, exact: true }).getByRole('button').click();
-      await sort('Score');
-      expect(await page.locator('th[aria-sort]').getAttribute('aria-sort')).toBe('ascending');
-      expect(await page.locator('.traces td .score').allTextContents()).toEqual(
-        best.toReversed().slice(0, 25),
-      );
-      await sort('Agent');
-      expect(new Set(await textsOf(page, 'agent'))).toEqual(new Set(['claude-code']));
-      await sort('Like');
-      const like = numbers(await textsOf(page, 'like'));
-      expect(like).toEqual(like.toSorted((a, b) => b - a));
-      await sort('End');
-      expect(await page.locator('th[aria-sort]').textContent()).toBe('End');
-    });
-
-    test('that are searched and filtered', async () => {
-      const { page } = await open(renderReport(ordinary));
-      const status = page.locator('.pager [role=status]');
-      const counted = (is) => ordinary.filter(is).length;
-      const found = async () => Number(/of (\d+)/.exec(await status.textContent())[1]);
-      await page.locator('.filters').getByLabel('Agent').selectOption('codex');
-      expect(await found()).toBe(counted(({ agent }) => agent === 'codex'));
-      await page.locator('.filters').getByLabel('Domain').selectOption('finance');
-      const both = ({ agent, domain }) => agent === 'codex' && domain === 'finance';
-      expect(await found()).toBe(counted(both));
-      await page.locator('.filters').getByLabel('Outcome').selectOption('? unknown');
-      expect(await found()).toBe(counted((scored) => both(scored) && scored.success === null));
-      expect(new Set(await page.locator('.traces td.outcome').allTextContents())).toEqual(new Set(['?']));
-      for (const name of ['Agent', 'Domain', 'Outcome'])
-        await page.locator('.filters').getByLabel(name).selectOption('all');
-      await page.getByLabel('Search').fill('OBJECTIVE 39');
-      expect(await found()).toBe(
-        counted(({ objective }) => /Objective 39/.test(objective)) +
-          counted(({ id, objective }) => !/ 39/.test(objective) && id.includes('39')),
-      );
-      await page.getByLabel('Search').fill('nothing like it');
-      expect(await status.textContent()).toBe('No trace is like that');
-      expect(await page.locator('.traces tbody tr').count()).toBe(0);
-    });
-
-    test('that open, by keyboard, with their steps, and turn to the next', async () => {
-      const { page } = await open(renderReport(ordinary));
-      const second = page.locator('.traces .open').nth(1);
-      await second.focus();
-      await page.keyboard.press('Enter');
-      const drawer = page.locator('dialog');
-      expect(await drawer.locator('h2').textContent()).toBe(await second.textContent());
-      expect(await drawer.locator('.turn [role=status]').textContent()).toBe('2 of 400');
-      expect(await drawer.textContent()).toMatch(/better than \d+(\.\d)?% of these traces/);
-      const steps = drawer.locator('.steps li');
-      expect(await steps.count()).toBe(3);
-      expect(await steps.nth(0).locator('mark').textContent()).toBe('[REDACTED:email]');
-      expect(await steps.nth(1).textContent()).toBe('tool callBash{"command":"ls"}→ a b');
-      expect(await steps.nth(2).textContent()).toMatch(/x{2000}500 more characters are not shown$/);
-      await drawer.getByRole('button', { name: 'Next' }).click();
-      expect(await drawer.locator('h2').textContent()).toBe(
-        await page.locator('.traces .open').nth(2).textContent(),
-      );
-      await page.keyboard.press('Escape');
-      expect(await drawer.isVisible()).toBe(false);
-      expect(await second.evaluate((element) => element === document.activeElement)).toBe(true);
-    });
-
-    test('of 10,000 within a second, and says which have no steps', async () => {
-      const trace = { steps: [{ type: 'thought', content: 'x'.repeat(1000) }] };
-      const many = Array.from({ length: 10_000 }, (_, i) => ({
-        ...ordinary[i % 400],
-        id: `kp:trace:${i}`,
-        trace,
-      }));
-      const { page } = await open(renderReport(many));
-      const took = await page.evaluate(() => {
-        const start = performance.now();
-        const search = document.querySelector('input[type=search]');
-        search.value = 'objective';
-        search.dispatchEvent(new Event('input'));
-        return performance.now() - start;
-      });
-      expect(took).toBeLessThan(1000);
-      await page.getByRole('columnheader', { name: 'Score', exact: true }).getByRole('button').click();
-      await page.locator('.traces .open').first().click();
-      expect(await page.locator('.opened').textContent()).toContain(
-        'the traces that come first in it, up to 8 MB',
-      );
-    });
+  test('the page of a report lists traces a page at a time, the best first, and sorted by each column', async () => {
+    const { page } = await open(renderReport(ordinary));
+    const status = page.locator('.pager [role=status]');
+    expect(await status.textContent()).toBe('1–25 of 400');
+    const best = ordinary
+      .map(({ breakdown }) => breakdown.score.toFixed(2))
+      .sort()
+      .reverse();
+    expect(await page.locator('.traces td .score').allTextContents()).toEqual(best.slice(0, 25));
+    await page.getByRole('button', { name: 'Next', exact: true }).click();
+    expect(await status.textContent()).toBe('26–50 of 400');
+    const sort = (name) => page.getByRole('columnheader', { name, exact: true }).getByRole('button').click();
+    await sort('Score');
+    expect(await page.locator('th[aria-sort]').getAttribute('aria-sort')).toBe('ascending');
+    expect(await page.locator('.traces td .score').allTextContents()).toEqual(best.toReversed().slice(0, 25));
+    await sort('Agent');
+    expect(new Set(await textsOf(page, 'agent'))).toEqual(new Set(['claude-code']));
+    await sort('Like');
+    const like = numbers(await textsOf(page, 'like'));
+    expect(like).toEqual(like.toSorted((a, b) => b - a));
+    await sort('End');
+    expect(await page.locator('th[aria-sort]').textContent()).toBe('End');
   });
 
-  test('opens a group of near-duplicates, by keyboard too', async () => {
+  test('the page of a report searches and filters traces', async () => {
+    const { page } = await open(renderReport(ordinary));
+    const status = page.locator('.pager [role=status]');
+    const counted = (is) => ordinary.filter(is).length;
+    const found = async () => Number(/of (\d+)/.exec(await status.textContent())[1]);
+    await page.locator('.filters').getByLabel('Agent').selectOption('codex');
+    expect(await found()).toBe(counted(({ agent }) => agent === 'codex'));
+    await page.locator('.filters').getByLabel('Domain').selectOption('finance');
+    const both = ({ agent, domain }) => agent === 'codex' && domain === 'finance';
+    expect(await found()).toBe(counted(both));
+    await page.locator('.filters').getByLabel('Outcome').selectOption('? unknown');
+    expect(await found()).toBe(counted((scored) => both(scored) && scored.success === null));
+    expect(new Set(await page.locator('.traces td.outcome').allTextContents())).toEqual(new Set(['?']));
+    for (const name of ['Agent', 'Domain', 'Outcome'])
+      await page.locator('.filters').getByLabel(name).selectOption('all');
+    await page.getByLabel('Search').fill('OBJECTIVE 39');
+    expect(await found()).toBe(
+      counted(({ objective }) => /Objective 39/.test(objective)) +
+        counted(({ id, objective }) => !/ 39/.test(objective) && id.includes('39')),
+    );
+    await page.getByLabel('Search').fill('nothing like it');
+    expect(await status.textContent()).toBe('No trace is like that');
+    expect(await page.locator('.traces tbody tr').count()).toBe(0);
+  });
+
+  test('the page of a report opens traces by keyboard, with their steps, and turns to the next', async () => {
+    const { page } = await open(renderReport(ordinary));
+    const second = page.locator('.traces .open').nth(1);
+    await second.focus();
+    await page.keyboard.press('Enter');
+    const drawer = page.locator('dialog');
+    expect(await drawer.locator('h2').textContent()).toBe(await second.textContent());
+    expect(await drawer.locator('.turn [role=status]').textContent()).toBe('2 of 400');
+    expect(await drawer.textContent()).toMatch(/better than \d+(\.\d)?% of these traces/);
+    const steps = drawer.locator('.steps li');
+    expect(await steps.count()).toBe(3);
+    expect(await steps.nth(0).locator('mark').textContent()).toBe('[REDACTED:email]');
+    expect(await steps.nth(1).textContent()).toBe('tool callBash{"command":"ls"}→ a b');
+    expect(await steps.nth(2).textContent()).toMatch(/x{2000}500 more characters are not shown$/);
+    await drawer.getByRole('button', { name: 'Next' }).click();
+    expect(await drawer.locator('h2').textContent()).toBe(
+      await page.locator('.traces .open').nth(2).textContent(),
+    );
+    await page.keyboard.press('Escape');
+    expect(await drawer.isVisible()).toBe(false);
+    expect(await second.evaluate((element) => element === document.activeElement)).toBe(true);
+  });
+
+  test('the page of a report searches 10,000 traces within a second, and says which have no steps', async () => {
+    const trace = { steps: [{ type: 'thought', content: 'x'.repeat(1000) }] };
+    const many = Array.from({ length: 10_000 }, (_, i) => ({
+      ...ordinary[i % 400],
+      id: `kp:trace:${i}`,
+      trace,
+    }));
+    const { page } = await open(renderReport(many));
+    const took = await page.evaluate(() => {
+      const start = performance.now();
+      const search = document.querySelector('input[type=search]');
+      search.value = 'objective';
+      search.dispatchEvent(new Event('input'));
+      return performance.now() - start;
+    });
+    expect(took).toBeLessThan(1000);
+    await page.getByRole('columnheader', { name: 'Score', exact: true }).getByRole('button').click();
+    await page.locator('.traces .open').first().click();
+    expect(await page.locator('.opened').textContent()).toContain(
+      'the traces that come first in it, up to 8 MB',
+    );
+  });
+
+  test('the page of a report opens a group of near-duplicates, by keyboard too', async () => {
     const { page } = await open(renderReport(ordinary));
     const group = page.locator('.groups details').first();
     const size = Number(/\d+/.exec(await group.locator('.size').textContent())[0]);
@@ -632,49 +624,45 @@ describeOnce('the page of a report', () => {
     expect(await group.locator('table').count()).toBe(1);
   });
 
-  describe('with text that is hostile', () => {
-    const HOSTILE = [
-      '</script><script>window.hit = 1</script>',
-      '<img src="http://127.0.0.1:9/x.png" onerror="window.hit = 1">',
-      '<!--<script>',
-      '"><svg onload=window.hit=1>',
-      "javascript:window.hit=1//'",
-      '<style>*{display:none}</style>',
-      '\u202e\u2066abc\u0000',
-      'x'.repeat(100_000),
-    ];
-    const html = renderReport(...carrying(HOSTILE));
+  const HOSTILE = [
+    '</script><script>window.hit = 1</script>',
+    '<img src="http://127.0.0.1:9/x.png" onerror="window.hit = 1">',
+    '<!--<script>',
+    '"><svg onload=window.hit=1>',
+    "javascript:window.hit=1//'",
+    '<style>*{display:none}</style>',
+    '\u202e\u2066abc\u0000',
+    'x'.repeat(100_000),
+  ];
+  const html = renderReport(...carrying(HOSTILE));
 
-    test('shows it as it is', async () => {
-      const { page } = await open(html);
-      await openDetails(page);
+  test('the page of a report shows hostile text as it is', async () => {
+    const { page } = await open(html);
+    await openDetails(page);
+    await drawn(page);
+    expect(await page.evaluate(() => window.hit)).toBeUndefined();
+    // The figures and the program.
+    expect(await page.locator('script').count()).toBe(2);
+    expect(await page.locator('img, iframe, object, embed, form, a:not([href^="#"])').count()).toBe(0);
+    expect(await page.locator('#report style').count()).toBe(await page.locator('svg.plot > style').count());
+    const text = await page.evaluate(() => document.body.textContent);
+    for (const shown of HOSTILE.slice(0, 6)) expect(text).toContain(shown);
+    for (const width of [1280, 400]) {
+      await page.setViewportSize({ width, height: 900 });
       await drawn(page);
-      expect(await page.evaluate(() => window.hit)).toBeUndefined();
-      // The figures and the program.
-      expect(await page.locator('script').count()).toBe(2);
-      expect(await page.locator('img, iframe, object, embed, form, a:not([href^="#"])').count()).toBe(0);
-      expect(await page.locator('#report style').count()).toBe(
-        await page.locator('svg.plot > style').count(),
-      );
-      const text = await page.evaluate(() => document.body.textContent);
-      for (const shown of HOSTILE.slice(0, 6)) expect(text).toContain(shown);
-      for (const width of [1280, 400]) {
-        await page.setViewportSize({ width, height: 900 });
-        await drawn(page);
-        expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-        for (const opener of await page.locator('.traces .open').all()) {
-          await opener.click();
-          expect(await page.locator('.steps li').count()).toBe(1);
-          const isWide = await page.locator('dialog').evaluate((it) => it.scrollWidth > it.clientWidth);
-          expect(isWide).toBe(false);
-          await page.keyboard.press('Escape');
-        }
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      for (const opener of await page.locator('.traces .open').all()) {
+        await opener.click();
+        expect(await page.locator('.steps li').count()).toBe(1);
+        const isWide = await page.locator('dialog').evaluate((it) => it.scrollWidth > it.clientWidth);
+        expect(isWide).toBe(false);
+        await page.keyboard.press('Escape');
       }
-      expect(await page.evaluate(() => window.hit)).toBeUndefined();
-    });
+    }
+    expect(await page.evaluate(() => window.hit)).toBeUndefined();
   });
 
-  test('would neither run code nor fetch anything if markup got into it', async () => {
+  test('the page of a report would neither run code nor fetch anything if markup got into it', async () => {
     const { page, faults } = await open(renderReport(ordinary.slice(0, 5)));
     const blocked = await page.evaluate(async () => {
       const violations = [];
@@ -800,10 +788,10 @@ describeOnce('the page of a report', () => {
       expect(await page.locator('.opened').textContent()).toMatch(details);
       await page.keyboard.press('Escape');
     }
-    await expectSound(page, { sizes: SIZES.filter(([colorScheme]) => colorScheme === 'light') });
+    await expectSound(page, { closed: [SIZES[0]], open: [SIZES[3]] });
   });
 
-  test('can be printed', async () => {
+  test('the page of a report can be printed', async () => {
     const { page } = await open(renderReport(ordinary), {
       colorScheme: 'dark',
       media: 'print',
@@ -824,36 +812,21 @@ describeOnce('the page of a report', () => {
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
   });
 
-  test('says so where there is no JavaScript', async () => {
+  test('the page of a report says so where there is no JavaScript', async () => {
     const { page } = await open(renderReport(ordinary), { javaScriptEnabled: false });
     expect(await page.locator('noscript').textContent()).toContain('draws itself with JavaScript');
   });
 
-  test('can be read out: headings in order, names for everything', async () => {
+  test('the page of 400 traces has no fault for axe-core', async () => {
     const { page } = await open(renderReport(ordinary, { errors: ERRORS }));
-    const found = await page.evaluate(() => {
-      const levels = [...document.querySelectorAll('h1, h2, h3')].map((heading) =>
-        Number(heading.tagName[1]),
-      );
-      return {
-        first: levels[0],
-        jumps: levels.filter((level, i) => i > 0 && level > levels[i - 1] + 1),
-        unnamedSections: [...document.querySelectorAll('section')].filter(
-          (section) => !document.getElementById(section.getAttribute('aria-labelledby')),
-        ).length,
-        tables: document.querySelectorAll('table').length,
-        uncaptioned: document.querySelectorAll('table:not(:has(caption))').length,
-        unlabelled: [...document.querySelectorAll('input, select')].filter(
-          (input) => input.labels.length === 0,
-        ).length,
-        ids: [...document.querySelectorAll('[id]')].map(({ id }) => id),
-        language: document.documentElement.lang,
-        mains: document.querySelectorAll('main').length,
-      };
-    });
-    expect(found).toMatchObject({ first: 1, jumps: [], unnamedSections: 0, uncaptioned: 0, unlabelled: 0 });
-    expect(found).toMatchObject({ language: 'en', mains: 1 });
-    expect(found.tables).toBeGreaterThan(4);
-    expect(new Set(found.ids).size).toBe(found.ids.length);
+    // Contrast is measured above, in charts too. A script that is added would be refused.
+    const client = await page.context().newCDPSession(page);
+    await client.send('Runtime.evaluate', { expression: require('axe-core').source });
+    // The name of the package stands outside of the landmarks.
+    const rules = { 'color-contrast': { enabled: false }, region: { enabled: false } };
+    const { violations } = await page.evaluate((options) => axe.run(options), { rules });
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`)).toEqual([]);
+    expect(await page.locator('table').count()).toBeGreaterThan(4);
+    expect(await page.locator('table:not(:has(caption))').count()).toBe(0);
   });
 });

@@ -5,58 +5,56 @@
 const { carrying } = require('./support/make-breakdown.js');
 const { readTemplate, renderReport, summaryOf } = require('./support/report.js');
 
-describe('the page', () => {
-  const template = readTemplate();
+const template = readTemplate();
 
-  const HOSTILE = [
-    '</script><script>alert(1)</script>',
-    '<!--<script>',
-    '<img src=x onerror=alert(1)>',
-    'a\u2028\u2029b',
-    '__KNOWLEDGEPULSE_REPORT__',
-    '$& $1 $`',
-    '\u202e\u0000"\\',
-    '&lt;&#60;',
-  ];
+const HOSTILE = [
+  '</script><script>alert(1)</script>',
+  '<!--<script>',
+  '<img src=x onerror=alert(1)>',
+  'a\u2028\u2029b',
+  '__KNOWLEDGEPULSE_REPORT__',
+  '$& $1 $`',
+  '\u202e\u0000"\\',
+  '&lt;&#60;',
+];
 
-  test('holds what traces carry as text only', () => {
-    const [traces, described] = carrying(HOSTILE);
-    const html = renderReport(traces, described);
-    const json = /<script type="application\/json" id="figures">([^<]*)<\/script>/.exec(html)?.[1] ?? '';
-    expect(json).not.toMatch(/[<>\u2028\u2029]/);
-    expect(JSON.parse(json)).toEqual(summaryOf(traces, described));
-    // Outside the figures the page is the template.
-    expect(html.split(json).join('__KNOWLEDGEPULSE_REPORT__')).toBe(template);
-    const { errors, traces: listed } = JSON.parse(json);
-    expect(errors.first.map(({ message }) => message)).toEqual(
-      HOSTILE.map((text) => text.replace(/\s+/g, ' ').trim()),
-    );
-    expect(listed.map(({ id }) => id)).toEqual(HOSTILE.toReversed());
-  });
+test('the page of a report as text holds what traces carry as text only', () => {
+  const [traces, described] = carrying(HOSTILE);
+  const html = renderReport(traces, described);
+  const json = /<script type="application\/json" id="figures">([^<]*)<\/script>/.exec(html)?.[1] ?? '';
+  expect(json).not.toMatch(/[<>\u2028\u2029]/);
+  expect(JSON.parse(json)).toEqual(summaryOf(traces, described));
+  // Outside the figures the page is the template.
+  expect(html.split(json).join('__KNOWLEDGEPULSE_REPORT__')).toBe(template);
+  const { errors, traces: listed } = JSON.parse(json);
+  expect(errors.first.map(({ message }) => message)).toEqual(
+    HOSTILE.map((text) => text.replace(/\s+/g, ' ').trim()),
+  );
+  expect(listed.map(({ id }) => id)).toEqual(HOSTILE.toReversed());
+});
 
-  test('allows nothing but its own script, and no connections', () => {
-    const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(template)[1];
-    const [, hash] = /script-src 'sha256-([^']+)'/.exec(policy);
-    const [, script] = /<script>([\s\S]*?)<\/script>/.exec(template);
-    const digest = require('node:crypto').createHash('sha256').update(script).digest('base64');
-    expect(digest).toBe(hash);
-    expect(policy.split('; ')).toEqual([
-      "default-src 'none'",
-      `script-src 'sha256-${hash}'`,
-      "style-src 'unsafe-inline'",
-      'img-src data:',
-      "base-uri 'none'",
-      "form-action 'none'",
-    ]);
-    expect(template).not.toMatch(/<(?:script|img|link|iframe)[^>]*(?:src|href)="(?!data:,")/);
-  });
+test('the page of a report as text allows nothing but its own script, and no connections', () => {
+  const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(template)[1];
+  const [, hash] = /script-src 'sha256-([^']+)'/.exec(policy);
+  const [, script] = /<script>([\s\S]*?)<\/script>/.exec(template);
+  const digest = require('node:crypto').createHash('sha256').update(script).digest('base64');
+  expect(digest).toBe(hash);
+  expect(policy.split('; ')).toEqual([
+    "default-src 'none'",
+    `script-src 'sha256-${hash}'`,
+    "style-src 'unsafe-inline'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+  ]);
+  expect(template).not.toMatch(/<(?:script|img|link|iframe)[^>]*(?:src|href)="(?!data:,")/);
+});
 
-  test('carries the licences of what is inlined', () => {
-    const script = template.lastIndexOf('</script>');
-    const licences = template.slice(script);
-    for (const name of ['@observablehq/plot', 'd3-array', 'd3-scale', 'isoformat']) {
-      expect(licences).toContain(`${name} ${require(`../node_modules/${name}/package.json`).version} (ISC)`);
-    }
-    expect(licences).toContain('Permission to use, copy, modify, and/or distribute this software');
-  });
+test('the page of a report as text carries the licences of what is inlined', () => {
+  const script = template.lastIndexOf('</script>');
+  const licences = template.slice(script);
+  for (const name of ['@observablehq/plot', 'd3-array', 'd3-scale', 'isoformat']) {
+    expect(licences).toContain(`${name} ${require(`../node_modules/${name}/package.json`).version} (ISC)`);
+  }
+  expect(licences).toContain('Permission to use, copy, modify, and/or distribute this software');
 });

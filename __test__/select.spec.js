@@ -16,150 +16,149 @@ function traceOf(text, { success = true, confidence = 1, id, known = true } = {}
   return { ...trace, id, metadata };
 }
 
-describe('select', () => {
-  test('tells what each chosen trace stands for', async () => {
-    const { chosen, left, explanation, coveredBefore } = await select(
-      [
-        traceOf('book a flight to paris', { id: 'a', success: false }),
-        traceOf('book a flight to paris now', { id: 'b' }),
-        traceOf('cancel my hotel', { id: 'c' }),
-        traceOf('compose music', { success: false }),
-      ],
-      { count: '50%' },
-    );
-    expect(chosen.map(({ rank }) => rank)).toEqual([1, 2]);
-    const flight = chosen.find(({ id }) => id === 'b');
-    expect(flight).toMatchObject({
-      ...{ index: 1, reason: 'coverage', standsFor: 1, similar: [{ index: 0, id: 'a' }] },
-      nearestLeft: { index: 0, id: 'a' },
-    });
-    expect(chosen[1].covered).toBeGreaterThan(chosen[0].covered);
-    expect(left).toEqual([
-      {
-        index: 0,
-        id: 'a',
-        chosen: { index: 1, id: 'b', similarity: expect.any(Number) },
-        known: null,
-        unfit: null,
-      },
-      { index: 3, id: null, chosen: null, known: null, unfit: null },
-    ]);
-    expect(coveredBefore).toBe(0);
-    expect(explanation).toMatch('the outcome of every trace is known');
-  });
-
-  test('of traces in another order chooses the same ones', async () => {
-    const traces = Array.from({ length: 60 }, (_, run) =>
-      traceOf(`task${run % 12} of kind${run % 12} run${run} note${(run * 7) % 31}`, {
-        id: `run ${run}`,
-        success: run % 5 < 2,
-        // No two traces are equally valuable.
-        confidence: 0.4 + ((run * 37) % 60) / 100,
-      }),
-    );
-    const idsOf = async (list) => (await select(list, { count: 20 })).chosen.map(({ id }) => id);
-    expect(await idsOf(traces.toSorted((a, b) => (a.id < b.id ? 1 : -1)))).toEqual(await idsOf(traces));
-  });
-
-  test('names why a trace is not fit, and takes a trace without an outcome', async () => {
-    const unfit = {
-      ...traceOf('only watched'),
-      steps: [{ step_id: 0, type: 'observation', content: 'seen' }],
-    };
-    const unknown = traceOf('write a poem', { success: false, known: false });
-    const { chosen, left, explanation } = await select([unfit, unknown], { count: 20 });
-    expect(chosen.map(({ index }) => index)).toEqual([1]);
-    expect(left.map(({ unfit }) => unfit)).toEqual(['no-agent-step']);
-    expect(explanation).toMatch('those of 1 of 2 traces are not known');
-    expect(explanation).toMatch('1 of 2 are not fit to be shared: 1 without a step of the agent');
-  });
-
-  test('chooses beside a known memory, which stays as it was', async () => {
-    const known = new TraceMemory({ method: 'lexical' });
-    await known.add(traceOf('book a flight to paris', { id: 'shared' }));
-    const traces = [traceOf('book a flight to paris'), traceOf('cancel my hotel')];
-    const { chosen, left, coveredBefore } = await select(traces, { count: 1, known });
-    expect(chosen.map(({ index }) => index)).toEqual([1]);
-    expect(left).toEqual([
-      { index: 0, id: null, chosen: null, known: { id: 'shared', similarity: 1 }, unfit: null },
-    ]);
-    expect(coveredBefore).toBeGreaterThan(0);
-    expect(known.size).toBe(1);
-  });
-
-  test('compares as a memory does by method full', async () => {
-    const texts =
-      'book a flight to paris, book a flight, cancel my hotel, compose music, a flight home'.split(', ');
-    const traces = texts.map((text, index) => traceOf(text, { id: `${index}` }));
-    const { left } = await select(traces, { count: 3, method: 'full' });
-    const memory = new TraceMemory({ method: 'full' });
-    for (const trace of traces) await memory.add(trace);
-    expect(left).toHaveLength(2);
-    for (const { index, chosen } of left) {
-      const nearest = await memory.nearest(traces[index], traces.length);
-      expect(chosen.similarity).toBe(nearest.find(({ id }) => id === chosen.id).similarity);
-    }
-  });
-
-  test('takes labels by id over what the traces say', async () => {
-    const traces = [
-      traceOf('book a flight', { id: 'a', success: false }),
-      traceOf('compose music', { id: 'b', success: false, known: false }),
-      traceOf('cancel my hotel', { success: false }),
-    ];
-    const { chosen, explanation } = await select(traces, { count: 3, labels: { a: true, b: true } });
-    expect(
-      chosen
-        .map(({ index }) => index)
-        .slice(0, 2)
-        .sort(),
-    ).toEqual([0, 1]);
-    expect(explanation).toMatch('the outcome of every trace is known');
-  });
-
-  test('keeps places for failures of unsolved tasks', async () => {
-    const traces = [
-      traceOf('book a flight'),
-      traceOf('book a flight now', { success: false }),
-      traceOf('cancel my hotel'),
+test('select tells what each chosen trace stands for', async () => {
+  const { chosen, left, explanation, coveredBefore } = await select(
+    [
+      traceOf('book a flight to paris', { id: 'a', success: false }),
+      traceOf('book a flight to paris now', { id: 'b' }),
+      traceOf('cancel my hotel', { id: 'c' }),
       traceOf('compose music', { success: false }),
-      traceOf('paint the kitchen'),
-    ];
-    const { chosen } = await select(traces, { count: 3, failures: '10%' });
-    expect(chosen[2]).toMatchObject({ index: 3, rank: 3, reason: 'failure' });
+    ],
+    { count: '50%' },
+  );
+  expect(chosen.map(({ rank }) => rank)).toEqual([1, 2]);
+  const flight = chosen.find(({ id }) => id === 'b');
+  expect(flight).toMatchObject({
+    ...{ index: 1, reason: 'coverage', standsFor: 1, similar: [{ index: 0, id: 'a' }] },
+    nearestLeft: { index: 0, id: 'a' },
   });
+  expect(chosen[1].covered).toBeGreaterThan(chosen[0].covered);
+  expect(left).toEqual([
+    {
+      index: 0,
+      id: 'a',
+      chosen: { index: 1, id: 'b', similarity: expect.any(Number) },
+      known: null,
+      unfit: null,
+    },
+    { index: 3, id: null, chosen: null, known: null, unfit: null },
+  ]);
+  expect(coveredBefore).toBe(0);
+  expect(explanation).toMatch('the outcome of every trace is known');
+});
 
-  test('tells its progress', async () => {
-    const traces = Array.from({ length: 300 }, (_, index) => traceOf(`task ${index}`));
-    const onProgress = jest.fn();
-    await select(traces, { count: 10, onProgress });
-    expect(onProgress).toHaveBeenLastCalledWith({ done: 300, total: 300 });
-    const stop = new Error('stop');
-    onProgress.mockImplementation(() => {
-      throw stop;
-    });
-    await expect(select(traces, { count: 10, onProgress })).rejects.toBe(stop);
+test('select of traces in another order chooses the same ones', async () => {
+  const traces = Array.from({ length: 60 }, (_, run) =>
+    traceOf(`task${run % 12} of kind${run % 12} run${run} note${(run * 7) % 31}`, {
+      id: `run ${run}`,
+      success: run % 5 < 2,
+      // No two traces are equally valuable.
+      confidence: 0.4 + ((run * 37) % 60) / 100,
+    }),
+  );
+  const idsOf = async (list) => (await select(list, { count: 20 })).chosen.map(({ id }) => id);
+  expect(await idsOf(traces.toSorted((a, b) => (a.id < b.id ? 1 : -1)))).toEqual(await idsOf(traces));
+});
+
+test('select names why a trace is not fit, and takes a trace without an outcome', async () => {
+  const unfit = {
+    ...traceOf('only watched'),
+    steps: [{ step_id: 0, type: 'observation', content: 'seen' }],
+  };
+  const unknown = traceOf('write a poem', { success: false, known: false });
+  const { chosen, left, explanation } = await select([unfit, unknown], { count: 20 });
+  expect(chosen.map(({ index }) => index)).toEqual([1]);
+  expect(left.map(({ unfit }) => unfit)).toEqual(['no-agent-step']);
+  expect(explanation).toMatch('those of 1 of 2 traces are not known');
+  expect(explanation).toMatch('1 of 2 are not fit to be shared: 1 without a step of the agent');
+});
+
+test('select chooses beside a known memory, which stays as it was', async () => {
+  const known = new TraceMemory({ method: 'lexical' });
+  await known.add(traceOf('book a flight to paris', { id: 'shared' }));
+  const traces = [traceOf('book a flight to paris'), traceOf('cancel my hotel')];
+  const { chosen, left, coveredBefore } = await select(traces, { count: 1, known });
+  expect(chosen.map(({ index }) => index)).toEqual([1]);
+  expect(left).toEqual([
+    { index: 0, id: null, chosen: null, known: { id: 'shared', similarity: 1 }, unfit: null },
+  ]);
+  expect(coveredBefore).toBeGreaterThan(0);
+  expect(known.size).toBe(1);
+});
+
+test('select compares as a memory does by method full', async () => {
+  const texts = 'book a flight to paris, book a flight, cancel my hotel, compose music, a flight home'.split(
+    ', ',
+  );
+  const traces = texts.map((text, index) => traceOf(text, { id: `${index}` }));
+  const { left } = await select(traces, { count: 3, method: 'full' });
+  const memory = new TraceMemory({ method: 'full' });
+  for (const trace of traces) await memory.add(trace);
+  expect(left).toHaveLength(2);
+  for (const { index, chosen } of left) {
+    const nearest = await memory.nearest(traces[index], traces.length);
+    expect(chosen.similarity).toBe(nearest.find(({ id }) => id === chosen.id).similarity);
+  }
+});
+
+test('select takes labels by id over what the traces say', async () => {
+  const traces = [
+    traceOf('book a flight', { id: 'a', success: false }),
+    traceOf('compose music', { id: 'b', success: false, known: false }),
+    traceOf('cancel my hotel', { success: false }),
+  ];
+  const { chosen, explanation } = await select(traces, { count: 3, labels: { a: true, b: true } });
+  expect(
+    chosen
+      .map(({ index }) => index)
+      .slice(0, 2)
+      .sort(),
+  ).toEqual([0, 1]);
+  expect(explanation).toMatch('the outcome of every trace is known');
+});
+
+test('select keeps places for failures of unsolved tasks', async () => {
+  const traces = [
+    traceOf('book a flight'),
+    traceOf('book a flight now', { success: false }),
+    traceOf('cancel my hotel'),
+    traceOf('compose music', { success: false }),
+    traceOf('paint the kitchen'),
+  ];
+  const { chosen } = await select(traces, { count: 3, failures: '10%' });
+  expect(chosen[2]).toMatchObject({ index: 3, rank: 3, reason: 'failure' });
+});
+
+test('select tells its progress', async () => {
+  const traces = Array.from({ length: 300 }, (_, index) => traceOf(`task ${index}`));
+  const onProgress = jest.fn();
+  await select(traces, { count: 10, onProgress });
+  expect(onProgress).toHaveBeenLastCalledWith({ done: 300, total: 300 });
+  const stop = new Error('stop');
+  onProgress.mockImplementation(() => {
+    throw stop;
   });
+  await expect(select(traces, { count: 10, onProgress })).rejects.toBe(stop);
+});
 
-  test('rejects with the reason of a signal', async () => {
-    const traces = Array.from({ length: 600 }, (_, index) => traceOf(`task ${index}`));
-    const controller = new AbortController();
-    const call = select(traces, { count: 10, signal: controller.signal });
-    controller.abort('enough');
-    await expect(call).rejects.toBe('enough');
-    await expect(select(traces, { count: 10, signal: AbortSignal.abort('before') })).rejects.toBe('before');
-  });
+test('select rejects with the reason of a signal', async () => {
+  const traces = Array.from({ length: 600 }, (_, index) => traceOf(`task ${index}`));
+  const controller = new AbortController();
+  const call = select(traces, { count: 10, signal: controller.signal });
+  controller.abort('enough');
+  await expect(call).rejects.toBe('enough');
+  await expect(select(traces, { count: 10, signal: AbortSignal.abort('before') })).rejects.toBe('before');
+});
 
-  test('names the trace whose metadata cannot be read', async () => {
-    const unreadable = {
-      get imported() {
-        throw new Error('on purpose');
-      },
-    };
-    const hidden = { ...traceOf('hidden'), metadata: Object.assign(unreadable, { success: true }) };
-    await expect(select([traceOf('fine'), hidden], { count: 1 })).rejects.toMatchObject({
-      code: 'ERR_INVALID_TRACE',
-      message: expect.stringMatching(/^traces\[1\]\.metadata\.imported could not be read/),
-    });
+test('select names the trace whose metadata cannot be read', async () => {
+  const unreadable = {
+    get imported() {
+      throw new Error('on purpose');
+    },
+  };
+  const hidden = { ...traceOf('hidden'), metadata: Object.assign(unreadable, { success: true }) };
+  await expect(select([traceOf('fine'), hidden], { count: 1 })).rejects.toMatchObject({
+    code: 'ERR_INVALID_TRACE',
+    message: expect.stringMatching(/^traces\[1\]\.metadata\.imported could not be read/),
   });
 });

@@ -41,120 +41,118 @@ const session = [
 const file = path.join(directory, 'session.jsonl');
 beforeAll(() => fs.writeFileSync(file, session));
 
-describe('share', () => {
-  test.each([
-    ['native', 'sessions/trace-1.jsonl'],
-    ['messages', 'messages.jsonl'],
-    ['atif', 'sessions/trace-1.json'],
-    ['knowledgepulse', 'units.jsonl'],
-  ])('as %s writes traces without secrets, and resolves to the manifest', async (as, name) => {
-    const folder = newFolder();
-    const { sessions, leftOut } = await share([trace, makeTrace()], folder, { as });
-    expect(leftOut).toEqual([]);
-    expect(sessions.map(({ rank }) => rank)).toEqual([1, 2]);
-    expect(sessions[0]).toMatchObject({ file: name, agent: 'trace', success: true, confidence: 0.9 });
-    expect(sessions[0].redactions).toEqual({ api_key: 1 });
-    expect(linesOf(folder, 'manifest.jsonl')).toEqual(sessions);
-    const text = fs.readFileSync(path.join(folder, name), 'utf8');
-    expect(text).toContain('Log in with [REDACTED:api_key]');
-    expect(fs.readFileSync(path.join(folder, 'README.md'), 'utf8')).toContain('@knowledgepulse/native');
-  });
+test.each([
+  ['native', 'sessions/trace-1.jsonl'],
+  ['messages', 'messages.jsonl'],
+  ['atif', 'sessions/trace-1.json'],
+  ['knowledgepulse', 'units.jsonl'],
+])('share as %s writes traces without secrets, and resolves to the manifest', async (as, name) => {
+  const folder = newFolder();
+  const { sessions, leftOut } = await share([trace, makeTrace()], folder, { as });
+  expect(leftOut).toEqual([]);
+  expect(sessions.map(({ rank }) => rank)).toEqual([1, 2]);
+  expect(sessions[0]).toMatchObject({ file: name, agent: 'trace', success: true, confidence: 0.9 });
+  expect(sessions[0].redactions).toEqual({ api_key: 1 });
+  expect(linesOf(folder, 'manifest.jsonl')).toEqual(sessions);
+  const text = fs.readFileSync(path.join(folder, name), 'utf8');
+  expect(text).toContain('Log in with [REDACTED:api_key]');
+  expect(fs.readFileSync(path.join(folder, 'README.md'), 'utf8')).toContain('@knowledgepulse/native');
+});
 
-  test('leaves the bytes of files but for redactions, and takes traces beside them', async () => {
-    const folder = newFolder();
-    const { sessions } = await share([file, trace], folder, { clean: { pseudonyms: true } });
-    expect(sessions.map((each) => each.file)).toEqual(['sessions/session.jsonl', 'sessions/trace-2.jsonl']);
-    const written = fs.readFileSync(path.join(folder, 'sessions/session.jsonl'), 'utf8');
-    expect(written).toBe(session.replace('bob@a.org', '[REDACTED:email-1]'));
-  });
+test('share leaves the bytes of files but for redactions, and takes traces beside them', async () => {
+  const folder = newFolder();
+  const { sessions } = await share([file, trace], folder, { clean: { pseudonyms: true } });
+  expect(sessions.map((each) => each.file)).toEqual(['sessions/session.jsonl', 'sessions/trace-2.jsonl']);
+  const written = fs.readFileSync(path.join(folder, 'sessions/session.jsonl'), 'utf8');
+  expect(written).toBe(session.replace('bob@a.org', '[REDACTED:email-1]'));
+});
 
-  test('takes the options of clean', async () => {
-    const folder = newFolder();
-    await share([file], folder, { clean: { allow: ['bob@a.org'], rules: { verb: /Write/ } } });
-    const written = fs.readFileSync(path.join(folder, 'sessions/session.jsonl'), 'utf8');
-    expect(written).toBe(session.replace('Write', '[REDACTED:verb]'));
-  });
+test('share takes the options of clean', async () => {
+  const folder = newFolder();
+  await share([file], folder, { clean: { allow: ['bob@a.org'], rules: { verb: /Write/ } } });
+  const written = fs.readFileSync(path.join(folder, 'sessions/session.jsonl'), 'utf8');
+  expect(written).toBe(session.replace('Write', '[REDACTED:verb]'));
+});
 
-  test('leaves out invalid traces and traces without a known outcome, and says why', async () => {
-    const unknown = makeTrace();
-    unknown.metadata.imported = { known: { success: false } };
-    const traces = [unknown, trace, { ...trace, steps: 7 }];
-    const { sessions, leftOut } = await share(traces, newFolder(), { as: 'knowledgepulse' });
-    expect(sessions).toHaveLength(1);
-    expect(leftOut).toEqual([
-      { name: 'trace-1', reason: 'its outcome is not known' },
-      { name: 'trace-3', reason: 'it cannot be read: trace.steps must be an array, got number' },
-    ]);
-  });
+test('share leaves out invalid traces and traces without a known outcome, and says why', async () => {
+  const unknown = makeTrace();
+  unknown.metadata.imported = { known: { success: false } };
+  const traces = [unknown, trace, { ...trace, steps: 7 }];
+  const { sessions, leftOut } = await share(traces, newFolder(), { as: 'knowledgepulse' });
+  expect(sessions).toHaveLength(1);
+  expect(leftOut).toEqual([
+    { name: 'trace-1', reason: 'its outcome is not known' },
+    { name: 'trace-3', reason: 'it cannot be read: trace.steps must be an array, got number' },
+  ]);
+});
 
-  test('replaces what it has shared before, and no other folder', async () => {
-    const folder = newFolder();
-    await share([trace], folder);
-    await share([trace], folder, { as: 'messages' });
-    expect(fs.readdirSync(folder).sort()).toEqual(['README.md', 'manifest.jsonl', 'messages.jsonl']);
-    fs.writeFileSync(path.join(folder, 'thesis.txt'), 'precious');
-    const error = await rejectionOf(share([trace], folder));
-    expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
-    expect(error.message).toMatch('thesis.txt, which was not shared into it: name another folder');
-    expect(fs.readFileSync(path.join(folder, 'thesis.txt'), 'utf8')).toBe('precious');
-  });
+test('share replaces what it has shared before, and no other folder', async () => {
+  const folder = newFolder();
+  await share([trace], folder);
+  await share([trace], folder, { as: 'messages' });
+  expect(fs.readdirSync(folder).sort()).toEqual(['README.md', 'manifest.jsonl', 'messages.jsonl']);
+  fs.writeFileSync(path.join(folder, 'thesis.txt'), 'precious');
+  const error = await rejectionOf(share([trace], folder));
+  expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
+  expect(error.message).toMatch('thesis.txt, which was not shared into it: name another folder');
+  expect(fs.readFileSync(path.join(folder, 'thesis.txt'), 'utf8')).toBe('precious');
+});
 
-  test.each([
-    ['no list', trace, {}, TypeError, 'ERR_INVALID_INPUT', /must be an array of traces or paths, got object/],
-    ['a revoked list', revoked([]), {}, TypeError, 'ERR_INVALID_INPUT', /must be an array/],
-    ['a number', [trace, 7], {}, TypeError, 'ERR_INVALID_INPUT', /^traces\[1\] must be a trace or the path/],
-    ['an empty list', [], {}, Error, 'ERR_INVALID_INPUT', /^there is nothing to share$/],
-    [
-      'no trace',
-      [{}],
-      {},
-      Error,
-      'ERR_INVALID_INPUT',
-      /nothing to share: trace-1 is left out, because .*trace\.task/,
-    ],
-    ['a bigint', [{ task: 1n }], {}, TypeError, 'ERR_INVALID_TRACE', /^traces\[0\] has no JSON/],
-    ['a missing file', ['none.jsonl'], {}, Error, 'ERR_MEMORY_IO', /^none\.jsonl could not be read/],
-    [
-      'a file without a session',
-      [__filename],
-      {},
-      Error,
-      'ERR_INVALID_INPUT',
-      /has no session of a known format/,
-    ],
-    ['a form that is none', [trace], { as: 'csv' }, RangeError, 'ERR_INVALID_OPTION', /^options\.as must be/],
-    ['an unknown option', [trace], { title: 'a' }, TypeError, 'ERR_INVALID_OPTION', /^options\.title is not/],
-    [
-      'an option of clean',
-      [trace],
-      { clean: { level: 1 } },
-      RangeError,
-      'ERR_INVALID_OPTION',
-      /^options\.clean\.level/,
-    ],
-    [
-      ...['an expression', [trace], { clean: { rules: { look: /(?=a)/ } } }, TypeError, 'ERR_INVALID_OPTION'],
-      /^options\.clean\.rules\["look"\] is not an expression/,
-    ],
-  ])('refuses %s, and writes nothing', async (_, shared, options, Class, code, message) => {
-    const folder = newFolder();
-    const error = await rejectionOf(share(shared, folder, options));
-    expect(error).toBeInstanceOf(Class);
-    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
-    expect(fs.existsSync(folder)).toBe(false);
-  });
+test.each([
+  ['no list', trace, {}, TypeError, 'ERR_INVALID_INPUT', /must be an array of traces or paths, got object/],
+  ['a revoked list', revoked([]), {}, TypeError, 'ERR_INVALID_INPUT', /must be an array/],
+  ['a number', [trace, 7], {}, TypeError, 'ERR_INVALID_INPUT', /^traces\[1\] must be a trace or the path/],
+  ['an empty list', [], {}, Error, 'ERR_INVALID_INPUT', /^there is nothing to share$/],
+  [
+    'no trace',
+    [{}],
+    {},
+    Error,
+    'ERR_INVALID_INPUT',
+    /nothing to share: trace-1 is left out, because .*trace\.task/,
+  ],
+  ['a bigint', [{ task: 1n }], {}, TypeError, 'ERR_INVALID_TRACE', /^traces\[0\] has no JSON/],
+  ['a missing file', ['none.jsonl'], {}, Error, 'ERR_MEMORY_IO', /^none\.jsonl could not be read/],
+  [
+    'a file without a session',
+    [__filename],
+    {},
+    Error,
+    'ERR_INVALID_INPUT',
+    /has no session of a known format/,
+  ],
+  ['a form that is none', [trace], { as: 'csv' }, RangeError, 'ERR_INVALID_OPTION', /^options\.as must be/],
+  ['an unknown option', [trace], { title: 'a' }, TypeError, 'ERR_INVALID_OPTION', /^options\.title is not/],
+  [
+    'an option of clean',
+    [trace],
+    { clean: { level: 1 } },
+    RangeError,
+    'ERR_INVALID_OPTION',
+    /^options\.clean\.level/,
+  ],
+  [
+    ...['an expression', [trace], { clean: { rules: { look: /(?=a)/ } } }, TypeError, 'ERR_INVALID_OPTION'],
+    /^options\.clean\.rules\["look"\] is not an expression/,
+  ],
+])('share refuses %s, and writes nothing', async (_, shared, options, Class, code, message) => {
+  const folder = newFolder();
+  const error = await rejectionOf(share(shared, folder, options));
+  expect(error).toBeInstanceOf(Class);
+  expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+  expect(fs.existsSync(folder)).toBe(false);
+});
 
-  test.each([[undefined], [''], [7]])('refuses %p as a folder', async (folder) => {
-    const error = await rejectionOf(share([trace], folder));
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
-    expect(error.message).toMatch(/^folder must be the path of a folder, got/);
-  });
+test.each([[undefined], [''], [7]])('share refuses %p as a folder', async (folder) => {
+  const error = await rejectionOf(share([trace], folder));
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
+  expect(error.message).toMatch(/^folder must be the path of a folder, got/);
+});
 
-  test('a folder below a file is an error with its path', async () => {
-    const folder = path.join(file, 'shared');
-    const error = await rejectionOf(share([trace], folder));
-    expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
-    expect(error.message).toContain(folder);
-  });
+test('share into a folder below a file is an error with its path', async () => {
+  const folder = path.join(file, 'shared');
+  const error = await rejectionOf(share([trace], folder));
+  expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
+  expect(error.message).toContain(folder);
 });

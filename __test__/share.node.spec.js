@@ -57,12 +57,12 @@ describe('share', () => {
     rows = JSON.parse(execFileSync(python, script, { encoding: 'utf8', maxBuffer: 1e8 }));
   });
 
-  testReaders.each(Object.keys(FORMS))('as %s gives each session a row, by its readers', (form) => {
+  testReaders.each(Object.keys(FORMS))('share as %s gives each session a row, by its readers', (form) => {
     expect(new Set(manifests[form].map(({ agent }) => agent))).toEqual(new Set(Object.keys(SESSIONS)));
     expect(rows[form]).toHaveLength(manifests[form].length);
   });
 
-  testReaders('as native gives datasets every message, without secrets', () => {
+  testReaders('share as native gives datasets every message, without secrets', () => {
     const harnesses = { 'claude-code': 'claude_code', 'qwen-code': 'pi' };
     for (const { agent, file } of manifests.native) {
       const row = rows.native.find(({ file_path }) => file_path.endsWith(file));
@@ -73,11 +73,17 @@ describe('share', () => {
     }
   });
 
-  testReaders('as messages lists the tools that each session calls, once each', () => {
+  testReaders('share as messages lists the tools that each session calls, once each', () => {
     for (const { messages, tools } of rows.messages) {
       const called = messages.flatMap(({ tool_calls }) => tool_calls ?? []).map((call) => call.function.name);
       expect(called).not.toEqual([]);
       expect(tools.map((tool) => tool.function.name).sort()).toEqual([...new Set(called)].sort());
     }
   });
+});
+
+testWithPackages('atif')('the models of atif validate the trajectory of the recordings', () => {
+  const file = path.join(__dirname, 'formats', 'trial', 'agent', 'trajectory.json');
+  const script = 'import sys; from atif import Trajectory; Trajectory.model_validate_json(sys.stdin.read())';
+  execFileSync(python, ['-c', script], { input: fs.readFileSync(file), stdio: ['pipe', 'pipe', 'pipe'] });
 });

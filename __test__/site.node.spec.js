@@ -35,69 +35,67 @@ function documents(files) {
   return folder;
 }
 
-describe('the documentation of the site', () => {
-  const { pages, images } = render(root);
+const { pages, images } = render(root);
 
-  it('has a page for README.md, SECURITY.md and each file of docs', () => {
-    const docs = fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
-    const expected = docs.map((name) => `docs/${name === 'README.md' ? 'index' : name.slice(0, -3)}.html`);
-    expect(Object.keys(pages).sort()).toEqual(['SECURITY.html', 'index.html', ...expected].sort());
-  });
+it('the site has a page for README.md, SECURITY.md and each file of docs', () => {
+  const docs = fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
+  const expected = docs.map((name) => `docs/${name === 'README.md' ? 'index' : name.slice(0, -3)}.html`);
+  expect(Object.keys(pages).sort()).toEqual(['SECURITY.html', 'index.html', ...expected].sort());
+});
 
-  it('links to pages, anchors, images and files of the repository that exist', () => {
-    const idsOf = (page) => new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
-    // Built beside the documents, by scripts/site.mjs.
-    const others = new Set(['site.css', 'try/index.html', ...images]);
-    const broken = [];
-    for (const [name, page] of Object.entries(pages)) {
-      for (const [, link] of page.matchAll(/ (?:href|src)="([^"]+)"/g)) {
-        const ours = /^https:\/\/github\.com\/openknowledgepulse\/native\/(?:blob|tree)\/main\/([^#]+)/.exec(
-          link,
-        );
-        if (ours && !fs.existsSync(path.join(root, ours[1]))) broken.push(`${name}: ${link}`);
-        if (/^[a-z]+:/.test(link)) continue;
-        const [place, fragment] = link.split('#');
-        const target = place === '' ? name : path.posix.join(path.posix.dirname(name), place);
-        const isThere = fragment
-          ? pages[target] !== undefined && idsOf(pages[target]).has(fragment)
-          : pages[target] !== undefined || others.has(target);
-        if (!isThere) broken.push(`${name}: ${link}`);
-      }
-    }
-    expect(broken).toEqual([]);
-  });
-
-  it('leads from each page to all pages that docs/README.md lists', () => {
-    const listed = Object.keys(pages).filter((name) => name !== 'index.html' && name !== 'docs/index.html');
-    for (const [name, page] of Object.entries(pages)) {
-      const navigation = page.slice(page.indexOf('<nav'));
-      const targets = [...navigation.matchAll(/href="([^"]+)"/g)].map(([, link]) =>
-        path.posix.join(path.posix.dirname(name), link),
+it('the site links to pages, anchors, images and files of the repository that exist', () => {
+  const idsOf = (page) => new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+  // Built beside the documents, by scripts/site.mjs.
+  const others = new Set(['site.css', 'try/index.html', ...images]);
+  const broken = [];
+  for (const [name, page] of Object.entries(pages)) {
+    for (const [, link] of page.matchAll(/ (?:href|src)="([^"]+)"/g)) {
+      const ours = /^https:\/\/github\.com\/openknowledgepulse\/native\/(?:blob|tree)\/main\/([^#]+)/.exec(
+        link,
       );
-      expect(targets).toEqual(expect.arrayContaining(listed));
+      if (ours && !fs.existsSync(path.join(root, ours[1]))) broken.push(`${name}: ${link}`);
+      if (/^[a-z]+:/.test(link)) continue;
+      const [place, fragment] = link.split('#');
+      const target = place === '' ? name : path.posix.join(path.posix.dirname(name), place);
+      const isThere = fragment
+        ? pages[target] !== undefined && idsOf(pages[target]).has(fragment)
+        : pages[target] !== undefined || others.has(target);
+      if (!isThere) broken.push(`${name}: ${link}`);
     }
-  });
+  }
+  expect(broken).toEqual([]);
+});
 
-  it('needs neither scripts nor styles in elements', () => {
-    for (const page of Object.values(pages))
-      expect(page).not.toMatch(/<script|javascript:| (?:on[a-z]+|style)="/);
-  });
+it('the site leads from each page to all pages that docs/README.md lists', () => {
+  const listed = Object.keys(pages).filter((name) => name !== 'index.html' && name !== 'docs/index.html');
+  for (const [name, page] of Object.entries(pages)) {
+    const navigation = page.slice(page.indexOf('<nav'));
+    const targets = [...navigation.matchAll(/href="([^"]+)"/g)].map(([, link]) =>
+      path.posix.join(path.posix.dirname(name), link),
+    );
+    expect(targets).toEqual(expect.arrayContaining(listed));
+  }
+});
 
-  it.each([
-    ['a missing file', '[x](missing.md)', 'missing.md'],
-    ['a missing heading of the page', '[x](#missing)', '#missing'],
-    ['a missing heading of another page', '[x](../README.md#missing)', '../README.md#missing'],
-    ['a missing image', '![x](missing.png)', 'missing.png'],
-    ['a file outside the repository', '[x](../../etc)', '../../etc'],
-    ['a reference to a missing file', '[x][y]\n\n[y]: missing.md', 'missing.md'],
-  ])('is refused with a link to %s', (_, markdown, link) => {
-    const { thrown } = render(documents({ 'docs/page.md': `# Page\n\n${markdown}\n` }));
-    expect(thrown).toBe(`links to nothing:\n  docs/page.md: ${link}`);
-  });
+it('the site needs neither scripts nor styles in elements', () => {
+  for (const page of Object.values(pages))
+    expect(page).not.toMatch(/<script|javascript:| (?:on[a-z]+|style)="/);
+});
 
-  it('has the anchors of GitHub, also for headings that occur twice', () => {
-    const headings = '# `kp-score`: what & how?\n\n## Über 1.5\n\n## Twice\n\n## Twice\n';
-    const links = '[a](#kp-score-what--how) [b](#über-15) [c](#twice-1)\n';
-    expect(render(documents({ 'docs/page.md': headings + links })).thrown).toBeUndefined();
-  });
+it.each([
+  ['a missing file', '[x](missing.md)', 'missing.md'],
+  ['a missing heading of the page', '[x](#missing)', '#missing'],
+  ['a missing heading of another page', '[x](../README.md#missing)', '../README.md#missing'],
+  ['a missing image', '![x](missing.png)', 'missing.png'],
+  ['a file outside the repository', '[x](../../etc)', '../../etc'],
+  ['a reference to a missing file', '[x][y]\n\n[y]: missing.md', 'missing.md'],
+])('the site refuses a page with a link to %s', (_, markdown, link) => {
+  const { thrown } = render(documents({ 'docs/page.md': `# Page\n\n${markdown}\n` }));
+  expect(thrown).toBe(`links to nothing:\n  docs/page.md: ${link}`);
+});
+
+it('the site has the anchors of GitHub, also for headings that occur twice', () => {
+  const headings = '# `kp-score`: what & how?\n\n## Über 1.5\n\n## Twice\n\n## Twice\n';
+  const links = '[a](#kp-score-what--how) [b](#über-15) [c](#twice-1)\n';
+  expect(render(documents({ 'docs/page.md': headings + links })).thrown).toBeUndefined();
 });

@@ -1,10 +1,10 @@
 // `npm test`: sets up missing parts, then runs the tests, two suites at a time. Tests that depend on the JavaScript engine
 // run on Node.js and on Bun, everything else once; see `specsByEngine`.
 //
-//   npm run test:all                          every spec on both, and the searches at length, which takes an hour or two
+//   npm run test:all                          the same, and the searches at length, which takes an hour or two
 //   npm run test:coexistence                  other packages with an ONNX Runtime of their own, in one process with ours
 //   npm run test:coexistence -- --installed   only those that need no download of hundreds of megabytes
-//   npm run test:exits [-- REPETITIONS]       every way to exit, thirty times each; `npm test` does it three times
+//   npm run test:exits [-- REPETITIONS]       every way to exit, thirty times each; `npm test` does it twice
 //   npm run test:install                      the packages in empty projects, as users install them
 //   npm run test:store                        the stores alone, with a PostgreSQL that is installed for them
 //
@@ -104,7 +104,7 @@ const runs = {
       core,
       modelBuilder,
       onNode(specsIn('__test__')),
-      onBun(specsIn('__test__')),
+      onBun(specsByEngine().runOnBoth),
       neighbours(),
       installed(),
       ...exits(30),
@@ -124,7 +124,7 @@ const runs = {
   install: { prepare: [prepareTools], suites: () => [installed(...options)] },
   store: {
     prepare: [setupPostgres],
-    suites: () => [onNode(specsIn('__test__/store')), onBun(specsIn('__test__/store'))],
+    suites: () => [onNode(specsIn('__test__/store'))],
   },
 };
 

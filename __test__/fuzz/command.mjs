@@ -10,7 +10,6 @@
 //   known format makes the file one of its format, or one of rows.
 // - Nothing that existed is lost, even if the process is killed: a file is as it was or has all of the new contents, and each trace is in some file.
 // - The results of an input that cannot be read to its end lie beside the files, and nothing else does.
-// - With --from, records of another format are bad, or become traces.
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -24,7 +23,6 @@ import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
 const { TraceMemory, readTraces } = require('../..');
-const { addon } = require('../../lib/loader.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');
 
@@ -37,10 +35,8 @@ const KILL_EVERY = 8;
 const MOST_MILLISECONDS = 400;
 /** How many outputs there are for one that is the input although it must not be. */
 const INPUT_EVERY = 20;
-/** How many runs there are for one that takes all records for one format. */
-const FROM_EVERY = 6;
 /** Formats of rows, each of which is recognised by itself. */
-const ROWS = ['atif', 'inspect', 'langchain', 'openai-chat', 'sharegpt', 'swe-agent'];
+const ROWS = ['openai-chat', 'sharegpt'];
 
 /** How many lines that are no traces may come first. */
 const MOST_OF_NO_FORMAT = 9;
@@ -85,16 +81,9 @@ const SAID = 'password=Geheim7654321';
 const hostile = [
   '{"messages":[{"role":"SECRET","content":"SECRET"}]}',
   '{"messages":[{"role":"user","content":"SECRET"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{SECRET"}}]}]}',
-  '{"schema_version":"ATIF-v1.6","steps":[{"source":"SECRET"}]}',
   '{"schema_version":"ATIF-v1.8","agent":{},"steps":[{"source":"user","message":"SECRET","observation":{"results":[{"subagent_trajectory_ref":[{"trajectory_path":"input-0"}]}]}}]}',
   '{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":[{"type":"tool_result","content":"SECRET"}]}}',
-  '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"t","attributes":[{"key":"input.value","value":{"stringValue":"SECRET"}}]}]}]}]}',
-  '{"trajectory":[{"action":"SECRET","observation":"SECRET"}],"history":[],"info":{"exit_status":"SECRET"}}',
   '{"conversations":[{"from":"human","value":"SECRET"},{"from":"function_call","value":"{SECRET"},{"from":"SECRET","value":""}]}',
-  '{"run_type":"llm","id":"r","trace_id":"t","inputs":{"messages":[[{"type":"human","data":{"content":"SECRET"}}]]},"outputs":{"generations":[[{"text":"SECRET"}]]},"error":"SECRET"}',
-  '{"id":"t","timestamp":"SECRET","input":"SECRET","output":null,"observations":[{"id":"o","type":"TOOL","level":"ERROR","startTime":"","statusMessage":"SECRET"}]}',
-  '{"context.trace_id":"t","status_code":"SECRET","start_time":1,"attributes.input.value":"SECRET","attributes.llm.input_messages":[{"message":{"role":"SECRET"}}]}',
-  '{"messages":[{"type":"human","data":{"content":"SECRET"}},{"type":"SECRET","data":{}}]}',
   'SECRET',
   '{"SECRET":',
   '{"a":SECRET}',
@@ -117,23 +106,11 @@ const bad = fc.oneof(
 );
 
 /**
- * A conversation in each of the other formats, whose trace has an id that its own id makes.
+ * A conversation in some other formats, of rows and of sessions, whose trace has an id that its own id makes.
  *
  * @type {Record<string, (id: string, said: string) => object>}
  */
 const CONVERSATIONS = {
-  atif: (id, message) => ({
-    ...{ schema_version: 'ATIF-v1.6', session_id: id, agent: { name: 'fuzz', version: '1' } },
-    steps: [
-      { step_id: 1, source: 'user', message },
-      {
-        step_id: 2,
-        source: 'agent',
-        message,
-        tool_calls: [{ tool_call_id: 'c', function_name: 'f', arguments: { message } }],
-      },
-    ],
-  }),
   'openai-chat': (id, content) => ({
     id,
     messages: [
@@ -141,55 +118,14 @@ const CONVERSATIONS = {
       { role: 'assistant', content, tool_calls: [{ id: 'c', function: { name: 'f', arguments: content } }] },
     ],
   }),
+  sharegpt: (id, value) => ({ id, conversations: [{ from: 'human', value }] }),
   'claude-code': (sessionId, content) => ({
-    type: 'user',
-    sessionId,
-    uuid: sessionId,
+    ...{ type: 'user', sessionId, uuid: sessionId },
     message: { role: 'user', content },
-  }),
-  'swe-agent': (instance_id, content) => ({
-    ...{ environment: 'fuzz', instance_id, info: { exit_status: 'submitted' } },
-    // Its id is made of what was said.
-    history: [{ role: 'user', content: `${instance_id} ${content}` }],
-    trajectory: [{ thought: content, action: content, observation: content }],
   }),
   'gemini-cli': (sessionId, text) => ({
     ...{ sessionId, projectHash: 'fuzz' },
     messages: [{ id: '1', type: 'gemini', content: [{ text }] }],
-  }),
-  openhands: (instance_id, content) => ({
-    ...{ instance_id, test_result: { report: { resolved: true } } },
-    history: [{ id: 0, source: 'user', action: 'message', args: { content } }],
-  }),
-  inspect: (uuid, content) => ({
-    ...{ uuid, epoch: 1, input: content, target: content, scores: { match: { value: 'C' } } },
-    messages: [{ role: 'user', content }],
-  }),
-  langchain: (thread_id, content) => ({
-    config: { configurable: { thread_id } },
-    values: { messages: [{ type: 'human', data: { content } }] },
-  }),
-  sharegpt: (id, value) => ({ id, conversations: [{ from: 'human', value }] }),
-  langsmith: (id, input) => ({
-    id,
-    trace_id: id,
-    run_type: 'chain',
-    start_time: '2026-01-02',
-    inputs: { input },
-  }),
-  langfuse: (id, input) => ({ id, timestamp: '2026-01-02', input, output: null, observations: [] }),
-  phoenix: (id, value) => ({
-    ...{ 'context.trace_id': id, 'context.span_id': '1', status_code: 'OK', start_time: 1 },
-    'attributes.input.value': value,
-  }),
-  otel: (traceId, stringValue) => ({
-    resourceSpans: [
-      {
-        scopeSpans: [
-          { spans: [{ traceId, spanId: '1', attributes: [{ key: 'input.value', value: { stringValue } }] }] },
-        ],
-      },
-    ],
   }),
 };
 const conversation = fc.record({
@@ -264,7 +200,6 @@ const run = fc.record({
   outputs: fc.record({ out: place, report: place }, { requiredKeys: [] }),
   extension: fc.constantFrom('', '.gz', '.GZ'),
   min: fc.option(fc.constantFrom(0, 0.3, 0.4, 1)),
-  from: nowAndThen(FROM_EVERY, fc.constantFrom(...addon.formatNames())),
   /** The share of the most milliseconds after which it is killed. */
   killed: nowAndThen(KILL_EVERY, share),
   memory: nowAndThen(MEMORY_EVERY, fc.constant(true)),
@@ -289,7 +224,7 @@ try {
 }
 
 /** Makes the files of a run, runs it, and looks at what it has made of them. */
-async function check({ inputs, stdin, outputs, extension, min, from, killed, memory }) {
+async function check({ inputs, stdin, outputs, extension, min, killed, memory }) {
   counts.runs++;
   const directory = fs.mkdtempSync(path.join(scratch, 'run-'));
   const ids = counter();
@@ -300,7 +235,6 @@ async function check({ inputs, stdin, outputs, extension, min, from, killed, mem
   const args = ['score', '--no-progress', '--format', 'jsonl'];
   const files = [];
   if (min !== null) args.push('--min', String(min));
-  if (from !== null) args.push('--from', from);
   for (const [name, what] of Object.entries(outputs)) {
     const file = makeOutput(directory, `${name}${name === 'report' ? '' : extension}`, what, made);
     files.push({ name, ...file });
@@ -324,9 +258,7 @@ async function check({ inputs, stdin, outputs, extension, min, from, killed, mem
     killAfter: killed === null ? null : killed * MOST_MILLISECONDS,
   });
 
-  // Taken for another format, a trace is bad.
-  const isRead = ({ format }) => from === null || from === format;
-  const good = made.flatMap(({ good }) => good.filter(isRead)).map(({ id }) => id);
+  const good = made.flatMap(({ good }) => good).map(({ id }) => id);
   const isKilled = result.signal !== null;
   const isUnchanged = ({ target }) => equal(read(target), before.get(target));
   const fail = (what) => {

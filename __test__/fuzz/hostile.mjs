@@ -1,12 +1,11 @@
-// `npm run fuzz:js`: hostile traces, cache calls, options and signals in one process, many of them in flight.
+// `npm run fuzz:js`: hostile traces, vectors, options and signals in one process, many of them in flight.
 //
 //   npm run fuzz:js                            20,000 calls
 //   npm run fuzz:js -- --calls 200000
 //   npm run fuzz:js -- --seed 7                the calls of that seed again
 //
-// No call may crash the process, leave a rejection unhandled, or end with anything but a documented error or a
-// number within its bounds; memory stays flat; and a fixed set of traces scores afterwards as it did before, to
-// the bit.
+// No call may crash the process, leave a rejection unhandled, or end with anything but a documented error or a number within its bounds;
+// memory stays flat; and a fixed set of traces scores afterwards as it did before, to the bit.
 
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
@@ -16,51 +15,16 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 
 import { residentMegabytes, slope } from '../support/memory.mjs';
-import { scorerCall, scorerOptions } from './scorers.mjs';
-import { templates, trace } from './traces.mjs';
-import { thrown, value } from './values.mjs';
-import { cacheCall } from './vectors.mjs';
-import {
-  faultOfError,
-  faultOfResult,
-  faultOfScore,
-  faultOfSimilarity,
-  faultOfSize,
-  isGiven,
-} from './verdict.mjs';
+import { option, templates, texts, thrown, trace, value } from './values.mjs';
 
-const {
-  Scorer,
-  TraceMemory,
-  VectorCache,
-  _getLocalCache,
-  configureEmbedder,
-  embed,
-  embedderStatus,
-  evaluateValue,
-} = createRequire(import.meta.url)('../..');
-const { MemoryStore } = createRequire(import.meta.url)('../support/memory-store.js');
+const require = createRequire(import.meta.url);
+const { Scorer, TraceMemory, VectorCache, ...kp } = require('../..');
+const { MemoryStore } = require('../store/stores.js');
 
-/** Calls that are made without waiting; then all are awaited. */
-const wave = fc.array(
-  fc.oneof(
-    { weight: 80, arbitrary: fc.record({ single: trace }) },
-    { weight: 10, arbitrary: fc.record({ batch: fc.array(trace, { maxLength: 6 }) }) },
-    { weight: 1, arbitrary: fc.record({ noBatch: value }) },
-    { weight: 60, arbitrary: fc.record({ onCache: cacheCall }) },
-    { weight: 60, arbitrary: fc.record({ onScorer: scorerCall }) },
-    { weight: 30, arbitrary: fc.record({ options: scorerOptions }) },
-  ),
-  { minLength: 1, maxLength: 60, size: 'max' },
-);
 const WAVES_PER_ROUND = 40;
-
 /** The part of the calls after which memory should not grow any more. */
 const WARM_UP = 0.3;
-/**
- * How many times as many calls are made at most where memory seems to grow: a heap that still fills settles (56 MB per 10,000
- * calls were seen after 20,000, and 3.5 after 80,000 of the same seed), and a leak goes on.
- */
+/** How many times as many calls are made at most where memory seems to grow: a heap that still fills settles, and a leak goes on. */
 const MOST_PATIENCE = 4;
 /** Generous: a leak of one small object per call is less, but a leaked trace, promise or vector is more. */
 const MOST_GROWTH_MB = 48;
@@ -69,33 +33,8 @@ const MOST_SLOPE_MB = 24;
 const { values: given } = parseArgs({
   options: { calls: { type: 'string', default: '20000' }, seed: { type: 'string' } },
 });
-const wanted = positiveInteger('calls', given.calls);
-const seed =
-  given.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : positiveInteger('seed', given.seed);
-
-const counts = {
-  calls: 0,
-  scores: 0,
-  refusedTraces: 0,
-  cacheResults: 0,
-  refusedCacheCalls: 0,
-  scorerResults: 0,
-  refusedScorerCalls: 0,
-  abortedScorerCalls: 0,
-  scorers: 0,
-};
-/** What a store fails with now and then. */
-const DOWN = Object.assign(new Error('the store is down'), { code: 'ERR_STORE_UNAVAILABLE' });
-/** What calls may be rejected with because they were told to. For `undefined` there is an `AbortError`. */
-const REASONS = [...thrown.filter((reason) => reason !== undefined), DOWN];
-class FailingStore extends MemoryStore {
-  constructor(fallback) {
-    super('prefix', fallback);
-    this.fail = () => (this.calls.length % 7 === 6 ? DOWN : undefined);
-  }
-}
-const memory = [];
-let current = 'none';
+const wanted = Number(given.calls);
+const seed = Number(given.seed ?? Math.floor(Math.random() * 2 ** 31));
 
 console.log(`seed ${seed}, ${wanted} calls`);
 process.on('unhandledRejection', (reason) => fail('an unhandled rejection', reason));
@@ -104,193 +43,373 @@ process.removeAllListeners('warning');
 process.on('warning', ({ name, code, message }) => {
   if (code !== DOWN.code) fail(`a warning: ${name}: ${message}`);
 });
-exposeGarbageCollection();
+// Without a collection before each look, resident memory says little. Bun has its own way.
+if (!process.versions.bun) {
+  setFlagsFromString('--expose-gc');
+  globalThis.gc = runInNewContext('gc');
+}
 
 // The small model, because many texts are new. Both are called the same way.
-configureEmbedder({ dtype: process.env.KNOWLEDGEPULSE_DTYPE ?? 'q8' });
-const status = await embedderStatus();
+kp.configureEmbedder({ dtype: process.env.KNOWLEDGEPULSE_DTYPE ?? 'q8' });
+const status = await kp.embedderStatus();
 if (!status.available) fail(status.reason);
 
+/** What a store fails with now and then. */
+const DOWN = Object.assign(new Error('the store is down'), { code: 'ERR_STORE_UNAVAILABLE' });
+class FailingStore extends MemoryStore {
+  fail = () => (this.calls.length % 7 === 6 ? DOWN : undefined);
+}
+
 const caches = [
-  [_getLocalCache(), 1000],
+  [kp._getLocalCache(), 1000],
   [new VectorCache(), 1000],
   [new VectorCache({ dimensions: 4, maxElements: 8 }), 8],
   [new VectorCache({ dimensions: 4, maxElements: 100, ttlMs: 1 }), 100],
   [new VectorCache({ dimensions: 4, maxElements: 0 }), 0],
   [new VectorCache({ dimensions: 2 ** 40 }), 1000],
 ];
-
 const memories = [
   new TraceMemory({ method: 'lexical' }),
   new TraceMemory({ method: 'lexical', maxElements: 8, ttlMs: 1 }),
   new TraceMemory({ method: 'full', maxElements: 100 }),
   new TraceMemory({ method: 'prefix', maxElements: 4 }),
 ];
-
-/** What scores the batches that are no single traces. */
-const batches = new Scorer();
-
+const stores = [
+  new FailingStore('prefix'),
+  new FailingStore('prefix', new TraceMemory({ method: 'prefix' })),
+];
 const scorers = [
   new Scorer(),
-  new Scorer({ memory: memories[3] }),
-  new Scorer({ memory: new TraceMemory({ method: 'lexical', maxElements: 40, ttlMs: 20 }) }),
   new Scorer({ embedder: null }),
-  new Scorer({ memory: new FailingStore() }),
-  new Scorer({ memory: new FailingStore(new TraceMemory({ method: 'prefix' })) }),
+  ...[memories[0], memories[2], memories[3], ...stores].map((memory) => new Scorer({ memory })),
 ];
-/** Those before have no store, which may fail. */
-const FIRST_WITH_STORE = 4;
+
+const FIRST_WITH_STORE = scorers.length - stores.length;
+
+/** A number of the kinds that a vector may hold, and some that it may not. */
+const component = fc.oneof(
+  { weight: 30, arbitrary: fc.double({ min: -1, max: 1, noNaN: true }) },
+  { weight: 1, arbitrary: fc.constantFrom(0, -0, Number.NaN, 1 / 0, 5e-324, 1e-200, 1e200, 3e38) },
+);
+const buffered = (Type, Buffer, components) => {
+  const array = new Type(new Buffer(components.length * Type.BYTES_PER_ELEMENT));
+  array.set(components);
+  return array;
+};
+/** What holds the components of a vector. */
+const HOLDERS = [
+  (components) => components,
+  (components) => ({ ...components, length: components.length }),
+  (components) => Object.assign([], { length: components.length }, { 0: 1 }),
+  (components) => components.map(String),
+  (components) => new Proxy(components, {}),
+  ...[Float32Array, Float64Array, Int8Array].map((Type) => (components) => new Type(components)),
+  (components) => new BigInt64Array(components.length),
+  (components) => new DataView(new Float32Array(components).buffer),
+  (components) => new Float32Array(new ArrayBuffer(components.length * 4 + 4), 4),
+  (components) => buffered(Float32Array, SharedArrayBuffer, components),
+  (components) => {
+    const array = buffered(Float32Array, ArrayBuffer, components);
+    structuredClone(array.buffer, { transfer: [array.buffer] });
+    return array;
+  },
+  (components) => {
+    const buffer = new ArrayBuffer(components.length * 8, { maxByteLength: components.length * 16 });
+    const array = new Float64Array(buffer);
+    buffer.resize(components.length * 4);
+    return array;
+  },
+  (components) => {
+    const lie = { length: { value: 2 ** 40 }, buffer: { get: () => thrown[0] } };
+    return Object.defineProperties(new Float32Array(components), lie);
+  },
+  (components) => {
+    let reads = 0;
+    return new Proxy(components, { get: (it, key) => (reads++ > it.length / 2 ? undefined : it[key]) });
+  },
+  () => ({ length: 2 ** 40, 0: 1 }),
+];
+const vector = fc.oneof(
+  { weight: 2, arbitrary: value },
+  {
+    weight: 12,
+    arbitrary: fc
+      .record({
+        holder: fc.constantFrom(...HOLDERS),
+        length: fc.constantFrom(4, 4, 4, 384, 384, 384, 0, 3, 385),
+        few: fc.array(component, { minLength: 1, maxLength: 8 }),
+      })
+      .map(({ holder, length, few }) => () => {
+        const components = Array.from({ length }, (_, index) => few[index % few.length]);
+        return holder(components);
+      }),
+  },
+);
+
+/** An object of options, of which each is made anew. */
+const optionsOf = (parts) =>
+  fc.oneof(
+    { weight: 1, arbitrary: value },
+    {
+      weight: 8,
+      arbitrary: fc
+        .record(parts)
+        .map((made) => () => Object.fromEntries(Object.entries(made).map(([name, make]) => [name, make()]))),
+    },
+  );
+const bounds = optionsOf({
+  maxElements: option([undefined, 0, 1, 8, Number.MAX_SAFE_INTEGER, 0.5], 4),
+  dimensions: option([undefined, 4, 384, 2 ** 40, 1.5], 4),
+  ttlMs: option([undefined, 0, 1, 1e300, -1, Number.NaN], 4),
+});
+const EQUAL = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
+const scorerOptions = optionsOf({
+  memory: option([undefined, ...memories, caches[1][0]]),
+  embedder: option([undefined, null, 'default']),
+  weights: fc.oneof(
+    option([undefined, { code: EQUAL, law: EQUAL }]),
+    fc
+      .tuple(
+        fc.constantFrom('code', '__proto__', '', '\ud800'),
+        fc.constantFrom(...Object.keys(EQUAL), 'more'),
+        value,
+      )
+      .map(([domain, name, make]) => () => ({ [domain]: { ...EQUAL, [name]: make() } })),
+  ),
+});
+
+/** Signals that abort at some moment, and what is like a signal, but misbehaves. `made` is called when the call has been made. */
+const signal = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc
+      .tuple(
+        fc.constantFrom('before', 'at once', 'later', 'never'),
+        fc.nat({ max: 12 }),
+        fc.nat({ max: thrown.length - 1 }),
+      )
+      .map(([moment, turns, reason]) => () => {
+        const controller = new AbortController();
+        const abort = () => controller.abort(thrown[reason]);
+        if (moment === 'before') abort();
+        if (moment === 'later') setTimeout(abort, turns);
+        return { signal: controller.signal, made: moment === 'at once' ? abort : () => {} };
+      }),
+  },
+  ...[
+    () => ({ aborted: true, addEventListener() {} }),
+    () => ({ aborted: false, addEventListener: (_, listener) => listener() }),
+    () => ({ aborted: false, addEventListener: () => Promise.reject(thrown[0]).catch(() => {}) }),
+    () => Object.defineProperty({ aborted: true, addEventListener() {} }, 'reason', { get: () => thrown[3] }),
+  ].map((make) => fc.constant(() => ({ signal: make(), made() {} }))),
+  value.map((make) => () => ({ signal: make(), made() {} })),
+);
+/** What a function that is called would do is its own affair. */
+const progress = value.map((make) => () => {
+  const it = make();
+  return typeof it === 'function' ? null : it;
+});
+const callOptions = fc.oneof(
+  { weight: 2, arbitrary: fc.constant(() => ({ made() {} })) },
+  { weight: 1, arbitrary: value.map((make) => () => ({ options: make(), made() {} })) },
+  {
+    weight: 8,
+    arbitrary: fc
+      .record({ signal, remember: option([undefined, true, false]), onProgress: progress })
+      .map((made) => (member) => {
+        const { signal, made: whenMade } = made.signal();
+        const options = { signal };
+        if (member === 'score') options.remember = made.remember();
+        if (member === 'scoreAll') options.onProgress = made.onProgress();
+        return { options, made: whenMade };
+      }),
+  },
+);
+
+const batch = fc.array(trace, { maxLength: 6 });
+const ofScorer = (members, argument) =>
+  fc.record({
+    ...{ kind: fc.constant('scorer'), member: fc.constantFrom(...members), argument },
+    ...{ scorer: fc.nat({ max: scorers.length - 1 }), callOptions },
+  });
+const ofCache = (members, argument) =>
+  fc.record({
+    kind: fc.constant('cache'),
+    ...{ member: fc.constantFrom(...members), argument, cache: fc.nat({ max: caches.length - 1 }) },
+  });
+const nothing = fc.constant(() => undefined);
+/** Several traces as one argument. */
+const together = (traces) => ({
+  isValid: traces.every(({ isValid }) => isValid),
+  make: (other) => traces.map(({ make }) => make(other)),
+});
+/** Calls that are made without waiting; then all are awaited. */
+const wave = fc.array(
+  fc.oneof(
+    { weight: 80, arbitrary: fc.record({ kind: fc.constant('trace'), argument: trace }) },
+    { weight: 34, arbitrary: ofScorer(['evaluateValue', 'score'], trace) },
+    { weight: 20, arbitrary: ofScorer(['scoreAll'], batch.map(together)) },
+    {
+      weight: 16,
+      arbitrary: ofScorer(
+        ['embed'],
+        fc
+          .array(option(texts), { maxLength: 4 })
+          .map((all) => ({ isValid: false, make: () => all.map((make) => make()) })),
+      ),
+    },
+    { weight: 40, arbitrary: ofCache(['add', 'maxCosineSimilarity'], vector) },
+    { weight: 12, arbitrary: ofCache(['size', 'evictExpired', 'clear'], nothing) },
+    { weight: 10, arbitrary: ofCache(['constructor'], bounds) },
+    { weight: 30, arbitrary: fc.record({ kind: fc.constant('options'), argument: scorerOptions }) },
+  ),
+  { minLength: 1, maxLength: 60, size: 'max' },
+);
+
+/** How each kind of call is made. */
+const MAKERS = {
+  trace: ({ argument }) => kp.evaluateValue(argument.make(other)),
+  scorer({ member, scorer, argument, callOptions }) {
+    const { options, made } = callOptions(member);
+    const callee = member === 'embed' ? kp : scorers[scorer];
+    const reply = callee[member](argument.make(other), options);
+    made();
+    return reply;
+  },
+  cache({ member, cache, argument }) {
+    if (member === 'constructor') return { size: new VectorCache(argument()).size, most: 0 };
+    const [callee, most] = caches[cache];
+    const similarity = member === 'size' ? callee.size : callee[member](argument());
+    return { size: callee.size, most, ...(member === 'maxCosineSimilarity' && { similarity }) };
+  },
+  async options({ argument }) {
+    const scorer = new Scorer(argument());
+    return scorer.score(templates[2]);
+  },
+};
+
+/** The classes of errors by their codes, and which codes each kind of call may end with: docs/errors.md. */
+const CLASSES = {
+  ...{ ERR_INVALID_TRACE: [TypeError, RangeError], ERR_INVALID_VECTOR: [TypeError, RangeError] },
+  ...{ ERR_INVALID_OPTION: [TypeError, RangeError], ERR_INVALID_INPUT: [TypeError, RangeError] },
+  ...{ ERR_OUT_OF_MEMORY: [RangeError], ERR_MEMORY_MISMATCH: [Error] },
+};
+const CODES = {
+  trace: /TRACE/,
+  scorer: /TRACE|INPUT|OPTION/,
+  cache: /VECTOR|OPTION|MEMORY/,
+  options: /OPTION|MISMATCH/,
+};
+
+/** How often each kind of call was answered, refused and aborted. */
+const counts = {};
+const count = (kind, how) => {
+  counts[`${kind} ${how}`] = (counts[`${kind} ${how}`] ?? 0) + 1;
+};
+let calls = 0;
+let current;
+const memory = [];
 
 const before = await scoresOfTemplates();
 const start = performance.now();
 let target = wanted;
-for (let round = 0; counts.calls < target; round++) {
-  for (const calls of fc.sample(wave, { seed: seed + round, numRuns: WAVES_PER_ROUND })) {
-    await Promise.all(calls.map(make));
-    if (counts.calls >= target) break;
+for (let round = 0; calls < target; round++) {
+  for (const part of fc.sample(wave, { seed: seed + round, numRuns: WAVES_PER_ROUND })) {
+    await Promise.all(part.map(make));
+    if (calls >= target) break;
   }
-  memory.push([counts.calls, residentMegabytes()]);
-  if (counts.calls >= target && grows() && target < MOST_PATIENCE * wanted) target *= 2;
+  memory.push([calls, residentMegabytes()]);
+  if (calls >= target && grows() && target < MOST_PATIENCE * wanted) target *= 2;
 }
-const seconds = (performance.now() - start) / 1000;
-const after = await scoresOfTemplates();
-
-report();
-judge();
+console.log(`${calls} calls in ${((performance.now() - start) / 1000).toFixed(1)} s`, counts);
+const { first, last, perTenThousand } = growth();
+console.log(
+  `resident memory: ${first.toFixed(0)} MB after the warm-up, ${last.toFixed(0)} MB at the end,`,
+  `${perTenThousand.toFixed(2)} MB per 10,000 calls`,
+);
+if ((await scoresOfTemplates()).some((score, index) => !Object.is(score, before[index])))
+  fail('other scores');
+// A fuzzer of which everything is refused tests little.
+for (const kind of Object.keys(MAKERS)) {
+  for (const how of ['answered', 'refused'])
+    if (!(counts[`${kind} ${how}`] > calls / 100)) fail(`too few of ${kind} are ${how}`);
+}
+if (!(counts['scorer aborted'] > calls / 200)) fail('too few are aborted');
+if (grows()) fail('memory grows');
+console.log('all well');
 
 /** Makes a call at once; its result is checked when it comes. */
 async function make(call) {
-  counts.calls++;
-  if (call.onCache) return makeOnCache(call.onCache);
-  if (call.onScorer) return makeOnScorer(call.onScorer);
-  if (call.options) return makeScorer(call.options);
-  const { description, isValid, argument } = prepare(call);
-  current = description;
-  let promise;
+  calls++;
+  current = call;
+  let result;
   try {
-    promise = call.single ? evaluateValue(argument) : batches.scoreAll(argument);
+    result = MAKERS[call.kind](call);
   } catch (error) {
-    fail(`thrown instead of rejected: ${description}`, error);
+    if (call.kind === 'trace' || call.kind === 'scorer') fail('thrown instead of rejected', error);
+    return checkError(call, error);
   }
   try {
-    for (const score of [await promise].flat()) check(faultOfScore(score.value ?? score), description);
-    counts.scores++;
+    const fault = faultOf(await result, call);
+    if (fault) fail(fault, call);
+    count(call.kind, 'answered');
   } catch (error) {
-    check(faultOfError('trace', error), description);
-    if (isValid) fail(`valid, but refused: ${description}`, error);
-    counts.refusedTraces++;
+    checkError(call, error);
   }
 }
 
-/** The argument of a call of the scorer. */
-function prepare({ single, batch = [single], noBatch }) {
-  if (noBatch) return { description: `instead of a batch: ${noBatch.name}`, argument: noBatch.make() };
-  const traces = batch.map(({ make }) => make(other));
-  return {
-    description: batch.map(({ describe }) => describe()).join(' | '),
-    isValid: batch.every(({ isValid }) => isValid),
-    argument: single ? traces[0] : traces,
-  };
-}
-
-function makeOnCache({ member, cache: index, argument, second }) {
-  const description = `${member} of cache ${index}: ${argument?.name}, ${second?.name}`;
-  current = description;
-  const value = argument?.make();
-  try {
-    if (member === 'constructor') {
-      const made = new VectorCache(value);
-      check(faultOfSize(made.size, 0), description);
-    } else {
-      const [cache, most] = caches[index];
-      const result = member === 'size' ? cache.size : cache[member](value, second?.make());
-      if (member === 'maxCosineSimilarity') check(faultOfSimilarity(result), description);
-      check(faultOfSize(cache.size, most), description);
+/** What is wrong with what a call gave, or undefined. */
+function faultOf(result, { kind, member }) {
+  if (kind === 'cache') {
+    const { size, most, similarity = 0 } = result;
+    // Rounding may take a similarity a little beyond 1.
+    const isRight = Number.isInteger(size) && size <= most && Math.abs(similarity) <= 1 + 1e-6;
+    return isRight ? undefined : `a size of ${size}, a similarity of ${similarity}`;
+  }
+  for (const one of [result].flat()) {
+    if (member === 'embed') {
+      if (Math.abs(Math.hypot(...one) - 1) > 1e-5) return 'an embedding of another length than 1';
+      continue;
     }
-    counts.cacheResults++;
-  } catch (error) {
-    check(faultOfError(member === 'constructor' ? 'options' : 'vector', error), description);
-    counts.refusedCacheCalls++;
+    const score = one.value ?? one;
+    if (!(score >= 0 && score <= 1)) return `a score of ${score}`;
+    if (one.overrides?.length > 0 && one.overrides.at(-1).after !== score)
+      return 'overrides that lead elsewhere';
+    if (one.nearest && !(Math.abs(one.nearest.similarity) <= 1 + 1e-6)) return 'a similarity beyond 1';
   }
+  return undefined;
 }
 
-/** Makes a call of a scorer or an embedder, whose signal may abort it. */
-async function makeOnScorer({ scorer, member, trace, traces, texts, callOptions }) {
-  const spoilt = traces ?? [trace];
-  const what = trace || traces ? spoilt.map(({ describe }) => describe()) : texts.map(({ name }) => name);
-  const description = `${member} of scorer ${scorer}: ${what.join(' | ')}; ${callOptions.name}`;
-  current = description;
-  const { options, made } = callOptions.make(member);
-  const argument =
-    trace?.make(other) ?? traces?.map(({ make }) => make(other)) ?? texts?.map(({ make }) => make());
-  const callee = scorers[scorer] ?? { embed };
-  let promise;
-  try {
-    promise = callee[member](argument, options);
-  } catch (error) {
-    fail(`thrown instead of rejected: ${description}`, error);
-  }
-  made();
-  try {
-    check(faultOfResult(member, await promise), description);
-    counts.scorerResults++;
-  } catch (error) {
-    if (isGiven(error, REASONS)) {
-      counts.abortedScorerCalls++;
-      return;
-    }
-    check(faultOfError('call', error), description);
-    const mustWork = callOptions.name === 'no options' && scorer < FIRST_WITH_STORE;
-    if (mustWork && spoilt.every(({ isValid }) => isValid)) fail(`valid, but refused: ${description}`, error);
-    counts.refusedScorerCalls++;
-  }
-}
-
-/** Makes a scorer, and a call of it if that is possible. */
-async function makeScorer({ name, make }) {
-  const description = `new Scorer: ${name}`;
-  current = description;
-  let scorer;
-  try {
-    scorer = new Scorer(make(caches, memories));
-  } catch (error) {
-    return check(faultOfError('options', error), description);
-  }
-  counts.scorers++;
-  check(faultOfResult('score', await scorer.score(templates[2])), description);
+function checkError({ kind, argument, scorer, member, callOptions }, error) {
+  // Some reasons cannot be looked at.
+  const isReason = [...thrown, DOWN].some((it) => Object.is(it, error));
+  if (kind === 'scorer' && (isReason || error instanceof DOMException)) return count(kind, 'aborted');
+  const isDocumented = CODES[kind].test(error?.code) && CLASSES[error.code]?.includes(error.constructor);
+  if (!isDocumented || typeof error.message !== 'string' || error.message === '')
+    fail('no such error', error);
+  // With options anything may be refused, and stores fail.
+  const mustWork =
+    kind === 'trace' || (scorer < FIRST_WITH_STORE && callOptions(member).options === undefined);
+  if (mustWork && argument.isValid) fail('valid, but refused', error);
+  count(kind, 'refused');
 }
 
 /** What the getter of a trace calls while that is read. */
 function other() {
-  _getLocalCache().clear();
-  evaluateValue(templates[1]).catch((error) => fail('called by a getter', error));
+  kp._getLocalCache().clear();
+  kp.evaluateValue(templates[1]).catch((error) => fail('called by a getter', error));
 }
 
 /** The scores of the fixed traces, from an empty memory. */
 async function scoresOfTemplates() {
-  _getLocalCache().clear();
+  kp._getLocalCache().clear();
   const scores = [];
-  for (const template of [...templates, ...templates]) scores.push(await evaluateValue(template));
+  for (const template of [...templates, ...templates]) scores.push(await kp.evaluateValue(template));
   return scores;
 }
 
-function report() {
-  const perSecond = Math.round(counts.calls / seconds);
-  console.log(`${counts.calls} calls in ${seconds.toFixed(1)} s, ${perSecond} a second:`);
-  console.log(`  traces: ${counts.scores} scored, ${counts.refusedTraces} refused`);
-  console.log(`  caches: ${counts.cacheResults} answered, ${counts.refusedCacheCalls} refused`);
-  console.log(
-    `  scorers: ${counts.scorerResults} answered, ${counts.refusedScorerCalls} refused, ${counts.abortedScorerCalls} aborted; ${counts.scorers} made`,
-  );
-  const { first, last, perTenThousand } = growth();
-  console.log(
-    `  resident memory: ${first.toFixed(0)} MB after the warm-up, ${last.toFixed(0)} MB at the end,`,
-    `${perTenThousand.toFixed(2)} MB per 10,000 calls`,
-  );
-}
-
 function growth() {
-  const settled = memory.filter(([calls]) => calls >= target * WARM_UP);
+  const settled = memory.filter(([count]) => count >= target * WARM_UP);
   return { first: settled[0][1], last: settled.at(-1)[1], perTenThousand: slope(settled) * 10_000 };
 }
 
@@ -299,38 +418,15 @@ function grows() {
   return last - first > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB;
 }
 
-function judge() {
-  for (const [index, score] of before.entries()) {
-    if (!Object.is(score, after[index])) fail(`score ${index} was ${score} before and is ${after[index]}`);
-  }
-  // A fuzzer of which everything is refused tests little.
-  for (const [what, count] of Object.entries(counts)) {
-    if (count < counts.calls / 100) fail(`only ${count} ${what}`);
-  }
-  if (grows()) fail('memory grows');
-  console.log('all well');
-}
-
-function check(fault, description) {
-  if (fault !== null) fail(`${fault}; ${description}`);
-}
-
 /** Ends the process: nothing that comes later would tell more. */
-function fail(message, reason = '') {
-  console.error(`FAILED with seed ${seed}, about call ${counts.calls} (last made: ${current})`);
-  console.error(message, reason);
+function fail(message, about = '') {
+  console.error(`FAILED with seed ${seed}, about call ${calls}: ${message}`);
+  for (const part of [about, current]) {
+    try {
+      console.error(part instanceof Error ? part : fc.stringify(part));
+    } catch {
+      console.error('what cannot be described');
+    }
+  }
   process.exit(1);
-}
-
-function positiveInteger(name, text) {
-  if (/^\d+$/.test(text)) return Number(text);
-  console.error(`--${name} must be a whole number`);
-  process.exit(2);
-}
-
-/** Without a collection before each look, resident memory says little. Bun has its own way. */
-function exposeGarbageCollection() {
-  if (process.versions.bun) return;
-  setFlagsFromString('--expose-gc');
-  globalThis.gc = runInNewContext('gc');
 }

@@ -1,16 +1,11 @@
-// Values that a caller should never pass, each with a name and made anew for each use.
+// Values that a caller should never pass, and traces that are valid but for what was done to them. Each is a function that makes it anew.
 
 import vm from 'node:vm';
 
 import fc from 'fast-check';
 
-import { revoked } from '../support/hostile.js';
-
-const otherRealm = vm.createContext({});
-
-const throwing = (thrown) => () => {
-  throw thrown;
-};
+import { claiming, hostile, revoked, throwingProxy } from '../support/hostile.js';
+import { makeTrace } from '../support/make-trace.js';
 
 /** What a getter or a trap may throw: not only errors. */
 export const thrown = [
@@ -19,183 +14,202 @@ export const thrown = [
   null,
   'a string',
   Symbol('thrown'),
-  {
-    get message() {
-      throw new Error('the message');
-    },
-    toString: throwing(new Error('toString')),
-  },
+  hostile,
   revoked({}),
 ];
 
-/** The text of strings and parts of texts. A pool, because each new text costs a run of the model. */
+/** A pool of texts, because each new one costs a run of the model. */
 export const texts = [
-  '',
-  ' ',
-  'retry',
-  'The log ends in a linker error.',
-  'naïve Straße ΟΔΥΣΣΕΥΣ İstanbul',
-  'привет مرحبا नमस्ते 你好世界 한국어 ไทย',
-  '👩‍💻 🇩🇪 e\u0301 \u200b\u00ad\ufeff',
-  '[MASK] [SEP] [CLS][PAD]',
-  '\ud800',
-  '\udc00\ud800 lone',
-  'nul \u0000 and \u0007',
-  'word '.repeat(700),
-  'x'.repeat(5000),
+  ...[
+    '',
+    ' ',
+    'retry',
+    'The log ends in a linker error.',
+    '[MASK] [SEP] [CLS][PAD]',
+    'nul \u0000 and \u0007',
+  ],
+  ...[
+    'naïve Straße ΟΔΥΣΣΕΥΣ İstanbul',
+    'привет مرحبا नमस्ते 你好世界 한국어 ไทย',
+    '👩‍💻 🇩🇪 e\u0301 \u200b\u00ad\ufeff',
+  ],
+  ...['\ud800', '\udc00\ud800 lone', 'word '.repeat(700), 'x'.repeat(5000)],
 ];
+const megabytes = ['lorem ipsum ', 'слово ', '\ud800'].map((unit) => unit.repeat(2 ** 20 / unit.length));
 
-const megabytes = ['lorem ipsum ', 'слово ', '\ud800', 'a'].map((unit) =>
-  flat(unit.repeat(Math.ceil(2 ** 20 / unit.length))),
-);
+const otherRealm = vm.createContext({});
 
-/** One buffer instead of a tree of parts, as strings from a socket or `JSON.parse` are. */
-function flat(text) {
-  return JSON.parse(JSON.stringify(text));
-}
-
-function cyclic(object) {
-  object.self = object;
-  object.steps = [object];
-  object.task = object;
-  object.tool = object;
-  return object;
-}
-
-function claiming(length) {
-  // With its receiver: otherwise `__proto__` of what inherits from the proxy would be everyone's prototype.
-  const get = (target, key, receiver) => (key === 'length' ? length : Reflect.get(target, key, receiver));
-  return new Proxy([], { get });
-}
-
-class Impostor {
-  #secret = 'text';
-
-  get name() {
-    return this.#secret;
-  }
-
-  [Symbol.toPrimitive]() {
-    throw new Error('converted');
-  }
-}
-
-const frequent = {
-  undefined: () => undefined,
-  null: () => null,
-  true: () => true,
-  false: () => false,
-  zero: () => 0,
-  '-0': () => -0,
-  'a half': () => 0.5,
-  'a negative number': () => -1,
-  'the smallest number': () => Number.MIN_VALUE,
-  'more than 1': () => 1 + Number.EPSILON,
-  NaN: () => Number.NaN,
-  Infinity: () => Number.POSITIVE_INFINITY,
-  '-Infinity': () => Number.NEGATIVE_INFINITY,
-  '2 ** 53': () => 2 ** 53,
-  'a bigint': () => 2n ** 70n,
-  'a symbol': () => Symbol('hostile'),
-  'a function': () => () => 'text',
-  'a class': () => Impostor,
-  'an instance': () => new Impostor(),
-  'a boxed string': () => new String('text'),
-  'a boxed number': () => new Number(0.5),
-  'a boxed symbol': () => Object(Symbol('boxed')),
-  'an empty object': () => ({}),
-  'an object without prototype': () => Object.create(null),
-  'an object that inherits itself': () => Object.create(cyclic({ type: 'thought' })),
-  'a cyclic object': () => cyclic({}),
-  'a cyclic array': () => {
-    const array = [];
-    array.push(array);
-    return array;
+const frequent = [
+  ...[Number.NaN, 1 / 0, -1 / 0, -0, -1, 0.5, 2 ** 53, Number.MIN_VALUE, 1 + Number.EPSILON].map(
+    (it) => () => it,
+  ),
+  ...[null, undefined, true, 2n ** 70n, Symbol('hostile')].map((it) => () => it),
+  () => () => 'text',
+  () => class Impostor {},
+  () => Object(Symbol('boxed')),
+  () => new String('text'),
+  () => {
+    const cycle = { type: 'thought' };
+    return Object.assign(cycle, { self: cycle, steps: [cycle], task: cycle, tool: cycle });
   },
-  'an empty array': () => [],
-  'a frozen array': () => Object.freeze([Object.freeze({ type: 'thought' })]),
-  'a sparse array': () => Object.assign([], { length: 3, 7: { type: 'thought' } }),
-  'an array of the largest length': () => Object.assign([], { length: 2 ** 32 - 1 }),
-  'an array of another realm': () => vm.runInContext('[{ type: "thought" }]', otherRealm),
-  'an object of another realm': () => vm.runInContext('({ type: "thought", name: "text" })', otherRealm),
-  'an array with accessors': () =>
-    Object.defineProperty([], 0, { get: throwing(new Error('element')), configurable: true }),
-  'arguments of a function': () => argumentsOf({ type: 'thought' }),
-  'a Map': () => new Map([['name', 'text']]),
-  'a Date': () => new Date(Number.NaN),
-  'a regular expression': () => /text/g,
-  'a promise that rejects': () => {
+  () => Object.assign([], { length: 2 ** 32 - 1 }),
+  () => vm.runInContext('[{ type: "thought" }]', otherRealm),
+  () => Object.defineProperty([], 0, { get: throwing(new Error('element')), configurable: true }),
+  () => {
     const promise = Promise.reject(new Error('inside the trace'));
     promise.catch(() => {});
     return promise;
   },
   // biome-ignore lint/suspicious/noThenProperty: a thenable is what is wanted
-  'a thenable': () => ({ then: throwing(new Error('then')) }),
-  'a typed array': () => new Float32Array(384),
-  'a buffer': () => Buffer.from('text'),
-  'a DataView': () => new DataView(new ArrayBuffer(8)),
-  'an error': () => new TypeError('as a value'),
-  'a weak reference': () => new WeakRef({}),
-  'a generator': () =>
-    (function* () {
-      yield { type: 'thought' };
-    })(),
-  'a revoked proxy': () => revoked({}),
-  'a revoked proxy of an array': () => revoked([]),
-  'a revoked proxy of a function': () => revoked(() => {}),
-  'a proxy that sees nothing': () => new Proxy({}, { get: () => undefined, has: () => false }),
-  'a proxy that claims a length': () => claiming(2 ** 32 - 1),
-  'a proxy that claims no length': () => claiming(Number.NaN),
-  'a proxy of a proxy of an array': () => new Proxy(new Proxy([{ type: 'thought' }], {}), {}),
-};
+  () => ({ then: throwing(new Error('then')) }),
+  () => Buffer.from('text'),
+  ...[{}, [], () => {}].map((target) => () => revoked(target)),
+  ...[2 ** 32 - 1, Number.NaN].map((length) => () => claiming([], length)),
+  () => new Proxy(new Proxy([{ type: 'thought' }], {}), {}),
+  ...thrown.map((it) => () => throwingProxy([], it)),
+];
 
-function argumentsOf() {
-  // biome-ignore lint/complexity/noArguments: the object itself is what is wanted
-  return arguments;
+function throwing(it) {
+  return () => {
+    throw it;
+  };
 }
 
-const named = ([name, make]) => ({ name, make });
+const leaves = [fc.constantFrom(...texts), fc.double(), fc.boolean(), fc.constant(null), fc.bigInt()];
+const anything = fc.anything({
+  ...{
+    values: leaves,
+    maxKeys: 4,
+    withBoxedValues: true,
+    withDate: true,
+    withMap: true,
+    withNullPrototype: true,
+  },
+  ...{ withSet: true, withSparseArray: true, withTypedArray: true },
+});
+const made = (arbitrary) => arbitrary.map((it) => () => it);
 
-const text = fc.constantFrom(...texts).map((value) => ({
-  name: value.length > 40 ? `${value.length} characters` : JSON.stringify(value),
-  make: () => value,
-}));
-const megabyte = fc.constantFrom(...megabytes).map((value) => ({
-  name: `${value.length} characters of ${JSON.stringify(value.slice(0, 12))}`,
-  make: () => value,
-}));
-const throwingProxy = fc.constantFrom(...thrown.keys()).map((index) => ({
-  name: `a proxy that throws (${index})`,
-  make: () =>
-    new Proxy([], {
-      get: throwing(thrown[index]),
-      getPrototypeOf: throwing(thrown[index]),
-      ownKeys: throwing(thrown[index]),
-    }),
-}));
-
-/** Any value at all: what it is called, and a function that makes it. */
+/** Any value at all. */
 export const value = fc.oneof(
-  { weight: 240, arbitrary: fc.constantFrom(...Object.entries(frequent).map(named)) },
-  { weight: 60, arbitrary: text },
-  { weight: 20, arbitrary: throwingProxy },
-  { weight: 1, arbitrary: megabyte },
+  { weight: 200, arbitrary: fc.constantFrom(...frequent) },
+  { weight: 80, arbitrary: made(anything) },
+  { weight: 40, arbitrary: made(fc.constantFrom(...texts)) },
+  { weight: 1, arbitrary: made(fc.constantFrom(...megabytes)) },
 );
 
-/** Values with names, as `value` has them. */
-export const plain = (arbitrary) =>
-  arbitrary.map((value) => ({ name: `${value}`.slice(0, 40), make: () => value }));
-
-/** One of `good`, or any value at all. */
+/** One of `good`, or now and then any value at all. */
 export const option = (good, weight = 8) =>
-  fc.oneof({ weight, arbitrary: plain(fc.constantFrom(...good)) }, { weight: 1, arbitrary: value });
+  fc.oneof({ weight, arbitrary: made(fc.constantFrom(...good)) }, { weight: 1, arbitrary: value });
 
-/** Objects with named values; `make` hands its arguments on. */
-export const objectOf = (parts) =>
-  fc.record(parts).map((made) => {
-    const entries = Object.entries(made);
-    return {
-      name: entries.map(([key, { name }]) => `${key}: ${name}`).join(', '),
-      make: (...args) => Object.fromEntries(entries.map(([key, { make }]) => [key, make(...args)])),
-    };
-  });
+const DOMAINS = ['code', 'finance', 'medical', 'customer_service', 'astronomy', '__proto__'];
+const TYPES = ['thought', 'tool_call', 'observation', 'error_recovery', 'reflection'];
+
+/** Valid traces of every shape that scores differently. */
+export const templates = Array.from({ length: 24 }, (_, index) =>
+  makeTrace({
+    objective: texts[index % texts.length],
+    domain: DOMAINS[index % DOMAINS.length],
+    success: index % 3 > 0,
+    confidence: (index % 8) / 7,
+    steps: Array.from({ length: (index * 3) % 7 }, (_, step) => ({
+      step_id: step,
+      type: TYPES[(index + step) % TYPES.length],
+      content: (index + step) % 4 === 0 ? undefined : texts[(index * 5 + step) % 11],
+      ...(step % 2 === 1 && { tool: { name: `tool ${(index + step) % 3}` } }),
+      input: { nested: [1, { deep: 'unread' }] },
+    })),
+  }),
+);
+
+/** Where something is done. */
+const paths = fc.constantFrom(
+  ...['task', 'task.objective', 'steps', 'steps.0', 'steps.0.type', 'steps.0.content', 'steps.0.tool'],
+  ...['steps.0.tool.name', 'metadata', 'metadata.success', 'metadata.task_domain', 'outcome'],
+  ...['outcome.confidence', 'id', 'steps.0.input', '__proto__', 'unheard_of', 'toJSON'],
+);
+
+const isObject = (it) => typeof it === 'object' && it !== null;
+const isList = (it) => Array.isArray(it);
+const repeated = (steps, times) => (steps.length * times > 50_000 ? steps : Array(times).fill(steps).flat());
+
+/** What a property becomes where it is an object, or a list. */
+const REPLACED = [
+  (it) => new Proxy(it, {}),
+  (it, { reason }) => throwingProxy(it, reason),
+  (it, { reason, index }) => throwingProxy(it, reason, ['type', '0', 'length', 'name'][index % 4]),
+  (it) => revoked(it),
+  (it) => Object.freeze(it),
+  (it) => Object.setPrototypeOf(it, null),
+  (it, { value }) => Object.setPrototypeOf(it, Object(value())),
+  (it) => (isList(it) ? it : Object.create(it)),
+  (it, { index }) => (isList(it) ? Object.assign(it, { length: [0, index, 2 ** 32 - 1][index % 3] }) : it),
+  (it, { index }) => (isList(it) ? repeated(it, index === 0 ? 5000 : index) : it),
+].map((replace) => (holder, key, parts) => {
+  // `__proto__` is everyone's.
+  if (Object.hasOwn(holder, key) && isObject(holder[key])) holder[key] = replace(holder[key], parts);
+});
+
+/** What the getter does that a property becomes. */
+const READ = [
+  (_first, { reason }) => {
+    throw reason;
+  },
+  (first, { value, reads }) => (reads % 2 === 0 ? first : value()),
+  (first, { other }) => {
+    other();
+    return first;
+  },
+  (first, { holder, key, value }) => {
+    for (const name of Object.keys(holder)) if (name !== key) holder[name] = value();
+    return first;
+  },
+].map((read) => (holder, key, parts) => {
+  const first = holder[key];
+  let reads = 0;
+  const get = () => read(first, { ...parts, holder, key, reads: reads++ });
+  Object.defineProperty(holder, key, { get, enumerable: true, configurable: true });
+});
+
+const OPERATIONS = [
+  (holder, key, { value }) => Object.assign(holder, { [key]: value() }),
+  (holder, key) => delete holder[key],
+  (holder, key) => Object.assign(holder, { [key]: holder }),
+  ...[...REPLACED, ...READ],
+];
+
+const change = fc.record({
+  ...{ path: paths, operation: fc.constantFrom(...OPERATIONS), value },
+  ...{ index: fc.nat({ max: 60 }), reason: fc.nat({ max: thrown.length - 1 }) },
+});
+
+/** Returns a template in which the changes were made; `other` calls the package while the trace is read. */
+function spoiltTrace(template, changes, other) {
+  const trace = structuredClone(templates[template]);
+  for (const { path, operation, ...parts } of changes) {
+    const keys = path.split('.');
+    const key = keys.pop();
+    // An earlier change may have made this one impossible, or have it throw.
+    try {
+      const holder = keys.reduce((it, name) => it[name], trace);
+      if (isObject(holder)) operation(holder, key, { ...parts, reason: thrown[parts.reason], other });
+    } catch {}
+  }
+  return trace;
+}
+
+/** A trace: `make(other)` makes it, and one that `isValid` must get a score. */
+export const trace = fc.oneof(
+  { weight: 1, arbitrary: value.map((make) => ({ isValid: false, make })) },
+  {
+    weight: 19,
+    arbitrary: fc
+      .tuple(
+        fc.nat({ max: templates.length - 1 }),
+        fc.oneof(fc.constant([]), { weight: 4, arbitrary: fc.array(change, { minLength: 1, maxLength: 3 }) }),
+      )
+      .map(([template, changes]) => ({
+        isValid: changes.length === 0,
+        make: (other) => spoiltTrace(template, changes, other),
+      })),
+  },
+);

@@ -9,6 +9,7 @@
 // us, which a control run of the same JavaScript work and the same length tells.
 
 import { createRequire } from 'node:module';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 
@@ -75,7 +76,8 @@ async function load({ from, count, controlDelay }) {
   await Promise.all(workers.map((worker) => next(worker, 'online')));
 
   const memory = [];
-  const watch = watchEventLoop();
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
   const sampling = setInterval(
     () => memory.push([Atomics.load(done, 0), process.memoryUsage.rss() / 2 ** 20]),
     50,
@@ -85,7 +87,7 @@ async function load({ from, count, controlDelay }) {
   for (const worker of workers) worker.postMessage({ from, count });
   const scorer = isControl ? standIn(controlDelay) : processScorer;
   const longest = await call({ ...shared, caller: 0, from, count }, scorer);
-  const lateness = watch.stop();
+  delay.disable();
   await Promise.all(replies);
   clearInterval(sampling);
   const seconds = (performance.now() - start) / 1000;
@@ -93,29 +95,12 @@ async function load({ from, count, controlDelay }) {
   const exits = workers.map((worker) => next(worker, 'exit'));
   for (const worker of workers) worker.postMessage(null);
   await Promise.all(exits);
-  return { seconds, lateness, longest, memory, calls: Atomics.load(done, 0) };
+  return { seconds, delay, longest, memory, calls: Atomics.load(done, 0) };
 }
 
 /** The next event of a worker; what it throws is thrown here. */
 function next(worker, event) {
   return new Promise((resolve, reject) => worker.once(event, resolve).once('error', reject));
-}
-
-/** Samples how late a timer of a millisecond comes. */
-function watchEventLoop() {
-  const lateness = [];
-  let last = performance.now();
-  const timer = setInterval(() => {
-    const now = performance.now();
-    lateness.push(Math.max(0, now - last - 1));
-    last = now;
-  }, 1);
-  return {
-    stop() {
-      clearInterval(timer);
-      return lateness.sort((a, b) => a - b);
-    },
-  };
 }
 
 function expectSize(expected) {
@@ -133,10 +118,10 @@ function report() {
     `resident memory: ${first.toFixed(0)} MB after the warm-up, ${most.toFixed(0)} MB at most,`,
     `${perTenThousand.toFixed(2)} MB per 10,000 evaluations; ${residentMegabytes().toFixed(0)} MB afterwards`,
   );
-  for (const [name, { lateness }] of Object.entries({ 'with us': ours, 'without us': control })) {
-    const [p99, worst] = [0.99, 1].map((part) => quantile(lateness, part).toFixed(1));
+  for (const [name, { delay }] of Object.entries({ 'with us': ours, 'without us': control })) {
+    const [p99, worst] = [delay.percentile(99), delay.max].map((it) => (it / 1e6).toFixed(1));
     console.log(
-      `event loop of the main thread, ${name}: late by ${p99} ms at the 99th percentile, ${worst} ms at most`,
+      `event loop of the main thread, ${name}: ${p99} ms at the 99th percentile, ${worst} ms at most`,
     );
   }
   console.log(`the longest call took ${ours.longest.toFixed(1)} ms to return its promise`);
@@ -157,15 +142,11 @@ function judge() {
   const { growth: grown, perTenThousand } = growth();
   if (grown > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB) throw new Error('memory grows');
   if (given.untimed) return console.log('all well');
-  const [worst, machine] = [ours, control].map(({ lateness }) => quantile(lateness, 1));
+  const [worst, machine] = [ours, control].map(({ delay }) => delay.max / 1e6);
   if (machine > MOST_STALL_MS / 2) {
     console.log(`event loop not judged: without us it is late by ${machine.toFixed(1)} ms already`);
   } else if (worst > MOST_STALL_MS + machine) {
     throw new Error(`the event loop was stalled for ${worst.toFixed(1)} ms`);
   }
   console.log('all well');
-}
-
-function quantile(sorted, part) {
-  return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? 0;
 }

@@ -1,22 +1,26 @@
 'use strict';
 
-// A store in PostgreSQL: what it finds beside a memory of this process, its limits, its tables, and what goes wrong with a database.
+// A store in PostgreSQL: what it finds beside a memory of this process, its limits, its tables, what goes wrong with a database, what others
+// plant in it, and many processes at once, some of which are killed.
 
+const { fork } = require('node:child_process');
 const fs = require('node:fs');
+const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { Scorer, TraceMemory } = require('../..');
 const { makeTrace } = require('../support/make-trace.js');
-const { readTraces, sharedTraces } = require('../support/paths.js');
 const {
+  MODEL,
+  MemoryStore,
   changeQueries,
   describeWithPostgres,
+  entriesOf,
   entry,
   expectRejection,
-  rejection,
   useServer,
-} = require('../support/store.js');
-const { MemoryStore, entriesOf } = require('../support/memory-store.js');
+} = require('./stores.js');
+const { rejectionOf } = require('../support/refusals.js');
 const { clusteredVector, randomVector } = require('../support/vectors.js');
 const { warningsWhile } = require('../support/warnings.js');
 
@@ -47,6 +51,65 @@ function entriesFor(novelty, count, first = 0) {
   );
 }
 
+/** What each planted object does: count the call, which no rollback undoes, and fail. */
+const TRAP = `'BEGIN
+  PERFORM pg_catalog.nextval(''public.planted_calls'');
+  RAISE EXCEPTION ''a planted function was called'';
+END'`;
+
+/** Makes what is planted in a database, as the role `planter`. Skips what PostgreSQL refuses. */
+const PLANT = `
+SET ROLE planter;
+DO $plant$
+DECLARE
+  planted record;
+  kind text;
+  other text;
+  symbol text;
+  number integer := 0;
+  kinds constant text[] := '{bigint,bigint[],boolean,bytea,double precision,integer,name,oid,regclass,regnamespace,smallint,text,text[],timestamptz}';
+BEGIN
+  -- Those of PostgreSQL, under the same names with the same arguments, and with one text for each argument.
+  FOR planted IN
+    SELECT p.oid, p.proname, p.pronargs, p.proretset, p.prorettype::regtype AS result, oidvectortypes(p.proargtypes) AS arguments
+    FROM pg_proc p WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind IN ('f', 'a') AND p.pronargs < 5
+  LOOP
+    FOREACH kind IN ARRAY ARRAY[planted.arguments, array_to_string(array_fill('text'::text, ARRAY[planted.pronargs]), ', ')] LOOP
+      BEGIN
+        EXECUTE format('CREATE FUNCTION public.%I(%s) RETURNS %s %s LANGUAGE plpgsql AS %L',
+          planted.proname, kind, CASE WHEN planted.proretset THEN 'SETOF' END, planted.result, ${TRAP});
+      EXCEPTION WHEN OTHERS THEN NULL;
+      END;
+    END LOOP;
+  END LOOP;
+  FOREACH kind IN ARRAY kinds LOOP
+    EXECUTE format('CREATE OR REPLACE FUNCTION public.count(%s) RETURNS bigint LANGUAGE plpgsql AS %L', kind, ${TRAP});
+  END LOOP;
+  -- Operators, those of PostgreSQL and those that it has for no such pair.
+  FOREACH symbol IN ARRAY '{=,<>,<,>,<=,>=,||,+,-,*,/}'::text[] LOOP
+    FOREACH kind IN ARRAY kinds LOOP
+      FOREACH other IN ARRAY kinds LOOP
+        number := number + 1;
+        EXECUTE format('CREATE FUNCTION public.trap_%s(%s, %s) RETURNS %s LANGUAGE plpgsql AS %L', number, kind, other,
+          CASE WHEN symbol = '||' THEN 'bigint[]' WHEN symbol IN ('+', '-', '*', '/') THEN 'bigint' ELSE 'boolean' END, ${TRAP});
+        EXECUTE format('CREATE OPERATOR public.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = public.trap_%s)', symbol, kind, other, number);
+      END LOOP;
+    END LOOP;
+  END LOOP;
+  -- Types whose values a planted function checks.
+  CREATE FUNCTION public.trap() RETURNS boolean LANGUAGE plpgsql AS ${TRAP};
+  FOREACH kind IN ARRAY '{bytea,name,regclass,regnamespace,text,timestamptz,uuid}'::text[] LOOP
+    EXECUTE format('CREATE DOMAIN public.%I AS pg_catalog.%I CHECK (public.trap())', kind, kind);
+  END LOOP;
+  -- Views in place of the catalog.
+  FOREACH kind IN ARRAY '{pg_am,pg_class,pg_extension,pg_index,pg_namespace,pg_proc,pg_settings,pg_stat_activity}'::text[] LOOP
+    EXECUTE format('CREATE VIEW public.%I AS SELECT * FROM pg_catalog.%I WHERE public.trap()', kind, kind);
+  END LOOP;
+  GRANT SELECT ON ALL TABLES IN SCHEMA public TO PUBLIC;
+END
+$plant$;
+RESET ROLE;`;
+
 const memoryOf = (method, bounds) => new MemoryStore(method, undefined, bounds);
 
 const byId = ({ id, similarity }) => ({ id, similarity });
@@ -60,7 +123,7 @@ describeWithPostgres('PostgresStore', () => {
     const novelty = hnsw ? 'prefix' : kind;
     const make = (more) => store({ method: novelty, hnsw, ...more });
 
-    test('finds what a memory finds, one after another and in batches', async () => {
+    test('PostgresStore compareAndAdd finds what a memory finds, one after another and in batches', async () => {
       const [mine, memory] = [make(), memoryOf(novelty)];
       const entries = await entriesFor(novelty, 320);
       const sizes = [1, 1, 64, 30, 1, 2, 61, 64, 1, 1, 30, 64];
@@ -96,7 +159,7 @@ describeWithPostgres('PostgresStore', () => {
       expect(await mine.size()).toBe(320);
     });
 
-    test('compares with the newest maxElements traces, and deletes older ones', async () => {
+    test('PostgresStore compares with the newest maxElements traces, and deletes older ones', async () => {
       const bounds = { maxElements: 5 };
       const table = `few_${kind}`;
       const [mine, memory] = [make({ table, ...bounds }), memoryOf(novelty, bounds)];
@@ -119,7 +182,7 @@ describeWithPostgres('PostgresStore', () => {
       expect(words.map(({ trace }) => trace)).toEqual([25, 26, 27, 28, 29]);
     });
 
-    test('ignores expired traces', async () => {
+    test('PostgresStore ignores expired traces', async () => {
       const table = `old_${kind}`;
       const mine = make({ table, ttlMs: 60_000 });
       const entries = await entriesFor(novelty, 4);
@@ -133,7 +196,7 @@ describeWithPostgres('PostgresStore', () => {
       expect(await mine.size()).toBe(1);
     });
 
-    test('stores a call once, however often and at once it is made, with the same answer', async () => {
+    test('PostgresStore stores a call once, however often and at once it is made, with the same answer', async () => {
       const mine = make();
       const entries = await entriesFor(novelty, 12);
       await mine.compareAndAdd(entries.slice(0, 4));
@@ -145,7 +208,7 @@ describeWithPostgres('PostgresStore', () => {
       expect(await mine.size()).toBe(12);
     });
 
-    test('repeats a call whose answer is lost, which does not find itself', async () => {
+    test('PostgresStore repeats a call whose answer is lost, which does not find itself', async () => {
       const database = pool();
       const mine = make({ pool: database });
       const entries = await entriesFor(novelty, 6);
@@ -165,7 +228,7 @@ describeWithPostgres('PostgresStore', () => {
       expect(await mine.size()).toBe(4);
     });
 
-    test('refuses another novelty, and another model', async () => {
+    test('PostgresStore refuses another novelty, and another model', async () => {
       const table = `other_${kind}`;
       const mine = make({ table });
       const [one, two] = await entriesFor(novelty, 2);
@@ -182,31 +245,12 @@ describeWithPostgres('PostgresStore', () => {
     });
   });
 
-  test('inspect shows nothing of the pool, which has a password', () => {
+  test('inspect of a PostgresStore shows nothing of the pool, which has a password', () => {
     const shown = require('node:util').inspect(store({ pool: pool({ password: 'secret' }) }), { depth: 9 });
     expect(shown).not.toContain('secret');
   });
 
-  const airline = fs.existsSync(sharedTraces) ? readTraces(sharedTraces) : undefined;
-  (airline ? test : test.skip).each(['lexical', 'full'])(
-    'a scorer of novelty %s scores real runs as with a memory',
-    async (novelty) => {
-      const scorer = new Scorer({ memory: store({ method: novelty }) });
-      const expected = new Scorer({ memory: new TraceMemory({ method: novelty }) });
-      const [ours, theirs] = [await scorer.scoreAll(airline), await expected.scoreAll(airline)].map(
-        (scores) => scores.map(({ value }) => value),
-      );
-      for (const [index, score] of ours.entries()) expect(score).toBeCloseTo(theirs[index], 1.5);
-      let same = 0;
-      for (const trace of airline) {
-        const [one, two] = [scorer, expected].map((each) => each.score(trace, { remember: false }));
-        same += Number((await one).nearest.id === (await two).nearest.id);
-      }
-      expect(same / airline.length).toBeGreaterThanOrEqual(0.97);
-    },
-  );
-
-  test('an index that gives up among expired embeddings is stood in for by a scan', async () => {
+  test('PostgresStore whose index gives up among expired embeddings scans them', async () => {
     const mine = store({ method: 'prefix', hnsw: true, table: 'expired', ttlMs: 60_000 });
     await mine.size();
     const vectors = Array.from({ length: 1000 }, (_, index) => `[${clusteredVector(index, 2)}]`);
@@ -231,7 +275,7 @@ describeWithPostgres('PostgresStore', () => {
     expect((await limited.compare(entry('', clusteredVector(0, 2)))).id).toBe('living');
   });
 
-  test('an HNSW index is used', async () => {
+  test('PostgresStore with hnsw uses its index', async () => {
     const mine = store({ method: 'prefix', hnsw: true, table: 'indexed' });
     await mine.compareAndAdd(await entriesFor('prefix', 60));
     await mine.compareAndAdd(await entriesFor('prefix', 60, 60));
@@ -242,14 +286,14 @@ describeWithPostgres('PostgresStore', () => {
   });
 
   describe('tables', () => {
-    test('many processes that open a store at once create them once', async () => {
+    test('eight stores that are opened at once create their table once', async () => {
       const stores = Array.from({ length: 8 }, () =>
         store({ method: 'prefix', hnsw: true, table: 'at_once' }),
       );
       expect(await Promise.all(stores.map((each) => each.size()))).toEqual(Array(8).fill(0));
     });
 
-    test('are in the named schema, which is not made, or in the first of the search path', async () => {
+    test('the table of a store is in the named schema, which is not made, or in the first of the search path', async () => {
       await expectRejection(store({ table: 'fleet.traces' }).size(), 'ERR_STORE_SCHEMA', 'fleet');
       await pool().query('CREATE SCHEMA fleet; CREATE SCHEMA "Own One"');
       expect(await store({ table: 'fleet.traces' }).size()).toBe(0);
@@ -268,21 +312,21 @@ describeWithPostgres('PostgresStore', () => {
       await expectRejection(store({ pool: nowhere }).size(), 'ERR_STORE_SCHEMA', 'search path');
     });
 
-    test('of another application are refused, and left as they are', async () => {
+    test('a table of another application is refused', async () => {
       await pool().query('CREATE TABLE theirs (id int); CREATE VIEW a_view AS SELECT 1 AS position');
       for (const table of ['theirs', 'a_view']) {
         await expectRejection(store({ table }).size(), 'ERR_STORE_SCHEMA', table);
       }
     });
 
-    test('that are dropped meanwhile are an error', async () => {
+    test('a table that is dropped meanwhile is an error', async () => {
       const mine = store({ table: 'dropped' });
       await mine.size();
       await pool().query('DROP TABLE dropped');
       await expectRejection(mine.size(), 'ERR_STORE_SCHEMA');
     });
 
-    test('of damaged bytes are told of', async () => {
+    test('a table of damaged words is an error, and keeps its traces', async () => {
       const mine = store({ table: 'damaged' });
       const entries = await entriesFor('lexical', 3);
       await mine.compareAndAdd(entries.slice(0, 2));
@@ -314,7 +358,7 @@ describeWithPostgres('PostgresStore', () => {
         const entries = await entriesFor(novelty, 6);
         for (const each of entries) await agents.compareAndAdd([each]);
         expect(await agents.size()).toBe(3);
-        await rejection(pool({ user: 'agent' }).query(`UPDATE ${table} SET label = NULL`));
+        await rejectionOf(pool({ user: 'agent' }).query(`UPDATE ${table} SET label = NULL`));
       }
     });
   });
@@ -329,16 +373,9 @@ describeWithPostgres('PostgresStore', () => {
       await expectRejection(mine.size(), 'ERR_STORE_UNAVAILABLE');
       await context.server.start();
       await mine.compareAndAdd([two]);
-      expect(await mine.size()).toBe(2);
-    });
-
-    test('a server that restarts is not noticed by calls before and after', async () => {
-      const mine = store();
-      const [one, two] = await entriesFor('lexical', 2);
-      await mine.compareAndAdd([one]);
+      // No call notices a restart between calls.
       await context.server.stop();
       await context.server.start();
-      await mine.compareAndAdd([two]);
       expect(await mine.size()).toBe(2);
     });
 
@@ -371,7 +408,7 @@ describeWithPostgres('PostgresStore', () => {
       expect(await store({ table }).size()).toBe(0);
     });
 
-    test('an error of the server ends the transaction, and the next call works', async () => {
+    test('compareAndAdd that the server refuses ends its transaction, and the next call works', async () => {
       const database = pool({ max: 1 });
       const mine = store({ pool: database, table: 'refused' });
       const entries = await entriesFor('lexical', 2);
@@ -383,7 +420,7 @@ describeWithPostgres('PostgresStore', () => {
       expect(await mine.size()).toBe(1);
     });
 
-    test('another isolation level by default makes no duplicates', async () => {
+    test('compareAndAdd at another isolation level makes no duplicates', async () => {
       const options = '-c default_transaction_isolation=serializable';
       const entries = await entriesFor('lexical', 1);
       const stores = [0, 1, 2, 3].map(() => store({ pool: pool({ options }), table: 'serial' }));
@@ -414,7 +451,7 @@ describeWithPostgres('PostgresStore', () => {
         await scorer.scoreAll(traces.slice(0, 2));
         await context.server.kill();
         await scorer.scoreAll(traces.slice(2, 4));
-        expect(await rejection(scorer.flush())).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
+        expect(await rejectionOf(scorer.flush())).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
         await context.server.start();
         await scorer.scoreAll(traces.slice(4));
         await scorer.flush();
@@ -422,12 +459,192 @@ describeWithPostgres('PostgresStore', () => {
       expect(await mine.size()).toBe(6);
     });
   });
+
+  describe('objects that another role has planted in the schema', () => {
+    /** For statements of these tests, which no planted object may meet. */
+    const database = 'planted';
+    const admin = () => pool({ database, options: '-c search_path=pg_catalog' });
+
+    beforeAll(async () => {
+      if (context.server === undefined) return;
+      await pool().query('CREATE DATABASE planted');
+      await admin().query(`
+      CREATE ROLE planter;
+      CREATE SEQUENCE public.planted_calls;
+      GRANT USAGE ON SEQUENCE public.planted_calls TO PUBLIC;
+      GRANT USAGE, CREATE ON SCHEMA public TO planter`);
+      await admin().query(PLANT);
+    });
+
+    /** How many planted functions were called. */
+    async function calls() {
+      const { rows } = await admin().query(
+        'SELECT CASE WHEN is_called THEN last_value ELSE 0::bigint END AS calls FROM public.planted_calls',
+      );
+      return Number(rows[0].calls);
+    }
+
+    test('a statement that names nothing by its schema calls a planted function', async () => {
+      const naive = pool({ database, options: '-c search_path=public' });
+      const before = await calls();
+      await rejectionOf(naive.query('SELECT pg_advisory_xact_lock($1)', ['1']));
+      await rejectionOf(naive.query("SELECT 1::oid = 'public'::regnamespace"));
+      await rejectionOf(naive.query('SELECT count(relname) FROM pg_class'));
+      expect((await calls()) - before).toBe(3);
+    });
+
+    // With `pg_catalog` at the end of the path, even a function of PostgreSQL's with the same arguments comes after the planted one.
+    const paths = ['public', 'public,pg_catalog'];
+    const kinds = [
+      ['prefix', false],
+      ['prefix', true],
+      ['lexical', false],
+      ['full', false],
+    ];
+    const cases = paths.flatMap((searchPath) => kinds.map((kind) => [searchPath, ...kind]));
+    test.each(cases)(
+      'no statement of a store calls a planted function: search path %s, novelty %s, hnsw %s',
+      async (searchPath, novelty, hnsw) => {
+        const table = `guarded_${novelty}_${hnsw}_${searchPath.length}`;
+        const before = await calls();
+        const searching = pool({ database, options: `-c search_path=${searchPath}` });
+        const options = { pool: searching, table, method: novelty, hnsw, maxElements: 100 };
+        const made = store(options);
+        expect(await made.size()).toBe(0);
+        // A second store finds the tables.
+        expect(await store(options).size()).toBe(0);
+
+        const entries = (await entriesFor(novelty, 120)).map((each) =>
+          each.vector ? { ...each, model: MODEL } : each,
+        );
+        await made.compareAndAdd(entries.slice(0, 1));
+        await made.compareAndAdd(entries.slice(1, 100));
+        const call = '8c5ad0c3-0d36-4d4e-b2a5-0a3a5d8f6c11';
+        const answer = await made.compareAndAdd(entries.slice(100), call);
+        expect(await made.compareAndAdd(entries.slice(100), call)).toHaveLength(answer.length);
+        expect((await made.compare(entries[110])).id).toBe('110');
+        expect(await made.size()).toBe(100);
+        expect((await calls()) - before).toBe(0);
+      },
+    );
+  });
+
+  describe('many processes', () => {
+    const PROCESSES = 8;
+    let tables = 0;
+
+    /** Starts a process that adds; `done` settles with what it was told, line by line, when it has ended. */
+    function startWorker(settings) {
+      const file = path.join(__dirname, 'worker.cjs');
+      const child = fork(file, [JSON.stringify(settings)], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+      let output = '';
+      child.stdout.on('data', (chunk) => {
+        output += chunk;
+      });
+      const done = new Promise((resolve, reject) => {
+        child.on('error', reject);
+        child.on('close', (code, signal) => {
+          // Whoever is killed may leave half a line.
+          const lines = output.split('\n').slice(0, -1);
+          resolve({ code, signal, told: lines.map((line) => JSON.parse(line)) });
+        });
+      });
+      return { child, done, lines: () => output.split('\n').length - 1 };
+    }
+
+    async function startWorkers(settings) {
+      const table = `many_${++tables}`;
+      await store({ table, method: 'prefix', hnsw: settings.hnsw }).size();
+      const workers = Array.from({ length: PROCESSES }, (_, name) =>
+        startWorker({ name, table, connection: context.server.connection(), ...settings }),
+      );
+      for (const { child } of workers) child.send('go');
+      return { table, workers };
+    }
+
+    /**
+     * What must hold however it went: positions without gaps; what was acknowledged is stored, once; of all that is stored
+     * with the same vector, at most one was told that it is new, and exactly one if all were told.
+     */
+    async function check(table, results, { hasLost }) {
+      const database = pool();
+      const { rows } = await database.query(`SELECT position, label FROM ${table} ORDER BY position`);
+      expect(rows.map(({ position }) => Number(position))).toEqual(rows.map((_, index) => index));
+
+      const stored = rows.map(({ label }) => label);
+      expect(new Set(stored).size).toBe(stored.length);
+      const acknowledged = results.flatMap(({ told }) => told).filter(({ error }) => error === undefined);
+      const known = new Set(stored);
+      expect(acknowledged.filter(({ id }) => !known.has(id))).toEqual([]);
+      if (!hasLost) expect(stored.length).toBe(acknowledged.length);
+
+      const news = new Map();
+      for (const { seed, isNew } of acknowledged) news.set(seed, (news.get(seed) ?? 0) + Number(isNew));
+      const counts = [...news.values()];
+      expect(Math.max(...counts)).toBe(1);
+      if (!hasLost) expect(Math.min(...counts)).toBe(1);
+      // The one that was stored first is the one that is new.
+      const first = new Map();
+      for (const label of stored) {
+        const seed = Number(label.split(' ')[0]);
+        if (!first.has(seed)) first.set(seed, label);
+      }
+      expect(acknowledged.filter(({ seed, id, isNew }) => isNew !== (first.get(seed) === id))).toEqual([]);
+      return acknowledged.length;
+    }
+
+    test.each([
+      [false, 1, 30],
+      [false, 16, 4],
+      [true, 1, 20],
+    ])('all add the same at once, hnsw %s, %d at a time', async (hnsw, batch, rounds) => {
+      const { table, workers } = await startWorkers({ hnsw, batch, rounds });
+      const results = await Promise.all(workers.map(({ done }) => done));
+      expect(results.map(({ code }) => code)).toEqual(Array(PROCESSES).fill(0));
+      expect(await check(table, results, { hasLost: false })).toBe(PROCESSES * batch * rounds);
+    });
+
+    test('processes that are killed leave whole entries or none', async () => {
+      const { table, workers } = await startWorkers({ batch: 4, rounds: 1000 });
+      for (const [index, worker] of workers.entries()) {
+        while (worker.lines() < 10 + index * 8) await sleep(5);
+        worker.child.kill('SIGKILL');
+      }
+      const results = await Promise.all(workers.map(({ done }) => done));
+      expect(results.map(({ signal }) => signal)).toEqual(Array(PROCESSES).fill('SIGKILL'));
+      // What was under way in the server may still be.
+      const database = pool();
+      const busy =
+        "SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = 'active' AND backend_type = 'client backend'";
+      while ((await database.query(busy)).rows.length > 0) await sleep(10);
+      await check(table, results, { hasLost: true });
+      const { rows } = await database.query(`SELECT count(*)::int AS count FROM ${table}`);
+      // A call was of four.
+      expect(rows[0].count % 4).toBe(0);
+    });
+
+    test('a server that is killed three times has all that it acknowledged', async () => {
+      const { table, workers } = await startWorkers({ batch: 2, rounds: 60, patient: true });
+      const lines = () => workers.reduce((sum, worker) => sum + worker.lines(), 0);
+      for (let time = 1; time <= 3; time++) {
+        while (lines() < time * 150) await sleep(5);
+        await context.server.kill();
+        await context.server.start();
+      }
+      const results = await Promise.all(workers.map(({ done }) => done));
+      expect(results.map(({ code }) => code)).toEqual(Array(PROCESSES).fill(0));
+      const errors = results.flatMap(({ told }) => told).filter(({ error }) => error !== undefined);
+      expect(errors.filter(({ error }) => error !== 'ERR_STORE_UNAVAILABLE')).toEqual([]);
+      // Each worker has repeated its calls until they were acknowledged.
+      expect(await check(table, results, { hasLost: false })).toBe(PROCESSES * 120);
+    });
+  });
 });
 
-describeWithPostgres('PostgresStore on a server without pgvector', () => {
+describeWithPostgres('without pgvector', () => {
   const context = useServer({ settings: { extension_control_path: '/nonexistent' } });
 
-  test('names the novelties that need no extension, which work', async () => {
+  test('PostgresStore without pgvector names the methods that need no extension, which work', async () => {
     const error = await expectRejection(
       context.store({ method: 'prefix' }).size(),
       'ERR_STORE_SCHEMA',

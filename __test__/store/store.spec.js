@@ -4,13 +4,13 @@
 
 const path = require('node:path');
 
-const { Scorer, TraceMemory, embed } = require('..');
-const { StoreWithFallback } = require('../lib/store/fallback.js');
-const { makeTrace } = require('./support/make-trace.js');
-const { rejectionOf } = require('./support/refusals.js');
-const { runForResult } = require('./support/run-script.js');
-const { MemoryStore, entriesOf } = require('./support/memory-store.js');
-const { warningsWhile } = require('./support/warnings.js');
+const { Scorer, TraceMemory, embed } = require('../..');
+const { StoreWithFallback } = require('../../lib/store/fallback.js');
+const { makeTrace } = require('../support/make-trace.js');
+const { rejectionOf } = require('../support/refusals.js');
+const { runForResult } = require('../support/run-script.js');
+const { MemoryStore, entriesOf } = require('./stores.js');
+const { warningsWhile } = require('../support/warnings.js');
 
 const distinct = (count, salt = '') =>
   Array.from({ length: count }, (_, index) => ({
@@ -45,7 +45,7 @@ function holdTimers() {
 }
 
 describe.each(['prefix', 'lexical', 'full'])('Scorer with a store of method %s', (method) => {
-  test('gives the scores of a memory, and asks for several traces at a time', async () => {
+  test('Scorer with a store gives the scores of a memory, and asks for several traces at a time', async () => {
     const store = new MemoryStore(method);
     const [scorer, expected] = [new Scorer({ memory: store }), new Scorer({ memory: memoryOf(method) })];
     const traces = [...distinct(40, 'same'), ...distinct(10, 'same')];
@@ -78,104 +78,98 @@ test('Scorer without an embedder asks no store of embeddings', async () => {
   expect(store.calls).toEqual([]);
 });
 
-describe('scoreAll with a store', () => {
-  test('scores and stores the traces before an invalid one', async () => {
-    const store = new MemoryStore();
-    const traces = [...distinct(3), {}, ...distinct(2, 'after')];
-    const error = await rejectionOf(new Scorer({ memory: store }).scoreAll(traces));
-    expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: expect.stringContaining('traces[3]') });
-    expect(store.ids).toEqual(['0', '1', '2']);
-  });
-
-  test('gives the store nothing more once onProgress throws or the signal aborts', async () => {
-    for (const end of [
-      (controller) => controller.abort('enough'),
-      () => {
-        throw 'enough';
-      },
-    ]) {
-      const store = new MemoryStore();
-      const scorer = new Scorer({ memory: store });
-      const controller = new AbortController();
-      const onProgress = ({ done }) => done === 5 && end(controller);
-      const batch = scorer.scoreAll(distinct(300), { signal: controller.signal, onProgress });
-      expect(await rejectionOf(batch)).toBe('enough');
-      const given = store.calls.reduce((sum, count) => sum + count, 0);
-      expect(given).toBeLessThan(200);
-      expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
-      expect(store.ids).toHaveLength(given + 1);
-    }
-  });
+test('scoreAll with a store scores and stores the traces before an invalid one', async () => {
+  const store = new MemoryStore();
+  const traces = [...distinct(3), {}, ...distinct(2, 'after')];
+  const error = await rejectionOf(new Scorer({ memory: store }).scoreAll(traces));
+  expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: expect.stringContaining('traces[3]') });
+  expect(store.ids).toEqual(['0', '1', '2']);
 });
 
-describe('a store that fails', () => {
-  test('rejects the calls that need it, and only these, with its error', async () => {
-    const store = new MemoryStore('prefix');
+test('scoreAll with a store gives the store nothing more once onProgress throws or the signal aborts', async () => {
+  for (const end of [
+    (controller) => controller.abort('enough'),
+    () => {
+      throw 'enough';
+    },
+  ]) {
+    const store = new MemoryStore();
     const scorer = new Scorer({ memory: store });
-    const error = down();
-    store.fail = () => error;
-    expect(await rejectionOf(scorer.evaluateValue(makeTrace()))).toBe(error);
-    expect(await rejectionOf(scorer.score(makeTrace(), { remember: false }))).toBe(error);
-    expect(await rejectionOf(scorer.scoreAll(distinct(3)))).toBe(error);
-    expect(await rejectionOf(scorer.evaluateValue({}))).toMatchObject({ code: 'ERR_INVALID_TRACE' });
-    store.fail = () => undefined;
+    const controller = new AbortController();
+    const onProgress = ({ done }) => done === 5 && end(controller);
+    const batch = scorer.scoreAll(distinct(300), { signal: controller.signal, onProgress });
+    expect(await rejectionOf(batch)).toBe('enough');
+    const given = store.calls.reduce((sum, count) => sum + count, 0);
+    expect(given).toBeLessThan(200);
     expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
-    expect(store.ids).toHaveLength(1);
-  });
-
-  test('gets nothing more of the batch', async () => {
-    const store = new MemoryStore();
-    let failed = 0;
-    // The first call has one trace; the others wait meanwhile.
-    store.fail = () => (failed++ === 0 ? down() : undefined);
-    await rejectionOf(new Scorer({ memory: store }).scoreAll(distinct(5)));
-    expect(store.ids).toEqual([]);
-  });
+    expect(store.ids).toHaveLength(given + 1);
+  }
 });
 
-describe('abort', () => {
-  test('traces that were not sent are not stored', async () => {
-    const store = new MemoryStore();
-    const scorer = new Scorer({ memory: store });
-    const traces = distinct(30);
-    const controller = new AbortController();
-    const { signal } = controller;
-    const kept = scorer.evaluateValue(traces[0]);
-    const rest = traces.slice(1).map((trace) => scorer.score(trace, { signal }));
-    controller.abort();
-    const reasons = await Promise.all(rest.map((call) => call.catch(({ name }) => name)));
-    await kept;
-    expect(new Set(reasons)).toEqual(new Set(['AbortError']));
-    expect(store.ids).toEqual(['0']);
-  });
+test('a store that fails rejects the calls that need it, and only these, with its error', async () => {
+  const store = new MemoryStore('prefix');
+  const scorer = new Scorer({ memory: store });
+  const error = down();
+  store.fail = () => error;
+  expect(await rejectionOf(scorer.evaluateValue(makeTrace()))).toBe(error);
+  expect(await rejectionOf(scorer.score(makeTrace(), { remember: false }))).toBe(error);
+  expect(await rejectionOf(scorer.scoreAll(distinct(3)))).toBe(error);
+  expect(await rejectionOf(scorer.evaluateValue({}))).toMatchObject({ code: 'ERR_INVALID_TRACE' });
+  store.fail = () => undefined;
+  expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+  expect(store.ids).toHaveLength(1);
+});
 
-  test('leaves the calls after one that waits alone', async () => {
-    const store = new MemoryStore('prefix');
-    let answer;
-    const answered = new Promise((resolve) => {
-      answer = resolve;
-    });
-    const { compareAndAdd } = MemoryStore.prototype;
-    store.compareAndAdd = async (...args) => {
-      await answered;
-      return compareAndAdd.apply(store, args);
-    };
-    const scorer = new Scorer({ memory: store });
-    const traces = distinct(3);
-    const first = scorer.evaluateValue(traces[0]);
-    const controller = new AbortController();
-    const second = scorer.score(traces[1], { signal: controller.signal }).catch((reason) => reason);
-    // Until it has been embedded, and waits for the store.
-    await embed(['after it']);
-    await new Promise(setImmediate);
-    controller.abort('enough');
-    const third = scorer.evaluateValue(traces[2]);
-    answer();
-    expect(await second).toBe('enough');
-    expect(await first).toBeGreaterThan(0);
-    expect(await third).toBeGreaterThan(0);
-    expect(store.ids).toEqual(['0', '2']);
+test('a store that fails gets nothing more of the batch', async () => {
+  const store = new MemoryStore();
+  let failed = 0;
+  // The first call has one trace; the others wait meanwhile.
+  store.fail = () => (failed++ === 0 ? down() : undefined);
+  await rejectionOf(new Scorer({ memory: store }).scoreAll(distinct(5)));
+  expect(store.ids).toEqual([]);
+});
+
+test('an abort keeps traces that were not sent out of a store', async () => {
+  const store = new MemoryStore();
+  const scorer = new Scorer({ memory: store });
+  const traces = distinct(30);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const kept = scorer.evaluateValue(traces[0]);
+  const rest = traces.slice(1).map((trace) => scorer.score(trace, { signal }));
+  controller.abort();
+  const reasons = await Promise.all(rest.map((call) => call.catch(({ name }) => name)));
+  await kept;
+  expect(new Set(reasons)).toEqual(new Set(['AbortError']));
+  expect(store.ids).toEqual(['0']);
+});
+
+test('an abort of a call that waits for a store leaves the calls after it alone', async () => {
+  const store = new MemoryStore('prefix');
+  let answer;
+  const answered = new Promise((resolve) => {
+    answer = resolve;
   });
+  const { compareAndAdd } = MemoryStore.prototype;
+  store.compareAndAdd = async (...args) => {
+    await answered;
+    return compareAndAdd.apply(store, args);
+  };
+  const scorer = new Scorer({ memory: store });
+  const traces = distinct(3);
+  const first = scorer.evaluateValue(traces[0]);
+  const controller = new AbortController();
+  const second = scorer.score(traces[1], { signal: controller.signal }).catch((reason) => reason);
+  // Until it has been embedded, and waits for the store.
+  await embed(['after it']);
+  await new Promise(setImmediate);
+  controller.abort('enough');
+  const third = scorer.evaluateValue(traces[2]);
+  answer();
+  expect(await second).toBe('enough');
+  expect(await first).toBeGreaterThan(0);
+  expect(await third).toBeGreaterThan(0);
+  expect(store.ids).toEqual(['0', '2']);
 });
 
 test('calls behind a store that never answers do not keep the process alive', async () => {
@@ -199,7 +193,7 @@ describe('a fallback', () => {
   afterEach(() => timers.restore());
 
   test.each(['prefix', 'lexical', 'full'])(
-    'of method %s answers while the store fails, which gets all traces once',
+    'a fallback of method %s answers while the store fails, which gets all traces once',
     async (method) => {
       const store = new MemoryStore(method, memoryOf(method));
       const scorer = new Scorer({ memory: store });
@@ -225,7 +219,7 @@ describe('a fallback', () => {
     },
   );
 
-  test('tries a failed store after pauses that double from a second to half a minute, and begins anew after it worked', async () => {
+  test('a fallback tries a failed store after pauses that double from a second to half a minute, and begins anew after it worked', async () => {
     const store = new MemoryStore('lexical', memoryOf('lexical'));
     const scorer = new Scorer({ memory: store });
     await warningsWhile(async (warnings) => {
@@ -247,7 +241,7 @@ describe('a fallback', () => {
     });
   });
 
-  test('sends missed traces under the id of the call whose answer was lost', async () => {
+  test('a fallback sends missed traces under the id of the call whose answer was lost', async () => {
     const store = new MemoryStore('lexical', memoryOf('lexical'));
     const scorer = new Scorer({ memory: store });
     const { compareAndAdd } = MemoryStore.prototype;
@@ -264,7 +258,7 @@ describe('a fallback', () => {
     expect(store.calls.length).toBeGreaterThan(store.stored.size);
   });
 
-  test('keeps the newest 10,000 traces, warns of the first that is dropped, and flush tells their number once', async () => {
+  test('a fallback keeps the newest 10,000 traces, warns of the first that is dropped, and flush tells their number once', async () => {
     const store = new MemoryStore();
     const fallback = new StoreWithFallback(store, {
       compareAndAdd: async (entries) => entries.map(() => null),
@@ -308,7 +302,7 @@ describe('a fallback', () => {
   });
 
   test.each(['ERR_STORE', 'ERR_MEMORY_MISMATCH'])(
-    'does not send traces again that the store refuses with %s, and warns once',
+    'a fallback does not send traces again that the store refuses with %s, and warns once',
     async (code) => {
       const store = new MemoryStore('lexical', memoryOf('lexical'));
       const scorer = new Scorer({ memory: store });
@@ -332,8 +326,8 @@ describe('a fallback', () => {
     },
   );
 
-  test('that refuses a trace rejects the call, and the store is not asked', async () => {
-    const fallback = await TraceMemory.load(path.join(__dirname, 'support', 'other-model.safetensors'));
+  test('a fallback that refuses a trace rejects the call, and the store is not asked', async () => {
+    const fallback = await TraceMemory.load(path.join(__dirname, '..', 'support', 'other-model.safetensors'));
     const store = new MemoryStore('prefix', fallback);
     const error = await rejectionOf(new Scorer({ memory: store }).evaluateValue(makeTrace()));
     expect(error).toMatchObject({ code: 'ERR_MEMORY_MISMATCH' });

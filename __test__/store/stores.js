@@ -1,10 +1,13 @@
 'use strict';
 
-// A store in this process.
+// Stores for tests: one in this process, and those on a PostgreSQL server of the tests of a file.
 
 const { Scorer } = require('../..');
 const { addon } = require('../../lib/loader.js');
 const { packed } = require('../../lib/store/postgres.js');
+const { PostgresStore } = require('../../postgres.js');
+const { startPostgres, unavailable } = require('../support/postgres.js');
+const { rejectionOf } = require('../support/refusals.js');
 
 /** The most similar of entries to another one, of equal ones the oldest; null without any. */
 async function nearestOf(known, entry, method) {
@@ -85,4 +88,73 @@ async function entriesOf(traces, method = 'lexical') {
   return store.known;
 }
 
-module.exports = { MemoryStore, entriesOf };
+const reason = unavailable();
+
+/** As `describe`, skipped where there is no PostgreSQL. scripts/postgres.mjs has said why. */
+const describeWithPostgres = (name, tests) => (reason === undefined ? describe : describe.skip)(name, tests);
+
+const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
+
+/** Starts a server before the tests of a file and removes it after them. Its pools and stores end with the test that asks for them. */
+function useServer(options) {
+  const { Pool } = require('pg');
+  const context = { server: undefined };
+  const ends = [];
+  let tables = 0;
+
+  beforeAll(async () => {
+    if (reason === undefined) context.server = await startPostgres(options);
+  });
+  afterEach(async () => {
+    while (ends.length > 0) await ends.pop()();
+  });
+  afterAll(() => context.server?.remove());
+
+  context.pool = (connection = {}) => {
+    const pool = new Pool(context.server.connection(connection));
+    // Servers are stopped while it idles.
+    pool.on('error', () => {});
+    ends.push(() => pool.end());
+    return pool;
+  };
+  context.store = ({ pool = context.pool(), method = 'lexical', ...more } = {}) =>
+    new PostgresStore({ pool, method, table: `novelty_${++tables}`, ...more });
+  context.url = () => {
+    const { host, port, user, database } = context.server.connection();
+    return `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+  };
+  return context;
+}
+
+/** An entry of a store of embeddings. */
+const entry = (id, vector) => ({ id, vector, words: null, model: MODEL });
+
+/** Has the pool hand out connections whose `query` is what `change` makes of it. */
+function changeQueries(database, change) {
+  const connect = database.connect.bind(database);
+  database.connect = (callback) =>
+    connect((error, client, release) => {
+      if (client) client.query = change(Object.getPrototypeOf(client).query.bind(client));
+      callback(error, client, release);
+    });
+}
+
+/** Expects that a call rejects with an `Error` of a code, whose message has these parts, and returns it. */
+async function expectRejection(call, code, ...parts) {
+  const error = await rejectionOf(call);
+  expect(error).toBeInstanceOf(Error);
+  expect(error.code).toBe(code);
+  for (const part of parts) expect(error.message).toContain(part);
+  return error;
+}
+
+module.exports = {
+  MODEL,
+  MemoryStore,
+  changeQueries,
+  describeWithPostgres,
+  entriesOf,
+  entry,
+  expectRejection,
+  useServer,
+};

@@ -1,0 +1,801 @@
+'use strict';
+
+// `kp-score` as a process of Node.js: its scores beside those of the package, standard input, files by links, pipes and full disks, signals,
+// a terminal, and a store. What it prints and writes is in the transcripts of crates/command/tests.
+
+const { execFileSync, spawn, spawnSync } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const { select, TraceMemory } = require('..');
+const { Scorer, explain } = require('../lib/scorer.js');
+const loader = require('../lib/loader.js');
+const { makeTrace } = require('./support/make-trace.js');
+const {
+  command,
+  examples,
+  expectRun,
+  jsonLines,
+  kpScore,
+  linesOf,
+  readLines,
+  results,
+  start,
+  tracesOf,
+} = require('./support/kp-score.js');
+const { modelDirectory, readTraces, root } = require('./support/paths.js');
+const { run } = require('./support/run-script.js');
+const { copyPackage, scratchDirectory, writerIn } = require('./support/scratch.js');
+const { describeWithPostgres, useServer } = require('./store/stores.js');
+
+const scratch = scratchDirectory('command');
+const write = writerIn(scratch);
+const isWindows = process.platform === 'win32';
+const unix = isWindows ? test.skip : test;
+const ESCAPE = '\u001b';
+
+/** The small model, which takes a third of the time. */
+const Q8 = { KNOWLEDGEPULSE_DTYPE: 'q8' };
+
+const traces = readTraces(examples);
+const scored = tracesOf(0.1, 0.95, 0.5, 0.99);
+const input = jsonLines(scored);
+
+/** An empty directory, whose files are looked at. */
+const emptyDirectory = () => fs.mkdtempSync(path.join(scratch, 'directory-'));
+const filesIn = (directory) => fs.readdirSync(directory).sort();
+const idsOf = (found) => found.map(({ id }) => id);
+
+/** What a scorer says of traces, one after another. */
+async function explained(traces, options) {
+  const scorer = new Scorer(options);
+  const breakdowns = [];
+  for (const trace of traces) breakdowns.push(await explain(scorer, trace, true));
+  return breakdowns;
+}
+const breakdowns = (results) => results.map(({ breakdown }) => breakdown);
+
+describe('what kp-score computes', () => {
+  const weights = { finance: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcomeConfidence: 0.4 } };
+  const lexical = () => ({ memory: new TraceMemory({ method: 'lexical' }) });
+
+  test.each([
+    [['--novelty', 'prefix'], () => ({})],
+    [[], lexical],
+    [['--weights', write('weights.json', JSON.stringify(weights))], () => ({ ...lexical(), weights })],
+  ])('kp-score score %j gives the scores of a Scorer, with their explanation', async (args, options) => {
+    const found = await results([...args, '--explain', examples]);
+    expect(breakdowns(found)).toEqual(await explained(traces, options()));
+  });
+
+  test('kp-score score --novelty full looks beyond the first 512 tokens', async () => {
+    const start = 'The customer asks where the parcel is. '.repeat(100);
+    // A step of its own, which counts as much as the long objective.
+    const long = ['It was found in Lisbon.', 'The planet has two moons and no atmosphere.'].map((content) =>
+      makeTrace({ objective: start, steps: [{ type: 'observation', content }] }),
+    );
+    const run = (method) => results(['--novelty', method, '--explain'], { input: jsonLines(long) });
+    const [prefix, full] = [await run('prefix'), await run('full')];
+    expect(breakdowns(full)).toEqual(await explained(long, { memory: new TraceMemory({ method: 'full' }) }));
+    expect(prefix[1].breakdown.dimensions.novelty).toBeLessThan(1e-6);
+    expect(full[1].breakdown.dimensions.novelty).toBeGreaterThan(0.1);
+  });
+
+  test.each([
+    [
+      { KNOWLEDGEPULSE_DTYPE: 'q8', KNOWLEDGEPULSE_THREADS: '1' },
+      { dtype: 'q8', threads: 1 },
+    ],
+    [{ KNOWLEDGEPULSE_MODEL_DIR: modelDirectory }, { dtype: 'fp32', modelDirectory }],
+  ])('kp-score score with %j uses that embedder, which the summary tells', async (env, embedder) => {
+    const args = ['score', '--novelty', 'prefix', '--verbose', '--format', 'json', examples];
+    const { code, stdout, stderr } = await kpScore(args, { env });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).summary.embedder).toMatchObject({ available: true, ...embedder });
+    expect(stderr).toContain(`model: ${embedder.modelDirectory ?? ''}`);
+    expect(stderr).toMatch(/^(engine|ONNX Runtime): ./m);
+    expect(stderr).toMatch(
+      /embedder +sentence-transformers\/all-MiniLM-L6-v2 \((fp32|q8)\), (built in \(|ONNX Runtime \d)/,
+    );
+    expect(stderr).not.toContain('warning');
+  });
+
+  test.each(['prefix', 'full'])(
+    'kp-score score --novelty %s --memory skips known traces',
+    async (novelty) => {
+      const memory = path.join(scratch, `memory-${novelty}`);
+      const args = ['score', '--novelty', novelty, '--memory', memory, '--explain', '--format', 'json'];
+      const run = async (traces) => {
+        const { stdout } = await kpScore(args, { input: jsonLines(traces), env: Q8 });
+        return JSON.parse(stdout);
+      };
+      const few = traces.slice(0, 10);
+      const first = await run(few);
+      expect(first.summary.memory).toEqual({ file: memory, before: 0, after: 10, forgotten: 0 });
+      expect((await run(few)).summary).toMatchObject({ scored: 0, knownTraces: 10 });
+      const repeated = await run(few.map((trace) => ({ ...trace, id: `${trace.id}-again` })));
+      expect(repeated.results[0].breakdown.nearest.label).toBe(traces[0].id);
+      for (const { breakdown } of repeated.results) expect(breakdown.dimensions.novelty).toBeLessThan(1e-6);
+    },
+  );
+
+  test.each([[[]], [['--memory']]])(
+    'kp-score score %j gives the same bytes on one thread and on five',
+    async (args) => {
+      const text = (number) =>
+        Array.from({ length: 60 }, (_, at) => `word${(number * (at + 1) * 7919) % 400}`).join(' ');
+      const many = tracesOf(...Array.from({ length: 1500 }, () => 0.5)).map((trace, number) => ({
+        ...trace,
+        task: { objective: text(number % 1400) },
+        steps: [{ step_id: 0, type: 'thought', content: text(number).repeat(10) }],
+      }));
+      // More than one batch, and records of every kind: a repeated trace, one without an end, and no JSON.
+      const lines = [...many, ...many.slice(700, 720)].map((trace) => JSON.stringify(trace));
+      lines.splice(300, 0, '{"broken', '[]', '{}');
+      const inputs = [
+        write('many.jsonl', lines.join('\n')),
+        write('few.jsonl', lines.slice(0, 9).join('\n')),
+      ];
+      const print = (threads) => {
+        const memory = args.flatMap((option) => [option, path.join(scratch, `memory-${threads}`)]);
+        return kpScore(['score', ...memory, '--format', 'jsonl', ...inputs], {
+          env: { RAYON_NUM_THREADS: threads },
+        });
+      };
+      const [one, five] = [await print('1'), await print('5')];
+      const badLines = ({ stderr }) => linesOf(stderr).filter((line) => line.includes('.jsonl:'));
+      // With a memory, the traces that the second file repeats are known, although it keeps the last 1,000 alone.
+      expect(linesOf(one.stdout)).toHaveLength(args.length > 0 ? 1500 : 1529);
+      expect(badLines(one)).toHaveLength(2);
+      expect({ ...five, stderr: badLines(five) }).toEqual({ ...one, stderr: badLines(one) });
+    },
+  );
+
+  test.each(['lexical', 'full'])(
+    'kp-score select --novelty %s writes what select() chooses',
+    async (novelty) => {
+      const TASKS = [
+        'book a flight to Lima',
+        'fix the failing build',
+        'triage a headache',
+        'reconcile an invoice',
+      ];
+      const runs = TASKS.flatMap((task, kind) =>
+        Array.from({ length: 5 }, (_, run) => ({
+          ...makeTrace({ objective: `${task} for customer ${run}`, success: run % 2 === 0 }),
+          id: `kp:trace:${kind}-${run}`,
+        })),
+      );
+      const out = path.join(scratch, `${novelty}.jsonl`);
+      const args = ['select', '4', '--novelty', novelty, '--format', 'jsonl', '--out', out];
+      const { code, stdout, stderr } = await kpScore(args, { input: jsonLines(runs) });
+      expect(code).toBe(0);
+      const { chosen, explanation } = await select(runs, { count: 4, method: novelty });
+      expect(idsOf(linesOf(stdout).map((line) => JSON.parse(line)))).toEqual(idsOf(chosen));
+      expect(linesOf(stderr)[0]).toBe(explanation);
+      const written = readLines(out).map((line) => JSON.parse(line));
+      expect(idsOf(written)).toEqual(idsOf(chosen));
+      const { rank, reason, gain, covered, standsFor } = chosen[0];
+      expect(written[0].metadata.selection).toMatchObject({ rank, reason, gain, covered, standsFor });
+      expect(idsOf(written[0].metadata.selection.similar)).toEqual(idsOf(chosen[0].similar));
+    },
+  );
+});
+
+describe('standard input', () => {
+  test('kp-score score reads the same from a file and from standard input', async () => {
+    const others = ['chat.jsonl', 'sharegpt.jsonl'].map((name) =>
+      fs.readFileSync(path.join(__dirname, 'formats', name), 'utf8'),
+    );
+    const bad = ['{"messages":[{"role":"nobody","content":""}]}', '{"messages":', '7', 'NaN', '{"a":[1,2]}'];
+    const rows = traces.slice(0, 2).map((trace) => JSON.stringify(trace));
+    const input = [...others, rows[0], ...bad, `[${rows}]`].join('\n');
+    const file = write('mixed', input);
+    const [first, second] = await Promise.all(
+      [file, '-'].map(async (source, at) => {
+        const out = path.join(scratch, `of-${at}`);
+        const args = ['score', '--format', 'jsonl', '--explain', '--out', out, source];
+        const { code, stdout, stderr } = await kpScore(args, { input });
+        const told = (text) => text.replaceAll(file, 'stdin').replace(/ in \d.*second|of-\d/g, '');
+        const written = fs.readFileSync(out, 'utf8').replace(/"created_at":"[^"]*"/g, '');
+        return { code, stdout: told(stdout), stderr: told(stderr), written };
+      }),
+    );
+    expect(second).toEqual(first);
+    expect(first.code).toBe(1);
+    const formats = linesOf(first.stdout).map((row) => JSON.parse(row).format);
+    expect(new Set(formats)).toEqual(new Set(['openai-chat', 'sharegpt', 'trace']));
+  });
+
+  test('kp-score score refuses standard input that is compressed with xz, with the way out', async () => {
+    const stderr = 'cannot read stdin: it is compressed with xz: use xz -dc | kp-score score\n';
+    await expectRun(['score'], { code: 3, stderr }, { input: Buffer.from('fd377a585a000004', 'hex') });
+  });
+
+  test('kp-score clean reads standard input', async () => {
+    const stdout = 'DB_PASSWORD=[REDACTED:password]';
+    const ended = await kpScore(['clean', '--quiet'], { input: 'DB_PASSWORD=hunter22' });
+    expect(ended).toMatchObject({ code: 0, stdout, stderr: '' });
+  });
+
+  test('kp-score score names the first twenty bad lines, and all with --verbose', async () => {
+    // Each is wrong at another byte.
+    const input = Array.from({ length: 50 }, (_, at) => `{"a":${10 ** at} nonsense}\n`).join('');
+    for (const [args, count] of [
+      [[], 20],
+      [['--verbose'], 50],
+    ]) {
+      const { code, stderr } = await kpScore(['score', ...args], { input });
+      expect(code).toBe(1);
+      expect(linesOf(stderr).filter((line) => /^stdin:\d+:/.test(line))).toHaveLength(count);
+    }
+  });
+
+  test('kp-score score prints no control character of what it quotes', async () => {
+    const red = { ...scored[0], task: { objective: `${ESCAPE}[31mred\u202e\n` } };
+    const { stdout, stderr } = await kpScore(['score'], {
+      input: `${ESCAPE}[2Jnonsense\n${jsonLines([red])}`,
+    });
+    expect((stdout + stderr).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(stdout).toContain('red');
+  });
+
+  test.each(['--out', '--report'])(
+    'kp-score score %s refuses the file that is standard input',
+    async (option) => {
+      const file = write('stdin.jsonl', input);
+      const descriptor = fs.openSync(file);
+      const { status, stderr } = spawnSync(process.execPath, [command, 'score', option, file], {
+        ...{ stdio: [descriptor, 'ignore', 'pipe'], encoding: 'utf8' },
+      });
+      fs.closeSync(descriptor);
+      expect({ status, stderr }).toEqual({
+        status: 2,
+        stderr: expect.stringContaining('is read too: stdin'),
+      });
+      expect(fs.readFileSync(file, 'utf8')).toBe(input);
+    },
+  );
+});
+
+test('kp-score prints the summary on standard error, on standard output where nothing else is, and not with --quiet', async () => {
+  const summary = /^4 traces scored in \d/m;
+  const out = path.join(scratch, 'summary.jsonl');
+  const rows = await kpScore(['score', '--format', 'csv'], { input });
+  expect(rows.stderr).toMatch(summary);
+  expect(rows.stdout).not.toMatch(summary);
+  const alone = await kpScore(['score', '--out', out], { input });
+  expect(alone.stdout).toMatch(summary);
+  expect(alone).toMatchObject({ stdout: expect.stringContaining(`${out}: 4 traces`), stderr: '' });
+  const quiet = await kpScore(['score', '--out', out, '--quiet'], { input });
+  expect(quiet).toMatchObject({ code: 0, stdout: '', stderr: '' });
+});
+
+describe('the process', () => {
+  test('kp-score --help ends with 0 where its reader has closed the pipe', async () => {
+    const { child, ended } = start(['--help']);
+    child.stdout.destroy();
+    expect(await ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('kp-score, installed, needs nothing but the packages', async () => {
+    const directory = path.join(scratch, 'installed', 'node_modules');
+    copyPackage(path.join(directory, '@knowledgepulse', 'native'));
+    const link = path.join(directory, '.bin', 'kp-score');
+    fs.mkdirSync(path.dirname(link));
+    fs.symlinkSync(path.join('..', '@knowledgepulse', 'native', 'bin', 'kp-score.js'), link, 'file');
+    const env = { KNOWLEDGEPULSE_NATIVE_ADDON: loader.file, KNOWLEDGEPULSE_MODEL_DIR: modelDirectory };
+    const page = path.join(scratch, 'installed.html');
+    const { code, stderr } = await run(process.execPath, [link, 'score', '--report', page, examples], env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(fs.existsSync(page)).toBe(true);
+  });
+
+  test('kp-score without its addon ends with 3 and a line for each attempt to load it', async () => {
+    const env = { KNOWLEDGEPULSE_NATIVE_ADDON: path.join(scratch, 'none.node') };
+    const { code, stderr } = await kpScore([examples], { env });
+    expect(code).toBe(3);
+    const lines = linesOf(stderr);
+    expect(lines.length).toBeGreaterThanOrEqual(3);
+    expect(lines[0]).toMatch(/^kp-score: @knowledgepulse\/native cannot load its addon/);
+    expect(lines[1]).toMatch(/^ {2}KNOWLEDGEPULSE_NATIVE_ADDON: Cannot find module '.*none\.node'/);
+  });
+
+  // It is read from /proc.
+  (process.platform === 'linux' ? test : test.skip)(
+    'kp-score score takes no more memory for 120 MB than for 20',
+    async () => {
+      const large = {
+        ...scored[0],
+        steps: [{ ...scored[0].steps[1], input: { page: 'x'.repeat(900_000) } }],
+      };
+      const small = jsonLines([scored[1]]);
+      const megabyte = jsonLines([large]) + small.repeat((1e5 / small.length) | 0);
+      const memoryFor = async (megabytes) => {
+        // What is old must fit into 64 MB.
+        const args = ['--max-old-space-size=64', command, 'score', '--format', 'csv', '--out', '/dev/null'];
+        const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'] });
+        let stderr = '';
+        child.stderr.on('data', (chunk) => {
+          stderr += chunk;
+        });
+        const closed = once(child, 'close');
+        let peak = 0;
+        for (let sent = 0; sent < megabytes; sent++) {
+          if (!child.stdin.write(megabyte)) await Promise.race([once(child.stdin, 'drain'), closed]);
+          if (child.exitCode !== null) continue;
+          const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(
+            fs.readFileSync(`/proc/${child.pid}/status`, 'utf8'),
+          );
+          peak = Math.max(peak, Number(kilobytes) * 1024);
+        }
+        child.stdin.end();
+        const [code] = await closed;
+        expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('scored in') });
+        return peak;
+      };
+      const [few, many] = [await memoryFor(20), await memoryFor(120)];
+      expect(many).toBeLessThan(few + 50e6);
+    },
+  );
+});
+
+describe('files', () => {
+  test('kp-score score refuses an --out that is another output by a link', async () => {
+    const directory = emptyDirectory();
+    fs.mkdirSync(path.join(directory, 'folder'));
+    fs.symlinkSync('folder', path.join(directory, 'link'), 'junction');
+    const [one, other] = ['folder/new', 'link/new'].map((name) => path.join(directory, name));
+    await expectRun(
+      ['score', '--out', one, '--report', other],
+      { code: 2, stderr: '--out and --report must not be the same file' },
+      { input },
+    );
+  });
+
+  unix('kp-score score --out may have a name as long as names can be', async () => {
+    const out = path.join(emptyDirectory(), 'x'.repeat(255));
+    await expectRun(['score', '--out', out], { code: 0 }, { input });
+    expect(readLines(out)).toHaveLength(scored.length);
+  });
+
+  unix('kp-score score --out keeps links and permissions, and writes to devices', async () => {
+    const directory = emptyDirectory();
+    const inDirectory = (name) => path.join(directory, name);
+    fs.writeFileSync(inDirectory('file'), 'old', { mode: 0o640 });
+    fs.symlinkSync('file', inDirectory('link'));
+    const link = inDirectory('link');
+    await expectRun(['score', '--out', link, inDirectory('file')], { code: 2, stderr: '--out is read too' });
+    await expectRun(['score', '--out', link], { code: 0 }, { input });
+    expect(fs.readlinkSync(link)).toBe('file');
+    expect(readLines(link)).toHaveLength(scored.length);
+    expect(fs.statSync(link).mode & 0o777).toBe(0o640);
+    await expectRun(['score', '--out', '/dev/null'], { code: 0 }, { input });
+    expect(fs.statSync('/dev/null').isFile()).toBe(false);
+    // A link stays one where there is no file yet too.
+    fs.mkdirSync(inDirectory('folder'));
+    fs.symlinkSync('folder/new', inDirectory('dangling'));
+    const dangling = inDirectory('dangling');
+    await expectRun(['score', '--out', dangling], { code: 0 }, { input });
+    expect(fs.readlinkSync(dangling)).toBe('folder/new');
+    expect(readLines(inDirectory('folder/new'))).toHaveLength(scored.length);
+    // The results of a run that could not read everything lie beside the file that the link leads to.
+    const partial = path.join(fs.realpathSync(directory), 'folder', 'new.partial');
+    await expectRun(['score', '--out', dangling, examples, inDirectory('none')], {
+      code: 3,
+      stderr: `what was scored is in ${partial}, and ${dangling} is as it was`,
+    });
+    expect(readLines(partial)).toHaveLength(traces.length);
+  });
+
+  unix('kp-score score --out /dev/stdout writes to what that is redirected to, and keeps it', async () => {
+    const log = write('log', 'old\n');
+    const args = [process.execPath, command, 'score', '--quiet', '--out', '/dev/stdout', examples];
+    await run('sh', ['-c', '"$@" >> "$LOG"; echo after >> "$LOG"', 'sh', ...args], { LOG: log });
+    const lines = readLines(log);
+    expect([lines[0], lines.at(-1), lines.length]).toEqual(['old', 'after', traces.length + 2]);
+  });
+
+  (fs.existsSync('/dev/full') ? test : test.skip)('kp-score ends with 3 on a full disk', async () => {
+    const stderr = /^kp-score: cannot write \/dev\/full: the disk is full \(ENOSPC\)/m;
+    await expectRun(['score', '--out', '/dev/full'], { code: 3, stderr }, { input });
+    const args = ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, command, '--help'];
+    expect(await run('sh', args)).toMatchObject({
+      code: 3,
+      stderr: 'kp-score: cannot write to standard output: the disk is full (ENOSPC)\n',
+    });
+  });
+
+  unix.each(['out.jsonl', 'out.jsonl.gz'])(
+    'kp-score score --out %s without room leaves the old file, and nothing else',
+    async (name) => {
+      const directory = emptyDirectory();
+      const out = path.join(directory, name);
+      fs.writeFileSync(out, 'old');
+      // In blocks of 512 or 1024 bytes.
+      const limited = ['-c', 'trap "" XFSZ; ulimit -f 8; exec "$@"', 'sh', process.execPath, command];
+      const { code, stderr } = await run('sh', [...limited, 'score', '--out', out, examples]);
+      expect(code).toBe(3);
+      expect(stderr).toMatch(/^kp-score: cannot write .*\(EFBIG\)/m);
+      expect(fs.readFileSync(out, 'utf8')).toBe('old');
+      expect(filesIn(directory)).toEqual([name]);
+    },
+  );
+
+  test('kp-score score --memory refuses a memory of another model, and leaves all files', async () => {
+    const directory = emptyDirectory();
+    const [memory, out] = ['memory', 'out'].map((name) => path.join(directory, name));
+    const args = ['score', '--novelty', 'prefix', '--memory', memory, '--out', out, examples];
+    await expectRun(args, { code: 0 }, { env: Q8 });
+    const before = filesIn(directory).map((name) => fs.readFileSync(path.join(directory, name)));
+    const { code, stderr } = await kpScore(args);
+    expect(code).toBe(3);
+    expect(stderr).toContain(memory);
+    expect(stderr).toMatch(
+      /: use another file, or KNOWLEDGEPULSE_MODEL_DIR for the model that it was made with$/m,
+    );
+    const other = ['score', '--novelty', 'full', '--memory', memory, '--out', out, examples];
+    await expectRun(other, {
+      code: 3,
+      stderr: /novelty 'prefix'.*: use another file, or --novelty for the method/,
+    });
+    expect(filesIn(directory).map((name) => fs.readFileSync(path.join(directory, name)))).toEqual(before);
+  });
+
+  test('kp-score score --memory refuses one that a run uses, until that is killed', async () => {
+    const directory = emptyDirectory();
+    const memory = path.join(directory, 'memory');
+    const running = start(['score', '--format', 'json', '--memory', memory]);
+    await until(running, () => fs.existsSync(`${memory}.lock`));
+    const { code, stderr } = await kpScore(['score', '--memory', memory], { input });
+    expect(code).toBe(3);
+    expect(stderr).toContain(`${memory} is in use by `);
+    // Windows does not tell.
+    if (!isWindows) expect(stderr).toContain(`process ${running.child.pid} on ${os.hostname()}`);
+    expect(stderr).toContain(`${memory}.lock: wait until it has ended, or name another file`);
+    running.child.kill('SIGKILL');
+    await running.ended;
+    expect(filesIn(directory)).toEqual(['memory.lock']);
+    await expectRun(['score', '--memory', memory], { code: 0 }, { input });
+    expect(filesIn(directory)).toEqual(['memory']);
+  });
+
+  test('kp-score on hostile files loses no trace, and no file that was there', async () => {
+    const program = path.join(__dirname, 'fuzz', 'command.mjs');
+    const { code, stdout, stderr } = await run(process.execPath, [program, '--runs', '15']);
+    // The output has the seed.
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/\nruns 15, /),
+      stderr: '',
+    });
+  });
+});
+
+/** Settles when `condition` holds, which it must before the process ends. */
+async function until({ child, output }, condition) {
+  while (!condition()) {
+    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${output.stderr}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+(isWindows ? describe.skip : describe)('signals', () => {
+  /** A directory with old files, which an interrupted run leaves. */
+  function oldFiles() {
+    const directory = emptyDirectory();
+    const files = ['out', 'report'].map((name) => path.join(directory, name));
+    for (const file of files) fs.writeFileSync(file, 'old');
+    const isLeft = (...more) => {
+      for (const file of files) expect(fs.readFileSync(file, 'utf8')).toBe('old');
+      expect(filesIn(directory)).toEqual(['out', 'report', ...more].sort());
+    };
+    return { directory, out: files[0], report: files[1], isLeft };
+  }
+
+  /** Starts it on traces that come and come, and waits until it has scored some. */
+  async function startEndless(...args) {
+    const running = start(['score', '--format', 'jsonl', ...args]);
+    running.child.stdin.write(input);
+    await once(running.child.stdout, 'readable');
+    return running;
+  }
+
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'])(
+    'kp-score score at %s writes what was scored beside the files, whole, and ends with 130',
+    async (signal) => {
+      const { out, report, isLeft } = oldFiles();
+      const { child, ended } = await startEndless('--out', out, '--report', report);
+      child.kill(signal);
+      const { code, stderr } = await ended;
+      expect(code).toBe(130);
+      expect(stderr).toContain('once more to end at once');
+      expect(stderr).toContain(
+        `\nkp-score: interrupted: the rest was not read; what was scored is in ${out}.partial, ${report}.partial, ` +
+          `and ${out}, ${report} are as they were\n`,
+      );
+      expect(idsOf(readLines(`${out}.partial`).map((line) => JSON.parse(line)))).toEqual(idsOf(scored));
+      expect(fs.readFileSync(`${report}.partial`, 'utf8')).toMatch(/<\/html>\s*$/);
+      isLeft('out.partial', 'report.partial');
+    },
+  );
+
+  test('kp-score score at SIGINT before anything was scored leaves all files', async () => {
+    const { directory, out, report, isLeft } = oldFiles();
+    const files = ['--out', out, '--report', report, '--memory', path.join(directory, 'memory')];
+    const { child, ended } = start(['score', ...files, '--format', 'csv']);
+    await once(child.stdout, 'readable');
+    child.kill('SIGINT');
+    expect((await ended).code).toBe(130);
+    isLeft();
+  });
+
+  test('kp-score score at SIGINT in a record of another format writes those before it', async () => {
+    const out = path.join(emptyDirectory(), 'out');
+    const { child, ended } = start(['score', '--format', 'jsonl', '--out', out]);
+    const said = (id) => `${JSON.stringify({ id, messages: [{ role: 'user', content: `Ask ${id}` }] })}\n`;
+    child.stdin.write(`${said(1)}${said(2)}{"id":3,"messages":[{"role":`);
+    await once(child.stdout, 'readable');
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130, stderr: expect.not.stringContaining('stdin:3') });
+    const written = readLines(`${out}.partial`).map((line) => JSON.parse(line).task.objective);
+    expect(written).toEqual(['Ask 1', 'Ask 2']);
+  });
+
+  test('kp-score score at SIGINT leaves the memory as it was', async () => {
+    const memory = path.join(emptyDirectory(), 'memory');
+    const { child, ended } = await startEndless('--memory', memory);
+    child.kill('SIGINT');
+    expect((await ended).code).toBe(130);
+    const next = await kpScore(['score', '--format', 'json', '--memory', memory], { input });
+    expect(JSON.parse(next.stdout).summary.memory.before).toBe(0);
+  });
+
+  test('kp-score score at a second SIGINT ends at once, and leaves the old files alone', async () => {
+    const { directory, out, isLeft } = oldFiles();
+    // A row that does not fit into the pipe, which is not read: the command cannot finish what it has begun.
+    const large = jsonLines([{ ...scored[0], id: 'x'.repeat(4e6) }]);
+    const running = start(['score', '--format', 'jsonl', '--out', out]);
+    const { child, ended, output } = running;
+    child.stdin.write(large.repeat(3));
+    await until(running, () => filesIn(directory).length === 3);
+    await once(child.stdout, 'readable');
+    child.kill('SIGINT');
+    await until(running, () => output.stderr.includes('once more'));
+    expect(child.exitCode).toBeNull();
+    child.kill('SIGINT');
+    // A shell calls that 130.
+    expect(await ended).toMatchObject({ code: null, signal: 'SIGINT' });
+    isLeft();
+  });
+
+  // Opening it does not return before its other end is opened.
+  test.each([
+    ['read', (fifo, out) => ['--out', out, fifo]],
+    ['written', (fifo, out) => ['--report', out, '--out', fifo, examples]],
+  ])('kp-score score at two SIGTERM while a pipe waits to be %s ends at once', async (_, argsOf) => {
+    const { out, directory, isLeft } = oldFiles();
+    const fifo = path.join(directory, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const running = start(['score', '--novelty', 'prefix', '--verbose', ...argsOf(fifo, out)]);
+    const { child, ended, output } = running;
+    await until(running, () => output.stderr.includes('engine:'));
+    child.kill('SIGTERM');
+    await until(running, () => output.stderr.includes('once more') || child.exitCode !== null);
+    child.kill('SIGTERM');
+    const { code, signal } = await ended;
+    expect([130, 'SIGTERM']).toContain(code ?? signal);
+    isLeft('fifo');
+  });
+
+  test.each([[[]], [['--out', 'out']]])(
+    'kp-score score %j whose reader goes away ends quietly, and writes its files',
+    async (args) => {
+      const files = args.map((name) => (name === 'out' ? path.join(emptyDirectory(), name) : name));
+      const { child, ended } = start(['score', '--format', 'jsonl', ...files, '-']);
+      child.stdin.write(input.repeat(1000));
+      await once(child.stdout, 'readable');
+      child.stdout.destroy();
+      child.stdin.end(input);
+      const { code, stderr } = await ended;
+      expect(code).toBe(0);
+      expect(stderr).not.toMatch(/EPIPE|^ +at /m);
+      if (files.length > 0) expect(readLines(files[1])).toHaveLength(1001 * scored.length);
+    },
+  );
+});
+
+const python = ['python3', 'python'].find((name) => spawnSync(name, ['-c', 'import pty']).status === 0);
+
+// Windows has no such terminals. What a bar looks like is tested in crates/command (messages.rs).
+(python === undefined ? describe.skip : describe)('on a terminal', () => {
+  // What Node asks besides the terminal whether there are colours (`tty.WriteStream.getColorDepth`): where the tests run must not decide it.
+  const COLOUR_SETTINGS = 'CI FORCE_COLOR NO_COLOR NODE_DISABLE_COLORS TEAMCITY_VERSION TF_BUILD'.split(' ');
+  const ANY = { ...Object.fromEntries(COLOUR_SETTINGS.map((name) => [name, undefined])), TERM: 'xterm' };
+  // Enough of them that the bar is drawn while they are scored.
+  const many = write('many-terminal.jsonl', jsonLines(tracesOf(...Array(8000).fill(0.5))));
+
+  /** What a terminal receives as standard error; as standard output too, if `which` is `both`. */
+  async function drawn(args, { which = 'stderr', env } = {}) {
+    const script = path.join(__dirname, 'support', 'terminal.py');
+    const started = [script, which, process.execPath, command, 'score', ...args];
+    const { code, stdout } = await run(python, started, { ...ANY, COLUMNS: '80', ...env });
+    return { code, text: stdout.replaceAll('\r\n', '\n') };
+  }
+
+  test('kp-score score draws a bar that ends before the summary and the table, in colours', async () => {
+    const { code, text } = await drawn([many], { which: 'both' });
+    expect(code).toBe(0);
+    const shares = [...text.matchAll(/(\d+) % {2}[\d,]+ traces/g)].map(([, share]) => Number(share));
+    expect(shares).toEqual([...shares].sort((a, b) => a - b));
+    expect(shares.at(-1)).toBe(100);
+    const [bar, table] = text.split(`${ESCAPE}[?25h`);
+    expect(bar).toMatch(/[█░]+.* +\d+ % {2}[\d,]+ traces {2}[\d,.]+\/s {2}ETA \d+:\d\d/);
+    expect(table).not.toContain('ETA');
+    expect(table).toMatch(/8,000 traces scored/);
+    expect(table).toContain('the 10 best of 8,000; --all shows all');
+    expect(table).toContain(`${ESCAPE}[32myes${ESCAPE}[0m`);
+    const plain = table.replace(new RegExp(`${ESCAPE}\\[[\\d;]*m`, 'g'), '');
+    const rows = plain.split('\n').filter((line) => /^ *\d+ {2}\d\.\d{3} /.test(line));
+    expect(rows).toHaveLength(10);
+    for (const row of rows) expect(row.length).toBeLessThanOrEqual(80);
+  });
+
+  test('kp-score score with NO_COLOR has a bar without colours, below bad lines of their own', async () => {
+    const bad = write('bad.jsonl', `nonsense\n${fs.readFileSync(many)}`);
+    const { code, text } = await drawn([bad], { which: 'both', env: { NO_COLOR: '1' } });
+    expect(code).toBe(1);
+    expect(text).toContain('ETA');
+    for (const colour of [32, 36]) expect(text).not.toContain(`${ESCAPE}[${colour}m`);
+    const plain = text.replace(new RegExp(`${ESCAPE}\\[[?\\d;]*[a-zA-Z]`, 'g'), '\r');
+    expect(plain).toMatch(/[\r\n].*bad\.jsonl:1: not JSON.*\n/);
+  });
+
+  test.each([[['--no-progress']], [['--quiet']], [['--format', 'csv']]])(
+    'kp-score score %j draws no bar',
+    async (args) => {
+      const { code, text } = await drawn([...args, many], { which: args.length > 1 ? 'both' : 'stderr' });
+      expect(code).toBe(0);
+      expect(text).not.toContain(ESCAPE);
+    },
+  );
+
+  test('kp-score score without files does not wait for someone to type', async () => {
+    const started = [
+      '-c',
+      'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)',
+      process.execPath,
+      command,
+    ];
+    const { code, stdout } = await run(python, [...started, 'score']);
+    expect({ code, stdout }).toEqual({
+      code: 2,
+      stdout: expect.stringContaining('there is nothing to read'),
+    });
+  });
+});
+
+const SECRET = 'postgres://agent:secret@127.0.0.1:1/none';
+
+describe('the driver of --store', () => {
+  /** Installs the command in a directory from which no package is found. */
+  function installWithoutPackages(directory) {
+    fs.mkdirSync(directory);
+    for (const name of fs.readdirSync(root)) {
+      if (name === 'node_modules') continue;
+      const [source, target] = [path.join(root, name), path.join(directory, name)];
+      if (['bin', 'lib'].includes(name)) fs.cpSync(source, target, { recursive: true });
+      else fs.symlinkSync(source, target, fs.statSync(source).isDirectory() ? 'junction' : 'file');
+    }
+    return path.join(directory, 'bin', 'kp-score.js');
+  }
+
+  test.each([
+    ['without pg', () => installWithoutPackages(path.join(scratch, 'alone')), 'npm install pg'],
+    ['beside its own pg', () => command, 'ECONNREFUSED'],
+  ])('kp-score %s runs no package pg of the working directory, and tells no password', async (...row) => {
+    const [, program, message] = row;
+    // A planted driver would be run before it connects.
+    const directory = emptyDirectory();
+    const home = path.join(directory, 'node_modules', 'pg');
+    fs.mkdirSync(home, { recursive: true });
+    fs.writeFileSync(path.join(directory, 'package.json'), '{}');
+    fs.writeFileSync(path.join(home, 'index.js'), "process.stderr.write('planted pg\\n');");
+    fs.writeFileSync(path.join(directory, 'traces.jsonl'), input);
+    const args = [program(), 'score', '--store', SECRET, '--novelty', 'lexical', 'traces.jsonl'];
+    const { code, stderr } = await run(process.execPath, args, {}, directory);
+    expect(code).toBe(3);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toMatch(/planted pg|secret/);
+  });
+
+  test.each([
+    [['--store', 'mysql://host/db'], '--store must be a URL that begins with postgres://'],
+    [['--store', SECRET, '--memory', 'file'], "'--store <URL>' cannot be used with '--memory <FILE>'"],
+    [['--store-table', 'name'], '--store <URL>'],
+    ...['host:port/db', 'host/db?port=x', '[::1/db', 'cret@host/db'].map((rest) => [
+      ['--store', `postgres://agent:se${rest.startsWith('cret') ? '/' : 'cret@'}${rest}`],
+      '--store must be like postgres://',
+    ]),
+  ])('kp-score score %j is refused without its password', async (args, message) => {
+    const { code, stderr } = await kpScore(['score', ...args], { input });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
+    expect(stderr).not.toMatch(/secret|cret@/);
+  });
+});
+
+describeWithPostgres('kp-score score --store', () => {
+  const context = useServer();
+  // Of two steps, because a set has no trace of one.
+  const steps = ['I look.', 'It is there.'].map((content) => ({ type: 'thought', content }));
+  const three = ['book a flight', 'book the flight', 'fix the build'].map((objective, index) => ({
+    ...makeTrace({ objective, steps }),
+    id: `kp:trace:${index}`,
+  }));
+  const score = async (...args) => {
+    const options = ['score', '--format', 'jsonl', '--explain', '--store', context.url(), ...args];
+    const { code, stdout, stderr } = await kpScore(options, { input: jsonLines(three) });
+    return { code, stderr, results: linesOf(stdout).map((line) => JSON.parse(line)) };
+  };
+
+  test('kp-score score --store creates its table, and the next run finds the traces', async () => {
+    const scorer = new Scorer();
+    for (const before of [0, 3]) {
+      const { code, stderr, results } = await score('--novelty', 'prefix');
+      expect(code).toBe(0);
+      for (const [index, trace] of three.entries()) {
+        const expected = await explain(scorer, trace, true);
+        expect(results[index].score).toBeCloseTo(expected.score, 6);
+        expect(results[index].breakdown.nearest?.label).toBe(expected.nearest?.label);
+      }
+      expect(stderr).toContain(`${before} → ${before + 3} traces`);
+    }
+    expect(await score('--novelty', 'full')).toMatchObject({
+      ...{ code: 3, stderr: expect.stringContaining("is of novelty 'prefix', not of 'full'") },
+    });
+  });
+
+  test('kp-score score --store-table names a table and its schema, which is not made, and --memory-size its bound', async () => {
+    const args = ['--store-table', 'fleet.traces', '--memory-size', '2'];
+    const missing = await score(...args);
+    expect(missing).toMatchObject({ code: 3, results: [] });
+    expect(missing.stderr).toMatch(/^kp-score: the tables .* schema "fleet" does not exist$/m);
+    await context.pool().query('CREATE SCHEMA fleet');
+    const { code, stderr, results } = await score(...args);
+    expect({ code, basis: results[0].breakdown.noveltyBasis }).toEqual({ code: 0, basis: 'empty-store' });
+    expect(stderr).toContain('0 → 2 traces');
+    const wrong = await score('--store-table', 'x'.repeat(58));
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching('--store-table must be a name of 1 to 57 bytes'),
+    });
+  });
+
+  test('kp-score score --store that fails during a run ends it, with the results in FILE.partial', async () => {
+    const directory = emptyDirectory();
+    const table = 'full soon';
+    expect((await score('--store-table', table)).code).toBe(0);
+    await context.pool().query(`
+      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF NEW.label LIKE '%:70' THEN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON "${table}" FOR EACH ROW EXECUTE FUNCTION refuse();`);
+    const many = Array.from({ length: 100 }, (_, index) => ({ ...three[index % 3], id: `many:${index}` }));
+    const out = path.join(directory, 'out.jsonl');
+    await expectRun(
+      ['score', '--store', context.url(), '--store-table', table, '--out', out],
+      { code: 3, stderr: 'no space left' },
+      { input: jsonLines(many) },
+    );
+    const written = idsOf(readLines(`${out}.partial`).map((line) => JSON.parse(line)));
+    expect(written).not.toContain('many:70');
+    // What is in the store has its score in the file, in order.
+    const stored = `SELECT label FROM "${table}" WHERE label LIKE 'many:%' ORDER BY position`;
+    expect(written).toEqual((await context.pool().query(stored)).rows.map(({ label }) => label));
+    expect(filesIn(directory)).toEqual(['out.jsonl.partial']);
+  });
+});
