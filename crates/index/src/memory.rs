@@ -7,13 +7,12 @@ use std::{
 };
 
 use knowledgepulse_embed::{DIMENSIONS, Embedding};
-use knowledgepulse_error::{Call, Error, Result, fault};
+use knowledgepulse_error::{Error, Result, fault};
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
     method::Method,
     options::{MemoryOptions, Origin},
-    persist::LoadOptions,
     shared::{SharedMemory, lock},
     similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
     traces::{SharedTraces, TraceEntry, TraceMemory, WordShare, explain::ExplainedWords},
@@ -165,9 +164,8 @@ impl Memory {
     /// # Errors
     /// The errors of [`SharedMemory::load`]; [`Error::MemoryOtherKind`] also for vectors that are no embeddings.
     pub fn load(path: &Path) -> Result<Self> {
-        let (options, call) = (LoadOptions::default(), Call::default());
-        let loaded = match TraceMemory::load(path, options, &call) {
-            Err(Error::MemoryOtherKind { .. }) => VectorCache::load(path, options, &call)?.into(),
+        let loaded = match TraceMemory::load(path, None) {
+            Err(Error::MemoryOtherKind { .. }) => VectorCache::load(path, None)?.into(),
             loaded => Self::from(loaded?),
         };
         let dimensions = lock(loaded.held()).options().dimensions;
@@ -557,7 +555,7 @@ mod tests {
         let file = folder.path().join("memory.safetensors");
         let save = |memory: &Memory| {
             let snapshot = lock(memory.held()).snapshot(Instant::now(), std::time::SystemTime::now());
-            snapshot.save(&file, &Call::default()).unwrap();
+            snapshot.save(&file).unwrap();
         };
         for method in [Method::Prefix, Method::Lexical, Method::Full] {
             save(&Memory::new(method, MemoryOptions::default()));

@@ -45,17 +45,6 @@ pub struct VectorEntry<'e> {
     pub origin: &'e Origin,
 }
 
-/// A vector in the cache.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredVector {
-    /// Its sequence number: see [`SharedMemory::sequence`].
-    pub sequence: u64,
-    /// The components in single precision. If the largest is not within 2^-40 and 2^40, they are multiplied by a power of two.
-    pub vector: Vec<f32>,
-    /// Its label.
-    pub label: Option<Label>,
-}
-
 /// A bounded first-in-first-out memory of vectors with exact search. Vectors are copied in.
 ///
 /// A vector is padded to groups of 64 components of four bytes, and takes 24 bytes more without its label: 1,560 bytes for 384 dimensions.
@@ -197,17 +186,6 @@ impl VectorCache {
             label: self.rows.get(index).and_then(|row| row.label.cloned()),
         };
         Ok(found.into_iter().map(neighbour).collect())
-    }
-
-    /// Returns the oldest living vector whose number is in `sequence`.
-    pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Option<StoredVector> {
-        let (sequence, index) = self.first_of(sequence, now)?;
-        let row = self.rows.get(index)?;
-        Some(StoredVector {
-            sequence,
-            vector: self.rows.components(row),
-            label: row.label.cloned(),
-        })
     }
 
     fn scale<T: Component>(&mut self, vector: &[T], name: &'static str) -> Result<()> {

@@ -174,7 +174,7 @@ impl TraceMemory {
         progress: &(dyn Fn(usize) -> bool + Sync),
     ) -> Result<Vec<Neighbours>> {
         if self.method == Method::Full {
-            self.projection.update(&mut self.sample, &self.vectors);
+            self.projection.update(&self.vectors);
         }
         let join = Join::new(self, first, count);
         let rows = self.held.len().saturating_sub(first);

@@ -275,7 +275,7 @@ impl TraceMemory {
         if self.method != Method::Full {
             return Ok(None);
         }
-        self.projection.update(&mut self.sample, &self.vectors);
+        self.projection.update(&self.vectors);
         let Some(projected) = self.projection.project(&self.scaled) else {
             return Ok(Some(vec![0.0; self.held.len()]));
         };

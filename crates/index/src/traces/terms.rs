@@ -86,13 +86,13 @@ pub(super) struct Known<'t, N> {
 pub(super) fn add_up<N>(words: &mut [Known<'_, N>], sums: &mut [PartialSums], first: u32) {
     for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
         #[allow(clippy::cast_possible_truncation)] // Slots fit.
-        let start = first + (block * BLOCK) as u32;
+        let start = first.wrapping_add((block * BLOCK) as u32);
         for Known { postings, share, .. } in &mut *words {
             let PartialSums { product, contained } = *share;
             // A linear scan, because a binary search would jump about in memory that is not cached.
             let mut added = 0;
             for posting in *postings {
-                let Some(sums) = sums.get_mut((posting.slot - start) as usize) else {
+                let Some(sums) = sums.get_mut(posting.slot.wrapping_sub(start) as usize) else {
                     break;
                 };
                 sums.product += product * posting.count.single();

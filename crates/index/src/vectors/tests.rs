@@ -540,10 +540,9 @@ fn a_clone_of_the_queue_stays_as_it_is() {
 }
 
 fn contents(cache: &mut VectorCache, now: Instant) -> Vec<(Vec<f32>, Option<Label>)> {
-    let sequence = cache.sequence(now);
-    sequence
-        .map(|number| cache.stored(number..number + 1, now).unwrap())
-        .map(|stored| (stored.vector, stored.label))
+    cache.evict_expired(now);
+    let rows = cache.rows.iter();
+    rows.map(|row| (cache.rows.components(row), row.label.cloned()))
         .collect()
 }
 
