@@ -84,9 +84,9 @@ impl From<EmbedderOptions<'_>> for engine::Options {
     fn from(options: EmbedderOptions<'_>) -> Self {
         let model_in_memory = options.weights.zip(options.tokenizer);
         Self {
-            engine: EngineChoice::ALL
-                .into_iter()
-                .find(|choice| options.engine.as_deref() == Some(choice.name()))
+            engine: options
+                .engine
+                .and_then(|name| EngineChoice::from_name(&name))
                 .unwrap_or_default(),
             model_in_memory: model_in_memory
                 .map(|(weights, tokenizer)| ModelInMemory::new(weights.to_vec(), tokenizer.to_vec())),

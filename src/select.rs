@@ -284,9 +284,9 @@ impl Pool {
                 _ => None,
             },
             known: match left.standing {
-                Standing::Known(Some(index), similarity) => Some(NativeKnown {
-                    id: id(&self.known, index),
-                    similarity,
+                Standing::Known(near) => Some(NativeKnown {
+                    id: id(&self.known, near.index),
+                    similarity: near.similarity,
                 }),
                 _ => None,
             },

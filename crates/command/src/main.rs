@@ -51,7 +51,7 @@ impl Host for Standalone {
                 Err(advice) => (None, Some(advice)),
             };
         let engines = "auto, builtin or onnxruntime";
-        let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, engine_of);
+        let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, EngineChoice::from_name);
         let threads = self.setting("KNOWLEDGEPULSE_THREADS", "an integer from 1 to 1024", threads_of);
         let runtime_library = variable("KNOWLEDGEPULSE_ONNXRUNTIME").map(PathBuf::from);
         ENGINE.configure(engine::Options {
@@ -89,10 +89,6 @@ impl Standalone {
 /// Returns an environment variable; an empty one counts as unset.
 fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
-}
-
-fn engine_of(text: &str) -> Option<EngineChoice> {
-    EngineChoice::ALL.into_iter().find(|choice| choice.name() == text)
 }
 
 fn threads_of(text: &str) -> Option<usize> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use knowledgepulse_embed::{DIMENSIONS, Embedding};
-use knowledgepulse_error::{Error, Result, fault};
+use knowledgepulse_error::{Error, Result, fault, named};
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
@@ -19,50 +19,21 @@ use crate::{
     vectors::{SharedCache, VectorCache, VectorEntry},
 };
 
-/// The source of a novelty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// A comparison with the memory.
-    Memory,
-    /// The memory was empty.
-    EmptyMemory,
-    /// There is no embedding.
-    NoEmbedder,
-    /// The caller gave the novelty.
-    Given,
-    /// A comparison with a store.
-    Store,
-    /// The store was empty.
-    EmptyStore,
-}
-
-impl Basis {
-    const ALL: [Self; 6] = [
-        Self::Memory,
-        Self::EmptyMemory,
-        Self::NoEmbedder,
-        Self::Given,
-        Self::Store,
-        Self::EmptyStore,
-    ];
-
-    /// Returns its name in a breakdown.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "cache",
-            Self::EmptyMemory => "empty-cache",
-            Self::NoEmbedder => "no-embedder",
-            Self::Given => "given",
-            Self::Store => "store",
-            Self::EmptyStore => "empty-store",
-        }
-    }
-
-    /// Returns the basis of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|basis| basis.name() == name)
+named! {
+    /// The source of a novelty, with its name in a breakdown.
+    pub enum Basis {
+        /// A comparison with the memory.
+        Memory = "cache",
+        /// The memory was empty.
+        EmptyMemory = "empty-cache",
+        /// There is no embedding.
+        NoEmbedder = "no-embedder",
+        /// The caller gave the novelty.
+        Given = "given",
+        /// A comparison with a store.
+        Store = "store",
+        /// The store was empty.
+        EmptyStore = "empty-store",
     }
 }
 

@@ -1,5 +1,6 @@
 //! The rules that correct a composite score, and the final clamp.
 
+use knowledgepulse_error::named;
 use knowledgepulse_trace::features::Features;
 
 /// The score of a trace whose only step is a thought.
@@ -10,42 +11,17 @@ const RECOVERIES_REWARDED_ABOVE: usize = 2;
 /// The deduction for a trace that uses exactly one distinct tool.
 const SINGLE_TOOL_PENALTY: f64 = 0.1;
 
-/// A rule that can change a score.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// A trace whose only step is a thought scores [`SINGLE_THOUGHT`].
-    SingleThought,
-    /// Recoveries in a successful trace add [`RECOVERY_BONUS`]; the result is at most 1.
-    RecoveryBonus,
-    /// Using one tool only takes [`SINGLE_TOOL_PENALTY`] away; the result is at least 0.
-    SingleToolPenalty,
-    /// A score outside \[0, 1\], which a novelty above 1 or rounding can cause, becomes 0 or 1.
-    Clamp,
-}
-
-impl Rule {
-    const ALL: [Self; 4] = [
-        Self::SingleThought,
-        Self::RecoveryBonus,
-        Self::SingleToolPenalty,
-        Self::Clamp,
-    ];
-
-    /// Returns its name in a breakdown.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SingleThought => "single-thought",
-            Self::RecoveryBonus => "recovery-bonus",
-            Self::SingleToolPenalty => "single-tool-penalty",
-            Self::Clamp => "clamp",
-        }
-    }
-
-    /// Returns the rule of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rule| rule.name() == name)
+named! {
+    /// A rule that can change a score, with its name in a breakdown.
+    pub enum Rule {
+        /// A trace whose only step is a thought scores [`SINGLE_THOUGHT`].
+        SingleThought = "single-thought",
+        /// Recoveries in a successful trace add [`RECOVERY_BONUS`]; the result is at most 1.
+        RecoveryBonus = "recovery-bonus",
+        /// Using one tool only takes [`SINGLE_TOOL_PENALTY`] away; the result is at least 0.
+        SingleToolPenalty = "single-tool-penalty",
+        /// A score outside \[0, 1\], which a novelty above 1 or rounding can cause, becomes 0 or 1.
+        Clamp = "clamp",
     }
 }
 
@@ -173,7 +149,7 @@ mod tests {
     #[test]
     fn rules_are_found_by_their_names() {
         let names = ["single-thought", "recovery-bonus", "single-tool-penalty", "clamp"];
-        assert_eq!(names.map(Rule::from_name), Rule::ALL.map(Some));
+        assert!(names.into_iter().filter_map(Rule::from_name).eq(Rule::ALL.iter().copied()));
         assert_eq!(Rule::from_name(""), None);
     }
 }

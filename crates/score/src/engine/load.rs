@@ -15,7 +15,7 @@ use knowledgepulse_embed::{
     file::check_room,
     model::{IN_MEMORY, ModelFiles, sha256},
 };
-use knowledgepulse_error::{Error, Result, guarded};
+use knowledgepulse_error::{Error, Result, guarded, named};
 use knowledgepulse_index::options::ModelIdentity;
 use knowledgepulse_os as os;
 
@@ -47,50 +47,27 @@ pub struct Options {
     pub threads: Option<usize>,
 }
 
-/// The choice of engine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum EngineChoice {
-    /// The built-in one; but ONNX Runtime on arm64 if the addon brings it, and for a model that has only a graph.
-    #[default]
-    Auto,
-    /// The built-in one.
-    BuiltIn,
-    /// ONNX Runtime.
-    OnnxRuntime,
-}
-
-impl EngineChoice {
-    /// Every choice.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::BuiltIn, Self::OnnxRuntime];
-
-    /// Returns its name in options.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::BuiltIn => EngineKind::BuiltIn.name(),
-            Self::OnnxRuntime => EngineKind::OnnxRuntime.name(),
-        }
+named! {
+    /// The choice of engine, with its name in options.
+    #[derive(Default)]
+    pub enum EngineChoice {
+        /// The built-in one; but ONNX Runtime on arm64 if the addon brings it, and for a model that has only a graph.
+        #[default]
+        Auto = "auto",
+        /// The built-in one.
+        BuiltIn = EngineKind::BuiltIn.name(),
+        /// ONNX Runtime.
+        OnnxRuntime = EngineKind::OnnxRuntime.name(),
     }
 }
 
-/// The engine that computes embeddings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EngineKind {
-    /// The forward pass of this library, which reads `model.safetensors`.
-    BuiltIn,
-    /// ONNX Runtime, which reads `model.onnx`.
-    OnnxRuntime,
-}
-
-impl EngineKind {
-    /// Its public name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BuiltIn => "builtin",
-            Self::OnnxRuntime => "onnxruntime",
-        }
+named! {
+    /// The engine that computes embeddings, with its public name.
+    pub enum EngineKind {
+        /// The forward pass of this library, which reads `model.safetensors`.
+        BuiltIn = "builtin",
+        /// ONNX Runtime, which reads `model.onnx`.
+        OnnxRuntime = "onnxruntime",
     }
 }
 

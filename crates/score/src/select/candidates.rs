@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use knowledgepulse_error::Result;
+use knowledgepulse_error::{Result, named};
 use knowledgepulse_index::{
     method::Method,
     options::{MemoryOptions as Bounds, ModelIdentity},
@@ -48,20 +48,19 @@ impl Outcome {
     }
 }
 
-/// Why a trace is not fit to be shared: nobody can learn from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfit {
-    /// It has observations alone, or nothing.
-    NoAgentStep,
-    /// It has one step.
-    OneStep,
-    /// It does not say what was to be done.
-    NoObjective,
+named! {
+    /// Why a trace is not fit to be shared, with the reason's name in results: nobody can learn from it.
+    pub enum Unfit {
+        /// It has observations alone, or nothing.
+        NoAgentStep = "no-agent-step",
+        /// It has one step.
+        OneStep = "one-step",
+        /// It does not say what was to be done.
+        NoObjective = "no-objective",
+    }
 }
 
 impl Unfit {
-    pub(super) const ALL: [Self; 3] = [Self::NoAgentStep, Self::OneStep, Self::NoObjective];
-
     /// Returns why a trace is unfit; `None` if it is fit.
     #[must_use]
     pub fn of(trace: &Trace) -> Option<Self> {
@@ -74,16 +73,6 @@ impl Unfit {
         let objective = trace.task.objective.trim_start();
         let is_derived = objective.is_empty() || objective.starts_with(OBJECTIVE_OF_FIRST_STEP);
         is_derived.then_some(Self::NoObjective)
-    }
-
-    /// Returns the reason's name in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoAgentStep => "no-agent-step",
-            Self::OneStep => "one-step",
-            Self::NoObjective => "no-objective",
-        }
     }
 
     /// Completes "3 of 20 are not fit to be shared: 3 ...".
@@ -112,8 +101,6 @@ struct Held {
     index: usize,
     outcome: Outcome,
     unfit: Option<Unfit>,
-    /// The similarity to the traces that are shared elsewhere.
-    covered: f64,
 }
 
 /// The traces to choose from, with the traces that are shared already. More than [`MOST_COMPARED`] become a uniform sample.
@@ -202,7 +189,6 @@ impl Candidates {
                 index,
                 outcome,
                 unfit,
-                covered: 0.0,
             });
         }
         Ok(())
@@ -231,15 +217,6 @@ impl Candidates {
         }
         self.memory = memory;
         Ok(())
-    }
-
-    /// Sets the similarity of the last added candidate to the traces that are shared elsewhere, which the set complements
-    /// too.
-    pub fn set_covered(&mut self, similarity: f64) {
-        let last = self.held.last_mut();
-        if let Some(last) = last.filter(|last| last.index + 1 == self.added) {
-            last.covered = similarity;
-        }
     }
 
     /// Returns a candidate as it was added; `None` for an unknown index, and for a trace that is not in the sample.
@@ -293,11 +270,6 @@ impl Candidates {
 
     pub(super) fn unfit(&self) -> impl Iterator<Item = Option<Unfit>> {
         self.held.iter().map(|held| held.unfit)
-    }
-
-    /// Returns the similarity of each candidate to the traces that are shared elsewhere.
-    pub(super) fn covered(&self) -> impl Iterator<Item = f64> {
-        self.held.iter().map(|held| held.covered)
     }
 
     /// Replaces the places of a selection of the sample by the indices of the traces.

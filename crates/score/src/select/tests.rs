@@ -55,6 +55,10 @@ fn left(index: usize, standing: Standing) -> Left {
     }
 }
 
+fn known(index: usize, similarity: f64) -> Standing {
+    Standing::Known(Neighbour { index, similarity })
+}
+
 fn indices(selection: &Selection) -> Vec<usize> {
     selection.chosen.iter().map(|chosen| chosen.index).collect()
 }
@@ -241,7 +245,7 @@ fn select_beside_what_is_known_takes_what_is_not() {
     assert_eq!(candidates.get(2), None);
     let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
     assert_eq!(indices(&selection), [1]);
-    assert_eq!(selection.left, [left(0, Standing::Known(Some(0), 1.0))]);
+    assert_eq!(selection.left, [left(0, known(0, 1.0))]);
     assert_eq!(selection.covered_before, 0.5);
 }
 
@@ -258,18 +262,6 @@ fn select_of_nothing_is_empty() {
     let mut none = Candidates::new(Method::Lexical, 384);
     let selection = select(&mut none, &options(5), &|_| true).unwrap();
     assert!(selection.chosen.is_empty() && selection.left.is_empty());
-}
-
-#[test]
-fn select_beside_what_is_shared_elsewhere_takes_what_is_not() {
-    let mut candidates = candidates(&[]);
-    for (text, similarity) in [("book a flight to paris", 0.9), ("cancel my hotel room", 0.0)] {
-        candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
-        candidates.set_covered(similarity);
-    }
-    let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
-    assert_eq!(indices(&selection), [1]);
-    assert_eq!(selection.left, [left(0, Standing::Known(None, 0.9))]);
 }
 
 #[test]
@@ -327,21 +319,17 @@ fn unsolved_is_a_failure_without_a_similar_success() {
 
 #[test]
 fn stand_finds_the_chosen_or_known_trace_that_covers_best() {
+    let beside = |index, similarity, nearest| Neighbours {
+        before: Some(Neighbour { index, similarity }),
+        ..near(nearest)
+    };
     let neighbours = [
         near(&[(3, 0.9), (4, 0.6), (5, 0.6)]),
         near(&[(0, 0.9)]),
-        near(&[(5, 0.5)]),
-        near(&[(4, 0.6)]),
+        beside(1, 0.5, &[(5, 0.5)]),
+        beside(0, 0.7, &[(4, 0.6)]),
         Neighbours::default(),
         Neighbours::default(),
-    ];
-    let shared = [
-        (None, 0.0),
-        (None, 0.0),
-        (Some(1), 0.5),
-        (None, 0.7),
-        (None, 0.0),
-        (None, 0.0),
     ];
     let is_left = [true, true, true, true, false, false];
     let chosen = |index, similarity| Standing::Chosen(Neighbour { index, similarity });
@@ -349,34 +337,10 @@ fn stand_finds_the_chosen_or_known_trace_that_covers_best() {
     let expected = [
         (0, chosen(4, 0.6)),
         (1, Standing::Nothing),
-        (2, Standing::Known(Some(1), 0.5)),
-        (3, Standing::Known(None, 0.7)),
+        (2, known(1, 0.5)),
+        (3, known(0, 0.7)),
     ];
-    assert_eq!(stand(&neighbours, &qualities, &shared, &is_left), expected);
-}
-
-#[test]
-fn candidate_is_covered_by_the_more_similar_of_memory_and_elsewhere() {
-    let bounds = Bounds {
-        max_elements: 10,
-        ..Bounds::default()
-    };
-    let mut memory = TraceMemory::new(Method::Lexical, bounds);
-    memory
-        .add((&words("book a flight")).into(), Instant::now())
-        .unwrap();
-    for (text, elsewhere, standing) in [
-        ("book a flight", 0.9, Standing::Known(Some(0), 1.0)),
-        ("book a flight", 1.0, Standing::Known(Some(0), 1.0)),
-        ("write a poem", 0.9, Standing::Known(None, 0.9)),
-    ] {
-        let mut candidates = Candidates::beside(&mut memory);
-        candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
-        candidates.set_covered(elsewhere);
-        assert!(candidates.model().is_none());
-        let selection = select(&mut candidates, &options(0), &|_| true).unwrap();
-        assert_eq!(selection.left, [left(0, standing)], "{text} {elsewhere}");
-    }
+    assert_eq!(stand(&neighbours, &qualities, &is_left), expected);
 }
 
 #[test]
@@ -512,7 +476,7 @@ fn unfit_names_the_first_reason() {
     ] {
         assert_eq!(Unfit::of(&with_steps(steps)), Some(unfit), "{steps:?}");
     }
-    let names = Unfit::ALL.map(Unfit::name);
+    let names: Vec<_> = Unfit::ALL.iter().map(|unfit| unfit.name()).collect();
     assert_eq!(names, ["no-agent-step", "one-step", "no-objective"]);
     assert_eq!(
         [Reason::Coverage, Reason::Failure].map(Reason::name),
@@ -546,7 +510,6 @@ fn too_many_candidates_become_a_uniform_sample() {
     let mut candidates = Candidates::beside(&mut known).with_most(100);
     for text in &texts {
         candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
-        candidates.set_covered(if text == "task199 run999" { 0.5 } else { 0.0 });
     }
     let selection = select(&mut candidates, &options(20), &|_| true).unwrap();
     let Some(Sampled { size, seen: 1000 }) = selection.sampled else {

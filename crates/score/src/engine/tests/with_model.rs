@@ -506,7 +506,7 @@ fn lane_works_until_fewer_calls_wait_and_once_more() {
 
 #[test]
 fn names_of_engines_are_those_of_the_options() {
-    let names = EngineChoice::ALL.map(EngineChoice::name);
+    let names: Vec<_> = EngineChoice::ALL.iter().map(|choice| choice.name()).collect();
     assert_eq!(names, ["auto", "builtin", "onnxruntime"]);
     assert_eq!(
         format!("{:?}", ModelInMemory::new(vec![1], vec![])),
