@@ -82,7 +82,7 @@ pub fn clean(
 fn clean_json(cleaner: &mut Cleaner, json: &[u16]) -> error::Result<Utf16String> {
     // `JSON.stringify` writes nothing else that is refused, and escapes lone surrogates.
     let value = parsed(&String::from_utf16_lossy(json))?;
-    let clean = cleaner.clean_trace(value)?;
+    let clean = cleaner.clean_trace(&value)?;
     Ok(clean.to_json().encode_utf16().collect::<Vec<_>>().into())
 }
 

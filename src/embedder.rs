@@ -95,7 +95,7 @@ impl From<EmbedderOptions<'_>> for engine::Options {
             runtime_library: options.runtime_library.map(Into::into),
             model_configured: options.model_configured,
             runtime_configured: options.runtime_configured,
-            threads: options.threads.map(|threads| threads as usize),
+            threads: options.threads.map_or(0, |threads| threads as usize),
             model_advice: None,
         }
     }

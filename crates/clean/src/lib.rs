@@ -34,7 +34,6 @@ pub use identity::Identities;
 pub use kinds::Options;
 pub use review::places_to_review;
 pub use text::block_of;
-pub use trace::with_strings;
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -274,7 +273,7 @@ pub(crate) mod tests {
         let text = unit.repeat(BLOCK * 5 / 2 / unit.len());
         let trace = json::Value::Array(vec![text.as_str().into()]);
         let mut cleaner = Cleaner::new(strict);
-        let clean = cleaner.clean_trace(trace).unwrap();
+        let clean = cleaner.clean_trace(&trace).unwrap();
         let expected = "mail [REDACTED:email], password=[REDACTED:password]\nüber the lazy dog 1234567\n";
         let count = text.len() / unit.len();
         assert_eq!(
@@ -289,7 +288,7 @@ pub(crate) mod tests {
         let strict = Options { strict: true, ..SDK };
         let value = json::parse(trace.as_bytes()).unwrap();
         Cleaner::new(strict)
-            .clean_trace(value)
+            .clean_trace(&value)
             .map(|trace| trace.to_json())
     }
 
@@ -379,7 +378,7 @@ pub(crate) mod tests {
         expect_rows("cleaned-traces.jsonl", |row| {
             let trace = row.get("trace").unwrap().clone();
             let mut cleaner = Cleaner::new(strict);
-            let cleaned = cleaner.clean_trace(trace).unwrap();
+            let cleaned = cleaner.clean_trace(&trace).unwrap();
             let counts: Vec<Value> = counts(&mut cleaner)
                 .into_iter()
                 .map(|(name, count)| {
@@ -424,7 +423,7 @@ pub(crate) mod tests {
         ] {
             let strict = Options { strict: true, ..SDK };
             let trace = json::parse(trace.as_bytes()).unwrap();
-            let clean = Cleaner::new(strict).clean_trace(trace).unwrap();
+            let clean = Cleaner::new(strict).clean_trace(&trace).unwrap();
             assert_eq!(clean.to_json(), expected);
         }
     }

@@ -61,7 +61,7 @@ impl Host for Standalone {
             model_advice,
             runtime_configured: runtime_library.is_some(),
             runtime_library,
-            threads,
+            threads: threads.unwrap_or_default(),
             ..engine::Options::default()
         });
         Ok(())

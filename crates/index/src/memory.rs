@@ -170,8 +170,7 @@ impl Memory {
 
     /// Compares `trace` with the memory, then adds it if requested.
     ///
-    /// By a memory of vectors novelty is one minus the largest similarity, unclamped (a negative similarity takes it above 1); by
-    /// a memory of traces it is that of [`traces::novelty`](crate::traces::novelty). It is [`NEUTRAL_NOVELTY`] when the
+    /// Novelty is one minus the largest similarity; by a memory of vectors unclamped, so a negative similarity takes it above 1. It is [`NEUTRAL_NOVELTY`] when the
     /// memory is empty, and [`Novelty::NEUTRAL`] without an embedding where one is compared. If that is to be `explained`, a memory of
     /// traces also tells what each word says about the similarity.
     ///

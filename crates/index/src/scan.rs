@@ -1,17 +1,13 @@
 //! The search for the vectors that are most similar to a query: a scan of all, and the order of what it finds.
 
-use std::{
-    cmp::Ordering,
-    iter, mem,
-    sync::{Mutex, PoisonError},
-};
+use std::{cmp::Ordering, iter, mem};
 
 use knowledgepulse_os as os;
 
 use crate::{
-    parallel::on_threads,
+    parallel::for_each,
     room::with_room,
-    rows::Rows,
+    rows::{Rows, Run},
     scaled::Scaled,
     simd::{self, Floats},
     top::Top,
@@ -98,15 +94,11 @@ pub(crate) fn products(query: &[Floats], rows: &Rows, threads: usize) -> Option<
         rest = others;
         (run, part)
     });
-    let parts: Vec<_> = parts.collect();
-    let parts = Mutex::new(parts.into_iter());
-    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-    on_threads(threads, || {
-        while let Some((run, part)) = next() {
-            simd::kernels().dots(query, run.components, part);
-        }
-    });
-    drop(parts);
+    let multiply = |(): &mut (), (run, part): (Run, &mut [f64])| {
+        simd::kernels().dots(query, run.components, part);
+        Ok(())
+    };
+    for_each(threads, parts, || (), multiply).ok()?;
     Some(products)
 }
 

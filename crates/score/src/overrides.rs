@@ -149,7 +149,12 @@ mod tests {
     #[test]
     fn rules_are_found_by_their_names() {
         let names = ["single-thought", "recovery-bonus", "single-tool-penalty", "clamp"];
-        assert!(names.into_iter().filter_map(Rule::from_name).eq(Rule::ALL.iter().copied()));
+        assert!(
+            names
+                .into_iter()
+                .filter_map(Rule::from_name)
+                .eq(Rule::ALL.iter().copied())
+        );
         assert_eq!(Rule::from_name(""), None);
     }
 }

@@ -13,22 +13,24 @@
 //! 5. Compares the remaining traces in double precision, as a search does.
 
 use std::{
+    collections::HashMap,
+    hash::BuildHasherDefault,
     ops::Range,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use knowledgepulse_error::{Error, Result};
 use knowledgepulse_os as os;
-use knowledgepulse_trace::words::{MOST_WORDS, TermWeight};
+use knowledgepulse_trace::words::TermWeight;
 
 use super::{
     TraceMemory,
-    terms::{Known, PartialSums, add_up},
+    terms::{Hashed, Known, PartialSums, RARE, add_up},
 };
 use crate::{
     document::DocumentWord,
     method::Method,
-    parallel::on_threads,
+    parallel::for_each,
     scaled::Scaled,
     scan::Found,
     similarity::{Sums, combine},
@@ -52,9 +54,6 @@ const BATCH: usize = 64;
 
 /// The rows that a thread claims at a time.
 const ROWS: usize = 32;
-
-/// A word that is left out of a level has a number below 2^16: 480 words a trace, 2^7 times.
-const RARE: u16 = u16::MAX;
 
 pub use crate::scan::Found as Neighbour;
 
@@ -104,48 +103,6 @@ struct Candidate {
     most: f32,
 }
 
-/// The words of a row by their places, in a hash table that stays in the first-level cache.
-#[derive(Default)]
-struct RowWords {
-    /// One more than the number of the word in `words`, or 0.
-    table: Vec<(u32, u32)>,
-    words: Vec<(f64, f64)>,
-}
-
-impl RowWords {
-    /// Twice as many as a trace has words, rounded up.
-    const SLOTS: usize = (2 * MOST_WORDS).next_power_of_two();
-
-    fn clear(&mut self) {
-        self.table.clear();
-        self.table.resize(Self::SLOTS, (0, 0));
-        self.words.clear();
-    }
-
-    /// The slot of a word, or the empty one where it belongs.
-    fn slot(&self, place: u32) -> usize {
-        let hash = place.wrapping_mul(0x9E37_79B9) >> (32 - Self::SLOTS.ilog2());
-        let mut slot = hash as usize;
-        while self.table[slot].1 != 0 && self.table[slot].0 != place {
-            slot = (slot + 1) % Self::SLOTS;
-        }
-        slot
-    }
-
-    #[allow(clippy::cast_possible_truncation)] // At most MOST_WORDS.
-    fn insert(&mut self, place: u32, count: f64, weight: f64) {
-        self.words.push((count, weight));
-        let slot = self.slot(place);
-        self.table[slot] = (place, self.words.len() as u32);
-    }
-
-    /// The count and the weight of a word.
-    fn get(&self, place: u32) -> Option<(f64, f64)> {
-        let number = (self.table[self.slot(place)].1 as usize).checked_sub(1)?;
-        Some(self.words[number])
-    }
-}
-
 /// The buffers of a thread.
 #[derive(Default)]
 struct Scratch {
@@ -156,7 +113,8 @@ struct Scratch {
     /// E with every trace.
     embedded: Vec<f64>,
     scaled: Scaled,
-    words: RowWords,
+    /// The count and the weight of each word of the row, by its place.
+    words: HashMap<u32, (f64, f64), BuildHasherDefault<Hashed>>,
 }
 
 impl TraceMemory {
@@ -178,32 +136,22 @@ impl TraceMemory {
         }
         let join = Join::new(self, first, count);
         let rows = self.held.len().saturating_sub(first);
-        let (next, done, aborted) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-        let work = || -> Result<Vec<(usize, Vec<Neighbours>)>> {
-            let mut scratch = Scratch::default();
-            let mut parts = Vec::new();
-            loop {
-                let start = next.fetch_add(ROWS, Ordering::Relaxed);
-                if start >= rows || aborted.load(Ordering::Relaxed) {
-                    return Ok(parts);
-                }
-                let end = rows.min(start + ROWS);
-                let part = (start..end).map(|row| join.neighbours(first + row, &mut scratch));
-                parts.push((start, part.collect::<Result<_>>()?));
-                let finished = done.fetch_add(end - start, Ordering::Relaxed) + end - start;
-                if !progress(finished) {
-                    aborted.store(true, Ordering::Relaxed);
-                    return Err(Error::Aborted);
-                }
-            }
-        };
         let threads = os::threads(threads).min(rows.div_ceil(ROWS));
-        let parts = on_threads(threads, work)
-            .into_iter()
-            .collect::<Result<Vec<_>>>()?;
-        let mut parts: Vec<_> = parts.into_iter().flatten().collect();
-        parts.sort_unstable_by_key(|&(start, _)| start);
-        Ok(parts.into_iter().flat_map(|(_, part)| part).collect())
+        let mut found = vec![Neighbours::default(); rows];
+        let parts = (first..).step_by(ROWS).zip(found.chunks_mut(ROWS));
+        let done = AtomicUsize::new(0);
+        for_each(threads, parts, Scratch::default, |scratch, (start, part)| {
+            for (index, row) in (start..).zip(&mut *part) {
+                *row = join.neighbours(index, scratch)?;
+            }
+            let finished = done.fetch_add(part.len(), Ordering::Relaxed) + part.len();
+            if progress(finished) {
+                Ok(())
+            } else {
+                Err(Error::Aborted)
+            }
+        })?;
+        Ok(found)
     }
 }
 
@@ -297,7 +245,7 @@ impl<'m> Join<'m> {
         for &DocumentWord { term: place, count } in &memory.held[index].words {
             let term = memory.terms.get(place);
             let (count, weight) = (count.value(), self.logarithm - term.logarithm);
-            scratch.words.insert(place, count, weight);
+            scratch.words.insert(place, (count, weight));
             let share = PartialSums {
                 product: (count * weight * weight / length) as f32,
                 contained: (weight / sums.weight) as f32,
@@ -306,13 +254,13 @@ impl<'m> Join<'m> {
             if let Some(common) = scratch.shares.get_mut(usize::from(number)) {
                 *common = share;
             }
-            words.push(RowWord {
-                needed: number,
+            words.push(Known {
+                number,
                 share,
                 postings: term.postings(),
             });
         }
-        words.sort_unstable_by_key(|word| word.needed);
+        words.sort_unstable_by_key(|word| word.number);
         scratch.sums.clear();
         scratch.sums.resize(memory.held.len(), PartialSums::default());
         let mut row = Row {
@@ -348,16 +296,13 @@ impl<'m> Join<'m> {
     }
 }
 
-/// A word of a row: its number as a common word, or [`RARE`], and its postings.
-type RowWord<'j> = Known<'j, u16>;
-
 /// A row of the join.
 struct Row<'j> {
     join: &'j Join<'j>,
     index: usize,
     sums: Sums,
     /// The words that are left out, the most common first.
-    words: Vec<RowWord<'j>>,
+    words: Vec<Known<'j>>,
     /// The level that leaves these out.
     level: usize,
     /// The part of C in these words.
@@ -376,7 +321,7 @@ impl Row<'_> {
             .find(|&level| lengths[level][self.index] <= most)
             .unwrap_or(0);
         let end = self.join.words_left_out[self.level];
-        let left = self.words.partition_point(|word| word.needed < end);
+        let left = self.words.partition_point(|word| word.number < end);
         add_up(
             &mut self.words[left..],
             &mut scratch.sums,
@@ -572,7 +517,7 @@ impl Row<'_> {
         let memory = self.join.memory;
         let mut shared = Sums::default();
         for &DocumentWord { term, count } in &memory.held[index].words {
-            if let Some((own, weight)) = scratch.words.get(term) {
+            if let Some(&(own, weight)) = scratch.words.get(&term) {
                 shared.add(own, count.value(), weight);
             }
         }

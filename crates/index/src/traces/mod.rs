@@ -77,12 +77,6 @@ pub struct SimilarTrace {
     pub label: Option<Label>,
 }
 
-/// Returns the novelty of a trace by the most similar remembered trace: 0 for a duplicate to 1; 0.5 for an empty memory.
-#[must_use]
-pub fn novelty(nearest: Option<&SimilarTrace>) -> f64 {
-    of_similarity(nearest.map(|nearest| nearest.similarity.value()))
-}
-
 /// The parts of a similarity that a word contributes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WordShare {
@@ -238,9 +232,8 @@ impl TraceMemory {
             _ => Vec::new(),
         };
         if remember {
-            let label = entry
-                .label
-                .map(|label| label.with_novelty(novelty(nearest.as_ref())));
+            let novelty = of_similarity(nearest.as_ref().map(|nearest| nearest.similarity.value()));
+            let label = entry.label.map(|label| label.with_novelty(novelty));
             self.add_checked(entry, label, now)?;
         }
         Ok((nearest, shares))

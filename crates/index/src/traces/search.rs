@@ -21,7 +21,7 @@ use knowledgepulse_trace::words::Words;
 use super::{
     TraceMemory,
     rate::NormBound,
-    terms::{Known, PartialSums, Terms, add_up},
+    terms::{Known, PartialSums, RARE, Terms, add_up},
 };
 use crate::{
     document::{Document, DocumentWord},
@@ -142,7 +142,7 @@ impl Bound {
 
 /// The words of a query whose postings are not added up yet, the most common first.
 struct Remaining<'t> {
-    words: Vec<Known<'t, ()>>,
+    words: Vec<Known<'t>>,
     /// C without postings.
     contained: f64,
     /// ln(M + 1).
@@ -163,7 +163,7 @@ impl<'t> Remaining<'t> {
                     contained: (word.weight / total) as f32,
                 };
                 Some(Known {
-                    needed: (),
+                    number: RARE,
                     share,
                     postings: terms.get(word.term?).postings(),
                 })
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn the_most_common_words_are_left_out_up_to_a_length() {
         let known = |product| Known {
-            needed: (),
+            number: RARE,
             share: PartialSums {
                 product,
                 contained: 0.0,

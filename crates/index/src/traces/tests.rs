@@ -209,7 +209,8 @@ fn bits(found: &[SimilarTrace]) -> Vec<(u64, u64, Option<u64>)> {
 }
 
 fn novelty_of(memory: &mut TraceMemory, sketch: &Sketch) -> f64 {
-    novelty(memory.compare(sketch.entry(), Instant::now()).unwrap().as_ref())
+    let nearest = memory.compare(sketch.entry(), Instant::now()).unwrap();
+    of_similarity(nearest.map(|nearest| nearest.similarity.value()))
 }
 
 /// Returns traces as a store has them.

@@ -43,8 +43,8 @@ pub struct Options {
     pub model_configured: bool,
     /// Whether the user named the runtime library.
     pub runtime_configured: bool,
-    /// The threads of one inference; `None` for as many as the process may use.
-    pub threads: Option<usize>,
+    /// The threads of one inference; 0 for as many as the process may use.
+    pub threads: usize,
 }
 
 named! {
@@ -169,7 +169,7 @@ pub(super) type BoxedLane = Box<dyn Lane>;
 pub(super) fn load(options: &Options, shared: &Shared) -> Option<(Loaded, BoxedLane)> {
     let mut status = Status {
         model_directory: options.model_directory.clone(),
-        threads: threads(options),
+        threads: os::threads(options.threads),
         ..Status::default()
     };
     let loaded = guarded(|| match &options.model_in_memory {
@@ -295,17 +295,18 @@ fn choose(options: &Options, files: &ModelFiles) -> Result<(EngineKind, PathBuf)
     };
     let builtin = files.weights.clone().map(|path| (EngineKind::BuiltIn, path));
     let onnxruntime = files.graph.clone().map(|path| (EngineKind::OnnxRuntime, path));
-    match options.engine {
-        EngineChoice::BuiltIn => builtin.ok_or_else(|| lacks("model.safetensors", "builtin", "onnxruntime")),
-        EngineChoice::OnnxRuntime => onnxruntime.ok_or_else(|| lacks("model.onnx", "onnxruntime", "builtin")),
-        // On arm64 the portable kernel is the only one, and ONNX Runtime the faster engine.
-        EngineChoice::Auto if cfg!(target_arch = "aarch64") && options.runtime_packaged => onnxruntime
-            .or(builtin)
-            .ok_or_else(|| lacks("model.onnx", "onnxruntime", "builtin")),
-        EngineChoice::Auto => builtin
-            .or(onnxruntime)
-            .ok_or_else(|| lacks("model.safetensors", "builtin", "onnxruntime")),
-    }
+    // On arm64 the portable kernel is the only one, and ONNX Runtime the faster engine.
+    let is_faster = cfg!(target_arch = "aarch64") && options.runtime_packaged;
+    let (found, needs_graph) = match options.engine {
+        EngineChoice::BuiltIn => (builtin, false),
+        EngineChoice::OnnxRuntime => (onnxruntime, true),
+        EngineChoice::Auto if is_faster => (onnxruntime.or(builtin), true),
+        EngineChoice::Auto => (builtin.or(onnxruntime), false),
+    };
+    found.ok_or_else(|| match needs_graph {
+        true => lacks("model.onnx", "onnxruntime", "builtin"),
+        false => lacks("model.safetensors", "builtin", "onnxruntime"),
+    })
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -355,9 +356,4 @@ fn beside<T>(
     };
     let (checksum, loaded) = embed::side_by_side(|| checksum(&wanted), load);
     Ok((loaded?, checksum?))
-}
-
-/// Returns the threads of one inference.
-pub(super) fn threads(options: &Options) -> usize {
-    os::threads(options.threads.unwrap_or_default())
 }

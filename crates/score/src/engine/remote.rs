@@ -45,22 +45,14 @@ pub(super) struct Remote {
 
 #[derive(Default)]
 struct State {
-    loading: Loading,
+    /// The model, if there is one; `None` until loading has ended.
+    loaded: Option<Option<ModelIdentity>>,
     /// The number of the next call.
     next: u64,
     /// Unsent calls with their numbers.
     waiting: VecDeque<(u64, Job)>,
     /// Calls whose text is in the worker.
     away: HashMap<u64, Job>,
-}
-
-#[derive(Default)]
-enum Loading {
-    #[default]
-    NotBegun,
-    Begun,
-    /// The model, if there is one.
-    Done(Option<ModelIdentity>),
 }
 
 /// The next step for the first waiting call.
@@ -70,7 +62,9 @@ enum Next {
 }
 
 impl Remote {
+    /// Asks the embedder to load its model.
     pub(super) fn new(courier: Arc<dyn Courier>, shared: Arc<Shared>) -> Self {
+        courier.load();
         Self {
             courier,
             shared,
@@ -85,21 +79,13 @@ impl Remote {
         let number = state.next;
         state.next += 1;
         state.waiting.push_back((number, job));
-        let begins = matches!(state.loading, Loading::NotBegun);
-        if begins {
-            state.loading = Loading::Begun;
-        }
         drop(state);
-        if begins {
-            self.courier.load();
-        } else {
-            self.go_on();
-        }
+        self.go_on();
     }
 
     /// Continues when loading has ended, with the model if there is one.
     fn loaded(&self, model: Option<ModelIdentity>) {
-        self.lock().loading = Loading::Done(model);
+        self.lock().loaded = Some(model);
         self.go_on();
     }
 
@@ -107,8 +93,8 @@ impl Remote {
     fn embedded(&self, number: u64, embedded: Result<Embedded>) {
         let mut state = self.lock();
         let job = state.away.remove(&number);
-        let settlement = match (&state.loading, job) {
-            (Loading::Done(Some(model)), Some(job)) => job.settlement(model, embedded.map(Some)),
+        let settlement = match (&state.loaded, job) {
+            (Some(Some(model)), Some(job)) => job.settlement(model, embedded.map(Some)),
             // An answer without a call.
             _ => return,
         };
@@ -141,9 +127,7 @@ impl Remote {
 
 impl State {
     fn next(&mut self) -> Option<Next> {
-        let Loading::Done(model) = &self.loading else {
-            return None;
-        };
+        let model = self.loaded.as_ref()?;
         if self.away.len() >= MOST_AWAY {
             return None;
         }

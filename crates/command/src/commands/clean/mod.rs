@@ -56,7 +56,7 @@ pub(crate) fn run(args: CleanArgs, messages: &Messages, stop: &Stop) -> Result<E
         source.read(stop, &mut |part, _| {
             match part {
                 _ if !identifiers => {}
-                Part::Json(_, value) => identities.learn_json(value),
+                Part::Json(_, value) => identities.learn_json(&value),
                 Part::Text(text) => identities.learn_text(text),
                 Part::Between(_) => {}
             }

@@ -30,7 +30,7 @@ fn options() -> Options {
     let model = ModelInMemory::new(WEIGHTS.clone(), small_json().into());
     Options {
         model_in_memory: Some(model),
-        threads: Some(THREADS),
+        threads: THREADS,
         ..Options::default()
     }
 }
@@ -285,7 +285,7 @@ fn engine_is_chosen_by_the_files_of_the_model() {
             model_configured: configured,
             // Counts on arm64 alone.
             runtime_packaged: cfg!(not(target_arch = "aarch64")),
-            threads: Some(1),
+            threads: 1,
             ..Options::default()
         });
         let status = reply_of(|reply| engine.status(reply));
@@ -440,7 +440,7 @@ fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
 fn worker_divides_threads_among_lanes_and_jobs_among_passes() {
     let worker = |threads| {
         let options = Options {
-            threads: Some(threads),
+            threads: threads,
             ..options()
         };
         let queue = Arc::new(Queue::default());
