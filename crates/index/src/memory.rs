@@ -189,11 +189,7 @@ impl Memory {
                 };
                 let mut cache = lock(cache);
                 fault::point("novelty");
-                let nearest = if trace.remember {
-                    cache.compare_and_add(entry, now)?
-                } else {
-                    cache.compare(entry, now)?
-                };
+                let nearest = cache.compare_and_add(entry, trace.remember, now)?;
                 let nearest = nearest.map(|found| Nearest::vector(found.label, found.similarity));
                 Ok((Novelty::of_nearest(nearest), Vec::new()))
             }
@@ -558,8 +554,8 @@ mod tests {
             false,
         );
         assert!(lock(&cache).is_empty(Instant::now()));
-        assert_eq!(lock(&cache).model(), None);
-        assert_eq!(lock(&cache).method(), None);
+        assert_eq!(lock(&cache).origin.model, None);
+        assert_eq!(lock(&cache).origin.method, None);
     }
 
     #[test]
@@ -608,6 +604,6 @@ mod tests {
             }
         }
         assert_eq!(lock(&cache).len(Instant::now()), 1);
-        assert_eq!(lock(&cache).method(), Some("prefix"));
+        assert_eq!(lock(&cache).origin.method.as_deref(), Some("prefix"));
     }
 }

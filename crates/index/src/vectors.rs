@@ -8,7 +8,7 @@ use knowledgepulse_trace::label::Label;
 
 use crate::{
     moment::Moment,
-    options::{MemoryOptions, ModelIdentity, Origin, require_short},
+    options::{MemoryOptions, Origin, require_short},
     persist::{Contents, VECTORS},
     rows::Rows,
     scaled::{Component, Scaled},
@@ -78,18 +78,6 @@ impl VectorCache {
         }
     }
 
-    /// Returns the model of the vectors, if known.
-    #[must_use]
-    pub fn model(&self) -> Option<&ModelIdentity> {
-        self.origin.model.as_ref()
-    }
-
-    /// Returns the novelty method of the vectors, if known.
-    #[must_use]
-    pub fn method(&self) -> Option<&str> {
-        self.origin.method.as_deref()
-    }
-
     /// Adds a copy of `vector`, and evicts the oldest one if the cache is full.
     ///
     /// # Errors
@@ -119,30 +107,29 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Returns the nearest neighbour of an entry's vector; `None` with an empty cache. Only evicts expired vectors.
+    /// Returns the nearest neighbour of an entry's vector; `None` with an empty cache. Then adds the vector if requested, and records its
+    /// origin. A recorded part of the origin stays, except that an empty cache accepts any.
     ///
     /// # Errors
-    /// The errors of [`SharedMemory::check_origin`] and [`VectorCache::nearest`].
-    pub fn compare(&mut self, entry: VectorEntry, now: Instant) -> Result<Option<Neighbour>> {
+    /// The errors of [`SharedMemory::check_origin`] and [`VectorCache::add`]. After an error the cache is as it was.
+    pub fn compare_and_add(
+        &mut self,
+        entry: VectorEntry,
+        remember: bool,
+        now: Instant,
+    ) -> Result<Option<Neighbour>> {
         self.check_origin(entry.origin, now)?;
         self.scale(entry.vector, "vector")?;
-        Ok(self.nearest_of_scaled(1, now)?.pop())
-    }
-
-    /// Compares an entry as [`VectorCache::compare`] does, then adds its vector and records its origin. A recorded part of the origin stays,
-    /// except that an empty cache accepts any.
-    ///
-    /// # Errors
-    /// The errors of [`VectorCache::compare`] and [`VectorCache::add`]. After an error the cache is as it was.
-    pub fn compare_and_add(&mut self, entry: VectorEntry, now: Instant) -> Result<Option<Neighbour>> {
-        let nearest = self.compare(entry, now)?;
-        let novelty = of_similarity(nearest.as_ref().map(|found| found.similarity));
-        let was_empty = self.is_empty(now);
-        self.add_scaled(entry.label.map(|label| label.with_novelty(novelty)), now)?;
-        if was_empty {
-            self.origin = Origin::default();
+        let nearest = self.nearest_of_scaled(1, now)?.pop();
+        if remember {
+            let novelty = of_similarity(nearest.as_ref().map(|found| found.similarity));
+            let was_empty = self.is_empty(now);
+            self.add_scaled(entry.label.map(|label| label.with_novelty(novelty)), now)?;
+            if was_empty {
+                self.origin = Origin::default();
+            }
+            self.origin.learn(entry.origin);
         }
-        self.origin.learn(entry.origin);
         Ok(nearest)
     }
 

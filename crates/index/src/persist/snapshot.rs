@@ -8,12 +8,13 @@ use std::{
     time::{Instant, SystemTime},
 };
 
+use bytemuck::NoUninit;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use twox_hash::XxHash3_128;
 
 use knowledgepulse_error::{Error, Result, fault};
 use knowledgepulse_os::{links::target_of, temporary::TemporaryFile};
-use knowledgepulse_trace::label::{Fingerprint, Label, Scored};
+use knowledgepulse_trace::label::Label;
 
 use super::{
     CHECKSUM_BYTES, Contents, FORMAT, HeldTraces, TRACES, VECTORS, microseconds, milliseconds,
@@ -86,10 +87,10 @@ impl Snapshot {
         let mut header = serde_json::to_vec(&header)?;
         // Aligns the tensors.
         header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
+        fault::point("save");
         let mut hasher = XxHash3_128::new();
         let length = (header.len() as u64).to_le_bytes();
         for part in [&length[..], &header, &data[..data.len() - CHECKSUM_BYTES]] {
-            fault::point("save");
             hasher.write(part);
             output.write_all(part)?;
         }
@@ -100,72 +101,59 @@ impl Snapshot {
     fn tensors(&self) -> Tensors {
         let contents = &self.contents;
         let clock = microseconds(self.clock);
-        let added = contents.entries().map(|(_, added)| {
+        let time = |added: Moment| {
             let age = added.age(self.taken).as_micros();
-            let added = clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
-            added.to_le_bytes()
-        });
-        let n = contents.labels().count();
-        let labels = || {
-            contents
-                .labels()
-                .map(|label| label.map(|label| label.as_bytes()).unwrap_or_default())
+            clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX))
         };
-        let scored = || contents.labels().map(|label| label.and_then(Label::scored));
+        let entries: Vec<_> = contents.entries().collect();
+        let labels = || entries.iter().map(|(label, _)| *label);
+        let lengths = labels().map(|label| label.map_or(0, |label| label.len()));
+        let scored = || labels().map(|label| label.and_then(Label::scored));
+        let novelties = scored().map(|scored| scored.map_or(f64::NAN, |scored| scored.novelty));
+        let fingerprints = scored().map(|scored| scored.map_or([0; 16], |scored| scored.fingerprint));
+        let of_entries = |columns| Some([entries.len(), columns]);
         let mut tensors = Tensors::default();
-        tensors.push("added", Dtype::I64, &[n], added);
-        tensors.push("label_ends", Dtype::U64, &[n], ends(labels().map(<[u8]>::len)));
-        let traces = contents.traces.as_ref();
-        if traces.is_some() {
-            let lengths = contents.documents().map(|document| document.words.len());
-            tensors.push("term_ends", Dtype::U64, &[n], ends(lengths));
-        }
-        let novelty = |scored: Option<Scored>| scored.map_or(f64::NAN, |scored| scored.novelty);
         tensors.push(
-            "novelties",
-            Dtype::F64,
-            &[n],
-            scored().map(|scored| novelty(scored).to_le_bytes()),
+            "added",
+            Dtype::I64,
+            None,
+            entries.iter().map(|(_, added)| time(*added)),
         );
-        let all = contents.words().count();
-        if let Some(HeldTraces { hashes, .. }) = traces {
-            let places = contents.words().map(|word| { word.term }.to_le_bytes());
-            tensors.push(
-                "words",
-                Dtype::U64,
-                &[hashes.len()],
-                hashes.iter().map(|hash| hash.to_le_bytes()),
-            );
-            tensors.push("terms", Dtype::U32, &[all], places);
+        tensors.push("label_ends", Dtype::U64, None, ends(lengths));
+        let mut dimensions = contents.options.dimensions;
+        if let Some(HeldTraces {
+            method,
+            documents,
+            hashes,
+        }) = &contents.traces
+        {
+            let lengths = documents.iter().map(|document| document.words.len());
+            let terms = contents.words().map(|word| word.term);
+            tensors.push("term_ends", Dtype::U64, None, ends(lengths));
+            tensors.push("words", Dtype::U64, None, hashes.iter().copied());
+            tensors.push("terms", Dtype::U32, None, terms);
+            dimensions = if *method == Method::Lexical { 0 } else { dimensions };
         }
-        let is_lexical = traces.is_some_and(|traces| traces.method == Method::Lexical);
-        let dimensions = if is_lexical {
-            0
-        } else {
-            contents.options.dimensions
-        };
-        let bytes = dimensions * size_of::<f32>();
-        let vectors = contents
+        let rows = contents
             .vectors
             .iter()
-            .map(|row| &bytemuck::cast_slice(row.components)[..bytes]);
-        tensors.push::<&[u8]>("vectors", Dtype::F32, &[n, dimensions], vectors);
-        if traces.is_some() {
-            let counts = contents.words().map(|word| { word.count }.code().to_le_bytes());
-            tensors.push("counts", Dtype::U16, &[all], counts);
+            .flat_map(|row| contents.vectors.components(row));
+        tensors.push("novelties", Dtype::F64, None, novelties);
+        tensors.push("vectors", Dtype::F32, of_entries(dimensions), rows);
+        if contents.traces.is_some() {
+            let counts = contents.words().map(|word| { word.count }.code());
+            tensors.push("counts", Dtype::U16, None, counts);
         }
-        let labelled = contents.labels().map(|label| [u8::from(label.is_some())]);
-        tensors.push("labelled", Dtype::BOOL, &[n], labelled);
-        let fingerprints =
-            scored().map(|scored| scored.map_or(Fingerprint::default(), |scored| scored.fingerprint));
+        let labelled = labels().map(|label| u8::from(label.is_some()));
+        tensors.push("labelled", Dtype::BOOL, None, labelled);
+        tensors.push("fingerprints", Dtype::U8, of_entries(16), fingerprints);
         tensors.push(
-            "fingerprints",
+            "labels",
             Dtype::U8,
-            &[n, size_of::<Fingerprint>()],
-            fingerprints,
+            None,
+            labels().flatten().flat_map(|label| label.bytes()),
         );
-        tensors.push("labels", Dtype::U8, &[labels().map(<[u8]>::len).sum()], labels());
-        tensors.push("checksum", Dtype::U8, &[CHECKSUM_BYTES], [[0; CHECKSUM_BYTES]]);
+        tensors.push("checksum", Dtype::U8, None, [0_u8; CHECKSUM_BYTES]);
         tensors
     }
 
@@ -207,32 +195,36 @@ struct Tensors {
 }
 
 impl Tensors {
-    fn push<V: AsRef<[u8]>>(
+    /// Appends a tensor. Without a shape it has one dimension.
+    fn push<T: NoUninit>(
         &mut self,
         name: &str,
         dtype: Dtype,
-        shape: &[usize],
-        values: impl IntoIterator<Item = V>,
+        shape: Option<[usize; 2]>,
+        values: impl IntoIterator<Item = T>,
     ) {
         let start = self.data.len();
         for value in values {
-            self.data.extend_from_slice(value.as_ref());
+            self.data.extend_from_slice(bytemuck::bytes_of(&value));
         }
+        let data_offsets = (start, self.data.len());
+        let count = (self.data.len() - start) * 8 / dtype.bitsize();
+        let shape = shape.map_or_else(|| vec![count], Vec::from);
         let info = TensorInfo {
             dtype,
-            shape: shape.to_vec(),
-            data_offsets: (start, self.data.len()),
+            shape,
+            data_offsets,
         };
         self.infos.push((name.to_owned(), info));
     }
 }
 
 /// Returns where consecutive parts of these lengths end.
-fn ends(lengths: impl Iterator<Item = usize>) -> impl Iterator<Item = [u8; 8]> {
-    let mut end = 0_u64;
+fn ends(lengths: impl Iterator<Item = usize>) -> impl Iterator<Item = u64> {
+    let mut end = 0;
     lengths.map(move |length| {
         end += length as u64;
-        end.to_le_bytes()
+        end
     })
 }
 

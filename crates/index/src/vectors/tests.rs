@@ -4,6 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use knowledgepulse_trace::label::MAX_LABEL_BYTES;
 
+use crate::options::ModelIdentity;
+
 fn cache(max_elements: usize, dimensions: usize, ttl_ms: Option<u64>) -> VectorCache {
     VectorCache::new(MemoryOptions {
         max_elements,
@@ -377,7 +379,7 @@ fn add_of(cache: &mut VectorCache, origin: &Origin, now: Instant) -> Result<()> 
         label: None,
         origin,
     };
-    cache.compare_and_add(entry, now).map(drop)
+    cache.compare_and_add(entry, true, now).map(drop)
 }
 
 #[test]
@@ -385,7 +387,7 @@ fn vectors_of_two_models_do_not_mix() {
     let now = Instant::now();
     let (single, quantized) = (origin("mini", "fp32", None), origin("mini", "q8", None));
     let mut cache = cache(2, 1, None);
-    assert_eq!(cache.model(), None);
+    assert_eq!(cache.origin.model.as_ref(), None);
     add_of(&mut cache, &single, now).unwrap();
     let mut other_file = single.clone();
     other_file.model.as_mut().unwrap().sha256 = Some("0".repeat(64));
@@ -395,9 +397,9 @@ fn vectors_of_two_models_do_not_mix() {
     assert!(error.to_string().contains("mini (fp32)"), "{error}");
     assert!(error.to_string().contains("mini (q8)"), "{error}");
     assert_eq!(cache.origin, single);
-    assert_eq!(cache.model(), single.model.as_ref());
+    assert_eq!(cache.origin.model.as_ref(), single.model.as_ref());
     cache.clear();
-    assert_eq!(cache.model(), None);
+    assert_eq!(cache.origin.model.as_ref(), None);
     add_of(&mut cache, &quantized, now).unwrap();
     assert_eq!(cache.origin, quantized);
 }
@@ -565,7 +567,7 @@ proptest! {
         for (number, angle) in entries.iter().enumerate() {
             let (vector, label) = ([angle.cos(), angle.sin()], Label::from(number.to_string()));
             let entry = VectorEntry { vector: &vector, label: Some(&label), origin: &origin };
-            let nearest = cache.compare_and_add(entry, now).unwrap();
+            let nearest = cache.compare_and_add(entry, true, now).unwrap();
             prop_assert_eq!(nearest, oracle.nearest(&vector, 1, now).unwrap().pop());
             oracle.add(&vector, Some(label), now).unwrap();
         }
@@ -610,9 +612,9 @@ fn compare_and_add_of_a_wrong_entry_changes_nothing() {
             if let Some(model) = model {
                 cache.origin = model.clone();
             }
-            let expected = (contents(&mut cache, now), cache.model().cloned());
-            assert_eq!(cache.compare_and_add(wrong, now).unwrap_err().code(), code);
-            assert_eq!((contents(&mut cache, now), cache.model().cloned()), expected);
+            let expected = (contents(&mut cache, now), cache.origin.model.clone());
+            assert_eq!(cache.compare_and_add(wrong, true, now).unwrap_err().code(), code);
+            assert_eq!((contents(&mut cache, now), cache.origin.model.clone()), expected);
         }
     }
 }
