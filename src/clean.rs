@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::{AsyncTask, Utf16String};
 use napi_derive::napi;
 
-use knowledgepulse_clean::{Cleaner, Finding, InvalidExpression, Options};
+use knowledgepulse_clean::{CleanOptions, Cleaner, Finding, InvalidExpression};
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_json::{Value, parse_str};
 
@@ -53,7 +53,7 @@ pub struct NativeRule {
 #[napi(catch_unwind, ts_return_type = "NativeCleaned | null")]
 pub fn clean_pii(text: Utf16String, identifiers: bool) -> Option<NativeCleaned> {
     let strict = false;
-    let mut cleaner = Cleaner::new(Options { identifiers, strict });
+    let mut cleaner = Cleaner::new(CleanOptions { identifiers, strict });
     Some(NativeCleaned {
         cleaned: cleaner.clean_text(&text)?.into(),
         redactions: counted(&mut cleaner),
@@ -99,7 +99,7 @@ impl NativeCleanSettings {
         let Self {
             identifiers, strict, ..
         } = *self;
-        let mut cleaner = Cleaner::new(Options { identifiers, strict });
+        let mut cleaner = Cleaner::new(CleanOptions { identifiers, strict });
         if self.pseudonyms {
             cleaner.use_pseudonyms();
         }

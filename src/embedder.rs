@@ -19,7 +19,7 @@ use crate::{
     replies::{Replies, Ticket},
 };
 
-/// Where the embedder comes from; see `engine::Options`.
+/// Where the embedder comes from; see `engine::EngineOptions`.
 #[napi(object, object_to_js = false)]
 pub struct EmbedderOptions<'env> {
     /// The engine; absent for the best one.
@@ -80,7 +80,7 @@ pub fn configure(options: EmbedderOptions<'_>) -> bool {
     ENGINE.configure(options.into())
 }
 
-impl From<EmbedderOptions<'_>> for engine::Options {
+impl From<EmbedderOptions<'_>> for engine::EngineOptions {
     fn from(options: EmbedderOptions<'_>) -> Self {
         let model_in_memory = options.weights.zip(options.tokenizer);
         Self {

@@ -22,7 +22,9 @@ use knowledgepulse_index::{
     shared::{SharedMemory, lock},
     traces::TraceEntry,
 };
-use knowledgepulse_score::select::{self, Candidates, Count, Neighbour, Options, Outcome, Standing, Unfit};
+use knowledgepulse_score::select::{
+    self, Candidates, Count, Neighbour, SelectOptions, SelectOutcome, Standing, Unfit,
+};
 use knowledgepulse_trace::{Trace, digest, label::Label, words::Words};
 
 use crate::{
@@ -205,7 +207,7 @@ impl NativeCandidates {
                     label: None,
                     model: None,
                 };
-                let outcome = Outcome::of(&trace, is_known);
+                let outcome = SelectOutcome::of(&trace, is_known);
                 pool.candidates.add(entry, outcome, Unfit::of(&trace))?;
                 pool.own.push(trace.label);
             }
@@ -231,7 +233,7 @@ impl NativeCandidates {
     ) -> AsyncTask<Background<NativeSelection>> {
         let (pool, compared) = (Arc::clone(&self.pool), Arc::clone(&self.compared));
         let call = call.share();
-        let options = Options {
+        let options = SelectOptions {
             count: count.into(),
             failures: failures.map(Into::into),
             threads: 0,

@@ -12,7 +12,7 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::{
     identity::{Identities, Named},
-    kinds::{KINDS, Options},
+    kinds::{CleanOptions, KINDS},
     text::Text,
 };
 
@@ -48,7 +48,7 @@ struct Rule {
 /// A cleaner that is set up once and cleans many texts.
 #[derive(Clone)]
 pub struct Cleaner {
-    pub(crate) options: Options,
+    pub(crate) options: CleanOptions,
     rules: Vec<Rule>,
     allowed: HashSet<Vec<u8>>,
     allowed_expressions: Vec<Regex>,
@@ -63,7 +63,7 @@ pub struct Cleaner {
 impl Cleaner {
     /// Creates a cleaner with the options.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: CleanOptions) -> Self {
         Self {
             options,
             rules: Vec::new(),
@@ -289,7 +289,7 @@ mod tests {
     use knowledgepulse_json::Value;
 
     fn strict() -> Cleaner {
-        Cleaner::new(Options { strict: true, ..SDK })
+        Cleaner::new(CleanOptions { strict: true, ..SDK })
     }
 
     fn cleaned(cleaner: &mut Cleaner, text: &str) -> String {

@@ -666,10 +666,10 @@ fn is_in_marker(letters: &[u8], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cleaner, Options};
+    use crate::{CleanOptions, Cleaner};
     use knowledgepulse_json::parse;
 
-    const STRICT: Options = Options {
+    const STRICT: CleanOptions = CleanOptions {
         identifiers: true,
         strict: true,
     };
@@ -908,14 +908,14 @@ mod tests {
 
     #[test]
     fn the_levels_that_keep_identifiers_keep_names() {
-        let private = Options {
+        let private = CleanOptions {
             identifiers: false,
             ..STRICT
         };
         let value = parse(br#"["jdoe@krypton7:~$ ls"]"#).unwrap();
         let clean = Cleaner::new(private).clean_trace(&value).unwrap();
         assert_eq!(clean, value);
-        let plain = Options {
+        let plain = CleanOptions {
             strict: false,
             ..STRICT
         };

@@ -54,7 +54,7 @@ impl Host for Standalone {
         let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, EngineChoice::from_name);
         let threads = self.setting("KNOWLEDGEPULSE_THREADS", "an integer from 1 to 1024", threads_of);
         let runtime_library = variable("KNOWLEDGEPULSE_ONNXRUNTIME").map(PathBuf::from);
-        ENGINE.configure(engine::Options {
+        ENGINE.configure(engine::EngineOptions {
             engine: engine.unwrap_or_default(),
             model_configured,
             model_directory,
@@ -62,7 +62,7 @@ impl Host for Standalone {
             runtime_configured: runtime_library.is_some(),
             runtime_library,
             threads: threads.unwrap_or_default(),
-            ..engine::Options::default()
+            ..engine::EngineOptions::default()
         });
         Ok(())
     }

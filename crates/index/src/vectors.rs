@@ -12,7 +12,7 @@ use crate::{
     persist::{Contents, VECTORS},
     rows::Rows,
     scaled::{Component, Scaled},
-    scan::{Found, most_similar},
+    scan::{Neighbour, most_similar},
     shared::SharedMemory,
     similarity::of_similarity,
 };
@@ -25,7 +25,7 @@ const LARGE_BYTES: usize = 32 * 1024 * 1024;
 
 /// A vector of the cache that is similar to a query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Neighbour {
+pub struct SimilarVector {
     /// The number of older living vectors.
     pub index: usize,
     /// The cosine similarity, -1 to 1 within 1e-6.
@@ -117,7 +117,7 @@ impl VectorCache {
         entry: VectorEntry,
         remember: bool,
         now: Instant,
-    ) -> Result<Option<Neighbour>> {
+    ) -> Result<Option<SimilarVector>> {
         self.check_origin(entry.origin, now)?;
         self.scale(entry.vector, "vector")?;
         let nearest = self.nearest_of_scaled(1, now)?.pop();
@@ -157,17 +157,17 @@ impl VectorCache {
         query: &[T],
         count: usize,
         now: Instant,
-    ) -> Result<Vec<Neighbour>> {
+    ) -> Result<Vec<SimilarVector>> {
         self.scale(query, "query")?;
         self.nearest_of_scaled(count, now)
     }
 
-    fn nearest_of_scaled(&mut self, count: usize, now: Instant) -> Result<Vec<Neighbour>> {
+    fn nearest_of_scaled(&mut self, count: usize, now: Instant) -> Result<Vec<SimilarVector>> {
         self.evict_expired(now);
         let count = count.min(self.rows.len());
         let found = most_similar(&self.scaled, &self.rows, count);
         let found = found.ok_or_else(|| self.options.out_of_memory())?;
-        let neighbour = |Found { index, similarity }| Neighbour {
+        let neighbour = |Neighbour { index, similarity }| SimilarVector {
             index,
             similarity,
             label: self.rows.get(index).and_then(|row| row.label.cloned()),

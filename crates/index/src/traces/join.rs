@@ -32,7 +32,7 @@ use crate::{
     method::Method,
     parallel::for_each,
     scaled::Scaled,
-    scan::Found,
+    scan::Neighbour,
     similarity::{Sums, combine},
     top::Top,
 };
@@ -54,8 +54,6 @@ const BATCH: usize = 64;
 
 /// The rows that a thread claims at a time.
 const ROWS: usize = 32;
-
-pub use crate::scan::Found as Neighbour;
 
 /// The neighbours of a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -360,7 +358,7 @@ impl Row<'_> {
             if collector.can_win_at(candidate.index, candidate.most.into()) {
                 let similarity = self.compare(candidate.index, scratch);
                 if similarity > 0.0 {
-                    collector.offer(Found {
+                    collector.offer(Neighbour {
                         similarity,
                         index: candidate.index,
                     });

@@ -282,7 +282,7 @@ impl List {
     }
 
     /// All, the most similar first. A cache of one vector says how similar.
-    fn nearest(&self, query: &[f64]) -> Vec<Neighbour> {
+    fn nearest(&self, query: &[f64]) -> Vec<SimilarVector> {
         let now = Instant::now();
         let similarity = |vector: &[f64]| {
             let mut alone = cache(1, vector.len(), None);
@@ -291,7 +291,7 @@ impl List {
         };
         let vectors = self.vectors.iter().enumerate();
         let mut neighbours: Vec<_> = vectors
-            .map(|(index, (vector, label, _))| Neighbour {
+            .map(|(index, (vector, label, _))| SimilarVector {
                 index,
                 similarity: similarity(vector),
                 label: label.clone(),
@@ -326,7 +326,7 @@ fn the_nearest_come_in_order_with_their_labels() {
     }
     cache.add(&[2.0, 0.0], None, now).unwrap();
     cache.add(&[0.0, 1.0], label(""), now).unwrap();
-    let neighbour = |index, similarity, label| Neighbour {
+    let neighbour = |index, similarity, label| SimilarVector {
         index,
         similarity,
         label,
@@ -341,7 +341,7 @@ fn the_nearest_come_in_order_with_their_labels() {
         let found = cache.nearest(&[3.0, 0.0], count, now).unwrap();
         assert_eq!(found, all[..count.min(4)]);
     }
-    let indices = |found: Vec<Neighbour>| found.iter().map(|found| found.index).collect::<Vec<_>>();
+    let indices = |found: Vec<SimilarVector>| found.iter().map(|found| found.index).collect::<Vec<_>>();
     assert_eq!(indices(cache.nearest(&[0.0, 0.0], 3, now).unwrap()), [0, 1, 2]);
     assert!(cache.nearest(&[1.0], 1, now).is_err());
 }

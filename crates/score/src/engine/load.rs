@@ -26,7 +26,7 @@ use knowledgepulse_embed::{onnxruntime::Graph, runtime::Runtime};
 
 /// The configuration of the embedder.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct EngineOptions {
     /// The engine.
     pub engine: EngineChoice,
     /// The model directory; `None` if no model package is installed.
@@ -166,7 +166,7 @@ pub(super) struct Loaded {
 pub(super) type BoxedLane = Box<dyn Lane>;
 
 /// Loads the embedder and publishes its state.
-pub(super) fn load(options: &Options, shared: &Shared) -> Option<(Loaded, BoxedLane)> {
+pub(super) fn load(options: &EngineOptions, shared: &Shared) -> Option<(Loaded, BoxedLane)> {
     let mut status = Status {
         model_directory: options.model_directory.clone(),
         threads: os::threads(options.threads),
@@ -207,7 +207,7 @@ const LOADING_BYTES: u64 = 256 << 20;
 
 const INSTALL_MODEL: &str = "install @knowledgepulse/all-minilm-l6-v2 (or -q8, for dtype q8), or set KNOWLEDGEPULSE_MODEL_DIR to a model directory";
 
-fn load_from_directory(options: &Options, status: &mut Status) -> Result<(Embedder, BoxedLane)> {
+fn load_from_directory(options: &EngineOptions, status: &mut Status) -> Result<(Embedder, BoxedLane)> {
     let directory = options.model_directory.as_ref().ok_or_else(|| {
         let advice = options.model_advice.as_deref();
         Error::ModelNotFound(advice.unwrap_or(INSTALL_MODEL).into())
@@ -286,7 +286,7 @@ impl AsRef<[u8]> for SharedBytes {
 }
 
 /// Returns the engine for the model in `files`, and the file that it reads.
-fn choose(options: &Options, files: &ModelFiles) -> Result<(EngineKind, PathBuf)> {
+fn choose(options: &EngineOptions, files: &ModelFiles) -> Result<(EngineKind, PathBuf)> {
     let lacks = |name: &str, engine: &str, other: &str| Error::ModelUnsupported {
         path: files.directory.clone(),
         reason: format!(
@@ -325,7 +325,7 @@ fn open_graph(_: &Path, _: &Path, _: &mut Status) -> Result<Box<dyn Network>> {
 }
 
 /// The ONNX Runtime library, for the graph in `path`.
-fn library<'o>(options: &'o Options, path: &std::path::Path) -> Result<&'o PathBuf> {
+fn library<'o>(options: &'o EngineOptions, path: &std::path::Path) -> Result<&'o PathBuf> {
     options.runtime_library.as_ref().ok_or_else(|| {
         Error::RuntimeNotFound(format!(
             "{} needs one, and none came with this program; set KNOWLEDGEPULSE_ONNXRUNTIME to a library (for Node.js, \

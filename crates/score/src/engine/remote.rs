@@ -19,7 +19,7 @@ use knowledgepulse_index::options::ModelIdentity;
 use super::{
     Engine, Inlet, Shared,
     job::{Job, Settlement},
-    load::{BoxedLane, Failure, Loaded, Options, Status, load},
+    load::{BoxedLane, EngineOptions, Failure, Loaded, Status, load},
     queue::InOrder,
 };
 
@@ -186,7 +186,7 @@ pub struct Local {
 impl Local {
     /// Loads an embedder on this thread; returns its state, and the failure to report to the user.
     #[must_use]
-    pub fn load(options: &Options) -> (Option<Self>, Status, Option<Failure>) {
+    pub fn load(options: &EngineOptions) -> (Option<Self>, Status, Option<Failure>) {
         let shared = Shared::default();
         let local = load(options, &shared).map(|(loaded, lane)| Self { loaded, lane });
         let status = shared.status.into_inner().unwrap_or_default();
@@ -250,9 +250,9 @@ mod tests {
     fn connected() -> (Engine, Receiver<Sent>) {
         let (sender, sent) = channel();
         let engine = Engine::default();
-        assert!(engine.configure(Options {
+        assert!(engine.configure(EngineOptions {
             model_directory: Some("elsewhere".into()),
-            ..Options::default()
+            ..EngineOptions::default()
         }));
         assert!(engine.connect(Arc::new(Post(Mutex::new(sender)))));
         (engine, sent)
@@ -344,10 +344,10 @@ mod tests {
 
     #[test]
     fn a_local_embedder_tells_why_there_is_none() {
-        let (local, status, warning) = Local::load(&Options {
+        let (local, status, warning) = Local::load(&EngineOptions {
             model_directory: Some("/nowhere/model".into()),
             model_configured: true,
-            ..Options::default()
+            ..EngineOptions::default()
         });
         assert!(local.is_none());
         assert_eq!(status.failure.as_ref().unwrap().code, "ERR_MODEL_NOT_FOUND");

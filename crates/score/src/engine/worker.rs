@@ -18,7 +18,7 @@ use knowledgepulse_os as os;
 use super::{
     Shared,
     job::{Job, Prepared, Settlement, embed_together},
-    load::{BoxedLane, Loaded, Options, load},
+    load::{BoxedLane, EngineOptions, Loaded, load},
     queue::{InOrder, Queue},
 };
 
@@ -39,7 +39,7 @@ const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The state of the inference thread, or of the threads that find words.
 pub(super) struct Worker {
-    options: Options,
+    options: EngineOptions,
     queue: Arc<Queue<Job>>,
     shared: Arc<Shared>,
     /// The order of the calls, where nothing is embedded.
@@ -47,7 +47,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(options: Options, queue: Arc<Queue<Job>>, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(options: EngineOptions, queue: Arc<Queue<Job>>, shared: Arc<Shared>) -> Self {
         Self {
             options,
             queue,

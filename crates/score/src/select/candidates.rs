@@ -6,11 +6,9 @@ use knowledgepulse_error::{Result, named};
 use knowledgepulse_index::{
     method::Method,
     options::{MemoryOptions as Bounds, ModelIdentity},
+    scan::Neighbour,
     shared::SharedMemory,
-    traces::{
-        StoredTrace, TraceEntry, TraceMemory,
-        join::{Neighbour, Neighbours},
-    },
+    traces::{StoredTrace, TraceEntry, TraceMemory, join::Neighbours},
 };
 use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, StepKind, Trace, words::Words};
 
@@ -24,14 +22,14 @@ const MOST_COMPARED: usize = 100_000;
 
 /// How a run ended, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
+pub struct SelectOutcome {
     /// Whether it succeeded; `None` if nobody said.
     pub success: Option<bool>,
     /// How sure that is, 0 to 1.
     pub confidence: f64,
 }
 
-impl Outcome {
+impl SelectOutcome {
     /// Reads the outcome of a trace; `known` tells whether its success was recorded.
     #[must_use]
     pub fn of(trace: &Trace, known: bool) -> Self {
@@ -99,7 +97,7 @@ pub struct Sampled {
 struct Held {
     /// How many candidates were added before it.
     index: usize,
-    outcome: Outcome,
+    outcome: SelectOutcome,
     unfit: Option<Unfit>,
 }
 
@@ -176,7 +174,7 @@ impl Candidates {
     ///
     /// # Errors
     /// The errors of [`TraceMemory::add`].
-    pub fn add(&mut self, entry: TraceEntry, outcome: Outcome, unfit: Option<Unfit>) -> Result<()> {
+    pub fn add(&mut self, entry: TraceEntry, outcome: SelectOutcome, unfit: Option<Unfit>) -> Result<()> {
         let index = self.added;
         self.added += 1;
         while is_sampled(index, self.level) && self.held.len() == self.most {
@@ -264,7 +262,7 @@ impl Candidates {
         Ok(neighbours)
     }
 
-    pub(super) fn outcomes(&self) -> Vec<Outcome> {
+    pub(super) fn outcomes(&self) -> Vec<SelectOutcome> {
         self.held.iter().map(|held| held.outcome).collect()
     }
 

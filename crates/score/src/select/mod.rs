@@ -16,10 +16,10 @@ mod facility;
 
 use std::collections::HashMap;
 
-pub use candidates::{Candidates, Outcome, Sampled, Unfit};
+pub use candidates::{Candidates, Sampled, SelectOutcome, Unfit};
 use facility::{Facility, Pick};
 use knowledgepulse_error::{Result, named};
-pub use knowledgepulse_index::traces::join::Neighbour;
+pub use knowledgepulse_index::scan::Neighbour;
 use knowledgepulse_index::traces::join::Neighbours;
 
 /// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
@@ -66,7 +66,7 @@ impl Count {
 
 /// How to choose.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
+pub struct SelectOptions {
     /// How many traces.
     pub count: Count,
     /// How many of these are failures of tasks that nobody solved; `None` keeps no room for them.
@@ -179,7 +179,7 @@ impl Selection {
 /// [`Error::Aborted`](knowledgepulse_error::Error::Aborted) if `progress` says so.
 pub fn select(
     candidates: &mut Candidates,
-    options: &Options,
+    options: &SelectOptions,
     progress: &(dyn Fn(usize) -> bool + Sync),
 ) -> Result<Selection> {
     let neighbours = candidates.join(options.threads, progress)?;
@@ -189,7 +189,7 @@ pub fn select(
 }
 
 /// Chooses traces by their places among those that are compared.
-fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options) -> Selection {
+fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOptions) -> Selection {
     let outcomes = candidates.outcomes();
     let unfit: Vec<_> = candidates.unfit().collect();
     let mut qualities = complete(&outcomes);
@@ -299,7 +299,7 @@ fn pick(
     facility: &mut Facility,
     is_eligible: &mut [bool],
     unsolved: &[bool],
-    options: &Options,
+    options: &SelectOptions,
 ) -> Vec<(Pick, Reason)> {
     let count = options.count.of(unsolved.len());
     let room = options.failures.map_or(0, |failures| failures.of(count));
@@ -324,7 +324,7 @@ fn pick(
 
 /// Returns q of each trace: an unknown one is the mean of the others, or 1 if all are unknown.
 #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
-fn complete(outcomes: &[Outcome]) -> Vec<f64> {
+fn complete(outcomes: &[SelectOutcome]) -> Vec<f64> {
     let known: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.quality()).collect();
     let mean = if known.is_empty() {
         1.0
@@ -336,7 +336,7 @@ fn complete(outcomes: &[Outcome]) -> Vec<f64> {
 }
 
 /// Returns which traces are failures without a success that is similar.
-fn unsolved(neighbours: &[Neighbours], outcomes: &[Outcome]) -> Vec<bool> {
+fn unsolved(neighbours: &[Neighbours], outcomes: &[SelectOutcome]) -> Vec<bool> {
     let is_solved =
         |near: &Neighbour| near.similarity >= SAME_TASK && outcomes[near.index].success == Some(true);
     let pairs = neighbours.iter().zip(outcomes);

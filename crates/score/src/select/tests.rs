@@ -13,15 +13,15 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SUCCESS: Outcome = Outcome {
+const SUCCESS: SelectOutcome = SelectOutcome {
     success: Some(true),
     confidence: 1.0,
 };
-const FAILED: Outcome = Outcome {
+const FAILED: SelectOutcome = SelectOutcome {
     success: Some(false),
     confidence: 1.0,
 };
-const UNKNOWN: Outcome = Outcome {
+const UNKNOWN: SelectOutcome = SelectOutcome {
     success: None,
     confidence: 0.5,
 };
@@ -30,7 +30,7 @@ fn words(text: &str) -> Words {
     Words::of(&with_texts(text, &[]))
 }
 
-fn candidates(traces: &[(&str, Outcome)]) -> Candidates {
+fn candidates(traces: &[(&str, SelectOutcome)]) -> Candidates {
     let mut candidates = Candidates::new(Method::Lexical, 384);
     for (text, outcome) in traces {
         candidates.add((&words(text)).into(), *outcome, None).unwrap();
@@ -38,8 +38,8 @@ fn candidates(traces: &[(&str, Outcome)]) -> Candidates {
     candidates
 }
 
-fn options(count: usize) -> Options {
-    Options {
+fn options(count: usize) -> SelectOptions {
+    SelectOptions {
         count: Count::Number(count),
         failures: None,
         threads: 1,
@@ -132,7 +132,7 @@ proptest! {
         }
         let mut candidates = Candidates::beside(&mut memory);
         for (own, success, confidence) in &traces[known..] {
-            let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
+            let outcome = SelectOutcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
             candidates.add((&words(&text(own))).into(), outcome, None).unwrap();
         }
         let neighbours = candidates.join(1, &|_| true).unwrap();
@@ -207,7 +207,7 @@ fn select_keeps_room_for_failures_that_nobody_solved() {
         ("write a poem", FAILED),
         ("paint the kitchen", SUCCESS),
     ];
-    let quota = Options {
+    let quota = SelectOptions {
         failures: Some(Count::Percent(10.0)),
         ..options(3)
     };
@@ -215,7 +215,7 @@ fn select_keeps_room_for_failures_that_nobody_solved() {
     assert_eq!(selection.chosen[2].index, 3);
     assert_eq!(selection.chosen[2].reason, Reason::Failure);
     // One failure does not fill the room for four.
-    let quota = Options {
+    let quota = SelectOptions {
         failures: Some(Count::Number(4)),
         ..options(4)
     };
@@ -266,7 +266,7 @@ fn select_of_nothing_is_empty() {
 
 #[test]
 fn unknown_outcome_counts_as_the_mean_of_the_others() {
-    let half = Outcome {
+    let half = SelectOutcome {
         confidence: 0.5,
         ..SUCCESS
     };
@@ -358,7 +358,7 @@ fn stands_for_has_the_most_similar_first_and_nothing_is_covered_without_value() 
         .collect();
     assert_eq!((selection.chosen[0].index, stands_for), (2, vec![1, 0]));
     assert_eq!(selection.chosen[0].nearest_left.unwrap().index, 1);
-    let worthless = Outcome {
+    let worthless = SelectOutcome {
         confidence: 0.0,
         ..SUCCESS
     };
@@ -437,7 +437,7 @@ fn select_leaves_traces_that_are_not_fit_to_be_shared() {
         }
         candidates
     };
-    let everything = Options {
+    let everything = SelectOptions {
         failures: Some(Count::Number(2)),
         beyond: true,
         ..options(5)
@@ -490,7 +490,7 @@ fn beyond_goes_on_where_the_set_ends() {
         .map(|task| format!("task{} run{task}", task / 2))
         .collect();
     let traces: Vec<_> = texts.iter().map(|text| (&**text, SUCCESS)).collect();
-    let beyond = Options {
+    let beyond = SelectOptions {
         beyond: true,
         ..options(2)
     };

@@ -273,7 +273,7 @@ impl FoundAll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knowledgepulse_clean::Options as Wanted;
+    use knowledgepulse_clean::CleanOptions as Wanted;
 
     fn cleaned(text: &str) -> (String, Vec<(usize, String)>) {
         let mut cleaner = Cleaner::new(Wanted {
