@@ -13,19 +13,17 @@
 //! 5. Compares the remaining traces in double precision, as a search does.
 
 use std::{
-    collections::HashMap,
-    hash::BuildHasherDefault,
     ops::Range,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
 use knowledgepulse_error::{Error, Result};
 use knowledgepulse_os as os;
-use knowledgepulse_trace::words::TermWeight;
+use knowledgepulse_trace::words::{MOST_WORDS, TermWeight};
 
 use super::{
     TraceMemory,
-    terms::{Hashed, Known, PartialSums, RARE, add_up},
+    terms::{Known, PartialSums, RARE, add_up},
 };
 use crate::{
     document::DocumentWord,
@@ -101,6 +99,48 @@ struct Candidate {
     most: f32,
 }
 
+/// The words of a row by their places, in a hash table that stays in the first-level cache.
+#[derive(Default)]
+struct RowWords {
+    /// One more than the number of the word in `words`, or 0.
+    table: Vec<(u32, u32)>,
+    words: Vec<(f64, f64)>,
+}
+
+impl RowWords {
+    /// Twice as many as a trace has words, rounded up.
+    const SLOTS: usize = (2 * MOST_WORDS).next_power_of_two();
+
+    fn clear(&mut self) {
+        self.table.clear();
+        self.table.resize(Self::SLOTS, (0, 0));
+        self.words.clear();
+    }
+
+    /// The slot of a word, or the empty one where it belongs.
+    fn slot(&self, place: u32) -> usize {
+        let hash = place.wrapping_mul(0x9E37_79B9) >> (32 - Self::SLOTS.ilog2());
+        let mut slot = hash as usize;
+        while self.table[slot].1 != 0 && self.table[slot].0 != place {
+            slot = (slot + 1) % Self::SLOTS;
+        }
+        slot
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // At most MOST_WORDS.
+    fn insert(&mut self, place: u32, count: f64, weight: f64) {
+        self.words.push((count, weight));
+        let slot = self.slot(place);
+        self.table[slot] = (place, self.words.len() as u32);
+    }
+
+    /// The count and the weight of a word.
+    fn get(&self, place: u32) -> Option<(f64, f64)> {
+        let number = (self.table[self.slot(place)].1 as usize).checked_sub(1)?;
+        Some(self.words[number])
+    }
+}
+
 /// The buffers of a thread.
 #[derive(Default)]
 struct Scratch {
@@ -111,8 +151,7 @@ struct Scratch {
     /// E with every trace.
     embedded: Vec<f64>,
     scaled: Scaled,
-    /// The count and the weight of each word of the row, by its place.
-    words: HashMap<u32, (f64, f64), BuildHasherDefault<Hashed>>,
+    words: RowWords,
 }
 
 impl TraceMemory {
@@ -243,7 +282,7 @@ impl<'m> Join<'m> {
         for &DocumentWord { term: place, count } in &memory.held[index].words {
             let term = memory.terms.get(place);
             let (count, weight) = (count.value(), self.logarithm - term.logarithm);
-            scratch.words.insert(place, (count, weight));
+            scratch.words.insert(place, count, weight);
             let share = PartialSums {
                 product: (count * weight * weight / length) as f32,
                 contained: (weight / sums.weight) as f32,
@@ -515,7 +554,7 @@ impl Row<'_> {
         let memory = self.join.memory;
         let mut shared = Sums::default();
         for &DocumentWord { term, count } in &memory.held[index].words {
-            if let Some(&(own, weight)) = scratch.words.get(&term) {
+            if let Some((own, weight)) = scratch.words.get(term) {
                 shared.add(own, count.value(), weight);
             }
         }

@@ -137,11 +137,6 @@ impl Hasher for Hashed {
     fn write_u64(&mut self, hash: u64) {
         self.0 = hash;
     }
-
-    /// Spreads the place of a word, which is no hash.
-    fn write_u32(&mut self, place: u32) {
-        self.0 = u64::from(place).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
 }
 
 impl Terms {

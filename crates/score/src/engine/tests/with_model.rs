@@ -440,7 +440,7 @@ fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
 fn worker_divides_threads_among_lanes_and_jobs_among_passes() {
     let worker = |threads| {
         let options = EngineOptions {
-            threads: threads,
+            threads,
             ..options()
         };
         let queue = Arc::new(Queue::default());
