@@ -30,7 +30,7 @@ use crate::{
     rows::Rows,
     scaled::Scaled,
 };
-use tensors::{LENGTH_BYTES, Tensors, header_length};
+use tensors::{LENGTH_BYTES, OTHER_TENSORS, Tensors, header_length};
 
 pub use snapshot::Snapshot;
 
@@ -110,8 +110,9 @@ pub(crate) fn read(
     let (options, origin) = (tensors.options(max_elements)?, tensors.origin());
     let dimensions = tensors.dimensions;
     let method = match version {
+        _ if dimensions > LARGEST_NUMBER => return Err(damaged(OTHER_TENSORS)),
         VECTORS if dimensions > 0 => None,
-        VECTORS => return Err(damaged("its vectors have no dimensions")),
+        VECTORS => return Err(damaged(OTHER_TENSORS)),
         _ => {
             let method = origin.method.as_deref().and_then(Method::of_traces);
             let method =

@@ -14,7 +14,7 @@ pub(super) const LENGTH_BYTES: usize = 8;
 /// The longest accepted header; written ones have a few hundred bytes.
 const MOST_HEADER_BYTES: u64 = 64 * 1024;
 
-const OTHER_TENSORS: &str = "its tensors are not those of a cache";
+pub(super) const OTHER_TENSORS: &str = "its tensors are not those of a cache";
 
 /// A file whose header and checksum are right.
 pub(super) struct Tensors<'f> {

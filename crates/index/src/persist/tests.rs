@@ -302,7 +302,9 @@ fn impossible_contents_are_named() {
         replaced("\"added\":", "\"Added\":"),
         "its tensors are not those of a cache"
     );
-    assert_eq!(replaced("[3,2]", "[2,3]"), "its tensors are not those of a cache");
+    for shape in ["[2,3]", "[6,1]", "[1,6]"] {
+        assert_eq!(replaced("[3,2]", shape), "its tensors are not those of a cache");
+    }
     assert_eq!(reason(read(&[0; 20])), "it has only 20 bytes");
     assert_eq!(
         reason(read(&[255; 40])),
@@ -331,6 +333,22 @@ fn lengths_that_contradict_a_file_are_damage() {
     ] {
         let found = begun(length, bytes);
         assert!(found.starts_with(expected), "{length} {bytes}: {found}");
+    }
+}
+
+#[test]
+fn vectors_without_dimensions_or_with_too_many_are_damage() {
+    let now = Instant::now();
+    let bytes = written(&mut VectorCache::new(options(1, 1, None)), now, clock(0));
+    for dimensions in ["0", "9007199254740993"] {
+        let text = String::from_utf8_lossy(&bytes[LENGTH_BYTES..]);
+        let (header, _) = text.rsplit_once('}').unwrap();
+        let header = header.replace("[0,1]", &format!("[0,{dimensions}]")) + "}";
+        assert!(header.contains(dimensions));
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend(header.bytes().chain([0; CHECKSUM_BYTES]));
+        let refused = reason(read::<VectorCache>(&with_checksum(file), now, clock(0)));
+        assert_eq!(refused, "its tensors are not those of a cache", "{dimensions}");
     }
 }
 

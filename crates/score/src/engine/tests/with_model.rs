@@ -439,10 +439,7 @@ fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
 #[test]
 fn worker_divides_threads_among_lanes_and_jobs_among_passes() {
     let worker = |threads| {
-        let options = EngineOptions {
-            threads,
-            ..options()
-        };
+        let options = EngineOptions { threads, ..options() };
         let queue = Arc::new(Queue::default());
         (Worker::new(options, Arc::clone(&queue), Arc::default()), queue)
     };
