@@ -329,7 +329,7 @@ mod tests {
     }
 
     fn memory() -> Memory {
-        VectorCache::default().into()
+        VectorCache::new(MemoryOptions::default()).into()
     }
 
     fn size(memory: &Memory) -> usize {
@@ -546,7 +546,7 @@ mod tests {
 
     #[test]
     fn what_is_not_to_be_remembered_is_not() {
-        let cache: Arc<SharedCache> = Arc::default();
+        let cache: Arc<SharedCache> = Arc::new(Mutex::new(VectorCache::new(MemoryOptions::default())));
         compare(
             &direction(0, 1.0),
             &Memory::Vectors(Arc::clone(&cache)),
@@ -573,7 +573,7 @@ mod tests {
 
     #[test]
     fn a_memory_of_another_model_or_method_is_refused() {
-        let cache: Arc<SharedCache> = Arc::default();
+        let cache: Arc<SharedCache> = Arc::new(Mutex::new(VectorCache::new(MemoryOptions::default())));
         let memory = Memory::Vectors(Arc::clone(&cache));
         compare(&direction(0, 1.0), &memory, "a", true);
         let other_model = Origin {

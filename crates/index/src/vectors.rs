@@ -59,13 +59,6 @@ pub struct VectorCache {
     scaled: Scaled,
 }
 
-impl Default for VectorCache {
-    /// Makes an empty cache with the bounds of the SDK's scorer.
-    fn default() -> Self {
-        Self::new(MemoryOptions::default())
-    }
-}
-
 impl VectorCache {
     /// Makes an empty cache, which allocates as vectors are added.
     #[must_use]

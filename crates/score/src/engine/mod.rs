@@ -370,7 +370,7 @@ mod tests {
     use crate::{Scorer, weights::Profiles};
 
     fn request() -> Request {
-        request_with(VectorCache::default().into())
+        request_with(VectorCache::new(MemoryOptions::default()).into())
     }
 
     fn request_with(memory: Memory) -> Request {

@@ -166,7 +166,7 @@ fn the_two_kinds_of_file_are_told_apart() {
     let (now, clock) = (Instant::now(), SystemTime::now());
     let traces = written(&mut filled(Method::Full, now), now, clock);
     let mut vectors = Vec::new();
-    VectorCache::default()
+    VectorCache::new(MemoryOptions::default())
         .snapshot(now, clock)
         .write(&mut vectors)
         .unwrap();

@@ -50,7 +50,7 @@ fn reply_of<T: Send + 'static>(call: impl FnOnce(Reply<T>)) -> T {
 
 fn memory(method: Method) -> Memory {
     match method {
-        Method::Prefix => VectorCache::default().into(),
+        Method::Prefix => VectorCache::new(MemoryOptions::default()).into(),
         method => TraceMemory::new(method, MemoryOptions::default()).into(),
     }
 }
