@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::{AsyncTask, Utf16String};
 use napi_derive::napi;
 
-use knowledgepulse_clean::{Cleaner, Finding, InvalidExpression, Options};
+use knowledgepulse_clean::{CleanOptions, Cleaner, Finding, InvalidExpression};
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_json::{Value, parse_str};
 
@@ -53,7 +53,7 @@ pub struct NativeRule {
 #[napi(catch_unwind, ts_return_type = "NativeCleaned | null")]
 pub fn clean_pii(text: Utf16String, identifiers: bool) -> Option<NativeCleaned> {
     let strict = false;
-    let mut cleaner = Cleaner::new(Options { identifiers, strict });
+    let mut cleaner = Cleaner::new(CleanOptions { identifiers, strict });
     Some(NativeCleaned {
         cleaned: cleaner.clean_text(&text)?.into(),
         redactions: counted(&mut cleaner),
@@ -82,7 +82,7 @@ pub fn clean(
 fn clean_json(cleaner: &mut Cleaner, json: &[u16]) -> error::Result<Utf16String> {
     // `JSON.stringify` writes nothing else that is refused, and escapes lone surrogates.
     let value = parsed(&String::from_utf16_lossy(json))?;
-    let clean = cleaner.clean_trace(value)?;
+    let clean = cleaner.clean_trace(&value)?;
     Ok(clean.to_json().encode_utf16().collect::<Vec<_>>().into())
 }
 
@@ -99,7 +99,7 @@ impl NativeCleanSettings {
         let Self {
             identifiers, strict, ..
         } = *self;
-        let mut cleaner = Cleaner::new(Options { identifiers, strict });
+        let mut cleaner = Cleaner::new(CleanOptions { identifiers, strict });
         if self.pseudonyms {
             cleaner.use_pseudonyms();
         }

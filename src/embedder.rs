@@ -19,7 +19,7 @@ use crate::{
     replies::{Replies, Ticket},
 };
 
-/// Where the embedder comes from; see `engine::Options`.
+/// Where the embedder comes from; see `engine::EngineOptions`.
 #[napi(object, object_to_js = false)]
 pub struct EmbedderOptions<'env> {
     /// The engine; absent for the best one.
@@ -80,13 +80,13 @@ pub fn configure(options: EmbedderOptions<'_>) -> bool {
     ENGINE.configure(options.into())
 }
 
-impl From<EmbedderOptions<'_>> for engine::Options {
+impl From<EmbedderOptions<'_>> for engine::EngineOptions {
     fn from(options: EmbedderOptions<'_>) -> Self {
         let model_in_memory = options.weights.zip(options.tokenizer);
         Self {
-            engine: EngineChoice::ALL
-                .into_iter()
-                .find(|choice| options.engine.as_deref() == Some(choice.name()))
+            engine: options
+                .engine
+                .and_then(|name| EngineChoice::from_name(&name))
                 .unwrap_or_default(),
             model_in_memory: model_in_memory
                 .map(|(weights, tokenizer)| ModelInMemory::new(weights.to_vec(), tokenizer.to_vec())),
@@ -95,7 +95,7 @@ impl From<EmbedderOptions<'_>> for engine::Options {
             runtime_library: options.runtime_library.map(Into::into),
             model_configured: options.model_configured,
             runtime_configured: options.runtime_configured,
-            threads: options.threads.map(|threads| threads as usize),
+            threads: options.threads.map_or(0, |threads| threads as usize),
             model_advice: None,
         }
     }

@@ -12,7 +12,7 @@ use knowledgepulse_error::{Code, Error};
 /// Returns the codes of all errors of the package.
 #[napi(catch_unwind)]
 pub fn error_codes() -> Vec<&'static str> {
-    Code::PUBLIC.map(Code::name).to_vec()
+    Code::ALL.iter().map(|code| code.name()).collect()
 }
 
 /// The result of a function of the binding.

@@ -15,7 +15,7 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_error::{Call, Error};
+use knowledgepulse_error::Error;
 use knowledgepulse_index::{
     memory::Memory,
     method::Method,
@@ -174,7 +174,7 @@ impl NativeSnapshot {
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn save(&self, path: String) -> AsyncTask<Background<()>> {
         let snapshot = Arc::clone(&self.0);
-        background::run(move || snapshot.save(Path::new(&path), &Call::default()))
+        background::run(move || snapshot.save(Path::new(&path)))
     }
 }
 

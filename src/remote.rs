@@ -171,10 +171,7 @@ impl From<NativeEmbedderStatus> for Status {
             model_sha256: status.model_sha256,
             dtype: status.dtype,
             dimensions: status.dimensions.map(|dimensions| dimensions as usize),
-            engine: status.engine.map(|engine| match engine.as_str() {
-                "onnxruntime" => EngineKind::OnnxRuntime,
-                _ => EngineKind::BuiltIn,
-            }),
+            engine: status.engine.and_then(|engine| EngineKind::from_name(&engine)),
             kernel: status.kernel,
             runtime_path: None,
             runtime_version: None,

@@ -22,7 +22,9 @@ use knowledgepulse_index::{
     shared::{SharedMemory, lock},
     traces::TraceEntry,
 };
-use knowledgepulse_score::select::{self, Candidates, Count, Neighbour, Options, Outcome, Standing, Unfit};
+use knowledgepulse_score::select::{
+    self, Candidates, Count, Neighbour, SelectOptions, SelectOutcome, Standing, Unfit,
+};
 use knowledgepulse_trace::{Trace, digest, label::Label, words::Words};
 
 use crate::{
@@ -205,7 +207,7 @@ impl NativeCandidates {
                     label: None,
                     model: None,
                 };
-                let outcome = Outcome::of(&trace, is_known);
+                let outcome = SelectOutcome::of(&trace, is_known);
                 pool.candidates.add(entry, outcome, Unfit::of(&trace))?;
                 pool.own.push(trace.label);
             }
@@ -231,7 +233,7 @@ impl NativeCandidates {
     ) -> AsyncTask<Background<NativeSelection>> {
         let (pool, compared) = (Arc::clone(&self.pool), Arc::clone(&self.compared));
         let call = call.share();
-        let options = Options {
+        let options = SelectOptions {
             count: count.into(),
             failures: failures.map(Into::into),
             threads: 0,
@@ -284,9 +286,9 @@ impl Pool {
                 _ => None,
             },
             known: match left.standing {
-                Standing::Known(Some(index), similarity) => Some(NativeKnown {
-                    id: id(&self.known, index),
-                    similarity,
+                Standing::Known(near) => Some(NativeKnown {
+                    id: id(&self.known, near.index),
+                    similarity: near.similarity,
                 }),
                 _ => None,
             },

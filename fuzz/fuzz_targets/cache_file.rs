@@ -20,7 +20,7 @@
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use knowledgepulse_index::{
-    persist::{LoadOptions, Unreadable},
+    persist::Unreadable,
     shared::SharedMemory,
     vectors::VectorCache,
 };
@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     file.extend(XxHash3_128::oneshot(&file).to_be_bytes());
     let now = Instant::now();
     let clock = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-    let read = |file: &[u8]| VectorCache::read(file, LoadOptions::default(), now, clock);
+    let read = |file: &[u8]| VectorCache::read(file, None, now, clock);
     let mut cache = match read(&file) {
         Ok(cache) => cache,
         Err(Unreadable::Damaged(reason)) => {
@@ -53,22 +53,9 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let mut again = read(&written(&mut cache)).expect("what was written");
     assert_eq!(again.options(), cache.options());
-    assert_eq!(again.model(), cache.model());
-    assert_eq!(again.method(), cache.method());
-    let sequence = cache.sequence(now);
-    for (index, number) in sequence.clone().enumerate() {
-        let one = cache
-            .stored(number..sequence.end, now)
-            .expect("living");
-        let other = again
-            .stored(index as u64..u64::MAX, now)
-            .expect("living");
-        assert_eq!(one.vector, other.vector);
-        assert_eq!(one.label, other.label);
-    }
     if cache.options().dimensions <= 1 << 16 {
         let query = vec![1.0; cache.options().dimensions];
-        let nearest = |cache: &mut VectorCache| cache.nearest(&query, 3, now).expect("memory");
+        let nearest = |cache: &mut VectorCache| cache.nearest(&query, usize::MAX, now).expect("memory");
         assert_eq!(nearest(&mut cache), nearest(&mut again));
     }
 });

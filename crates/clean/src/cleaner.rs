@@ -12,7 +12,7 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::{
     identity::{Identities, Named},
-    kinds::{KINDS, Options},
+    kinds::{CleanOptions, KINDS},
     text::Text,
 };
 
@@ -48,7 +48,7 @@ struct Rule {
 /// A cleaner that is set up once and cleans many texts.
 #[derive(Clone)]
 pub struct Cleaner {
-    pub(crate) options: Options,
+    pub(crate) options: CleanOptions,
     rules: Vec<Rule>,
     allowed: HashSet<Vec<u8>>,
     allowed_expressions: Vec<Regex>,
@@ -63,7 +63,7 @@ pub struct Cleaner {
 impl Cleaner {
     /// Creates a cleaner with the options.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: CleanOptions) -> Self {
         Self {
             options,
             rules: Vec::new(),
@@ -285,11 +285,11 @@ fn excerpt_of(units: &[u16]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{tests::SDK, trace::with_strings};
+    use crate::tests::SDK;
     use knowledgepulse_json::Value;
 
     fn strict() -> Cleaner {
-        Cleaner::new(Options { strict: true, ..SDK })
+        Cleaner::new(CleanOptions { strict: true, ..SDK })
     }
 
     fn cleaned(cleaner: &mut Cleaner, text: &str) -> String {
@@ -376,7 +376,7 @@ mod tests {
         let (key, first, second) = (("api_key", &other[..7]), "hunter2", "hunter3");
         assert_eq!(found, [key, key, ("password", first), ("password", second)]);
         let texts = vec![Value::String(text.as_str().into()); 2];
-        cleaner.clean_json(Value::Array(texts)).unwrap();
+        cleaner.clean_json(&Value::Array(texts)).unwrap();
         assert_eq!(cleaner.take_findings().len(), 8);
     }
 
@@ -387,8 +387,7 @@ mod tests {
             br#"{"id":"a@b.cc","list":[{"token":"hunter22"}],"note":"mail bob@example.com about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#,
         )
         .unwrap();
-        let (value, clean) = cleaner.clean_json(value).unwrap();
-        let clean = with_strings(value, clean);
+        let clean = cleaner.clean_json(&value).unwrap();
         assert_eq!(
             clean.to_json(),
             r#"{"id":"[REDACTED:email]","list":[{"token":"[REDACTED:password]"}],"note":"mail [REDACTED:email] about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#
@@ -406,8 +405,7 @@ mod tests {
     fn clean_json_keeps_the_id_of_a_trace_and_of_each_trace_in_a_list() {
         let clean = |text: &str| {
             let value = knowledgepulse_json::parse(text.as_bytes()).unwrap();
-            let (value, clean) = strict().clean_json(value).unwrap();
-            with_strings(value, clean).to_json()
+            strict().clean_json(&value).unwrap().to_json()
         };
         let trace = r#"{"@type":"ReasoningTrace","id":"a@b.cc"}"#;
         let traces = format!("[{trace},{trace}]");

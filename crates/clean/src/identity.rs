@@ -182,9 +182,9 @@ impl Identities {
 
     /// Learns from a JSON value of the session: from its texts, and from fields that hold a directory, a branch, a machine or
     /// what a command printed.
-    pub fn learn_json(&mut self, value: Value) {
+    pub fn learn_json(&mut self, value: &Value) {
         // What is left to read, the next one last.
-        let mut left: Vec<(Option<&json::Text>, &Value)> = vec![(None, &value)];
+        let mut left: Vec<(Option<&json::Text>, &Value)> = vec![(None, value)];
         while let Some((name, value)) = left.pop() {
             match value {
                 Value::String(text) => self.learn_field(name, text),
@@ -666,10 +666,10 @@ fn is_in_marker(letters: &[u8], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cleaner, Options};
+    use crate::{CleanOptions, Cleaner};
     use knowledgepulse_json::parse;
 
-    const STRICT: Options = Options {
+    const STRICT: CleanOptions = CleanOptions {
         identifiers: true,
         strict: true,
     };
@@ -677,7 +677,7 @@ mod tests {
     /// Cleans a JSON value as a session by itself.
     fn cleaned(session: &str) -> String {
         let value = parse(session.as_bytes()).unwrap();
-        Cleaner::new(STRICT).clean_trace(value).unwrap().to_json()
+        Cleaner::new(STRICT).clean_trace(&value).unwrap().to_json()
     }
 
     /// Cleans texts as one session.
@@ -908,17 +908,17 @@ mod tests {
 
     #[test]
     fn the_levels_that_keep_identifiers_keep_names() {
-        let private = Options {
+        let private = CleanOptions {
             identifiers: false,
             ..STRICT
         };
         let value = parse(br#"["jdoe@krypton7:~$ ls"]"#).unwrap();
-        let clean = Cleaner::new(private).clean_trace(value.clone()).unwrap();
+        let clean = Cleaner::new(private).clean_trace(&value).unwrap();
         assert_eq!(clean, value);
-        let plain = Options {
+        let plain = CleanOptions {
             strict: false,
             ..STRICT
         };
-        assert_eq!(Cleaner::new(plain).clean_trace(value.clone()).unwrap(), value);
+        assert_eq!(Cleaner::new(plain).clean_trace(&value).unwrap(), value);
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct Kind {
 
 /// The kinds of findings that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct CleanOptions {
     /// Whether identifiers (e-mail addresses, telephone numbers, IP addresses, home directories) are replaced as well as
     /// secrets. They are, except at the SDK's level `private`.
     pub identifiers: bool,
@@ -127,7 +127,7 @@ impl Kind {
         })
     }
 
-    pub(super) fn is_wanted(&self, options: Options) -> bool {
+    pub(super) fn is_wanted(&self, options: CleanOptions) -> bool {
         let (strict, others) = self.modes;
         (if options.strict { strict } else { others }) && (options.identifiers || !self.is_identifier)
     }
@@ -158,7 +158,7 @@ impl Kind {
 fn has_secret(text: &str) -> bool {
     let units: Vec<u16> = text.encode_utf16().collect();
     let text = Text::new(&units);
-    let of_secrets = Options {
+    let of_secrets = CleanOptions {
         identifiers: false,
         strict: true,
     };

@@ -31,10 +31,9 @@ mod wrapped;
 
 pub use cleaner::{Cleaner, Finding, InvalidExpression};
 pub use identity::Identities;
-pub use kinds::Options;
+pub use kinds::CleanOptions;
 pub use review::places_to_review;
 pub use text::block_of;
-pub use trace::with_strings;
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -49,7 +48,7 @@ pub(crate) mod tests {
     use sha2::{Digest, Sha256};
     use std::{env, fs, path::Path};
 
-    pub(crate) const SDK: Options = Options {
+    pub(crate) const SDK: CleanOptions = CleanOptions {
         identifiers: true,
         strict: false,
     };
@@ -58,7 +57,7 @@ pub(crate) mod tests {
         text.encode_utf16().collect()
     }
 
-    pub(crate) fn cleaned(text: &str, options: Options) -> String {
+    pub(crate) fn cleaned(text: &str, options: CleanOptions) -> String {
         let clean = Cleaner::new(options).clean_text(&units(text));
         clean.map_or_else(|| text.to_owned(), |units| String::from_utf16(&units).unwrap())
     }
@@ -88,7 +87,7 @@ pub(crate) mod tests {
     #[test]
     fn identifiers_stay_where_they_are_not_wanted() {
         let text = "a@b.cc +4912345678 1.2.3.4 /home/bob C:\\Users\\bob password=secret";
-        let private = Options {
+        let private = CleanOptions {
             identifiers: false,
             ..SDK
         };
@@ -144,7 +143,7 @@ pub(crate) mod tests {
     }
 
     /// Returns the checksum of what becomes of a text that ends earlier, or that lacks one of its characters.
-    fn checksum_of_variants(text: &str, options: Options) -> String {
+    fn checksum_of_variants(text: &str, options: CleanOptions) -> String {
         let mut hash = Sha256::new();
         for (index, c) in text.char_indices() {
             let (before, rest) = text.split_at(index);
@@ -157,7 +156,7 @@ pub(crate) mod tests {
 
     #[test]
     fn texts_are_cleaned_as_recorded() {
-        let strict = Options { strict: true, ..SDK };
+        let strict = CleanOptions { strict: true, ..SDK };
         expect_rows("cleaned-texts.jsonl", |row| {
             let text = row.get("text").unwrap().as_str().unwrap().to_owned();
             let clean = cleaned(&text, strict);
@@ -172,7 +171,7 @@ pub(crate) mod tests {
 
     #[test]
     fn strict_replaces_no_more_than_the_sdk_in_harmless_lines() {
-        let strict = Options { strict: true, ..SDK };
+        let strict = CleanOptions { strict: true, ..SDK };
         for line in include_str!("../../../__test__/support/harmless-lines.txt").lines() {
             let found = cleaned(line, strict);
             assert!(found == line || found == cleaned(line, SDK), "{found}");
@@ -182,7 +181,7 @@ pub(crate) mod tests {
     /// A row has a type, `-` for none, and a text. What is replaced stands in `«»`. Cleaning a clean text changes nothing.
     #[test]
     fn strict_replaces_the_marked_parts_and_no_more() {
-        let strict = Options { strict: true, ..SDK };
+        let strict = CleanOptions { strict: true, ..SDK };
         for row in include_str!("fixtures/marked.txt").lines() {
             let row = row.replace('¦', "").replace('⏎', "\n");
             let (kind, text) = row.split_once(' ').unwrap();
@@ -269,12 +268,12 @@ pub(crate) mod tests {
 
     #[test]
     fn long_texts_are_cleaned_as_short_ones_are() {
-        let strict = Options { strict: true, ..SDK };
+        let strict = CleanOptions { strict: true, ..SDK };
         let unit = "mail bob@example.com, password=hunter22\nüber the lazy dog 1234567\n";
         let text = unit.repeat(BLOCK * 5 / 2 / unit.len());
         let trace = json::Value::Array(vec![text.as_str().into()]);
         let mut cleaner = Cleaner::new(strict);
-        let clean = cleaner.clean_trace(trace).unwrap();
+        let clean = cleaner.clean_trace(&trace).unwrap();
         let expected = "mail [REDACTED:email], password=[REDACTED:password]\nüber the lazy dog 1234567\n";
         let count = text.len() / unit.len();
         assert_eq!(
@@ -286,10 +285,10 @@ pub(crate) mod tests {
 
     /// Cleans a trace in JSON with `strict`.
     fn cleaned_trace(trace: &str) -> Result<String> {
-        let strict = Options { strict: true, ..SDK };
+        let strict = CleanOptions { strict: true, ..SDK };
         let value = json::parse(trace.as_bytes()).unwrap();
         Cleaner::new(strict)
-            .clean_trace(value)
+            .clean_trace(&value)
             .map(|trace| trace.to_json())
     }
 
@@ -375,11 +374,11 @@ pub(crate) mod tests {
 
     #[test]
     fn traces_are_cleaned_as_recorded() {
-        let strict = Options { strict: true, ..SDK };
+        let strict = CleanOptions { strict: true, ..SDK };
         expect_rows("cleaned-traces.jsonl", |row| {
             let trace = row.get("trace").unwrap().clone();
             let mut cleaner = Cleaner::new(strict);
-            let cleaned = cleaner.clean_trace(trace).unwrap();
+            let cleaned = cleaner.clean_trace(&trace).unwrap();
             let counts: Vec<Value> = counts(&mut cleaner)
                 .into_iter()
                 .map(|(name, count)| {
@@ -422,9 +421,9 @@ pub(crate) mod tests {
                 r#"{"password":{"type":"string","value":"[REDACTED:password]"}}"#,
             ),
         ] {
-            let strict = Options { strict: true, ..SDK };
+            let strict = CleanOptions { strict: true, ..SDK };
             let trace = json::parse(trace.as_bytes()).unwrap();
-            let clean = Cleaner::new(strict).clean_trace(trace).unwrap();
+            let clean = Cleaner::new(strict).clean_trace(&trace).unwrap();
             assert_eq!(clean.to_json(), expected);
         }
     }

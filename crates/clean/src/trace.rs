@@ -51,37 +51,32 @@ const KEPT: &[&[&str]] = &[
 ];
 
 impl Cleaner {
-    /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name
-    /// of a secret. Returns the value and the clean one, in which strings that stay are null: [`with_strings`]
-    /// puts them there.
+    /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name of a secret.
     ///
     /// # Errors
-    /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels or has more than ten million values.
-    pub fn clean_json(&mut self, value: Value) -> Result<(Value, Value)> {
+    /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels.
+    pub fn clean_json(&mut self, value: &Value) -> Result<Value> {
         let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
         let elements = value.as_array().unwrap_or_default();
-        let keeps = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
-        let clean = clean(&value, self, keeps)?;
-        Ok((value, clean))
+        let keeps = is_trace(value) || !elements.is_empty() && elements.iter().all(is_trace);
+        clean(value, self, keeps)
     }
 
-    /// Cleans a trace by itself, with its identities if they are wanted, and returns it whole.
+    /// Cleans a trace by itself, with its identities if they are wanted.
     ///
     /// # Errors
     /// The errors of [`Cleaner::clean_json`].
-    pub fn clean_trace(&mut self, value: Value) -> Result<Value> {
+    pub fn clean_trace(&mut self, value: &Value) -> Result<Value> {
         if self.options.strict && self.options.identifiers {
             let mut identities = Identities::default();
-            identities.learn_json(value.clone());
+            identities.learn_json(value);
             self.set_identities(identities);
         }
-        let clean = clean(&value, self, true)?;
-        Ok(with_strings(value, clean))
+        clean(value, self, true)
     }
 }
 
-/// Cleans a JSON value, in which the strings of [`KEPT`] stay if it `keeps` them. Returns the clean value, in which all strings that stay
-/// are null.
+/// Cleans a JSON value, in which the strings of [`KEPT`] stay if it `keeps` them.
 ///
 /// # Errors
 /// [`Error::TraceTooLarge`] if the value is nested deeper than 256 levels.
@@ -93,26 +88,6 @@ fn clean(value: &Value, cleaner: &mut Cleaner, keeps: bool) -> Result<Value> {
         path: Vec::new(),
     };
     walk.value(value)
-}
-
-/// Puts the strings that stay into a clean value, in place of null.
-#[must_use]
-pub fn with_strings(value: Value, clean: Value) -> Value {
-    match (value, clean) {
-        (value @ Value::String(_), Value::Null) => value,
-        (Value::Array(values), Value::Array(clean)) => {
-            let pairs = values.into_iter().zip(clean);
-            Value::Array(pairs.map(|(value, clean)| with_strings(value, clean)).collect())
-        }
-        (Value::Object(values), Value::Object(clean)) => {
-            let pairs = values.iter().zip(clean.iter());
-            let fields = pairs.map(|((_, value), (name, clean))| {
-                (name.clone(), with_strings(value.clone(), clean.clone()))
-            });
-            Value::Object(fields.collect())
-        }
-        (_, clean) => clean,
-    }
 }
 
 /// A part of the path of a value: its place among its siblings, and its name; `None` of an element.
@@ -152,11 +127,7 @@ impl<'n> Walk<'n> {
         } else {
             self.text(text, "")
         };
-        Ok(match (clean, value) {
-            (Some(clean), _) => Value::String(clean),
-            (None, Value::String(_)) => Value::Null,
-            (None, value) => value.clone(),
-        })
+        Ok(clean.map_or_else(|| value.clone(), Value::String))
     }
 
     fn array(&mut self, elements: &'n [Value]) -> Result<Vec<Value>> {
@@ -180,7 +151,7 @@ impl<'n> Walk<'n> {
             let clean = match (element.as_text(), secrets.get(index)) {
                 (Some(text), Some(Some(name))) => self.at(key, |walk| {
                     let marker = walk.marker(text, name);
-                    marker.map_or(Value::Null, Value::String)
+                    marker.map_or_else(|| element.clone(), Value::String)
                 }),
                 _ => self.child(key, element, pair_name.filter(|_| index == 1))?,
             };

@@ -11,7 +11,7 @@ use knowledgepulse_json::Value;
 use knowledgepulse_score::{
     Breakdown,
     dimensions::ByDimension,
-    overrides::{Override, Rule},
+    overrides::{Override, OverrideRule},
     weights::Profile,
 };
 use knowledgepulse_trace::label::Label;
@@ -79,7 +79,7 @@ pub fn breakdown_of(value: &Value) -> Option<Breakdown> {
     let dimensions = numbers(value.get("dimensions")?)?;
     let overrides = value.get("overrides")?.as_array()?.iter().map(|applied| {
         Some(Override {
-            rule: Rule::from_name(applied.get("rule")?.as_str()?)?,
+            rule: OverrideRule::from_name(applied.get("rule")?.as_str()?)?,
             before: applied.get("before")?.as_number()?,
             after: applied.get("after")?.as_number()?,
         })

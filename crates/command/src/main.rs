@@ -51,18 +51,18 @@ impl Host for Standalone {
                 Err(advice) => (None, Some(advice)),
             };
         let engines = "auto, builtin or onnxruntime";
-        let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, engine_of);
+        let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, EngineChoice::from_name);
         let threads = self.setting("KNOWLEDGEPULSE_THREADS", "an integer from 1 to 1024", threads_of);
         let runtime_library = variable("KNOWLEDGEPULSE_ONNXRUNTIME").map(PathBuf::from);
-        ENGINE.configure(engine::Options {
+        ENGINE.configure(engine::EngineOptions {
             engine: engine.unwrap_or_default(),
             model_configured,
             model_directory,
             model_advice,
             runtime_configured: runtime_library.is_some(),
             runtime_library,
-            threads,
-            ..engine::Options::default()
+            threads: threads.unwrap_or_default(),
+            ..engine::EngineOptions::default()
         });
         Ok(())
     }
@@ -89,10 +89,6 @@ impl Standalone {
 /// Returns an environment variable; an empty one counts as unset.
 fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
-}
-
-fn engine_of(text: &str) -> Option<EngineChoice> {
-    EngineChoice::ALL.into_iter().find(|choice| choice.name() == text)
 }
 
 fn threads_of(text: &str) -> Option<usize> {

@@ -7,7 +7,7 @@ use knowledgepulse_index::memory::{Basis, Nearest, Reading};
 use knowledgepulse_json::{Value, number as javascript_number, object};
 use knowledgepulse_score::{
     Breakdown,
-    overrides::{Override, Rule},
+    overrides::{Override, OverrideRule},
 };
 
 use crate::{
@@ -179,10 +179,10 @@ pub(crate) fn explanation(breakdown: &Breakdown) -> String {
     let mut lines = format!("    {} = {}\n", terms.join(" + "), decimal(breakdown.composite));
     for Override { rule, after, .. } in &breakdown.overrides {
         let words = match rule {
-            Rule::SingleThought => "a single thought",
-            Rule::RecoveryBonus => "recovered from errors",
-            Rule::SingleToolPenalty => "only one tool",
-            Rule::Clamp => "kept within 0 and 1",
+            OverrideRule::SingleThought => "a single thought",
+            OverrideRule::RecoveryBonus => "recovered from errors",
+            OverrideRule::SingleToolPenalty => "only one tool",
+            OverrideRule::Clamp => "kept within 0 and 1",
         };
         lines.push_str(&format!("    {words}: {}\n", decimal(*after)));
     }

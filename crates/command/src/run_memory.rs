@@ -8,12 +8,11 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use knowledgepulse_error::{Call, Error};
+use knowledgepulse_error::Error;
 use knowledgepulse_index::{
     memory::Memory,
     method::Method,
     options::{MemoryOptions, Origin},
-    persist::LoadOptions,
     shared::{SharedMemory, lock},
     traces::TraceMemory,
     vectors::VectorCache,
@@ -82,7 +81,7 @@ impl HeldMemory {
         if is_saved {
             let snapshot = lock(self.memory.held()).snapshot(Instant::now(), SystemTime::now());
             snapshot
-                .save(Path::new(&self.file), &Call::default())
+                .save(Path::new(&self.file))
                 .map_err(|error| Failure::file(error.to_string()))?;
             after = len(&self.memory) as u64;
         }
@@ -122,14 +121,10 @@ pub(crate) fn load(
     most: Option<usize>,
     status: &Status,
 ) -> Result<Option<Memory>> {
-    let options = LoadOptions {
-        max_elements: most,
-        ..LoadOptions::default()
-    };
-    let (path, call) = (Path::new(file), Call::default());
+    let path = Path::new(file);
     let loaded = match method {
-        Method::Prefix => VectorCache::load(path, options, &call).map(Memory::from),
-        _ => TraceMemory::load(path, options, &call).map(Memory::from),
+        Method::Prefix => VectorCache::load(path, most).map(Memory::from),
+        _ => TraceMemory::load(path, most).map(Memory::from),
     };
     let memory = match loaded {
         Err(Error::MemoryNotFound { .. }) => return Ok(None),

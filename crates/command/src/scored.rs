@@ -100,7 +100,7 @@ pub(crate) mod tests {
     use knowledgepulse_json::parse_str;
     use knowledgepulse_score::{
         dimensions::ByDimension,
-        overrides::{Override, Rule},
+        overrides::{Override, OverrideRule},
         weights::{Profile, contributions},
     };
     use proptest::{collection::vec, option, prelude::*};
@@ -162,10 +162,10 @@ pub(crate) mod tests {
         let numbers = proptest::array::uniform11(unit());
         let rules = proptest::sample::subsequence(
             vec![
-                Rule::SingleThought,
-                Rule::RecoveryBonus,
-                Rule::SingleToolPenalty,
-                Rule::Clamp,
+                OverrideRule::SingleThought,
+                OverrideRule::RecoveryBonus,
+                OverrideRule::SingleToolPenalty,
+                OverrideRule::Clamp,
             ],
             0..=4,
         );

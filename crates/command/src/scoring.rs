@@ -19,7 +19,7 @@ use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::{
     Scorer, Summary,
     engine::{Comparable, Engine, EngineKind, Request, Status},
-    select::{Outcome as Ending, Unfit},
+    select::{SelectOutcome as Ending, Unfit},
 };
 use knowledgepulse_trace::{
     Trace,

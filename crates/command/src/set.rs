@@ -15,7 +15,7 @@ use knowledgepulse_json::Value;
 use knowledgepulse_score::{
     Scorer,
     engine::{Comparable, Status},
-    select::{Candidates, Chosen, Count, Neighbour, Options, Selection, select},
+    select::{Candidates, Chosen, Count, Neighbour, SelectOptions, Selection, select},
     weights::Profiles,
 };
 use knowledgepulse_trace::label::Label;
@@ -82,7 +82,7 @@ pub(crate) struct Set {
     pub kept: Kept,
 }
 
-/// Reads the inputs, and chooses a set of their traces. `beyond` as in [`Options::beyond`].
+/// Reads the inputs, and chooses a set of their traces. `beyond` as in [`SelectOptions::beyond`].
 ///
 /// # Errors
 /// If a file of the options cannot be read, the model is missing, or a second signal ends the choice.
@@ -146,7 +146,7 @@ pub(crate) fn choose(
     let seen = read(inputs, prepare, &mut choosing, messages, stop)?;
     messages.stop_progress();
     let selection = choosing.choose(
-        &Options {
+        &SelectOptions {
             count: choice.count,
             failures: choice.failures,
             threads: 0,
@@ -267,7 +267,7 @@ impl Choosing<'_> {
     }
 
     /// Chooses, unless the run is interrupted meanwhile, and tells how.
-    fn choose(&mut self, options: &Options, stop: &Stop) -> Result<Selection> {
+    fn choose(&mut self, options: &SelectOptions, stop: &Stop) -> Result<Selection> {
         if let Some(labels) = &self.labels {
             let without = self.without_label;
             let without = (without > 0).then(|| format!("{without} traces have no label"));

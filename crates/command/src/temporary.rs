@@ -42,7 +42,7 @@ impl TemporaryFile {
 
     /// Gives it the name of the file that it replaces, so that this survives a loss of power.
     pub(crate) fn persist(self, target: &Path) -> io::Result<()> {
-        self.file.persist(target).map_err(|(error, _)| error)?.sync()
+        self.file.persist(target)
     }
 }
 

@@ -1,5 +1,8 @@
 //! Errors: one variant of [`Error`] per cause, each with a stable code; panics as errors; cancelled calls; and injected faults for tests.
 
+#[macro_use]
+mod named;
+
 mod call;
 mod code;
 pub mod fault;
@@ -294,7 +297,7 @@ impl Error {
             Self::Sharing(_) => Code::InvalidInput,
             Self::TraceDamaged => Code::Store,
             Self::Elsewhere { code, .. } => return code,
-            Self::Aborted => Code::Aborted,
+            Self::Aborted => return "ERR_ABORTED",
             Self::Internal(_) => Code::Internal,
         };
         code.name()

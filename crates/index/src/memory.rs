@@ -7,63 +7,33 @@ use std::{
 };
 
 use knowledgepulse_embed::{DIMENSIONS, Embedding};
-use knowledgepulse_error::{Call, Error, Result, fault};
+use knowledgepulse_error::{Error, Result, fault, named};
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
     method::Method,
     options::{MemoryOptions, Origin},
-    persist::LoadOptions,
     shared::{SharedMemory, lock},
     similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
     traces::{SharedTraces, TraceEntry, TraceMemory, WordShare, explain::ExplainedWords},
     vectors::{SharedCache, VectorCache, VectorEntry},
 };
 
-/// The source of a novelty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// A comparison with the memory.
-    Memory,
-    /// The memory was empty.
-    EmptyMemory,
-    /// There is no embedding.
-    NoEmbedder,
-    /// The caller gave the novelty.
-    Given,
-    /// A comparison with a store.
-    Store,
-    /// The store was empty.
-    EmptyStore,
-}
-
-impl Basis {
-    const ALL: [Self; 6] = [
-        Self::Memory,
-        Self::EmptyMemory,
-        Self::NoEmbedder,
-        Self::Given,
-        Self::Store,
-        Self::EmptyStore,
-    ];
-
-    /// Returns its name in a breakdown.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "cache",
-            Self::EmptyMemory => "empty-cache",
-            Self::NoEmbedder => "no-embedder",
-            Self::Given => "given",
-            Self::Store => "store",
-            Self::EmptyStore => "empty-store",
-        }
-    }
-
-    /// Returns the basis of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|basis| basis.name() == name)
+named! {
+    /// The source of a novelty, with its name in a breakdown.
+    pub enum Basis {
+        /// A comparison with the memory.
+        Memory = "cache",
+        /// The memory was empty.
+        EmptyMemory = "empty-cache",
+        /// There is no embedding.
+        NoEmbedder = "no-embedder",
+        /// The caller gave the novelty.
+        Given = "given",
+        /// A comparison with a store.
+        Store = "store",
+        /// The store was empty.
+        EmptyStore = "empty-store",
     }
 }
 
@@ -165,9 +135,8 @@ impl Memory {
     /// # Errors
     /// The errors of [`SharedMemory::load`]; [`Error::MemoryOtherKind`] also for vectors that are no embeddings.
     pub fn load(path: &Path) -> Result<Self> {
-        let (options, call) = (LoadOptions::default(), Call::default());
-        let loaded = match TraceMemory::load(path, options, &call) {
-            Err(Error::MemoryOtherKind { .. }) => VectorCache::load(path, options, &call)?.into(),
+        let loaded = match TraceMemory::load(path, None) {
+            Err(Error::MemoryOtherKind { .. }) => VectorCache::load(path, None)?.into(),
             loaded => Self::from(loaded?),
         };
         let dimensions = lock(loaded.held()).options().dimensions;
@@ -201,8 +170,7 @@ impl Memory {
 
     /// Compares `trace` with the memory, then adds it if requested.
     ///
-    /// By a memory of vectors novelty is one minus the largest similarity, unclamped (a negative similarity takes it above 1); by
-    /// a memory of traces it is that of [`traces::novelty`](crate::traces::novelty). It is [`NEUTRAL_NOVELTY`] when the
+    /// Novelty is one minus the largest similarity; by a memory of vectors unclamped, so a negative similarity takes it above 1. It is [`NEUTRAL_NOVELTY`] when the
     /// memory is empty, and [`Novelty::NEUTRAL`] without an embedding where one is compared. If that is to be `explained`, a memory of
     /// traces also tells what each word says about the similarity.
     ///
@@ -221,11 +189,7 @@ impl Memory {
                 };
                 let mut cache = lock(cache);
                 fault::point("novelty");
-                let nearest = if trace.remember {
-                    cache.compare_and_add(entry, now)?
-                } else {
-                    cache.compare(entry, now)?
-                };
+                let nearest = cache.compare_and_add(entry, trace.remember, now)?;
                 let nearest = nearest.map(|found| Nearest::vector(found.label, found.similarity));
                 Ok((Novelty::of_nearest(nearest), Vec::new()))
             }
@@ -365,7 +329,7 @@ mod tests {
     }
 
     fn memory() -> Memory {
-        VectorCache::default().into()
+        VectorCache::new(MemoryOptions::default()).into()
     }
 
     fn size(memory: &Memory) -> usize {
@@ -557,7 +521,7 @@ mod tests {
         let file = folder.path().join("memory.safetensors");
         let save = |memory: &Memory| {
             let snapshot = lock(memory.held()).snapshot(Instant::now(), std::time::SystemTime::now());
-            snapshot.save(&file, &Call::default()).unwrap();
+            snapshot.save(&file).unwrap();
         };
         for method in [Method::Prefix, Method::Lexical, Method::Full] {
             save(&Memory::new(method, MemoryOptions::default()));
@@ -582,7 +546,7 @@ mod tests {
 
     #[test]
     fn what_is_not_to_be_remembered_is_not() {
-        let cache: Arc<SharedCache> = Arc::default();
+        let cache: Arc<SharedCache> = Arc::new(Mutex::new(VectorCache::new(MemoryOptions::default())));
         compare(
             &direction(0, 1.0),
             &Memory::Vectors(Arc::clone(&cache)),
@@ -590,8 +554,8 @@ mod tests {
             false,
         );
         assert!(lock(&cache).is_empty(Instant::now()));
-        assert_eq!(lock(&cache).model(), None);
-        assert_eq!(lock(&cache).method(), None);
+        assert_eq!(lock(&cache).origin.model, None);
+        assert_eq!(lock(&cache).origin.method, None);
     }
 
     #[test]
@@ -609,7 +573,7 @@ mod tests {
 
     #[test]
     fn a_memory_of_another_model_or_method_is_refused() {
-        let cache: Arc<SharedCache> = Arc::default();
+        let cache: Arc<SharedCache> = Arc::new(Mutex::new(VectorCache::new(MemoryOptions::default())));
         let memory = Memory::Vectors(Arc::clone(&cache));
         compare(&direction(0, 1.0), &memory, "a", true);
         let other_model = Origin {
@@ -640,6 +604,6 @@ mod tests {
             }
         }
         assert_eq!(lock(&cache).len(Instant::now()), 1);
-        assert_eq!(lock(&cache).method(), Some("prefix"));
+        assert_eq!(lock(&cache).origin.method.as_deref(), Some("prefix"));
     }
 }

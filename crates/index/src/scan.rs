@@ -1,17 +1,13 @@
 //! The search for the vectors that are most similar to a query: a scan of all, and the order of what it finds.
 
-use std::{
-    cmp::Ordering,
-    iter, mem,
-    sync::{Mutex, PoisonError},
-};
+use std::{cmp::Ordering, iter, mem};
 
 use knowledgepulse_os as os;
 
 use crate::{
-    parallel::on_threads,
+    parallel::for_each,
     room::with_room,
-    rows::Rows,
+    rows::{Rows, Run},
     scaled::Scaled,
     simd::{self, Floats},
     top::Top,
@@ -22,7 +18,7 @@ const BYTES_PER_THREAD: usize = 4 * 1024 * 1024;
 
 /// A vector or a trace that is similar to another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct Neighbour {
     /// The number of older ones among those that were searched.
     pub index: usize,
     /// The similarity.
@@ -30,7 +26,7 @@ pub struct Found {
 }
 
 /// The more similar is greater, and of equally similar ones the older.
-impl Ord for Found {
+impl Ord for Neighbour {
     fn cmp(&self, other: &Self) -> Ordering {
         // Similarities are never NaN, and 0 and -0 are equal.
         let by_similarity = self.similarity.partial_cmp(&other.similarity);
@@ -40,16 +36,16 @@ impl Ord for Found {
     }
 }
 
-impl PartialOrd for Found {
+impl PartialOrd for Neighbour {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Eq for Found {}
+impl Eq for Neighbour {}
 
 /// Collects the most similar vectors; of equally similar ones, the oldest.
-impl Top<Found> {
+impl Top<Neighbour> {
     /// Returns whether a vector with a similarity of at most `bound` can be collected.
     #[inline]
     pub(crate) fn can_win(&self, bound: f64) -> bool {
@@ -59,7 +55,7 @@ impl Top<Found> {
     /// Returns whether a vector at `index` with a similarity of at most `bound` can be collected, in any order of offers.
     #[inline]
     pub(crate) fn can_win_at(&self, index: usize, bound: f64) -> bool {
-        let most = Found {
+        let most = Neighbour {
             similarity: bound,
             index,
         };
@@ -69,14 +65,14 @@ impl Top<Found> {
 
 /// Returns the `count` vectors that are most similar to `query`, the most similar first, of equal ones the older; `None` if there is not
 /// enough memory.
-pub(crate) fn most_similar(query: &Scaled, rows: &Rows, count: usize) -> Option<Vec<Found>> {
+pub(crate) fn most_similar(query: &Scaled, rows: &Rows, count: usize) -> Option<Vec<Neighbour>> {
     let products = products(&query.components, rows, useful_threads(rows))?;
     let inverse_norms = rows.runs().flat_map(|run| run.inverse_norms);
     let mut collector = Top::new(count)?;
     for (index, (product, inverse_norm)) in iter::zip(products, inverse_norms).enumerate() {
         let similarity = product * inverse_norm * query.inverse_norm;
         if collector.can_win(similarity) {
-            collector.offer(Found { similarity, index });
+            collector.offer(Neighbour { similarity, index });
         }
     }
     Some(collector.into_sorted().collect())
@@ -98,15 +94,11 @@ pub(crate) fn products(query: &[Floats], rows: &Rows, threads: usize) -> Option<
         rest = others;
         (run, part)
     });
-    let parts: Vec<_> = parts.collect();
-    let parts = Mutex::new(parts.into_iter());
-    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-    on_threads(threads, || {
-        while let Some((run, part)) = next() {
-            simd::kernels().dots(query, run.components, part);
-        }
-    });
-    drop(parts);
+    let multiply = |(): &mut (), (run, part): (Run, &mut [f64])| {
+        simd::kernels().dots(query, run.components, part);
+        Ok(())
+    };
+    for_each(threads, parts, || (), multiply).ok()?;
     Some(products)
 }
 
@@ -120,15 +112,15 @@ mod tests {
         let mut several = Top::new(2).unwrap();
         for (index, similarity) in [0.5, 0.7].into_iter().enumerate() {
             assert!(largest.can_win(-1.0) == (index == 0) && several.can_win(-1.0));
-            largest.offer(Found { similarity, index });
-            several.offer(Found { similarity, index });
+            largest.offer(Neighbour { similarity, index });
+            several.offer(Neighbour { similarity, index });
         }
         assert_eq!([0.69, 0.7].map(|bound| largest.can_win(bound)), [false, true]);
         assert_eq!([0.49, 0.5].map(|bound| several.can_win(bound)), [false, true]);
         // Of equally similar ones the older wins.
         assert_eq!([0, 1].map(|index| several.can_win_at(index, 0.5)), [false, false]);
         assert!(several.can_win_at(2, 0.6) && !several.can_win_at(2, 0.5));
-        let rank = |similarity, index| Found { similarity, index };
+        let rank = |similarity, index| Neighbour { similarity, index };
         assert!(rank(0.0, 1) == rank(-0.0, 1) && rank(0.0, 1) != rank(0.0, 2));
     }
 }

@@ -8,12 +8,12 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use knowledgepulse_error::{Call, Result};
+use knowledgepulse_error::Result;
 use knowledgepulse_trace::label::{self, Fingerprint};
 
 use crate::{
     options::{MemoryOptions, Origin},
-    persist::{self, Contents, LoadOptions, Snapshot, Unreadable},
+    persist::{self, Contents, Snapshot, Unreadable},
 };
 
 /// A memory of entries: vectors or traces.
@@ -35,14 +35,6 @@ pub trait SharedMemory: Send {
 
     /// Returns the sequence numbers of the living entries, oldest first. Entries are numbered as they are added.
     fn sequence(&mut self, now: Instant) -> Range<u64>;
-
-    /// Returns the number and the index of the oldest living entry whose number is in `sequence`.
-    fn first_of(&mut self, sequence: Range<u64>, now: Instant) -> Option<(u64, usize)> {
-        let living = self.sequence(now);
-        let first = sequence.start.max(living.start);
-        let index = usize::try_from(first - living.start).ok()?;
-        (first < sequence.end.min(living.end)).then_some((first, index))
-    }
 
     /// Returns the number of living entries.
     fn len(&mut self, now: Instant) -> usize {
@@ -85,35 +77,31 @@ pub trait SharedMemory: Send {
     where
         Self: Sized;
 
-    /// Reads the memory in the bytes of a file, at `now`, by the wall clock `clock`.
+    /// Reads the memory in the bytes of a file, at `now`, by the wall clock `clock`; with a bound, the newest `max_elements` entries.
     ///
     /// # Errors
     /// [`Unreadable`], which [`SharedMemory::load`] converts to an error with the path.
     fn read(
         file: &[u8],
-        options: LoadOptions,
+        max_elements: Option<usize>,
         now: Instant,
         clock: SystemTime,
     ) -> std::result::Result<Self, Unreadable>
     where
         Self: Sized,
     {
-        persist::read(file, Self::version(), options, now, clock).map(Self::restore)
+        persist::read(file, Self::version(), max_elements, now, clock).map(Self::restore)
     }
 
-    /// Loads the memory in the file at `path`, aged by the wall clock, for a call that can be cancelled until the file is read. Memory is
-    /// bounded by the file's length.
+    /// Loads the memory in the file at `path`, aged by the wall clock; with a bound, the newest `max_elements` entries.
     ///
     /// # Errors
-    /// `Error::Aborted`, `Error::MemoryNotFound`,
-    /// `Error::MemoryDamaged`,
-    /// `Error::MemoryOtherKind`, `Error::MemoryIo`,
-    /// `Error::OutOfMemory`.
-    fn load(path: &Path, options: LoadOptions, call: &Call) -> Result<Self>
+    /// `Error::MemoryNotFound`, `Error::MemoryDamaged`, `Error::MemoryOtherKind`, `Error::MemoryIo`, `Error::OutOfMemory`.
+    fn load(path: &Path, max_elements: Option<usize>) -> Result<Self>
     where
         Self: Sized,
     {
-        persist::load(path, Self::version(), options, call).map(Self::restore)
+        persist::load(path, Self::version(), max_elements).map(Self::restore)
     }
 }
 

@@ -8,11 +8,11 @@ use knowledgepulse_trace::label::Label;
 
 use crate::{
     moment::Moment,
-    options::{MemoryOptions, ModelIdentity, Origin, require_short},
+    options::{MemoryOptions, Origin, require_short},
     persist::{Contents, VECTORS},
     rows::Rows,
     scaled::{Component, Scaled},
-    scan::{Found, most_similar},
+    scan::{Neighbour, most_similar},
     shared::SharedMemory,
     similarity::of_similarity,
 };
@@ -25,7 +25,7 @@ const LARGE_BYTES: usize = 32 * 1024 * 1024;
 
 /// A vector of the cache that is similar to a query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Neighbour {
+pub struct SimilarVector {
     /// The number of older living vectors.
     pub index: usize,
     /// The cosine similarity, -1 to 1 within 1e-6.
@@ -45,17 +45,6 @@ pub struct VectorEntry<'e> {
     pub origin: &'e Origin,
 }
 
-/// A vector in the cache.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredVector {
-    /// Its sequence number: see [`SharedMemory::sequence`].
-    pub sequence: u64,
-    /// The components in single precision. If the largest is not within 2^-40 and 2^40, they are multiplied by a power of two.
-    pub vector: Vec<f32>,
-    /// Its label.
-    pub label: Option<Label>,
-}
-
 /// A bounded first-in-first-out memory of vectors with exact search. Vectors are copied in.
 ///
 /// A vector is padded to groups of 64 components of four bytes, and takes 24 bytes more without its label: 1,560 bytes for 384 dimensions.
@@ -70,13 +59,6 @@ pub struct VectorCache {
     scaled: Scaled,
 }
 
-impl Default for VectorCache {
-    /// Makes an empty cache with the bounds of the SDK's scorer.
-    fn default() -> Self {
-        Self::new(MemoryOptions::default())
-    }
-}
-
 impl VectorCache {
     /// Makes an empty cache, which allocates as vectors are added.
     #[must_use]
@@ -87,18 +69,6 @@ impl VectorCache {
             origin: Origin::default(),
             scaled: Scaled::default(),
         }
-    }
-
-    /// Returns the model of the vectors, if known.
-    #[must_use]
-    pub fn model(&self) -> Option<&ModelIdentity> {
-        self.origin.model.as_ref()
-    }
-
-    /// Returns the novelty method of the vectors, if known.
-    #[must_use]
-    pub fn method(&self) -> Option<&str> {
-        self.origin.method.as_deref()
     }
 
     /// Adds a copy of `vector`, and evicts the oldest one if the cache is full.
@@ -130,30 +100,29 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Returns the nearest neighbour of an entry's vector; `None` with an empty cache. Only evicts expired vectors.
+    /// Returns the nearest neighbour of an entry's vector; `None` with an empty cache. Then adds the vector if requested, and records its
+    /// origin. A recorded part of the origin stays, except that an empty cache accepts any.
     ///
     /// # Errors
-    /// The errors of [`SharedMemory::check_origin`] and [`VectorCache::nearest`].
-    pub fn compare(&mut self, entry: VectorEntry, now: Instant) -> Result<Option<Neighbour>> {
+    /// The errors of [`SharedMemory::check_origin`] and [`VectorCache::add`]. After an error the cache is as it was.
+    pub fn compare_and_add(
+        &mut self,
+        entry: VectorEntry,
+        remember: bool,
+        now: Instant,
+    ) -> Result<Option<SimilarVector>> {
         self.check_origin(entry.origin, now)?;
         self.scale(entry.vector, "vector")?;
-        Ok(self.nearest_of_scaled(1, now)?.pop())
-    }
-
-    /// Compares an entry as [`VectorCache::compare`] does, then adds its vector and records its origin. A recorded part of the origin stays,
-    /// except that an empty cache accepts any.
-    ///
-    /// # Errors
-    /// The errors of [`VectorCache::compare`] and [`VectorCache::add`]. After an error the cache is as it was.
-    pub fn compare_and_add(&mut self, entry: VectorEntry, now: Instant) -> Result<Option<Neighbour>> {
-        let nearest = self.compare(entry, now)?;
-        let novelty = of_similarity(nearest.as_ref().map(|found| found.similarity));
-        let was_empty = self.is_empty(now);
-        self.add_scaled(entry.label.map(|label| label.with_novelty(novelty)), now)?;
-        if was_empty {
-            self.origin = Origin::default();
+        let nearest = self.nearest_of_scaled(1, now)?.pop();
+        if remember {
+            let novelty = of_similarity(nearest.as_ref().map(|found| found.similarity));
+            let was_empty = self.is_empty(now);
+            self.add_scaled(entry.label.map(|label| label.with_novelty(novelty)), now)?;
+            if was_empty {
+                self.origin = Origin::default();
+            }
+            self.origin.learn(entry.origin);
         }
-        self.origin.learn(entry.origin);
         Ok(nearest)
     }
 
@@ -181,33 +150,22 @@ impl VectorCache {
         query: &[T],
         count: usize,
         now: Instant,
-    ) -> Result<Vec<Neighbour>> {
+    ) -> Result<Vec<SimilarVector>> {
         self.scale(query, "query")?;
         self.nearest_of_scaled(count, now)
     }
 
-    fn nearest_of_scaled(&mut self, count: usize, now: Instant) -> Result<Vec<Neighbour>> {
+    fn nearest_of_scaled(&mut self, count: usize, now: Instant) -> Result<Vec<SimilarVector>> {
         self.evict_expired(now);
         let count = count.min(self.rows.len());
         let found = most_similar(&self.scaled, &self.rows, count);
         let found = found.ok_or_else(|| self.options.out_of_memory())?;
-        let neighbour = |Found { index, similarity }| Neighbour {
+        let neighbour = |Neighbour { index, similarity }| SimilarVector {
             index,
             similarity,
             label: self.rows.get(index).and_then(|row| row.label.cloned()),
         };
         Ok(found.into_iter().map(neighbour).collect())
-    }
-
-    /// Returns the oldest living vector whose number is in `sequence`.
-    pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Option<StoredVector> {
-        let (sequence, index) = self.first_of(sequence, now)?;
-        let row = self.rows.get(index)?;
-        Some(StoredVector {
-            sequence,
-            vector: self.rows.components(row),
-            label: row.label.cloned(),
-        })
     }
 
     fn scale<T: Component>(&mut self, vector: &[T], name: &'static str) -> Result<()> {

@@ -6,6 +6,8 @@ use std::{
     io::{self, ErrorKind},
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
+    time::{Duration, Instant},
 };
 
 use tempfile::{Builder, NamedTempFile};
@@ -16,6 +18,10 @@ use crate::file_lock::remove_abandoned;
 const SUFFIX: &str = ".tmp";
 /// Enough letters and digits for 48 random bits.
 const RANDOM_LENGTH: usize = 12;
+
+/// The time that a rename on Windows waits for others that have the file open. One second is too short beside a thread that loads it all
+/// the time.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A temporary file in the directory of the file that it replaces. Dropping it removes it.
 #[derive(Debug)]
@@ -67,33 +73,23 @@ impl TemporaryFile {
         self.file.path()
     }
 
-    /// Renames it to `target`, in the same directory. A file of this name is replaced in one step.
+    /// Renames it to `target`, in the same directory, so that the new name survives a loss of power. A file of this name is replaced in one
+    /// step, on Windows as soon as no other program has it open.
     ///
     /// # Errors
-    /// Those of the file system, with this file.
-    pub fn persist(mut self, target: &Path) -> Result<Persisted, (io::Error, Self)> {
-        match fs::rename(self.path(), target) {
-            Ok(()) => {
-                self.file.disable_cleanup(true);
-                Ok(Persisted(self.directory))
+    /// Those of the file system. Only if the disk fails, `target` is the new file after an error.
+    pub fn persist(mut self, target: &Path) -> io::Result<()> {
+        let began = Instant::now();
+        while let Err(error) = fs::rename(self.path(), target) {
+            // There a name stays taken while its file is open, unless the file system can delete open files, as NTFS can.
+            let is_open = cfg!(windows) && error.kind() == ErrorKind::PermissionDenied;
+            if !is_open || began.elapsed() > PATIENCE {
+                return Err(error);
             }
-            Err(error) => Err((error, self)),
+            thread::sleep(Duration::from_millis(5));
         }
-    }
-}
-
-/// A file under its final name, which a loss of power could still undo.
-#[derive(Debug)]
-#[must_use]
-pub struct Persisted(Option<File>);
-
-impl Persisted {
-    /// Makes the new name survive a loss of power.
-    ///
-    /// # Errors
-    /// Those of the disk.
-    pub fn sync(self) -> io::Result<()> {
-        match self.0.map_or(Ok(()), |directory| directory.sync_all()) {
+        self.file.disable_cleanup(true);
+        match self.directory.map_or(Ok(()), |directory| directory.sync_all()) {
             // Ignores file systems without support, which write the name with the file.
             Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
             result => result,
@@ -155,15 +151,14 @@ mod tests {
         drop(create());
         assert_eq!(names(), 2);
         assert_eq!(fs::read_to_string(&target).unwrap(), "before");
-        file.persist(&target).unwrap().sync().unwrap();
+        file.persist(&target).unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "after");
         assert_eq!(names(), 1);
-        let (error, file) = create()
+        let error = create()
             .persist(&directory.path().join("none/target"))
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
-        file.persist(&target).unwrap().sync().unwrap();
-        assert_eq!(fs::read_to_string(&target).unwrap(), "");
+        assert_eq!(names(), 1);
     }
 
     #[cfg_attr(miri, ignore = "about the file system")]

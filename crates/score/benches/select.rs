@@ -6,7 +6,7 @@
 use std::{fs, time::Instant};
 
 use knowledgepulse_index::{method::Method, options::MemoryOptions as Bounds, traces::TraceMemory};
-use knowledgepulse_score::select::{Candidates, Count, Options, Outcome, select};
+use knowledgepulse_score::select::{Candidates, Count, SelectOptions, SelectOutcome, select};
 use knowledgepulse_trace::words::Words;
 
 #[path = "../../index/benches/random/mod.rs"]
@@ -16,14 +16,14 @@ use random::{Random, VOCABULARY, words};
 const CHOSEN: usize = 1000;
 
 /// The same traces each time: ten runs of each task, of which four in ten succeeded.
-fn traces(count: usize) -> impl Iterator<Item = (Words, Outcome)> {
+fn traces(count: usize) -> impl Iterator<Item = (Words, SelectOutcome)> {
     let mut random = Random(1);
     let tasks = (count as u64 / 10).max(1);
     (0..count).map(move |_| {
         let task = random.below(tasks);
         let words = words(&mut random, VOCABULARY, 2 * tasks, task);
         let success = random.below(10) < 4;
-        let outcome = Outcome {
+        let outcome = SelectOutcome {
             success: Some(success),
             confidence: if success { 0.9 } else { 0.4 },
         };
@@ -74,7 +74,7 @@ fn main() {
             candidates.add((&words).into(), outcome, None).expect("room");
         }
         let added = seconds();
-        let options = Options {
+        let options = SelectOptions {
             count: Count::Number(CHOSEN),
             failures: None,
             threads: 0,

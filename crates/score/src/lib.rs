@@ -175,7 +175,8 @@ mod tests {
             scorer.summarize(trace.clone()).source
         };
         assert!(source(None).is_none());
-        let Some(Source::Prefix(text)) = source(Some(VectorCache::default().into())) else {
+        let Some(Source::Prefix(text)) = source(Some(VectorCache::new(MemoryOptions::default()).into()))
+        else {
             panic!("another source");
         };
         assert_eq!(text, "objective  content");

@@ -1,5 +1,6 @@
 //! The rules that correct a composite score, and the final clamp.
 
+use knowledgepulse_error::named;
 use knowledgepulse_trace::features::Features;
 
 /// The score of a trace whose only step is a thought.
@@ -10,42 +11,17 @@ const RECOVERIES_REWARDED_ABOVE: usize = 2;
 /// The deduction for a trace that uses exactly one distinct tool.
 const SINGLE_TOOL_PENALTY: f64 = 0.1;
 
-/// A rule that can change a score.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// A trace whose only step is a thought scores [`SINGLE_THOUGHT`].
-    SingleThought,
-    /// Recoveries in a successful trace add [`RECOVERY_BONUS`]; the result is at most 1.
-    RecoveryBonus,
-    /// Using one tool only takes [`SINGLE_TOOL_PENALTY`] away; the result is at least 0.
-    SingleToolPenalty,
-    /// A score outside \[0, 1\], which a novelty above 1 or rounding can cause, becomes 0 or 1.
-    Clamp,
-}
-
-impl Rule {
-    const ALL: [Self; 4] = [
-        Self::SingleThought,
-        Self::RecoveryBonus,
-        Self::SingleToolPenalty,
-        Self::Clamp,
-    ];
-
-    /// Returns its name in a breakdown.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SingleThought => "single-thought",
-            Self::RecoveryBonus => "recovery-bonus",
-            Self::SingleToolPenalty => "single-tool-penalty",
-            Self::Clamp => "clamp",
-        }
-    }
-
-    /// Returns the rule of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rule| rule.name() == name)
+named! {
+    /// A rule that can change a score, with its name in a breakdown.
+    pub enum OverrideRule {
+        /// A trace whose only step is a thought scores [`SINGLE_THOUGHT`].
+        SingleThought = "single-thought",
+        /// Recoveries in a successful trace add [`RECOVERY_BONUS`]; the result is at most 1.
+        RecoveryBonus = "recovery-bonus",
+        /// Using one tool only takes [`SINGLE_TOOL_PENALTY`] away; the result is at least 0.
+        SingleToolPenalty = "single-tool-penalty",
+        /// A score outside \[0, 1\], which a novelty above 1 or rounding can cause, becomes 0 or 1.
+        Clamp = "clamp",
     }
 }
 
@@ -53,7 +29,7 @@ impl Rule {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Override {
     /// The rule.
-    pub rule: Rule,
+    pub rule: OverrideRule,
     /// The score before.
     pub before: f64,
     /// The score after; it may equal the one before.
@@ -75,20 +51,20 @@ pub fn apply(composite: f64, features: &Features) -> (f64, Vec<Override>) {
         *before = after;
     };
     if features.single_thought {
-        set(Rule::SingleThought, &mut score, SINGLE_THOUGHT);
+        set(OverrideRule::SingleThought, &mut score, SINGLE_THOUGHT);
     }
     if features.error_recoveries > RECOVERIES_REWARDED_ABOVE && features.success {
         let after = (score + RECOVERY_BONUS).min(1.0);
-        set(Rule::RecoveryBonus, &mut score, after);
+        set(OverrideRule::RecoveryBonus, &mut score, after);
     }
     if features.unique_tools <= 1 && features.has_tool {
         let after = (score - SINGLE_TOOL_PENALTY).max(0.0);
-        set(Rule::SingleToolPenalty, &mut score, after);
+        set(OverrideRule::SingleToolPenalty, &mut score, after);
     }
     let clamped = score.clamp(0.0, 1.0);
     #[allow(clippy::float_cmp)] // Whether it is another number at all.
     if clamped != score {
-        set(Rule::Clamp, &mut score, clamped);
+        set(OverrideRule::Clamp, &mut score, clamped);
     }
     (score, applied)
 }
@@ -158,22 +134,33 @@ mod tests {
 
     #[test]
     fn the_rules_that_applied_are_told() {
-        let rules = |composite, trace: &Trace| -> Vec<Rule> {
+        let rules = |composite, trace: &Trace| -> Vec<OverrideRule> {
             let (_, applied) = apply(composite, &Features::of(trace));
             applied.into_iter().map(|applied| applied.rule).collect()
         };
         let mut trace = with_steps(&["error_recovery"; 3]);
         trace.steps[0].tool = Some(Tool { name: "a".into() });
-        assert_eq!(rules(0.5, &trace), [Rule::RecoveryBonus, Rule::SingleToolPenalty]);
-        assert_eq!(rules(0.5, &with_steps(&["thought"])), [Rule::SingleThought]);
-        assert_eq!(rules(1.5, &with_steps(&[])), [Rule::Clamp]);
+        assert_eq!(
+            rules(0.5, &trace),
+            [OverrideRule::RecoveryBonus, OverrideRule::SingleToolPenalty]
+        );
+        assert_eq!(
+            rules(0.5, &with_steps(&["thought"])),
+            [OverrideRule::SingleThought]
+        );
+        assert_eq!(rules(1.5, &with_steps(&[])), [OverrideRule::Clamp]);
         assert_eq!(rules(1.0, &with_steps(&[])), []);
     }
 
     #[test]
     fn rules_are_found_by_their_names() {
         let names = ["single-thought", "recovery-bonus", "single-tool-penalty", "clamp"];
-        assert_eq!(names.map(Rule::from_name), Rule::ALL.map(Some));
-        assert_eq!(Rule::from_name(""), None);
+        assert!(
+            names
+                .into_iter()
+                .filter_map(OverrideRule::from_name)
+                .eq(OverrideRule::ALL.iter().copied())
+        );
+        assert_eq!(OverrideRule::from_name(""), None);
     }
 }

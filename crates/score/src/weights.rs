@@ -66,7 +66,7 @@ impl Profile {
     pub const DEFAULT_NAME: &str = "default";
 }
 
-/// The profiles of a scorer, by task domain.
+/// The profiles of a scorer, by task domain, and that of all others.
 #[derive(Debug, Clone)]
 pub struct Profiles {
     by_domain: HashMap<String, Arc<Profile>>,
@@ -76,13 +76,12 @@ pub struct Profiles {
 impl Default for Profiles {
     /// The five profiles of the SDK.
     fn default() -> Self {
-        let default = Arc::new(Profile {
-            name: Profile::DEFAULT_NAME.into(),
-            weights: DEFAULT,
-        });
         let mut profiles = Self {
-            by_domain: HashMap::from([(default.name.clone(), Arc::clone(&default))]),
-            default,
+            by_domain: HashMap::new(),
+            default: Arc::new(Profile {
+                name: Profile::DEFAULT_NAME.into(),
+                weights: DEFAULT,
+            }),
         };
         for (name, weights) in Self::BUILT_IN {
             profiles.insert(name.into(), weights);
@@ -119,9 +118,10 @@ impl Profiles {
             weights,
         });
         if name == Profile::DEFAULT_NAME {
-            self.default = Arc::clone(&profile);
+            self.default = profile;
+        } else {
+            self.by_domain.insert(name, profile);
         }
-        self.by_domain.insert(name, profile);
     }
 
     /// Returns the profile of a task domain: the one with exactly that name, or the default one.

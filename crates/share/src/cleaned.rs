@@ -1,6 +1,6 @@
 //! Cleans a JSON text and keeps every byte of it that is not redacted.
 
-use knowledgepulse_clean::{Cleaner, Finding, places_to_review, with_strings};
+use knowledgepulse_clean::{Cleaner, Finding, places_to_review};
 use knowledgepulse_json::Value;
 
 use crate::splice::replace_strings;
@@ -17,7 +17,7 @@ pub struct CleanText {
 
 /// Cleans the text of a JSON value.
 pub fn clean_json_text(cleaner: &mut Cleaner, text: &str, value: Value) -> CleanText {
-    let Ok((value, clean)) = cleaner.clean_json(value) else {
+    let Ok(clean) = cleaner.clean_json(&value) else {
         // Nested too deeply to be cleaned as JSON.
         cleaner.take_findings();
         return clean_plain_text(cleaner, text);
@@ -26,7 +26,7 @@ pub fn clean_json_text(cleaner: &mut Cleaner, text: &str, value: Value) -> Clean
     let Some(replaced) = replace_strings(text, &value, &clean) else {
         let ending = &text[text.trim_end().len()..];
         return CleanText {
-            text: with_strings(value, clean).to_json() + ending,
+            text: clean.to_json() + ending,
             found: findings.into_iter().map(|finding| (0, finding)).collect(),
         };
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use knowledgepulse_clean::{Cleaner, Finding, Identities, with_strings};
+use knowledgepulse_clean::{Cleaner, Finding, Identities};
 use knowledgepulse_formats::{
     FormatName,
     trace::{DEFAULT_CONFIDENCE, known_of},
@@ -72,9 +72,9 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
             let (lines, _) = lines_of(text, session.format, session.line);
             lines
                 .into_iter()
-                .for_each(|line| identities.learn_json(line.value));
+                .for_each(|line| identities.learn_json(&line.value));
         }
-        identities.learn_json(trace.clone());
+        identities.learn_json(&trace);
     }
     let stem = stem_of(&session.name, &identities, settings);
     let subagents = session.files.iter().skip(1);
@@ -190,7 +190,7 @@ impl Cleaning {
             ("objective", field(&["task", "objective"])),
             ("steps", (steps.len() as f64).into()),
         ]);
-        let (mut about, _) = self.clean(about)?;
+        let (mut about, _) = self.clean(&about)?;
         if let Value::Object(fields) = &mut about {
             let objective = fields.get("objective").and_then(Value::as_text);
             let objective = objective.map(Text::as_str).unwrap_or_default();
@@ -201,11 +201,10 @@ impl Cleaning {
     }
 
     /// Returns a clean value, and what was redacted in it.
-    fn clean(&mut self, value: Value) -> Result<(Value, Vec<Finding>), Refusal> {
+    fn clean(&mut self, value: &Value) -> Result<(Value, Vec<Finding>), Refusal> {
         let clean = self.cleaner.clean_json(value);
         let found = self.cleaner.take_findings();
-        let (value, clean) = clean.map_err(|error| error.to_string())?;
-        Ok((with_strings(value, clean), found))
+        Ok((clean.map_err(|error| error.to_string())?, found))
     }
 
     fn count(&mut self, kind: String) {
@@ -246,7 +245,7 @@ impl Cleaning {
         if let Value::Object(trace) = &mut trace {
             trace.remove("knowledge_graph_delta");
         }
-        let (trace, found) = self.clean(trace)?;
+        let (trace, found) = self.clean(&trace)?;
         found.into_iter().for_each(|finding| self.count(finding.name));
         let text = match (form, outcome) {
             (Form::Native, _) => formats::sts(&trace),

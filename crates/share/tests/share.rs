@@ -11,7 +11,7 @@ use std::{
 };
 
 use flate2::read::DeflateDecoder;
-use knowledgepulse_clean::{Cleaner, Options};
+use knowledgepulse_clean::{CleanOptions, Cleaner};
 use knowledgepulse_formats::{
     Context, FormatName,
     reader::{Content, Settings as Reading, TraceReader},
@@ -93,12 +93,12 @@ fn sessions_of(name: &str, text: &str) -> Vec<Session<'static>> {
     traces.map(session).collect()
 }
 
-const ALL: Options = Options {
+const ALL: CleanOptions = CleanOptions {
     identifiers: true,
     strict: true,
 };
 
-fn shared_into(files: &mut dyn Files, sessions: &[Session], form: Form, options: Options) -> Manifest {
+fn shared_into(files: &mut dyn Files, sessions: &[Session], form: Form, options: CleanOptions) -> Manifest {
     let settings = Settings {
         form,
         cleaner: &|| Cleaner::new(options),
@@ -109,7 +109,7 @@ fn shared_into(files: &mut dyn Files, sessions: &[Session], form: Form, options:
     share(sessions, &settings, files, &|_| true).unwrap()
 }
 
-fn shared_as(sessions: &[Session], form: Form, options: Options) -> (Shelf, Manifest) {
+fn shared_as(sessions: &[Session], form: Form, options: CleanOptions) -> (Shelf, Manifest) {
     let mut shelf = Shelf::default();
     let manifest = shared_into(&mut shelf, sessions, form, options);
     (shelf, manifest)
@@ -403,7 +403,7 @@ fn recordings() -> Vec<(String, String)> {
 #[test]
 fn share_writes_every_recording_so_that_it_is_read_as_the_same_trace() {
     // What is redacted is told by other tests.
-    let nothing = Options {
+    let nothing = CleanOptions {
         identifiers: false,
         strict: false,
     };
@@ -481,7 +481,7 @@ fn card_tells_whether_identifiers_were_replaced() {
     let sessions = sessions_of("s.jsonl", CLAUDE);
     let (all, _) = shared_as(&sessions, Form::Native, ALL);
     assert!(all.files[CARD].contains("replaced secrets, e-mail addresses, "));
-    let secrets = Options {
+    let secrets = CleanOptions {
         identifiers: false,
         ..ALL
     };

@@ -6,7 +6,7 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::memory::{Basis, Nearest, Novelty, Reading};
 use knowledgepulse_json::parse_str;
 use knowledgepulse_score::{
-    overrides::{Override, Rule},
+    overrides::{Override, OverrideRule},
     weights::{self, Profile},
 };
 use proptest::{collection::vec, prelude::*};
@@ -371,7 +371,7 @@ fn a_listed_trace_has_all_that_explains_its_score() {
     let mut scored = trace("a", 0.5, Some(("b", 0.25)));
     scored.place.index = Some(3);
     scored.breakdown.overrides = vec![Override {
-        rule: Rule::RecoveryBonus,
+        rule: OverrideRule::RecoveryBonus,
         before: 0.4,
         after: 0.5,
     }];

@@ -3,8 +3,8 @@
 //! DESIGN.md, "The file format", lists the tensors and the metadata. The checksum is at the very end, so that a file is written in one pass.
 //! Version 4 is of vectors, without `term_ends`, `words`, `terms` and `counts`, and version 5 of traces. No other version is read.
 
-mod header;
 mod snapshot;
+mod tensors;
 
 use std::{
     fs::{self, File},
@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use knowledgepulse_error::{Call, Error, Result, fault};
+use knowledgepulse_error::{Error, Result, fault};
 use knowledgepulse_trace::{
     label::{Fingerprint, Label, Scored},
     words::{MOST_WORDS, TermWeight},
@@ -30,27 +30,27 @@ use crate::{
     rows::Rows,
     scaled::Scaled,
 };
-use header::{LARGEST_NUMBER, LONGEST_BEGINNING, OTHER_TENSORS, Sizes, Tensors};
-use snapshot::UnlessCancelled;
+use tensors::{LENGTH_BYTES, OTHER_TENSORS, Tensors, header_length};
 
-pub(crate) use header::{TRACES, VECTORS};
 pub use snapshot::Snapshot;
 
+const FORMAT: &str = "knowledgepulse-vector-cache";
+
+/// The version of a vector cache.
+pub(crate) const VECTORS: &str = "4";
+
+/// The version of a trace memory.
+pub(crate) const TRACES: &str = "5";
+
 const CHECKSUM_BYTES: usize = 16;
+
+/// The largest bound of a cache: JavaScript's largest exact integer, 2^53, or the platform's largest.
+const LARGEST_NUMBER: usize = usize::MAX >> usize::BITS.saturating_sub(53);
 
 const _: () = assert!(
     cfg!(target_endian = "little"),
     "the components are copied as they lie in memory, and the format is little-endian"
 );
-
-/// Bounds that replace those of a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct LoadOptions {
-    /// How many vectors are kept: the newest ones of the file.
-    pub max_elements: Option<usize>,
-    /// How long a vector lives from when it was added; `Some(None)` for ever.
-    pub time_to_live: Option<Option<Duration>>,
-}
 
 /// The entries of a memory, which shares them.
 #[derive(Debug, Clone)]
@@ -96,39 +96,35 @@ fn damaged(reason: impl Into<String>) -> Unreadable {
     Unreadable::Damaged(reason.into())
 }
 
-/// Reads the contents of a file of this version, at `now`, by the wall clock `clock`.
+/// Reads the contents of a file of this version, at `now`, by the wall clock `clock`: at most `max_elements` entries, or as many as the file
+/// says.
 pub(crate) fn read(
     file: &[u8],
     version: &str,
-    options: LoadOptions,
+    max_elements: Option<usize>,
     now: Instant,
     clock: SystemTime,
 ) -> Reading<Contents> {
     fault::point("load");
-    let (sizes, about, tensors) = header::read(file, file.len() as u64, version)?;
-    let Sizes {
-        entries,
-        dimensions,
-        words,
-        ..
-    } = sizes;
-    let method = match words {
-        None if (1..=LARGEST_NUMBER).contains(&dimensions) => None,
-        None => return Err(damaged(OTHER_TENSORS)),
-        Some(_) => {
-            let method = about.origin.method.as_deref().and_then(Method::of_traces);
+    let tensors = Tensors::of(file, version)?;
+    let (options, origin) = (tensors.options(max_elements)?, tensors.origin());
+    let dimensions = tensors.dimensions;
+    let method = match version {
+        _ if dimensions > LARGEST_NUMBER => return Err(damaged(OTHER_TENSORS)),
+        VECTORS if dimensions > 0 => None,
+        VECTORS => return Err(damaged(OTHER_TENSORS)),
+        _ => {
+            let method = origin.method.as_deref().and_then(Method::of_traces);
             let method =
                 method.ok_or_else(|| damaged("it does not say by which method its traces are compared"))?;
-            if dimensions > LARGEST_NUMBER || (method == Method::Full) != (dimensions > 0) {
+            if (method == Method::Full) != (dimensions > 0) {
                 return Err(damaged("its vectors do not fit its method"));
             }
             Some(method)
         }
     };
-    tensors.require_checksum()?;
-    let options = about.options(options, dimensions.max(1));
-    let skipped = entries.saturating_sub(options.max_elements);
-    let added = moments(&tensors.values("added"), now, clock);
+    let skipped = tensors.entries.saturating_sub(options.max_elements);
+    let added = moments(&tensors.of_entries("added")?, now, clock);
     let labels = labels(&tensors)?;
     let mut vectors = Rows::new(options.dimensions);
     if dimensions > 0 {
@@ -164,7 +160,7 @@ pub(crate) fn read(
     };
     Ok(Contents {
         options,
-        origin: about.origin,
+        origin,
         vectors,
         traces,
     })
@@ -174,7 +170,7 @@ pub(crate) fn read(
 fn words_of_traces(tensors: &Tensors, hashes: &[u64]) -> Reading<Vec<Box<[DocumentWord]>>> {
     let (terms, counts) = (tensors.values::<u32>("terms"), tensors.values::<u16>("counts"));
     let parts = parts(tensors, "term_ends")?;
-    if parts.last().map_or(0, |last| last.end) != terms.len() {
+    if parts.last().map_or(0, |last| last.end) != terms.len() || counts.len() != terms.len() {
         return Err(damaged("its traces do not have all of its words"));
     }
     let hash = |term: &u32| hashes.get(*term as usize);
@@ -199,9 +195,9 @@ fn words_of_traces(tensors: &Tensors, hashes: &[u64]) -> Reading<Vec<Box<[Docume
 
 /// Returns the label of each entry.
 fn labels(tensors: &Tensors) -> Reading<Vec<Option<Label>>> {
-    let (labelled, texts) = (tensors.bytes("labelled"), tensors.bytes("labels"));
-    let novelties: Vec<f64> = tensors.values("novelties");
-    let fingerprints: Vec<Fingerprint> = tensors.values("fingerprints");
+    let (labelled, texts) = (tensors.of_entries::<u8>("labelled")?, tensors.bytes("labels"));
+    let novelties: Vec<f64> = tensors.of_entries("novelties")?;
+    let fingerprints: Vec<Fingerprint> = tensors.of_entries("fingerprints")?;
     let label = |(index, part): (usize, Range<usize>)| {
         let novelty = novelties[index];
         let scored = (!novelty.is_nan()).then(|| Scored {
@@ -235,59 +231,48 @@ fn parts(tensors: &Tensors, name: &str) -> Reading<Vec<Range<usize>>> {
         }
         Ok(std::mem::replace(&mut start, end)..end)
     };
-    let ends: Vec<u64> = tensors.values(name);
+    let ends: Vec<u64> = tensors.of_entries(name)?;
     ends.into_iter().enumerate().map(part).collect()
 }
 
-/// Reads the contents of the file at `path`, of this version, aged by the wall clock. The call can be cancelled until the end.
+/// Reads the contents of the file at `path`, of this version, aged by the wall clock.
 ///
 /// # Errors
-/// [`Error::Aborted`], [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::MemoryIo`],
-/// [`Error::OutOfMemory`].
-pub(crate) fn load(path: &Path, version: &str, options: LoadOptions, call: &Call) -> Result<Contents> {
-    let failed = |source: io::Error| {
+/// [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::MemoryIo`], [`Error::OutOfMemory`].
+pub(crate) fn load(path: &Path, version: &str, max_elements: Option<usize>) -> Result<Contents> {
+    let contents = bytes_of(path)
+        .and_then(|bytes| read(&bytes, version, max_elements, Instant::now(), SystemTime::now()));
+    contents.map_err(|failure| {
         let path = path.into();
-        if source.kind() == io::ErrorKind::NotFound {
-            return Error::MemoryNotFound { path };
+        match failure {
+            Unreadable::Damaged(reason) => Error::MemoryDamaged { path, reason },
+            Unreadable::OtherKind { held, other } => Error::MemoryOtherKind { path, held, other },
+            Unreadable::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                Error::MemoryNotFound { path }
+            }
+            Unreadable::Io(source) => Error::MemoryIo {
+                path,
+                action: "read",
+                source,
+            },
+            Unreadable::Other(error) => error,
         }
-        let action = "read";
-        Error::MemoryIo { path, action, source }
-    };
-    let contents = bytes_of(path, version, call)
-        .and_then(|bytes| read(&bytes, version, options, Instant::now(), SystemTime::now()));
-    contents.map_err(|failure| match failure {
-        _ if call.is_cancelled() => Error::Aborted,
-        Unreadable::Damaged(reason) => Error::MemoryDamaged {
-            path: path.into(),
-            reason,
-        },
-        Unreadable::OtherKind { held, other } => Error::MemoryOtherKind {
-            path: path.into(),
-            held,
-            other,
-        },
-        Unreadable::Io(source) => failed(source),
-        Unreadable::Other(error) => error,
     })
 }
 
-/// Reads a file, whose header is checked before there is memory for the rest.
-fn bytes_of(path: &Path, version: &str, call: &Call) -> Reading<Vec<u8>> {
+/// Reads a file whole, if it begins with the length of a header: most other files do not.
+fn bytes_of(path: &Path) -> Reading<Vec<u8>> {
     // Opening a pipe would block until another process writes to it.
     require_regular(&fs::metadata(path)?)?;
-    let file = File::open(path)?;
+    let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    let mut input = UnlessCancelled { file, call }.take(length);
     let mut bytes = Vec::new();
-    input.by_ref().take(LONGEST_BEGINNING).read_to_end(&mut bytes)?;
-    header::read(&bytes, length, version)?;
-    let rest = usize::try_from(input.limit()).unwrap_or(usize::MAX);
+    file.by_ref().take(LENGTH_BYTES as u64).read_to_end(&mut bytes)?;
+    header_length(&bytes, length)?;
+    let rest = usize::try_from(length).unwrap_or(usize::MAX);
     let out_of_memory = |_| Unreadable::Other(Error::OutOfMemory { dimensions: rest });
     bytes.try_reserve_exact(rest).map_err(out_of_memory)?;
-    input.read_to_end(&mut bytes)?;
-    if (bytes.len() as u64) < length {
-        return Err(damaged("it became shorter while it was read"));
-    }
+    file.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

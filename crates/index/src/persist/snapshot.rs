@@ -1,33 +1,29 @@
 //! Snapshots of a memory, and writing them to a file.
 
 use std::{
-    fs::{self, File},
-    io::{self, BufWriter, Read, Write},
+    collections::HashMap,
+    fs,
+    io::{self, Write},
     path::Path,
-    thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Instant, SystemTime},
 };
 
-use safetensors::tensor::Metadata;
+use bytemuck::NoUninit;
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use twox_hash::XxHash3_128;
 
-use knowledgepulse_error::{Call, Error, Result, fault};
-use knowledgepulse_os::{
-    links::target_of,
-    temporary::{Persisted, TemporaryFile},
-};
-use knowledgepulse_trace::label::{Fingerprint, Label};
+use knowledgepulse_error::{Error, Result, fault};
+use knowledgepulse_os::{links::target_of, temporary::TemporaryFile};
+use knowledgepulse_trace::label::Label;
 
 use super::{
-    Contents, HeldTraces,
-    header::{FORMAT, LENGTH_BYTES, Sizes, TRACES, VECTORS},
-    microseconds, milliseconds, require_regular,
+    CHECKSUM_BYTES, Contents, FORMAT, HeldTraces, TRACES, VECTORS, microseconds, milliseconds,
+    require_regular, tensors::LENGTH_BYTES,
 };
 use crate::{
     document::{Document, DocumentWord},
     method::Method,
     moment::Moment,
-    simd::GROUP,
 };
 
 /// A snapshot of a memory of vectors or of traces. It shares their contents, and does not change with the memory.
@@ -41,11 +37,6 @@ pub struct Snapshot {
 /// The beginning of the names of temporary files.
 const PREFIX: &str = ".knowledgepulse-";
 
-const TOO_MANY_BYTES: &str = "more bytes than a file can have";
-
-/// The bytes that are written at a time.
-const BUFFER_BYTES: usize = 1024 * 1024;
-
 impl Snapshot {
     pub(crate) fn of(contents: Contents, now: Instant, clock: SystemTime) -> Self {
         Self {
@@ -56,114 +47,126 @@ impl Snapshot {
     }
 
     /// Writes the snapshot to `path`, which is replaced in one step, so there is always a complete file. Symbolic links are followed, and
-    /// permissions are kept. The call can be cancelled until the file is replaced.
+    /// permissions are kept.
     ///
     /// # Errors
-    /// [`Error::Aborted`], [`Error::MemoryIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that
-    /// it has replaced.
-    pub fn save(&self, path: &Path, call: &Call) -> Result<()> {
-        replace(path, call, |output| self.write(output)).map_err(|source| {
-            if call.is_cancelled() {
-                return Error::Aborted;
-            }
-            Error::MemoryIo {
-                path: path.into(),
-                action: "written",
-                source,
-            }
+    /// [`Error::MemoryIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        self.replace(path).map_err(|source| Error::MemoryIo {
+            path: path.into(),
+            action: "written",
+            source,
         })
+    }
+
+    fn replace(&self, path: &Path) -> io::Result<()> {
+        let target = target_of(path);
+        let existing = match fs::metadata(&target) {
+            Ok(existing) => {
+                // Renaming would replace a device too.
+                require_regular(&existing)?;
+                Some(existing)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let directory = target.parent().unwrap_or(Path::new("."));
+        let file = TemporaryFile::create(directory, PREFIX, existing.as_ref())?;
+        self.write(file.file().as_ref())?;
+        file.file().sync_all()?;
+        file.persist(&target)
     }
 
     /// Writes the snapshot in the format of the module.
     ///
     /// # Errors
     /// Those of `output`.
-    pub fn write(&self, output: impl Write) -> io::Result<()> {
-        let header = self.header().map_err(io::Error::other)?;
-        let mut output = HashedOutput::new(output);
-        output.write(&(header.len() as u64).to_le_bytes())?;
-        output.write(&header)?;
+    pub fn write(&self, mut output: impl Write) -> io::Result<()> {
+        let Tensors { data, infos } = self.tensors();
+        let header = Metadata::new(Some(self.metadata()), infos).map_err(io::Error::other)?;
+        let mut header = serde_json::to_vec(&header)?;
+        // Aligns the tensors.
+        header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
         fault::point("save");
-        let contents = &self.contents;
-        let clock = microseconds(self.clock);
-        for (_, added) in contents.entries() {
-            let age = added.age(self.taken).as_micros();
-            let added = clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
-            output.write(&added.to_le_bytes())?;
+        let mut hasher = XxHash3_128::new();
+        let length = (header.len() as u64).to_le_bytes();
+        for part in [&length[..], &header, &data[..data.len() - CHECKSUM_BYTES]] {
+            hasher.write(part);
+            output.write_all(part)?;
         }
-        write_ends(
-            &mut output,
-            contents
-                .labels()
-                .map(|label| label.map_or(0, |label| label.len())),
-        )?;
-        if contents.traces.is_some() {
-            write_ends(
-                &mut output,
-                contents.documents().map(|document| document.words.len()),
-            )?;
-        }
-        let scored = || contents.labels().map(|label| label.and_then(Label::scored));
-        for scored in scored() {
-            let novelty = scored.map_or(f64::NAN, |scored| scored.novelty);
-            output.write(&novelty.to_le_bytes())?;
-        }
-        for hash in contents.traces.iter().flat_map(|traces| &traces.hashes) {
-            output.write(&hash.to_le_bytes())?;
-        }
-        for word in contents.words() {
-            output.write(&{ word.term }.to_le_bytes())?;
-        }
-        for entry in contents.vectors.iter() {
-            let mut left = contents.options.dimensions;
-            for group in entry.components {
-                output.write(bytemuck::cast_slice(&group.0[..left.min(GROUP)]))?;
-                left = left.saturating_sub(GROUP);
-            }
-        }
-        for word in contents.words() {
-            output.write(&{ word.count }.code().to_le_bytes())?;
-        }
-        for label in contents.labels() {
-            output.write(&[u8::from(label.is_some())])?;
-        }
-        for scored in scored() {
-            output.write(&scored.map_or(Fingerprint::default(), |scored| scored.fingerprint))?;
-        }
-        for label in contents.labels().flatten() {
-            output.write(label.as_bytes())?;
-        }
-        output.finish()
+        output.write_all(&hasher.finish_128().to_be_bytes())
     }
 
-    /// Returns the header of a file.
-    fn header(&self) -> std::result::Result<Vec<u8>, String> {
+    /// Returns the tensors of the file, in order. The checksum is zero.
+    fn tensors(&self) -> Tensors {
         let contents = &self.contents;
-        let (version, entries, words, dimensions) = match &contents.traces {
-            None => (VECTORS, contents.vectors.len(), None, contents.options.dimensions),
-            Some(HeldTraces {
-                method,
-                documents,
-                hashes,
-            }) => {
-                let words = (hashes.len(), contents.words().count());
-                let dimensions = match method {
-                    Method::Lexical => 0,
-                    _ => contents.options.dimensions,
-                };
-                (TRACES, documents.len(), Some(words), dimensions)
-            }
+        let clock = microseconds(self.clock);
+        let time = |added: Moment| {
+            let age = added.age(self.taken).as_micros();
+            clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX))
         };
-        let sizes = Sizes {
-            entries,
-            dimensions,
-            label_bytes: contents.labels().flatten().map(|label| label.len()).sum(),
-            words,
-        };
-        let tensors = sizes.tensors().ok_or(TOO_MANY_BYTES)?;
-        let (options, origin) = (&contents.options, &contents.origin);
+        let entries: Vec<_> = contents.entries().collect();
+        let labels = || entries.iter().map(|(label, _)| *label);
+        let lengths = labels().map(|label| label.map_or(0, |label| label.len()));
+        let scored = || labels().map(|label| label.and_then(Label::scored));
+        let novelties = scored().map(|scored| scored.map_or(f64::NAN, |scored| scored.novelty));
+        let fingerprints = scored().map(|scored| scored.map_or([0; 16], |scored| scored.fingerprint));
+        let of_entries = |columns| Some([entries.len(), columns]);
+        let mut tensors = Tensors::default();
+        tensors.push(
+            "added",
+            Dtype::I64,
+            None,
+            entries.iter().map(|(_, added)| time(*added)),
+        );
+        tensors.push("label_ends", Dtype::U64, None, ends(lengths));
+        let mut dimensions = contents.options.dimensions;
+        if let Some(HeldTraces {
+            method,
+            documents,
+            hashes,
+        }) = &contents.traces
+        {
+            let lengths = documents.iter().map(|document| document.words.len());
+            let terms = contents.words().map(|word| word.term);
+            tensors.push("term_ends", Dtype::U64, None, ends(lengths));
+            tensors.push("words", Dtype::U64, None, hashes.iter().copied());
+            tensors.push("terms", Dtype::U32, None, terms);
+            dimensions = if *method == Method::Lexical { 0 } else { dimensions };
+        }
+        let rows = contents
+            .vectors
+            .iter()
+            .flat_map(|row| contents.vectors.components(row));
+        tensors.push("novelties", Dtype::F64, None, novelties);
+        tensors.push("vectors", Dtype::F32, of_entries(dimensions), rows);
+        if contents.traces.is_some() {
+            let counts = contents.words().map(|word| { word.count }.code());
+            tensors.push("counts", Dtype::U16, None, counts);
+        }
+        let labelled = labels().map(|label| u8::from(label.is_some()));
+        tensors.push("labelled", Dtype::BOOL, None, labelled);
+        tensors.push("fingerprints", Dtype::U8, of_entries(16), fingerprints);
+        tensors.push(
+            "labels",
+            Dtype::U8,
+            None,
+            labels().flatten().flat_map(|label| label.bytes()),
+        );
+        tensors.push("checksum", Dtype::U8, None, [0_u8; CHECKSUM_BYTES]);
+        tensors
+    }
+
+    fn metadata(&self) -> HashMap<String, String> {
+        let Contents {
+            options,
+            origin,
+            traces,
+            ..
+        } = &self.contents;
+        let version = if traces.is_some() { TRACES } else { VECTORS };
         let model = origin.model.as_ref();
-        let metadata = [
+        let fields = [
             ("format", Some(FORMAT.into())),
             ("version", Some(version.into())),
             ("max_elements", Some(options.max_elements.to_string())),
@@ -177,15 +180,52 @@ impl Snapshot {
             ("model_sha256", model.and_then(|model| model.sha256.clone())),
             ("method", origin.method.clone()),
         ];
-        let metadata = metadata
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        let header = Metadata::new(Some(metadata.collect()), tensors).map_err(|error| error.to_string())?;
-        let mut header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
-        // Aligns the tensors.
-        header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
-        Ok(header)
+        let fields = fields.into_iter();
+        fields
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect()
     }
+}
+
+/// Tensors one after another.
+#[derive(Default)]
+struct Tensors {
+    data: Vec<u8>,
+    infos: Vec<(String, TensorInfo)>,
+}
+
+impl Tensors {
+    /// Appends a tensor. Without a shape it has one dimension.
+    fn push<T: NoUninit>(
+        &mut self,
+        name: &str,
+        dtype: Dtype,
+        shape: Option<[usize; 2]>,
+        values: impl IntoIterator<Item = T>,
+    ) {
+        let start = self.data.len();
+        for value in values {
+            self.data.extend_from_slice(bytemuck::bytes_of(&value));
+        }
+        let data_offsets = (start, self.data.len());
+        let count = (self.data.len() - start) * 8 / dtype.bitsize();
+        let shape = shape.map_or_else(|| vec![count], Vec::from);
+        let info = TensorInfo {
+            dtype,
+            shape,
+            data_offsets,
+        };
+        self.infos.push((name.to_owned(), info));
+    }
+}
+
+/// Returns where consecutive parts of these lengths end.
+fn ends(lengths: impl Iterator<Item = usize>) -> impl Iterator<Item = u64> {
+    let mut end = 0;
+    lengths.map(move |length| {
+        end += length as u64;
+        end
+    })
 }
 
 impl Contents {
@@ -212,122 +252,5 @@ impl Contents {
     /// Returns the labels of the entries, oldest first.
     pub fn labels(&self) -> impl Iterator<Item = Option<&Label>> {
         self.entries().map(|(label, _)| label)
-    }
-}
-
-/// Writes where consecutive parts of these lengths end.
-fn write_ends(output: &mut HashedOutput<impl Write>, lengths: impl Iterator<Item = usize>) -> io::Result<()> {
-    let mut end = 0;
-    for length in lengths {
-        end += length as u64;
-        output.write(&end.to_le_bytes())?;
-    }
-    Ok(())
-}
-
-/// Writes a file by `write`, which then replaces the one at `path`.
-fn replace(path: &Path, call: &Call, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let target = target_of(path);
-    let existing = match fs::metadata(&target) {
-        Ok(existing) => {
-            // Renaming would replace a device too.
-            require_regular(&existing)?;
-            Some(existing)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let directory = target.parent().unwrap_or(Path::new("."));
-    let file = TemporaryFile::create(directory, PREFIX, existing.as_ref())?;
-    write(&mut UnlessCancelled {
-        file: file.file().as_ref(),
-        call,
-    })?;
-    file.file().sync_all()?;
-    if !call.complete() {
-        return Err(io::Error::other(Error::Aborted));
-    }
-    rename(file, &target)?.sync()
-}
-
-/// Renames a finished file, as soon as no other program has its target open.
-fn rename(mut file: TemporaryFile, target: &Path) -> io::Result<Persisted> {
-    let began = Instant::now();
-    loop {
-        match file.persist(target) {
-            Ok(persisted) => return Ok(persisted),
-            Err((error, _)) if !is_open(&error) || began.elapsed() > PATIENCE => return Err(error),
-            Err((_, unchanged)) => file = unchanged,
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// The time that a save on Windows waits for others that have the file open. One second is too short beside a thread that loads it all
-/// the time.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Returns whether replacing a file failed because it is open. On Windows a name stays taken while its file is open, unless the file
-/// system can delete open files, as NTFS can.
-fn is_open(error: &io::Error) -> bool {
-    cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied
-}
-
-/// Hashes what is written, and writes in large pieces.
-struct HashedOutput<W: Write> {
-    output: BufWriter<W>,
-    hasher: XxHash3_128,
-}
-
-impl<W: Write> HashedOutput<W> {
-    fn new(output: W) -> Self {
-        Self {
-            output: BufWriter::with_capacity(BUFFER_BYTES, output),
-            hasher: XxHash3_128::new(),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hasher.write(bytes);
-        self.output.write_all(bytes)
-    }
-
-    /// Appends the checksum.
-    fn finish(mut self) -> io::Result<()> {
-        self.output.write_all(&self.hasher.finish_128().to_be_bytes())?;
-        self.output.flush()
-    }
-}
-
-/// A file whose reads and writes fail once a call is cancelled, so that the call ends early.
-pub(super) struct UnlessCancelled<'c, F> {
-    pub(super) file: F,
-    pub(super) call: &'c Call,
-}
-
-impl<F> UnlessCancelled<'_, F> {
-    fn require_wanted(&self) -> io::Result<()> {
-        if self.call.is_cancelled() {
-            return Err(io::Error::other(Error::Aborted));
-        }
-        Ok(())
-    }
-}
-
-impl Read for UnlessCancelled<'_, File> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.require_wanted()?;
-        self.file.read(bytes)
-    }
-}
-
-impl Write for UnlessCancelled<'_, &File> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.require_wanted()?;
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }

@@ -3,6 +3,9 @@
 use super::*;
 use proptest::prelude::*;
 
+/// The relative error of [`Kernels::dots`].
+const DOT_ERROR: f64 = 14.0001 / 16_777_216.0;
+
 /// Components in whole groups.
 fn groups(components: &[f32]) -> Vec<Floats> {
     let chunks = components.chunks(GROUP);

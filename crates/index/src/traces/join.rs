@@ -14,7 +14,7 @@
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use knowledgepulse_error::{Error, Result};
@@ -23,14 +23,14 @@ use knowledgepulse_trace::words::{MOST_WORDS, TermWeight};
 
 use super::{
     TraceMemory,
-    terms::{Known, PartialSums, add_up},
+    terms::{Known, PartialSums, RARE, add_up},
 };
 use crate::{
     document::DocumentWord,
     method::Method,
-    parallel::on_threads,
+    parallel::for_each,
     scaled::Scaled,
-    scan::Found,
+    scan::Neighbour,
     similarity::{Sums, combine},
     top::Top,
 };
@@ -52,11 +52,6 @@ const BATCH: usize = 64;
 
 /// The rows that a thread claims at a time.
 const ROWS: usize = 32;
-
-/// A word that is left out of a level has a number below 2^16: 480 words a trace, 2^7 times.
-const RARE: u16 = u16::MAX;
-
-pub use crate::scan::Found as Neighbour;
 
 /// The neighbours of a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -174,36 +169,26 @@ impl TraceMemory {
         progress: &(dyn Fn(usize) -> bool + Sync),
     ) -> Result<Vec<Neighbours>> {
         if self.method == Method::Full {
-            self.projection.update(&mut self.sample, &self.vectors);
+            self.projection.update(&self.vectors);
         }
         let join = Join::new(self, first, count);
         let rows = self.held.len().saturating_sub(first);
-        let (next, done, aborted) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-        let work = || -> Result<Vec<(usize, Vec<Neighbours>)>> {
-            let mut scratch = Scratch::default();
-            let mut parts = Vec::new();
-            loop {
-                let start = next.fetch_add(ROWS, Ordering::Relaxed);
-                if start >= rows || aborted.load(Ordering::Relaxed) {
-                    return Ok(parts);
-                }
-                let end = rows.min(start + ROWS);
-                let part = (start..end).map(|row| join.neighbours(first + row, &mut scratch));
-                parts.push((start, part.collect::<Result<_>>()?));
-                let finished = done.fetch_add(end - start, Ordering::Relaxed) + end - start;
-                if !progress(finished) {
-                    aborted.store(true, Ordering::Relaxed);
-                    return Err(Error::Aborted);
-                }
-            }
-        };
         let threads = os::threads(threads).min(rows.div_ceil(ROWS));
-        let parts = on_threads(threads, work)
-            .into_iter()
-            .collect::<Result<Vec<_>>>()?;
-        let mut parts: Vec<_> = parts.into_iter().flatten().collect();
-        parts.sort_unstable_by_key(|&(start, _)| start);
-        Ok(parts.into_iter().flat_map(|(_, part)| part).collect())
+        let mut found = vec![Neighbours::default(); rows];
+        let parts = (first..).step_by(ROWS).zip(found.chunks_mut(ROWS));
+        let done = AtomicUsize::new(0);
+        for_each(threads, parts, Scratch::default, |scratch, (start, part)| {
+            for (index, row) in (start..).zip(&mut *part) {
+                *row = join.neighbours(index, scratch)?;
+            }
+            let finished = done.fetch_add(part.len(), Ordering::Relaxed) + part.len();
+            if progress(finished) {
+                Ok(())
+            } else {
+                Err(Error::Aborted)
+            }
+        })?;
+        Ok(found)
     }
 }
 
@@ -306,13 +291,13 @@ impl<'m> Join<'m> {
             if let Some(common) = scratch.shares.get_mut(usize::from(number)) {
                 *common = share;
             }
-            words.push(RowWord {
-                needed: number,
+            words.push(Known {
+                number,
                 share,
                 postings: term.postings(),
             });
         }
-        words.sort_unstable_by_key(|word| word.needed);
+        words.sort_unstable_by_key(|word| word.number);
         scratch.sums.clear();
         scratch.sums.resize(memory.held.len(), PartialSums::default());
         let mut row = Row {
@@ -348,16 +333,13 @@ impl<'m> Join<'m> {
     }
 }
 
-/// A word of a row: its number as a common word, or [`RARE`], and its postings.
-type RowWord<'j> = Known<'j, u16>;
-
 /// A row of the join.
 struct Row<'j> {
     join: &'j Join<'j>,
     index: usize,
     sums: Sums,
     /// The words that are left out, the most common first.
-    words: Vec<RowWord<'j>>,
+    words: Vec<Known<'j>>,
     /// The level that leaves these out.
     level: usize,
     /// The part of C in these words.
@@ -376,7 +358,7 @@ impl Row<'_> {
             .find(|&level| lengths[level][self.index] <= most)
             .unwrap_or(0);
         let end = self.join.words_left_out[self.level];
-        let left = self.words.partition_point(|word| word.needed < end);
+        let left = self.words.partition_point(|word| word.number < end);
         add_up(
             &mut self.words[left..],
             &mut scratch.sums,
@@ -415,7 +397,7 @@ impl Row<'_> {
             if collector.can_win_at(candidate.index, candidate.most.into()) {
                 let similarity = self.compare(candidate.index, scratch);
                 if similarity > 0.0 {
-                    collector.offer(Found {
+                    collector.offer(Neighbour {
                         similarity,
                         index: candidate.index,
                     });

@@ -33,7 +33,7 @@ use crate::{
     shared::SharedMemory,
     similarity::{Similarity, Sums, of_similarity},
 };
-use projection::{Projection, Sample};
+use projection::Projection;
 use rate::NormBound;
 use search::{Query, Scratch};
 use terms::{Posting, Terms};
@@ -75,12 +75,6 @@ pub struct SimilarTrace {
     pub similarity: Similarity,
     /// Its label.
     pub label: Option<Label>,
-}
-
-/// Returns the novelty of a trace by the most similar remembered trace: 0 for a duplicate to 1; 0.5 for an empty memory.
-#[must_use]
-pub fn novelty(nearest: Option<&SimilarTrace>) -> f64 {
-    of_similarity(nearest.map(|nearest| nearest.similarity.value()))
 }
 
 /// The parts of a similarity that a word contributes.
@@ -130,21 +124,15 @@ pub struct TraceMemory {
     held: VecDeque<Arc<Document>>,
     ratings: VecDeque<NormBound>,
     terms: Terms,
-    /// The sequence number of the trace in slot 0.
-    base: u64,
     /// The number of evicted traces.
     departed: u64,
     held_bytes: usize,
     /// The embeddings; empty if words alone are compared.
     vectors: Rows,
-    sample: Sample,
     projection: Projection,
     scaled: Scaled,
     scratch: Scratch,
 }
-
-/// The last slot; beyond it the memory is made anew, with slots from 0 on, because they have four bytes.
-const MOST_SLOTS: u64 = if cfg!(test) { 300 } else { u32::MAX as u64 };
 
 impl TraceMemory {
     /// Makes an empty memory, which allocates as traces are added.
@@ -157,11 +145,9 @@ impl TraceMemory {
             held: VecDeque::new(),
             ratings: VecDeque::new(),
             terms: Terms::default(),
-            base: 0,
             departed: 0,
             held_bytes: 0,
             vectors: Rows::new(options.dimensions),
-            sample: Sample::default(),
             projection: Projection::default(),
             scaled: Scaled::default(),
             scratch: Scratch::default(),
@@ -246,9 +232,8 @@ impl TraceMemory {
             _ => Vec::new(),
         };
         if remember {
-            let label = entry
-                .label
-                .map(|label| label.with_novelty(novelty(nearest.as_ref())));
+            let novelty = of_similarity(nearest.as_ref().map(|nearest| nearest.similarity.value()));
+            let label = entry.label.map(|label| label.with_novelty(novelty));
             self.add_checked(entry, label, now)?;
         }
         Ok((nearest, shares))
@@ -258,10 +243,6 @@ impl TraceMemory {
     fn add_checked(&mut self, entry: TraceEntry, label: Option<Label>, now: Instant) -> Result<()> {
         if self.options.max_elements == 0 {
             return Ok(());
-        }
-        if self.sequence_end() - self.base + 1 >= MOST_SLOTS {
-            self.repair();
-            self.check(entry, now)?;
         }
         if self.method == Method::Full {
             self.vectors
@@ -279,9 +260,7 @@ impl TraceMemory {
 
     /// Adds a trace with the embedding that was scaled last. It is remembered once it is in `held`, from which a repair begins.
     fn remember(&mut self, words: &Words, label: Option<Label>, added: Moment) {
-        let first = self.first_slot();
-        #[allow(clippy::cast_possible_truncation)] // 2^32 traces would take 8 TB.
-        let slot = first + self.held.len() as u32;
+        let (first, slot) = (self.first_slot(), self.next_slot());
         let added = self.held.back().map_or(added, |latest| latest.added.max(added));
         // Computed once all its words have postings.
         self.ratings.push_back(NormBound::default());
@@ -299,8 +278,8 @@ impl TraceMemory {
             *newest = rating;
         }
         if self.method == Method::Full {
-            let hash = Sample::hash(&self.scaled.components);
-            self.sample.insert(hash, self.vectors.sequence().end);
+            let hash = projection::hash(&self.scaled.components);
+            self.projection.insert(hash, self.vectors.sequence().end);
             self.vectors.push_back(&self.scaled, None, added);
         }
         self.held_bytes += held.bytes();
@@ -326,8 +305,8 @@ impl TraceMemory {
         if self.method == Method::Full
             && let Some(row) = self.vectors.get(0)
         {
-            let hash = Sample::hash(row.components);
-            self.sample.remove(hash, self.vectors.sequence().start);
+            let hash = projection::hash(row.components);
+            self.projection.remove(hash, self.vectors.sequence().start);
             self.vectors.pop_front();
         }
         self.ratings.pop_front();
@@ -338,10 +317,15 @@ impl TraceMemory {
         }
     }
 
-    /// The slot of the oldest trace.
-    #[allow(clippy::cast_possible_truncation)] // Below MOST_SLOTS.
+    /// The slot of the oldest trace: its sequence number, which wraps around.
+    #[allow(clippy::cast_possible_truncation)] // Traces are told apart by the difference.
     fn first_slot(&self) -> u32 {
-        (self.departed - self.base) as u32
+        self.departed as u32
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // As there.
+    fn next_slot(&self) -> u32 {
+        self.sequence_end() as u32
     }
 
     fn sequence_end(&self) -> u64 {
@@ -414,7 +398,9 @@ impl TraceMemory {
 
     /// Returns the oldest living trace whose number is in `sequence`.
     pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Option<StoredTrace> {
-        let (sequence, index) = self.first_of(sequence, now)?;
+        let living = self.sequence(now);
+        let sequence = Some(sequence.start.max(living.start)).filter(|first| *first < sequence.end)?;
+        let index = usize::try_from(sequence - living.start).ok()?;
         let held = self.held.get(index)?;
         let words = held.words.iter().map(|word| Word {
             hash: self.terms.get(word.term).hash,
@@ -429,6 +415,38 @@ impl TraceMemory {
         })
     }
 
+    /// Returns the memory of these contents, whose oldest trace has the sequence number `departed`.
+    fn restored(contents: Contents, departed: u64) -> Self {
+        // A file of this version has them.
+        let Some(traces) = contents.traces else {
+            return Self::new(Method::Lexical, contents.options);
+        };
+        let mut memory = Self {
+            model: contents.origin.model,
+            terms: Terms::with_places(&traces.hashes),
+            vectors: contents.vectors,
+            departed,
+            ..Self::new(traces.method, contents.options)
+        };
+        for (sequence, row) in memory.vectors.sequence().zip(memory.vectors.iter()) {
+            memory
+                .projection
+                .insert(projection::hash(row.components), sequence);
+        }
+        for document in traces.documents {
+            let slot = memory.next_slot();
+            for &DocumentWord { term, count } in &document.words {
+                memory.terms.add_trace(term, Posting { slot, count });
+            }
+            memory.held_bytes += document.bytes();
+            memory.held.push_back(document);
+        }
+        // Rates all traces together, which costs far less than one by one.
+        memory.terms.finish_restoring();
+        memory.ratings = memory.held.iter().map(|held| memory.rating(held)).collect();
+        memory
+    }
+
     /// Whether the age of a trace has reached the time to live.
     fn is_expired(&self, held: &Document, now: Moment) -> bool {
         let time_to_live = self.options.time_to_live;
@@ -438,12 +456,7 @@ impl TraceMemory {
 
 impl SharedMemory for TraceMemory {
     fn repair(&mut self) {
-        let departed = self.departed;
-        *self = Self {
-            base: departed,
-            departed,
-            ..Self::restore(self.held_contents())
-        };
+        *self = Self::restored(self.held_contents(), self.departed);
     }
 
     fn options(&self) -> &MemoryOptions {
@@ -453,7 +466,7 @@ impl SharedMemory for TraceMemory {
     fn bytes(&self) -> usize {
         let ratings = self.held.len() * (size_of::<NormBound>() + size_of::<Arc<Document>>());
         let vectors = if self.method == Method::Full {
-            self.vectors.bytes() + self.sample.bytes() + self.projection.bytes()
+            self.vectors.bytes() + self.projection.bytes()
         } else {
             0
         };
@@ -475,7 +488,6 @@ impl SharedMemory for TraceMemory {
         let departed = self.sequence_end();
         *self = Self {
             departed,
-            base: departed,
             ..Self::new(self.method, self.options)
         };
         return_freed_memory();
@@ -498,30 +510,7 @@ impl SharedMemory for TraceMemory {
     }
 
     fn restore(contents: Contents) -> Self {
-        // A file of this version has them.
-        let Some(traces) = contents.traces else {
-            return Self::new(Method::Lexical, contents.options);
-        };
-        let mut memory = Self {
-            model: contents.origin.model,
-            terms: Terms::with_places(&traces.hashes),
-            vectors: contents.vectors,
-            ..Self::new(traces.method, contents.options)
-        };
-        for (sequence, row) in memory.vectors.sequence().zip(memory.vectors.iter()) {
-            memory.sample.insert(Sample::hash(row.components), sequence);
-        }
-        for (slot, document) in (0..).zip(traces.documents) {
-            for &DocumentWord { term, count } in &document.words {
-                memory.terms.add_trace(term, Posting { slot, count });
-            }
-            memory.held_bytes += document.bytes();
-            memory.held.push_back(document);
-        }
-        // Rates all traces together, which costs far less than one by one.
-        memory.terms.finish_restoring();
-        memory.ratings = memory.held.iter().map(|held| memory.rating(held)).collect();
-        memory
+        Self::restored(contents, 0)
     }
 
     fn version() -> &'static str {

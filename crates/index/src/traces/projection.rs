@@ -29,45 +29,18 @@ const ROUNDS: usize = 8;
 /// The least relative length of a projection; a shorter one is mostly rounding errors and has no direction.
 const SHORTEST: f64 = 0.01;
 
-/// The remembered embeddings by their hashes and sequence numbers.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Sample {
-    keys: BTreeSet<(u64, u64)>,
-    /// The largest key of the projection's sample; `None` if the projection is outdated.
-    last: Option<(u64, u64)>,
-}
-
-impl Sample {
-    /// The hash of an embedding.
-    pub(super) fn hash(components: &[Floats]) -> u64 {
-        XxHash3_64::oneshot(bytemuck::cast_slice(components))
-    }
-
-    pub(super) fn insert(&mut self, hash: u64, sequence: u64) {
-        let key = (hash, sequence);
-        self.keys.insert(key);
-        if self.keys.len() <= SAMPLE || self.last.is_none_or(|last| key < last) {
-            self.last = None;
-        }
-    }
-
-    pub(super) fn remove(&mut self, hash: u64, sequence: u64) {
-        let key = (hash, sequence);
-        self.keys.remove(&key);
-        if self.last.is_none_or(|last| key <= last) {
-            self.last = None;
-        }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        // A node of a B-tree is at least half full.
-        self.keys.len() * size_of::<(u64, u64)>() * 3 / 2
-    }
+/// Returns the hash of an embedding.
+pub(super) fn hash(components: &[Floats]) -> u64 {
+    XxHash3_64::oneshot(bytemuck::cast_slice(components))
 }
 
 /// P, with the lengths of the remembered embeddings' projections.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Projection {
+    /// The remembered embeddings by their hashes and sequence numbers. The first ones are the sample.
+    keys: BTreeSet<(u64, u64)>,
+    /// The largest key of the sample; `None` if P is outdated.
+    last: Option<(u64, u64)>,
     /// Single precision, padded with zeros.
     mean: Vec<Floats>,
     /// Zero if no direction is removed.
@@ -89,13 +62,29 @@ fn dot(a: &[Floats], b: &[Floats]) -> f64 {
 }
 
 impl Projection {
+    pub(super) fn insert(&mut self, hash: u64, sequence: u64) {
+        let key = (hash, sequence);
+        self.keys.insert(key);
+        if self.keys.len() <= SAMPLE || self.last.is_none_or(|last| key < last) {
+            self.last = None;
+        }
+    }
+
+    pub(super) fn remove(&mut self, hash: u64, sequence: u64) {
+        let key = (hash, sequence);
+        self.keys.remove(&key);
+        if self.last.is_none_or(|last| key <= last) {
+            self.last = None;
+        }
+    }
+
     /// Updates P to the remembered embeddings `vectors`.
-    pub(super) fn update(&mut self, sample: &mut Sample, vectors: &Rows) {
+    pub(super) fn update(&mut self, vectors: &Rows) {
         let sequence = vectors.sequence();
-        if sample.last.is_none() {
-            self.make(sample, vectors);
+        if self.last.is_none() {
+            self.make(vectors);
             self.lengths.clear();
-            sample.last = sample.keys.iter().take(SAMPLE).next_back().copied();
+            self.last = self.keys.iter().take(SAMPLE).next_back().copied();
             self.first = sequence.start;
         }
         // The trace of the sample's largest key is remembered, so fewer than twice as many lengths as traces are kept.
@@ -112,11 +101,11 @@ impl Projection {
         self.lengths.get(gone..).unwrap_or_default()
     }
 
-    fn make(&mut self, sample: &Sample, vectors: &Rows) {
+    fn make(&mut self, vectors: &Rows) {
         let dimensions = vectors.dimensions;
         let start = vectors.sequence().start;
         // Sums in the order of the hashes, independent of the order of the traces.
-        let rows: Vec<&[f32]> = sample
+        let rows: Vec<&[f32]> = self
             .keys
             .iter()
             .take(SAMPLE)
@@ -150,7 +139,7 @@ impl Projection {
         let dimensions = vectors.first().map_or(0, |vector| vector.len());
         let mut rows: Vec<_> = vectors
             .iter()
-            .map(|vector| (Sample::hash(&Floats::groups(vector).collect::<Vec<_>>()), *vector))
+            .map(|vector| (hash(&Floats::groups(vector).collect::<Vec<_>>()), *vector))
             .collect();
         rows.sort_by_key(|&(hash, _)| hash);
         rows.truncate(SAMPLE);
@@ -231,9 +220,10 @@ impl Projection {
         })
     }
 
-    /// The bytes beside those of the sample.
     pub(super) fn bytes(&self) -> usize {
-        self.lengths.capacity() * size_of::<f64>()
+        // A node of a B-tree is at least half full.
+        let keys = self.keys.len() * size_of::<(u64, u64)>() * 3 / 2;
+        keys + self.lengths.capacity() * size_of::<f64>()
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn follow(terms: &mut Terms, place: u32, ratings: &mut VecDeque<NormB
     }
     term.rated = after;
     for posting in term.postings() {
-        let Some(rating) = ratings.get_mut((posting.slot - first) as usize) else {
+        let Some(rating) = ratings.get_mut(posting.slot.wrapping_sub(first) as usize) else {
             continue;
         };
         let count = posting.count.value();

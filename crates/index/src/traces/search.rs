@@ -21,12 +21,12 @@ use knowledgepulse_trace::words::Words;
 use super::{
     TraceMemory,
     rate::NormBound,
-    terms::{Known, PartialSums, Terms, add_up},
+    terms::{Known, PartialSums, RARE, Terms, add_up},
 };
 use crate::{
     document::{Document, DocumentWord},
     method::Method,
-    scan::{Found, useful_threads},
+    scan::{Neighbour, useful_threads},
     similarity::{Similarity, Sums, combine},
     top::Top,
 };
@@ -142,7 +142,7 @@ impl Bound {
 
 /// The words of a query whose postings are not added up yet, the most common first.
 struct Remaining<'t> {
-    words: Vec<Known<'t, ()>>,
+    words: Vec<Known<'t>>,
     /// C without postings.
     contained: f64,
     /// ln(M + 1).
@@ -163,7 +163,7 @@ impl<'t> Remaining<'t> {
                     contained: (word.weight / total) as f32,
                 };
                 Some(Known {
-                    needed: (),
+                    number: RARE,
                     share,
                     postings: terms.get(word.term?).postings(),
                 })
@@ -196,9 +196,9 @@ impl<'t> Remaining<'t> {
         sums: &[PartialSums],
         ratings: &VecDeque<NormBound>,
         similarity: impl Fn(usize, Bound) -> f64,
-        threshold: &Top<Found>,
+        threshold: &Top<Neighbour>,
         bounds: &mut [Bound],
-        promising: &mut Top<Found>,
+        promising: &mut Top<Neighbour>,
     ) {
         let shares = self.words.iter().map(|word| word.share);
         let squares: f64 = shares.clone().map(|share| f64::from(share.product).powi(2)).sum();
@@ -217,14 +217,14 @@ impl<'t> Remaining<'t> {
             *bound = Bound { lexical, contained };
             let similarity = similarity(index, *bound);
             if promising.can_win(similarity) {
-                promising.offer(Found { similarity, index });
+                promising.offer(Neighbour { similarity, index });
             }
         }
     }
 }
 
 impl TraceMemory {
-    fn top(&self, count: usize) -> Result<Top<Found>> {
+    fn top(&self, count: usize) -> Result<Top<Neighbour>> {
         Top::new(count).ok_or_else(|| self.options.out_of_memory())
     }
 
@@ -275,7 +275,7 @@ impl TraceMemory {
         if self.method != Method::Full {
             return Ok(None);
         }
-        self.projection.update(&mut self.sample, &self.vectors);
+        self.projection.update(&self.vectors);
         let Some(projected) = self.projection.project(&self.scaled) else {
             return Ok(Some(vec![0.0; self.held.len()]));
         };
@@ -308,15 +308,15 @@ impl Comparison<'_> {
         self.embedded.as_ref().map(|embedded| embedded[index])
     }
 
-    fn found(&self, index: usize) -> Found {
-        Found {
+    fn found(&self, index: usize) -> Neighbour {
+        Neighbour {
             similarity: self.compare(index).value(),
             index,
         }
     }
 
     /// Computes upper bounds of L and C for every trace. In a search for one trace, a good one sets the threshold.
-    fn bound_all(&self, scratch: &mut Scratch, threshold: &mut Top<Found>, count: usize) -> Result<()> {
+    fn bound_all(&self, scratch: &mut Scratch, threshold: &mut Top<Neighbour>, count: usize) -> Result<()> {
         let memory = self.memory;
         let Scratch { sums, bounds, .. } = scratch;
         sums.clear();
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn the_most_common_words_are_left_out_up_to_a_length() {
         let known = |product| Known {
-            needed: (),
+            number: RARE,
             share: PartialSums {
                 product,
                 contained: 0.0,

@@ -73,9 +73,13 @@ pub(super) struct PartialSums {
     pub(super) contained: f32,
 }
 
-/// A word of a query that is remembered, with what the search needs beside its postings.
-pub(super) struct Known<'t, N> {
-    pub(super) needed: N,
+/// The number of a word that is not common. That of a common word is below it: 480 words a trace, 2^7 times.
+pub(super) const RARE: u16 = u16::MAX;
+
+/// A word of a query that is remembered.
+pub(super) struct Known<'t> {
+    /// Its number among the common words of a join.
+    pub(super) number: u16,
     /// Its part of the sums of a trace that has it.
     pub(super) share: PartialSums,
     /// The postings still to be added up.
@@ -83,16 +87,16 @@ pub(super) struct Known<'t, N> {
 }
 
 /// Adds up the postings of words. `first` is the slot of the oldest trace.
-pub(super) fn add_up<N>(words: &mut [Known<'_, N>], sums: &mut [PartialSums], first: u32) {
+pub(super) fn add_up(words: &mut [Known], sums: &mut [PartialSums], first: u32) {
     for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
         #[allow(clippy::cast_possible_truncation)] // Slots fit.
-        let start = first + (block * BLOCK) as u32;
+        let start = first.wrapping_add((block * BLOCK) as u32);
         for Known { postings, share, .. } in &mut *words {
             let PartialSums { product, contained } = *share;
             // A linear scan, because a binary search would jump about in memory that is not cached.
             let mut added = 0;
             for posting in *postings {
-                let Some(sums) = sums.get_mut((posting.slot - start) as usize) else {
+                let Some(sums) = sums.get_mut(posting.slot.wrapping_sub(start) as usize) else {
                     break;
                 };
                 sums.product += product * posting.count.single();

@@ -209,7 +209,8 @@ fn bits(found: &[SimilarTrace]) -> Vec<(u64, u64, Option<u64>)> {
 }
 
 fn novelty_of(memory: &mut TraceMemory, sketch: &Sketch) -> f64 {
-    novelty(memory.compare(sketch.entry(), Instant::now()).unwrap().as_ref())
+    let nearest = memory.compare(sketch.entry(), Instant::now()).unwrap();
+    of_similarity(nearest.map(|nearest| nearest.similarity.value()))
 }
 
 /// Returns traces as a store has them.
@@ -412,7 +413,7 @@ proptest! {
             memory
         });
         repaired.terms = Terms::with_places(&repaired.terms.hashes());
-        repaired.sample = Sample::default();
+        repaired.projection = Projection::default();
         repaired.ratings.clear();
         let broken = Mutex::new(repaired);
         std::thread::scope(|scope| {
@@ -502,7 +503,7 @@ fn empty_memory_gives_novelty_one_half() {
         assert_eq!(first, None);
         assert_eq!(novelty_of(&mut memory, &sketch), 0.0);
         memory.clear();
-        assert_eq!(memory.first_slot(), 0);
+        assert_eq!(memory.sequence(Instant::now()), 1..1);
         assert_eq!(novelty_of(&mut memory, &sketch), 0.5);
     }
 }
@@ -574,9 +575,11 @@ fn oldest_traces_are_evicted_by_count_and_age() {
 }
 
 #[test]
-fn slots_are_renumbered() {
+fn slots_wrap_around() {
     let now = Instant::now();
     let mut memory = memory(Method::Full, 7, None);
+    let first = u64::from(u32::MAX) - 500;
+    memory.departed = first;
     let sketches: Vec<_> = (0..1_000)
         .map(|number| Sketch::of(&format!("word{number} same"), &[]))
         .collect();
@@ -589,8 +592,10 @@ fn slots_are_renumbered() {
             .unwrap();
         assert_eq!((found.index, found.similarity.value()), (0, 1.0));
     }
-    assert!(memory.base > 0);
-    assert_eq!(memory.sequence(now), 993..1_000);
+    assert_eq!(memory.sequence(now), first + 993..first + 1_000);
+    memory.repair();
+    assert_eq!(memory.sequence(now), first + 993..first + 1_000);
+    assert_eq!(novelty_of(&mut memory, &sketches[999]), 0.0);
 }
 
 #[test]
@@ -755,7 +760,7 @@ fn projection_follows_what_a_large_memory_remembers() {
     sketches.sort_by_key(|sketch| {
         let mut scaled = Scaled::default();
         scaled.set(&sketch.vector, "vector").unwrap();
-        projection::Sample::hash(&scaled.components)
+        projection::hash(&scaled.components)
     });
     // The projection is made of the first 256 that are remembered.
     let (sampled, others) = sketches.split_at(257);
@@ -795,11 +800,11 @@ fn bytes_of_a_trace_are_those_of_its_words_and_its_document() {
     let document = size_of::<Document>() + 4 * size_of::<usize>();
     assert_eq!(bytes(&[]), document);
     assert_eq!(bytes(&[word; 5]), document + 5 * 6);
-    let mut sample = projection::Sample::default();
+    let mut projection = Projection::default();
     for sequence in 0..4 {
-        sample.insert(7, sequence);
+        projection.insert(7, sequence);
     }
-    assert_eq!(sample.bytes(), 4 * 24);
+    assert_eq!(projection.bytes(), 4 * 24);
 }
 
 #[test]
@@ -821,8 +826,7 @@ fn bytes_of_a_memory_are_those_of_its_traces_terms_buffers_and_embeddings() {
         if method == Method::Full {
             parts.extend([
                 memory.vectors.bytes(),
-                memory.sample.bytes(),
-                8 * memory.projection.lengths.capacity(),
+                3 * 24 + 8 * memory.projection.lengths.capacity(),
             ]);
         }
         assert!(!parts.contains(&0));

@@ -4,6 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use knowledgepulse_trace::label::MAX_LABEL_BYTES;
 
+use crate::options::ModelIdentity;
+
 fn cache(max_elements: usize, dimensions: usize, ttl_ms: Option<u64>) -> VectorCache {
     VectorCache::new(MemoryOptions {
         max_elements,
@@ -280,7 +282,7 @@ impl List {
     }
 
     /// All, the most similar first. A cache of one vector says how similar.
-    fn nearest(&self, query: &[f64]) -> Vec<Neighbour> {
+    fn nearest(&self, query: &[f64]) -> Vec<SimilarVector> {
         let now = Instant::now();
         let similarity = |vector: &[f64]| {
             let mut alone = cache(1, vector.len(), None);
@@ -289,7 +291,7 @@ impl List {
         };
         let vectors = self.vectors.iter().enumerate();
         let mut neighbours: Vec<_> = vectors
-            .map(|(index, (vector, label, _))| Neighbour {
+            .map(|(index, (vector, label, _))| SimilarVector {
                 index,
                 similarity: similarity(vector),
                 label: label.clone(),
@@ -324,7 +326,7 @@ fn the_nearest_come_in_order_with_their_labels() {
     }
     cache.add(&[2.0, 0.0], None, now).unwrap();
     cache.add(&[0.0, 1.0], label(""), now).unwrap();
-    let neighbour = |index, similarity, label| Neighbour {
+    let neighbour = |index, similarity, label| SimilarVector {
         index,
         similarity,
         label,
@@ -339,7 +341,7 @@ fn the_nearest_come_in_order_with_their_labels() {
         let found = cache.nearest(&[3.0, 0.0], count, now).unwrap();
         assert_eq!(found, all[..count.min(4)]);
     }
-    let indices = |found: Vec<Neighbour>| found.iter().map(|found| found.index).collect::<Vec<_>>();
+    let indices = |found: Vec<SimilarVector>| found.iter().map(|found| found.index).collect::<Vec<_>>();
     assert_eq!(indices(cache.nearest(&[0.0, 0.0], 3, now).unwrap()), [0, 1, 2]);
     assert!(cache.nearest(&[1.0], 1, now).is_err());
 }
@@ -377,7 +379,7 @@ fn add_of(cache: &mut VectorCache, origin: &Origin, now: Instant) -> Result<()> 
         label: None,
         origin,
     };
-    cache.compare_and_add(entry, now).map(drop)
+    cache.compare_and_add(entry, true, now).map(drop)
 }
 
 #[test]
@@ -385,7 +387,7 @@ fn vectors_of_two_models_do_not_mix() {
     let now = Instant::now();
     let (single, quantized) = (origin("mini", "fp32", None), origin("mini", "q8", None));
     let mut cache = cache(2, 1, None);
-    assert_eq!(cache.model(), None);
+    assert_eq!(cache.origin.model.as_ref(), None);
     add_of(&mut cache, &single, now).unwrap();
     let mut other_file = single.clone();
     other_file.model.as_mut().unwrap().sha256 = Some("0".repeat(64));
@@ -395,9 +397,9 @@ fn vectors_of_two_models_do_not_mix() {
     assert!(error.to_string().contains("mini (fp32)"), "{error}");
     assert!(error.to_string().contains("mini (q8)"), "{error}");
     assert_eq!(cache.origin, single);
-    assert_eq!(cache.model(), single.model.as_ref());
+    assert_eq!(cache.origin.model.as_ref(), single.model.as_ref());
     cache.clear();
-    assert_eq!(cache.model(), None);
+    assert_eq!(cache.origin.model.as_ref(), None);
     add_of(&mut cache, &quantized, now).unwrap();
     assert_eq!(cache.origin, quantized);
 }
@@ -540,10 +542,9 @@ fn a_clone_of_the_queue_stays_as_it_is() {
 }
 
 fn contents(cache: &mut VectorCache, now: Instant) -> Vec<(Vec<f32>, Option<Label>)> {
-    let sequence = cache.sequence(now);
-    sequence
-        .map(|number| cache.stored(number..number + 1, now).unwrap())
-        .map(|stored| (stored.vector, stored.label))
+    cache.evict_expired(now);
+    let rows = cache.rows.iter();
+    rows.map(|row| (cache.rows.components(row), row.label.cloned()))
         .collect()
 }
 
@@ -566,7 +567,7 @@ proptest! {
         for (number, angle) in entries.iter().enumerate() {
             let (vector, label) = ([angle.cos(), angle.sin()], Label::from(number.to_string()));
             let entry = VectorEntry { vector: &vector, label: Some(&label), origin: &origin };
-            let nearest = cache.compare_and_add(entry, now).unwrap();
+            let nearest = cache.compare_and_add(entry, true, now).unwrap();
             prop_assert_eq!(nearest, oracle.nearest(&vector, 1, now).unwrap().pop());
             oracle.add(&vector, Some(label), now).unwrap();
         }
@@ -611,9 +612,9 @@ fn compare_and_add_of_a_wrong_entry_changes_nothing() {
             if let Some(model) = model {
                 cache.origin = model.clone();
             }
-            let expected = (contents(&mut cache, now), cache.model().cloned());
-            assert_eq!(cache.compare_and_add(wrong, now).unwrap_err().code(), code);
-            assert_eq!((contents(&mut cache, now), cache.model().cloned()), expected);
+            let expected = (contents(&mut cache, now), cache.origin.model.clone());
+            assert_eq!(cache.compare_and_add(wrong, true, now).unwrap_err().code(), code);
+            assert_eq!((contents(&mut cache, now), cache.origin.model.clone()), expected);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
 use super::{
     Engine, Shared,
     job::{Job, embed_together},
-    load::{BoxedLane, Loaded, Options, load},
+    load::{BoxedLane, EngineOptions, Loaded, load},
     remote::settle,
 };
 
@@ -26,7 +26,7 @@ impl Here {
     }
 
     /// Loads the embedder, and publishes its state.
-    pub(super) fn load(options: &Options, shared: &Arc<Shared>) -> Self {
+    pub(super) fn load(options: &EngineOptions, shared: &Arc<Shared>) -> Self {
         Self {
             embedder: load(options, shared).map(Mutex::new),
             shared: Arc::clone(shared),
@@ -65,10 +65,10 @@ mod tests {
     #[test]
     fn calls_are_settled_before_they_return() {
         let engine = Engine::default();
-        assert!(engine.configure(Options {
+        assert!(engine.configure(EngineOptions {
             model_directory: Some("/nowhere/model".into()),
             model_configured: true,
-            ..Options::default()
+            ..EngineOptions::default()
         }));
         engine.embed_here();
         let (sender, statuses) = channel();

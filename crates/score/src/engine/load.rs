@@ -15,7 +15,7 @@ use knowledgepulse_embed::{
     file::check_room,
     model::{IN_MEMORY, ModelFiles, sha256},
 };
-use knowledgepulse_error::{Error, Result, guarded};
+use knowledgepulse_error::{Error, Result, guarded, named};
 use knowledgepulse_index::options::ModelIdentity;
 use knowledgepulse_os as os;
 
@@ -26,7 +26,7 @@ use knowledgepulse_embed::{onnxruntime::Graph, runtime::Runtime};
 
 /// The configuration of the embedder.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct EngineOptions {
     /// The engine.
     pub engine: EngineChoice,
     /// The model directory; `None` if no model package is installed.
@@ -43,54 +43,31 @@ pub struct Options {
     pub model_configured: bool,
     /// Whether the user named the runtime library.
     pub runtime_configured: bool,
-    /// The threads of one inference; `None` for as many as the process may use.
-    pub threads: Option<usize>,
+    /// The threads of one inference; 0 for as many as the process may use.
+    pub threads: usize,
 }
 
-/// The choice of engine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum EngineChoice {
-    /// The built-in one; but ONNX Runtime on arm64 if the addon brings it, and for a model that has only a graph.
-    #[default]
-    Auto,
-    /// The built-in one.
-    BuiltIn,
-    /// ONNX Runtime.
-    OnnxRuntime,
-}
-
-impl EngineChoice {
-    /// Every choice.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::BuiltIn, Self::OnnxRuntime];
-
-    /// Returns its name in options.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::BuiltIn => EngineKind::BuiltIn.name(),
-            Self::OnnxRuntime => EngineKind::OnnxRuntime.name(),
-        }
+named! {
+    /// The choice of engine, with its name in options.
+    #[derive(Default)]
+    pub enum EngineChoice {
+        /// The built-in one; but ONNX Runtime on arm64 if the addon brings it, and for a model that has only a graph.
+        #[default]
+        Auto = "auto",
+        /// The built-in one.
+        BuiltIn = EngineKind::BuiltIn.name(),
+        /// ONNX Runtime.
+        OnnxRuntime = EngineKind::OnnxRuntime.name(),
     }
 }
 
-/// The engine that computes embeddings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EngineKind {
-    /// The forward pass of this library, which reads `model.safetensors`.
-    BuiltIn,
-    /// ONNX Runtime, which reads `model.onnx`.
-    OnnxRuntime,
-}
-
-impl EngineKind {
-    /// Its public name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BuiltIn => "builtin",
-            Self::OnnxRuntime => "onnxruntime",
-        }
+named! {
+    /// The engine that computes embeddings, with its public name.
+    pub enum EngineKind {
+        /// The forward pass of this library, which reads `model.safetensors`.
+        BuiltIn = "builtin",
+        /// ONNX Runtime, which reads `model.onnx`.
+        OnnxRuntime = "onnxruntime",
     }
 }
 
@@ -189,10 +166,10 @@ pub(super) struct Loaded {
 pub(super) type BoxedLane = Box<dyn Lane>;
 
 /// Loads the embedder and publishes its state.
-pub(super) fn load(options: &Options, shared: &Shared) -> Option<(Loaded, BoxedLane)> {
+pub(super) fn load(options: &EngineOptions, shared: &Shared) -> Option<(Loaded, BoxedLane)> {
     let mut status = Status {
         model_directory: options.model_directory.clone(),
-        threads: threads(options),
+        threads: os::threads(options.threads),
         ..Status::default()
     };
     let loaded = guarded(|| match &options.model_in_memory {
@@ -230,7 +207,7 @@ const LOADING_BYTES: u64 = 256 << 20;
 
 const INSTALL_MODEL: &str = "install @knowledgepulse/all-minilm-l6-v2 (or -q8, for dtype q8), or set KNOWLEDGEPULSE_MODEL_DIR to a model directory";
 
-fn load_from_directory(options: &Options, status: &mut Status) -> Result<(Embedder, BoxedLane)> {
+fn load_from_directory(options: &EngineOptions, status: &mut Status) -> Result<(Embedder, BoxedLane)> {
     let directory = options.model_directory.as_ref().ok_or_else(|| {
         let advice = options.model_advice.as_deref();
         Error::ModelNotFound(advice.unwrap_or(INSTALL_MODEL).into())
@@ -309,7 +286,7 @@ impl AsRef<[u8]> for SharedBytes {
 }
 
 /// Returns the engine for the model in `files`, and the file that it reads.
-fn choose(options: &Options, files: &ModelFiles) -> Result<(EngineKind, PathBuf)> {
+fn choose(options: &EngineOptions, files: &ModelFiles) -> Result<(EngineKind, PathBuf)> {
     let lacks = |name: &str, engine: &str, other: &str| Error::ModelUnsupported {
         path: files.directory.clone(),
         reason: format!(
@@ -318,17 +295,18 @@ fn choose(options: &Options, files: &ModelFiles) -> Result<(EngineKind, PathBuf)
     };
     let builtin = files.weights.clone().map(|path| (EngineKind::BuiltIn, path));
     let onnxruntime = files.graph.clone().map(|path| (EngineKind::OnnxRuntime, path));
-    match options.engine {
-        EngineChoice::BuiltIn => builtin.ok_or_else(|| lacks("model.safetensors", "builtin", "onnxruntime")),
-        EngineChoice::OnnxRuntime => onnxruntime.ok_or_else(|| lacks("model.onnx", "onnxruntime", "builtin")),
-        // On arm64 the portable kernel is the only one, and ONNX Runtime the faster engine.
-        EngineChoice::Auto if cfg!(target_arch = "aarch64") && options.runtime_packaged => onnxruntime
-            .or(builtin)
-            .ok_or_else(|| lacks("model.onnx", "onnxruntime", "builtin")),
-        EngineChoice::Auto => builtin
-            .or(onnxruntime)
-            .ok_or_else(|| lacks("model.safetensors", "builtin", "onnxruntime")),
-    }
+    // On arm64 the portable kernel is the only one, and ONNX Runtime the faster engine.
+    let is_faster = cfg!(target_arch = "aarch64") && options.runtime_packaged;
+    let (found, needs_graph) = match options.engine {
+        EngineChoice::BuiltIn => (builtin, false),
+        EngineChoice::OnnxRuntime => (onnxruntime, true),
+        EngineChoice::Auto if is_faster => (onnxruntime.or(builtin), true),
+        EngineChoice::Auto => (builtin.or(onnxruntime), false),
+    };
+    found.ok_or_else(|| match needs_graph {
+        true => lacks("model.onnx", "onnxruntime", "builtin"),
+        false => lacks("model.safetensors", "builtin", "onnxruntime"),
+    })
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -347,7 +325,7 @@ fn open_graph(_: &Path, _: &Path, _: &mut Status) -> Result<Box<dyn Network>> {
 }
 
 /// The ONNX Runtime library, for the graph in `path`.
-fn library<'o>(options: &'o Options, path: &std::path::Path) -> Result<&'o PathBuf> {
+fn library<'o>(options: &'o EngineOptions, path: &std::path::Path) -> Result<&'o PathBuf> {
     options.runtime_library.as_ref().ok_or_else(|| {
         Error::RuntimeNotFound(format!(
             "{} needs one, and none came with this program; set KNOWLEDGEPULSE_ONNXRUNTIME to a library (for Node.js, \
@@ -378,9 +356,4 @@ fn beside<T>(
     };
     let (checksum, loaded) = embed::side_by_side(|| checksum(&wanted), load);
     Ok((loaded?, checksum?))
-}
-
-/// Returns the threads of one inference.
-pub(super) fn threads(options: &Options) -> usize {
-    os::threads(options.threads.unwrap_or_default())
 }

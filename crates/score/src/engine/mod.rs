@@ -39,7 +39,7 @@ use job::Job;
 use queue::Queue;
 use worker::Worker;
 
-pub use load::{EngineChoice, EngineKind, Failure, ModelInMemory, Options, Status};
+pub use load::{EngineChoice, EngineKind, EngineOptions, Failure, ModelInMemory, Status};
 pub use queue::InOrder;
 #[cfg(any(target_family = "wasm", test))]
 pub use remote::{Courier, Local};
@@ -118,7 +118,7 @@ pub type ComparedScore = (Breakdown, Option<Comparable>);
 /// Embeds and scores in the order of the calls. A process has one, which holds the embedder.
 #[derive(Default)]
 pub struct Engine {
-    options: OnceLock<Options>,
+    options: OnceLock<EngineOptions>,
     /// The inlet of calls that need the embedder, set by the first of them.
     inlet: OnceCell<Inlet>,
     /// The inlet of traces that are compared by words alone, set by the first of them. They neither load the embedder nor wait for it.
@@ -181,7 +181,7 @@ impl Shared {
 
 impl Engine {
     /// Configures the embedder. The first call counts; later ones return `false`.
-    pub fn configure(&self, options: Options) -> bool {
+    pub fn configure(&self, options: EngineOptions) -> bool {
         self.options.set(options).is_ok()
     }
 
@@ -370,7 +370,7 @@ mod tests {
     use crate::{Scorer, weights::Profiles};
 
     fn request() -> Request {
-        request_with(VectorCache::default().into())
+        request_with(VectorCache::new(MemoryOptions::default()).into())
     }
 
     fn request_with(memory: Memory) -> Request {
@@ -404,8 +404,8 @@ mod tests {
     #[test]
     fn absence_is_silent_and_needs_no_thread() {
         let engine = Engine::default();
-        assert!(engine.configure(Options::default()));
-        assert!(!engine.configure(Options::default()));
+        assert!(engine.configure(EngineOptions::default()));
+        assert!(!engine.configure(EngineOptions::default()));
         let breakdown = engine.score_at_once(&request()).unwrap().unwrap();
         assert_eq!(breakdown.novelty, Novelty::NEUTRAL);
         assert!(engine.inlet.get().is_none());
@@ -415,10 +415,10 @@ mod tests {
     #[test]
     fn words_are_compared_without_an_embedder() {
         let engine = Engine::default();
-        assert!(engine.configure(Options {
+        assert!(engine.configure(EngineOptions {
             model_directory: Some("/nowhere/model".into()),
             model_configured: true,
-            ..Options::default()
+            ..EngineOptions::default()
         }));
         let memory = Memory::from(TraceMemory::new(Method::Lexical, MemoryOptions::default()));
         let novelty = || {
@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn status_names_what_is_missing() {
         let engine = Engine::default();
-        assert!(engine.configure(Options::default()));
+        assert!(engine.configure(EngineOptions::default()));
         let failure = status(&engine).failure.unwrap();
         assert_eq!(failure.code, "ERR_MODEL_NOT_FOUND");
         assert!(failure.reason.contains("KNOWLEDGEPULSE_MODEL_DIR"));
@@ -474,7 +474,7 @@ mod tests {
     #[test]
     fn without_an_embedder_a_text_has_no_embedding() {
         let engine = Engine::default();
-        assert!(engine.configure(Options::default()));
+        assert!(engine.configure(EngineOptions::default()));
         let (sender, receiver) = std::sync::mpsc::channel();
         engine.embed(
             "text".into(),
@@ -489,11 +489,11 @@ mod tests {
     #[test]
     fn a_configured_model_that_is_missing_is_told_once() {
         let engine = Engine::default();
-        assert!(engine.configure(Options {
+        assert!(engine.configure(EngineOptions {
             model_directory: Some("/nowhere/model".into()),
             runtime_library: Some("/nowhere/library".into()),
             model_configured: true,
-            ..Options::default()
+            ..EngineOptions::default()
         }));
         assert!(score(&engine).unwrap() > 0.0);
         assert!(engine.score_at_once(&request()).is_some());

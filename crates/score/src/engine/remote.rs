@@ -19,7 +19,7 @@ use knowledgepulse_index::options::ModelIdentity;
 use super::{
     Engine, Inlet, Shared,
     job::{Job, Settlement},
-    load::{BoxedLane, Failure, Loaded, Options, Status, load},
+    load::{BoxedLane, EngineOptions, Failure, Loaded, Status, load},
     queue::InOrder,
 };
 
@@ -45,22 +45,14 @@ pub(super) struct Remote {
 
 #[derive(Default)]
 struct State {
-    loading: Loading,
+    /// The model, if there is one; `None` until loading has ended.
+    loaded: Option<Option<ModelIdentity>>,
     /// The number of the next call.
     next: u64,
     /// Unsent calls with their numbers.
     waiting: VecDeque<(u64, Job)>,
     /// Calls whose text is in the worker.
     away: HashMap<u64, Job>,
-}
-
-#[derive(Default)]
-enum Loading {
-    #[default]
-    NotBegun,
-    Begun,
-    /// The model, if there is one.
-    Done(Option<ModelIdentity>),
 }
 
 /// The next step for the first waiting call.
@@ -70,7 +62,9 @@ enum Next {
 }
 
 impl Remote {
+    /// Asks the embedder to load its model.
     pub(super) fn new(courier: Arc<dyn Courier>, shared: Arc<Shared>) -> Self {
+        courier.load();
         Self {
             courier,
             shared,
@@ -85,21 +79,13 @@ impl Remote {
         let number = state.next;
         state.next += 1;
         state.waiting.push_back((number, job));
-        let begins = matches!(state.loading, Loading::NotBegun);
-        if begins {
-            state.loading = Loading::Begun;
-        }
         drop(state);
-        if begins {
-            self.courier.load();
-        } else {
-            self.go_on();
-        }
+        self.go_on();
     }
 
     /// Continues when loading has ended, with the model if there is one.
     fn loaded(&self, model: Option<ModelIdentity>) {
-        self.lock().loading = Loading::Done(model);
+        self.lock().loaded = Some(model);
         self.go_on();
     }
 
@@ -107,8 +93,8 @@ impl Remote {
     fn embedded(&self, number: u64, embedded: Result<Embedded>) {
         let mut state = self.lock();
         let job = state.away.remove(&number);
-        let settlement = match (&state.loading, job) {
-            (Loading::Done(Some(model)), Some(job)) => job.settlement(model, embedded.map(Some)),
+        let settlement = match (&state.loaded, job) {
+            (Some(Some(model)), Some(job)) => job.settlement(model, embedded.map(Some)),
             // An answer without a call.
             _ => return,
         };
@@ -141,9 +127,7 @@ impl Remote {
 
 impl State {
     fn next(&mut self) -> Option<Next> {
-        let Loading::Done(model) = &self.loading else {
-            return None;
-        };
+        let model = self.loaded.as_ref()?;
         if self.away.len() >= MOST_AWAY {
             return None;
         }
@@ -202,7 +186,7 @@ pub struct Local {
 impl Local {
     /// Loads an embedder on this thread; returns its state, and the failure to report to the user.
     #[must_use]
-    pub fn load(options: &Options) -> (Option<Self>, Status, Option<Failure>) {
+    pub fn load(options: &EngineOptions) -> (Option<Self>, Status, Option<Failure>) {
         let shared = Shared::default();
         let local = load(options, &shared).map(|(loaded, lane)| Self { loaded, lane });
         let status = shared.status.into_inner().unwrap_or_default();
@@ -266,9 +250,9 @@ mod tests {
     fn connected() -> (Engine, Receiver<Sent>) {
         let (sender, sent) = channel();
         let engine = Engine::default();
-        assert!(engine.configure(Options {
+        assert!(engine.configure(EngineOptions {
             model_directory: Some("elsewhere".into()),
-            ..Options::default()
+            ..EngineOptions::default()
         }));
         assert!(engine.connect(Arc::new(Post(Mutex::new(sender)))));
         (engine, sent)
@@ -360,10 +344,10 @@ mod tests {
 
     #[test]
     fn a_local_embedder_tells_why_there_is_none() {
-        let (local, status, warning) = Local::load(&Options {
+        let (local, status, warning) = Local::load(&EngineOptions {
             model_directory: Some("/nowhere/model".into()),
             model_configured: true,
-            ..Options::default()
+            ..EngineOptions::default()
         });
         assert!(local.is_none());
         assert_eq!(status.failure.as_ref().unwrap().code, "ERR_MODEL_NOT_FOUND");

@@ -18,7 +18,7 @@ use knowledgepulse_os as os;
 use super::{
     Shared,
     job::{Job, Prepared, Settlement, embed_together},
-    load::{BoxedLane, Loaded, Options, load, threads},
+    load::{BoxedLane, EngineOptions, Loaded, load},
     queue::{InOrder, Queue},
 };
 
@@ -39,7 +39,7 @@ const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The state of the inference thread, or of the threads that find words.
 pub(super) struct Worker {
-    options: Options,
+    options: EngineOptions,
     queue: Arc<Queue<Job>>,
     shared: Arc<Shared>,
     /// The order of the calls, where nothing is embedded.
@@ -47,7 +47,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(options: Options, queue: Arc<Queue<Job>>, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(options: EngineOptions, queue: Arc<Queue<Job>>, shared: Arc<Shared>) -> Self {
         Self {
             options,
             queue,
@@ -58,7 +58,7 @@ impl Worker {
 
     /// Returns how many threads find words.
     pub(super) fn word_threads(&self) -> usize {
-        threads(&self.options).min(MOST_WORD_THREADS)
+        os::threads(self.options.threads).min(MOST_WORD_THREADS)
     }
 
     /// The loop of the inference thread, which ends only with the process.
@@ -109,7 +109,7 @@ impl Worker {
 
     /// Returns the number of lanes. Lanes of the built-in engine share the weights and need no barrier, so each thread has one.
     pub(super) fn lanes_of(&self, embedder: &Embedder) -> usize {
-        let threads = threads(&self.options);
+        let threads = os::threads(self.options.threads);
         if embedder.network().pass_tokens() > 0 {
             threads
         } else {
@@ -119,7 +119,7 @@ impl Worker {
 
     /// Opens the missing lanes. If memory or threads are short, works with fewer.
     pub(super) fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<BoxedLane>, count: usize) {
-        let threads = threads(&self.options);
+        let threads = os::threads(self.options.threads);
         while lanes.len() < count {
             match guarded(|| embedder.network().open_lane(threads / count)) {
                 Ok(lane) => lanes.push(lane),

@@ -2,15 +2,13 @@
 
 use std::time::Instant;
 
-use knowledgepulse_error::Result;
+use knowledgepulse_error::{Result, named};
 use knowledgepulse_index::{
     method::Method,
     options::{MemoryOptions as Bounds, ModelIdentity},
+    scan::Neighbour,
     shared::SharedMemory,
-    traces::{
-        StoredTrace, TraceEntry, TraceMemory,
-        join::{Neighbour, Neighbours},
-    },
+    traces::{StoredTrace, TraceEntry, TraceMemory, join::Neighbours},
 };
 use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, StepKind, Trace, words::Words};
 
@@ -24,14 +22,14 @@ const MOST_COMPARED: usize = 100_000;
 
 /// How a run ended, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
+pub struct SelectOutcome {
     /// Whether it succeeded; `None` if nobody said.
     pub success: Option<bool>,
     /// How sure that is, 0 to 1.
     pub confidence: f64,
 }
 
-impl Outcome {
+impl SelectOutcome {
     /// Reads the outcome of a trace; `known` tells whether its success was recorded.
     #[must_use]
     pub fn of(trace: &Trace, known: bool) -> Self {
@@ -48,20 +46,19 @@ impl Outcome {
     }
 }
 
-/// Why a trace is not fit to be shared: nobody can learn from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfit {
-    /// It has observations alone, or nothing.
-    NoAgentStep,
-    /// It has one step.
-    OneStep,
-    /// It does not say what was to be done.
-    NoObjective,
+named! {
+    /// Why a trace is not fit to be shared, with the reason's name in results: nobody can learn from it.
+    pub enum Unfit {
+        /// It has observations alone, or nothing.
+        NoAgentStep = "no-agent-step",
+        /// It has one step.
+        OneStep = "one-step",
+        /// It does not say what was to be done.
+        NoObjective = "no-objective",
+    }
 }
 
 impl Unfit {
-    pub(super) const ALL: [Self; 3] = [Self::NoAgentStep, Self::OneStep, Self::NoObjective];
-
     /// Returns why a trace is unfit; `None` if it is fit.
     #[must_use]
     pub fn of(trace: &Trace) -> Option<Self> {
@@ -74,16 +71,6 @@ impl Unfit {
         let objective = trace.task.objective.trim_start();
         let is_derived = objective.is_empty() || objective.starts_with(OBJECTIVE_OF_FIRST_STEP);
         is_derived.then_some(Self::NoObjective)
-    }
-
-    /// Returns the reason's name in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoAgentStep => "no-agent-step",
-            Self::OneStep => "one-step",
-            Self::NoObjective => "no-objective",
-        }
     }
 
     /// Completes "3 of 20 are not fit to be shared: 3 ...".
@@ -110,10 +97,8 @@ pub struct Sampled {
 struct Held {
     /// How many candidates were added before it.
     index: usize,
-    outcome: Outcome,
+    outcome: SelectOutcome,
     unfit: Option<Unfit>,
-    /// The similarity to the traces that are shared elsewhere.
-    covered: f64,
 }
 
 /// The traces to choose from, with the traces that are shared already. More than [`MOST_COMPARED`] become a uniform sample.
@@ -189,7 +174,7 @@ impl Candidates {
     ///
     /// # Errors
     /// The errors of [`TraceMemory::add`].
-    pub fn add(&mut self, entry: TraceEntry, outcome: Outcome, unfit: Option<Unfit>) -> Result<()> {
+    pub fn add(&mut self, entry: TraceEntry, outcome: SelectOutcome, unfit: Option<Unfit>) -> Result<()> {
         let index = self.added;
         self.added += 1;
         while is_sampled(index, self.level) && self.held.len() == self.most {
@@ -202,7 +187,6 @@ impl Candidates {
                 index,
                 outcome,
                 unfit,
-                covered: 0.0,
             });
         }
         Ok(())
@@ -231,15 +215,6 @@ impl Candidates {
         }
         self.memory = memory;
         Ok(())
-    }
-
-    /// Sets the similarity of the last added candidate to the traces that are shared elsewhere, which the set complements
-    /// too.
-    pub fn set_covered(&mut self, similarity: f64) {
-        let last = self.held.last_mut();
-        if let Some(last) = last.filter(|last| last.index + 1 == self.added) {
-            last.covered = similarity;
-        }
     }
 
     /// Returns a candidate as it was added; `None` for an unknown index, and for a trace that is not in the sample.
@@ -287,17 +262,12 @@ impl Candidates {
         Ok(neighbours)
     }
 
-    pub(super) fn outcomes(&self) -> Vec<Outcome> {
+    pub(super) fn outcomes(&self) -> Vec<SelectOutcome> {
         self.held.iter().map(|held| held.outcome).collect()
     }
 
     pub(super) fn unfit(&self) -> impl Iterator<Item = Option<Unfit>> {
         self.held.iter().map(|held| held.unfit)
-    }
-
-    /// Returns the similarity of each candidate to the traces that are shared elsewhere.
-    pub(super) fn covered(&self) -> impl Iterator<Item = f64> {
-        self.held.iter().map(|held| held.covered)
     }
 
     /// Replaces the places of a selection of the sample by the indices of the traces.

@@ -27,31 +27,6 @@ pub(super) struct Pick {
     pub(super) gain: f64,
 }
 
-/// The gain of a trace when it was computed last, an upper bound of its present gain.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Bound {
-    gain: f64,
-    index: Reverse<usize>,
-    /// How many were chosen when the gain was computed.
-    chosen: usize,
-}
-
-impl Eq for Bound {}
-
-impl Ord for Bound {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.gain
-            .total_cmp(&other.gain)
-            .then(self.index.cmp(&other.index))
-    }
-}
-
-impl PartialOrd for Bound {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 impl<'n> Facility<'n> {
     /// The function with these neighbours. Each trace is covered as far as `cover` says.
     #[allow(clippy::cast_possible_truncation)] // A memory has fewer than 2^32 traces.
@@ -119,15 +94,15 @@ impl<'n> Facility<'n> {
             .sum()
     }
 
-    /// By how much F grows with a trace.
+    /// By how much F grows with a trace; at least 0.
     fn gain(&self, index: usize) -> f64 {
         let quality = self.qualities[index];
-        self.covered_by(index)
-            .map(|(other, similarity)| {
-                let more = quality * similarity - self.cover[other];
-                self.weights[other] * more.max(0.0)
-            })
-            .sum()
+        let gains = self.covered_by(index).map(|(other, similarity)| {
+            let more = quality * similarity - self.cover[other];
+            self.weights[other] * more.max(0.0)
+        });
+        // Adding 0 turns a negative zero into a plain one.
+        gains.sum::<f64>() + 0.0
     }
 
     fn choose(&mut self, index: usize) {
@@ -143,24 +118,19 @@ impl<'n> Facility<'n> {
     /// Chooses up to `count` of the traces that are `eligible`, each the one by which F grows most, of equal ones the first: lazy greedy
     /// (Minoux 1978).
     pub(super) fn choose_greedily(&mut self, count: usize, eligible: &[bool]) -> Vec<Pick> {
-        let bound = |facility: &Self, index, chosen| Bound {
-            gain: facility.gain(index),
-            index: Reverse(index),
-            chosen,
-        };
+        // The gain of a trace when it was computed last, an upper bound of its present gain, and how many were chosen then. The bits of
+        // numbers from 0 on have their order.
+        let bound = |facility: &Self, index, chosen| (facility.gain(index).to_bits(), Reverse(index), chosen);
         let indices = (0..eligible.len()).filter(|&index| eligible[index]);
-        let mut bounds: BinaryHeap<Bound> = indices.map(|index| bound(self, index, 0)).collect();
+        let mut bounds: BinaryHeap<_> = indices.map(|index| bound(self, index, 0)).collect();
         let mut picks = Vec::new();
         while picks.len() < count
-            && let Some(best) = bounds.pop()
+            && let Some((gain, Reverse(index), chosen)) = bounds.pop()
         {
-            let index = best.index.0;
-            if best.chosen == picks.len() {
+            if chosen == picks.len() {
                 self.choose(index);
-                picks.push(Pick {
-                    index,
-                    gain: best.gain,
-                });
+                let gain = f64::from_bits(gain);
+                picks.push(Pick { index, gain });
             } else {
                 // Gains only fall, so one that is still the largest is the largest of all.
                 bounds.push(bound(self, index, picks.len()));

@@ -16,10 +16,10 @@ mod facility;
 
 use std::collections::HashMap;
 
-pub use candidates::{Candidates, Outcome, Sampled, Unfit};
+pub use candidates::{Candidates, Sampled, SelectOutcome, Unfit};
 use facility::{Facility, Pick};
-use knowledgepulse_error::Result;
-pub use knowledgepulse_index::traces::join::Neighbour;
+use knowledgepulse_error::{Result, named};
+pub use knowledgepulse_index::scan::Neighbour;
 use knowledgepulse_index::traces::join::Neighbours;
 
 /// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
@@ -66,7 +66,7 @@ impl Count {
 
 /// How to choose.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
+pub struct SelectOptions {
     /// How many traces.
     pub count: Count,
     /// How many of these are failures of tasks that nobody solved; `None` keeps no room for them.
@@ -77,23 +77,13 @@ pub struct Options {
     pub beyond: bool,
 }
 
-/// Why a trace was chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// It covers others.
-    Coverage,
-    /// It is a failure of a task that nobody solved.
-    Failure,
-}
-
-impl Reason {
-    /// Returns the reason's name in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Coverage => "coverage",
-            Self::Failure => "failure",
-        }
+named! {
+    /// Why a trace was chosen, with the reason's name in results.
+    pub enum Reason {
+        /// It covers others.
+        Coverage = "coverage",
+        /// It is a failure of a task that nobody solved.
+        Failure = "failure",
     }
 }
 
@@ -119,8 +109,8 @@ pub struct Chosen {
 pub enum Standing {
     /// A chosen trace.
     Chosen(Neighbour),
-    /// The known trace at this index of the memory, or one elsewhere, with its similarity.
-    Known(Option<usize>, f64),
+    /// A trace that is shared already.
+    Known(Neighbour),
     /// Nothing: no chosen trace is among its nearest.
     Nothing,
 }
@@ -168,12 +158,12 @@ impl Selection {
             ),
         };
         let unfit = |reason| self.left.iter().filter(|left| left.unfit == Some(reason)).count();
-        let counts = Unfit::ALL.map(|reason| (unfit(reason), reason.words()));
-        let total: usize = counts.iter().map(|(count, _)| count).sum();
+        let counts = Unfit::ALL.iter().map(|reason| (unfit(*reason), reason.words()));
+        let counts = counts.filter(|(count, _)| *count > 0);
+        let total: usize = counts.clone().map(|(count, _)| count).sum();
         if total > 0 {
-            let some = counts.iter().filter(|(count, _)| *count > 0);
-            let some: Vec<_> = some.map(|(count, words)| format!("{count} {words}")).collect();
-            explanation += &format!("; {total} of {all} are not fit to be shared: {}", some.join(", "));
+            let each: Vec<_> = counts.map(|(count, words)| format!("{count} {words}")).collect();
+            explanation += &format!("; {total} of {all} are not fit to be shared: {}", each.join(", "));
         }
         if let Some(Sampled { size, seen }) = self.sampled {
             explanation +=
@@ -189,7 +179,7 @@ impl Selection {
 /// [`Error::Aborted`](knowledgepulse_error::Error::Aborted) if `progress` says so.
 pub fn select(
     candidates: &mut Candidates,
-    options: &Options,
+    options: &SelectOptions,
     progress: &(dyn Fn(usize) -> bool + Sync),
 ) -> Result<Selection> {
     let neighbours = candidates.join(options.threads, progress)?;
@@ -199,7 +189,7 @@ pub fn select(
 }
 
 /// Chooses traces by their places among those that are compared.
-fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options) -> Selection {
+fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOptions) -> Selection {
     let outcomes = candidates.outcomes();
     let unfit: Vec<_> = candidates.unfit().collect();
     let mut qualities = complete(&outcomes);
@@ -212,15 +202,9 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     let weights = weights
         .map(|(of, quality)| quality / density(of).sqrt())
         .collect();
-    let shared: Vec<_> = neighbours
+    let cover = neighbours
         .iter()
-        .zip(candidates.covered())
-        .map(|(of, elsewhere)| {
-            let known = of.before.filter(|known| known.similarity >= elsewhere);
-            known.map_or((None, elsewhere), |known| (Some(known.index), known.similarity))
-        })
-        .collect();
-    let cover = shared.iter().map(|&(_, similarity)| similarity);
+        .map(|of| of.before.map_or(0.0, |known| known.similarity));
     let mut facility = Facility::new(neighbours, weights, qualities.clone(), cover.collect());
     let (before, most) = (facility.value(), facility.most());
     let mut is_eligible: Vec<_> = unfit.iter().map(Option::is_none).collect();
@@ -258,7 +242,7 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
         let more = facility.choose_greedily((BEYOND - 1) * picks.len(), &is_eligible);
         more.iter().map(|pick| share_with(pick.gain)).collect()
     });
-    let standings = stand(neighbours, &qualities, &shared, &is_left);
+    let standings = stand(neighbours, &qualities, &is_left);
     list(&mut chosen, &standings);
     let left = standings.into_iter().map(|(index, standing)| Left {
         index,
@@ -315,7 +299,7 @@ fn pick(
     facility: &mut Facility,
     is_eligible: &mut [bool],
     unsolved: &[bool],
-    options: &Options,
+    options: &SelectOptions,
 ) -> Vec<(Pick, Reason)> {
     let count = options.count.of(unsolved.len());
     let room = options.failures.map_or(0, |failures| failures.of(count));
@@ -340,7 +324,7 @@ fn pick(
 
 /// Returns q of each trace: an unknown one is the mean of the others, or 1 if all are unknown.
 #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
-fn complete(outcomes: &[Outcome]) -> Vec<f64> {
+fn complete(outcomes: &[SelectOutcome]) -> Vec<f64> {
     let known: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.quality()).collect();
     let mean = if known.is_empty() {
         1.0
@@ -352,7 +336,7 @@ fn complete(outcomes: &[Outcome]) -> Vec<f64> {
 }
 
 /// Returns which traces are failures without a success that is similar.
-fn unsolved(neighbours: &[Neighbours], outcomes: &[Outcome]) -> Vec<bool> {
+fn unsolved(neighbours: &[Neighbours], outcomes: &[SelectOutcome]) -> Vec<bool> {
     let is_solved =
         |near: &Neighbour| near.similarity >= SAME_TASK && outcomes[near.index].success == Some(true);
     let pairs = neighbours.iter().zip(outcomes);
@@ -362,20 +346,12 @@ fn unsolved(neighbours: &[Neighbours], outcomes: &[Outcome]) -> Vec<bool> {
 }
 
 /// Finds the trace that stands for each remaining trace.
-fn stand(
-    neighbours: &[Neighbours],
-    qualities: &[f64],
-    shared: &[(Option<usize>, f64)],
-    is_left: &[bool],
-) -> Vec<(usize, Standing)> {
+fn stand(neighbours: &[Neighbours], qualities: &[f64], is_left: &[bool]) -> Vec<(usize, Standing)> {
     let left = (0..is_left.len()).filter(|&index| is_left[index]);
     left.map(|index| {
-        let (known, mut best) = shared[index];
-        let mut standing = if best > 0.0 {
-            Standing::Known(known, best)
-        } else {
-            Standing::Nothing
-        };
+        let known = neighbours[index].before.filter(|known| known.similarity > 0.0);
+        let mut best = known.map_or(0.0, |known| known.similarity);
+        let mut standing = known.map_or(Standing::Nothing, Standing::Known);
         for &near in &neighbours[index].nearest {
             let value = qualities[near.index] * near.similarity;
             if !is_left[near.index] && value > best {

@@ -13,15 +13,15 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SUCCESS: Outcome = Outcome {
+const SUCCESS: SelectOutcome = SelectOutcome {
     success: Some(true),
     confidence: 1.0,
 };
-const FAILED: Outcome = Outcome {
+const FAILED: SelectOutcome = SelectOutcome {
     success: Some(false),
     confidence: 1.0,
 };
-const UNKNOWN: Outcome = Outcome {
+const UNKNOWN: SelectOutcome = SelectOutcome {
     success: None,
     confidence: 0.5,
 };
@@ -30,7 +30,7 @@ fn words(text: &str) -> Words {
     Words::of(&with_texts(text, &[]))
 }
 
-fn candidates(traces: &[(&str, Outcome)]) -> Candidates {
+fn candidates(traces: &[(&str, SelectOutcome)]) -> Candidates {
     let mut candidates = Candidates::new(Method::Lexical, 384);
     for (text, outcome) in traces {
         candidates.add((&words(text)).into(), *outcome, None).unwrap();
@@ -38,8 +38,8 @@ fn candidates(traces: &[(&str, Outcome)]) -> Candidates {
     candidates
 }
 
-fn options(count: usize) -> Options {
-    Options {
+fn options(count: usize) -> SelectOptions {
+    SelectOptions {
         count: Count::Number(count),
         failures: None,
         threads: 1,
@@ -53,6 +53,10 @@ fn left(index: usize, standing: Standing) -> Left {
         standing,
         unfit: None,
     }
+}
+
+fn known(index: usize, similarity: f64) -> Standing {
+    Standing::Known(Neighbour { index, similarity })
 }
 
 fn indices(selection: &Selection) -> Vec<usize> {
@@ -128,7 +132,7 @@ proptest! {
         }
         let mut candidates = Candidates::beside(&mut memory);
         for (own, success, confidence) in &traces[known..] {
-            let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
+            let outcome = SelectOutcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
             candidates.add((&words(&text(own))).into(), outcome, None).unwrap();
         }
         let neighbours = candidates.join(1, &|_| true).unwrap();
@@ -203,7 +207,7 @@ fn select_keeps_room_for_failures_that_nobody_solved() {
         ("write a poem", FAILED),
         ("paint the kitchen", SUCCESS),
     ];
-    let quota = Options {
+    let quota = SelectOptions {
         failures: Some(Count::Percent(10.0)),
         ..options(3)
     };
@@ -211,7 +215,7 @@ fn select_keeps_room_for_failures_that_nobody_solved() {
     assert_eq!(selection.chosen[2].index, 3);
     assert_eq!(selection.chosen[2].reason, Reason::Failure);
     // One failure does not fill the room for four.
-    let quota = Options {
+    let quota = SelectOptions {
         failures: Some(Count::Number(4)),
         ..options(4)
     };
@@ -241,7 +245,7 @@ fn select_beside_what_is_known_takes_what_is_not() {
     assert_eq!(candidates.get(2), None);
     let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
     assert_eq!(indices(&selection), [1]);
-    assert_eq!(selection.left, [left(0, Standing::Known(Some(0), 1.0))]);
+    assert_eq!(selection.left, [left(0, known(0, 1.0))]);
     assert_eq!(selection.covered_before, 0.5);
 }
 
@@ -261,20 +265,8 @@ fn select_of_nothing_is_empty() {
 }
 
 #[test]
-fn select_beside_what_is_shared_elsewhere_takes_what_is_not() {
-    let mut candidates = candidates(&[]);
-    for (text, similarity) in [("book a flight to paris", 0.9), ("cancel my hotel room", 0.0)] {
-        candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
-        candidates.set_covered(similarity);
-    }
-    let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
-    assert_eq!(indices(&selection), [1]);
-    assert_eq!(selection.left, [left(0, Standing::Known(None, 0.9))]);
-}
-
-#[test]
 fn unknown_outcome_counts_as_the_mean_of_the_others() {
-    let half = Outcome {
+    let half = SelectOutcome {
         confidence: 0.5,
         ..SUCCESS
     };
@@ -327,21 +319,17 @@ fn unsolved_is_a_failure_without_a_similar_success() {
 
 #[test]
 fn stand_finds_the_chosen_or_known_trace_that_covers_best() {
+    let beside = |index, similarity, nearest| Neighbours {
+        before: Some(Neighbour { index, similarity }),
+        ..near(nearest)
+    };
     let neighbours = [
         near(&[(3, 0.9), (4, 0.6), (5, 0.6)]),
         near(&[(0, 0.9)]),
-        near(&[(5, 0.5)]),
-        near(&[(4, 0.6)]),
+        beside(1, 0.5, &[(5, 0.5)]),
+        beside(0, 0.7, &[(4, 0.6)]),
         Neighbours::default(),
         Neighbours::default(),
-    ];
-    let shared = [
-        (None, 0.0),
-        (None, 0.0),
-        (Some(1), 0.5),
-        (None, 0.7),
-        (None, 0.0),
-        (None, 0.0),
     ];
     let is_left = [true, true, true, true, false, false];
     let chosen = |index, similarity| Standing::Chosen(Neighbour { index, similarity });
@@ -349,34 +337,10 @@ fn stand_finds_the_chosen_or_known_trace_that_covers_best() {
     let expected = [
         (0, chosen(4, 0.6)),
         (1, Standing::Nothing),
-        (2, Standing::Known(Some(1), 0.5)),
-        (3, Standing::Known(None, 0.7)),
+        (2, known(1, 0.5)),
+        (3, known(0, 0.7)),
     ];
-    assert_eq!(stand(&neighbours, &qualities, &shared, &is_left), expected);
-}
-
-#[test]
-fn candidate_is_covered_by_the_more_similar_of_memory_and_elsewhere() {
-    let bounds = Bounds {
-        max_elements: 10,
-        ..Bounds::default()
-    };
-    let mut memory = TraceMemory::new(Method::Lexical, bounds);
-    memory
-        .add((&words("book a flight")).into(), Instant::now())
-        .unwrap();
-    for (text, elsewhere, standing) in [
-        ("book a flight", 0.9, Standing::Known(Some(0), 1.0)),
-        ("book a flight", 1.0, Standing::Known(Some(0), 1.0)),
-        ("write a poem", 0.9, Standing::Known(None, 0.9)),
-    ] {
-        let mut candidates = Candidates::beside(&mut memory);
-        candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
-        candidates.set_covered(elsewhere);
-        assert!(candidates.model().is_none());
-        let selection = select(&mut candidates, &options(0), &|_| true).unwrap();
-        assert_eq!(selection.left, [left(0, standing)], "{text} {elsewhere}");
-    }
+    assert_eq!(stand(&neighbours, &qualities, &is_left), expected);
 }
 
 #[test]
@@ -394,7 +358,7 @@ fn stands_for_has_the_most_similar_first_and_nothing_is_covered_without_value() 
         .collect();
     assert_eq!((selection.chosen[0].index, stands_for), (2, vec![1, 0]));
     assert_eq!(selection.chosen[0].nearest_left.unwrap().index, 1);
-    let worthless = Outcome {
+    let worthless = SelectOutcome {
         confidence: 0.0,
         ..SUCCESS
     };
@@ -473,7 +437,7 @@ fn select_leaves_traces_that_are_not_fit_to_be_shared() {
         }
         candidates
     };
-    let everything = Options {
+    let everything = SelectOptions {
         failures: Some(Count::Number(2)),
         beyond: true,
         ..options(5)
@@ -512,7 +476,7 @@ fn unfit_names_the_first_reason() {
     ] {
         assert_eq!(Unfit::of(&with_steps(steps)), Some(unfit), "{steps:?}");
     }
-    let names = Unfit::ALL.map(Unfit::name);
+    let names: Vec<_> = Unfit::ALL.iter().map(|unfit| unfit.name()).collect();
     assert_eq!(names, ["no-agent-step", "one-step", "no-objective"]);
     assert_eq!(
         [Reason::Coverage, Reason::Failure].map(Reason::name),
@@ -526,7 +490,7 @@ fn beyond_goes_on_where_the_set_ends() {
         .map(|task| format!("task{} run{task}", task / 2))
         .collect();
     let traces: Vec<_> = texts.iter().map(|text| (&**text, SUCCESS)).collect();
-    let beyond = Options {
+    let beyond = SelectOptions {
         beyond: true,
         ..options(2)
     };
@@ -546,7 +510,6 @@ fn too_many_candidates_become_a_uniform_sample() {
     let mut candidates = Candidates::beside(&mut known).with_most(100);
     for text in &texts {
         candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
-        candidates.set_covered(if text == "task199 run999" { 0.5 } else { 0.0 });
     }
     let selection = select(&mut candidates, &options(20), &|_| true).unwrap();
     let Some(Sampled { size, seen: 1000 }) = selection.sampled else {

@@ -3,7 +3,7 @@
 use std::{fs, iter, path::Path};
 
 use clap::{ArgAction, Args};
-use knowledgepulse_clean::{Cleaner, Identities, InvalidExpression, Options as Wanted};
+use knowledgepulse_clean::{CleanOptions as Wanted, Cleaner, Identities, InvalidExpression};
 
 use walkdir::WalkDir;
 

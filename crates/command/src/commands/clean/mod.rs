@@ -56,7 +56,7 @@ pub(crate) fn run(args: CleanArgs, messages: &Messages, stop: &Stop) -> Result<E
         source.read(stop, &mut |part, _| {
             match part {
                 _ if !identifiers => {}
-                Part::Json(_, value) => identities.learn_json(value),
+                Part::Json(_, value) => identities.learn_json(&value),
                 Part::Text(text) => identities.learn_text(text),
                 Part::Between(_) => {}
             }
@@ -273,7 +273,7 @@ impl FoundAll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knowledgepulse_clean::Options as Wanted;
+    use knowledgepulse_clean::CleanOptions as Wanted;
 
     fn cleaned(text: &str) -> (String, Vec<(usize, String)>) {
         let mut cleaner = Cleaner::new(Wanted {

@@ -2,7 +2,7 @@
 
 use knowledgepulse_trace::{fixtures::with_texts, words::Words};
 
-use super::{super::header::LENGTH_BYTES, with_checksum, *};
+use super::{with_checksum, *};
 use crate::{
     options::{MemoryOptions, ModelIdentity},
     traces::{TraceEntry, TraceMemory},
@@ -61,7 +61,7 @@ fn loaded_memory_finds_the_same() {
     for method in [Method::Lexical, Method::Full] {
         let mut memory = filled(method, now);
         let saved = written(&mut memory, now, clock);
-        let mut loaded = read::<TraceMemory>(&saved, LoadOptions::default(), now, clock).unwrap();
+        let mut loaded = read::<TraceMemory>(&saved, now, clock).unwrap();
         assert_eq!((loaded.method(), loaded.options().max_elements), (method, 4));
         let model = (method == Method::Full).then(model);
         assert_eq!((loaded.model(), memory.model()), (model.as_ref(), model.as_ref()));
@@ -79,7 +79,7 @@ fn loaded_memory_finds_the_same() {
         }
         assert_eq!(loaded.len(now + Duration::from_secs(61)), 0);
         // It goes on as the other does.
-        let mut loaded = read::<TraceMemory>(&saved, LoadOptions::default(), now, clock).unwrap();
+        let mut loaded = read::<TraceMemory>(&saved, now, clock).unwrap();
         for memory in [&mut loaded, &mut memory] {
             let entry = TraceEntry {
                 words: &words("train boston"),
@@ -97,11 +97,7 @@ fn loaded_memory_finds_the_same() {
 fn the_newest_are_loaded_within_other_bounds() {
     let (now, clock) = (Instant::now(), SystemTime::now());
     let saved = written(&mut filled(Method::Full, now), now, clock);
-    let options = LoadOptions {
-        max_elements: Some(1),
-        time_to_live: Some(None),
-    };
-    let mut loaded = read::<TraceMemory>(&saved, options, now, clock + Duration::from_secs(3600)).unwrap();
+    let mut loaded = TraceMemory::read(&saved, Some(1), now, clock).unwrap();
     assert_eq!(loaded.len(now), 1);
     let stored = loaded.stored(0..u64::MAX, now).unwrap();
     assert_eq!(
@@ -118,8 +114,8 @@ fn a_file_of_traces_is_saved_and_loaded() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("traces.safetensors");
     let mut memory = filled(Method::Full, now);
-    memory.snapshot(now, clock).save(&path, &Call::default()).unwrap();
-    let mut loaded = TraceMemory::load(&path, LoadOptions::default(), &Call::default()).unwrap();
+    memory.snapshot(now, clock).save(&path).unwrap();
+    let mut loaded = TraceMemory::load(&path, None).unwrap();
     let living = loaded.sequence(Instant::now());
     assert_eq!(living, 0..4);
     let stored = loaded.stored(living, Instant::now()).unwrap();
@@ -136,7 +132,7 @@ fn traces_with_impossible_words_are_damaged() {
     let read_with = |terms: [u32; 2]| {
         let mut changed = saved.clone();
         changed[start..start + 8].copy_from_slice(bytemuck::cast_slice(&terms));
-        read::<TraceMemory>(&with_checksum(changed), LoadOptions::default(), now, clock).map(|_| ())
+        read::<TraceMemory>(&with_checksum(changed), now, clock).map(|_| ())
     };
     let own = [0, 4].map(|at| u32::from_le_bytes(saved[start + at..][..4].try_into().unwrap()));
     assert!(read_with(own).is_ok());
@@ -155,11 +151,11 @@ fn every_damaged_byte_is_found() {
     for index in 0..saved.len() {
         let mut damaged = saved.clone();
         damaged[index] ^= 0x10;
-        let read_all = read::<TraceMemory>(&damaged, LoadOptions::default(), now, clock);
+        let read_all = read::<TraceMemory>(&damaged, now, clock);
         assert!(matches!(read_all, Err(Unreadable::Damaged(_))), "{index}");
     }
     for length in 0..saved.len() {
-        let read_all = read::<TraceMemory>(&saved[..length], LoadOptions::default(), now, clock);
+        let read_all = read::<TraceMemory>(&saved[..length], now, clock);
         assert!(matches!(read_all, Err(Unreadable::Damaged(_))), "{length}");
     }
 }
@@ -170,18 +166,15 @@ fn the_two_kinds_of_file_are_told_apart() {
     let (now, clock) = (Instant::now(), SystemTime::now());
     let traces = written(&mut filled(Method::Full, now), now, clock);
     let mut vectors = Vec::new();
-    VectorCache::default()
+    VectorCache::new(MemoryOptions::default())
         .snapshot(now, clock)
         .write(&mut vectors)
         .unwrap();
-    let options = LoadOptions::default();
-    let Err(Unreadable::OtherKind { held, other }) = VectorCache::read(&traces[..], options, now, clock)
-    else {
+    let Err(Unreadable::OtherKind { held, other }) = VectorCache::read(&traces[..], None, now, clock) else {
         panic!("a trace memory was read as a vector cache");
     };
     assert_eq!((&held[..], other), ("traces of novelty 'full'", "vectors"));
-    let Err(Unreadable::OtherKind { held, other }) = read::<TraceMemory>(&vectors, options, now, clock)
-    else {
+    let Err(Unreadable::OtherKind { held, other }) = read::<TraceMemory>(&vectors, now, clock) else {
         panic!("a vector cache was read as a trace memory");
     };
     assert_eq!((&held[..], other), ("vectors", "traces"));

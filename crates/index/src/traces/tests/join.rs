@@ -1,7 +1,8 @@
 //! The join against the definition, and against a search for each trace.
 
-use super::super::join::{Neighbour, Neighbours};
+use super::super::join::Neighbours;
 use super::*;
+use crate::scan::Neighbour;
 
 /// The neighbours from the similarities of a trace to all.
 fn expected(similarities: &[f64], index: usize, first: usize, count: usize) -> Neighbours {

@@ -26,16 +26,16 @@ const THREADS: usize = 3;
 
 static WEIGHTS: LazyLock<Vec<u8>> = LazyLock::new(|| small_model(DIMENSIONS));
 
-fn options() -> Options {
+fn options() -> EngineOptions {
     let model = ModelInMemory::new(WEIGHTS.clone(), small_json().into());
-    Options {
+    EngineOptions {
         model_in_memory: Some(model),
-        threads: Some(THREADS),
-        ..Options::default()
+        threads: THREADS,
+        ..EngineOptions::default()
     }
 }
 
-fn engine(options: Options) -> Engine {
+fn engine(options: EngineOptions) -> Engine {
     let engine = Engine::default();
     assert!(engine.configure(options));
     engine
@@ -50,7 +50,7 @@ fn reply_of<T: Send + 'static>(call: impl FnOnce(Reply<T>)) -> T {
 
 fn memory(method: Method) -> Memory {
     match method {
-        Method::Prefix => VectorCache::default().into(),
+        Method::Prefix => VectorCache::new(MemoryOptions::default()).into(),
         method => TraceMemory::new(method, MemoryOptions::default()).into(),
     }
 }
@@ -279,14 +279,14 @@ fn engine_is_chosen_by_the_files_of_the_model() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         write_model(directory.path(), weights);
-        let engine = engine(Options {
+        let engine = engine(EngineOptions {
             engine: choice,
             model_directory: Some(directory.path().into()),
             model_configured: configured,
             // Counts on arm64 alone.
             runtime_packaged: cfg!(not(target_arch = "aarch64")),
-            threads: Some(1),
-            ..Options::default()
+            threads: 1,
+            ..EngineOptions::default()
         });
         let status = reply_of(|reply| engine.status(reply));
         let dtype = engine_kind.map(|_| "fp32");
@@ -315,7 +315,7 @@ fn engine_is_chosen_by_the_files_of_the_model() {
 fn engine_without_a_model_compares_words_alone() {
     let engine = Engine::default();
     assert!(!engine.is_configured());
-    assert!(engine.configure(Options::default()) && engine.is_configured());
+    assert!(engine.configure(EngineOptions::default()) && engine.is_configured());
     assert!(!engine.can_compare(None));
     for (method, compares) in [
         (Method::Prefix, false),
@@ -439,10 +439,7 @@ fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
 #[test]
 fn worker_divides_threads_among_lanes_and_jobs_among_passes() {
     let worker = |threads| {
-        let options = Options {
-            threads: Some(threads),
-            ..options()
-        };
+        let options = EngineOptions { threads, ..options() };
         let queue = Arc::new(Queue::default());
         (Worker::new(options, Arc::clone(&queue), Arc::default()), queue)
     };
@@ -506,7 +503,7 @@ fn lane_works_until_fewer_calls_wait_and_once_more() {
 
 #[test]
 fn names_of_engines_are_those_of_the_options() {
-    let names = EngineChoice::ALL.map(EngineChoice::name);
+    let names: Vec<_> = EngineChoice::ALL.iter().map(|choice| choice.name()).collect();
     assert_eq!(names, ["auto", "builtin", "onnxruntime"]);
     assert_eq!(
         format!("{:?}", ModelInMemory::new(vec![1], vec![])),
