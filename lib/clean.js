@@ -4,7 +4,6 @@
 
 const { isRegExp } = require('node:util').types;
 
-const { localCopy } = require('./calls/copy.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { writeJson } = require('./calls/json.js');
 const { invalidOption, ofType, oneOf, readOptions, requireObject } = require('./calls/options.js');
@@ -13,7 +12,7 @@ const native = require('./loader.js').addon;
 
 /**
  * @import { Cleaned, PrivacyLevel } from '../index.js'
- * @import { NativeAllowed, NativeCleanSettings, NativeRule } from './binding.js'
+ * @import { NativeAllowed, NativeCleanSettings, NativeRedaction, NativeRule } from './binding.js'
  * @import { OptionReader } from './calls/options.js'
  */
 
@@ -28,7 +27,8 @@ function cleanPii(text, level = LEVELS[0]) {
     throw codedError(TypeError, 'ERR_INVALID_INPUT', `text must be a string, got ${describe(text)}`);
   }
   const identifiers = readLevel(level, 'level') !== 'private';
-  return localCopy(fromAddon(() => native.cleanPii(text, identifiers))) ?? { cleaned: text, redactions: [] };
+  const changed = fromAddon(() => native.cleanPii(text, identifiers));
+  return { cleaned: changed?.cleaned ?? text, redactions: localCopies(changed?.redactions ?? []) };
 }
 
 /** @type {OptionReader<NativeAllowed[]>} values that stay: texts and expressions */
@@ -94,8 +94,15 @@ async function clean(value, options) {
   const { cleaned, redactions } = await fromAddon(() => native.clean(text, !isText, settings));
   return {
     cleaned: isText ? cleaned : JSON.parse(cleaned),
-    redactions: localCopy(redactions),
+    redactions: localCopies(redactions),
   };
 }
+
+/**
+ * Copies objects of the addon, so that they are of the caller's realm.
+ *
+ * @param {NativeRedaction[]} redactions
+ */
+const localCopies = (redactions) => Array.from(redactions, (redaction) => ({ ...redaction }));
 
 module.exports = { clean, cleanPii, readCleaning };

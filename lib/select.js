@@ -5,7 +5,6 @@
 const { setTimeout } = require('node:timers/promises');
 
 const { cancellable } = require('./calls/cancel.js');
-const { localCopy } = require('./calls/copy.js');
 const { codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
   invalidOption,
@@ -108,7 +107,7 @@ async function select(traces, options) {
     }
     const reply = fromAddon(() => candidates.select(count, failures, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
-    return localCopy(await found);
+    return JSON.parse(await found);
   };
   return cancellable(work, signal, () => call.cancel());
 }

@@ -2,7 +2,6 @@
 
 const path = require('node:path');
 
-const { localCopy } = require('./calls/copy.js');
 const { attempt, codedError, fromAddon } = require('./calls/errors.js');
 const { invalidOption, oneOf, readOptions, requireNumber } = require('./calls/options.js');
 const { describe } = require('./calls/reading.js');
@@ -96,7 +95,7 @@ class TraceMemory {
     const embedded = await fromAddon(() => this.#scorer.embed(trace));
     if (embedded.words === null && embedded.vector === null) throw await embedderFailure();
     const found = await fromAddon(() => embedded.nearest(most, false));
-    return Array.from(found, (near) => ({ ...localCopy(near), sharedWords: null, newWords: null }));
+    return Array.from(found, (near) => ({ ...near, sharedWords: null, newWords: null }));
   }
 
   /** @type {Public['clear']} */

@@ -4,15 +4,12 @@
 
 const { setImmediate } = require('node:timers/promises');
 
-const { localCopy } = require('../calls/copy.js');
-const { cancellable } = require('../calls/cancel.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { StoreWithFallback } = require('./fallback.js');
 
 /**
  * @import { NoveltyMethod } from '../../index.js'
  * @import { EmbeddedTrace, NativeCall, NativeModelIdentity, NativeNeighbour } from '../binding.js'
- * @import { Breakdown } from '../score.js'
  */
 
 /**
@@ -49,11 +46,6 @@ const { StoreWithFallback } = require('./fallback.js');
 /** The most traces that a store gets at a time. */
 const MOST_ENTRIES = 64;
 
-/** @typedef {Breakdown['noveltyBasis']} Basis */
-
-/** @type {Partial<Record<Basis, Basis>>} the bases of the addon that a store has in their place */
-const STORE_BASES = { cache: 'store', 'empty-cache': 'empty-store' };
-
 /**
  * The scorer's own memory, in place of a store that fails.
  *
@@ -74,10 +66,10 @@ const OWN_MEMORY = {
  */
 async function nearestOf({ embedded }, remember) {
   const [nearest = null] = (await fromAddon(() => embedded?.nearest(1, remember))) ?? [];
-  return /** @type {Neighbour | null} */ (localCopy(nearest));
+  return /** @type {Neighbour | null} */ (nearest && { ...nearest });
 }
 
-/** Asks a store in the order of the calls, several traces at a time, and replies in that order. */
+/** Asks a store in the order of the calls, several traces at a time. */
 class StoreCalls {
   #store;
   /** @type {InstanceType<typeof StoreWithFallback> | undefined} */
@@ -85,9 +77,6 @@ class StoreCalls {
   /** @type {Question[]} */
   #questions = [];
   #isWorking = false;
-  /** Resolves when all calls so far have asked the store, and when all have been replied to. */
-  #asked = Promise.resolve();
-  #replied = Promise.resolve();
 
   /**
    * @param {Store} store
@@ -99,73 +88,28 @@ class StoreCalls {
   }
 
   /**
-   * @param {Promise<EmbeddedTrace>} embedding
-   * @param {{ remember: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
-   * @returns {Promise<Breakdown>}
-   */
-  explain(embedding, { remember, call, signal }) {
-    return this.inOrder((earlier, asked) => {
-      const begin = () => this.#explain(embedding, { remember, call, earlier, asked });
-      return cancellable(begin, signal, () => call?.cancel() === true);
-    });
-  }
-
-  /** Resolves when earlier calls have been replied to, and the store has what it has missed. */
-  flush() {
-    const replied = this.#replied;
-    return this.inOrder(async () => {
-      await replied;
-      await this.#fallback?.flush();
-    });
-  }
-
-  /**
-   * Makes a call. `begin` gets what resolves when earlier calls have asked the store, and what it calls when it has; its reply follows theirs.
+   * Scores a trace. The addon embeds traces in the order of the calls, so the store is asked in that order.
    *
-   * @template T
-   * @param {(earlier: Promise<void>, asked: () => void) => T | Promise<T>} begin
-   * @returns {Promise<T>}
-   */
-  async inOrder(begin) {
-    const [earlier, earlierReplies] = [this.#asked, this.#replied];
-    let asked = () => {};
-    let replied = () => {};
-    const hasAsked = new Promise((/** @type {(value?: undefined) => void} */ resolve) => {
-      asked = resolve;
-    });
-    this.#asked = earlier.then(() => hasAsked);
-    this.#replied = new Promise((resolve) => {
-      replied = resolve;
-    });
-    try {
-      return await begin(earlier, asked);
-    } finally {
-      asked();
-      await earlierReplies;
-      replied();
-    }
-  }
-
-  /**
    * @param {Promise<EmbeddedTrace>} embedding
-   * @param {{ remember: boolean, call: NativeCall | undefined, earlier: Promise<void>, asked: () => void }} options
+   * @param {boolean} remember
+   * @param {NativeCall | undefined} call
    */
-  async #explain(embedding, { remember, call, earlier, asked }) {
+  async explain(embedding, remember, call) {
     const embedded = await embedding;
-    await earlier;
     const entry = entryOf(embedded);
-    if (entry === null) return embedded.score(null);
+    if (entry === null) return embedded.score(null, true);
     /** @type {Promise<Answer>} */
     const answer = new Promise((resolve, reject) => {
       this.#questions.push({ entry, remember, call, resolve, reject });
     });
-    asked();
     this.#work();
     const { found, isLocal } = await answer;
-    const breakdown = fromAddon(() => embedded.score(found));
-    /** @type {Basis} */
-    const noveltyBasis = breakdown.noveltyBasis;
-    return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[noveltyBasis] ?? noveltyBasis };
+    return fromAddon(() => embedded.score(found, !isLocal));
+  }
+
+  /** Resolves when the store has what it has missed. */
+  async flush() {
+    await this.#fallback?.flush();
   }
 
   async #work() {
