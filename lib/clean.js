@@ -4,7 +4,7 @@
 
 const { isRegExp } = require('node:util').types;
 
-const { codedError, fromAddon } = require('./calls/errors.js');
+const { fromAddon, invalidInput } = require('./calls/errors.js');
 const { writeJson } = require('./calls/json.js');
 const { invalidOption, ofType, oneOf, readOptions, requireObject } = require('./calls/options.js');
 const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
@@ -24,7 +24,7 @@ const readLevel = oneOf(LEVELS);
 /** @type {typeof import('../index.js').cleanPii} */
 function cleanPii(text, level = LEVELS[0]) {
   if (typeof text !== 'string') {
-    throw codedError(TypeError, 'ERR_INVALID_INPUT', `text must be a string, got ${describe(text)}`);
+    throw invalidInput(`text must be a string, got ${describe(text)}`);
   }
   const identifiers = readLevel(level, 'level') !== 'private';
   const changed = fromAddon(() => native.cleanPii(text, identifiers));
@@ -87,8 +87,7 @@ async function clean(value, options) {
   const settings = readCleaning(options ?? {}, 'options');
   const isText = typeof value === 'string';
   if (!isText && (value === null || typeof value !== 'object' || isArray(value))) {
-    const message = `the value to clean must be a text or a trace, got ${describe(value)}`;
-    throw codedError(TypeError, 'ERR_INVALID_INPUT', message);
+    throw invalidInput(`the value to clean must be a text or a trace, got ${describe(value)}`);
   }
   const text = isText ? value : writeJson(value, 'trace', 'ERR_INVALID_TRACE');
   const { cleaned, redactions } = await fromAddon(() => native.clean(text, !isText, settings));

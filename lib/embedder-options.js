@@ -40,11 +40,8 @@ function resolveOptions(options) {
     ? undefined
     : (options.modelDirectory ?? fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR'));
   const dtype = options.dtype ?? optionFromEnvironment('KNOWLEDGEPULSE_DTYPE', OPTIONS.dtype);
-  const modelDirectory = options.model
-    ? undefined
-    : directory === undefined
-      ? installedModel(dtype)
-      : path.resolve(directory);
+  const installed = () => (options.model ? undefined : installedModel(dtype));
+  const modelDirectory = directory === undefined ? installed() : path.resolve(directory);
   const configured = options.runtimePath ?? fromEnvironment('KNOWLEDGEPULSE_ONNXRUNTIME');
   const packaged = configured === undefined ? packagedRuntime() : undefined;
   const others = () => (needsRuntime(engine, modelDirectory) ? neighboursRuntime() : undefined);
@@ -84,8 +81,13 @@ const OPTIONS = {
  */
 function readEmbedderOptions(given) {
   const options = readOptions(given, OPTIONS);
-  if (options.model !== undefined) refuseBesideModel(options);
-  return options;
+  const { model, modelDirectory, dtype, engine } = options;
+  // Nothing else says where a model in memory is, or how it is computed.
+  const others = { modelDirectory, dtype, engine: engine === 'onnxruntime' ? engine : undefined };
+  const other = Object.entries(others).find(([, value]) => value !== undefined);
+  if (model === undefined || other === undefined) return options;
+  const reason = other[0] === 'engine' ? 'which only the engine builtin reads' : 'which says it all';
+  throw invalidOption(TypeError, `options.${other[0]} must not be given with options.model, ${reason}`);
 }
 
 /** @type {import('./calls/options.js').OptionReader<Uint8Array>} */
@@ -101,19 +103,6 @@ function readModel(value, path) {
     weights: weights ?? readBytes(weights, `${path}.weights`),
     tokenizer: tokenizer ?? readBytes(tokenizer, `${path}.tokenizer`),
   };
-}
-
-/**
- * Refuses options about a model's place or graph beside a model in memory.
- *
- * @param {EmbedderOptions} options
- */
-function refuseBesideModel({ modelDirectory, dtype, engine }) {
-  const others = { modelDirectory, dtype, engine: engine === 'onnxruntime' ? engine : undefined };
-  const other = Object.entries(others).find(([, value]) => value !== undefined);
-  if (other === undefined) return;
-  const reason = other[0] === 'engine' ? 'which only the engine builtin reads' : 'which says it all';
-  throw invalidOption(TypeError, `options.${other[0]} must not be given with options.model, ${reason}`);
 }
 
 /**

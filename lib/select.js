@@ -16,7 +16,6 @@ const {
 } = require('./calls/options.js');
 const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { embed } = require('./embedder.js');
-const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
 const { nativeOf } = require('./trace-memory.js');
 
@@ -130,24 +129,18 @@ async function add(candidates, { traces, first, end, labels, embeds }) {
       throw errorOfTrace(error, index);
     }
   }
-  const embeddings = embeds ? await embed(digests) : undefined;
-  const vectors = embeddings && new Float32Array(embeddings.length * DIMENSIONS);
-  embeddings?.forEach((embedding, index) => {
-    vectors?.set(embedding, index * DIMENSIONS);
-  });
+  const vectors = embeds ? await embed(digests) : [];
   await fromAddon(() => candidates.add(vectors));
 }
 
 /**
  * Returns the reply of a call and reports its progress. An error of `onProgress` ends the call.
  *
- * @template T
- * @param {Promise<T>} reply
+ * @param {Promise<string>} reply
  * @param {NativeCandidates} candidates
  * @param {number} total
  * @param {(progress: { done: number, total: number }) => void} onProgress
  * @param {import('./binding.js').NativeCall} call
- * @returns {Promise<T>}
  */
 async function withProgress(reply, candidates, total, onProgress, call) {
   let told = 0;
@@ -157,14 +150,11 @@ async function withProgress(reply, candidates, total, onProgress, call) {
     told = done;
   };
   try {
-    const isDone = reply.then(
-      () => true,
-      () => true,
-    );
-    while (!(await Promise.race([isDone, setTimeout(INTERVAL, false)]))) tell();
-    const result = await reply;
-    tell();
-    return result;
+    for (;;) {
+      const result = await Promise.race([reply, setTimeout(INTERVAL, undefined)]);
+      tell();
+      if (result !== undefined) return result;
+    }
   } catch (error) {
     call.cancel();
     throw error;

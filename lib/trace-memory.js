@@ -3,6 +3,7 @@
 const path = require('node:path');
 
 const { attempt, codedError, fromAddon } = require('./calls/errors.js');
+const { InOrder } = require('./calls/in-order.js');
 const { invalidOption, oneOf, readOptions, requireNumber } = require('./calls/options.js');
 const { describe } = require('./calls/reading.js');
 const { embedderStatus, ensureConfigured } = require('./embedder.js');
@@ -37,8 +38,7 @@ class TraceMemory {
   #native;
   /** Compares with the memory. */
   #scorer;
-  /** The last save: one follows another, so that the later one stays. */
-  #saved = Promise.resolve();
+  #saves = new InOrder();
 
   static {
     nativeOf = (value) =>
@@ -64,17 +64,11 @@ class TraceMemory {
   async save(file) {
     const resolved = readPath(file);
     const snapshot = this.#native.snapshot();
-    const earlier = this.#saved;
-    let done = () => {};
-    this.#saved = new Promise((resolve) => {
-      done = resolve;
-    });
-    try {
+    await this.#saves.reply(async (earlier) => {
+      // One save follows another, so that the later one stays.
       await earlier;
       await fromAddon(() => snapshot.save(resolved));
-    } finally {
-      done();
-    }
+    });
   }
 
   /** @type {Public['add']} */

@@ -4,11 +4,13 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 
 const { inRange, readOptions } = require('./calls/options.js');
 const { attempt, codedError, errorsOf, fromAddon } = require('./calls/errors.js');
-const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom } = require('./calls/reading.js');
 
 /** @import { VectorCache as Public } from '../index.js' */
+
+/** The length of an embedding of all-MiniLM-L6-v2. The addon refuses models of another length. */
+const DIMENSIONS = 384;
 
 const invalidVector = errorsOf('ERR_INVALID_VECTOR');
 
@@ -123,4 +125,4 @@ function _getLocalCache() {
   return localCache;
 }
 
-module.exports = { DEFAULTS, OPTIONS, VectorCache, _getLocalCache };
+module.exports = { DEFAULTS, DIMENSIONS, OPTIONS, VectorCache, _getLocalCache };

@@ -130,22 +130,17 @@ impl NativeCandidates {
         Ok(digest)
     }
 
-    /// Adds the traces that were read. `vectors` are the embeddings of all digests, one after another.
+    /// Adds the traces that were read, with the embeddings of their digests, if there are some.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn add(
-        &mut self,
-        #[napi(ts_arg_type = "Float32Array | undefined")] vectors: Option<Float32ArraySlice>,
-    ) -> AsyncTask<Background<()>> {
+    pub fn add(&mut self, vectors: Vec<Float32ArraySlice>) -> AsyncTask<Background<()>> {
         let (pool, traces) = (Arc::clone(&self.pool), std::mem::take(&mut self.read));
-        let vectors = vectors.map(|vectors| vectors.to_vec()).unwrap_or_default();
+        let vectors: Vec<_> = vectors.iter().map(|vector| vector.to_vec()).collect();
         background::run(move || {
             let pool = &mut *locked(&pool);
-            let length = vectors.len() / traces.len().max(1);
-            let mut vectors = vectors.chunks(length.max(1));
-            for (trace, is_known) in traces {
+            for (at, (trace, is_known)) in traces.into_iter().enumerate() {
                 let entry = TraceEntry {
                     words: &Words::of(&trace),
-                    vector: vectors.next(),
+                    vector: vectors.get(at).map(Vec::as_slice),
                     label: None,
                     model: None,
                 };

@@ -49,24 +49,14 @@ function runProcess() {
 let store;
 
 /**
- * @param {NativeQuestion['kind']} kind
+ * @param {Exclude<NativeQuestion['kind'], 'end'>} kind
  * @param {any} about
  * @returns {Promise<unknown>}
  */
 async function answerOf(kind, about) {
-  switch (kind) {
-    case 'connect':
-      // Loaded late, because most runs have no store.
-      store = await require('./store.js').openStore(about);
-      return;
-    case 'explain':
-      return store.explain(JSON.parse(about.trace), about.remember);
-    case 'size':
-      return store.size();
-    case 'close':
-      return store.close();
-  }
-  throw new Error(`the command has asked for ${kind}`);
+  if (kind !== 'connect') return store[kind](about);
+  // Loaded late, because most runs have no store.
+  store = await require('./store.js').openStore(about);
 }
 
 /**

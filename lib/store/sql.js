@@ -3,7 +3,7 @@
 // The SQL of a store. Every transaction sets a search path of PostgreSQL's own schema, so names of others are qualified, and nothing that
 // somebody plants in a schema is meant by a statement.
 
-const { DIMENSIONS } = require('../embedding.js');
+const { DIMENSIONS } = require('../vector-cache.js');
 
 /** @import { NoveltyMethod } from '../../index.js' */
 
@@ -128,8 +128,8 @@ const view = ({ table }) => `
   ) AS counted`;
 
 /**
- * Selects the nearest embedding to each of some, with its label and similarity. Values: the embeddings, the positions of the {@link view}, and
- * the number of traces to compare with.
+ * Selects the nearest embedding to each of some, with its label and similarity, among those before it: of several, the first ones are stored
+ * already. Values: the embeddings, the positions of the {@link view}, and the number of traces to compare with.
  *
  * @param {Names} names
  */
@@ -141,7 +141,7 @@ const nearest = ({ table, extension }) => `
   SELECT asked.entry, found.label, 1 - found.distance
   FROM asked CROSS JOIN LATERAL (
     SELECT label, embedding OPERATOR(${extension}.<=>) asked.vector AS distance FROM ${table}
-    WHERE position >= greatest($2::bigint, $3::bigint + asked.entry - $4::bigint) AND position < $3::bigint
+    WHERE position >= greatest($2::bigint, $3::bigint + asked.entry - $4::bigint) AND position < $3::bigint + asked.entry
     ORDER BY embedding OPERATOR(${extension}.<=>) asked.vector LIMIT 1
   ) AS found`;
 
@@ -174,18 +174,17 @@ const candidates = ({ table, words }, method) => `
   ) AS chosen JOIN ${table} AS t ON t.position = chosen.trace`;
 
 /**
- * Adds traces. Values: the first position, the call, the model, the labels, and the data.
+ * Adds embeddings. Values: the first position, the call, the model, the labels, and the embeddings.
  *
  * @param {Names} names
- * @param {NoveltyMethod} method
  */
-const addTraces = ({ table, extension }, method) => `
-  INSERT INTO ${table} (position, call, entry, added, label, model, ${COLUMNS[method]})
-  SELECT $1::bigint + entry - 1, $2::uuid, entry, clock_timestamp(), label, $3::text, data::${method === 'prefix' ? `${extension}.vector` : 'bytea'}
+const addVectors = ({ table, extension }) => `
+  INSERT INTO ${table} (position, call, entry, added, label, model, embedding)
+  SELECT $1::bigint + entry - 1, $2::uuid, entry, clock_timestamp(), label, $3::text, data::${extension}.vector
   FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given(label, data, entry) ON CONFLICT (call, entry) DO NOTHING`;
 
 /**
- * Adds traces with the words by which they are found. Values: as of {@link addTraces}, and columns of words with the numbers of their entries.
+ * Adds traces with the words by which they are found. Values: as of {@link addVectors}, and columns of words with the numbers of their entries.
  *
  * @param {Names} names
  * @param {NoveltyMethod} method
@@ -225,7 +224,7 @@ module.exports = {
   EXISTS,
   LOOK,
   SCAN,
-  addTraces,
+  addVectors,
   addWords,
   beginCall,
   candidates,
