@@ -50,8 +50,14 @@ function readTraces(input, options) {
  */
 async function* withoutPlaces(results) {
   for await (const { trace, known, error } of results) {
-    if (error !== undefined) yield { error };
-    else yield { trace, outcome: outcomeOf(trace, known) };
+    if (error !== undefined) {
+      yield { error };
+      continue;
+    }
+    // The trace was not validated.
+    const success = known.success ? trace?.metadata?.success : null;
+    const confidence = known.confidence ? trace?.outcome?.confidence : null;
+    yield { trace, outcome: { success: success ?? null, confidence: confidence ?? null } };
   }
 }
 
@@ -163,19 +169,6 @@ function resultOf({ line, index, format, json, known, error, value }) {
   }
   const trace = /** @type {ReasoningTrace} */ (json === null ? value : JSON.parse(json));
   return { line, index, format, trace, known: /** @type {NativeKnown} */ (known) };
-}
-
-/**
- * Returns the known outcome of a trace, which was not validated.
- *
- * @param {Partial<ReasoningTrace>} trace
- * @param {{ success: boolean, confidence: boolean }} known
- */
-function outcomeOf(trace, known) {
-  return {
-    success: (known.success ? trace?.metadata?.success : null) ?? null,
-    confidence: (known.confidence ? trace?.outcome?.confidence : null) ?? null,
-  };
 }
 
 /** @type {typeof import('../index.js').traceFromMessages} */

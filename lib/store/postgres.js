@@ -312,23 +312,23 @@ async function open({ pool, schema, table, method, hnsw }) {
       const [[current]] = await query('SELECT current_setting($1)', ['knowledgepulse.schema']);
       const namespace = schema ?? current;
       if (namespace === '') throw schemaError('the search path has no schema to create tables in; name one');
-      const named = [namespace, table];
-      let [[columns, extension]] = await query(sql.LOOK, named);
+      const index = `${table}_hnsw`;
+      const look = () => query(sql.LOOK, [namespace, table, index]);
+      let [[columns, extension, isIndexed]] = await look();
       if (method === 'prefix' && extension === null) {
         await createExtension(query, namespace);
-        [[columns, extension]] = await query(sql.LOOK, named);
+        [[columns, extension, isIndexed]] = await look();
       }
       const names = {
-        table: sql.quoted(...named),
+        table: sql.quoted(namespace, table),
         words: sql.quoted(namespace, `${table}_words`),
-        hnsw: sql.quoted(`${table}_hnsw`),
+        hnsw: sql.quoted(index),
         extension: sql.quoted(extension ?? ''),
       };
       if (columns === null) {
         for (const statement of sql.create(names, method)) await query(statement, []);
       } else requireMethod(columns.split(' '), method, table);
-      const [found] = hnsw ? await query(sql.EXISTS, [namespace, `${table}_hnsw`]) : [[]];
-      if (found === undefined) await query(sql.createHnsw(names), []);
+      if (hnsw && isIndexed !== 't') await query(sql.createHnsw(names), []);
       return names;
     },
     OPENING_MS,

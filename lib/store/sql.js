@@ -62,18 +62,14 @@ function beginCall(method, hnsw, lock) {
   return [BEGIN, SEARCH_PATH, limits, ...settings, ...locked].join('; ');
 }
 
-/** Selects the columns of a table, and the schema of pgvector. Values: schema and table. */
+/** Selects the columns of a table, the schema of pgvector, and whether there is an index. Values: schema, table and index. */
 const LOOK = `
   SELECT (
     SELECT string_agg(a.attname, ' ') FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum > 0 AND NOT a.attisdropped
   ), (
     SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
-  )`;
-
-/** Selects whether a relation exists. Values: schema and name. */
-const EXISTS =
-  'SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2';
+  ), EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $3)`;
 
 /**
  * Returns the statements that create the tables.
@@ -221,7 +217,6 @@ const quoted = (...parts) => parts.map((part) => `"${part.replaceAll('"', '""')}
 module.exports = {
   BEGIN_OPENING,
   COLUMNS,
-  EXISTS,
   LOOK,
   SCAN,
   addVectors,
