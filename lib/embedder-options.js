@@ -44,7 +44,11 @@ function resolveOptions(options) {
   const modelDirectory = directory === undefined ? installed() : path.resolve(directory);
   const configured = options.runtimePath ?? fromEnvironment('KNOWLEDGEPULSE_ONNXRUNTIME');
   const packaged = configured === undefined ? packagedRuntime() : undefined;
-  const others = () => (needsRuntime(engine, modelDirectory) ? neighboursRuntime() : undefined);
+  // The built-in engine needs no library, but weights in safetensors.
+  const isOnnx = () =>
+    engine === 'onnxruntime' || !fs.existsSync(path.join(String(modelDirectory), 'model.safetensors'));
+  const others = () =>
+    engine !== 'builtin' && modelDirectory !== undefined && isOnnx() ? neighboursRuntime() : undefined;
   return {
     engine: engine === 'auto' ? undefined : engine,
     ...options.model,
@@ -64,15 +68,13 @@ function readPath(value, path) {
   throw invalidOption(TypeError, `${path} must be a path`);
 }
 
-const MAX_THREADS = 1024;
-
 const OPTIONS = {
   modelDirectory: readPath,
   model: readModel,
   engine: oneOf(ENGINES),
   runtimePath: readPath,
   dtype: oneOf(/** @type {Dtype[]} */ (Object.keys(MODEL_PACKAGES))),
-  threads: inRange({ from: 1, to: MAX_THREADS, whole: true }),
+  threads: inRange({ from: 1, to: 1024, whole: true }),
 };
 
 /**
@@ -191,17 +193,6 @@ function packagedRuntime() {
   // Without a manifest, assumes that it lists the library.
   const isCarried = attempt(() => readJson(addonDirectory, 'package.json').files.includes(library), true);
   return isCarried ? path.join(addonDirectory, library) : undefined;
-}
-
-/**
- * Returns whether only ONNX Runtime can compute the model. The built-in engine needs no library.
- *
- * @param {Engine | undefined} engine
- * @param {string | undefined} modelDirectory
- */
-function needsRuntime(engine, modelDirectory) {
-  if (engine === 'builtin' || modelDirectory === undefined) return false;
-  return engine === 'onnxruntime' || !fs.existsSync(path.join(modelDirectory, 'model.safetensors'));
 }
 
 /**

@@ -99,10 +99,4 @@ function tellWarning() {
   );
 }
 
-module.exports = {
-  configureEmbedder,
-  embed,
-  embedderStatus,
-  ensureConfigured,
-  tellWarning,
-};
+module.exports = { configureEmbedder, embed, embedderStatus, ensureConfigured, tellWarning };

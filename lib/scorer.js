@@ -219,12 +219,14 @@ function readMemory(memory, path) {
   const read = (/** @type {string} */ name) => attempt(() => /** @type {any} */ (memory)[name], undefined);
   if (['compareAndAdd', 'compare', 'size'].every((name) => typeof read(name) === 'function')) {
     const store = /** @type {Store} */ (memory);
-    return { method: readMethod(read('method'), `${path}.method`), own: nativeOf(read('fallback')), store };
+    return {
+      method: oneOf(METHODS)(read('method'), `${path}.method`),
+      own: nativeOf(read('fallback')),
+      store,
+    };
   }
   throw invalidOption(TypeError, `${path} must be a TraceMemory or a PostgresStore, got ${describe(memory)}`);
 }
-
-const readMethod = oneOf(METHODS);
 
 const WEIGHTS = {
   complexity: ofType('number'),

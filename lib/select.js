@@ -74,15 +74,8 @@ function readKnown(value, path) {
 
 /** @type {typeof import('../index.js').select} */
 async function select(traces, options) {
-  const {
-    signal,
-    count,
-    failures,
-    known,
-    labels,
-    method = 'lexical',
-    onProgress,
-  } = readCallOptions(options, SELECT_OPTIONS);
+  const given = readCallOptions(options, SELECT_OPTIONS);
+  const { signal, count, failures, known, labels, method = 'lexical', onProgress } = given;
   if (count === undefined)
     throw invalidOption(TypeError, "options.count must be a number or a percentage like '10%'");
   if (known !== undefined && known.method !== method) {

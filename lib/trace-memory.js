@@ -55,9 +55,8 @@ class TraceMemory {
   /** @type {typeof Public['load']} */
   static async load(file) {
     const resolved = readPath(file);
-    return new TraceMemory(
-      /** @type {any} */ (await fromAddon(() => native.NativeTraceMemory.load(resolved))),
-    );
+    const loaded = await fromAddon(() => native.NativeTraceMemory.load(resolved));
+    return new TraceMemory(/** @type {any} */ (loaded));
   }
 
   /** @type {Public['save']} */

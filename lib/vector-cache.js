@@ -98,7 +98,10 @@ function toFloatArray(value, name, dimensions) {
   if (length !== dimensions) {
     throw invalidVector(RangeError, `Expected ${dimensions} dimensions, got ${length}`);
   }
-  const copy = allocate(length);
+  const copy = attempt(() => new Float64Array(length), undefined);
+  if (copy === undefined) {
+    throw codedError(RangeError, 'ERR_OUT_OF_MEMORY', `no room for a vector of ${length} dimensions`);
+  }
   for (let index = 0; index < length; index++) {
     const component = readFrom(value, index, `${name}[${index}]`, 'ERR_INVALID_VECTOR');
     if (typeof component !== 'number') {
@@ -107,15 +110,6 @@ function toFloatArray(value, name, dimensions) {
     copy[index] = component;
   }
   return copy;
-}
-
-/** @param {number} length */
-function allocate(length) {
-  try {
-    return new Float64Array(length);
-  } catch (cause) {
-    throw codedError(RangeError, 'ERR_OUT_OF_MEMORY', `no room for a vector of ${length} dimensions`, cause);
-  }
 }
 
 const localCache = new VectorCache(/** @type {any} */ (native.localCache()));

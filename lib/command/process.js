@@ -66,12 +66,8 @@ async function answerOf(kind, about) {
  * @returns {{ exitCode: number, message: string }}
  */
 function failureOf(thrown) {
-  const {
-    code = '',
-    exitCode,
-    message,
-    stack,
-  } = /** @type {Error & { code?: string, exitCode?: number }} */ (thrown);
+  const error = /** @type {Error & { code?: string, exitCode?: number }} */ (thrown);
+  const { code = '', exitCode, message, stack } = error;
   if (exitCode !== undefined) return { exitCode, message };
   if (code === 'ERR_INVALID_TRACE') return { exitCode: EXIT.badLines, message };
   // Messages of the package need no addition.

@@ -77,14 +77,13 @@ async function examine() {
   let stage = 'starting';
   let isFinished = false;
   let lastWords = '';
-  let timer;
   /** @param {string} message @param {string} [remedy] */
   const fail = (message, remedy) => found.problems.push({ code: 'ERR_INTERNAL', message, remedy });
   try {
     // Its output is no part of the report, except the last line of a crash.
     const stdio = /** @type {const} */ (['ignore', 'ignore', 'pipe', 'ipc']);
-    const child = fork(path.join(__dirname, 'examination.js'), { stdio: [...stdio] });
-    timer = setTimeout(() => child.kill('SIGKILL'), TIME_LIMIT_MS);
+    const limit = /** @type {const} */ ({ timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL' });
+    const child = fork(path.join(__dirname, 'examination.js'), { stdio: [...stdio], ...limit });
     child.on('message', (message) => {
       const { problem, warning, stage: next, finished, ...parts } = /** @type {Message} */ (message);
       if (problem !== undefined) found.problems.push(problem);
@@ -105,8 +104,6 @@ async function examine() {
   } catch (error) {
     const { message } = /** @type {Error} */ (error);
     fail(`no process to examine it in: ${message}`, NO_PROCESS);
-  } finally {
-    clearTimeout(timer);
   }
   return found;
 }
