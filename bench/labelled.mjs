@@ -19,6 +19,27 @@ export function labelledSets(named = []) {
   throw new Error('there are no labelled traces: KNOWLEDGEPULSE_TRACES names a file beside them');
 }
 
+/** @type {WeakMap<import('../index.js').ReasoningTrace, Map<string, number>>} */
+const frequencies = new WeakMap();
+
+/**
+ * Returns the words of a trace with 1 + ln of their counts.
+ *
+ * @param {import('../index.js').ReasoningTrace} trace
+ */
+export function frequenciesOf(trace) {
+  const known = frequencies.get(trace);
+  if (known !== undefined) return known;
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  const text = [trace.task.objective, ...trace.steps.map(({ content }) => content ?? '')].join('\n');
+  for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}_]+/gu))
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  for (const [word, count] of counts) counts.set(word, 1 + Math.log(count));
+  frequencies.set(trace, counts);
+  return counts;
+}
+
 /**
  * @param {string} file without its ending
  * @returns {Array<{ trace: import('../index.js').ReasoningTrace, task: string, user?: string, success: boolean }>}

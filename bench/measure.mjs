@@ -1,4 +1,4 @@
-// From samples to rows, and from rows to text. Samples come in rounds: `[[1.2, 1.3], [1.1, 1.4], …]`, one array for each turn of
+// From samples to rows, and from rows to a table. Samples come in rounds: `[[1.2, 1.3], [1.1, 1.4], …]`, one array for each turn of
 // a side. A row is plain data, so that it can be written as JSON.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -99,43 +99,19 @@ export function writeResults(results, name, file = path.join(root, 'bench', 'res
 }
 
 /**
- * Returns the rows as an aligned table in Markdown.
+ * Prints rows as a table, with three significant digits.
  *
  * @param {Row[]} rows
  */
-export function markdownTable(rows) {
-  const cells = rows.map(({ name, unit, ours, against, theirs, ratio, target, verdict }) => [
-    name,
-    quantity(ours, unit),
-    against ?? '',
-    quantity(theirs, unit),
-    ratio === undefined ? '' : `${digits(ratio)}x`,
-    target ?? '',
-    verdict ?? '',
-  ]);
-  const lines = [['what', 'ours', 'against', 'theirs', 'ratio', 'target', ''], ...cells];
-  const widths = lines[0].map((_, column) => Math.max(2, ...lines.map((line) => line[column].length)));
-  const rule = widths.map((width) => '-'.repeat(width));
-  return [lines[0], rule, ...cells]
-    .map((line) => `| ${line.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`)
-    .join('\n');
-}
-
-/**
- * @param {number | undefined} value
- * @param {string} [unit]
- */
-function quantity(value, unit) {
-  return value === undefined ? '' : `${digits(value)} ${unit}`;
-}
-
-/**
- * Writes a number with three significant digits, without an exponent.
- *
- * @param {number} value
- */
-function digits(value) {
-  if (value === 0) return '0';
-  const decimals = 2 - Math.floor(Math.log10(Math.abs(value)));
-  return value.toFixed(Math.min(4, Math.max(0, decimals)));
+export function printTable(rows) {
+  const digits = (/** @type {number | undefined} */ value) => value && Number(value.toPrecision(3));
+  console.table(
+    rows.map(({ ours, theirs, ratio, ...row }) => ({
+      ...row,
+      ours: digits(ours),
+      theirs: digits(theirs),
+      ratio: digits(ratio),
+    })),
+    ['name', 'unit', 'ours', 'against', 'theirs', 'ratio', 'target', 'verdict'],
+  );
 }

@@ -8,7 +8,7 @@
 import path from 'node:path';
 import { random as generator } from '../__test__/support/random.js';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { labelledSets, readLabelled } from './labelled.mjs';
+import { frequenciesOf, labelledSets, readLabelled } from './labelled.mjs';
 import { mean, median } from './measure.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
@@ -22,9 +22,6 @@ import { mean, median } from './measure.mjs';
 const SPLITS = 40;
 
 const PREFIX = 2_600;
-
-/** @type {WeakMap<ReasoningTrace, Map<string, number>>} */
-const frequencies = new WeakMap();
 
 await runScript(main);
 
@@ -292,22 +289,6 @@ function compareByFrequency(memory, queries) {
     const similarity = Math.max(...similarities);
     return { novelty: 1 - similarity, nearest: memory[similarities.indexOf(similarity)] };
   });
-}
-
-/** @param {ReasoningTrace} trace */
-function frequenciesOf(trace) {
-  let counts = frequencies.get(trace);
-  if (counts === undefined) {
-    counts = new Map();
-    for (const word of piecesOf(trace)
-      .join(' ')
-      .toLowerCase()
-      .match(/[\p{L}\p{N}_]+/gu) ?? [])
-      counts.set(word, (counts.get(word) ?? 0) + 1);
-    for (const [word, count] of counts) counts.set(word, 1 + Math.log(count));
-    frequencies.set(trace, counts);
-  }
-  return counts;
 }
 
 /** @param {Run[]} runs */

@@ -14,7 +14,7 @@ import { isDeepStrictEqual, parseArgs } from 'node:util';
 
 import { temporaryDirectory } from '../scripts/platform.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { bounded, comparison, markdownTable, median, writeResults } from './measure.mjs';
+import { bounded, comparison, median, printTable, writeResults } from './measure.mjs';
 import { assertClose, interleave, Side, withSides } from './side.mjs';
 
 /**
@@ -91,7 +91,8 @@ await runScript(async () => {
     console.error(`measuring: ${name} …`);
     rows.push(...(await measure()));
   }
-  console.log(`\n${markdownTable(rows)}\n\n${LEGEND}`);
+  printTable(rows);
+  console.log(LEGEND);
   const count = (/** @type {string} */ verdict) => rows.filter((row) => row.verdict === verdict).length;
   console.log(`targets: ${count('ok')} ok, ${count('missed')} missed`);
   // Named after the machine, so that a later run of the same kind replaces it.

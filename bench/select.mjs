@@ -7,7 +7,7 @@
 import path from 'node:path';
 import { random as generator } from '../__test__/support/random.js';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { labelledSets, readLabelled } from './labelled.mjs';
+import { frequenciesOf, labelledSets, readLabelled } from './labelled.mjs';
 import { mean } from './measure.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
@@ -89,14 +89,7 @@ function qualityOf({ metadata, outcome }) {
  * @param {Run[]} runs
  */
 function tfIdf(runs) {
-  const bags = runs.map(({ trace }) => {
-    const text = [trace.task.objective, ...trace.steps.map(({ content }) => content ?? '')].join('\n');
-    /** @type {Map<string, number>} */
-    const counts = new Map();
-    for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}_]+/gu))
-      counts.set(word, (counts.get(word) ?? 0) + 1);
-    return counts;
-  });
+  const bags = runs.map(({ trace }) => frequenciesOf(trace));
   /** @type {Map<string, number[]>} */
   const holders = new Map();
   for (const [at, bag] of bags.entries())
@@ -104,7 +97,7 @@ function tfIdf(runs) {
   const vectors = bags.map((bag) => {
     const vector = [...bag].map(([word, count]) => {
       const idf = Math.log((1 + bags.length) / (1 + (holders.get(word)?.length ?? 0))) + 1;
-      return /** @type {const} */ ([word, (1 + Math.log(count)) * idf]);
+      return /** @type {const} */ ([word, count * idf]);
     });
     const length = Math.hypot(...vector.map(([, value]) => value)) || 1;
     return new Map(vector.map(([word, value]) => [word, value / length]));

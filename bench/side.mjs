@@ -1,8 +1,7 @@
 // The parent's end of a side: a child process that does one thing at a time, when it is told to.
 
-import { spawn } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -21,7 +20,6 @@ function neutralEnvironment() {
 export class Side {
   #process;
   #exited;
-  #answers;
 
   /**
    * @param {string} name the name in the table
@@ -32,15 +30,8 @@ export class Side {
   constructor(name, kind, which, env = {}) {
     this.name = name;
     const file = fileURLToPath(new URL(`sides/${kind}.mjs`, import.meta.url));
-    this.#process = spawn(process.execPath, [file, which], {
-      env: { ...neutralEnvironment(), ...env },
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    // A side that died is told by its exit; the broken pipe that follows says nothing more.
-    this.#process.stdin.on('error', () => {});
+    this.#process = fork(file, [which], { env: { ...neutralEnvironment(), ...env } });
     this.#exited = once(this.#process, 'exit');
-    this.#exited.catch(() => {});
-    this.#answers = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
   }
 
   /**
@@ -51,20 +42,16 @@ export class Side {
    * @returns {Promise<any>} the operation's result, in JSON
    */
   async ask(operation, input = {}) {
-    this.#process.stdin.write(`${JSON.stringify({ operation, ...input })}\n`);
-    const { value, done } = await this.#answers.next();
-    if (done) {
-      const [code, signal] = await this.#exited;
-      throw new Error(`${this.name}: it ended with ${signal ?? `code ${code}`}`);
-    }
-    const { result, error } = JSON.parse(value);
-    if (error !== undefined) throw new Error(`${this.name}: ${error}`);
+    this.#process.send({ operation, ...input });
+    const [answer, signal] = await Promise.race([once(this.#process, 'message'), this.#exited]);
+    if (answer?.result === undefined)
+      throw new Error(`${this.name}: ${answer?.error ?? `it ended with ${signal ?? `code ${answer}`}`}`);
     await sleep(PAUSE_MS);
-    return result;
+    return answer.result;
   }
 
   async close() {
-    this.#process.stdin.end();
+    if (this.#process.connected) this.#process.disconnect();
     await this.#exited;
   }
 }

@@ -4,8 +4,7 @@
 
 const { isRegExp } = require('node:util').types;
 
-const { localCopy } = require('./calls/copy.js');
-const { codedError, fromAddon } = require('./calls/errors.js');
+const { fromAddon, invalidInput } = require('./calls/errors.js');
 const { writeJson } = require('./calls/json.js');
 const { invalidOption, ofType, oneOf, readOptions, requireObject } = require('./calls/options.js');
 const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
@@ -13,7 +12,7 @@ const native = require('./loader.js').addon;
 
 /**
  * @import { Cleaned, PrivacyLevel } from '../index.js'
- * @import { NativeAllowed, NativeCleanSettings, NativeRule } from './binding.js'
+ * @import { NativeAllowed, NativeCleanSettings, NativeRedaction, NativeRule } from './binding.js'
  * @import { OptionReader } from './calls/options.js'
  */
 
@@ -25,10 +24,11 @@ const readLevel = oneOf(LEVELS);
 /** @type {typeof import('../index.js').cleanPii} */
 function cleanPii(text, level = LEVELS[0]) {
   if (typeof text !== 'string') {
-    throw codedError(TypeError, 'ERR_INVALID_INPUT', `text must be a string, got ${describe(text)}`);
+    throw invalidInput(`text must be a string, got ${describe(text)}`);
   }
   const identifiers = readLevel(level, 'level') !== 'private';
-  return localCopy(fromAddon(() => native.cleanPii(text, identifiers))) ?? { cleaned: text, redactions: [] };
+  const changed = fromAddon(() => native.cleanPii(text, identifiers));
+  return { cleaned: changed?.cleaned ?? text, redactions: localCopies(changed?.redactions ?? []) };
 }
 
 /** @type {OptionReader<NativeAllowed[]>} values that stay: texts and expressions */
@@ -87,15 +87,21 @@ async function clean(value, options) {
   const settings = readCleaning(options ?? {}, 'options');
   const isText = typeof value === 'string';
   if (!isText && (value === null || typeof value !== 'object' || isArray(value))) {
-    const message = `the value to clean must be a text or a trace, got ${describe(value)}`;
-    throw codedError(TypeError, 'ERR_INVALID_INPUT', message);
+    throw invalidInput(`the value to clean must be a text or a trace, got ${describe(value)}`);
   }
   const text = isText ? value : writeJson(value, 'trace', 'ERR_INVALID_TRACE');
   const { cleaned, redactions } = await fromAddon(() => native.clean(text, !isText, settings));
   return {
     cleaned: isText ? cleaned : JSON.parse(cleaned),
-    redactions: localCopy(redactions),
+    redactions: localCopies(redactions),
   };
 }
+
+/**
+ * Copies objects of the addon, so that they are of the caller's realm.
+ *
+ * @param {NativeRedaction[]} redactions
+ */
+const localCopies = (redactions) => Array.from(redactions, (redaction) => ({ ...redaction }));
 
 module.exports = { clean, cleanPii, readCleaning };

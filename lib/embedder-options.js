@@ -40,14 +40,15 @@ function resolveOptions(options) {
     ? undefined
     : (options.modelDirectory ?? fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR'));
   const dtype = options.dtype ?? optionFromEnvironment('KNOWLEDGEPULSE_DTYPE', OPTIONS.dtype);
-  const modelDirectory = options.model
-    ? undefined
-    : directory === undefined
-      ? installedModel(dtype)
-      : path.resolve(directory);
+  const installed = () => (options.model ? undefined : installedModel(dtype));
+  const modelDirectory = directory === undefined ? installed() : path.resolve(directory);
   const configured = options.runtimePath ?? fromEnvironment('KNOWLEDGEPULSE_ONNXRUNTIME');
   const packaged = configured === undefined ? packagedRuntime() : undefined;
-  const others = () => (needsRuntime(engine, modelDirectory) ? neighboursRuntime() : undefined);
+  // The built-in engine needs no library, but weights in safetensors.
+  const isOnnx = () =>
+    engine === 'onnxruntime' || !fs.existsSync(path.join(String(modelDirectory), 'model.safetensors'));
+  const others = () =>
+    engine !== 'builtin' && modelDirectory !== undefined && isOnnx() ? neighboursRuntime() : undefined;
   return {
     engine: engine === 'auto' ? undefined : engine,
     ...options.model,
@@ -67,15 +68,13 @@ function readPath(value, path) {
   throw invalidOption(TypeError, `${path} must be a path`);
 }
 
-const MAX_THREADS = 1024;
-
 const OPTIONS = {
   modelDirectory: readPath,
   model: readModel,
   engine: oneOf(ENGINES),
   runtimePath: readPath,
   dtype: oneOf(/** @type {Dtype[]} */ (Object.keys(MODEL_PACKAGES))),
-  threads: inRange({ from: 1, to: MAX_THREADS, whole: true }),
+  threads: inRange({ from: 1, to: 1024, whole: true }),
 };
 
 /**
@@ -84,8 +83,13 @@ const OPTIONS = {
  */
 function readEmbedderOptions(given) {
   const options = readOptions(given, OPTIONS);
-  if (options.model !== undefined) refuseBesideModel(options);
-  return options;
+  const { model, modelDirectory, dtype, engine } = options;
+  // Nothing else says where a model in memory is, or how it is computed.
+  const others = { modelDirectory, dtype, engine: engine === 'onnxruntime' ? engine : undefined };
+  const other = Object.entries(others).find(([, value]) => value !== undefined);
+  if (model === undefined || other === undefined) return options;
+  const reason = other[0] === 'engine' ? 'which only the engine builtin reads' : 'which says it all';
+  throw invalidOption(TypeError, `options.${other[0]} must not be given with options.model, ${reason}`);
 }
 
 /** @type {import('./calls/options.js').OptionReader<Uint8Array>} */
@@ -101,19 +105,6 @@ function readModel(value, path) {
     weights: weights ?? readBytes(weights, `${path}.weights`),
     tokenizer: tokenizer ?? readBytes(tokenizer, `${path}.tokenizer`),
   };
-}
-
-/**
- * Refuses options about a model's place or graph beside a model in memory.
- *
- * @param {EmbedderOptions} options
- */
-function refuseBesideModel({ modelDirectory, dtype, engine }) {
-  const others = { modelDirectory, dtype, engine: engine === 'onnxruntime' ? engine : undefined };
-  const other = Object.entries(others).find(([, value]) => value !== undefined);
-  if (other === undefined) return;
-  const reason = other[0] === 'engine' ? 'which only the engine builtin reads' : 'which says it all';
-  throw invalidOption(TypeError, `options.${other[0]} must not be given with options.model, ${reason}`);
 }
 
 /**
@@ -202,17 +193,6 @@ function packagedRuntime() {
   // Without a manifest, assumes that it lists the library.
   const isCarried = attempt(() => readJson(addonDirectory, 'package.json').files.includes(library), true);
   return isCarried ? path.join(addonDirectory, library) : undefined;
-}
-
-/**
- * Returns whether only ONNX Runtime can compute the model. The built-in engine needs no library.
- *
- * @param {Engine | undefined} engine
- * @param {string | undefined} modelDirectory
- */
-function needsRuntime(engine, modelDirectory) {
-  if (engine === 'builtin' || modelDirectory === undefined) return false;
-  return engine === 'onnxruntime' || !fs.existsSync(path.join(modelDirectory, 'model.safetensors'));
 }
 
 /**

@@ -5,7 +5,7 @@
 const { isMainThread } = require('node:worker_threads');
 
 const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
-const { codedError, fromAddon } = require('./calls/errors.js');
+const { codedError, fromAddon, invalidInput } = require('./calls/errors.js');
 const native = require('./loader.js').addon;
 const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
 
@@ -60,7 +60,7 @@ const MAX_IN_FLIGHT = 64;
 
 /** @type {typeof import('../index.js').embed} */
 async function embed(texts) {
-  if (!isArray(texts)) throw invalidText('texts must be an array');
+  if (!isArray(texts)) throw invalidInput('texts must be an array');
   const total = readLength(texts, 'texts', 'ERR_INVALID_INPUT');
   const checked = Array.from({ length: total }, (_, index) => {
     const path = `texts[${index}]`;
@@ -85,12 +85,9 @@ async function embed(texts) {
  * @param {string} path
  */
 function readText(text, path) {
-  if (typeof text !== 'string') throw invalidText(`${path} must be a string, got ${describe(text)}`);
+  if (typeof text !== 'string') throw invalidInput(`${path} must be a string, got ${describe(text)}`);
   return text.replace(/\p{Surrogate}/gu, '\uFFFD');
 }
-
-/** @param {string} message */
-const invalidText = (message) => codedError(TypeError, 'ERR_INVALID_INPUT', message);
 
 /** Emits one warning per process if the embedder is broken. */
 function tellWarning() {
@@ -102,10 +99,4 @@ function tellWarning() {
   );
 }
 
-module.exports = {
-  configureEmbedder,
-  embed,
-  embedderStatus,
-  ensureConfigured,
-  tellWarning,
-};
+module.exports = { configureEmbedder, embed, embedderStatus, ensureConfigured, tellWarning };

@@ -6,14 +6,14 @@ const { types } = require('node:util');
 
 const { cancellable } = require('./calls/cancel.js');
 const { ofType, oneOf, readCallOptions, readOptions } = require('./calls/options.js');
-const { codedError } = require('./calls/errors.js');
+const { codedError, invalidInput } = require('./calls/errors.js');
 const { reasonOf, writeJson } = require('./calls/json.js');
 const { describe, isArray } = require('./calls/reading.js');
 const { addon } = require('./loader.js');
 
 /**
  * @import { KnowledgePulseError, ReadResult, ReasoningTrace } from '../index.js'
- * @import { NativeForeign, NativeItem, NativeKnown, NativeReadSettings, NativeTraceReader } from './binding.js'
+ * @import { NativeItem, NativeKnown, NativeReadSettings, NativeTraceReader } from './binding.js'
  */
 
 const OPTIONS = {
@@ -50,8 +50,14 @@ function readTraces(input, options) {
  */
 async function* withoutPlaces(results) {
   for await (const { trace, known, error } of results) {
-    if (error !== undefined) yield { error };
-    else yield { trace, outcome: outcomeOf(trace, known) };
+    if (error !== undefined) {
+      yield { error };
+      continue;
+    }
+    // The trace was not validated.
+    const success = known.success ? trace?.metadata?.success : null;
+    const confidence = known.confidence ? trace?.outcome?.confidence : null;
+    yield { trace, outcome: { success: success ?? null, confidence: confidence ?? null } };
   }
 }
 
@@ -67,9 +73,9 @@ async function* readPlaced(input, settings, signal) {
   signal?.throwIfAborted();
   const chunks = chunksOf(input);
   const reader = new addon.NativeTraceReader(settings ?? {});
-  const results = chunks === undefined ? readValues(reader, input) : readChunks(reader, chunks, signal);
-  for await (const result of results) {
-    yield result;
+  const items = chunks === undefined ? readValues(reader, input) : readChunks(reader, chunks, signal);
+  for await (const item of items) {
+    if (item.skipped === null) yield resultOf(item);
     signal?.throwIfAborted();
   }
 }
@@ -80,14 +86,18 @@ async function* readPlaced(input, settings, signal) {
  * @param {AbortSignal | undefined} signal
  */
 async function* readChunks(reader, chunks, signal) {
+  const push = (/** @type {Uint8Array | undefined} */ bytes) => {
+    const problem = reader.push(bytes);
+    if (problem !== null) throw invalidInput(problem);
+  };
   for await (const chunk of bytesOf(untilAborted(chunks, signal))) {
-    refuse(reader.push(chunk));
-    yield* readResults(reader);
+    push(chunk);
+    yield* readItems(reader);
   }
-  refuse(reader.finish());
-  yield* readResults(reader);
+  push(undefined);
+  yield* readItems(reader);
   reader.end();
-  yield* readResults(reader);
+  yield* readItems(reader);
 }
 
 /**
@@ -119,16 +129,14 @@ async function* untilAborted(chunks, signal) {
 }
 
 /** @param {NativeTraceReader} reader */
-function* readResults(reader) {
-  for (let items = reader.next(); items !== null; items = reader.next()) {
-    for (const item of items) yield* resultsOf(item, parsed);
-  }
+function* readItems(reader) {
+  for (let items = reader.next(); items !== null; items = reader.next()) yield* items;
 }
 
 /**
  * @param {NativeTraceReader} reader
  * @param {unknown} input
- * @returns {Generator<PlacedResult, void>}
+ * @returns {Generator<NativeItem & { value?: unknown }, void>}
  */
 function* readValues(reader, input) {
   // An array is a list of records, or one conversation whose reader joins its messages.
@@ -139,55 +147,28 @@ function* readValues(reader, input) {
     try {
       json = JSON.stringify(value) ?? 'null';
     } catch (thrown) {
-      yield wrong({ line: null, index }, reasonOf(thrown));
+      const none = { format: null, json: null, known: null, skipped: null };
+      yield { ...none, line: null, index, size: 0, error: reasonOf(thrown) };
       continue;
     }
-    for (const item of reader.read(json, index))
-      yield* resultsOf(item, (text) => (text === null ? value : parsed(text)));
+    for (const item of reader.read(json, index)) yield { ...item, value };
   }
   reader.end();
-  yield* readResults(reader);
+  yield* readItems(reader);
 }
 
-/** @param {string | null} json */
-const parsed = (json) => JSON.parse(json ?? 'null');
-
 /**
- * @param {NativeItem} item
- * @param {(json: string | null) => unknown} traceOf
- * @returns {Generator<PlacedResult, void>}
+ * @param {NativeItem & { value?: unknown }} item `value` is the trace where it has no JSON
+ * @returns {PlacedResult}
  */
-function* resultsOf(item, traceOf) {
-  const { line, index, format, json, known, error, skipped } = item;
-  if (skipped !== null) return;
-  if (error !== null) yield wrong(item, error);
-  else {
-    const trace = /** @type {any} */ (traceOf(json));
-    yield { line, index, format, trace, known: /** @type {NativeKnown} */ (known) };
+function resultOf({ line, index, format, json, known, error, value }) {
+  if (error !== null) {
+    const element = index === null ? '' : `[${index}]`;
+    const place = line === null ? element && `${element}: ` : `line ${line}${element}: `;
+    return { line, index, format: null, error: codedError(Error, 'ERR_INVALID_RECORD', place + error) };
   }
-}
-
-/**
- * Returns the known outcome of a trace, which was not validated.
- *
- * @param {Partial<ReasoningTrace>} trace
- * @param {{ success: boolean, confidence: boolean }} known
- */
-function outcomeOf(trace, known) {
-  return {
-    success: (known.success ? trace?.metadata?.success : null) ?? null,
-    confidence: (known.confidence ? trace?.outcome?.confidence : null) ?? null,
-  };
-}
-
-/**
- * @param {{ line: number | null, index: number | null }} place
- * @param {string} reason
- */
-function wrong({ line, index }, reason) {
-  const element = index === null ? '' : `[${index}]`;
-  const place = line === null ? element && `${element}: ` : `line ${line}${element}: `;
-  return { line, index, format: null, error: codedError(Error, 'ERR_INVALID_RECORD', `${place}${reason}`) };
+  const trace = /** @type {ReasoningTrace} */ (json === null ? value : JSON.parse(json));
+  return { line, index, format, trace, known: /** @type {NativeKnown} */ (known) };
 }
 
 /** @type {typeof import('../index.js').traceFromMessages} */
@@ -198,7 +179,7 @@ function traceFromMessages(messages, options) {
   const items = reader.read(writeJson({ messages }, 'messages', 'ERR_INVALID_INPUT'));
   reader.end();
   for (const { error, json, skipped } of [...items, ...(reader.next() ?? [])]) {
-    if (json !== null) return parsed(json);
+    if (json !== null) return JSON.parse(json);
     throw invalidInput(`messages make no trace: ${error ?? skipped}`);
   }
   throw invalidInput('messages make no trace: there is no step in them');
@@ -255,16 +236,6 @@ function bytesIn(value) {
   if (types.isDataView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   return undefined;
 }
-
-/** @param {NativeForeign | null} foreign what the input is instead of text, if it is something else */
-function refuse(foreign) {
-  if (foreign === null) return;
-  const { what, program } = foreign;
-  throw invalidInput(`the input is ${what}: make text in UTF-8 of it first, as ${program} does`);
-}
-
-/** @param {string} message */
-const invalidInput = (message) => codedError(TypeError, 'ERR_INVALID_INPUT', message);
 
 /** Matches one line that looks like a path; JSON begins in another way. */
 const PATH =

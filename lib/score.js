@@ -2,8 +2,6 @@
 
 // Scores as callers get them.
 
-const { localCopy } = require('./calls/copy.js');
-
 /** @import { NearestTrace, Score, ScoringWeights } from '../index.js' */
 
 /**
@@ -24,13 +22,14 @@ const { localCopy } = require('./calls/copy.js');
  */
 
 /**
- * Returns the score of a breakdown, in objects of the caller's realm.
+ * Returns the score of a breakdown in JSON.
  *
- * @param {Breakdown} breakdown
+ * @param {string} json
  * @returns {Score}
  */
-function scoreOf(breakdown) {
-  const { score, dimensions, weights, overrides, nearest, noveltyBasis } = localCopy(breakdown);
+function scoreOf(json) {
+  /** @type {Breakdown} */
+  const { score, dimensions, weights, overrides, nearest, noveltyBasis } = JSON.parse(json);
   const { label: id = null, ...rest } = nearest ?? {};
   return {
     value: score,

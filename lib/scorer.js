@@ -5,6 +5,7 @@ const { isMap } = require('node:util').types;
 
 const { cancellable } = require('./calls/cancel.js');
 const { attempt, codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
+const { InOrder } = require('./calls/in-order.js');
 const {
   invalidOption,
   ofType,
@@ -38,6 +39,7 @@ let explain;
  */
 class Scorer {
   #native;
+  #inOrder = new InOrder();
   /** Whether it needs the embedder, which the first such call configures. */
   #embeds;
   /**
@@ -48,7 +50,8 @@ class Scorer {
   #store;
 
   static {
-    explain = (scorer, trace, remember) => scorer.#explain(trace, remember, undefined);
+    explain = async (scorer, trace, remember) =>
+      JSON.parse(await scorer.#explain(trace, remember, undefined));
   }
 
   /** @param {ConstructorParameters<typeof Public>[0]} [options] */
@@ -66,7 +69,7 @@ class Scorer {
   /** @type {Public['evaluateValue']} */
   // An async function rejects instead of throwing, and makes the promise in the caller's realm.
   async evaluateValue(trace) {
-    if (this.#store !== undefined) return (await this.#explain(trace, true, undefined)).score;
+    if (this.#store !== undefined) return JSON.parse(await this.#explain(trace, true, undefined)).score;
     return this.#settle(undefined, () => fromAddon(() => this.#native.evaluate(trace)));
   }
 
@@ -85,7 +88,7 @@ class Scorer {
     const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
     signal?.throwIfAborted();
     if (this.#embeds) ensureConfigured();
-    /** @type {Array<{ call: NativeCall, reply: Promise<Breakdown> }>} */
+    /** @type {Array<{ call: NativeCall, reply: Promise<string> }>} */
     const inFlight = [];
     const cancelAll = () => {
       for (const { call } of inFlight) call.cancel();
@@ -109,7 +112,8 @@ class Scorer {
         const call = new native.NativeCall();
         try {
           const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-          const reply = Promise.resolve(this.#begin(trace, { remember: true, call, signal: undefined }));
+          const begun = this.#begin(trace, true, call);
+          const reply = this.#inOrder.reply(() => begun);
           // Its rejection is handled later.
           reply.catch(() => {});
           inFlight.push({ call, reply });
@@ -133,9 +137,11 @@ class Scorer {
   }
 
   /** @type {Public['flush']} */
-  async flush() {
-    if (this.#store !== undefined) return this.#store.flush();
-    await this.#native.afterOthers();
+  flush() {
+    return this.#inOrder.reply(async (earlier) => {
+      await earlier;
+      await this.#store?.flush();
+    });
   }
 
   /**
@@ -144,20 +150,21 @@ class Scorer {
    * @param {AbortSignal | undefined} signal
    */
   #explain(trace, remember, signal) {
-    return this.#settle(signal, (call) => this.#begin(trace, { remember, call, signal }));
+    return this.#settle(signal, (call) => this.#begin(trace, remember, call));
   }
 
   /**
-   * Begins to score a trace. Throws for an invalid one.
+   * Begins to score a trace; the reply is a {@link Breakdown} in JSON. Throws for an invalid trace.
    *
    * @param {unknown} trace
-   * @param {{ remember: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
-   * @returns {Breakdown | Promise<Breakdown>}
+   * @param {boolean} remember
+   * @param {NativeCall | undefined} call
+   * @returns {string | Promise<string>}
    */
-  #begin(trace, { remember, call, signal }) {
+  #begin(trace, remember, call) {
     if (this.#store === undefined) return fromAddon(() => this.#native.explain(trace, remember, call));
     const embedding = fromAddon(() => this.#native.embed(trace, call));
-    return this.#store.explain(embedding, { remember, call, signal });
+    return this.#store.explain(embedding, remember, call);
   }
 
   /**
@@ -170,32 +177,15 @@ class Scorer {
     signal?.throwIfAborted();
     if (this.#embeds) ensureConfigured();
     const call = signal && new native.NativeCall();
+    const cancel = () => call?.cancel() === true;
+    const begin = () => ask(call);
     try {
-      const begin = () => this.#inTurn(() => ask(call));
-      // Calls to a store are cancelled in their order.
-      if (this.#store !== undefined) return await begin();
-      return await cancellable(begin, signal, () => call?.cancel() === true);
+      // A store replies to several calls in one turn of the event loop, so one that is cancelled waits for earlier ones.
+      if (this.#store !== undefined)
+        return await this.#inOrder.reply(() => cancellable(begin, signal, cancel));
+      return await cancellable(() => this.#inOrder.reply(begin), signal, cancel);
     } finally {
       tellWarning();
-    }
-  }
-
-  /**
-   * Returns a reply. An error that is thrown, as for an invalid trace, waits for the replies to earlier calls.
-   *
-   * @template T
-   * @param {() => T | Promise<T>} ask
-   * @returns {T | Promise<T>}
-   */
-  #inTurn(ask) {
-    try {
-      return ask();
-    } catch (error) {
-      const others = this.#store ? this.#store.inOrder(() => {}) : this.#native.afterOthers();
-      if (others === undefined) throw error;
-      return others.then(() => {
-        throw error;
-      });
     }
   }
 }
@@ -229,12 +219,14 @@ function readMemory(memory, path) {
   const read = (/** @type {string} */ name) => attempt(() => /** @type {any} */ (memory)[name], undefined);
   if (['compareAndAdd', 'compare', 'size'].every((name) => typeof read(name) === 'function')) {
     const store = /** @type {Store} */ (memory);
-    return { method: readMethod(read('method'), `${path}.method`), own: nativeOf(read('fallback')), store };
+    return {
+      method: oneOf(METHODS)(read('method'), `${path}.method`),
+      own: nativeOf(read('fallback')),
+      store,
+    };
   }
   throw invalidOption(TypeError, `${path} must be a TraceMemory or a PostgresStore, got ${describe(memory)}`);
 }
-
-const readMethod = oneOf(METHODS);
 
 const WEIGHTS = {
   complexity: ofType('number'),

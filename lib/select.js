@@ -5,7 +5,6 @@
 const { setTimeout } = require('node:timers/promises');
 
 const { cancellable } = require('./calls/cancel.js');
-const { localCopy } = require('./calls/copy.js');
 const { codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
   invalidOption,
@@ -17,7 +16,6 @@ const {
 } = require('./calls/options.js');
 const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { embed } = require('./embedder.js');
-const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
 const { nativeOf } = require('./trace-memory.js');
 
@@ -76,15 +74,8 @@ function readKnown(value, path) {
 
 /** @type {typeof import('../index.js').select} */
 async function select(traces, options) {
-  const {
-    signal,
-    count,
-    failures,
-    known,
-    labels,
-    method = 'lexical',
-    onProgress,
-  } = readCallOptions(options, SELECT_OPTIONS);
+  const given = readCallOptions(options, SELECT_OPTIONS);
+  const { signal, count, failures, known, labels, method = 'lexical', onProgress } = given;
   if (count === undefined)
     throw invalidOption(TypeError, "options.count must be a number or a percentage like '10%'");
   if (known !== undefined && known.method !== method) {
@@ -108,7 +99,7 @@ async function select(traces, options) {
     }
     const reply = fromAddon(() => candidates.select(count, failures, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
-    return localCopy(await found);
+    return JSON.parse(await found);
   };
   return cancellable(work, signal, () => call.cancel());
 }
@@ -131,24 +122,18 @@ async function add(candidates, { traces, first, end, labels, embeds }) {
       throw errorOfTrace(error, index);
     }
   }
-  const embeddings = embeds ? await embed(digests) : undefined;
-  const vectors = embeddings && new Float32Array(embeddings.length * DIMENSIONS);
-  embeddings?.forEach((embedding, index) => {
-    vectors?.set(embedding, index * DIMENSIONS);
-  });
+  const vectors = embeds ? await embed(digests) : [];
   await fromAddon(() => candidates.add(vectors));
 }
 
 /**
  * Returns the reply of a call and reports its progress. An error of `onProgress` ends the call.
  *
- * @template T
- * @param {Promise<T>} reply
+ * @param {Promise<string>} reply
  * @param {NativeCandidates} candidates
  * @param {number} total
  * @param {(progress: { done: number, total: number }) => void} onProgress
  * @param {import('./binding.js').NativeCall} call
- * @returns {Promise<T>}
  */
 async function withProgress(reply, candidates, total, onProgress, call) {
   let told = 0;
@@ -158,14 +143,11 @@ async function withProgress(reply, candidates, total, onProgress, call) {
     told = done;
   };
   try {
-    const isDone = reply.then(
-      () => true,
-      () => true,
-    );
-    while (!(await Promise.race([isDone, setTimeout(INTERVAL, false)]))) tell();
-    const result = await reply;
-    tell();
-    return result;
+    for (;;) {
+      const result = await Promise.race([reply, setTimeout(INTERVAL, undefined)]);
+      tell();
+      if (result !== undefined) return result;
+    }
   } catch (error) {
     call.cancel();
     throw error;

@@ -2,7 +2,7 @@
 
 // Shares traces and files of sessions into a folder.
 
-const { errorsOf, fromAddon } = require('./calls/errors.js');
+const { fromAddon, invalidInput } = require('./calls/errors.js');
 const { writeJson } = require('./calls/json.js');
 const { oneOf, readOptions } = require('./calls/options.js');
 const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
@@ -10,8 +10,6 @@ const { readCleaning } = require('./clean.js');
 const native = require('./loader.js').addon;
 
 /** @import { NativeShared } from './binding.js' */
-
-const invalidInput = errorsOf('ERR_INVALID_INPUT');
 
 const OPTIONS = {
   as: oneOf(/** @type {const} */ (['native', 'messages', 'atif', 'knowledgepulse'])),
@@ -23,11 +21,11 @@ async function share(tracesOrFiles, folder, options) {
   const { as = 'native', clean = readCleaning({}, 'options.clean') } = readOptions(options ?? {}, OPTIONS);
   if (typeof folder !== 'string' || folder === '') {
     const found = folder === '' ? 'an empty string' : describe(folder);
-    throw invalidInput(TypeError, `folder must be the path of a folder, got ${found}`);
+    throw invalidInput(`folder must be the path of a folder, got ${found}`);
   }
   if (!isArray(tracesOrFiles)) {
     const message = `what is shared must be an array of traces or paths, got ${describe(tracesOrFiles)}`;
-    throw invalidInput(TypeError, message);
+    throw invalidInput(message);
   }
   const length = readLength(tracesOrFiles, 'traces', 'ERR_INVALID_INPUT');
   const shared = Array.from({ length }, (_, index) => sharedFrom(tracesOrFiles, index));
@@ -44,7 +42,7 @@ function sharedFrom(list, index) {
   const value = readFrom(list, index, path, 'ERR_INVALID_INPUT');
   if (typeof value === 'string') return { file: value };
   if (value === null || typeof value !== 'object' || isArray(value)) {
-    throw invalidInput(TypeError, `${path} must be a trace or the path of a file, got ${describe(value)}`);
+    throw invalidInput(`${path} must be a trace or the path of a file, got ${describe(value)}`);
   }
   return { trace: writeJson(value, path, 'ERR_INVALID_TRACE') };
 }

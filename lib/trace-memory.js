@@ -2,8 +2,8 @@
 
 const path = require('node:path');
 
-const { localCopy } = require('./calls/copy.js');
 const { attempt, codedError, fromAddon } = require('./calls/errors.js');
+const { InOrder } = require('./calls/in-order.js');
 const { invalidOption, oneOf, readOptions, requireNumber } = require('./calls/options.js');
 const { describe } = require('./calls/reading.js');
 const { embedderStatus, ensureConfigured } = require('./embedder.js');
@@ -38,8 +38,7 @@ class TraceMemory {
   #native;
   /** Compares with the memory. */
   #scorer;
-  /** The last save: one follows another, so that the later one stays. */
-  #saved = Promise.resolve();
+  #saves = new InOrder();
 
   static {
     nativeOf = (value) =>
@@ -56,26 +55,19 @@ class TraceMemory {
   /** @type {typeof Public['load']} */
   static async load(file) {
     const resolved = readPath(file);
-    return new TraceMemory(
-      /** @type {any} */ (await fromAddon(() => native.NativeTraceMemory.load(resolved))),
-    );
+    const loaded = await fromAddon(() => native.NativeTraceMemory.load(resolved));
+    return new TraceMemory(/** @type {any} */ (loaded));
   }
 
   /** @type {Public['save']} */
   async save(file) {
     const resolved = readPath(file);
     const snapshot = this.#native.snapshot();
-    const earlier = this.#saved;
-    let done = () => {};
-    this.#saved = new Promise((resolve) => {
-      done = resolve;
-    });
-    try {
+    await this.#saves.reply(async (earlier) => {
+      // One save follows another, so that the later one stays.
       await earlier;
       await fromAddon(() => snapshot.save(resolved));
-    } finally {
-      done();
-    }
+    });
   }
 
   /** @type {Public['add']} */
@@ -96,7 +88,7 @@ class TraceMemory {
     const embedded = await fromAddon(() => this.#scorer.embed(trace));
     if (embedded.words === null && embedded.vector === null) throw await embedderFailure();
     const found = await fromAddon(() => embedded.nearest(most, false));
-    return Array.from(found, (near) => ({ ...localCopy(near), sharedWords: null, newWords: null }));
+    return Array.from(found, (near) => ({ ...near, sharedWords: null, newWords: null }));
   }
 
   /** @type {Public['clear']} */

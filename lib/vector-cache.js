@@ -4,11 +4,13 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 
 const { inRange, readOptions } = require('./calls/options.js');
 const { attempt, codedError, errorsOf, fromAddon } = require('./calls/errors.js');
-const { DIMENSIONS } = require('./embedding.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom } = require('./calls/reading.js');
 
 /** @import { VectorCache as Public } from '../index.js' */
+
+/** The length of an embedding of all-MiniLM-L6-v2. The addon refuses models of another length. */
+const DIMENSIONS = 384;
 
 const invalidVector = errorsOf('ERR_INVALID_VECTOR');
 
@@ -96,7 +98,10 @@ function toFloatArray(value, name, dimensions) {
   if (length !== dimensions) {
     throw invalidVector(RangeError, `Expected ${dimensions} dimensions, got ${length}`);
   }
-  const copy = allocate(length);
+  const copy = attempt(() => new Float64Array(length), undefined);
+  if (copy === undefined) {
+    throw codedError(RangeError, 'ERR_OUT_OF_MEMORY', `no room for a vector of ${length} dimensions`);
+  }
   for (let index = 0; index < length; index++) {
     const component = readFrom(value, index, `${name}[${index}]`, 'ERR_INVALID_VECTOR');
     if (typeof component !== 'number') {
@@ -107,15 +112,6 @@ function toFloatArray(value, name, dimensions) {
   return copy;
 }
 
-/** @param {number} length */
-function allocate(length) {
-  try {
-    return new Float64Array(length);
-  } catch (cause) {
-    throw codedError(RangeError, 'ERR_OUT_OF_MEMORY', `no room for a vector of ${length} dimensions`, cause);
-  }
-}
-
 const localCache = new VectorCache(/** @type {any} */ (native.localCache()));
 
 /** @type {typeof import('../index.js')._getLocalCache} */
@@ -123,4 +119,4 @@ function _getLocalCache() {
   return localCache;
 }
 
-module.exports = { DEFAULTS, OPTIONS, VectorCache, _getLocalCache };
+module.exports = { DEFAULTS, DIMENSIONS, OPTIONS, VectorCache, _getLocalCache };

@@ -20,7 +20,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addonName, hostPlatform, isProgram, platformDirectory, root, venvPython } from './platform.mjs';
 import rust from './rust.js';
-import { hasRuntime, isStaged, runtimeDirectory, stageRuntime } from './stage-runtime.mjs';
+import { carriesRuntime, hasRuntime, isStaged, runtimeDirectory, stageRuntime } from './stage-runtime.mjs';
 
 const platform = hostPlatform();
 
@@ -36,11 +36,15 @@ const platform = hostPlatform();
 
 /** @typedef {Step & { needs?: string[] }} SetupStep */
 
-/** The step that `npm start` does without: fp32 weights are enough for the first scores. */
 export const INT8_MODEL = 'int8 model';
+const READERS = 'python readers';
+const RUNTIME = 'ONNX Runtime';
 
 /** The step that `npm test` alone has. It runs while the addon is linked, which takes one core. */
 export const RUST_TESTS = 'tests in Rust';
+
+/** The steps that `npm start` does without: the built-in engine and fp32 weights are enough for the first scores. */
+export const NOT_TO_START = [INT8_MODEL, READERS, RUST_TESTS, ...(carriesRuntime(platform) ? [] : [RUNTIME])];
 
 /**
  * The steps, each after the steps that it needs. `inputs` are files and folders whose contents, hashed into a stamp, decide
@@ -59,11 +63,20 @@ const steps = [
   },
   {
     name: 'python tools',
-    doing: 'installing the packages of model/requirements.txt and scripts/readers.txt into model/.venv',
-    inputs: ['model/requirements.txt', 'scripts/readers.txt'],
+    doing: 'installing the packages of model/requirements.txt into model/.venv',
+    inputs: ['model/requirements.txt'],
     stamp: 'model/.venv/.knowledgepulse-requirements',
     done: () => existsSync(venvPython),
     run: installPythonTools,
+  },
+  {
+    name: READERS,
+    doing: 'installing the packages of scripts/readers.txt, which read what we write, into model/.venv',
+    needs: ['python tools'],
+    inputs: ['scripts/readers.txt'],
+    stamp: 'model/.venv/.knowledgepulse-readers',
+    done: () => true,
+    run: () => pipInstall('scripts/readers.txt'),
   },
   {
     name: 'model',
@@ -80,8 +93,8 @@ const steps = [
     run: () => run(venvPython, ['model/build.py', '--dtype', 'q8']),
   },
   {
-    name: 'ONNX Runtime',
-    needs: ['dependencies'],
+    name: RUNTIME,
+    needs: ['python tools'],
     doing: `staging the library into ${path.relative(root, runtimeDirectory(platform))}`,
     done: () => !hasRuntime(platform) || isStaged(platform),
     run: () => stageRuntime(platform),
@@ -236,18 +249,18 @@ function installDependencies() {
 function installPythonTools() {
   const python = findPython();
   run(python, ['-m', 'venv', '--clear', 'model/.venv']);
-  pipInstall('model/requirements.txt', 'scripts/readers.txt');
+  pipInstall('model/requirements.txt');
 }
 
 /**
- * Installs the packages of files of requirements into model/.venv.
+ * Installs the packages of a file of requirements into model/.venv.
  *
- * @param {string[]} files
+ * @param {string} file
  */
-export function pipInstall(...files) {
+export function pipInstall(file) {
   run(venvPython, [
     ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--require-hashes', '--no-deps'],
-    ...files.flatMap((file) => ['--requirement', file]),
+    ...['--requirement', file],
   ]);
 }
 

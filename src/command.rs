@@ -2,20 +2,23 @@
 //! has.
 
 use std::{
-    collections::{HashMap, VecDeque},
-    rc::Rc,
+    collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         mpsc::{Receiver, Sender, channel},
     },
 };
 
-use napi::{Env, bindgen_prelude::Object};
+use napi::{
+    Status,
+    bindgen_prelude::Function,
+    threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
+};
 use napi_derive::napi;
 
 use knowledgepulse_command::{
     breakdown::breakdown_of,
-    cli::start,
+    cli,
     error::{Exit, Failure},
     host::{Host, NotScored, Outcome, Store, StoreRequest},
     json_object,
@@ -23,15 +26,10 @@ use knowledgepulse_command::{
     report::described,
     stop::Stop,
 };
-use knowledgepulse_error::Error;
 use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_score::engine::Engine;
 
-use crate::{
-    engine::ENGINE,
-    error::Result,
-    replies::{Replies, Ticket},
-};
+use crate::{background::locked, engine::ENGINE, error::Result};
 
 /// A run's question to JavaScript.
 #[napi(object, object_from_js = false)]
@@ -39,10 +37,17 @@ pub struct NativeQuestion {
     /// The number by which `answer` and `fail` name the question.
     pub number: f64,
     /// The kind of question. `end` tells the exit code and wants no answer.
-    #[napi(ts_type = "'configure' | 'connect' | 'explain' | 'size' | 'close' | 'end'")]
+    #[napi(ts_type = "'connect' | 'explain' | 'size' | 'close' | 'end'")]
     pub kind: &'static str,
     /// The question's subject, in JSON.
     pub about: String,
+}
+
+/// Returns whether a run with these arguments needs the model, which JavaScript then has to configure before.
+#[napi(catch_unwind)]
+#[allow(clippy::needless_pass_by_value)] // Values that JavaScript hands over are owned.
+pub fn needs_model(arguments: Vec<String>) -> bool {
+    cli::needs_model(&arguments)
 }
 
 /// A run of the command.
@@ -51,35 +56,28 @@ pub struct NativeCommand {
     questions: Arc<Questions>,
     messages: Messages,
     stop: Stop,
-    /// The run, if it has not begun, where there are no threads.
-    #[cfg(target_family = "wasm")]
-    run: std::cell::Cell<Option<Box<dyn FnOnce()>>>,
 }
 
 #[napi]
 impl NativeCommand {
-    /// Starts a run with these arguments, without the name of the program.
+    /// Starts a run with these arguments, without the name of the program. `ask` gets its questions.
     #[napi(constructor, catch_unwind)]
-    pub fn new(arguments: Vec<String>, machine: String) -> Self {
+    pub fn new(arguments: Vec<String>, machine: String, ask: Function<NativeQuestion, ()>) -> Result<Self> {
+        let questions = Arc::new(Questions {
+            ask: ask.build_threadsafe_function().build()?,
+            asked: Mutex::default(),
+        });
+        let (messages, stop) = (Messages::default(), Stop::default());
         let command = Self {
-            questions: Arc::default(),
-            messages: Messages::default(),
-            stop: Stop::default(),
-            #[cfg(target_family = "wasm")]
-            run: std::cell::Cell::default(),
+            questions: Arc::clone(&questions),
+            messages: messages.clone(),
+            stop: stop.clone(),
         };
-        let host = JavaScript {
-            machine,
-            questions: Arc::clone(&command.questions),
-        };
-        let (messages, stop) = (command.messages.clone(), command.stop.clone());
-        #[cfg(target_family = "wasm")]
-        let needs_model = knowledgepulse_command::cli::needs_model(&arguments);
         let run = move || {
-            let exit = start(&arguments, &host, &messages, &stop);
-            host.questions.ask("end", &f64::from(exit.code()).into());
+            let host = JavaScript { machine, questions };
+            let exit = cli::start(&arguments, &host, &messages, &stop);
+            host.questions.end(exit);
         };
-        // Without threads a run cannot wait for JavaScript, so it begins when its question is answered.
         #[cfg(target_family = "wasm")]
         {
             // WASI starts in the root directory.
@@ -87,35 +85,20 @@ impl NativeCommand {
                 drop(std::env::set_current_dir(directory));
             }
             ENGINE.embed_here();
-            if needs_model {
-                command.questions.ask_ahead(CONFIGURE, &Value::Null);
-                command.run.set(Some(Box::new(run)));
-            } else {
-                run();
-            }
+            run();
         }
         #[cfg(not(target_family = "wasm"))]
         if let Err(error) = std::thread::Builder::new().name("kp-score".into()).spawn(run) {
             command.messages.failure(format!("no thread to run on: {error}"));
-            command.questions.ask("end", &f64::from(Exit::File.code()).into());
+            command.questions.end(Exit::File);
         }
-        command
-    }
-
-    /// Resolves with the next question; call it again then.
-    #[napi(catch_unwind, ts_return_type = "Promise<NativeQuestion>")]
-    pub fn question<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
-        let (ticket, promise) = Replies::of(env)?.promise(env, &Rc::default())?;
-        let mut pending = self.questions.lock();
-        pending.waiting = Some(ticket);
-        pending.hand_over();
-        Ok(promise)
+        Ok(command)
     }
 
     /// Answers a question, in JSON.
     #[napi(catch_unwind)]
     pub fn answer(&self, question: f64, answer: String) {
-        self.settle(question, Ok(answer));
+        self.questions.settle(question, Ok(answer));
     }
 
     /// Says why a question has no answer: the exit code of the run and its message.
@@ -127,7 +110,7 @@ impl NativeCommand {
             _ => Exit::File,
         };
         let message = reason;
-        self.settle(question, Err(Failure { exit, message }));
+        self.questions.settle(question, Err(Failure { exit, message }));
     }
 
     /// Shows a warning.
@@ -144,16 +127,6 @@ impl NativeCommand {
     }
 }
 
-impl NativeCommand {
-    fn settle(&self, question: f64, answer: Answer) {
-        self.questions.settle(question, answer);
-        #[cfg(target_family = "wasm")]
-        if let Some(run) = self.run.take() {
-            run();
-        }
-    }
-}
-
 /// Returns the figures of a report in JSON, for a page that shows them: of a run that text describes, as
 /// [`knowledgepulse_command::report::described`] reads it.
 #[napi(catch_unwind)]
@@ -164,94 +137,59 @@ pub fn report_figures(run: String) -> Result<String> {
 
 type Answer = std::result::Result<String, Failure>;
 
-/// The questions of a run, which JavaScript takes one after the other.
-#[derive(Default)]
-struct Questions(Mutex<Pending>);
+/// The questions of a run.
+struct Questions {
+    ask: ThreadsafeFunction<NativeQuestion, (), NativeQuestion, Status, false>,
+    asked: Mutex<Asked>,
+}
 
 #[derive(Default)]
-struct Pending {
-    /// Questions that were asked and that JavaScript has not taken.
-    asked: VecDeque<NativeQuestion>,
-    /// Who waits for the next one.
-    waiting: Option<Ticket>,
+struct Asked {
     /// Where the answers go.
     answers: HashMap<u64, Sender<Answer>>,
-    /// What was asked before the run began, and its answer.
-    ahead: Option<(&'static str, Receiver<Answer>)>,
     next: u64,
 }
 
-impl Pending {
-    fn hand_over(&mut self) {
-        if self.asked.is_empty() {
-            return;
-        }
-        if let Some(ticket) = self.waiting.take()
-            && let Some(question) = self.asked.pop_front()
-        {
-            ticket.settle::<_, Error>(Ok(question));
-        }
-    }
-}
-
 impl Questions {
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Asks; the answer comes to the receiver.
     #[allow(clippy::cast_precision_loss)] // No run asks 2^53 questions.
     fn ask(&self, kind: &'static str, about: &Value) -> Receiver<Answer> {
         let (sender, receiver) = channel();
-        let mut pending = self.lock();
-        let number = pending.next;
-        pending.next += 1;
-        pending.answers.insert(number, sender);
-        pending.asked.push_back(NativeQuestion {
+        let mut asked = locked(&self.asked);
+        let number = asked.next;
+        asked.next += 1;
+        asked.answers.insert(number, sender);
+        let question = NativeQuestion {
             number: number as f64,
             kind,
             about: about.to_json(),
-        });
-        pending.hand_over();
+        };
+        self.ask.call(question, ThreadsafeFunctionCallMode::NonBlocking);
         receiver
     }
 
-    /// Asks what the run is going to ask.
-    #[cfg(target_family = "wasm")]
-    fn ask_ahead(&self, kind: &'static str, about: &Value) {
-        let answer = self.ask(kind, about);
-        self.lock().ahead = Some((kind, answer));
+    /// Tells that the run has ended.
+    fn end(&self, exit: Exit) {
+        self.ask("end", &f64::from(exit.code()).into());
     }
 
-    /// Asks, unless that was done ahead, and waits for the answer.
+    /// Asks, and waits for the answer.
     fn answer_to(&self, kind: &'static str, about: &Value) -> Answer {
-        let ahead = self.lock().ahead.take_if(|(asked, _)| *asked == kind);
-        let answer = match ahead {
-            Some((_, answer)) => answer,
-            None if cfg!(target_family = "wasm") => {
-                let message = "--store needs threads, which WebAssembly does not have: use --memory, or another platform";
-                return Err(Failure::usage(message));
-            }
-            None => self.ask(kind, about),
-        };
         let lost = || {
             Err(Failure::file(
                 "a question to JavaScript was not answered: this is a bug, please report it",
             ))
         };
-        answer.recv().unwrap_or_else(|_| lost())
+        self.ask(kind, about).recv().unwrap_or_else(|_| lost())
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is the number of a question.
     fn settle(&self, question: f64, answer: Answer) {
-        let sender = self.lock().answers.remove(&(question as u64));
+        let sender = locked(&self.asked).answers.remove(&(question as u64));
         // The run may have ended meanwhile.
         drop(sender.map(|sender| sender.send(answer)));
     }
 }
-
-/// The question for the packages of the embedder.
-const CONFIGURE: &str = "configure";
 
 /// The program around the command: the addon, and the package that it is a part of.
 struct JavaScript {
@@ -268,12 +206,18 @@ impl Host for JavaScript {
         &ENGINE
     }
 
-    /// Asks JavaScript, which finds the packages and configures the engine.
+    /// JavaScript has found the packages, and configured the engine, before the run began.
     fn configure(&self) -> std::result::Result<(), Failure> {
-        self.questions.answer_to(CONFIGURE, &Value::Null).map(drop)
+        Ok(())
     }
 
     fn connect(&self, request: &StoreRequest) -> std::result::Result<Box<dyn Store>, Failure> {
+        // Without threads a run cannot wait for JavaScript.
+        if cfg!(target_family = "wasm") {
+            let message =
+                "--store needs threads, which WebAssembly does not have: use --memory, or another platform";
+            return Err(Failure::usage(message));
+        }
         let about = json_object! {
             "url": request.url.as_str(),
             "table": request.table.as_deref(),

@@ -1,7 +1,5 @@
 //! The embedder: its configuration, the result of loading it, and embedding a text by itself.
 
-use std::rc::Rc;
-
 use napi::{
     Env,
     bindgen_prelude::{Object, Uint8ArraySlice},
@@ -16,7 +14,7 @@ use crate::{
     call::NativeCall,
     engine::{Components, ENGINE},
     error::Result,
-    replies::{Replies, Ticket},
+    replies::promise,
 };
 
 /// Where the embedder comes from; see `engine::EngineOptions`.
@@ -123,14 +121,15 @@ pub fn is_configured() -> bool {
 #[napi(catch_unwind, ts_return_type = "Promise<Float32Array>")]
 pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> Result<Object<'env>> {
     let (ticket, promise) = promise(env)?;
-    let reply = Box::new(move |result: EmbedResult| ticket.settle(result.map(Components)));
+    let reply = Box::new(move |result: EmbedResult| {
+        let failed = |Failure { code, reason }| Error::Elsewhere {
+            code,
+            message: reason,
+        };
+        ticket.settle(result.map(Components).map_err(failed));
+    });
     ENGINE.embed(text, call.map(NativeCall::share), reply);
     Ok(promise)
-}
-
-/// Returns a promise whose call waits for no other reply.
-fn promise(env: &Env) -> Result<(Ticket, Object<'_>)> {
-    Replies::of(env)?.promise(env, &Rc::default())
 }
 
 /// Loads the embedder on the first call. Resolves to its status.
@@ -138,7 +137,7 @@ fn promise(env: &Env) -> Result<(Ticket, Object<'_>)> {
 pub fn embedder_status(env: &Env) -> Result<Object<'_>> {
     let (ticket, promise) = promise(env)?;
     ENGINE.status(Box::new(move |status| {
-        ticket.settle::<_, Error>(Ok(NativeEmbedderStatus::from(status)));
+        ticket.settle(Ok(NativeEmbedderStatus::from(status)));
     }));
     Ok(promise)
 }

@@ -3,15 +3,13 @@
 use std::sync::LazyLock;
 
 use napi::{
-    Env, JsError,
-    bindgen_prelude::{Float32ArraySlice, ToNapiValue, Unknown},
+    Env,
+    bindgen_prelude::{Float32ArraySlice, ToNapiValue},
     sys,
 };
 
 use knowledgepulse_embed::Embedding;
-use knowledgepulse_score::engine::{Engine, Failure};
-
-use crate::replies::Rejection;
+use knowledgepulse_score::engine::Engine;
 
 /// The embedder and its queue: one per process, shared by all threads.
 pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
@@ -24,11 +22,5 @@ impl ToNapiValue for Components {
         let array = Float32ArraySlice::copy_from(&Env::from_raw(env), *value.0)?;
         // SAFETY: the environment is the caller's.
         unsafe { ToNapiValue::to_napi_value(env, array) }
-    }
-}
-
-impl Rejection for Failure {
-    fn reason<'env>(self, env: &'env Env) -> Unknown<'env> {
-        JsError::from(napi::Error::new(self.code, self.reason)).into_unknown(*env)
     }
 }

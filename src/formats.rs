@@ -54,13 +54,6 @@ fn read_map(json: &str, option: &str) -> std::result::Result<Map, String> {
     Map::from_value(&value).map_err(|error| error.at(option))
 }
 
-/// An input that is no text that can be read.
-#[napi(object, object_from_js = false)]
-pub struct NativeForeign {
-    pub what: String,
-    pub program: String,
-}
-
 /// The result of a record: a trace, or the reason why there is no trace.
 #[napi(object, object_from_js = false, use_nullable = true)]
 pub struct NativeItem {
@@ -130,16 +123,17 @@ impl NativeTraceReader {
         })
     }
 
-    /// Takes the next bytes. Returns the kind of the input if it cannot be read as text.
-    #[napi(catch_unwind, ts_return_type = "NativeForeign | null")]
-    pub fn push(&mut self, bytes: &[u8]) -> Option<NativeForeign> {
-        self.records.push(bytes).err().map(foreign)
-    }
-
-    /// Ends the bytes, as `push` does.
-    #[napi(catch_unwind, ts_return_type = "NativeForeign | null")]
-    pub fn finish(&mut self) -> Option<NativeForeign> {
-        self.records.finish().err().map(foreign)
+    /// Takes the next bytes, or their end. Returns what is wrong with an input that cannot be read as text.
+    #[napi(catch_unwind, ts_return_type = "string | null")]
+    pub fn push(&mut self, bytes: Option<&[u8]>) -> Option<String> {
+        let pushed = match bytes {
+            Some(bytes) => self.records.push(bytes),
+            None => self.records.finish(),
+        };
+        let Foreign { what, program } = pushed.err()?;
+        Some(format!(
+            "the input is {what}: make text in UTF-8 of it first, as {program} does"
+        ))
     }
 
     /// Returns the results of some of the records; null if all available records were read.
@@ -194,13 +188,6 @@ impl NativeTraceReader {
             items.push(native(item));
         }
         items
-    }
-}
-
-fn foreign(Foreign { what, program }: Foreign) -> NativeForeign {
-    NativeForeign {
-        what: what.to_owned(),
-        program: program.to_owned(),
     }
 }
 

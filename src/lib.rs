@@ -8,9 +8,7 @@ mod embedder;
 mod engine;
 mod error;
 mod formats;
-mod json;
 mod memory;
-mod order;
 #[cfg(target_family = "wasm")]
 mod remote;
 mod replies;

@@ -31,7 +31,8 @@ use crate::{
 };
 
 /// The novelty memory of `evaluateValue`, which all threads of the process share.
-static OF_PROCESS: LazyLock<Arc<SharedCache>> = LazyLock::new(Arc::default);
+static OF_PROCESS: LazyLock<Arc<SharedCache>> =
+    LazyLock::new(|| Arc::new(VectorCache::new(MemoryOptions::default()).into()));
 
 /// Returns the memory of `evaluateValue`: the live one, not a copy.
 #[napi(catch_unwind)]

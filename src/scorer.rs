@@ -1,6 +1,6 @@
 //! Scoring, explaining and comparing.
 
-use std::{cell::Cell, rc::Rc, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use napi::{
     Env,
@@ -9,14 +9,14 @@ use napi::{
 use napi_derive::napi;
 
 use knowledgepulse_command::breakdown::value_of;
-use knowledgepulse_error::{self as error, Error};
+use knowledgepulse_error as error;
 use knowledgepulse_index::{
-    memory::{ComparedTrace, Memory, Nearest, Novelty},
+    memory::{Basis, ComparedTrace, Memory, Nearest, Novelty},
     similarity::Similarity,
     traces::stored::PackedTrace,
 };
 use knowledgepulse_score::{
-    self as score, Breakdown, Scorer, Summary,
+    Breakdown, Scorer, Summary,
     dimensions::ByDimension,
     engine::{Comparable, EmbeddedText, Request},
     weights::{Profile, Profiles},
@@ -32,10 +32,8 @@ use crate::{
     call::NativeCall,
     engine::{Components, ENGINE},
     error::{Result, throw},
-    json::Json,
     memory::NativeTraceMemory,
-    order::Order,
-    replies::{Replies, Ticket},
+    replies::promise,
     trace,
 };
 
@@ -49,10 +47,10 @@ pub struct NativeProfile {
     pub outcome_confidence: f64,
 }
 
-/// The scorer behind `Scorer`; the JavaScript class checks the types of its arguments.
+/// The scorer behind `Scorer`; the JavaScript class checks the types of its arguments, and gives the replies in the order of the calls.
 #[napi]
 pub struct NativeScorer {
-    calls: Calls,
+    scorer: Scorer,
 }
 
 #[napi]
@@ -73,49 +71,38 @@ impl NativeScorer {
                 .set(profile.name, weights)
                 .map_err(|error| throw(env, &error))?;
         }
-        let calls = Calls {
-            scorer: Scorer {
-                memory: memory.map(NativeTraceMemory::share),
-                profiles: known,
-            },
-            awaited: Rc::default(),
-            order: Order::default(),
-            replies: Replies::of(env)?,
+        let scorer = Scorer {
+            memory: memory.map(NativeTraceMemory::share),
+            profiles: known,
         };
-        Ok(Self { calls })
+        Ok(Self { scorer })
     }
 
-    /// Scores a trace: the score, or a promise of it where an embedding is needed or other replies are awaited. Throws for
-    /// an invalid trace.
+    /// Scores a trace: the score, or a promise of it where an embedding is needed. Throws for an invalid trace.
     #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
     pub fn evaluate<'env>(
         &self,
         env: &'env Env,
         #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
-        call: Option<&NativeCall>,
     ) -> Result<Either<f64, Object<'env>>> {
-        let request = self.calls.request(env, trace, true, call)?;
-        self.calls.score(env, request, |breakdown| breakdown.score)
+        let request = self.request(env, trace, true, None)?;
+        score(env, request, |breakdown| breakdown.score)
     }
 
-    /// As `evaluate`, but tells how the score came about, and may leave the memory as it is.
-    #[napi(
-        catch_unwind,
-        ts_return_type = "import('./scorer.js').Breakdown | Promise<import('./scorer.js').Breakdown>"
-    )]
+    /// As `evaluate`, but tells how the score came about, as a `Breakdown` in JSON, and may leave the memory as it is.
+    #[napi(catch_unwind, ts_return_type = "string | Promise<string>")]
     pub fn explain<'env>(
         &self,
         env: &'env Env,
         #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
         remember: bool,
         call: Option<&NativeCall>,
-    ) -> Result<Either<Json, Object<'env>>> {
+    ) -> Result<Either<String, Object<'env>>> {
         let request = Request {
             explained: true,
-            ..self.calls.request(env, trace, remember, call)?
+            ..self.request(env, trace, remember, call)?
         };
-        self.calls
-            .score(env, request, |breakdown| Json(value_of(&breakdown)))
+        score(env, request, |breakdown| value_of(&breakdown).to_json())
     }
 
     /// Finds what is compared of a trace, for a memory that lies elsewhere or for several neighbours. Throws for an invalid trace.
@@ -126,33 +113,32 @@ impl NativeScorer {
         #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
         call: Option<&NativeCall>,
     ) -> Result<Object<'env>> {
-        let request = self.calls.request(env, trace, true, call)?;
-        self.calls.embed(env, request)
-    }
-
-    /// Resolves after the replies to all earlier calls; undefined if no reply is pending.
-    #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
-    pub fn after_others<'env>(&self, env: &'env Env) -> Result<Either<Object<'env>, ()>> {
-        if !self.calls.has_to_wait() {
-            return Ok(Either::B(()));
-        }
-        let (ticket, promise) = self.calls.promise(env)?;
-        let place = self.calls.order.take();
-        place.leave(|| ticket.settle::<_, Error>(Ok(())));
-        Ok(Either::A(promise))
+        let request = self.request(env, trace, true, call)?;
+        // The text is left out, because it can be long.
+        let Summary {
+            features,
+            profile,
+            label,
+            ..
+        } = &request.summary;
+        let (features, profile, label) = (features.clone(), Arc::clone(profile), label.clone());
+        let memory = request.memory.clone();
+        let (ticket, promise) = promise(env)?;
+        let reply = Box::new(move |embedded: error::Result<Option<Comparable>>| {
+            ticket.settle(embedded.map(|comparable| EmbeddedTrace {
+                features,
+                profile,
+                label,
+                memory,
+                comparable: comparable.map(Arc::new),
+            }));
+        });
+        ENGINE.embed_trace(request, reply);
+        Ok(promise)
     }
 }
 
-/// A scorer and its pending calls.
-struct Calls {
-    scorer: Scorer,
-    /// How many replies have not been delivered yet.
-    awaited: Rc<Cell<usize>>,
-    order: Order,
-    replies: Replies,
-}
-
-impl Calls {
+impl NativeScorer {
     fn request(
         &self,
         env: &Env,
@@ -172,67 +158,24 @@ impl Calls {
             call: call.map(NativeCall::share),
         })
     }
+}
 
-    /// Scores a trace, and replies with the outcome converted by `convert`: at once, unless that would overtake another
-    /// reply or needs an embedding.
-    fn score<'env, T: ToNapiValue + TypeName + Send + 'static>(
-        &self,
-        env: &'env Env,
-        request: Request,
-        convert: fn(Breakdown) -> T,
-    ) -> Result<Either<T, Object<'env>>> {
-        let known = ENGINE.score_at_once(&request);
-        if let Some(breakdown) = known {
-            let breakdown = breakdown.map(convert);
-            if !self.has_to_wait() {
-                return breakdown.map(Either::A).map_err(|error| throw(env, &error));
-            }
-            let (ticket, promise) = self.promise(env)?;
-            self.order.take().leave(|| ticket.settle(breakdown));
-            return Ok(Either::B(promise));
-        }
-        let (ticket, promise) = self.promise(env)?;
-        let place = self.order.take();
-        let reply = Box::new(move |breakdown: error::Result<Breakdown>| {
-            place.leave(move || ticket.settle(breakdown.map(convert)));
-        });
-        ENGINE.score(request, reply);
-        Ok(Either::B(promise))
+/// Scores a trace, and replies with the outcome converted by `convert`: at once, unless it needs an embedding.
+fn score<'env, T: ToNapiValue + TypeName + Send + 'static>(
+    env: &'env Env,
+    request: Request,
+    convert: fn(Breakdown) -> T,
+) -> Result<Either<T, Object<'env>>> {
+    if let Some(breakdown) = ENGINE.score_at_once(&request) {
+        let converted = breakdown.map(convert);
+        return converted.map(Either::A).map_err(|error| throw(env, &error));
     }
-
-    /// Returns a promise of the compared parts of a trace.
-    fn embed<'env>(&self, env: &'env Env, request: Request) -> Result<Object<'env>> {
-        // The text is left out, because it can be long.
-        let Summary {
-            features,
-            profile,
-            label,
-            ..
-        } = &request.summary;
-        let (features, profile, label) = (features.clone(), Arc::clone(profile), label.clone());
-        let memory = request.memory.clone();
-        let (ticket, promise) = self.promise(env)?;
-        let reply = Box::new(move |embedded: error::Result<Option<Comparable>>| {
-            ticket.settle(embedded.map(|comparable| EmbeddedTrace {
-                features,
-                profile,
-                label,
-                memory,
-                comparable: comparable.map(Arc::new),
-            }));
-        });
-        ENGINE.embed_trace(request, reply);
-        Ok(promise)
-    }
-
-    /// Returns whether a result that is known at once has to wait for the replies to earlier calls.
-    fn has_to_wait(&self) -> bool {
-        self.awaited.get() > 0
-    }
-
-    fn promise<'env>(&self, env: &'env Env) -> Result<(Ticket, Object<'env>)> {
-        self.replies.promise(env, &self.awaited)
-    }
+    let (ticket, promise) = promise(env)?;
+    ENGINE.score(
+        request,
+        Box::new(move |breakdown| ticket.settle(breakdown.map(convert))),
+    );
+    Ok(Either::B(promise))
 }
 
 /// The model that vectors come from.
@@ -369,16 +312,20 @@ impl EmbeddedTrace {
         Some(NativeModelIdentity { model, dtype })
     }
 
-    /// Scores the trace by the nearest trace; null stands for an empty memory.
-    #[napi(catch_unwind, ts_return_type = "import('./scorer.js').Breakdown")]
-    pub fn score(&self, neighbour: Option<NativeNeighbour>) -> Json {
-        let novelty = self
-            .comparable
-            .as_ref()
-            .map_or(Novelty::NEUTRAL, |comparable| Novelty {
-                reading: Some(comparable.reading),
-                ..Novelty::of_nearest(neighbour.map(Nearest::from))
-            });
-        Json(value_of(&score::score(&self.features, &self.profile, novelty)))
+    /// Scores the trace by the nearest trace, as `explain` does; null stands for an empty memory. `is_stored` tells that the memory is a store.
+    #[napi(catch_unwind)]
+    pub fn score(&self, neighbour: Option<NativeNeighbour>, is_stored: bool) -> String {
+        let novelty = self.comparable.as_ref().map_or(Novelty::NEUTRAL, |comparable| {
+            let mut novelty = Novelty::of_nearest(neighbour.map(Nearest::from));
+            novelty.reading = Some(comparable.reading);
+            novelty.basis = match novelty.basis {
+                Basis::Memory if is_stored => Basis::Store,
+                Basis::EmptyMemory if is_stored => Basis::EmptyStore,
+                basis => basis,
+            };
+            novelty
+        });
+        let breakdown = knowledgepulse_score::score(&self.features, &self.profile, novelty);
+        value_of(&breakdown).to_json()
     }
 }

@@ -14,6 +14,7 @@ use napi::{
 };
 use napi_derive::napi;
 
+use knowledgepulse_command::json_object;
 use knowledgepulse_error::Error;
 use knowledgepulse_index::{
     memory::Memory,
@@ -22,6 +23,7 @@ use knowledgepulse_index::{
     shared::{SharedMemory, lock},
     traces::TraceEntry,
 };
+use knowledgepulse_json::Value;
 use knowledgepulse_score::select::{
     self, Candidates, Count, Neighbour, SelectOptions, SelectOutcome, Standing, Unfit,
 };
@@ -53,64 +55,6 @@ impl From<NativeCount> for Count {
             Self::Number(count.value as usize)
         }
     }
-}
-
-/// A trace that is similar to another one.
-#[napi(object, object_from_js = false, use_nullable = true)]
-pub struct NativeNearby {
-    pub index: u32,
-    pub id: Option<String>,
-    pub similarity: f64,
-}
-
-/// A trace that was chosen.
-#[napi(object, object_from_js = false, use_nullable = true)]
-pub struct NativeChosen {
-    pub index: u32,
-    pub id: Option<String>,
-    pub rank: u32,
-    #[napi(ts_type = "'coverage' | 'failure'")]
-    pub reason: &'static str,
-    /// By how much F grew.
-    pub gain: f64,
-    /// The part of the largest F that the set covers up to it.
-    pub covered: f64,
-    /// For how many traces it stands that were not chosen.
-    pub stands_for: u32,
-    pub similar: Vec<NativeNearby>,
-    pub nearest_left: Option<NativeNearby>,
-}
-
-/// A trace that was not chosen.
-#[napi(object, object_from_js = false, use_nullable = true)]
-pub struct NativeLeft {
-    pub index: u32,
-    pub id: Option<String>,
-    pub chosen: Option<NativeNearby>,
-    /// Or the known trace.
-    pub known: Option<NativeKnown>,
-    /// Why it cannot be chosen, if it cannot.
-    #[napi(ts_type = "'no-agent-step' | 'one-step' | 'no-objective' | null")]
-    pub unfit: Option<&'static str>,
-}
-
-/// A known trace that stands for another one.
-#[napi(object, object_from_js = false, use_nullable = true)]
-pub struct NativeKnown {
-    pub id: Option<String>,
-    pub similarity: f64,
-}
-
-/// The chosen set.
-#[napi(object, object_from_js = false)]
-pub struct NativeSelection {
-    /// The most valuable first.
-    pub chosen: Vec<NativeChosen>,
-    /// The others, in their order.
-    pub left: Vec<NativeLeft>,
-    pub explanation: String,
-    /// The part of the largest F that the known traces cover.
-    pub covered_before: f64,
 }
 
 /// The traces to choose from, the ids of those that are known, and their own.
@@ -188,22 +132,17 @@ impl NativeCandidates {
         Ok(digest)
     }
 
-    /// Adds the traces that were read. `vectors` are the embeddings of all digests, one after another.
+    /// Adds the traces that were read, with the embeddings of their digests, if there are some.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn add(
-        &mut self,
-        #[napi(ts_arg_type = "Float32Array | undefined")] vectors: Option<Float32ArraySlice>,
-    ) -> AsyncTask<Background<()>> {
+    pub fn add(&mut self, vectors: Vec<Float32ArraySlice>) -> AsyncTask<Background<()>> {
         let (pool, traces) = (Arc::clone(&self.pool), std::mem::take(&mut self.read));
-        let vectors = vectors.map(|vectors| vectors.to_vec()).unwrap_or_default();
+        let vectors: Vec<_> = vectors.iter().map(|vector| vector.to_vec()).collect();
         background::run(move || {
             let pool = &mut *locked(&pool);
-            let length = vectors.len() / traces.len().max(1);
-            let mut vectors = vectors.chunks(length.max(1));
-            for (trace, is_known) in traces {
+            for (at, (trace, is_known)) in traces.into_iter().enumerate() {
                 let entry = TraceEntry {
                     words: &Words::of(&trace),
-                    vector: vectors.next(),
+                    vector: vectors.get(at).map(Vec::as_slice),
                     label: None,
                     model: None,
                 };
@@ -221,16 +160,16 @@ impl NativeCandidates {
         self.compared.load(Ordering::Relaxed)
     }
 
-    /// Chooses traces, and lists up to `most_listed` of the traces that each stands for. Rejects with `ERR_ABORTED` if the
-    /// call was cancelled.
-    #[napi(catch_unwind, ts_return_type = "Promise<NativeSelection>")]
+    /// Chooses traces, and lists up to `most_listed` of the traces that each stands for. Resolves to a `Selection` in JSON. Rejects with
+    /// `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn select(
         &self,
         count: NativeCount,
         failures: Option<NativeCount>,
         most_listed: u32,
         call: &NativeCall,
-    ) -> AsyncTask<Background<NativeSelection>> {
+    ) -> AsyncTask<Background<String>> {
         let (pool, compared) = (Arc::clone(&self.pool), Arc::clone(&self.compared));
         let call = call.share();
         let options = SelectOptions {
@@ -248,56 +187,59 @@ impl NativeCandidates {
             let pool = &mut *locked(&pool);
             let selection = select::select(&mut pool.candidates, &options, &progress)?;
             let selection = call.complete().then_some(selection).ok_or(Error::Aborted)?;
-            Ok(pool.described(selection, most_listed))
+            Ok(pool.described(selection, most_listed as usize).to_json())
         })
     }
 }
 
 impl Pool {
-    #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
-    fn described(&self, selection: select::Selection, most_listed: u32) -> NativeSelection {
+    /// Returns the `Selection` of index.d.ts.
+    fn described(&self, selection: select::Selection, most_listed: usize) -> Value {
         let id = |ids: &[Option<Label>], index: usize| ids.get(index)?.as_ref().map(ToString::to_string);
-        let nearby = |near: Neighbour| NativeNearby {
-            index: near.index as u32,
-            id: id(&self.own, near.index),
-            similarity: near.similarity,
+        let nearby = |near: &Neighbour| {
+            json_object! {
+                "index": near.index,
+                "id": id(&self.own, near.index),
+                "similarity": near.similarity,
+            }
         };
-        let explanation = selection.explanation();
-        let chosen = (1..).zip(selection.chosen).map(|(rank, chosen)| NativeChosen {
-            index: chosen.index as u32,
-            id: id(&self.own, chosen.index),
-            rank,
-            reason: chosen.reason.name(),
-            gain: chosen.gain,
-            covered: chosen.covered,
-            stands_for: chosen.stands_for.len() as u32,
-            similar: (chosen.stands_for.into_iter())
-                .take(most_listed as usize)
-                .map(nearby)
-                .collect(),
-            nearest_left: chosen.nearest_left.map(nearby),
+        let chosen = (1_usize..).zip(&selection.chosen).map(|(rank, chosen)| {
+            let similar = chosen.stands_for.iter().take(most_listed).map(nearby);
+            json_object! {
+                "index": chosen.index,
+                "id": id(&self.own, chosen.index),
+                "rank": rank,
+                "reason": chosen.reason.name(),
+                "gain": chosen.gain,
+                "covered": chosen.covered,
+                "standsFor": chosen.stands_for.len(),
+                "similar": similar.collect::<Vec<_>>(),
+                "nearestLeft": chosen.nearest_left.as_ref().map(nearby),
+            }
         });
-        let left = selection.left.into_iter().map(|left| NativeLeft {
-            index: left.index as u32,
-            id: id(&self.own, left.index),
-            unfit: left.unfit.map(Unfit::name),
-            chosen: match left.standing {
-                Standing::Chosen(near) => Some(nearby(near)),
-                _ => None,
-            },
-            known: match left.standing {
-                Standing::Known(near) => Some(NativeKnown {
-                    id: id(&self.known, near.index),
-                    similarity: near.similarity,
-                }),
-                _ => None,
-            },
+        let left = selection.left.iter().map(|left| {
+            let (chosen, known) = match &left.standing {
+                Standing::Chosen(near) => (Some(nearby(near)), None),
+                Standing::Known(near) => {
+                    let known =
+                        json_object! { "id": id(&self.known, near.index), "similarity": near.similarity };
+                    (None, Some(known))
+                }
+                _ => (None, None),
+            };
+            json_object! {
+                "index": left.index,
+                "id": id(&self.own, left.index),
+                "chosen": chosen,
+                "known": known,
+                "unfit": left.unfit.map(Unfit::name),
+            }
         });
-        NativeSelection {
-            chosen: chosen.collect(),
-            left: left.collect(),
-            explanation,
-            covered_before: selection.covered_before,
+        json_object! {
+            "chosen": chosen.collect::<Vec<_>>(),
+            "left": left.collect::<Vec<_>>(),
+            "explanation": selection.explanation(),
+            "coveredBefore": selection.covered_before,
         }
     }
 }

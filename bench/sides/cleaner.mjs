@@ -21,7 +21,7 @@ const TEXTS = {
   letters: (length) => ['a'.repeat(length)],
 };
 
-await serve({
+serve({
   answers: ({ kind, length }) => TEXTS[kind](length).map(clean),
   /** Returns milliseconds for one text. */
   time({ kind, length, milliseconds, batches }) {

@@ -64,7 +64,7 @@ async function timed(action) {
   return [performance.now() - start, result];
 }
 
-await serve({
+serve({
   status: () => scorer.status(),
   clear: () => scorer.clear(),
 

@@ -34,7 +34,7 @@ let search;
 /** @type {Float32Array[]} */
 let queries;
 
-await serve({
+serve({
   async fill({ count }) {
     const vectors = [...makeVectors(count)];
     queries = makeQueries(vectors, QUERIES);

@@ -1,22 +1,14 @@
-// A side's end of the pipe: reads `{ operation, … }` lines, writes `{ result }` or `{ error }` lines.
-
-import { createInterface } from 'node:readline';
+// A side's end of the channel: takes `{ operation, … }`, answers with `{ result }` or `{ error }`.
 
 /** @param {Record<string, (input: any) => unknown>} operations */
-export async function serve(operations) {
-  for await (const line of createInterface({ input: process.stdin })) {
-    const { operation, ...input } = JSON.parse(line);
-    process.stdout.write(`${JSON.stringify(await attempt(() => operations[operation](input)))}\n`);
-  }
-}
-
-/** @param {() => unknown} action */
-async function attempt(action) {
-  try {
-    return { result: (await action()) ?? null };
-  } catch (error) {
-    return { error: /** @type {Error} */ (error).stack };
-  }
+export function serve(operations) {
+  process.on('message', async (/** @type {{ operation: string }} */ { operation, ...input }) => {
+    try {
+      process.send?.({ result: (await operations[operation](input)) ?? null });
+    } catch (error) {
+      process.send?.({ error: /** @type {Error} */ (error).stack });
+    }
+  });
 }
 
 /**

@@ -71,6 +71,9 @@ function codedError(Class, code, message, cause) {
 const errorsOf = (code) => (/** @type {ErrorClass} */ Class, /** @type {string} */ message) =>
   codedError(Class, code, message);
 
+/** @param {string} message */
+const invalidInput = (message) => codedError(TypeError, 'ERR_INVALID_INPUT', message);
+
 /**
  * Converts an error of the addon to one of this realm, with a stack. Jest and `vm` run modules in other realms, where
  * `instanceof TypeError` is false for the addon's errors; an error that is made on no call has no stack.
@@ -154,4 +157,5 @@ module.exports = {
   errorOfTrace,
   errorsOf,
   fromAddon,
+  invalidInput,
 };

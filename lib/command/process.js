@@ -12,7 +12,7 @@ const EXIT = { badLines: 1, file: 3, interrupted: 130 };
 /** @type {NodeJS.Signals[]} */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-async function runProcess() {
+function runProcess() {
   // The exit code if the process ends before the run does.
   process.exitCode = EXIT.file;
   let loaded;
@@ -28,10 +28,9 @@ async function runProcess() {
   if (!('connectEmbedder' in loaded.addon)) {
     for (const signal of SIGNALS) process.on(signal, () => interrupt(command, signal));
   }
-  const command = new loaded.addon.NativeCommand(process.argv.slice(2), os.hostname());
-  showWarnings(command);
-  for (;;) {
-    const { number, kind, about } = await command.question();
+  const words = process.argv.slice(2);
+  if (loaded.addon.needsModel(words)) require('../embedder.js').ensureConfigured();
+  const command = new loaded.addon.NativeCommand(words, os.hostname(), ({ number, kind, about }) => {
     if (kind === 'end') {
       leaveSignals();
       process.exit(JSON.parse(about));
@@ -42,33 +41,22 @@ async function runProcess() {
         const { exitCode, message } = failureOf(thrown);
         command.fail(number, exitCode, message);
       });
-  }
+  });
+  showWarnings(command);
 }
 
 /** @type {Awaited<ReturnType<typeof import('./store.js').openStore>>} what `connect` has opened */
 let store;
 
 /**
- * @param {NativeQuestion['kind']} kind
+ * @param {Exclude<NativeQuestion['kind'], 'end'>} kind
  * @param {any} about
  * @returns {Promise<unknown>}
  */
 async function answerOf(kind, about) {
-  switch (kind) {
-    case 'configure':
-      return require('../embedder.js').ensureConfigured();
-    case 'connect':
-      // Loaded late, because most runs have no store.
-      store = await require('./store.js').openStore(about);
-      return;
-    case 'explain':
-      return store.explain(JSON.parse(about.trace), about.remember);
-    case 'size':
-      return store.size();
-    case 'close':
-      return store.close();
-  }
-  throw new Error(`the command has asked for ${kind}`);
+  if (kind !== 'connect') return store[kind](about);
+  // Loaded late, because most runs have no store.
+  store = await require('./store.js').openStore(about);
 }
 
 /**
@@ -78,12 +66,8 @@ async function answerOf(kind, about) {
  * @returns {{ exitCode: number, message: string }}
  */
 function failureOf(thrown) {
-  const {
-    code = '',
-    exitCode,
-    message,
-    stack,
-  } = /** @type {Error & { code?: string, exitCode?: number }} */ (thrown);
+  const error = /** @type {Error & { code?: string, exitCode?: number }} */ (thrown);
+  const { code = '', exitCode, message, stack } = error;
   if (exitCode !== undefined) return { exitCode, message };
   if (code === 'ERR_INVALID_TRACE') return { exitCode: EXIT.badLines, message };
   // Messages of the package need no addition.

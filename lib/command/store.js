@@ -4,7 +4,7 @@
 
 const { Scorer, explain } = require('../scorer.js');
 
-/** @import { NoveltyMethod, ReasoningTrace } from '../../index.js' */
+/** @import { NoveltyMethod } from '../../index.js' */
 
 /** @typedef {Error & { code?: string }} SystemError an error of the system or of this package */
 
@@ -51,8 +51,8 @@ async function openStore({ url, table, maxElements, novelty, weights }) {
     return {
       close,
       size: () => memory.size(),
-      explain: (/** @type {ReasoningTrace} */ trace, /** @type {boolean} */ remember) =>
-        explain(scorer, trace, remember),
+      explain: (/** @type {{ trace: string, remember: boolean }} */ { trace, remember }) =>
+        explain(scorer, JSON.parse(trace), remember),
     };
   } catch (thrown) {
     await close();

@@ -43,14 +43,10 @@ Exit code: 0 healthy, 1 not healthy, 2 wrong usage
 /** The time limit. Loading and embedding normally take a second. */
 const TIME_LIMIT_MS = 60_000;
 
-/** What to do where the examination fails by itself. */
-const REMEDIES = {
-  noProcess:
-    'Let this process start another one: look at its limits and its memory; the permission model of Node.js wants --allow-child-process and --allow-addons.',
-  timeout: 'Is the machine overloaded, or a file on a slow network drive? Try again.',
-};
-
-/** What to do about all others. */
+/** What to do if no process can be started, if the examination takes too long, and about all other problems. */
+const NO_PROCESS =
+  'Let this process start another one: look at its limits and its memory; the permission model of Node.js wants --allow-child-process and --allow-addons.';
+const TRY_AGAIN = 'Is the machine overloaded, or a file on a slow network drive? Try again.';
 const REINSTALL =
   'Reinstall @knowledgepulse/native and its model package with optional dependencies. If that does not help, please report it with the output of doctor --json.';
 
@@ -67,7 +63,10 @@ async function diagnose() {
     ...findings,
     freeBytes: os.freemem(),
     warnings,
-    problems: problems.map((problem) => ({ ...problem, remedy: problem.remedy ?? remedyWith(REINSTALL) })),
+    problems: problems.map(({ remedy = REINSTALL, ...problem }) => ({
+      ...problem,
+      remedy: remedyWith(remedy),
+    })),
   };
 }
 
@@ -78,15 +77,13 @@ async function examine() {
   let stage = 'starting';
   let isFinished = false;
   let lastWords = '';
-  let timer;
   /** @param {string} message @param {string} [remedy] */
-  const fail = (message, remedy) =>
-    found.problems.push({ code: 'ERR_INTERNAL', message, remedy: remedy && remedyWith(remedy) });
+  const fail = (message, remedy) => found.problems.push({ code: 'ERR_INTERNAL', message, remedy });
   try {
     // Its output is no part of the report, except the last line of a crash.
     const stdio = /** @type {const} */ (['ignore', 'ignore', 'pipe', 'ipc']);
-    const child = fork(path.join(__dirname, 'examination.js'), { stdio: [...stdio] });
-    timer = setTimeout(() => child.kill('SIGKILL'), TIME_LIMIT_MS);
+    const limit = /** @type {const} */ ({ timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL' });
+    const child = fork(path.join(__dirname, 'examination.js'), { stdio: [...stdio], ...limit });
     child.on('message', (message) => {
       const { problem, warning, stage: next, finished, ...parts } = /** @type {Message} */ (message);
       if (problem !== undefined) found.problems.push(problem);
@@ -102,13 +99,11 @@ async function examine() {
     if (isFinished) return found;
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
     const words = lastWords.trim();
-    if (child.killed) fail(`${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`, REMEDIES.timeout);
+    if (child.killed) fail(`${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`, TRY_AGAIN);
     else fail(`${stage} ended the process ${how}${words && `: ${words}`}`);
   } catch (error) {
     const { message } = /** @type {Error} */ (error);
-    fail(`no process to examine it in: ${message}`, REMEDIES.noProcess);
-  } finally {
-    clearTimeout(timer);
+    fail(`no process to examine it in: ${message}`, NO_PROCESS);
   }
   return found;
 }

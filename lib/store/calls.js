@@ -4,15 +4,12 @@
 
 const { setImmediate } = require('node:timers/promises');
 
-const { localCopy } = require('../calls/copy.js');
-const { cancellable } = require('../calls/cancel.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { StoreWithFallback } = require('./fallback.js');
 
 /**
  * @import { NoveltyMethod } from '../../index.js'
  * @import { EmbeddedTrace, NativeCall, NativeModelIdentity, NativeNeighbour } from '../binding.js'
- * @import { Breakdown } from '../score.js'
  */
 
 /**
@@ -49,123 +46,44 @@ const { StoreWithFallback } = require('./fallback.js');
 /** The most traces that a store gets at a time. */
 const MOST_ENTRIES = 64;
 
-/** @typedef {Breakdown['noveltyBasis']} Basis */
-
-/** @type {Partial<Record<Basis, Basis>>} the bases of the addon that a store has in their place */
-const STORE_BASES = { cache: 'store', 'empty-cache': 'empty-store' };
-
-/**
- * The scorer's own memory, in place of a store that fails.
- *
- * @type {Pick<Store, 'compare' | 'compareAndAdd'>}
- */
-const OWN_MEMORY = {
-  async compareAndAdd(entries) {
-    const found = [];
-    for (const entry of entries) found.push(await nearestOf(entry, true));
-    return found;
-  },
-  compare: (entry) => nearestOf(entry, false),
-};
-
-/**
- * @param {Entry} entry
- * @param {boolean} remember
- */
-async function nearestOf({ embedded }, remember) {
-  const [nearest = null] = (await fromAddon(() => embedded?.nearest(1, remember))) ?? [];
-  return /** @type {Neighbour | null} */ (localCopy(nearest));
-}
-
-/** Asks a store in the order of the calls, several traces at a time, and replies in that order. */
+/** Asks a store in the order of the calls, several traces at a time. */
 class StoreCalls {
   #store;
-  /** @type {InstanceType<typeof StoreWithFallback> | undefined} */
-  #fallback;
   /** @type {Question[]} */
   #questions = [];
   #isWorking = false;
-  /** Resolves when all calls so far have asked the store, and when all have been replied to. */
-  #asked = Promise.resolve();
-  #replied = Promise.resolve();
 
   /**
    * @param {Store} store
    * @param {boolean} hasFallback whether the scorer's own memory stands in for the store while that fails
    */
   constructor(store, hasFallback) {
-    this.#store = store;
-    if (hasFallback) this.#fallback = new StoreWithFallback(store, OWN_MEMORY);
+    this.#store = new StoreWithFallback(store, hasFallback);
   }
 
   /**
-   * @param {Promise<EmbeddedTrace>} embedding
-   * @param {{ remember: boolean, call: NativeCall | undefined, signal: AbortSignal | undefined }} options
-   * @returns {Promise<Breakdown>}
-   */
-  explain(embedding, { remember, call, signal }) {
-    return this.inOrder((earlier, asked) => {
-      const begin = () => this.#explain(embedding, { remember, call, earlier, asked });
-      return cancellable(begin, signal, () => call?.cancel() === true);
-    });
-  }
-
-  /** Resolves when earlier calls have been replied to, and the store has what it has missed. */
-  flush() {
-    const replied = this.#replied;
-    return this.inOrder(async () => {
-      await replied;
-      await this.#fallback?.flush();
-    });
-  }
-
-  /**
-   * Makes a call. `begin` gets what resolves when earlier calls have asked the store, and what it calls when it has; its reply follows theirs.
+   * Scores a trace. The addon embeds traces in the order of the calls, so the store is asked in that order.
    *
-   * @template T
-   * @param {(earlier: Promise<void>, asked: () => void) => T | Promise<T>} begin
-   * @returns {Promise<T>}
-   */
-  async inOrder(begin) {
-    const [earlier, earlierReplies] = [this.#asked, this.#replied];
-    let asked = () => {};
-    let replied = () => {};
-    const hasAsked = new Promise((/** @type {(value?: undefined) => void} */ resolve) => {
-      asked = resolve;
-    });
-    this.#asked = earlier.then(() => hasAsked);
-    this.#replied = new Promise((resolve) => {
-      replied = resolve;
-    });
-    try {
-      return await begin(earlier, asked);
-    } finally {
-      asked();
-      await earlierReplies;
-      replied();
-    }
-  }
-
-  /**
    * @param {Promise<EmbeddedTrace>} embedding
-   * @param {{ remember: boolean, call: NativeCall | undefined, earlier: Promise<void>, asked: () => void }} options
+   * @param {boolean} remember
+   * @param {NativeCall | undefined} call
    */
-  async #explain(embedding, { remember, call, earlier, asked }) {
+  async explain(embedding, remember, call) {
     const embedded = await embedding;
-    await earlier;
     const entry = entryOf(embedded);
-    if (entry === null) return embedded.score(null);
+    if (entry === null) return embedded.score(null, true);
     /** @type {Promise<Answer>} */
     const answer = new Promise((resolve, reject) => {
       this.#questions.push({ entry, remember, call, resolve, reject });
     });
-    asked();
     this.#work();
     const { found, isLocal } = await answer;
-    const breakdown = fromAddon(() => embedded.score(found));
-    /** @type {Basis} */
-    const noveltyBasis = breakdown.noveltyBasis;
-    return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[noveltyBasis] ?? noveltyBasis };
+    return fromAddon(() => embedded.score(found, !isLocal));
+  }
+
+  /** Resolves when the store has what it has missed. */
+  flush() {
+    return this.#store.flush();
   }
 
   async #work() {
@@ -194,35 +112,17 @@ class StoreCalls {
   /** @param {Question[]} questions */
   async #answer(questions) {
     if (questions.length === 0) return;
-    const [{ entry, remember }] = questions;
-    const entries = questions.map((question) => question.entry);
+    const entries = questions.map(({ entry }) => entry);
+    // Loaded late, because it takes 1.5 of the 17 ms of an import of the package.
+    const call = questions[0].remember ? require('node:crypto').randomUUID() : undefined;
     try {
-      const { found, isLocal } = remember ? await this.#compareAndAdd(entries) : await this.#compare(entry);
+      const { found, isLocal } = await this.#store.compare(entries, call);
       for (const [index, { resolve }] of questions.entries()) resolve({ found: found[index], isLocal });
     } catch (error) {
       for (const { reject } of questions) reject(error);
       // Lets a batch that fails here cancel its other traces before they are sent.
       await setImmediate();
     }
-  }
-
-  /** @param {Entry[]} entries */
-  async #compareAndAdd(entries) {
-    // Loaded late, because it takes 1.5 of the 17 ms of an import of the package.
-    const call = require('node:crypto').randomUUID();
-    const fallback = this.#fallback;
-    if (fallback !== undefined) return fallback.compareAndAdd(entries, call);
-    return { found: await this.#store.compareAndAdd(entries, call), isLocal: false };
-  }
-
-  /** @param {Entry} entry */
-  async #compare(entry) {
-    const answer = this.#fallback?.compare(entry) ?? {
-      found: await this.#store.compare(entry),
-      isLocal: false,
-    };
-    const { found, isLocal } = await answer;
-    return { found: [found], isLocal };
   }
 }
 

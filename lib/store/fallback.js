@@ -2,7 +2,7 @@
 
 // A store that is stood in for by a memory of this process while it fails.
 
-const { codeOf, codedError } = require('../calls/errors.js');
+const { codeOf, codedError, fromAddon } = require('../calls/errors.js');
 
 /** @import { Entry, Neighbour, Store } from './calls.js' */
 
@@ -19,12 +19,12 @@ const LONGEST_PAUSE = 30_000;
 const PASSING = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_SCHEMA'];
 
 /**
- * Asks a store, and a memory of this process while the store fails. From the first failure until the store has all traces that it has missed,
- * the memory answers, and every trace joins the queue of the missed ones.
+ * Asks a store, and while that fails the memory of its scorer, if it is the fallback. From the first failure until the store has all traces
+ * that it has missed, the memory answers, and every trace joins the queue of the missed ones.
  */
 class StoreWithFallback {
   #store;
-  #local;
+  #hasFallback;
   /** @type {Missed[]} in the order in which they were missed */
   #missed = [];
   #dropped = 0;
@@ -40,53 +40,39 @@ class StoreWithFallback {
 
   /**
    * @param {Store} store
-   * @param {Pick<Store, 'compare' | 'compareAndAdd'>} local
+   * @param {boolean} hasFallback
    */
-  constructor(store, local) {
+  constructor(store, hasFallback) {
     this.#store = store;
-    this.#local = local;
+    this.#hasFallback = hasFallback;
   }
 
   /**
-   * @param {readonly Entry[]} entries
-   * @param {string} call
-   */
-  async compareAndAdd(entries, call) {
-    // First, because it must be able to answer: one of another model rejects the call.
-    const own = await this.#local.compareAndAdd(entries);
-    const answer = await this.#ask(() => this.#store.compareAndAdd(entries, call));
-    if (answer !== undefined) return { found: answer, isLocal: false };
-    if (this.#isAway) this.#keep({ call, entries });
-    return { found: own, isLocal: true };
-  }
-
-  /**
-   * @param {Entry} entry
-   * @returns {Promise<{ found: Neighbour | null, isLocal: boolean }>}
-   */
-  async compare(entry) {
-    const answer = await this.#ask(() => this.#store.compare(entry));
-    if (answer !== undefined) return { found: answer, isLocal: false };
-    return { found: await this.#local.compare(entry), isLocal: true };
-  }
-
-  /**
-   * Asks the store unless it is away. Returns undefined where the memory must answer.
+   * Compares entries, and adds them if this is a `call`; without one there is a single entry.
    *
-   * @template T
-   * @param {() => Promise<T>} ask
+   * @param {readonly Entry[]} entries
+   * @param {string | undefined} call
+   * @returns {Promise<{ found: Array<Neighbour | null>, isLocal: boolean }>}
    */
-  async #ask(ask) {
-    if (this.#isAway) return undefined;
-    try {
-      const answer = await ask();
-      this.#hasToldRefusal = false;
-      return answer;
-    } catch (error) {
-      if (isPassing(error)) this.#leave(error);
-      else this.#tellRefusal(error);
-      return undefined;
+  async compare(entries, call) {
+    const remember = call !== undefined;
+    // First, because it must be able to answer: one of another model rejects the call.
+    const own = this.#hasFallback && remember ? await nearestOf(entries, true) : undefined;
+    if (!this.#isAway) {
+      try {
+        const found = remember
+          ? await this.#store.compareAndAdd(entries, call)
+          : [await this.#store.compare(entries[0])];
+        this.#hasToldRefusal = false;
+        return { found, isLocal: false };
+      } catch (error) {
+        if (!this.#hasFallback) throw error;
+        if (isPassing(error)) this.#leave(error);
+        else this.#tellRefusal(error);
+      }
     }
+    if (this.#isAway && remember) this.#keep({ call, entries });
+    return { found: own ?? (await nearestOf(entries, false)), isLocal: true };
   }
 
   /** Sends what the store has missed. Rejects if it fails, or if traces were dropped. */
@@ -179,6 +165,21 @@ class StoreWithFallback {
     this.#hasToldRefusal = true;
     tell('The novelty store refuses traces, which are compared with the memory of this process alone', error);
   }
+}
+
+/**
+ * Compares entries with the memory of their scorer, one after another.
+ *
+ * @param {readonly Entry[]} entries
+ * @param {boolean} remember
+ */
+async function nearestOf(entries, remember) {
+  const found = [];
+  for (const { embedded } of entries) {
+    const [nearest = null] = (await fromAddon(() => embedded?.nearest(1, remember))) ?? [];
+    found.push(/** @type {Neighbour | null} */ (nearest && { ...nearest }));
+  }
+  return found;
 }
 
 /** @param {unknown} error */

@@ -6,10 +6,10 @@ const { createHash, randomUUID } = require('node:crypto');
 
 const { attempt, codedError, fromAddon } = require('../calls/errors.js');
 const { inRange, invalidOption, ofType, oneOf, readOptions, requireObject } = require('../calls/options.js');
-const { DIMENSIONS } = require('../embedding.js');
 const { addon } = require('../loader.js');
 const { describe } = require('../calls/reading.js');
 const { METHODS, nativeOf } = require('../trace-memory.js');
+const { DIMENSIONS } = require('../vector-cache.js');
 const sql = require('./sql.js');
 const { transact } = require('./transaction.js');
 
@@ -121,15 +121,19 @@ class PostgresStore {
     return transact(pool, begin, async (query) => {
       const view = await this.#view(query, names, call, origin);
       const adds = call !== null && !view.isStored;
-      const { found, words } = await (method === 'prefix'
-        ? this.#compareVectors(query, names, view, entries)
-        : this.#compareTraces(query, names, view, entries));
-      if (!adds) return found;
       const labels = entries.map(({ id }) => storable(id));
       const data = entries.map((entry) => dataOf(entry, method));
       const values = [view.beyond, call, origin, labels, data];
-      if (words === undefined) await query(sql.addTraces(names, method), values);
-      else await query(sql.addWords(names, method), [...values, ...words]);
+      let found;
+      if (method === 'prefix') {
+        if (adds) await query(sql.addVectors(names), values);
+        found = await this.#compareVectors(query, names, view, data);
+      } else {
+        const compared = await this.#compareTraces(query, names, view, entries);
+        if (adds) await query(sql.addWords(names, method), [...values, ...compared.words]);
+        found = compared.found;
+      }
+      if (!adds) return found;
       const stays = Math.max(view.lowest, view.beyond + entries.length - maxElements);
       if (view.oldest < stays) await query(sql.evict(names, method), [stays, entries.length + EVICTED]);
       return found;
@@ -164,33 +168,26 @@ class PostgresStore {
    * @param {Query} query
    * @param {Names} names
    * @param {View} view
-   * @param {readonly Entry[]} entries
+   * @param {string[]} vectors
    */
-  async #compareVectors(query, names, { lowest, beyond }, entries) {
+  async #compareVectors(query, names, { lowest, beyond }, vectors) {
     const { hnsw, maxElements } = this.#settings;
-    const vectors = entries.map((entry) => dataOf(entry, 'prefix'));
-    const values = [vectors, lowest, beyond, maxElements];
-    const ask = () => query(sql.nearest(names), values);
-    let rows = lowest < beyond ? await ask() : [];
-    if (hnsw && rows.length < entries.length && lowest < beyond) {
+    // The first entry of an empty store has none before it.
+    const expected = vectors.length - (lowest < beyond ? 0 : 1);
+    if (expected === 0) return [null];
+    const ask = () => query(sql.nearest(names), [vectors, lowest, beyond, maxElements]);
+    let rows = await ask();
+    if (hnsw && rows.length < expected) {
       // The index gives up after some thousands of expired neighbours.
       await query(sql.SCAN, []);
       rows = await ask();
     }
     /** @type {Array<Neighbour | null>} */
-    const found = entries.map(() => null);
+    const found = vectors.map(() => null);
     for (const [entry, id, similarity] of rows) {
       found[Number(entry)] = neighbourOf(id, { similarity: Number(similarity) });
     }
-    for (const [index, { vector }] of entries.entries()) {
-      for (let before = Math.max(0, index - maxElements); before < index; before++) {
-        const similarity = cosine(vector, entries[before].vector);
-        if (similarity > (found[index]?.similarity ?? Number.NEGATIVE_INFINITY)) {
-          found[index] = neighbourOf(storable(entries[before].id), { similarity });
-        }
-      }
-    }
-    return { found, words: undefined };
+    return found;
   }
 
   /**
@@ -315,23 +312,23 @@ async function open({ pool, schema, table, method, hnsw }) {
       const [[current]] = await query('SELECT current_setting($1)', ['knowledgepulse.schema']);
       const namespace = schema ?? current;
       if (namespace === '') throw schemaError('the search path has no schema to create tables in; name one');
-      const named = [namespace, table];
-      let [[columns, extension]] = await query(sql.LOOK, named);
+      const index = `${table}_hnsw`;
+      const look = () => query(sql.LOOK, [namespace, table, index]);
+      let [[columns, extension, isIndexed]] = await look();
       if (method === 'prefix' && extension === null) {
         await createExtension(query, namespace);
-        [[columns, extension]] = await query(sql.LOOK, named);
+        [[columns, extension, isIndexed]] = await look();
       }
       const names = {
-        table: sql.quoted(...named),
+        table: sql.quoted(namespace, table),
         words: sql.quoted(namespace, `${table}_words`),
-        hnsw: sql.quoted(`${table}_hnsw`),
+        hnsw: sql.quoted(index),
         extension: sql.quoted(extension ?? ''),
       };
       if (columns === null) {
         for (const statement of sql.create(names, method)) await query(statement, []);
       } else requireMethod(columns.split(' '), method, table);
-      const [found] = hnsw ? await query(sql.EXISTS, [namespace, `${table}_hnsw`]) : [[]];
-      if (found === undefined) await query(sql.createHnsw(names), []);
+      if (hnsw && isIndexed !== 't') await query(sql.createHnsw(names), []);
       return names;
     },
     OPENING_MS,
@@ -418,16 +415,6 @@ function packed({ words, vector }) {
 function dataOf(entry, method) {
   if (method === 'prefix') return `[${entry.vector}]`;
   return `\\x${Buffer.from(packed(entry)).toString('hex')}`;
-}
-
-/**
- * @param {Float32Array | null} one of length 1
- * @param {Float32Array | null} other
- */
-function cosine(one, other) {
-  let product = 0;
-  for (let index = 0; index < DIMENSIONS; index++) product += (one?.[index] ?? 0) * (other?.[index] ?? 0);
-  return product;
 }
 
 /** @param {Pick<readonly number[], 'join'> | Pick<BigInt64Array, 'join'>} numbers */

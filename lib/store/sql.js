@@ -3,7 +3,7 @@
 // The SQL of a store. Every transaction sets a search path of PostgreSQL's own schema, so names of others are qualified, and nothing that
 // somebody plants in a schema is meant by a statement.
 
-const { DIMENSIONS } = require('../embedding.js');
+const { DIMENSIONS } = require('../vector-cache.js');
 
 /** @import { NoveltyMethod } from '../../index.js' */
 
@@ -62,18 +62,14 @@ function beginCall(method, hnsw, lock) {
   return [BEGIN, SEARCH_PATH, limits, ...settings, ...locked].join('; ');
 }
 
-/** Selects the columns of a table, and the schema of pgvector. Values: schema and table. */
+/** Selects the columns of a table, the schema of pgvector, and whether there is an index. Values: schema, table and index. */
 const LOOK = `
   SELECT (
     SELECT string_agg(a.attname, ' ') FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum > 0 AND NOT a.attisdropped
   ), (
     SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
-  )`;
-
-/** Selects whether a relation exists. Values: schema and name. */
-const EXISTS =
-  'SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2';
+  ), EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $3)`;
 
 /**
  * Returns the statements that create the tables.
@@ -128,8 +124,8 @@ const view = ({ table }) => `
   ) AS counted`;
 
 /**
- * Selects the nearest embedding to each of some, with its label and similarity. Values: the embeddings, the positions of the {@link view}, and
- * the number of traces to compare with.
+ * Selects the nearest embedding to each of some, with its label and similarity, among those before it: of several, the first ones are stored
+ * already. Values: the embeddings, the positions of the {@link view}, and the number of traces to compare with.
  *
  * @param {Names} names
  */
@@ -141,7 +137,7 @@ const nearest = ({ table, extension }) => `
   SELECT asked.entry, found.label, 1 - found.distance
   FROM asked CROSS JOIN LATERAL (
     SELECT label, embedding OPERATOR(${extension}.<=>) asked.vector AS distance FROM ${table}
-    WHERE position >= greatest($2::bigint, $3::bigint + asked.entry - $4::bigint) AND position < $3::bigint
+    WHERE position >= greatest($2::bigint, $3::bigint + asked.entry - $4::bigint) AND position < $3::bigint + asked.entry
     ORDER BY embedding OPERATOR(${extension}.<=>) asked.vector LIMIT 1
   ) AS found`;
 
@@ -174,18 +170,17 @@ const candidates = ({ table, words }, method) => `
   ) AS chosen JOIN ${table} AS t ON t.position = chosen.trace`;
 
 /**
- * Adds traces. Values: the first position, the call, the model, the labels, and the data.
+ * Adds embeddings. Values: the first position, the call, the model, the labels, and the embeddings.
  *
  * @param {Names} names
- * @param {NoveltyMethod} method
  */
-const addTraces = ({ table, extension }, method) => `
-  INSERT INTO ${table} (position, call, entry, added, label, model, ${COLUMNS[method]})
-  SELECT $1::bigint + entry - 1, $2::uuid, entry, clock_timestamp(), label, $3::text, data::${method === 'prefix' ? `${extension}.vector` : 'bytea'}
+const addVectors = ({ table, extension }) => `
+  INSERT INTO ${table} (position, call, entry, added, label, model, embedding)
+  SELECT $1::bigint + entry - 1, $2::uuid, entry, clock_timestamp(), label, $3::text, data::${extension}.vector
   FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given(label, data, entry) ON CONFLICT (call, entry) DO NOTHING`;
 
 /**
- * Adds traces with the words by which they are found. Values: as of {@link addTraces}, and columns of words with the numbers of their entries.
+ * Adds traces with the words by which they are found. Values: as of {@link addVectors}, and columns of words with the numbers of their entries.
  *
  * @param {Names} names
  * @param {NoveltyMethod} method
@@ -222,10 +217,9 @@ const quoted = (...parts) => parts.map((part) => `"${part.replaceAll('"', '""')}
 module.exports = {
   BEGIN_OPENING,
   COLUMNS,
-  EXISTS,
   LOOK,
   SCAN,
-  addTraces,
+  addVectors,
   addWords,
   beginCall,
   candidates,

@@ -2,6 +2,7 @@
 
 // A transaction on a connection of a `pg` pool: within a time limit, repeated once if the connection is lost, with errors that have our codes.
 
+const { cancellable } = require('../calls/cancel.js');
 const { codedError } = require('../calls/errors.js');
 
 /** @import { PgPool } from '../../postgres.js' */
@@ -67,37 +68,30 @@ async function transact(pool, begin, work, limitMs = TIME_LIMIT_MS) {
  * @param {number} limitMs
  */
 async function attempt(pool, begin, work, limitMs) {
-  /** @type {NodeJS.Timeout | undefined} */
-  let timer;
-  /** @type {Promise<never>} */
-  const expired = new Promise((_, reject) => {
-    const late = () => reject(unavailable('it did not answer in time'));
-    timer = setTimeout(late, limitMs);
-  });
-  expired.catch(ignore);
+  const signal = AbortSignal.timeout(limitMs);
+  const connecting = connect(pool);
+  let client;
   try {
-    const connecting = connect(pool);
-    const client = await Promise.race([connecting, expired]).catch((error) => {
-      // The pool may still deliver the connection.
-      connecting.then((late) => late.release(false), ignore);
-      throw error.code?.startsWith('ERR_STORE') ? error : unavailable(error.message, error);
-    });
-    let isBroken = true;
-    try {
-      const running = run(client.query, begin, work);
-      // Ignored after the time limit.
-      running.catch(ignore);
-      const result = await Promise.race([running, expired]);
-      isBroken = false;
-      return result;
-    } finally {
-      // A transaction that failed may be open; closing the connection ends it.
-      client.release(isBroken);
-    }
+    client = await cancellable(() => connecting, signal);
+  } catch (error) {
+    // The pool may still deliver the connection.
+    connecting.then(({ release }) => release(false), ignore);
+    throw signal.aborted ? late() : unavailable(/** @type {Error} */ (error).message, error);
+  }
+  let isBroken = true;
+  try {
+    const result = await cancellable(() => run(client.query, begin, work), signal);
+    isBroken = false;
+    return result;
+  } catch (error) {
+    throw signal.aborted ? late() : error;
   } finally {
-    clearTimeout(timer);
+    // A transaction that failed may be open; closing the connection ends it.
+    client.release(isBroken);
   }
 }
+
+const late = () => unavailable('it did not answer in time');
 
 /**
  * @template T
