@@ -15,7 +15,7 @@ const RESULT_FILE: &str = "result.json";
 /// The result belongs to these files; others beside the first belong to sub-agents.
 const MAIN_FILE: &str = "trajectory.json";
 
-/// How the names of files begin that go on with [`MAIN_FILE`].
+/// How the names of files begin that go on with [`MAIN_FILE`]; a number follows.
 const CONTINUATION: &str = "trajectory.cont-";
 
 impl Adapter for Atif {
@@ -55,7 +55,10 @@ impl Adapter for Atif {
             return;
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_main = name == MAIN_FILE || name.starts_with(CONTINUATION);
+        let number = name
+            .strip_prefix(CONTINUATION)
+            .and_then(|name| name.strip_suffix(".json"));
+        let is_main = name == MAIN_FILE || number.is_some_and(|number| number.parse::<u32>().is_ok());
         if !is_main && path.with_file_name(MAIN_FILE).exists() {
             return;
         }
