@@ -15,7 +15,7 @@ const RESULT_FILE: &str = "result.json";
 /// The result belongs to these files; others beside the first belong to sub-agents.
 const MAIN_FILE: &str = "trajectory.json";
 
-/// How the names of files begin that go on with [`MAIN_FILE`].
+/// How the names of files begin that go on with [`MAIN_FILE`]; a number follows.
 const CONTINUATION: &str = "trajectory.cont-";
 
 impl Adapter for Atif {
