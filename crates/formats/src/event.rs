@@ -4,7 +4,7 @@ use knowledgepulse_json::{Object, Text, Value, cut};
 
 use crate::{
     contexts::{self, Part},
-    names, parts,
+    parts,
     values::{
         Fields, NAME_LENGTH, id_of, input_of, is_blank, joined, joined_parts, string_of, text_at,
         text_of_part, with_end,
@@ -414,8 +414,7 @@ impl Events {
     }
 
     /// Counts the fields of an object that a list of known ones does not have: they are of no format, or newer than this reader.
-    pub fn count_unknown(&mut self, object: &Object, known: &str) {
-        let known = names::list(known);
+    pub fn count_unknown(&mut self, object: &Object, known: &[&str]) {
         for name in object.keys() {
             if !known.contains(&name.as_str()) {
                 self.leave_out(joined(["field".into(), name.clone()], " "));

@@ -3,7 +3,23 @@
 
 use std::collections::HashSet;
 
-use crate::{names, prelude::*};
+use crate::prelude::*;
+
+/// Types of parts that are calls, which `tool_calls` has too.
+const CALLS: &[&str] = &[
+    "tool_use",
+    "tool_call",
+    "tool_call_chunk",
+    "invalid_tool_call",
+    "function_call",
+];
+
+/// Fields of messages that have a meaning.
+#[rustfmt::skip]
+const KNOWN: &[&str] = &[
+    "content", "additional_kwargs", "response_metadata", "type", "role", "example", "tool_calls", "invalid_tool_calls",
+    "tool_call_chunks", "usage_metadata", "artifact", "chunk_position",
+];
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
@@ -71,7 +87,7 @@ pub fn translated(message: &Object) -> Option<Value> {
         .into_iter()
         .filter_map(|(name, value)| Some((name.into(), value?)));
     let others = fields_where(fields, |name, value| {
-        is_given(Some(value)) && !names::has("langchain", name)
+        is_given(Some(value)) && !KNOWN.contains(&name)
     });
     Some(Value::Object(own.chain(others).collect()))
 }
@@ -86,7 +102,7 @@ fn content_of(content: Option<&Value>, more: &Object, calls: &[Value]) -> Value 
     };
     let ids: HashSet<Text> = calls.iter().filter_map(|call| text_at(call, "id")).collect();
     let is_named = |part: &&Value| {
-        let is_call = str_of(part.get("type")).is_some_and(|kind| names::has("langchain-call", kind));
+        let is_call = str_of(part.get("type")).is_some_and(|kind| CALLS.contains(&kind));
         let own = ["id", "call_id"].map(|name| text_at(*part, name));
         // Some have no ids at all.
         let has_none = own.iter().all(Option::is_none) && !calls.is_empty();

@@ -17,7 +17,6 @@ pub mod input;
 mod langchain;
 pub mod map;
 mod messages;
-mod names;
 mod open_traces;
 mod parts;
 mod pictures;

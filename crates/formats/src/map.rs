@@ -3,7 +3,22 @@
 
 use std::{borrow::Cow, path};
 
-use crate::{names, prelude::*, spans::said::parsed};
+use crate::{prelude::*, spans::said::parsed};
+
+/// What a role may mean.
+const ROLES: &[&str] = &["system", "user", "assistant", "reasoning", "tool", "skip"];
+
+/// The keys of the object `result` in a map.
+const OF_RESULT: &[&str] = &["id", "text", "failed"];
+
+/// The keys of the object `call` in a map.
+const OF_CALL: &[&str] = &["id", "name", "input", "result", "failed"];
+
+/// The keys of a map.
+#[rustfmt::skip]
+const KEYS: &[&str] = &[
+    "messages", "id", "task", "time", "reward", "success", "role", "roles", "text", "reasoning", "calls", "call", "result",
+];
 
 /// The problem of a map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +57,7 @@ pub struct Map {
 
 /// Returns what a role means: itself, if it is one of a chat.
 fn role_named(name: Option<&str>) -> Option<&'static str> {
-    let mut roles = names::list("map-role").iter();
+    let mut roles = ROLES.iter();
     roles.find(|role| Some(**role) == name).copied()
 }
 
@@ -167,7 +182,7 @@ fn roles_of(names: &Object) -> Result<Vec<(Text, &'static str)>, MapError> {
         Some(role) => Ok((name.clone(), role)),
         None => {
             let key = format!("roles.{name}");
-            let problem = format!("must be one of {}", names::list("map-role").join(", "));
+            let problem = format!("must be one of {}", ROLES.join(", "));
             Err(MapError::new(&key, problem))
         }
     };
@@ -186,7 +201,7 @@ impl Map {
             return Err(MapError::new("messages", problem));
         }
         let mut map = Self::default();
-        map.read_keys(object, "", "map")?;
+        map.read_keys(object, "", KEYS)?;
         if map.path("calls").is_some() && map.path("call.name").is_none() {
             let problem = "is missing: the path of a tool's name in one of `calls`";
             return Err(MapError::new("call.name", problem));
@@ -195,8 +210,7 @@ impl Map {
     }
 
     /// Reads the keys of an object, whose own key is `within`, and refuses unknown ones.
-    fn read_keys(&mut self, object: &Object, within: &str, known: &str) -> Result<(), MapError> {
-        let known = names::list(known);
+    fn read_keys(&mut self, object: &Object, within: &str, known: &[&str]) -> Result<(), MapError> {
         for (name, value) in object {
             let key = format!("{within}{name}");
             match (name.as_str(), within) {
@@ -206,8 +220,8 @@ impl Map {
                 }
                 ("success" | "failed", _) => self.tests.push((key.clone(), test_of(value, &key)?)),
                 ("roles", _) => self.roles = roles_of(object_of(value, &key)?)?,
-                ("call", _) => self.read_keys(object_of(value, &key)?, "call.", "map-call")?,
-                ("result", "") => self.read_keys(object_of(value, &key)?, "result.", "map-result")?,
+                ("call", _) => self.read_keys(object_of(value, &key)?, "call.", OF_CALL)?,
+                ("result", "") => self.read_keys(object_of(value, &key)?, "result.", OF_RESULT)?,
                 _ => self.paths.push((key.clone(), path_of(value, &key)?)),
             }
         }

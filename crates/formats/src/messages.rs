@@ -10,7 +10,7 @@ use knowledgepulse_json::{Object, Text, Value, object};
 use crate::{
     Wrong,
     event::{Call, Events, Outcome, TextKind},
-    langchain, names,
+    langchain,
     parts::{self, is_act, is_call, is_item, is_result, translated},
     sharegpt, tagged,
     values::{
@@ -18,6 +18,28 @@ use crate::{
         string_of, text_of_part, truth_of, with_end,
     },
 };
+
+/// Fields of a hosted call that are no arguments of it.
+#[rustfmt::skip]
+const NO_ARGUMENTS: &[&str] = &[
+    "id", "call_id", "type", "status", "output", "outputs", "results", "result", "error",
+];
+
+/// Where messages have reasoning.
+#[rustfmt::skip]
+const REASONING: &[&str] = &[
+    "reasoning_content", "reasoning", "thinking", "reasoningContent", "reasoningText",
+];
+
+/// Fields of messages that have been used, or that describe no action of the agent; those of agents and of the AI SDK come last.
+#[rustfmt::skip]
+const KNOWN: &[&str] = &[
+    "role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content", "reasoning",
+    "thinking", "reasoning_details", "audio", "annotations", "id", "type", "status", "model", "stop_reason", "stop_sequence",
+    "usage", "parts", "finish_reason", "is_error", "phase", "context_management", "reasoningContent", "reasoningText",
+    "toolCalls", "toolRequests", "tool_uses", "toolCallId", "createdAt", "metadata", "toolInvocations",
+    "experimental_attachments", "providerOptions", "revisionId",
+];
 
 /// Where messages of agents have their calls, and the ids of these.
 const CALLS: [&str; 4] = ["tool_calls", "toolCalls", "toolRequests", "tool_uses"];
@@ -100,7 +122,7 @@ pub fn add_by(sink: &mut Events, record: &impl Fields, content: Option<&Value>) 
 }
 
 fn add_of_role(sink: &mut Events, message: &Object, role: &str) -> Result<(), Wrong> {
-    sink.count_unknown(message, "message");
+    sink.count_unknown(message, KNOWN);
     sink.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
     let parts = message.get("parts");
@@ -134,7 +156,7 @@ pub fn add_as(sink: &mut Events, record: &Object, role: &str, content: Option<&V
 
 /// The message of a model.
 fn add_reply(sink: &mut Events, message: &Object, content: Option<&Value>) {
-    if let Some(reasoning) = first_of(message, names::list("reasoning")) {
+    if let Some(reasoning) = first_of(message, REASONING) {
         sink.say_content(TextKind::Reasoning, Some(reasoning));
     }
     add_parts(sink, content, TextKind::Message);
@@ -298,7 +320,7 @@ fn add_hosted_call(sink: &mut Events, item: &Object, kind: &str, id: Option<Text
     } else {
         Call {
             name: kind.strip_suffix("_call").map(Text::from),
-            args: fields_where(item, |name, _| !names::has("no-argument", name)),
+            args: fields_where(item, |name, _| !NO_ARGUMENTS.contains(&name)),
             ..Call::default()
         }
     };

@@ -4,13 +4,41 @@
 
 use knowledgepulse_json::{Object, Value, object, parse_str};
 
-use crate::names;
 pub use crate::values::some_object;
 use crate::values::{fields_of, first_of, is_true, joined, json_of, list_of, str_of, string_of};
 
+/// Parts of the AI SDK that are for a page alone.
+#[rustfmt::skip]
+const OF_PAGE: &[&str] = &[
+    "step-start", "source", "source-url", "source-document", "tool-approval-request", "tool-approval-response",
+];
+
+/// How a list of parts in JSON begins within a text: the name of the first field of its first part.
+#[rustfmt::skip]
+const BEGINNINGS: &[&str] = &[
+    "type", "text", "toolUse", "toolResult", "reasoningContent", "functionCall", "functionResponse", "image", "json",
+];
+
+/// Where parts of agents have the id of a call.
+const CALL_IDS: &[&str] = &["toolUseId", "tool_call_id", "tool_use_id", "toolCallId", "id"];
+
+/// Types of items that call a tool that OpenAI runs itself, each named after its tool; some come with the result.
+#[rustfmt::skip]
+const HOSTED_CALLS: &[&str] = &[
+    "web_search_call", "file_search_call", "computer_call", "code_interpreter_call", "mcp_call", "image_generation_call",
+    "local_shell_call", "shell_call", "apply_patch_call",
+];
+
+/// Types of parts and items that call a tool.
+#[rustfmt::skip]
+const CALLS: &[&str] = &[
+    "tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call", "custom_tool_call", "toolCall",
+    "server_tool_call", "invalid_tool_call", "tool_call_chunk",
+];
+
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
-    names::has("call", kind)
+    CALLS.contains(&kind)
 }
 
 /// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
@@ -20,7 +48,7 @@ pub fn is_result(kind: &str) -> bool {
 
 /// Returns whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
 pub fn is_hosted_call(kind: &str) -> bool {
-    names::has("hosted-call", kind)
+    HOSTED_CALLS.contains(&kind)
 }
 
 /// Returns whether a value of this type is an item of a conversation.
@@ -55,7 +83,7 @@ pub fn within(content: Option<&Value>) -> Option<Value> {
         .trim_start()
         .strip_prefix('{')?;
     let name = first.trim_start().strip_prefix('"')?.split_once('"')?.0;
-    if !names::has("beginning", name) {
+    if !BEGINNINGS.contains(&name) {
         return None;
     }
     let parts = parse_str(text).ok()?;
@@ -114,7 +142,7 @@ fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
 }
 
 fn of_ai_sdk(part: &Object, kind: &str) -> Option<Vec<Value>> {
-    if names::has("of-page", kind) || kind.starts_with("data-") {
+    if OF_PAGE.contains(&kind) || kind.starts_with("data-") {
         return Some(Vec::new());
     }
     let name = part.get("toolName");
@@ -207,15 +235,11 @@ pub fn part_of(kind: &str, value: &Value) -> Value {
         "redactedthinking" => kind_alone("redacted_thinking"),
         "tooluse" | "toolcall" | "functioncall" => {
             let args = first(&["input", "raw_input", "args", "arguments"]);
-            call_of(first(names::list("call-id")), value.get("name"), args)
+            call_of(first(CALL_IDS), value.get("name"), args)
         }
         "toolresult" => {
             let failed = is_true(value, "is_error").then_some(true);
-            result_of(
-                first(names::list("call-id")),
-                value.get("content").cloned(),
-                failed,
-            )
+            result_of(first(CALL_IDS), value.get("content").cloned(), failed)
         }
         "image" | "imageurl" | "binary" => kind_alone("image"),
         _ => kind_alone(&kind.to_lowercase()),

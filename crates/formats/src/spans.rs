@@ -4,9 +4,25 @@
 use std::collections::{HashMap, HashSet};
 
 mod merged;
+/// Kinds of spans that are of no conversation, or what these begin with.
+const OF_SEARCH: &[&str] = &[
+    "embeddings",
+    "EMBEDDING",
+    "RETRIEVER",
+    "RERANKER",
+    "ai.embed",
+    "ai.rerank",
+];
+
+/// What the names of attributes of agents and models begin with.
+#[rustfmt::skip]
+const GROUPS: &[&str] = &[
+    "gen_ai", "llm", "ai", "openinference", "traceloop", "langfuse", "langsmith", "mlflow",
+];
+
 pub mod said;
 
-use crate::{names, prelude::*, trace::TraceBuilder};
+use crate::{prelude::*, trace::TraceBuilder};
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
 use said::{Given, Said, first_in, messages_in, parsed, said_in, text_within};
 
@@ -107,11 +123,11 @@ fn move_logs(spans: &mut Vec<Span>) {
 fn is_of_agent(attributes: &Object) -> bool {
     let kinds = "gen_ai.operation.name openinference.span.kind ai.operationId".split(' ');
     let mut kinds = kinds.filter_map(|name| str_of(attributes.get(name)));
-    let is_search = |kind| names::begins("of-search", kind);
+    let is_search = |kind: &str| OF_SEARCH.iter().any(|name| kind.starts_with(name));
     let is_of_agents = |name: &Text| {
         let group = name.split_once('.').map(|(group, _)| group);
         matches!(name.as_str(), "input.value" | "output.value")
-            || group.is_some_and(|group| names::has("attribute", group))
+            || group.is_some_and(|group| GROUPS.contains(&group))
     };
     !kinds.any(is_search) && attributes.keys().any(is_of_agents)
 }

@@ -6,6 +6,20 @@ use std::{borrow::Cow, collections::HashSet};
 use super::Inner;
 use crate::{prelude::*, sources::read_small};
 
+/// Fields of steps.
+#[rustfmt::skip]
+const KNOWN_OF_STEP: &[&str] = &[
+    "step_id", "timestamp", "source", "model_name", "reasoning_effort", "message", "reasoning_content", "tool_calls",
+    "observation", "metrics", "llm_call_count", "is_copied_context",
+];
+
+/// Fields of trajectories.
+#[rustfmt::skip]
+const KNOWN: &[&str] = &[
+    "schema_version", "session_id", "trajectory_id", "agent", "steps", "notes", "final_metrics", "extra",
+    "continued_trajectory_ref", "subagent_trajectories",
+];
+
 /// Trajectories of Harbor.
 pub struct Atif;
 
@@ -92,7 +106,7 @@ impl Adapter for Atif {
         say.fact("model", agent.get("model_name"));
         let others = ["notes", "final_metrics", "continued_trajectory_ref", "extra"];
         say.facts(trajectory, &others);
-        say.count_unknown(trajectory, "atif");
+        say.count_unknown(trajectory, KNOWN);
         for (at, step) in steps.iter().enumerate() {
             let Value::Object(step) = step else {
                 return Err(Wrong::new(format!("steps[{at}] must be an object")));
@@ -119,7 +133,7 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
         return Ok(());
     }
     say.begin_record(None, step.get("timestamp"));
-    say.count_unknown(step, "atif-step");
+    say.count_unknown(step, KNOWN_OF_STEP);
     let role = match source {
         Some(role @ ("system" | "user")) => role,
         Some("agent") => "assistant",

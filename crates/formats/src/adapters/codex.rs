@@ -1,7 +1,14 @@
 //! Rollouts of Codex, a line each: the files in `~/.codex/sessions/`, and the events that `codex exec --json` prints.
 //! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types.
 
-use crate::{names, prelude::*};
+use crate::prelude::*;
+
+/// Types of lines.
+#[rustfmt::skip]
+const LINES: &[&str] = &[
+    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
+    "inter_agent_communication", "inter_agent_communication_metadata",
+];
 
 /// The fields of a header that are kept.
 #[rustfmt::skip]
@@ -26,7 +33,7 @@ const ENCRYPTED_LENGTH: usize = 64;
 /// Returns the type and the payload of a line.
 fn line_of(line: &Object) -> Option<(&str, &Object)> {
     let kind = str_of(line.get("type"));
-    if let Some(kind) = kind.filter(|kind| names::has("codex", kind)) {
+    if let Some(kind) = kind.filter(|kind| LINES.contains(kind)) {
         return Some((kind, line.get("payload")?.as_object()?));
     }
     // The first line of a rollout without the envelope.

@@ -1,9 +1,16 @@
 //! GitHub Copilot CLI: the events in `~/.copilot/session-state/ID/events.jsonl`, as github/copilot-sdk describes them.
 
-use crate::{names, prelude::*};
+use crate::prelude::*;
+
+/// What the types of events begin with.
+#[rustfmt::skip]
+const EVENTS: &[&str] = &[
+    "abort", "assistant.", "hook.", "permission.", "session.", "skill.", "subagent.", "system.", "tool.", "user.", "user_input.",
+    "pending_messages.",
+];
 
 fn kind_of(record: &Value) -> Option<&str> {
-    let kind = str_of(record.get("type")).filter(|kind| names::begins("copilot-cli", kind))?;
+    let kind = str_of(record.get("type")).filter(|kind| EVENTS.iter().any(|name| kind.starts_with(name)))?;
     (record.get("timestamp").is_some() && has_object(record, "data")).then_some(kind)
 }
 

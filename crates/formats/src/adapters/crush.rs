@@ -1,12 +1,18 @@
 //! Crush: the sessions of `PROJECT/.crush/crush.db`, whose messages have parts of a type and data.
 
-use crate::{names, prelude::*};
+use crate::prelude::*;
+
+/// Types of parts.
+#[rustfmt::skip]
+const PARTS: &[&str] = &[
+    "text", "reasoning", "tool_call", "tool_result", "finish", "image_url", "binary", "shell_command",
+];
 
 pub(super) fn recognises(session: &Value, _path: Option<&Path>) -> bool {
     let messages = list_at(session, "messages").iter();
     let mut parts = messages.flat_map(|message| list_at(message, "parts")).peekable();
     let is_part = |part: &Value| {
-        let is_kind = str_of(part.get("type")).is_some_and(|kind| names::has("crush", kind));
+        let is_kind = str_of(part.get("type")).is_some_and(|kind| PARTS.contains(&kind));
         is_kind && has_object(part, "data")
     };
     parts.peek().is_some() && parts.all(is_part)

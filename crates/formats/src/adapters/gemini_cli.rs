@@ -1,7 +1,17 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
 //! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
 
-use crate::{contexts::is_of_program, names, prelude::*};
+use crate::{contexts::is_of_program, prelude::*};
+
+/// Commands that Gemini CLI and Qwen Code carry out themselves.
+#[rustfmt::skip]
+const COMMANDS: &[&str] = &[
+    "about", "agents", "approval-mode", "arena", "auth", "bashes", "bug", "chat", "clear", "commands", "compress", "copy",
+    "corgi", "dir", "directory", "docs", "editor", "exit", "export", "extensions", "footer", "help", "hooks", "ide", "init",
+    "language", "mcp", "memory", "model", "permissions", "plan", "policies", "privacy", "profile", "quit", "quit-confirm",
+    "restore", "resume", "rewind", "settings", "setup-github", "shells", "shortcuts", "skills", "stats", "summary",
+    "terminal-setup", "theme", "tools", "upgrade", "usage", "vim",
+];
 
 /// The model's answers to the set-up of a checkpoint.
 const SET_UP: &str = "Got it. Thanks for the context!";
@@ -121,7 +131,7 @@ fn add_entry(say: &mut Events, message: &Value) -> Result<(), Wrong> {
 fn is_command(text: &Text) -> bool {
     let command = text.trim().strip_prefix('/');
     let name = command.and_then(|command| command.split_whitespace().next());
-    name.is_some_and(|name| names::has("gemini-command", name)) || matches!(text.trim(), "?" | "/")
+    name.is_some_and(|name| COMMANDS.contains(&name)) || matches!(text.trim(), "?" | "/")
 }
 
 /// Adds a turn of the user, which may hold results of tools, of a status that stands beside it.

@@ -2,7 +2,14 @@
 //! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them.
 
-use crate::{names, prelude::*};
+use crate::prelude::*;
+
+/// Types of entries.
+#[rustfmt::skip]
+const ENTRIES: &[&str] = &[
+    "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "label",
+    "session_info",
+];
 
 /// Results of calls that the user has stopped.
 const STOPPED: [&str; 3] = [
@@ -18,7 +25,7 @@ fn is_header(entry: &Value) -> bool {
 
 /// Returns the type of an entry. Only entries of Pi's later versions form a tree.
 fn type_of(entry: &Value) -> Option<&str> {
-    let kind = str_of(entry.get("type")).filter(|kind| names::has("pi", kind))?;
+    let kind = str_of(entry.get("type")).filter(|kind| ENTRIES.contains(kind))?;
     let is_message = kind == "message" && has_text(fields_of(entry, "message"), "role");
     (is_message || entry.get("parentId").is_some()).then_some(kind)
 }

@@ -5,10 +5,31 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use crate::{
-    date, langchain, names,
+    date, langchain,
     prelude::*,
     spans::said::{messages_within, text_within},
 };
+
+/// Parts of the names of functions that call a model.
+#[rustfmt::skip]
+const OF_MODEL: &[&str] = &[
+    "chat.completions", "messages.create", "responses.create", "generate_content", "chatcompletion", "litellm",
+];
+
+/// Names of scores that say whether the task was done; others judge something else, such as the tone.
+#[rustfmt::skip]
+const VERDICTS: &[&str] = &[
+    "reward", "success", "correctness", "correct", "resolved", "passed", "pass", "task_completion", "goal_accuracy",
+];
+
+/// Where a score may have its value.
+const VALUES: &[&str] = &["score", "value", "stringValue", "string_value", "label"];
+
+/// Fields of a trace of Langfuse that its span has.
+#[rustfmt::skip]
+const OF_TRACE: &[&str] = &[
+    "name", "input", "output", "timestamp", "startTime", "start_time", "sessionId", "session_id", "tags", "scores",
+];
 
 /// Where a value is, as the table writes it.
 type Paths = &'static str;
@@ -196,7 +217,7 @@ impl Platform {
             }
             for score in list_of(Some(list)) {
                 let result = score.get("result").and_then(Value::as_object);
-                let value = first_of(result.unwrap_or(object_of(Some(score))), names::list("score"));
+                let value = first_of(result.unwrap_or(object_of(Some(score))), VALUES);
                 if let Some(name) = string_of(first_of(score, &["name", "key"])) {
                     add(&mut scores, name.clone(), value);
                 }
@@ -207,7 +228,7 @@ impl Platform {
         }
         let is_verdict = |(name, _): &(&Text, &Value)| {
             let name = name.to_lowercase().replace([' ', '-'], "_");
-            names::has("verdict", &name)
+            VERDICTS.contains(&&*name)
         };
         if let Some((_, score)) = scores.iter().find(is_verdict) {
             let reward = truth_word(score).map_or_else(|| score.clone(), Value::from);
@@ -264,7 +285,7 @@ fn trace_of_langfuse(record: &Value) -> Option<Value> {
     let trace = record.get("trace").and_then(Value::as_object);
     let trace = trace.unwrap_or(object_of(Some(record)));
     let id = string_of(first_of(trace, &["id", "traceId", "trace_id"]))?;
-    let mut span = fields_where(trace, |name, _| names::has("langfuse", name));
+    let mut span = fields_where(trace, |name, _| OF_TRACE.contains(&name));
     span.insert("id", id.clone());
     span.insert("traceId", id.clone());
     span.insert("type", "CHAIN");
@@ -298,7 +319,7 @@ fn kind_of(kind: &Value) -> &'static str {
         "tool" => "TOOL",
         "retriever" => "RETRIEVER",
         "embedding" => "EMBEDDING",
-        kind if names::list("of-model").iter().any(|part| kind.contains(*part)) => "LLM",
+        kind if OF_MODEL.iter().any(|part| kind.contains(*part)) => "LLM",
         _ => "CHAIN",
     }
 }

@@ -6,6 +6,19 @@ use ::regex::Regex;
 
 use crate::prelude::*;
 
+/// Fields of turns; the model's input is in the turns before.
+#[rustfmt::skip]
+const KNOWN_OF_TURN: &[&str] = &[
+    "action", "observation", "response", "thought", "execution_time", "state", "query", "messages", "extra_info",
+];
+
+/// Fields of runs, then those of data sets.
+#[rustfmt::skip]
+const KNOWN: &[&str] = &[
+    "trajectory", "history", "info", "environment", "replay_config", "attempts", "instance_id", "messages", "trajectory_format",
+    "model_name", "target", "exit_status", "generated_patch", "eval_logs",
+];
+
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[ \t\r\x0b\x0c]*\n(.*?)\n?```"));
@@ -76,7 +89,7 @@ pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong>
     let fields = object_of(Some(record));
     let info = fields_of(record, "info");
     say.begin(Origin::default());
-    say.count_unknown(fields, "swe-agent");
+    say.count_unknown(fields, KNOWN);
     say.facts(fields, &["environment", "instance_id"]);
     say.fact("version", record.get("trajectory_format"));
     say.fact("exit_status", info.get("exit_status"));
@@ -152,7 +165,7 @@ fn messages_of_turns(say: &mut Events, record: &Value, turns: &[Value]) -> Resul
         let Value::Object(turn) = turn else {
             return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
         };
-        say.count_unknown(turn, "swe-agent-turn");
+        say.count_unknown(turn, KNOWN_OF_TURN);
         let field = |name| turn.get(name).cloned();
         messages.push(some_object([
             ("role", Some("assistant".into())),
