@@ -87,7 +87,8 @@ impl Platform {
         let types = self.paths("types");
         let is_known = || {
             types.is_empty()
-                || str_of(value.get("type")).is_some_and(|kind| types.split(' ').any(|known| known == kind))
+                || str_of(at(value, self.paths("kind")).as_deref())
+                    .is_some_and(|kind| types.split(' ').any(|known| known == kind))
         };
         let has = |mark: &str| mark.split('|').any(|path| in_path(value, path).is_some());
         (self.paths("marks").split(' ').all(has) && is_known()) || self.around(value).is_some()
