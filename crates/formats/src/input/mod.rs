@@ -3,7 +3,7 @@
 mod aider;
 #[cfg(not(target_family = "wasm"))]
 mod databases;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(all(feature = "parquet", not(target_family = "wasm")))]
 mod parquet;
 #[cfg(not(target_family = "wasm"))]
 mod sqlite;
@@ -58,7 +58,7 @@ pub fn reader_of(beginning: &[u8]) -> Option<LinesOf> {
     if beginning.starts_with(&sqlite::MAGIC[..6]) {
         return Some(sqlite::lines_of_bytes);
     }
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
     if beginning.starts_with(parquet::MAGIC) {
         return Some(parquet::lines_of_bytes);
     }
@@ -84,7 +84,7 @@ pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
     if beginning == sqlite::MAGIC {
         return sqlite::lines_of_file(path).map(Some);
     }
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
     if beginning.starts_with(parquet::MAGIC) {
         return parquet::lines_of_file(path).map(Some);
     }
