@@ -53,7 +53,6 @@ use crate::{
 };
 
 use Kind::{Rows, Sessions, Spans};
-use platforms::Platform;
 
 /// The adapter of a module that has nothing but these two functions.
 macro_rules! plain {
@@ -89,13 +88,13 @@ pub static ADAPTERS: &[(FormatName, Kind, &dyn Adapter)] = &[
     (FormatName::Aider, Sessions, plain!(aider)),
     (FormatName::Openhands, Sessions, plain!(openhands)),
     (FormatName::Inspect, Rows, &inspect::Inspect),
-    (FormatName::Langsmith, Spans, &Platform("langsmith")),
-    (FormatName::Langfuse, Spans, &Platform("langfuse")),
-    (FormatName::Phoenix, Spans, &Platform("phoenix")),
-    (FormatName::Mlflow, Spans, &Platform("mlflow")),
-    (FormatName::Weave, Spans, &Platform("weave")),
-    (FormatName::Braintrust, Spans, &Platform("braintrust")),
-    (FormatName::Logfire, Spans, &Platform("logfire")),
+    (FormatName::Langsmith, Spans, &platforms::LANGSMITH),
+    (FormatName::Langfuse, Spans, &platforms::LANGFUSE),
+    (FormatName::Phoenix, Spans, &platforms::PHOENIX),
+    (FormatName::Mlflow, Spans, &platforms::MLFLOW),
+    (FormatName::Weave, Spans, &platforms::WEAVE),
+    (FormatName::Braintrust, Spans, &platforms::BRAINTRUST),
+    (FormatName::Logfire, Spans, &platforms::LOGFIRE),
     (FormatName::Langchain, Rows, &chat::LANGCHAIN),
     (FormatName::Sharegpt, Rows, &chat::SHAREGPT),
     (FormatName::OpenaiChat, Rows, &chat::OPENAI_CHAT),

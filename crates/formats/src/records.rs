@@ -358,8 +358,8 @@ impl<T: Send> Records<T> {
         let mut scan = self.scan.take().unwrap_or_else(|| Scan::new(self.position.line));
         let value = &self.text[self.at..];
         let followed = scan.follow(value, self.read_again <= RESCAN_LIMIT && !scan.is_too_long);
-        let has_lines = line_length(value) < scan.length;
-        if scan.length > self.parser.limit && has_lines {
+        let is_too_long = scan.length > self.parser.limit;
+        if is_too_long && memchr(NEWLINE, &value[..scan.length]).is_some() {
             self.give_up(scan.length, self.parser.too_long());
             return true;
         }

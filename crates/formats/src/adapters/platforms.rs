@@ -2,7 +2,7 @@
 //! Weave, spans of Braintrust, rows of Logfire. `tables/platforms.tsv` says for each where things are; `spans` reads the attributes of
 //! OpenInference that they become.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
 
 use crate::{
     date, langchain,
@@ -34,22 +34,91 @@ const OF_TRACE: &[&str] = &[
 /// Where a value is, as the table writes it.
 type Paths = &'static str;
 
-/// The lines of the table: a platform, what it has, and where.
-static TABLE: LazyLock<Vec<[&str; 3]>> = LazyLock::new(|| {
-    let lines = include_str!("../../tables/platforms.tsv").lines();
-    let cells = lines.filter_map(|line| line.split('\t').collect::<Vec<_>>().try_into().ok());
-    cells.collect()
+/// The table: by a platform and what it has, where that is.
+static TABLE: LazyLock<BTreeMap<&str, BTreeMap<&str, Paths>>> = LazyLock::new(|| {
+    let mut table: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    for line in include_str!("../../tables/platforms.tsv").lines() {
+        if let [platform, what, paths] = line.split('\t').collect::<Vec<_>>()[..] {
+            table.entry(platform).or_default().insert(what, paths);
+        }
+    }
+    table
 });
 
-/// A platform by its name in the table.
-pub struct Platform(pub &'static str);
+/// A platform, and how its spans are recognised.
+pub struct Platform {
+    /// Its name in the table.
+    name: &'static str,
+    /// Each span has something there.
+    marks: Paths,
+    /// The types that each span has one of, where its kind is; empty for any.
+    types: &'static str,
+    /// Where a record that is no span has spans.
+    lists: Paths,
+}
+
+/// Runs of LangSmith.
+pub const LANGSMITH: Platform = Platform {
+    name: "langsmith",
+    marks: "run_type id inputs",
+    types: "",
+    lists: "runs",
+};
+
+/// Traces and observations of Langfuse.
+pub const LANGFUSE: Platform = Platform {
+    name: "langfuse",
+    marks: "traceId|trace_id|level startTime|start_time|timestamp",
+    types: "GENERATION SPAN EVENT TOOL AGENT CHAIN RETRIEVER EVALUATOR EMBEDDING GUARDRAIL",
+    lists: "observations data traces",
+};
+
+/// Spans of Phoenix.
+pub const PHOENIX: Platform = Platform {
+    name: "phoenix",
+    marks: "context.trace_id|context/trace_id status_code start_time",
+    types: "",
+    lists: "data",
+};
+
+/// Traces of MLflow.
+pub const MLFLOW: Platform = Platform {
+    name: "mlflow",
+    marks: "attributes name",
+    types: "",
+    lists: "data/spans",
+};
+
+/// Calls of Weave.
+pub const WEAVE: Platform = Platform {
+    name: "weave",
+    marks: "op_name trace_id inputs",
+    types: "",
+    lists: "",
+};
+
+/// Spans of Braintrust.
+pub const BRAINTRUST: Platform = Platform {
+    name: "braintrust",
+    marks: "span_id root_span_id span_attributes",
+    types: "",
+    lists: "",
+};
+
+/// Rows of Logfire.
+pub const LOGFIRE: Platform = Platform {
+    name: "logfire",
+    marks: "trace_id span_id span_name start_timestamp",
+    types: "",
+    lists: "",
+};
 
 /// Fields of `metadata.imported`, by the span around all others.
 const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 
 impl Adapter for Platform {
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let mut firsts = all_at(record, self.paths("lists")).filter_map(|list| list_of(Some(list)).first());
+        let mut firsts = all_at(record, self.lists).filter_map(|list| list_of(Some(list)).first());
         self.is_span(record) || firsts.any(|first| self.is_span(first))
     }
 
@@ -61,7 +130,7 @@ impl Adapter for Platform {
         let name = self.paths("trace").split(' ').next().unwrap_or_default();
         let trace = string_of(value.get(name));
         // The first problem; the other spans are read.
-        let told = all_in(value, self.paths("lists")).map(|span| self.tell(span, trace, None, say));
+        let told = all_in(value, self.lists).map(|span| self.tell(span, trace, None, say));
         told.fold(Ok(()), Result::and).map(|()| Decoded::GoesOn)
     }
 }
@@ -69,29 +138,25 @@ impl Adapter for Platform {
 impl Platform {
     /// Returns what the table has of this platform, or of all; empty if it has nothing.
     fn paths(&self, what: &str) -> Paths {
-        let of = |platform| {
-            TABLE
-                .iter()
-                .find(|[name, of, _]| *name == platform && *of == what)
-        };
-        of(self.0).or_else(|| of("usual")).map_or("", |[.., paths]| paths)
+        let of = |platform| TABLE.get(platform)?.get(what);
+        of(self.name).or_else(|| of("usual")).copied().unwrap_or_default()
     }
 
     /// Returns the span that a record stands for that is around spans of its own.
     fn around(&self, record: &Value) -> Option<Value> {
-        (self.0 == LANGFUSE.0).then(|| trace_of_langfuse(record))?
+        (self.name == LANGFUSE.name).then(|| trace_of_langfuse(record))?
     }
 
     /// Returns whether a record is a span, or is around spans of its own.
     fn is_span(&self, value: &Value) -> bool {
-        let types = self.paths("types");
+        let types = self.types;
         let is_known = || {
             types.is_empty()
                 || str_of(at(value, self.paths("kind")).as_deref())
                     .is_some_and(|kind| types.split(' ').any(|known| known == kind))
         };
         let has = |mark: &str| mark.split('|').any(|path| in_path(value, path).is_some());
-        (self.paths("marks").split(' ').all(has) && is_known()) || self.around(value).is_some()
+        (self.marks.split(' ').all(has) && is_known()) || self.around(value).is_some()
     }
 
     /// Tells a span and those within it. Both have the trace and the parent of those around them, if they name none.
@@ -272,8 +337,6 @@ fn at(span: &Value, paths: Paths) -> Option<Cow<'_, Value>> {
     Some(parsed.map_or(Cow::Borrowed(value), Cow::Owned))
 }
 
-const LANGFUSE: Platform = Platform("langfuse");
-
 /// Returns the span of a trace of Langfuse, which is around its observations; `None` for another record.
 fn trace_of_langfuse(record: &Value) -> Option<Value> {
     let names = ["htmlPath", "sessionId", "session_id", "userId", "user_id"];
@@ -391,13 +454,10 @@ mod tests {
     fn the_table_has_a_platform_what_it_has_and_where_in_each_line() {
         let lines = include_str!("../../tables/platforms.tsv").lines();
         let lines = lines.filter(|line| !line.starts_with('#')).count();
-        assert_eq!(TABLE.len(), lines);
-        for [platform, what, paths] in TABLE.iter() {
+        assert_eq!(TABLE.values().map(BTreeMap::len).sum::<usize>(), lines);
+        for platform in TABLE.keys() {
             let is_known = *platform == "usual" || crate::FormatName::from_name(platform).is_some();
-            assert!(
-                is_known && !what.is_empty() && !paths.is_empty(),
-                "{platform} {what}"
-            );
+            assert!(is_known, "{platform}");
         }
     }
 
