@@ -48,21 +48,41 @@ pub type Lines = Box<dyn Iterator<Item = String>>;
 /// Makes lines of all bytes of an input.
 pub type LinesOf = fn(Vec<u8>) -> Result<String, Foreign>;
 
+/// A database or a table: how it begins, and how its bytes and its file become lines.
+struct Format {
+    magic: &'static [u8],
+    of_bytes: LinesOf,
+    of_file: fn(&Path) -> io::Result<Lines>,
+}
+
+/// What becomes lines on this platform.
+const FORMATS: &[Format] = &[
+    #[cfg(not(target_family = "wasm"))]
+    Format {
+        magic: sqlite::MAGIC,
+        of_bytes: sqlite::lines_of_bytes,
+        of_file: sqlite::lines_of_file,
+    },
+    #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
+    Format {
+        magic: parquet::MAGIC,
+        of_bytes: parquet::lines_of_bytes,
+        of_file: parquet::lines_of_file,
+    },
+];
+
+/// The bytes by which an input that is pushed is told, of which there may be no more yet.
+const FIRST_BYTES: usize = 6;
+
 /// Returns how an input becomes lines once it is whole, by its first six bytes or more; `None` for others.
 #[must_use]
 pub fn reader_of(beginning: &[u8]) -> Option<LinesOf> {
     if aider::BEGINNINGS.iter().any(|start| beginning.starts_with(start)) {
         return Some(aider::lines_of_aider);
     }
-    #[cfg(not(target_family = "wasm"))]
-    if beginning.starts_with(&sqlite::MAGIC[..6]) {
-        return Some(sqlite::lines_of_bytes);
-    }
-    #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
-    if beginning.starts_with(parquet::MAGIC) {
-        return Some(parquet::lines_of_bytes);
-    }
-    None
+    let is_begun = |magic: &[u8]| beginning.starts_with(&magic[..magic.len().min(FIRST_BYTES)]);
+    let format = FORMATS.iter().find(|format| is_begun(format.magic))?;
+    Some(format.of_bytes)
 }
 
 /// How long the beginning of a file is that says whether it is a database.
@@ -80,13 +100,6 @@ pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
             .take(LONGEST_MAGIC)
             .read_to_end(&mut beginning)?;
     }
-    #[cfg(not(target_family = "wasm"))]
-    if beginning == sqlite::MAGIC {
-        return sqlite::lines_of_file(path).map(Some);
-    }
-    #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
-    if beginning.starts_with(parquet::MAGIC) {
-        return parquet::lines_of_file(path).map(Some);
-    }
-    Ok(None)
+    let format = FORMATS.iter().find(|format| beginning.starts_with(format.magic));
+    format.map(|format| (format.of_file)(path)).transpose()
 }
