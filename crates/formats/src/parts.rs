@@ -192,7 +192,7 @@ fn of_tool(part: &Object, state: &str, name: Option<&Value>) -> Vec<Value> {
 fn of_tool_result(part: &Object) -> Value {
     let id = part.get("toolCallId");
     let Some(Value::Object(output)) = part.get("output") else {
-        let failed = (part.get("isError") == Some(&Value::Bool(true))).then_some(true);
+        let failed = is_true(part, "isError").then_some(true);
         return result_of(id, first_of(part, &["result", "output"]).map(text_of), failed);
     };
     let value = output.get("value");

@@ -267,6 +267,9 @@ impl<T: Send> Records<T> {
             self.resumes_at = None;
         }
         let Around::Array(array) = &mut self.around else {
+            if byte != b'[' && self.waits_for_line() {
+                return false;
+            }
             return match byte {
                 b'[' => self.begin_array(),
                 b'{' => self.read_whole_line() || self.read_value(),
@@ -352,9 +355,6 @@ impl<T: Send> Records<T> {
 
     /// Reads an object, or an array or a string in an array, as far as it is there.
     fn read_value(&mut self) -> bool {
-        if !matches!(self.around, Around::Array(_)) && self.scan.is_none() && self.waits_for_line() {
-            return false;
-        }
         let mut scan = self.scan.take().unwrap_or_else(|| Scan::new(self.position.line));
         let value = &self.text[self.at..];
         let followed = scan.follow(value, self.read_again <= RESCAN_LIMIT && !scan.is_too_long);

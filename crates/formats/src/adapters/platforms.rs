@@ -49,68 +49,79 @@ static TABLE: LazyLock<BTreeMap<&str, BTreeMap<&str, Paths>>> = LazyLock::new(||
 pub struct Platform {
     /// Its name in the table.
     name: &'static str,
-    /// Each span has something there.
-    marks: Paths,
+    /// Each span has something at one of the paths of each, with | between them.
+    marks: &'static [&'static str],
     /// The types that each span has one of, where its kind is; empty for any.
-    types: &'static str,
+    types: &'static [&'static str],
     /// Where a record that is no span has spans.
-    lists: Paths,
+    lists: &'static [&'static str],
 }
 
 /// Runs of LangSmith.
 pub const LANGSMITH: Platform = Platform {
     name: "langsmith",
-    marks: "run_type id inputs",
-    types: "",
-    lists: "runs",
+    marks: &["run_type", "id", "inputs"],
+    types: &[],
+    lists: &["runs"],
 };
 
 /// Traces and observations of Langfuse.
 pub const LANGFUSE: Platform = Platform {
     name: "langfuse",
-    marks: "traceId|trace_id|level startTime|start_time|timestamp",
-    types: "GENERATION SPAN EVENT TOOL AGENT CHAIN RETRIEVER EVALUATOR EMBEDDING GUARDRAIL",
-    lists: "observations data traces",
+    marks: &["traceId|trace_id|level", "startTime|start_time|timestamp"],
+    types: &[
+        "GENERATION",
+        "SPAN",
+        "EVENT",
+        "TOOL",
+        "AGENT",
+        "CHAIN",
+        "RETRIEVER",
+        "EVALUATOR",
+        "EMBEDDING",
+        "GUARDRAIL",
+    ],
+    lists: &["observations", "data", "traces"],
 };
 
 /// Spans of Phoenix.
 pub const PHOENIX: Platform = Platform {
     name: "phoenix",
-    marks: "context.trace_id|context/trace_id status_code start_time",
-    types: "",
-    lists: "data",
+    marks: &["context.trace_id|context/trace_id", "status_code", "start_time"],
+    types: &[],
+    lists: &["data"],
 };
 
 /// Traces of MLflow.
 pub const MLFLOW: Platform = Platform {
     name: "mlflow",
-    marks: "attributes name",
-    types: "",
-    lists: "data/spans",
+    marks: &["attributes", "name"],
+    types: &[],
+    lists: &["data/spans"],
 };
 
 /// Calls of Weave.
 pub const WEAVE: Platform = Platform {
     name: "weave",
-    marks: "op_name trace_id inputs",
-    types: "",
-    lists: "",
+    marks: &["op_name", "trace_id", "inputs"],
+    types: &[],
+    lists: &[],
 };
 
 /// Spans of Braintrust.
 pub const BRAINTRUST: Platform = Platform {
     name: "braintrust",
-    marks: "span_id root_span_id span_attributes",
-    types: "",
-    lists: "",
+    marks: &["span_id", "root_span_id", "span_attributes"],
+    types: &[],
+    lists: &[],
 };
 
 /// Rows of Logfire.
 pub const LOGFIRE: Platform = Platform {
     name: "logfire",
-    marks: "trace_id span_id span_name start_timestamp",
-    types: "",
-    lists: "",
+    marks: &["trace_id", "span_id", "span_name", "start_timestamp"],
+    types: &[],
+    lists: &[],
 };
 
 /// Fields of `metadata.imported`, by the span around all others.
@@ -118,7 +129,9 @@ const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 
 impl Adapter for Platform {
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let mut firsts = all_at(record, self.lists).filter_map(|list| list_of(Some(list)).first());
+        let mut firsts = self
+            .lists_in(record)
+            .filter_map(|list| list_of(Some(list)).first());
         self.is_span(record) || firsts.any(|first| self.is_span(first))
     }
 
@@ -130,7 +143,7 @@ impl Adapter for Platform {
         let name = self.paths("trace").split(' ').next().unwrap_or_default();
         let trace = string_of(value.get(name));
         // The first problem; the other spans are read.
-        let told = all_in(value, self.lists).map(|span| self.tell(span, trace, None, say));
+        let told = objects_in(self.lists_in(value)).map(|span| self.tell(span, trace, None, say));
         told.fold(Ok(()), Result::and).map(|()| Decoded::GoesOn)
     }
 }
@@ -142,6 +155,11 @@ impl Platform {
         of(self.name).or_else(|| of("usual")).copied().unwrap_or_default()
     }
 
+    /// Returns the values, be they lists or not, where a record may have spans.
+    fn lists_in<'v>(&self, record: &'v Value) -> impl Iterator<Item = &'v Value> {
+        self.lists.iter().filter_map(|path| in_path(record, path))
+    }
+
     /// Returns the span that a record stands for that is around spans of its own.
     fn around(&self, record: &Value) -> Option<Value> {
         (self.name == LANGFUSE.name).then(|| trace_of_langfuse(record))?
@@ -149,14 +167,13 @@ impl Platform {
 
     /// Returns whether a record is a span, or is around spans of its own.
     fn is_span(&self, value: &Value) -> bool {
-        let types = self.types;
         let is_known = || {
-            types.is_empty()
+            self.types.is_empty()
                 || str_of(at(value, self.paths("kind")).as_deref())
-                    .is_some_and(|kind| types.split(' ').any(|known| known == kind))
+                    .is_some_and(|kind| self.types.contains(&kind))
         };
         let has = |mark: &str| mark.split('|').any(|path| in_path(value, path).is_some());
-        (self.marks.split(' ').all(has) && is_known()) || self.around(value).is_some()
+        (self.marks.iter().copied().all(has) && is_known()) || self.around(value).is_some()
     }
 
     /// Tells a span and those within it. Both have the trace and the parent of those around them, if they name none.
@@ -190,7 +207,7 @@ impl Platform {
             say.fact(name, fact.as_deref());
         }
         self.add_scores(record, say);
-        let mut children = all_in(value, self.paths("children"));
+        let mut children = objects_in(all_at(value, self.paths("children")));
         children.try_for_each(|child| self.tell(child, Some(&trace), id.as_deref(), say))
     }
 
@@ -323,10 +340,10 @@ fn all_at(value: &Value, paths: Paths) -> impl Iterator<Item = &Value> {
     paths.split(' ').filter_map(|path| in_path(value, path))
 }
 
-/// Returns the objects in the lists at all paths.
-fn all_in(value: &Value, paths: Paths) -> impl Iterator<Item = &Value> {
-    let lists = all_at(value, paths).flat_map(|list| list_of(Some(list)));
-    lists.filter(|element| element.as_object().is_some())
+/// Returns the objects in lists.
+fn objects_in<'v>(lists: impl Iterator<Item = &'v Value>) -> impl Iterator<Item = &'v Value> {
+    let elements = lists.flat_map(|list| list_of(Some(list)));
+    elements.filter(|element| element.as_object().is_some())
 }
 
 /// Returns the value at the first path that leads to one. JSON in a text is parsed.
