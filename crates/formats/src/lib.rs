@@ -52,129 +52,104 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use knowledgepulse_error::named;
 use knowledgepulse_json::{Text, Value, object};
 
 /// A value of more bytes is not read.
 pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// Declares the formats in the order in which a record is recognised: a doc comment, a variant and a name each.
-macro_rules! formats {
-    ($($(#[$about:meta])* $format:ident = $name:literal,)*) => {
-        /// A format that can be read.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-        pub enum FormatName {
-            $($(#[$about])* $format,)*
-        }
-
-        impl FormatName {
-            /// All formats, in the order in which a record is recognised.
-            pub const ALL: &[Self] = &[$(Self::$format,)*];
-
-            /// Returns the name in options and outputs.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$format => $name,)*
-                }
-            }
-        }
-    };
-}
-
-formats! {
-    /// Traces of this package, which need no reader.
-    #[default]
-    Trace = "trace",
-    /// The Agent Trajectory Interchange Format of Harbor.
-    Atif = "atif",
-    /// SWE-agent and mini-SWE-agent.
-    SweAgent = "swe-agent",
-    /// Sessions of Gemini CLI.
-    GeminiCli = "gemini-cli",
-    /// Sessions of Qwen Code.
-    QwenCode = "qwen-code",
-    /// Sessions of Pi, and of the Hub of Hugging Face.
-    Pi = "pi",
-    /// Transcripts of Cursor's CLI, and composers of its IDE.
-    Cursor = "cursor",
-    /// Sessions of GitHub Copilot CLI.
-    CopilotCli = "copilot-cli",
-    /// Chat sessions of GitHub Copilot in VS Code.
-    CopilotChat = "copilot-chat",
-    /// Sessions of opencode and its forks.
-    Opencode = "opencode",
-    /// Sessions of Cline, Roo Code and Kilo Code.
-    Cline = "cline",
-    /// Sessions of Goose.
-    Goose = "goose",
-    /// Sessions of Droid.
-    Droid = "droid",
-    /// Sessions of Hermes.
-    Hermes = "hermes",
-    /// Sessions of Kimi Code and Kimi CLI.
-    Kimi = "kimi",
-    /// Sessions of Grok Build, and updates of the Agent Client Protocol.
-    Grok = "grok",
-    /// Sessions of Crush.
-    Crush = "crush",
-    /// Sessions of Kiro CLI.
-    Kiro = "kiro",
-    /// Transcripts of Antigravity.
-    Antigravity = "antigravity",
-    /// Sessions of Continue.
-    Continue = "continue",
-    /// Threads of Zed.
-    Zed = "zed",
-    /// Threads of Amp.
-    Amp = "amp",
-    /// Transcripts of Letta Code.
-    Letta = "letta",
-    /// Launches of Aider.
-    Aider = "aider",
-    /// Runs of OpenHands.
-    Openhands = "openhands",
-    /// Logs of Inspect.
-    Inspect = "inspect",
-    /// Runs of LangSmith.
-    Langsmith = "langsmith",
-    /// Traces and observations of Langfuse.
-    Langfuse = "langfuse",
-    /// Spans of Phoenix.
-    Phoenix = "phoenix",
-    /// Traces of MLflow.
-    Mlflow = "mlflow",
-    /// Calls of Weave.
-    Weave = "weave",
-    /// Spans of Braintrust.
-    Braintrust = "braintrust",
-    /// Rows of Logfire.
-    Logfire = "logfire",
-    /// Messages of LangChain and states of LangGraph.
-    Langchain = "langchain",
-    /// Conversations of data sets for fine-tuning.
-    Sharegpt = "sharegpt",
-    /// Conversations of chat APIs.
-    OpenaiChat = "openai-chat",
-    /// Session files of Claude Code.
-    ClaudeCode = "claude-code",
-    /// Rollouts of Codex.
-    Codex = "codex",
-    /// Spans of OpenTelemetry.
-    Otel = "otel",
-    /// Any other format, whose records a map describes.
-    Map = "map",
+named! {
+    /// A format that can be read. The formats are in the order in which a record is recognised.
+    #[derive(Default, Hash)]
+    pub enum FormatName {
+        /// Traces of this package, which need no reader.
+        #[default]
+        Trace = "trace",
+        /// The Agent Trajectory Interchange Format of Harbor.
+        Atif = "atif",
+        /// SWE-agent and mini-SWE-agent.
+        SweAgent = "swe-agent",
+        /// Sessions of Gemini CLI.
+        GeminiCli = "gemini-cli",
+        /// Sessions of Qwen Code.
+        QwenCode = "qwen-code",
+        /// Sessions of Pi, and of the Hub of Hugging Face.
+        Pi = "pi",
+        /// Transcripts of Cursor's CLI, and composers of its IDE.
+        Cursor = "cursor",
+        /// Sessions of GitHub Copilot CLI.
+        CopilotCli = "copilot-cli",
+        /// Chat sessions of GitHub Copilot in VS Code.
+        CopilotChat = "copilot-chat",
+        /// Sessions of opencode and its forks.
+        Opencode = "opencode",
+        /// Sessions of Cline, Roo Code and Kilo Code.
+        Cline = "cline",
+        /// Sessions of Goose.
+        Goose = "goose",
+        /// Sessions of Droid.
+        Droid = "droid",
+        /// Sessions of Hermes.
+        Hermes = "hermes",
+        /// Sessions of Kimi Code and Kimi CLI.
+        Kimi = "kimi",
+        /// Sessions of Grok Build, and updates of the Agent Client Protocol.
+        Grok = "grok",
+        /// Sessions of Crush.
+        Crush = "crush",
+        /// Sessions of Kiro CLI.
+        Kiro = "kiro",
+        /// Transcripts of Antigravity.
+        Antigravity = "antigravity",
+        /// Sessions of Continue.
+        Continue = "continue",
+        /// Threads of Zed.
+        Zed = "zed",
+        /// Threads of Amp.
+        Amp = "amp",
+        /// Transcripts of Letta Code.
+        Letta = "letta",
+        /// Launches of Aider.
+        Aider = "aider",
+        /// Runs of OpenHands.
+        Openhands = "openhands",
+        /// Logs of Inspect.
+        Inspect = "inspect",
+        /// Runs of LangSmith.
+        Langsmith = "langsmith",
+        /// Traces and observations of Langfuse.
+        Langfuse = "langfuse",
+        /// Spans of Phoenix.
+        Phoenix = "phoenix",
+        /// Traces of MLflow.
+        Mlflow = "mlflow",
+        /// Calls of Weave.
+        Weave = "weave",
+        /// Spans of Braintrust.
+        Braintrust = "braintrust",
+        /// Rows of Logfire.
+        Logfire = "logfire",
+        /// Messages of LangChain and states of LangGraph.
+        Langchain = "langchain",
+        /// Conversations of data sets for fine-tuning.
+        Sharegpt = "sharegpt",
+        /// Conversations of chat APIs.
+        OpenaiChat = "openai-chat",
+        /// Session files of Claude Code.
+        ClaudeCode = "claude-code",
+        /// Rollouts of Codex.
+        Codex = "codex",
+        /// Spans of OpenTelemetry.
+        Otel = "otel",
+        /// Any other format, whose records a map describes.
+        Map = "map",
+    }
 }
 
 impl FormatName {
     /// Returns the formats that an input may be said to be of; a map is named by its rules.
     pub fn named() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|format| *format != Self::Map)
-    }
-
-    /// Returns the format of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|format| format.name() == name)
     }
 }
 

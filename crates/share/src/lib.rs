@@ -21,6 +21,7 @@ use std::{
 };
 
 use knowledgepulse_clean::Cleaner;
+use knowledgepulse_error::named;
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::Value;
 use rayon::prelude::*;
@@ -37,41 +38,23 @@ pub const MANIFEST: &str = "manifest.jsonl";
 /// The name of the dataset card in the folder.
 pub const CARD: &str = "README.md";
 
-/// The format that sessions are shared in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Form {
-    /// Each session in its own format where `datasets` loads that, otherwise in the Session Trace Simple Format.
-    #[default]
-    Native,
-    /// One file of OpenAI's messages with tools, a line for each session.
-    Messages,
-    /// The Agent Trajectory Interchange Format, a file for each session.
-    Atif,
-    /// One file of units that a registry of KnowledgePulse accepts.
-    Knowledgepulse,
+named! {
+    /// The format that sessions are shared in.
+    #[derive(Default)]
+    pub enum Form {
+        /// Each session in its own format where `datasets` loads that, otherwise in the Session Trace Simple Format.
+        #[default]
+        Native = "native",
+        /// One file of OpenAI's messages with tools, a line for each session.
+        Messages = "messages",
+        /// The Agent Trajectory Interchange Format, a file for each session.
+        Atif = "atif",
+        /// One file of units that a registry of KnowledgePulse accepts.
+        Knowledgepulse = "knowledgepulse",
+    }
 }
 
 impl Form {
-    /// All forms.
-    pub const ALL: [Self; 4] = [Self::Native, Self::Messages, Self::Atif, Self::Knowledgepulse];
-
-    /// Returns the name in options.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Messages => "messages",
-            Self::Atif => "atif",
-            Self::Knowledgepulse => "knowledgepulse",
-        }
-    }
-
-    /// Returns the form of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.name() == name)
-    }
-
     /// Returns the file that holds all sessions; `None` where each has a file of its own.
     fn file(self) -> Option<&'static str> {
         match self {

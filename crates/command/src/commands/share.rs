@@ -59,7 +59,7 @@ pub(crate) struct FolderArgs {
 
     /// native, messages, atif, or knowledgepulse (units)
     #[arg(long = "as", value_name = "FORM", default_value = "native", hide_possible_values = true,
-        value_parser = one_of(Form::ALL.map(|form| (form.name(), form))))]
+        value_parser = one_of(Form::ALL.iter().map(|form| (form.name(), *form))))]
     pub form: Form,
 
     /// Write without asking
