@@ -127,7 +127,7 @@ const steps = [
     stamp: 'target/.knowledgepulse-addon',
     done: () =>
       existsSync(path.join(platformDirectory(), addonName())) && existsSync(path.join(root, declarations)),
-    run: () => buildAddon(platform),
+    run: () => buildAddon(platform, ['--profile', 'checkout']),
   },
   {
     name: RUST_TESTS,
@@ -288,7 +288,8 @@ export function buildAddon(platform, options = [], env = process.env) {
   mkdirSync(platformDirectory(platform), { recursive: true });
   const output = ['--output-dir', `npm/${platform}`, '--no-js', '--dts', `../../${declarations}`];
   const napi = 'node_modules/@napi-rs/cli/dist/cli.js';
-  const args = [napi, 'build', '--platform', '--release', ...options, ...output, '--', '--locked'];
+  const profile = options.includes('--profile') ? [] : ['--release'];
+  const args = [napi, 'build', '--platform', ...profile, ...options, ...output, '--', '--locked'];
   run(process.execPath, args, { env });
   // The licences of the linked libraries travel with the addon.
   const licences = 'THIRD-PARTY-LICENSES';
