@@ -36,7 +36,7 @@ const usesChecks = (job) => job.includes('uses: ./.github/workflows/checks.yml')
 
 test('a release waits for the checks of CI, and for no job that may take more than 40 minutes', () => {
   const jobs = jobsOf('release.yml');
-  const gate = needsOf(jobs, 'publish').map((name) => jobs.get(name));
+  const gate = needsOf(jobs, 'npm').map((name) => jobs.get(name));
   expect(gate.filter(usesChecks)).toHaveLength(1);
   const timed = [...gate.filter((job) => !usesChecks(job)), ...jobsOf('checks.yml').values()];
   expect(timed.length).toBeGreaterThan(10);
@@ -103,6 +103,8 @@ describe('publishing', () => {
   let registry;
   /** The versions that the registry has, by package. */
   let published;
+  /** The trusted publishers, by package. */
+  let trusted = {};
 
   beforeAll(async () => {
     const script = `import(${JSON.stringify(path.join(root, 'scripts/pack.mjs'))}).then((pack) =>
@@ -118,6 +120,12 @@ describe('publishing', () => {
       execFileSync('tar', ['-czf', path.join(tarballs, file), '-C', path.dirname(folder), 'package']);
     }
     registry = http.createServer((request, response) => {
+      const [, trustedName] = /^\/-\/package\/(.+)\/trust$/.exec(request.url) ?? [];
+      if (trustedName) {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(trusted[decodeURIComponent(trustedName)] ?? []));
+        return;
+      }
       const name = decodeURIComponent(request.url.slice(1));
       const versions = published[name];
       response.writeHead(versions ? 200 : 404, { 'content-type': 'application/json' });
@@ -128,19 +136,23 @@ describe('publishing', () => {
   });
   afterAll(() => registry.close());
 
-  /** Rehearses publishing; returns what would be published, and where to. */
-  async function publish(...args) {
+  const runPublish = (...args) => {
     const env = {
       npm_config_registry: `http://127.0.0.1:${registry.address().port}/`,
       npm_config_fetch_retries: '0',
       npm_config_cache: path.join(scratch, 'cache'),
       npm_execpath: undefined,
     };
-    const command = ['scripts/publish.mjs', ...args, '--dry-run'];
-    const { code, stdout, stderr } = await run('node', command, env, root);
+    return run('node', ['scripts/publish.mjs', ...args], env, root);
+  };
+
+  /** Rehearses publishing; returns what would be published and where to, and what would be trusted. */
+  async function publish(...args) {
+    const { code, stdout, stderr } = await runPublish(...args, '--dry-run');
     if (code !== 0) throw new Error(stderr);
     const tags = [...stderr.matchAll(/with tag (\S+)/g)].map(([, tag]) => tag);
-    return { names: [...stdout.matchAll(/^\+ (\S+)@[^@\s]+$/gm)].map(([, name]) => name), tags };
+    const names = [...stdout.matchAll(/^\+ (\S+)@[^@\s]+$/gm)].map(([, name]) => name);
+    return { names, tags, trusts: [...stdout.matchAll(/^package: (\S+)$/gm)].map(([, name]) => name) };
   }
 
   test('publish.mjs publishes the versions that the registry lacks, those last that depend on others', async () => {
@@ -149,7 +161,7 @@ describe('publishing', () => {
     published = Object.fromEntries(
       packages.map(({ name, version }) => [name, [lacked.includes(name) ? '0.0.0' : version]]),
     );
-    expect(await publish(tarballs)).toEqual({
+    expect(await publish(tarballs)).toMatchObject({
       names: lacked,
       tags: ['latest', 'latest', 'latest', 'latest'],
     });
@@ -161,10 +173,63 @@ describe('publishing', () => {
     await expect(publish(empty)).rejects.toThrow(/no tarballs of .*kp-score/);
   });
 
-  test('publish.mjs --placeholders reserve the names that the registry lacks, and are no default', async () => {
+  test('publish.mjs --placeholders reserves the names that the registry lacks, and trusts the workflow for all', async () => {
     published = Object.fromEntries(packages.slice(2).map(({ name }) => [name, ['0.0.0']]));
-    const { names, tags } = await publish('--placeholders');
+    const { names, tags, trusts } = await publish('--placeholders');
     expect(names).toEqual(packages.slice(0, 2).map(({ name }) => name));
     expect(tags).toEqual(['placeholder', 'placeholder']);
+    expect(trusts).toEqual(packages.map(({ name }) => name));
   }, 120_000);
+
+  test('publish.mjs --check-trust names the packages that do not trust the environment of the job that publishes', async () => {
+    const job = jobsOf('release.yml').get('npm');
+    const [, environment] = /^ {4}environment: (\S+)$/m.exec(job);
+    const claims = { repository: REPOSITORY, workflow_ref: { file: 'release.yml' }, environment };
+    trusted = Object.fromEntries(packages.map(({ name }) => [name, [{ type: 'github', claims }]]));
+    expect(await runPublish('--check-trust')).toMatchObject({ code: 0 });
+    const [first, second] = packages.map(({ name }) => name);
+    trusted[first] = [];
+    trusted[second] = [{ type: 'github', claims: { ...claims, environment: 'pypi' } }];
+    const { code, stderr } = await runPublish('--check-trust');
+    expect(code).toBe(1);
+    expect(stderr).toContain(`: ${first}, ${second};`);
+  }, 120_000);
+
+  test('each wheel is published by a job with an environment of its own', () => {
+    const jobs = jobsOf('release.yml');
+    const wheels = ['pypi-kp-score', 'pypi-kp-score-model'].map((name) => jobs.get(name));
+    const environments = wheels.map((job) => /^ {4}environment: (\S+)$/m.exec(job)[1]);
+    expect(new Set([...environments, 'npm']).size).toBe(3);
+  });
+
+  test('archives.mjs writes the program of each platform for cargo binstall, with its checksum', async () => {
+    const { targets } = main.napi;
+    const tarballs = fs.mkdtempSync(path.join(scratch, 'programs-'));
+    for (const { name } of packages.filter(({ name }) => /[/]kp-score-/.test(name))) {
+      const folder = name.replace('@', '').replace('/', '-');
+      const content = path.join(tarballs, folder, 'package');
+      fs.mkdirSync(path.join(content, 'bin'), { recursive: true });
+      fs.writeFileSync(
+        path.join(content, 'bin', folder.includes('win32') ? 'kp-score.exe' : 'kp-score'),
+        folder,
+      );
+      for (const licence of ['LICENSE', 'THIRD-PARTY-LICENSES'])
+        fs.writeFileSync(path.join(content, licence), '');
+      const file = path.join(tarballs, `${folder}-${main.version}.tgz`);
+      execFileSync('tar', ['-czf', file, '-C', path.dirname(content), 'package']);
+    }
+    const written = path.join(tarballs, 'archives');
+    const { code, stderr } = await run('node', ['scripts/archives.mjs', tarballs, written], {}, root);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: written });
+    const names = targets.map((target) => `kp-score-${target}.tar.gz`);
+    expect(fs.readdirSync(written).sort()).toEqual([...names, 'SHA256SUMS'].sort());
+    for (const name of names) {
+      const program = name.includes('windows') ? 'kp-score.exe' : 'kp-score';
+      const listed = execFileSync('tar', ['-tzf', path.join(written, name)], { encoding: 'utf8' });
+      expect(listed.split('\n')).toEqual([program, 'LICENSE', 'THIRD-PARTY-LICENSES', '']);
+    }
+    const [, address] = /^pkg-url = "(.+)"$/m.exec(read('crates/command/Cargo.toml'));
+    expect(address).toBe('{ repo }/releases/download/v{ version }/kp-score-{ target }.tar.gz');
+  });
 });

@@ -3,8 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 
-import { root } from './platform.mjs';
-import { runScript, setup } from './setup.mjs';
+import { root, venvBin } from './platform.mjs';
+import { pipInstall, runScript, setup } from './setup.mjs';
 
 /** @type {Array<[command: string, args: string[]]>} */
 const checks = [
@@ -24,12 +24,16 @@ const checks = [
     process.execPath,
     ['node_modules/@arethetypeswrong/cli/dist/index.js', '--pack', '.', '--no-color', '--no-emoji'],
   ],
+  // Both lint the workflows.
+  [path.join(venvBin, 'actionlint'), []],
+  [path.join(venvBin, 'zizmor'), ['--offline', '--pedantic', '--quiet', '.github']],
   [process.execPath, ['scripts/third-party.mjs']],
   ['git', ['diff', '--exit-code', '--', 'Cargo.lock', 'package-lock.json', 'npm/THIRD-PARTY-LICENSES']],
 ];
 
 await runScript(async () => {
   await setup();
+  pipInstall('.github/lint.txt');
   for (const [command, args] of checks) {
     console.log(`\n── ${path.basename(command)} ${args.join(' ')}`);
     execFileSync(command, args, { cwd: root, stdio: 'inherit' });

@@ -3,10 +3,12 @@
 //
 //   node scripts/publish.mjs TARBALL_DIRECTORY [--dry-run]
 //
-// npm takes a package from a trusted workflow once the package exists. This reserves the names that the registry lacks, each with an
-// empty version 0.0.0, and is run once, by a person who is logged in to npm:
+// npm takes a package from a trusted workflow once the package exists. Two commands prepare that, run by a person who is logged in to
+// npm. The first reserves the names that the registry lacks, each with an empty version 0.0.0, and names the workflow as the trusted
+// publisher of every package that has none; it may be run again. The second says which packages lack it:
 //
 //   node scripts/publish.mjs --placeholders [--dry-run]
+//   node scripts/publish.mjs --check-trust
 
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,6 +19,10 @@ import { temporaryDirectory } from './platform.mjs';
 import { npm, runScript } from './setup.mjs';
 
 const PLACEHOLDER = '0.0.0';
+
+/** The workflow and the environment that npm trusts: those of the job `npm` in .github/workflows. */
+const WORKFLOW = 'release.yml';
+const ENVIRONMENT = 'npm';
 
 /** @typedef {import('./pack.mjs').Manifest} Manifest */
 
@@ -59,6 +65,38 @@ async function publishPlaceholders(options) {
     writeFileSync(path.join(directory, 'README.md'), `# ${name}\n\n${description}.\n`);
     npm(['publish', directory, '--access', 'public', '--tag', 'placeholder', ...options]);
   }
+  // A rehearsal has published no names to ask about.
+  const lacking = options.includes('--dry-run') ? manifests : manifests.filter((each) => !isTrusted(each));
+  for (const manifest of lacking) {
+    const claims = ['--repo', repositoryOf(manifest), '--file', WORKFLOW, '--env', ENVIRONMENT];
+    npm(['trust', 'github', manifest.name, ...claims, '--allow-publish', '--yes', ...options]);
+  }
+}
+
+/** Fails with the names of the packages that do not trust the workflow. */
+function checkTrust() {
+  const lacking = publishedManifests().filter((manifest) => !isTrusted(manifest));
+  if (lacking.length > 0) {
+    const names = lacking.map(({ name }) => name).join(', ');
+    throw new Error(`these do not trust ${WORKFLOW}: ${names}; run node scripts/publish.mjs --placeholders`);
+  }
+  console.log(`all packages trust ${WORKFLOW}`);
+}
+
+/** @param {Manifest} manifest */
+function isTrusted(manifest) {
+  const listed = npm(['trust', 'list', manifest.name, '--json'], { stdio: ['inherit', 'pipe', 'inherit'] });
+  const claims = { repository: repositoryOf(manifest), file: WORKFLOW, environment: ENVIRONMENT };
+  return Object.entries(claims).every(([name, value]) => listed.includes(`"${name}": "${value}"`));
+}
+
+/**
+ * Returns the owner and the name of a package's repository.
+ *
+ * @param {Manifest} manifest
+ */
+function repositoryOf({ repository }) {
+  return new URL(repository.url.replace(/^git\+/, '')).pathname.slice(1).replace(/\.git$/, '');
 }
 
 /**
@@ -83,14 +121,21 @@ async function publishedVersions(manifests) {
 
 await runScript(async () => {
   const { values, positionals } = parseArgs({
-    options: { 'dry-run': { type: 'boolean' }, placeholders: { type: 'boolean' } },
+    options: {
+      'check-trust': { type: 'boolean' },
+      'dry-run': { type: 'boolean' },
+      placeholders: { type: 'boolean' },
+    },
     allowPositionals: true,
   });
   const dryRun = values['dry-run'] ? ['--dry-run'] : [];
   const [directory] = positionals;
-  if ((directory === undefined) === !values.placeholders) {
-    throw new Error('usage: node scripts/publish.mjs TARBALL_DIRECTORY|--placeholders [--dry-run]');
+  if ([directory, values.placeholders, values['check-trust']].filter(Boolean).length !== 1) {
+    throw new Error(
+      'usage: node scripts/publish.mjs TARBALL_DIRECTORY|--placeholders|--check-trust [--dry-run]',
+    );
   }
-  if (values.placeholders) await publishPlaceholders(dryRun);
+  if (values['check-trust']) checkTrust();
+  else if (values.placeholders) await publishPlaceholders(dryRun);
   else await publish(directory, values['dry-run'] ? dryRun : ['--provenance']);
 });

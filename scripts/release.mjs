@@ -37,8 +37,8 @@ function check(tag, repository) {
 }
 
 await runScript(() => {
-  const [command, tag, repository] = process.argv.slice(2);
-  if (command === 'check' && repository) return check(tag, repository);
-  if (command === 'notes' && tag) return console.log(notesOf(tag.replace(/^v/, '')));
+  const [command, first, second] = process.argv.slice(2);
+  if (command === 'check' && second) return check(first, second);
+  if (command === 'notes' && first) return console.log(notesOf(first.replace(/^v/, '')));
   throw new Error('usage: node scripts/release.mjs check TAG REPOSITORY | notes TAG');
 });

@@ -2,6 +2,7 @@
 // there. Needs nothing but Node.js, so that it runs on every platform of a release.
 //
 //   node scripts/smoke-test.mjs TARBALL_DIRECTORY [--command]     --command: the package kp-score alone
+//   node scripts/smoke-test.mjs --published                       this version from the registry, with its network
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -34,19 +35,22 @@ const FIRST_SCORE = SECOND_SCORE + 0.3 * 0.5;
 /**
  * Installs packages into an empty project; returns its folder.
  *
- * @param {string} tarballs
+ * @param {string | undefined} tarballs their folder; the registry without it
  * @param {string[]} names
  */
 function install(tarballs, names) {
   const manifests = publishedManifests().filter(({ name }) => names.includes(name));
-  const files = manifests.map((manifest) => path.resolve(tarballs, tarballName(manifest)));
+  const packages =
+    tarballs === undefined
+      ? manifests.map(({ name, version }) => `${name}@${version}`)
+      : ['--offline', ...manifests.map((manifest) => path.resolve(tarballs, tarballName(manifest)))];
   const project = temporaryDirectory('smoke');
   writeFileSync(path.join(project, 'package.json'), '{ "private": true }');
-  npm(['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', ...files], { cwd: project });
+  npm(['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages], { cwd: project });
   return project;
 }
 
-/** @param {string} tarballs */
+/** @param {string | undefined} tarballs */
 function checkLibrary(tarballs) {
   const project = install(
     tarballs,
@@ -86,9 +90,9 @@ function runCommand(project) {
 }
 
 /**
- * Checks the packages in a folder of tarballs.
+ * Checks the packages in a folder of tarballs, or those of the registry.
  *
- * @param {string} tarballs
+ * @param {string | undefined} tarballs
  * @param {{ commandOnly?: boolean }} [options]
  */
 export function smokeTest(tarballs, { commandOnly = false } = {}) {
@@ -100,11 +104,13 @@ export function smokeTest(tarballs, { commandOnly = false } = {}) {
 if (isProgram(import.meta)) {
   await runScript(() => {
     const { values, positionals } = parseArgs({
-      options: { command: { type: 'boolean' } },
+      options: { command: { type: 'boolean' }, published: { type: 'boolean' } },
       allowPositionals: true,
     });
     const [tarballs] = positionals;
-    if (!tarballs) throw new Error('usage: node scripts/smoke-test.mjs TARBALL_DIRECTORY [--command]');
+    if ((tarballs === undefined) !== (values.published === true)) {
+      throw new Error('usage: node scripts/smoke-test.mjs TARBALL_DIRECTORY|--published [--command]');
+    }
     smokeTest(tarballs, { commandOnly: values.command });
   });
 }

@@ -1,6 +1,7 @@
 """Installs kp-score from its wheels into empty environments, without network and Node.js, and scores there.
 
     python scripts/try-wheels.py WHEEL_DIRECTORY [--platform TAG]
+    python scripts/try-wheels.py --published                          this version from PyPI, with its network
 
 Needs nothing but Python and its pip, so that it runs on every platform of a release. With `--platform`, programs of another platform
 that this machine can run are tried.
@@ -34,9 +35,13 @@ FIRST_SCORE = SECOND_SCORE + 0.3 * 0.5
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("wheels", type=Path)
+    parser.add_argument("wheels", type=Path, nargs="?")
     parser.add_argument("--platform")
+    parser.add_argument("--published", action="store_true")
     options = parser.parse_args()
+    if (options.wheels is None) != options.published:
+        parser.error("either a directory of wheels or --published")
+    wheels = None if options.published else options.wheels.resolve()
     with tempfile.TemporaryDirectory(prefix="kp-score-") as folder:
         folder = Path(folder)
         work = folder / "work"
@@ -45,20 +50,21 @@ def main():
         for name, install in INSTALLATIONS.items():
             if options.platform and install is not into_target:
                 continue
-            install(folder / name, Installer(options.wheels.resolve(), options.platform), work)
+            install(folder / name, Installer(wheels, options.platform), work)
             print(f"{name}: kp-score {VERSION} scores as it should")
 
 
 class Installer:
-    """Installs the packages from wheels alone."""
+    """Installs the packages from wheels alone, or this version from the registry."""
 
     def __init__(self, wheels, platform):
-        self.options = ["--no-index", "--find-links", str(wheels), "--pre"]
+        self.version = f"=={VERSION}" if wheels is None else ""
+        self.options = ["--only-binary", ":all:"] if wheels is None else ["--no-index", "--find-links", str(wheels), "--pre"]
         if platform:
             self.options += ["--platform", platform, "--only-binary", ":all:"]
 
     def __call__(self, python, package, *options, **env):
-        pip(python, "install", *self.options, *options, package, **env)
+        pip(python, "install", *self.options, *options, package + self.version, **env)
 
 
 def pip(python, *arguments, **env):
