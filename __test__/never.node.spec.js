@@ -7,6 +7,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
+const { needing } = require('./support/needs.js');
 const { root } = require('./support/paths.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
@@ -15,8 +16,6 @@ const scratch = scratchDirectory('never');
 // A container may forbid tracing.
 const canTrace =
   process.platform === 'linux' && spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
-if (!canTrace)
-  console.warn('skipped: strace, which lists the system calls of a process, is not there or may not trace');
 
 const SCRIPT = `
   const { makeTrace } = require(process.argv[2]);
@@ -76,7 +75,11 @@ const DOES = {
     /^(unlink|rename|mkdir|rmdir|link|symlink|chmod|fchmod|chown|fchown|lchown|mknod|utime|setxattr|mount)\w*\(/,
 };
 
-(canTrace ? describe : describe.skip)('strace', () => {
+needing(
+  canTrace,
+  'strace, and the permission to trace',
+  describe,
+)('strace', () => {
   let calls;
   beforeAll(() => {
     calls = systemCalls(SCRIPT);
@@ -91,28 +94,29 @@ const DOES = {
   });
 });
 
-(canTrace ? test : test.skip)(
-  'saving writes the file that it is told to, and a temporary one beside it',
-  () => {
-    const directory = fs.mkdtempSync(path.join(scratch, 'saved-'));
-    const file = path.join(directory, 'memory.safetensors');
-    const calls = systemCalls(FILE_SCRIPT, file);
-    const writes = calls.filter((call) =>
-      [DOES['write files'], DOES['change the file system']].some((pattern) => pattern.test(call)),
-    );
-    const kinds = writes.map((call) => {
-      const name = call.match(/^\w+/)[0].replace(/at2?$/, '');
-      const paths = [...call.matchAll(/"([^"]*)"/g)].map(([, one]) => one);
-      expect(paths.map((one) => path.dirname(one))).toEqual(paths.map(() => directory));
-      const isTemporary = (one) => /^\.knowledgepulse-\w+\.tmp$/.test(path.basename(one));
-      return [name, ...paths.map((one) => (isTemporary(one) ? 'temporary' : path.basename(one)))].join(' ');
-    });
-    const saved = ['open temporary', 'rename temporary memory.safetensors'];
-    // The second file takes over the permissions of the first.
-    expect(kinds.filter((kind) => kind !== 'fchmod')).toEqual([...saved, ...saved]);
-    for (const name of ['talk to a network', 'start programs']) {
-      expect(calls.filter((call) => DOES[name].test(call))).toEqual([]);
-    }
-    expect(fs.readdirSync(directory)).toEqual(['memory.safetensors']);
-  },
-);
+needing(
+  canTrace,
+  'strace, and the permission to trace',
+  test,
+)('saving writes the file that it is told to, and a temporary one beside it', () => {
+  const directory = fs.mkdtempSync(path.join(scratch, 'saved-'));
+  const file = path.join(directory, 'memory.safetensors');
+  const calls = systemCalls(FILE_SCRIPT, file);
+  const writes = calls.filter((call) =>
+    [DOES['write files'], DOES['change the file system']].some((pattern) => pattern.test(call)),
+  );
+  const kinds = writes.map((call) => {
+    const name = call.match(/^\w+/)[0].replace(/at2?$/, '');
+    const paths = [...call.matchAll(/"([^"]*)"/g)].map(([, one]) => one);
+    expect(paths.map((one) => path.dirname(one))).toEqual(paths.map(() => directory));
+    const isTemporary = (one) => /^\.knowledgepulse-\w+\.tmp$/.test(path.basename(one));
+    return [name, ...paths.map((one) => (isTemporary(one) ? 'temporary' : path.basename(one)))].join(' ');
+  });
+  const saved = ['open temporary', 'rename temporary memory.safetensors'];
+  // The second file takes over the permissions of the first.
+  expect(kinds.filter((kind) => kind !== 'fchmod')).toEqual([...saved, ...saved]);
+  for (const name of ['talk to a network', 'start programs']) {
+    expect(calls.filter((call) => DOES[name].test(call))).toEqual([]);
+  }
+  expect(fs.readdirSync(directory)).toEqual(['memory.safetensors']);
+});

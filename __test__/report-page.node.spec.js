@@ -10,15 +10,11 @@ const { jsonLines, kpScore } = require('./support/kp-score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { findChromium, launchChromium } = require('./support/browser.js');
 const { carrying, makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
+const { CHROMIUM, needing } = require('./support/needs.js');
 const { renderReport } = require('./support/report.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const chromium = findChromium();
-if (!chromium) {
-  console.warn(
-    'skipped: there is no Chromium; Debian has the package chromium, and CHROME_BIN may name another',
-  );
-}
 
 const OVERRIDES = [
   [],
@@ -222,7 +218,11 @@ function faintParts(page) {
   });
 }
 
-(chromium ? describe : describe.skip)('the page of a report', () => {
+needing(
+  chromium,
+  CHROMIUM,
+  describe,
+)('the page of a report', () => {
   beforeAll(async () => {
     browser = await launchChromium(chromium);
   });

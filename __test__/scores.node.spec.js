@@ -1,9 +1,8 @@
 'use strict';
 
 // Scores beside the reference: the SDK's arithmetic on transformers.js's embeddings, of the examples, of random traces and texts, and of a
-// hundred traces of real agents where they are at hand; and the same bits run after run, on any number of threads, beside other work.
+// hundred traces that were read from recordings; and the same bits run after run, on any number of threads, beside other work.
 
-const fs = require('node:fs');
 const path = require('node:path');
 
 const fc = require('fast-check');
@@ -13,14 +12,14 @@ const { OracleEmbedder } = require('./oracle/embedder.js');
 const { OracleScorer, scoreOf, textOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { modelDirectory, readTraces, root, runtimeLibrary, sharedTraces } = require('./support/paths.js');
+const { modelDirectory, readTraces, recordedTraces, root, runtimeLibrary } = require('./support/paths.js');
+const { scratchDirectory } = require('./support/scratch.js');
 const { runForResult } = require('./support/run-script.js');
 
 const TOLERANCE = 1e-5;
 const examples = path.join(root, 'examples', 'traces.jsonl');
 
-// Skipped, and shown as such, where the traces are not at hand.
-const testShared = fs.existsSync(sharedTraces) ? test : test.skip;
+const recorded = recordedTraces(path.join(scratchDirectory('scores'), 'recorded.jsonl'));
 
 let oracle;
 beforeAll(() => {
@@ -76,8 +75,8 @@ test('evaluateValue of random traces agrees with the SDK', async () => {
   await fc.assert(property, { numRuns: 30 });
 });
 
-testShared('evaluateValue of fifty real traces agrees with the SDK', async () => {
-  const traces = readTraces(sharedTraces);
+test('evaluateValue of fifty recorded traces agrees with the SDK', async () => {
+  const traces = readTraces(recorded);
   expect(traces).toHaveLength(100);
   expect(await largestDifference(traces.filter((_, index) => index % 2 === 0))).toBeLessThanOrEqual(1e-6);
 });
@@ -171,7 +170,7 @@ const IN_SEQUENCE =
 
 test.each([
   ['the example traces', 0.005, examples],
-  ...(fs.existsSync(sharedTraces) ? [['a hundred real traces', 0.003, sharedTraces]] : []),
+  ['a hundred recorded traces', 0.003, recorded],
 ])('evaluateValue of %s with the int8 model is as with fp32, within %d', async (_, most, file) => {
   _getLocalCache().clear();
   const fp32 = [];
@@ -179,7 +178,7 @@ test.each([
   const int8 = await scoresOf(IN_SEQUENCE, { dtype: 'q8', file, count: fp32.length });
   const differences = fp32.map((score, index) => Math.abs(score - int8[index])).sort((a, b) => a - b);
   expect(differences.at(-1)).toBeLessThanOrEqual(most);
-  if (file === sharedTraces) expect(differences[differences.length / 2]).toBeLessThanOrEqual(0.0004);
+  if (file === recorded) expect(differences[differences.length / 2]).toBeLessThanOrEqual(0.0004);
   // It is the other model, not the same one twice.
   expect(differences.at(-1)).toBeGreaterThan(1e-6);
 });
@@ -214,19 +213,19 @@ test.each(['fp32', 'q8'])(
   },
 );
 
-testShared('scoreAll of real traces gives the scores of one after another, to the bit', async () => {
+test('scoreAll of recorded traces gives the scores of one after another, to the bit', async () => {
   const scorer = new Scorer();
   const inSequence = [];
-  for (const trace of readTraces(sharedTraces)) inSequence.push(await scorer.score(trace));
-  expect(await new Scorer().scoreAll(readTraces(sharedTraces))).toEqual(inSequence);
+  for (const trace of readTraces(recorded)) inSequence.push(await scorer.score(trace));
+  expect(await new Scorer().scoreAll(readTraces(recorded))).toEqual(inSequence);
 });
 
-testShared('embed of real texts gives the embeddings of ONNX Runtime within 1e-6', async () => {
+test('embed of recorded texts gives the embeddings of ONNX Runtime within 1e-6', async () => {
   const embeddingsBy = async (engine) => {
     const { result } = await runForResult(
       `kp.configureEmbedder({ engine: '${engine}' });
       const { readTraces } = require(${JSON.stringify(require.resolve('./support/paths.js'))});
-      const texts = readTraces(${JSON.stringify(sharedTraces)}).slice(0, 12).flatMap(({ task, steps }) =>
+      const texts = readTraces(${JSON.stringify(recorded)}).slice(0, 12).flatMap(({ task, steps }) =>
         [task.objective, steps.map(({ content }) => content ?? '').join(' ')]);
       const embeddings = await kp.embed(texts);
       console.log(JSON.stringify({ embeddings: embeddings.flatMap((each) => [...each]), status: await kp.embedderStatus() }));`,
@@ -241,19 +240,16 @@ testShared('embed of real texts gives the embeddings of ONNX Runtime within 1e-6
   expect(most).toBeLessThanOrEqual(1e-6);
 });
 
-testShared(
-  'Scorer by words knows a trace again in another order or behind junk, and takes another for new',
-  async () => {
-    const long = readTraces(sharedTraces).filter(({ steps }) => steps.length >= 8);
-    const [remembered, unknown] = [long.slice(0, 8), long.slice(-8)];
-    const scorer = new Scorer({ memory: new TraceMemory({ method: 'lexical' }) });
-    await scorer.scoreAll(remembered);
-    const noveltyOf = async (trace) => (await scorer.score(trace, { remember: false })).dimensions.novelty;
-    const junk = { ...unknown[0].steps[0], content: 'lorem ipsum dolor sit amet '.repeat(100) };
-    for (const trace of remembered) {
-      expect(await noveltyOf({ ...trace, steps: trace.steps.toReversed() })).toBe(0);
-      expect(await noveltyOf({ ...trace, steps: [junk, ...trace.steps] })).toBeLessThan(0.15);
-    }
-    for (const trace of unknown) expect(await noveltyOf(trace)).toBeGreaterThan(0.25);
-  },
-);
+test('Scorer by words knows a trace again in another order or behind junk, and takes another for new', async () => {
+  const long = readTraces(recorded).filter(({ steps }) => steps.length >= 8);
+  const [remembered, unknown] = [long.slice(0, 8), long.slice(-8)];
+  const scorer = new Scorer({ memory: new TraceMemory({ method: 'lexical' }) });
+  await scorer.scoreAll(remembered);
+  const noveltyOf = async (trace) => (await scorer.score(trace, { remember: false })).dimensions.novelty;
+  const junk = { ...unknown[0].steps[0], content: 'lorem ipsum dolor sit amet '.repeat(100) };
+  for (const trace of remembered) {
+    expect(await noveltyOf({ ...trace, steps: trace.steps.toReversed() })).toBe(0);
+    expect(await noveltyOf({ ...trace, steps: [junk, ...trace.steps] })).toBeLessThan(0.15);
+  }
+  for (const trace of unknown) expect(await noveltyOf(trace)).toBeGreaterThan(0.25);
+});

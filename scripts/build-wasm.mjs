@@ -1,7 +1,5 @@
 // Builds the package for WebAssembly, npm/wasm32: the addon, compiled for wasm32-wasip1 without threads, and the JavaScript of
 // wasm/ that instantiates it.
-//
-// It needs the standard library of that target: `rustup target add wasm32-wasip1`.
 
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,7 +7,7 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import { notices } from './notices.mjs';
 import { isProgram, root } from './platform.mjs';
-import { run } from './setup.mjs';
+import { addRustTargets, run } from './setup.mjs';
 
 const TARGET = 'wasm32-wasip1';
 const output = path.join(root, 'npm', 'wasm32');
@@ -26,6 +24,7 @@ const FEATURES = [
 ];
 
 function buildAddon() {
+  addRustTargets(TARGET);
   const emnapi = path.join(root, 'node_modules', 'emnapi', 'lib', TARGET);
   run(
     'cargo',

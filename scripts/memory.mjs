@@ -10,6 +10,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
+import { skipped } from '../__test__/support/needs.js';
 import { addonName, hostTriple, root, temporaryDirectory } from './platform.mjs';
 import { run, runScript, setup } from './setup.mjs';
 
@@ -31,7 +32,7 @@ const tools = {
     missing: () =>
       succeeds('cargo', ['+nightly', 'miri', '--version'])
         ? null
-        : 'needs `rustup toolchain install nightly --component miri,rust-src`',
+        : '`rustup toolchain install nightly --component miri,rust-src`',
     run: () => {
       for (const [crate, modules] of Object.entries(PLAIN_MODULES)) {
         runWith('cargo', ['+nightly', 'miri', 'test', '--locked', '-p', crate, '--lib', '--', ...modules], {
@@ -150,7 +151,8 @@ await runScript(async () => {
   await setup();
   for (const name of chosen) {
     const missing = tools[name].missing();
-    console.log(`\n── ${name}${missing ? `: skipped, it ${missing}` : ''}`);
-    if (!missing) tools[name].run();
+    console.log(`\n── ${name}`);
+    if (missing) skipped(missing);
+    else tools[name].run();
   }
 });

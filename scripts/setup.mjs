@@ -297,6 +297,18 @@ export function buildAddon(platform, options = [], env = process.env) {
 }
 
 /**
+ * Adds Rust's standard library for targets of another platform; does nothing where it is there.
+ *
+ * @param {string[]} targets
+ */
+export function addRustTargets(...targets) {
+  const added = spawnSync('rustup', ['target', 'add', ...targets], { cwd: root, encoding: 'utf8' });
+  if (added.status === 0) return;
+  const cause = (added.error?.message ?? added.stderr).trim().split('\n').at(-1);
+  throw new Error(`Rust's library for ${targets.join(', ')} is missing, and rustup cannot add it: ${cause}`);
+}
+
+/**
  * Runs npm; returns its output if `options` pipe it.
  *
  * @param {string[]} args

@@ -4,13 +4,14 @@
 //   npm run test:platforms
 //   npm run test:platforms -- --only linux-arm64     one of them; may be repeated
 
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
+import { skipped } from '../__test__/support/needs.js';
 import { root } from './platform.mjs';
-import { run, runScript, setup } from './setup.mjs';
+import { addRustTargets, run, runScript, setup } from './setup.mjs';
 
 /**
  * @typedef {object} Target
@@ -82,17 +83,14 @@ function randomNumbers() {
 }
 
 /**
- * Returns what this machine lacks for a target; null if it lacks nothing.
+ * Returns what this machine lacks for a target beside Rust's library; null if it lacks nothing.
  *
  * @param {Target} target
  */
-function missing({ triple, packages }) {
+function missing({ packages }) {
   if (process.platform !== 'linux' || process.arch !== 'x64') return 'Linux on x64';
   const lacking = packages.filter((name) => spawnSync('dpkg-query', ['--status', name]).status !== 0);
-  if (lacking.length > 0) return `apt-get install ${lacking.join(' ')}`;
-  const args = ['--print', 'target-libdir', '--target', triple];
-  const libraries = execFileSync('rustc', args, { cwd: root, encoding: 'utf8' }).trim();
-  return existsSync(libraries) ? null : `rustup target add ${triple}`;
+  return lacking.length > 0 ? `apt-get install ${lacking.join(' ')}` : null;
 }
 
 /**
@@ -101,6 +99,7 @@ function missing({ triple, packages }) {
  * @param {Target} target
  */
 function test({ triple, env, isEmulated }) {
+  addRustTargets(triple);
   const variables = {
     CARGO_TARGET_DIR: workshop,
     // The checkout need not remember failures of this run.
@@ -123,7 +122,8 @@ await runScript(async () => {
   await setup();
   for (const name of names) {
     const needed = missing(targets[name]);
-    console.log(`\n── ${name}${needed ? `: skipped, it needs ${needed}` : ''}`);
-    if (!needed) test(targets[name]);
+    console.log(`\n── ${name}`);
+    if (needed) skipped(needed);
+    else test(targets[name]);
   }
 });

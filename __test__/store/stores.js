@@ -7,6 +7,7 @@ const { addon } = require('../../lib/loader.js');
 const { packed } = require('../../lib/store/postgres.js');
 const { PostgresStore } = require('../../postgres.js');
 const { startPostgres, unavailable } = require('../support/postgres.js');
+const { needing } = require('../support/needs.js');
 const { rejectionOf } = require('../support/refusals.js');
 
 /** The most similar of entries to another one, of equal ones the oldest; null without any. */
@@ -90,8 +91,9 @@ async function entriesOf(traces, method = 'lexical') {
 
 const reason = unavailable();
 
-/** As `describe`, skipped where there is no PostgreSQL. scripts/postgres.mjs has said why. */
-const describeWithPostgres = (name, tests) => (reason === undefined ? describe : describe.skip)(name, tests);
+/** As `describe`, skipped where there is no PostgreSQL. */
+const describeWithPostgres = (name, tests) =>
+  needing(reason === undefined, `PostgreSQL: ${reason}`, describe)(name, tests);
 
 const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
 

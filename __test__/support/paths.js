@@ -33,9 +33,33 @@ const ONNXRUNTIME = {
   KNOWLEDGEPULSE_ONNXRUNTIME: /** @type {string} */ (runtimeLibrary),
 };
 
-/** Real agent traces, which are not part of the repository; the tests that need them are skipped without them. */
+/** Real agent traces, which are not part of the repository, for benchmarks. */
 const sharedTraces =
   process.env.KNOWLEDGEPULSE_TRACES || path.join(root, '..', 'shared', 'traces', 'tau-airline.jsonl');
+
+/**
+ * Writes a hundred traces that were read from sessions of agents and from platforms, those of the most steps; returns the file.
+ *
+ * @param {string} file
+ */
+function recordedTraces(file) {
+  const folder = path.join(root, '__test__', 'formats', 'expected');
+  const files = fs.readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
+  /** @type {Array<{ output?: Array<{ trace?: any }>, trace?: any }>} */
+  const rows = files.flatMap((name) => /** @type {any} */ (readTraces(path.join(folder, name))));
+  const traces = rows
+    .flatMap((row) => row.output ?? [row])
+    .flatMap(({ trace }) => (trace?.steps ? [trace] : []));
+  traces.sort((one, other) => other.steps.length - one.steps.length);
+  fs.writeFileSync(
+    file,
+    traces
+      .slice(0, 100)
+      .map((trace) => `${JSON.stringify(trace)}\n`)
+      .join(''),
+  );
+  return file;
+}
 
 /**
  * @param {string} file
@@ -46,4 +70,12 @@ function readTraces(file) {
   return lines.filter((line) => line.trim() !== '').map((line) => JSON.parse(line));
 }
 
-module.exports = { ONNXRUNTIME, modelDirectory, readTraces, root, runtimeLibrary, sharedTraces };
+module.exports = {
+  ONNXRUNTIME,
+  modelDirectory,
+  readTraces,
+  recordedTraces,
+  root,
+  runtimeLibrary,
+  sharedTraces,
+};

@@ -3,6 +3,7 @@
 const { execFileSync } = require('node:child_process');
 const path = require('node:path');
 
+const { needing } = require('./needs.js');
 const { root } = require('./paths.js');
 
 /** The Python that the set-up makes for the model and the tests of readers. */
@@ -20,10 +21,7 @@ function testWithPackages(...packages) {
     execFileSync(python, ['-c', script, ...packages], { stdio: 'pipe' });
     return test;
   } catch {
-    console.warn(
-      `skipped: the Python packages ${packages.join(', ')} of scripts/readers.txt are not installed`,
-    );
-    return test.skip;
+    return needing(false, `the Python packages ${packages.join(', ')} of scripts/readers.txt`, test);
   }
 }
 

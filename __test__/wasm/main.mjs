@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
-  existsSync,
   lstatSync,
   mkdtempSync,
   readdirSync,
@@ -23,7 +22,8 @@ import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 const { findChromium, launchChromium } = require('../support/browser.js');
-const { readTraces, root, sharedTraces } = require('../support/paths.js');
+const { CHROMIUM, skipped } = require('../support/needs.js');
+const { readTraces, recordedTraces, root } = require('../support/paths.js');
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const MODELS = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
@@ -33,9 +33,10 @@ const TOLERANCE = 1e-6;
 
 const command = path.join(root, 'bin', 'kp-score.js');
 const examples = path.join(root, 'examples', 'traces.jsonl');
-const files = [{ file: examples, count: 20 }];
-if (existsSync(sharedTraces)) files.push({ file: sharedTraces, count: 8 });
-else console.warn(`skipped: there are no real traces at ${sharedTraces}`);
+const files = [
+  { file: examples, count: 20 },
+  { file: recordedTraces(), count: 8 },
+];
 
 /**
  * @param {'fp32' | 'q8'} dtype
@@ -223,9 +224,7 @@ const server = createServer(async (request, response) => {
 
 const chromium = findChromium();
 if (!chromium) {
-  console.warn(
-    'skipped: there is no Chromium; Debian has the package chromium, and CHROME_BIN may name another',
-  );
+  skipped(CHROMIUM);
 } else {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
