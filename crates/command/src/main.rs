@@ -12,8 +12,8 @@ use std::{
 
 use knowledgepulse_command::{
     cli::start,
-    error::{Exit, Failure, Result},
-    host::{Host, Store, StoreRequest},
+    error::{Exit, Result},
+    host::Host,
     messages::Messages,
     stop::Stop,
 };
@@ -29,13 +29,6 @@ struct Standalone {
 }
 
 impl Host for Standalone {
-    fn machine(&self) -> String {
-        let named = ["HOSTNAME", "COMPUTERNAME"]
-            .into_iter()
-            .find_map(|name| env::var(name).ok());
-        named.unwrap_or_else(|| "this machine".into())
-    }
-
     fn engine(&self) -> &Engine {
         &ENGINE
     }
@@ -65,11 +58,6 @@ impl Host for Standalone {
             ..engine::EngineOptions::default()
         });
         Ok(())
-    }
-
-    fn connect(&self, _: &StoreRequest) -> Result<Box<dyn Store>> {
-        let message = "--store needs Node.js: npx -p @knowledgepulse/native -p pg kp-score";
-        Err(Failure::usage(message))
     }
 }
 

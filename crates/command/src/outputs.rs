@@ -79,12 +79,12 @@ impl Outputs {
         Ok(written)
     }
 
-    /// Says what became of the files of an incomplete run, and of its memory.
-    pub(crate) fn left(&self, written: &[Written], memory: Option<&str>) -> String {
+    /// Says what became of the files of an incomplete run.
+    pub(crate) fn left(&self, written: &[Written]) -> String {
         // A pipe or a device keeps the bytes that were written to it.
         let names: Vec<_> = written.iter().map(|written| written.file.as_str()).collect();
         let files = self.files.iter().map(|(_, file)| file.name.as_str());
-        let files: Vec<_> = files.filter(|file| !names.contains(file)).chain(memory).collect();
+        let files: Vec<_> = files.filter(|file| !names.contains(file)).collect();
         if files.is_empty() {
             return String::new();
         }

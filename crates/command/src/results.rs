@@ -56,8 +56,6 @@ pub(crate) struct Results<'r> {
     table: Option<Table>,
     pub report: Option<Report>,
     outputs: Outputs,
-    /// Whether a memory keeps the traces, so that a run without a reader is of use.
-    keeps: bool,
     pub stdout: StandardOutput,
     messages: &'r Messages,
     stop: &'r Stop,
@@ -69,7 +67,6 @@ impl<'r> Results<'r> {
         wanted: Wanted,
         table: Table,
         others: Vec<String>,
-        keeps: bool,
         messages: &'r Messages,
         stop: &'r Stop,
     ) -> Result<Self> {
@@ -80,7 +77,6 @@ impl<'r> Results<'r> {
             table: (format == Some(Format::Table)).then_some(table),
             report: None,
             outputs: Outputs::open(&wanted.files(), others)?,
-            keeps,
             stdout: StandardOutput::new(),
             messages,
             stop,
@@ -116,7 +112,7 @@ impl<'r> Results<'r> {
 
     /// Writes to standard output. Without anything else to write, results reach no one once the reader is gone.
     fn print(&mut self, text: &str) -> Result<()> {
-        if !self.stdout.write(text.as_bytes())? && self.outputs.is_empty() && !self.keeps {
+        if !self.stdout.write(text.as_bytes())? && self.outputs.is_empty() {
             self.stop.end_reading();
         }
         Ok(())
@@ -134,15 +130,13 @@ impl<'r> Results<'r> {
         self.outputs.publish(is_complete)
     }
 
-    /// Tells the figures, and why the run is not as it should be: `lack` says why it has not seen all of its input. `held` is the file of a
-    /// memory. Returns the exit code.
+    /// Tells the figures, and why the run is not as it should be: `lack` says why it has not seen all of its input. Returns the exit code.
     pub(crate) fn finish(
         mut self,
         summary: &Summary,
         seen: &Seen,
         about: &About,
         lack: Option<&str>,
-        held: Option<&str>,
     ) -> Result<Exit> {
         if let Some(table) = self.table.take() {
             let table = table.render(&summary.sorted_scores());
@@ -154,7 +148,7 @@ impl<'r> Results<'r> {
             self.stdout.flush()?;
         }
         // Why there was nothing was told, or is told below.
-        let all = summary.scored() + summary.known_traces + seen.bad + seen.without_conversation;
+        let all = summary.scored() + seen.bad + seen.without_conversation;
         if !self.messages.is_quiet() && all > 0 {
             let figures = summary.render(seen, about);
             match self.rows {
@@ -165,30 +159,22 @@ impl<'r> Results<'r> {
                 }
             }
         }
-        Ok(self.conclude(summary, seen, &about.written, lack, held))
+        Ok(self.conclude(summary, seen, &about.written, lack))
     }
 
-    fn conclude(
-        &self,
-        summary: &Summary,
-        seen: &Seen,
-        written: &[Written],
-        lack: Option<&str>,
-        held: Option<&str>,
-    ) -> Exit {
-        let known = summary.known_traces;
+    fn conclude(&self, summary: &Summary, seen: &Seen, written: &[Written], lack: Option<&str>) -> Exit {
         let is_nothing = summary.scored() == 0;
-        let lacks_files = is_nothing && !self.outputs.is_empty() && (lack.is_some() || known == 0);
+        let lacks_files = is_nothing && !self.outputs.is_empty();
         if lacks_files {
             self.messages
                 .failure("nothing was scored, so no file was written");
         } else if let Some(lack) = lack {
-            let left = self.outputs.left(written, held);
+            let left = self.outputs.left(written);
             // Unreadable inputs were named when they were met.
             if seen.unread == 0 || !left.is_empty() {
                 self.messages.failure(format!("{lack}{left}"));
             }
-        } else if is_nothing && seen.bad + known == 0 {
+        } else if is_nothing && seen.bad == 0 {
             self.messages
                 .warning("there is no trace in the input; kp-score formats lists what is read");
         }

@@ -1,12 +1,6 @@
-//! The memory of a run: a new one, or that of a file.
+//! The memory of a run: a new one, or that of a file of the API.
 
-use std::{
-    collections::HashSet,
-    fs::File,
-    io::Read,
-    path::Path,
-    time::{Instant, SystemTime},
-};
+use std::{fs::File, io::Read, path::Path, time::Instant};
 
 use knowledgepulse_error::Error;
 use knowledgepulse_index::{
@@ -18,90 +12,16 @@ use knowledgepulse_index::{
     vectors::VectorCache,
 };
 use knowledgepulse_score::engine::Status;
-use knowledgepulse_trace::label::Fingerprint;
 
-use crate::{
-    error::{Failure, Result},
-    summary::MemoryFile,
-    temporary::{RunLock, require_room_for},
-};
+use crate::error::{Failure, Result};
 
 /// The advice about a memory that does not fit.
 const OTHER_MODEL: &str = "use another file, or KNOWLEDGEPULSE_MODEL_DIR for the model that it was made with";
 const OTHER_METHOD: &str = "use another file, or --novelty for the method that it was made with";
 
-/// A memory that outlives the run. Other runs cannot use its file meanwhile.
-pub(crate) struct HeldMemory {
-    pub file: String,
-    pub memory: Memory,
-    before: usize,
-    _lock: RunLock,
-}
-
-impl HeldMemory {
-    /// Loads the memory of earlier runs, or begins one, with the bound that is asked for.
-    ///
-    /// # Errors
-    /// If another run holds it, or it cannot be read, or does not fit, or cannot be written later.
-    pub(crate) fn open(
-        file: &str,
-        method: Method,
-        most: Option<usize>,
-        status: &Status,
-        machine: &str,
-    ) -> Result<Self> {
-        require_room_for(file)?;
-        let run_lock = RunLock::of(file, machine)?;
-        let mut memory = load(file, method, None, status)?;
-        let before = memory.as_ref().map_or(0, len);
-        let bound = memory
-            .as_ref()
-            .map(|memory| lock(memory.held()).options().max_elements);
-        if bound.is_some() && most.is_some() && bound != most {
-            memory = load(file, method, most, status)?;
-        }
-        Ok(Self {
-            file: file.to_owned(),
-            memory: memory.unwrap_or_else(|| new_memory(method, most)),
-            before,
-            _lock: run_lock,
-        })
-    }
-
-    /// Returns the fingerprints of its traces.
-    pub(crate) fn fingerprints(&self) -> HashSet<Fingerprint> {
-        let novelties = lock(self.memory.held()).novelties(Instant::now());
-        novelties.into_keys().collect()
-    }
-
-    /// Writes it to its file, if that is wanted. Returns how many traces it holds, of which so many were added.
-    pub(crate) fn close(&self, is_saved: bool, added: u64) -> Result<MemoryFile> {
-        let before = self.before as u64;
-        let mut after = before;
-        if is_saved {
-            let snapshot = lock(self.memory.held()).snapshot(Instant::now(), SystemTime::now());
-            snapshot
-                .save(Path::new(&self.file))
-                .map_err(|error| Failure::file(error.to_string()))?;
-            after = len(&self.memory) as u64;
-        }
-        Ok(MemoryFile {
-            file: self.file.clone(),
-            before,
-            after: Some(after),
-            forgotten: is_saved.then(|| (before + added).saturating_sub(after)),
-        })
-    }
-}
-
-/// Returns a new memory of at most this many traces, or as many as is usual.
-pub(crate) fn new_memory(method: Method, most: Option<usize>) -> Memory {
-    let usual = MemoryOptions::default();
-    let options = MemoryOptions {
-        max_elements: most.unwrap_or(usual.max_elements),
-        ..usual
-    };
-    Memory::new(method, options)
+/// Returns a new memory of the usual size.
+pub(crate) fn new_memory(method: Method) -> Memory {
+    Memory::new(method, MemoryOptions::default())
 }
 
 /// Returns whether a file is a memory: it begins with the length of a header, which is an object of JSON.
@@ -111,20 +31,15 @@ pub(crate) fn is_memory(file: &str) -> bool {
     read.is_ok() && beginning[8] == b'{' && beginning[7] == 0
 }
 
-/// Reads the memory in a file, with the bound that is asked for; `None` if there is no file.
+/// Reads the memory in a file; `None` if there is no file.
 ///
 /// # Errors
 /// If it cannot be read, or compares in another way or by another model than the run.
-pub(crate) fn load(
-    file: &str,
-    method: Method,
-    most: Option<usize>,
-    status: &Status,
-) -> Result<Option<Memory>> {
+pub(crate) fn load(file: &str, method: Method, status: &Status) -> Result<Option<Memory>> {
     let path = Path::new(file);
     let loaded = match method {
-        Method::Prefix => VectorCache::load(path, most).map(Memory::from),
-        _ => TraceMemory::load(path, most).map(Memory::from),
+        Method::Prefix => VectorCache::load(path, None).map(Memory::from),
+        _ => TraceMemory::load(path, None).map(Memory::from),
     };
     let memory = match loaded {
         Err(Error::MemoryNotFound { .. }) => return Ok(None),
@@ -167,8 +82,4 @@ fn check(memory: &Memory, file: &str, status: &Status) -> Result<()> {
             _ => message,
         })
     })
-}
-
-fn len(memory: &Memory) -> usize {
-    lock(memory.held()).len(Instant::now())
 }

@@ -1,7 +1,7 @@
-//! Prepares traces on all cores, and has them scored by the engine or a store: a few at a time, begun and finished in order.
+//! Prepares traces on all cores, and has them scored by the engine: a few at a time, begun and finished in order.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::VecDeque,
     path::PathBuf,
     sync::{
         Arc,
@@ -17,19 +17,19 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::{
-    Scorer, Summary,
+    Breakdown, Scorer, Summary,
     engine::{Comparable, Engine, EngineKind, Request, Status},
     select::{SelectOutcome as Ending, Unfit},
 };
 use knowledgepulse_trace::{
     Trace,
     json::{self, Texts},
-    label::{Fingerprint, Label},
+    label::Label,
 };
 
 use crate::{
     error::Failure,
-    host::{Host, NotScored, Outcome, Store},
+    host::Host,
     labels::ids_of,
     messages::Messages,
     reading::{Prepare, ReadTrace},
@@ -104,9 +104,7 @@ pub(crate) fn load_embedder(
 /// How traces are prepared for scoring.
 pub(crate) struct Preparation {
     scorer: Arc<Scorer>,
-    /// The traces that the memory of earlier runs holds.
-    held: HashSet<Fingerprint>,
-    /// Whether the JSON of a trace is needed: it is written, or a store compares it.
+    /// Whether the JSON of a trace is needed, because it is written.
     needs_text: bool,
     /// Whether the words that a novelty rests on are shown.
     explains: bool,
@@ -115,16 +113,14 @@ pub(crate) struct Preparation {
 }
 
 impl Preparation {
-    /// Returns the function that prepares a trace on any core. It returns `None` for a trace that is in `held`, with the same id and contents.
+    /// Returns the function that prepares a trace on any core.
     pub(crate) fn prepare_with(
         scorer: &Arc<Scorer>,
-        held: HashSet<Fingerprint>,
         needs_text: bool,
         explains: bool,
     ) -> Arc<Prepare<Prepared>> {
         let preparation = Self {
             scorer: Arc::clone(scorer),
-            held,
             needs_text,
             explains,
             began: date::now(),
@@ -143,10 +139,6 @@ impl Preparation {
         let trace = self
             .read(&value)
             .map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
-        let fingerprint = trace.label.as_ref().and_then(Label::fingerprint);
-        if fingerprint.is_some_and(|fingerprint| self.held.contains(&fingerprint)) {
-            return Ok(None);
-        }
         let facts = Facts::of(&trace, &value, known.success);
         let agent = value
             .at(&["metadata", "imported", "format"])
@@ -182,7 +174,7 @@ impl Preparation {
             facts,
             text: text.unwrap_or_default(),
         };
-        Ok(Some(Box::new((unscored, summary))))
+        Ok(Box::new((unscored, summary)))
     }
 
     /// Reads a trace, and the text that a comparison needs.
@@ -198,8 +190,8 @@ impl Preparation {
     }
 }
 
-/// A trace that is to be scored; `None` where the memory of earlier runs holds it.
-pub(crate) type Prepared = Option<Box<(Unscored, Summary)>>;
+/// A trace that is to be scored.
+pub(crate) type Prepared = Box<(Unscored, Summary)>;
 
 /// What is known of a trace before its score.
 pub(crate) struct Unscored {
@@ -218,23 +210,16 @@ struct InFlight {
     place: Place,
     size: u64,
     unscored: Unscored,
-    outcome: Pending,
+    reply: Receiver<Reply>,
 }
 
-/// A score that may still be computed, and the compared parts of its trace.
-enum Pending {
-    /// The engine computes it.
-    Engine(Receiver<Reply>),
-    /// A store does.
-    Store(Box<dyn FnOnce() -> Outcome + Send>),
-}
-
-type Reply = (Outcome, Option<Comparable>);
+/// A score, and the compared parts of its trace.
+type Reply = (knowledgepulse_error::Result<Breakdown>, Option<Comparable>);
 
 /// A trace that was scored, or not.
 pub(crate) struct Finished {
     /// The trace with its score, or where it is, and why it has none.
-    pub outcome: Result<Scored, (Place, NotScored)>,
+    pub outcome: Result<Scored, (Place, Text)>,
     pub facts: Facts,
     pub text: String,
     /// Its key in a memory.
@@ -247,7 +232,6 @@ pub(crate) struct Finished {
 pub(crate) struct Scoring<'h> {
     engine: &'h Engine,
     pub scorer: Arc<Scorer>,
-    pub store: Option<Box<dyn Store>>,
     /// Whether the words that a novelty rests on are shown.
     explains: bool,
     traces: VecDeque<InFlight>,
@@ -256,16 +240,10 @@ pub(crate) struct Scoring<'h> {
 }
 
 impl<'h> Scoring<'h> {
-    pub(crate) fn new(
-        engine: &'h Engine,
-        scorer: Scorer,
-        store: Option<Box<dyn Store>>,
-        explains: bool,
-    ) -> Self {
+    pub(crate) fn new(engine: &'h Engine, scorer: Scorer, explains: bool) -> Self {
         Self {
             engine,
             scorer: Arc::new(scorer),
-            store,
             explains,
             traces: VecDeque::new(),
             most_traces: LEAST_TRACES.max(TRACES_PER_CORE * rayon::current_num_threads()),
@@ -280,20 +258,17 @@ impl<'h> Scoring<'h> {
 
     /// Begins a trace.
     pub(crate) fn begin(&mut self, place: Place, size: u64, (unscored, summary): (Unscored, Summary)) {
-        let outcome = match &self.store {
-            Some(store) => Pending::Store(store.explain(unscored.text.clone(), true)),
-            None => self.score(summary),
-        };
+        let reply = self.score(summary);
         self.bytes += size;
         self.traces.push_back(InFlight {
             place,
             size,
             unscored,
-            outcome,
+            reply,
         });
     }
 
-    fn score(&self, summary: Summary) -> Pending {
+    fn score(&self, summary: Summary) -> Receiver<Reply> {
         let request = Request {
             summary,
             memory: self.scorer.memory.clone(),
@@ -308,13 +283,13 @@ impl<'h> Scoring<'h> {
             Box::new(move |scored| {
                 let reply = match scored {
                     Ok((breakdown, compared)) => (Ok(breakdown), compared),
-                    Err(error) => (Err(NotScored::Trace(error.to_string())), None),
+                    Err(error) => (Err(error), None),
                 };
                 // The receiver is gone only if the run has failed.
                 drop(sender.send(reply));
             }),
         );
-        Pending::Engine(receiver)
+        receiver
     }
 
     /// Finishes the trace whose turn is next; `None` if none waits. Calls `wait` before it waits for a score.
@@ -330,28 +305,25 @@ impl<'h> Scoring<'h> {
             place,
             size,
             unscored,
-            outcome,
+            reply,
         }) = self.traces.pop_front()
         else {
             return Ok(None);
         };
         self.bytes -= size;
-        let lost = || {
-            let reason = "the score was lost: this is a bug, please report it";
-            (Err(NotScored::Trace(reason.into())), None)
-        };
-        let (outcome, compared) = match outcome {
-            Pending::Engine(receiver) => match receiver.try_recv() {
-                Err(TryRecvError::Empty) => {
-                    wait()?;
-                    receiver.recv().unwrap_or_else(|_| lost())
-                }
-                reply => reply.unwrap_or_else(|_| lost()),
-            },
-            Pending::Store(finish) => {
+        let received = match reply.try_recv() {
+            Err(TryRecvError::Empty) => {
                 wait()?;
-                (finish(), None)
+                reply.recv().ok()
             }
+            received => received.ok(),
+        };
+        let (outcome, compared) = match received {
+            Some((outcome, compared)) => (outcome.map_err(|error| error.to_string()), compared),
+            None => (
+                Err("the score was lost: this is a bug, please report it".into()),
+                None,
+            ),
         };
         messages.on_done(size);
         if let Some(warning) = self.engine.take_warning() {
@@ -373,11 +345,7 @@ impl<'h> Scoring<'h> {
                 about,
                 breakdown,
             }),
-            Err(NotScored::Trace(reason)) => {
-                let reason = wrong(reason, foreign.as_ref()).to_string();
-                Err((place, NotScored::Trace(reason)))
-            }
-            Err(failure) => Err((place, failure)),
+            Err(reason) => Err((place, wrong(reason, foreign.as_ref()))),
         };
         Ok(Some(Finished {
             outcome,

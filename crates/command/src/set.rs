@@ -1,6 +1,6 @@
 //! Reads traces, and chooses a set of them: for `select` and `share`.
 
-use std::{collections::HashSet, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use clap::Args;
 use knowledgepulse_error::Error;
@@ -24,7 +24,7 @@ use crate::{
     args::{count, one_of},
     error::{Failure, Result},
     file_identity::STDIN,
-    host::{Host, NotScored},
+    host::Host,
     json_object,
     kept::Kept,
     labels::{Labels, names_of},
@@ -99,7 +99,7 @@ pub(crate) fn choose(
     let status = load_embedder(method, host, messages)?;
     let known_memory = choice.known.as_deref().filter(|file| is_memory(file));
     let held = match known_memory {
-        Some(file) => load(file, method, None, &status)?,
+        Some(file) => load(file, method, &status)?,
         None => None,
     };
     let known = match &held {
@@ -113,11 +113,11 @@ pub(crate) fn choose(
         ),
     };
     let scorer = Scorer {
-        memory: Some(held.unwrap_or_else(|| new_memory(method, None))),
+        memory: Some(held.unwrap_or_else(|| new_memory(method))),
         profiles: Profiles::default(),
     };
-    let scoring = Scoring::new(host.engine(), scorer, None, false);
-    let prepare = Preparation::prepare_with(&scoring.scorer, HashSet::new(), true, false);
+    let scoring = Scoring::new(host.engine(), scorer, false);
+    let prepare = Preparation::prepare_with(&scoring.scorer, true, false);
     let mut choosing = Choosing {
         scoring,
         known: Some(known),
@@ -183,9 +183,7 @@ struct Choosing<'h> {
 
 impl Sink<Prepared> for Choosing<'_> {
     fn take(&mut self, place: Place, size: u64, trace: Prepared, seen: &mut Seen) -> Result<()> {
-        if let Some(trace) = trace {
-            self.scoring.begin(place, size, *trace);
-        }
+        self.scoring.begin(place, size, *trace);
         while self.scoring.is_full() {
             self.settle(seen)?;
         }
@@ -205,9 +203,7 @@ impl Sink<Prepared> for Choosing<'_> {
         } = finished;
         match outcome {
             Ok(scored) => self.add(scored, facts, &text, label, compared)?,
-            Err((place, NotScored::Trace(reason) | NotScored::Store(reason))) => {
-                seen.add_bad(&place, &reason.into(), self.messages);
-            }
+            Err((place, reason)) => seen.add_bad(&place, &reason, self.messages),
         }
         Ok(true)
     }

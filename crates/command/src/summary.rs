@@ -33,8 +33,6 @@ pub(crate) struct Summary {
     scores: Scores,
     /// In the order in which they were first met.
     domains: Named<Scores>,
-    /// Traces that were not scored, because the memory holds them.
-    pub known_traces: u64,
     /// Traces that repeat an earlier one.
     near_duplicates: u64,
     /// Traces that were converted from another format.
@@ -54,21 +52,7 @@ pub(crate) struct About<'r> {
     pub selection: Option<&'r Selection>,
     /// Whether the user ended the run.
     pub interrupted: bool,
-    /// The memory, if it outlives the run.
-    pub memory: Option<&'r MemoryFile>,
     pub written: Vec<Written>,
-}
-
-/// Where a memory is kept, and how many traces it holds.
-#[derive(Debug, Clone)]
-pub(crate) struct MemoryFile {
-    /// The file, or the address of the store.
-    pub file: String,
-    pub before: u64,
-    /// The traces after the run; `None` if that is not known.
-    pub after: Option<u64>,
-    /// The traces that left the memory; `None` if that is not known.
-    pub forgotten: Option<u64>,
 }
 
 /// A file that was written.
@@ -87,7 +71,6 @@ impl Summary {
             start: Instant::now(),
             scores: Scores::default(),
             domains: Named::new(MOST_DOMAINS),
-            known_traces: 0,
             near_duplicates: 0,
             converted: 0,
             unknown_success: 0,
@@ -148,14 +131,6 @@ impl Summary {
                 "median": scores.sorted().quantile(0.5),
             }
         });
-        let memory = about.memory.map(|memory| {
-            json_object! {
-                "file": memory.file.as_str(),
-                "before": memory.before,
-                "after": memory.after,
-                "forgotten": memory.forgotten,
-            }
-        });
         let written = about.written.iter().map(|Written { file, traces }| {
             json_object! { "file": file.as_str(), "traces": *traces }
         });
@@ -171,7 +146,6 @@ impl Summary {
             "scored": self.scored(),
             "bad": seen.bad,
             "withoutConversation": seen.without_conversation,
-            "knownTraces": self.known_traces,
             "nearDuplicates": self.near_duplicates,
             "converted": self.converted,
             "unknownSuccess": self.unknown_success,
@@ -187,7 +161,6 @@ impl Summary {
             "interrupted": about.interrupted,
             "novelty": about.novelty.map(Method::name),
             "embedder": about.embedder.map(embedder_value),
-            "memory": memory,
             "written": list(written),
         }
     }
@@ -229,19 +202,12 @@ impl Summary {
                     format!("{traces} without a conversation: see --verbose")
                 }),
             ),
-            (
-                "known",
-                of(self.known_traces, &|traces| {
-                    format!("{traces} in the memory already, skipped")
-                }),
-            ),
             ("embedder", about.embedder.map(embedder_words)),
         ];
         lines.extend(about.written.iter().map(|Written { file, traces }| {
             let traces = traces.map(|traces| format!(": {}", counted(traces, "trace")));
             ("written", Some(format!("{file}{}", traces.unwrap_or_default())))
         }));
-        lines.push(("memory", about.memory.map(memory_words)));
         for (name, words) in lines {
             if let Some(words) = words {
                 text.push_str(&format!("  {name:10}{words}\n"));
@@ -263,19 +229,6 @@ fn selection_words(selection: &Selection) -> String {
     let percent = fixed(100.0 * covered_by(selection), 0);
     let chosen = grouped(selection.chosen.len() as u64);
     format!("{chosen}, which cover {percent} % of what all traces show")
-}
-
-fn memory_words(memory: &MemoryFile) -> String {
-    let after = memory.after.map(|after| counted(after, "trace"));
-    let forgotten = memory.forgotten.filter(|forgotten| *forgotten > 0);
-    let forgotten = forgotten.map(|forgotten| format!(", {} forgotten, the oldest", grouped(forgotten)));
-    format!(
-        "{}: {} → {}{}",
-        memory.file,
-        grouped(memory.before),
-        after.unwrap_or_else(|| "unknown".into()),
-        forgotten.unwrap_or_default()
-    )
 }
 
 /// Returns which part of what all traces cover a set covers with the known traces, 0 to 1.

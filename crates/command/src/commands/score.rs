@@ -1,30 +1,29 @@
 //! `kp-score score`: a score for each trace.
 
-use std::{collections::HashSet, io::IsTerminal};
+use std::io::IsTerminal;
 
 use clap::Args;
-use knowledgepulse_index::{memory::Basis, method::Method};
+use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{Scorer, engine::Status};
-use knowledgepulse_trace::label::{Fingerprint, Label};
 
 use crate::{
     VERSION,
-    args::{InputArgs, methods, unit, whole},
+    args::{InputArgs, methods, unit},
     domains::{built_in, closest_to},
-    error::{Exit, Failure, Result},
+    error::{Exit, Result},
     file_identity::{Output, name_of},
-    host::{Host, NotScored, Store, StoreRequest},
+    host::Host,
     messages::Messages,
     reading::{Inputs, Seen, Sink, read},
     report::{Report, ReportOptions},
     results::{Results, Wanted},
     rows::Format,
-    run_memory::{HeldMemory, new_memory},
+    run_memory::new_memory,
     scored::{Place, Scored},
-    scoring::{Preparation, Prepared, Scoring, Unscored, load_embedder},
+    scoring::{Preparation, Prepared, Scoring, load_embedder},
     stop::Stop,
-    summary::{About, MemoryFile, Summary},
+    summary::{About, Summary},
     table::Table,
     weights::{NamedProfiles, read_weights},
 };
@@ -81,22 +80,6 @@ pub(crate) struct ScoringArgs {
     #[arg(long, value_name = "METHOD", value_parser = methods(), hide_possible_values = true)]
     pub novelty: Option<Method>,
 
-    /// Compare with the traces of earlier runs, and keep them in FILE
-    #[arg(long, value_name = "FILE")]
-    pub memory: Option<String>,
-
-    /// How many traces are remembered [default: 1000]
-    #[arg(long, value_name = "N", value_parser = whole)]
-    pub memory_size: Option<usize>,
-
-    /// A memory in PostgreSQL: postgres://user@host/database
-    #[arg(long, value_name = "URL", conflicts_with = "memory")]
-    pub store: Option<String>,
-
-    /// Its table, also SCHEMA.TABLE [default: knowledgepulse_novelty]
-    #[arg(long, value_name = "NAME", requires = "store")]
-    pub store_table: Option<String>,
-
     /// Weights of complexity, novelty and so on by domain, in JSON
     #[arg(long, value_name = "FILE")]
     pub weights: Option<String>,
@@ -113,8 +96,7 @@ impl ScoreArgs {
     }
 
     fn outputs(&self) -> Vec<Output<'_>> {
-        let memory = self.scoring.memory.as_deref().map(|file| ("memory", file));
-        self.wanted().files().into_iter().chain(memory).collect()
+        self.wanted().files()
     }
 }
 
@@ -144,23 +126,14 @@ pub(crate) fn score(
     warn_of_domain(inputs.given.domain.as_deref(), &names, messages);
     let novelty = options.novelty.unwrap_or(Method::Lexical);
     let status = load_embedder(novelty, host, messages)?;
-    let most = options.memory_size;
-    let open = |file| HeldMemory::open(file, novelty, most, &status, &host.machine());
-    let held = options.memory.as_deref().map(open).transpose()?;
-    let (store, file) = store_of(options, novelty, json, host)?.unzip();
     let explains = results.explain || results.report.is_some();
-    let needs_text = results.out.is_some() || results.report.is_some() || store.is_some();
-    let memory = held.as_ref().map(|held| held.memory.clone());
-    // A store compares by itself.
-    let new = || store.is_none().then(|| new_memory(novelty, most));
+    let needs_text = results.out.is_some() || results.report.is_some();
     let scorer = Scorer {
-        memory: memory.or_else(new),
+        memory: Some(new_memory(novelty)),
         profiles,
     };
-    let scoring = Scoring::new(host.engine(), scorer, store, explains);
-    let known = held.as_ref().map(HeldMemory::fingerprints);
-    let is_held = known.is_some();
-    let prepare = Preparation::prepare_with(&scoring.scorer, known.unwrap_or_default(), needs_text, explains);
+    let scoring = Scoring::new(host.engine(), scorer, explains);
+    let prepare = Preparation::prepare_with(&scoring.scorer, needs_text, explains);
     let wanted = args.wanted();
     if wanted.format().is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
         messages.hide_bar();
@@ -172,15 +145,11 @@ pub(crate) fn score(
         .chain(options.weights.as_deref())
         .map(str::to_owned);
     let table = Table::new((!results.all).then_some(BEST));
-    let keeps = options.memory.is_some() || options.store.is_some();
     let mut run = Run {
         scoring,
-        begun: is_held.then(HashSet::new),
-        added: 0,
         summary: Summary::new(),
         min: results.min,
-        results: Results::open(wanted, table, others.collect(), keeps, messages, stop)?,
-        store_failure: None,
+        results: Results::open(wanted, table, others.collect(), messages, stop)?,
         messages,
         stop,
     };
@@ -192,7 +161,7 @@ pub(crate) fn score(
     if let Some(file) = &options.weights {
         warn_of_weights(file, &names, &run.summary, messages);
     }
-    run.finish(&seen, held, file, &status, novelty)
+    run.finish(&seen, &status, novelty)
 }
 
 /// Returns what a report tells of its run.
@@ -215,61 +184,18 @@ pub(crate) fn report_options(
     }
 }
 
-/// Connects to the store that the options name. Returns it with what the summary tells of it.
-fn store_of(
-    options: &ScoringArgs,
-    novelty: Method,
-    weights: Option<String>,
-    host: &dyn Host,
-) -> Result<Option<(Box<dyn Store>, MemoryFile)>> {
-    let Some(url) = &options.store else {
-        return Ok(None);
-    };
-    if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
-        // Without the URL, which may have a password.
-        return Err(Failure::usage(
-            "--store must be a URL that begins with postgres://",
-        ));
-    }
-    let store = host.connect(&StoreRequest {
-        url: url.clone(),
-        table: options.store_table.clone(),
-        most_traces: options.memory_size,
-        novelty,
-        weights,
-    })?;
-    let file = MemoryFile {
-        file: format!("postgres://{}", place_in(url)),
-        before: store.size().unwrap_or_default(),
-        after: None,
-        forgotten: None,
-    };
-    Ok(Some((store, file)))
-}
-
 /// A run, from its first trace on.
 struct Run<'h> {
     scoring: Scoring<'h>,
-    /// The traces that were begun, if the memory outlives the run: one that comes twice is known the second time.
-    begun: Option<HashSet<Fingerprint>>,
-    /// How many traces were added to the memory.
-    added: u64,
     summary: Summary,
     min: Option<f64>,
     results: Results<'h>,
-    /// Why the store has ended the run.
-    store_failure: Option<String>,
     messages: &'h Messages,
     stop: &'h Stop,
 }
 
 impl Sink<Prepared> for Run<'_> {
     fn take(&mut self, place: Place, size: u64, trace: Prepared, seen: &mut Seen) -> Result<()> {
-        let Some(trace) = trace.filter(|trace| self.is_new(&trace.0)) else {
-            self.messages.on_done(size);
-            self.summary.known_traces += 1;
-            return Ok(());
-        };
         self.scoring.begin(place, size, *trace);
         while self.scoring.is_full() {
             self.settle(seen)?;
@@ -285,16 +211,9 @@ impl Sink<Prepared> for Run<'_> {
         };
         match finished.outcome {
             Ok(scored) => self.record(&scored, &finished.text)?,
-            Err((place, NotScored::Trace(reason))) => {
-                let reason = reason.into();
+            Err((place, reason)) => {
                 self.on_bad(&place, &reason);
                 seen.add_bad(&place, &reason, self.messages);
-            }
-            Err((_, NotScored::Store(reason))) => {
-                // The run cannot go on without its store; the scores so far are still written.
-                let failure = format!("{reason}: the rest was not scored");
-                self.store_failure.get_or_insert(failure);
-                self.stop.end_reading();
             }
         }
         Ok(true)
@@ -308,18 +227,8 @@ impl Sink<Prepared> for Run<'_> {
 }
 
 impl Run<'_> {
-    /// Notes a trace that is begun. Returns whether it is the first one with its id and contents.
-    fn is_new(&mut self, trace: &Unscored) -> bool {
-        let fingerprint = trace.label.as_ref().and_then(Label::fingerprint);
-        match (&mut self.begun, fingerprint) {
-            (Some(begun), Some(fingerprint)) => begun.insert(fingerprint),
-            _ => true,
-        }
-    }
-
     /// Counts a trace, and shows and writes it.
     fn record(&mut self, scored: &Scored, text: &str) -> Result<()> {
-        self.added += u64::from(scored.breakdown.novelty.basis != Basis::NoEmbedder);
         self.summary.add(scored);
         if let Some(report) = &mut self.results.report {
             report.add(scored, text);
@@ -330,34 +239,17 @@ impl Run<'_> {
         self.results.add(scored, text, None, String::new())
     }
 
-    /// Writes the files and the memory, and tells the figures.
-    fn finish(
-        mut self,
-        seen: &Seen,
-        held: Option<HeldMemory>,
-        store: Option<MemoryFile>,
-        status: &Status,
-        novelty: Method,
-    ) -> Result<(Exit, u64)> {
-        let lack = self.store_failure.as_deref().or(seen.why_incomplete(self.stop));
-        let written = self.results.publish(&self.summary, lack.is_none())?;
-        // Last: a later run would skip traces that the memory has and no file.
-        let is_saved = lack.is_none() && self.summary.scored() + self.summary.known_traces > 0;
-        let close = |held: &HeldMemory| held.close(is_saved, self.added);
-        let mut memory = held.as_ref().map(close).transpose()?.or(store);
-        if let (Some(memory), Some(store)) = (&mut memory, &self.scoring.store) {
-            memory.after = store.size();
-        }
+    /// Writes the files, and tells the figures.
+    fn finish(mut self, seen: &Seen, status: &Status, novelty: Method) -> Result<(Exit, u64)> {
+        let lack = seen.why_incomplete(self.stop);
         let about = About {
             novelty: Some(novelty),
             embedder: (novelty != Method::Lexical).then_some(status),
             interrupted: self.stop.is_interrupted(),
-            memory: memory.as_ref(),
-            written,
+            written: self.results.publish(&self.summary, lack.is_none())?,
             selection: None,
         };
-        let held = held.as_ref().map(|held| held.file.as_str());
-        let exit = self.results.finish(&self.summary, seen, &about, lack, held)?;
+        let exit = self.results.finish(&self.summary, seen, &about, lack)?;
         Ok((exit, self.summary.scored()))
     }
 }
@@ -401,12 +293,4 @@ fn warn_of_weights(file: &str, profiles: &[String], summary: &Summary, messages:
             "{file} has weights for domains that no trace has: {unused}"
         ));
     }
-}
-
-/// Returns the host and the database of a URL; the password stays where it is.
-fn place_in(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = rest.find('/').unwrap_or(rest.len());
-    let start = rest[..path].rfind('@').map_or(0, |at| at + 1);
-    rest[start..].split('?').next().unwrap_or_default()
 }

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     let read = [&choice.labels, &choice.known];
     let inputs = input.open(&wanted.files(), &read, messages)?;
     let others = inputs.sources.iter().chain(read.into_iter().flatten()).cloned();
-    let mut results = Results::open(wanted, Table::in_order(), others.collect(), false, messages, stop)?;
+    let mut results = Results::open(wanted, Table::in_order(), others.collect(), messages, stop)?;
     let has_report = wanted.report.is_some();
     let mut set = choose(&inputs, choice, has_report, host, messages, stop)?;
 
@@ -93,8 +93,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
         embedder: set.embedder(),
         selection: Some(&set.selection),
         interrupted: stop.is_interrupted(),
-        memory: None,
         written: results.publish(&set.summary, lack.is_none())?,
     };
-    results.finish(&set.summary, &set.seen, &about, lack, None)
+    results.finish(&set.summary, &set.seen, &about, lack)
 }
