@@ -1,12 +1,11 @@
 'use strict';
 
 // `kp-score` as a process of Node.js: its scores beside those of the package, standard input, files by links, pipes and full disks, signals,
-// a terminal, and a store. What it prints and writes is in the transcripts of crates/command/tests.
+// and a terminal. What it prints and writes is in the transcripts of crates/command/tests.
 
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 
 const { select, TraceMemory } = require('..');
@@ -25,19 +24,15 @@ const {
   start,
   tracesOf,
 } = require('./support/kp-score.js');
-const { modelDirectory, readTraces, root } = require('./support/paths.js');
+const { modelDirectory, readTraces } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyPackage, scratchDirectory, writerIn } = require('./support/scratch.js');
-const { describeWithPostgres, useServer } = require('./store/stores.js');
 
 const scratch = scratchDirectory('command');
 const write = writerIn(scratch);
 const isWindows = process.platform === 'win32';
 const unix = isWindows ? test.skip : test;
 const ESCAPE = '\u001b';
-
-/** The small model, which takes a third of the time. */
-const Q8 = { KNOWLEDGEPULSE_DTYPE: 'q8' };
 
 const traces = readTraces(examples);
 const scored = tracesOf(0.1, 0.95, 0.5, 0.99);
@@ -58,13 +53,11 @@ async function explained(traces, options) {
 const breakdowns = (results) => results.map(({ breakdown }) => breakdown);
 
 describe('what kp-score computes', () => {
-  const weights = { finance: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcomeConfidence: 0.4 } };
   const lexical = () => ({ memory: new TraceMemory({ method: 'lexical' }) });
 
   test.each([
     [['--novelty', 'prefix'], () => ({})],
     [[], lexical],
-    [['--weights', write('weights.json', JSON.stringify(weights))], () => ({ ...lexical(), weights })],
   ])('kp-score score %j gives the scores of a Scorer, with their explanation', async (args, options) => {
     const found = await results([...args, '--explain', examples]);
     expect(breakdowns(found)).toEqual(await explained(traces, options()));
@@ -102,56 +95,26 @@ describe('what kp-score computes', () => {
     expect(stderr).not.toContain('warning');
   });
 
-  test.each(['prefix', 'full'])(
-    'kp-score score --novelty %s --memory skips known traces',
-    async (novelty) => {
-      const memory = path.join(scratch, `memory-${novelty}`);
-      const args = ['score', '--novelty', novelty, '--memory', memory, '--explain', '--format', 'json'];
-      const run = async (traces) => {
-        const { stdout } = await kpScore(args, { input: jsonLines(traces), env: Q8 });
-        return JSON.parse(stdout);
-      };
-      const few = traces.slice(0, 10);
-      const first = await run(few);
-      expect(first.summary.memory).toEqual({ file: memory, before: 0, after: 10, forgotten: 0 });
-      expect((await run(few)).summary).toMatchObject({ scored: 0, knownTraces: 10 });
-      const repeated = await run(few.map((trace) => ({ ...trace, id: `${trace.id}-again` })));
-      expect(repeated.results[0].breakdown.nearest.label).toBe(traces[0].id);
-      for (const { breakdown } of repeated.results) expect(breakdown.dimensions.novelty).toBeLessThan(1e-6);
-    },
-  );
-
-  test.each([[[]], [['--memory']]])(
-    'kp-score score %j gives the same bytes on one thread and on five',
-    async (args) => {
-      const text = (number) =>
-        Array.from({ length: 60 }, (_, at) => `word${(number * (at + 1) * 7919) % 400}`).join(' ');
-      const many = tracesOf(...Array.from({ length: 1500 }, () => 0.5)).map((trace, number) => ({
-        ...trace,
-        task: { objective: text(number % 1400) },
-        steps: [{ step_id: 0, type: 'thought', content: text(number).repeat(10) }],
-      }));
-      // More than one batch, and records of every kind: a repeated trace, one without an end, and no JSON.
-      const lines = [...many, ...many.slice(700, 720)].map((trace) => JSON.stringify(trace));
-      lines.splice(300, 0, '{"broken', '[]', '{}');
-      const inputs = [
-        write('many.jsonl', lines.join('\n')),
-        write('few.jsonl', lines.slice(0, 9).join('\n')),
-      ];
-      const print = (threads) => {
-        const memory = args.flatMap((option) => [option, path.join(scratch, `memory-${threads}`)]);
-        return kpScore(['score', ...memory, '--format', 'jsonl', ...inputs], {
-          env: { RAYON_NUM_THREADS: threads },
-        });
-      };
-      const [one, five] = [await print('1'), await print('5')];
-      const badLines = ({ stderr }) => linesOf(stderr).filter((line) => line.includes('.jsonl:'));
-      // With a memory, the traces that the second file repeats are known, although it keeps the last 1,000 alone.
-      expect(linesOf(one.stdout)).toHaveLength(args.length > 0 ? 1500 : 1529);
-      expect(badLines(one)).toHaveLength(2);
-      expect({ ...five, stderr: badLines(five) }).toEqual({ ...one, stderr: badLines(one) });
-    },
-  );
+  test('kp-score score gives the same bytes on one thread and on five', async () => {
+    const text = (number) =>
+      Array.from({ length: 60 }, (_, at) => `word${(number * (at + 1) * 7919) % 400}`).join(' ');
+    const many = tracesOf(...Array.from({ length: 1500 }, () => 0.5)).map((trace, number) => ({
+      ...trace,
+      task: { objective: text(number % 1400) },
+      steps: [{ step_id: 0, type: 'thought', content: text(number).repeat(10) }],
+    }));
+    // More than one batch, and records of every kind: a repeated trace, one without an end, and no JSON.
+    const lines = [...many, ...many.slice(700, 720)].map((trace) => JSON.stringify(trace));
+    lines.splice(300, 0, '{"broken', '[]', '{}');
+    const inputs = [write('many.jsonl', lines.join('\n')), write('few.jsonl', lines.slice(0, 9).join('\n'))];
+    const print = (threads) =>
+      kpScore(['score', '--format', 'jsonl', ...inputs], { env: { RAYON_NUM_THREADS: threads } });
+    const [one, five] = [await print('1'), await print('5')];
+    const badLines = ({ stderr }) => linesOf(stderr).filter((line) => line.includes('.jsonl:'));
+    expect(linesOf(one.stdout)).toHaveLength(1529);
+    expect(badLines(one)).toHaveLength(2);
+    expect({ ...five, stderr: badLines(five) }).toEqual({ ...one, stderr: badLines(one) });
+  });
 
   test.each(['lexical', 'full'])(
     'kp-score select --novelty %s writes what select() chooses',
@@ -424,44 +387,6 @@ describe('files', () => {
     },
   );
 
-  test('kp-score score --memory refuses a memory of another model, and leaves all files', async () => {
-    const directory = emptyDirectory();
-    const [memory, out] = ['memory', 'out'].map((name) => path.join(directory, name));
-    const args = ['score', '--novelty', 'prefix', '--memory', memory, '--out', out, examples];
-    await expectRun(args, { code: 0 }, { env: Q8 });
-    const before = filesIn(directory).map((name) => fs.readFileSync(path.join(directory, name)));
-    const { code, stderr } = await kpScore(args);
-    expect(code).toBe(3);
-    expect(stderr).toContain(memory);
-    expect(stderr).toMatch(
-      /: use another file, or KNOWLEDGEPULSE_MODEL_DIR for the model that it was made with$/m,
-    );
-    const other = ['score', '--novelty', 'full', '--memory', memory, '--out', out, examples];
-    await expectRun(other, {
-      code: 3,
-      stderr: /novelty 'prefix'.*: use another file, or --novelty for the method/,
-    });
-    expect(filesIn(directory).map((name) => fs.readFileSync(path.join(directory, name)))).toEqual(before);
-  });
-
-  test('kp-score score --memory refuses one that a run uses, until that is killed', async () => {
-    const directory = emptyDirectory();
-    const memory = path.join(directory, 'memory');
-    const running = start(['score', '--format', 'json', '--memory', memory]);
-    await until(running, () => fs.existsSync(`${memory}.lock`));
-    const { code, stderr } = await kpScore(['score', '--memory', memory], { input });
-    expect(code).toBe(3);
-    expect(stderr).toContain(`${memory} is in use by `);
-    // Windows does not tell.
-    if (!isWindows) expect(stderr).toContain(`process ${running.child.pid} on ${os.hostname()}`);
-    expect(stderr).toContain(`${memory}.lock: wait until it has ended, or name another file`);
-    running.child.kill('SIGKILL');
-    await running.ended;
-    expect(filesIn(directory)).toEqual(['memory.lock']);
-    await expectRun(['score', '--memory', memory], { code: 0 }, { input });
-    expect(filesIn(directory)).toEqual(['memory']);
-  });
-
   test('kp-score on hostile files loses no trace, and no file that was there', async () => {
     const program = path.join(__dirname, 'fuzz', 'command.mjs');
     const { code, stdout, stderr } = await run(process.execPath, [program, '--runs', '15']);
@@ -523,8 +448,8 @@ async function until({ child, output }, condition) {
   );
 
   test('kp-score score at SIGINT before anything was scored leaves all files', async () => {
-    const { directory, out, report, isLeft } = oldFiles();
-    const files = ['--out', out, '--report', report, '--memory', path.join(directory, 'memory')];
+    const { out, report, isLeft } = oldFiles();
+    const files = ['--out', out, '--report', report];
     const { child, ended } = start(['score', ...files, '--format', 'csv']);
     await once(child.stdout, 'readable');
     child.kill('SIGINT');
@@ -542,15 +467,6 @@ async function until({ child, output }, condition) {
     expect(await ended).toMatchObject({ code: 130, stderr: expect.not.stringContaining('stdin:3') });
     const written = readLines(`${out}.partial`).map((line) => JSON.parse(line).task.objective);
     expect(written).toEqual(['Ask 1', 'Ask 2']);
-  });
-
-  test('kp-score score at SIGINT leaves the memory as it was', async () => {
-    const memory = path.join(emptyDirectory(), 'memory');
-    const { child, ended } = await startEndless('--memory', memory);
-    child.kill('SIGINT');
-    expect((await ended).code).toBe(130);
-    const next = await kpScore(['score', '--format', 'json', '--memory', memory], { input });
-    expect(JSON.parse(next.stdout).summary.memory.before).toBe(0);
   });
 
   test('kp-score score at a second SIGINT ends at once, and leaves the old files alone', async () => {
@@ -674,128 +590,5 @@ const python = ['python3', 'python'].find((name) => spawnSync(name, ['-c', 'impo
       code: 2,
       stdout: expect.stringContaining('there is nothing to read'),
     });
-  });
-});
-
-const SECRET = 'postgres://agent:secret@127.0.0.1:1/none';
-
-describe('the driver of --store', () => {
-  /** Installs the command in a directory from which no package is found. */
-  function installWithoutPackages(directory) {
-    fs.mkdirSync(directory);
-    for (const name of fs.readdirSync(root)) {
-      if (name === 'node_modules') continue;
-      const [source, target] = [path.join(root, name), path.join(directory, name)];
-      if (['bin', 'lib'].includes(name)) fs.cpSync(source, target, { recursive: true });
-      else fs.symlinkSync(source, target, fs.statSync(source).isDirectory() ? 'junction' : 'file');
-    }
-    return path.join(directory, 'bin', 'kp-score.js');
-  }
-
-  test.each([
-    ['without pg', () => installWithoutPackages(path.join(scratch, 'alone')), 'npm install pg'],
-    ['beside its own pg', () => command, 'ECONNREFUSED'],
-  ])('kp-score %s runs no package pg of the working directory, and tells no password', async (...row) => {
-    const [, program, message] = row;
-    // A planted driver would be run before it connects.
-    const directory = emptyDirectory();
-    const home = path.join(directory, 'node_modules', 'pg');
-    fs.mkdirSync(home, { recursive: true });
-    fs.writeFileSync(path.join(directory, 'package.json'), '{}');
-    fs.writeFileSync(path.join(home, 'index.js'), "process.stderr.write('planted pg\\n');");
-    fs.writeFileSync(path.join(directory, 'traces.jsonl'), input);
-    const args = [program(), 'score', '--store', SECRET, '--novelty', 'lexical', 'traces.jsonl'];
-    const { code, stderr } = await run(process.execPath, args, {}, directory);
-    expect(code).toBe(3);
-    expect(stderr).toContain(message);
-    expect(stderr).not.toMatch(/planted pg|secret/);
-  });
-
-  test.each([
-    [['--store', 'mysql://host/db'], '--store must be a URL that begins with postgres://'],
-    [['--store', SECRET, '--memory', 'file'], "'--store <URL>' cannot be used with '--memory <FILE>'"],
-    [['--store-table', 'name'], '--store <URL>'],
-    ...['host:port/db', 'host/db?port=x', '[::1/db', 'cret@host/db'].map((rest) => [
-      ['--store', `postgres://agent:se${rest.startsWith('cret') ? '/' : 'cret@'}${rest}`],
-      '--store must be like postgres://',
-    ]),
-  ])('kp-score score %j is refused without its password', async (args, message) => {
-    const { code, stderr } = await kpScore(['score', ...args], { input });
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
-    expect(stderr).not.toMatch(/secret|cret@/);
-  });
-});
-
-describeWithPostgres('kp-score score --store', () => {
-  const context = useServer();
-  // Of two steps, because a set has no trace of one.
-  const steps = ['I look.', 'It is there.'].map((content) => ({ type: 'thought', content }));
-  const three = ['book a flight', 'book the flight', 'fix the build'].map((objective, index) => ({
-    ...makeTrace({ objective, steps }),
-    id: `kp:trace:${index}`,
-  }));
-  const score = async (...args) => {
-    const options = ['score', '--format', 'jsonl', '--explain', '--store', context.url(), ...args];
-    const { code, stdout, stderr } = await kpScore(options, { input: jsonLines(three) });
-    return { code, stderr, results: linesOf(stdout).map((line) => JSON.parse(line)) };
-  };
-
-  test('kp-score score --store creates its table, and the next run finds the traces', async () => {
-    const scorer = new Scorer();
-    for (const before of [0, 3]) {
-      const { code, stderr, results } = await score('--novelty', 'prefix');
-      expect(code).toBe(0);
-      for (const [index, trace] of three.entries()) {
-        const expected = await explain(scorer, trace, true);
-        expect(results[index].score).toBeCloseTo(expected.score, 6);
-        expect(results[index].breakdown.nearest?.label).toBe(expected.nearest?.label);
-      }
-      expect(stderr).toContain(`${before} → ${before + 3} traces`);
-    }
-    expect(await score('--novelty', 'full')).toMatchObject({
-      ...{ code: 3, stderr: expect.stringContaining("is of novelty 'prefix', not of 'full'") },
-    });
-  });
-
-  test('kp-score score --store-table names a table and its schema, which is not made, and --memory-size its bound', async () => {
-    const args = ['--store-table', 'fleet.traces', '--memory-size', '2'];
-    const missing = await score(...args);
-    expect(missing).toMatchObject({ code: 3, results: [] });
-    expect(missing.stderr).toMatch(/^kp-score: the tables .* schema "fleet" does not exist$/m);
-    await context.pool().query('CREATE SCHEMA fleet');
-    const { code, stderr, results } = await score(...args);
-    expect({ code, basis: results[0].breakdown.noveltyBasis }).toEqual({ code: 0, basis: 'empty-store' });
-    expect(stderr).toContain('0 → 2 traces');
-    const wrong = await score('--store-table', 'x'.repeat(58));
-    expect(wrong).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching('--store-table must be a name of 1 to 57 bytes'),
-    });
-  });
-
-  test('kp-score score --store that fails during a run ends it, with the results in FILE.partial', async () => {
-    const directory = emptyDirectory();
-    const table = 'full soon';
-    expect((await score('--store-table', table)).code).toBe(0);
-    await context.pool().query(`
-      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN
-        IF NEW.label LIKE '%:70' THEN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END IF;
-        RETURN NEW;
-      END $$;
-      CREATE TRIGGER refuse BEFORE INSERT ON "${table}" FOR EACH ROW EXECUTE FUNCTION refuse();`);
-    const many = Array.from({ length: 100 }, (_, index) => ({ ...three[index % 3], id: `many:${index}` }));
-    const out = path.join(directory, 'out.jsonl');
-    await expectRun(
-      ['score', '--store', context.url(), '--store-table', table, '--out', out],
-      { code: 3, stderr: 'no space left' },
-      { input: jsonLines(many) },
-    );
-    const written = idsOf(readLines(`${out}.partial`).map((line) => JSON.parse(line)));
-    expect(written).not.toContain('many:70');
-    // What is in the store has its score in the file, in order.
-    const stored = `SELECT label FROM "${table}" WHERE label LIKE 'many:%' ORDER BY position`;
-    expect(written).toEqual((await context.pool().query(stored)).rows.map(({ label }) => label));
-    expect(filesIn(directory)).toEqual(['out.jsonl.partial']);
   });
 });

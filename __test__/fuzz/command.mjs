@@ -22,14 +22,12 @@ import { constants, gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
-const { TraceMemory, readTraces } = require('../..');
+const { readTraces } = require('../..');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');
 
 const command = path.join(root, 'bin', 'kp-score.js');
 
-/** How many runs there are for one with a memory. */
-const MEMORY_EVERY = 12;
 /** How many runs there are for one that is killed. */
 const KILL_EVERY = 8;
 const MOST_MILLISECONDS = 400;
@@ -57,7 +55,6 @@ const counts = {
   leftAsTheyWere: 0,
   partial: 0,
   killed: 0,
-  memories: 0,
 };
 
 // Doubles would nearly all be next to 0.
@@ -202,11 +199,9 @@ const run = fc.record({
   min: fc.option(fc.constantFrom(0, 0.3, 0.4, 1)),
   /** The share of the most milliseconds after which it is killed. */
   killed: nowAndThen(KILL_EVERY, share),
-  memory: nowAndThen(MEMORY_EVERY, fc.constant(true)),
 });
 
 console.log(`seed ${seed}, ${given.runs} runs`);
-let template;
 try {
   await fc.assert(fc.asyncProperty(run, check), { numRuns: Number(given.runs), path: given.path, seed });
   console.log(
@@ -224,7 +219,7 @@ try {
 }
 
 /** Makes the files of a run, runs it, and looks at what it has made of them. */
-async function check({ inputs, stdin, outputs, extension, min, killed, memory }) {
+async function check({ inputs, stdin, outputs, extension, min, killed }) {
   counts.runs++;
   const directory = fs.mkdtempSync(path.join(scratch, 'run-'));
   const ids = counter();
@@ -239,13 +234,6 @@ async function check({ inputs, stdin, outputs, extension, min, killed, memory })
     const file = makeOutput(directory, `${name}${name === 'report' ? '' : extension}`, what, made);
     files.push({ name, ...file });
     args.push(`--${name}`, file.file);
-  }
-  const memoryFile = path.join(directory, 'memory');
-  if (memory) {
-    counts.memories++;
-    template ??= await makeMemory();
-    fs.copyFileSync(template, memoryFile);
-    args.push('--memory', memoryFile);
   }
   const before = new Map(files.map(({ target }) => [target, read(target)]));
   const inputsBefore = made.map(({ file }) => fs.readFileSync(file));
@@ -266,10 +254,6 @@ async function check({ inputs, stdin, outputs, extension, min, killed, memory })
   };
   for (const [at, { file }] of made.entries()) {
     if (!inputsBefore[at].equals(fs.readFileSync(file))) fail(`${file} has changed`);
-  }
-  if (memory) {
-    const { size } = await TraceMemory.load(memoryFile);
-    if (size < 1) fail('the memory is gone');
   }
   for (const { file, isLink } of files) {
     if (isLink && !fs.lstatSync(file).isSymbolicLink()) fail(`${file} is no link any more`);
@@ -415,16 +399,6 @@ function makeOutput(directory, name, what, inputs) {
   if (what === 'link') fs.writeFileSync(target, `old ${name}`);
   fs.symlinkSync(path.basename(target), file);
   return { file, target, isLink: true };
-}
-
-/** A memory with one trace. */
-async function makeMemory() {
-  const file = path.join(scratch, 'memory');
-  const traces = path.join(scratch, 'traces');
-  fs.writeFileSync(traces, JSON.stringify(makeTrace()));
-  const { code, stderr } = await runCommand(['score', '--memory', file, traces], { killAfter: null });
-  if (code !== 0) throw new Error(stderr);
-  return file;
 }
 
 function runCommand(args, { input: file, isPiped = false, killAfter }) {

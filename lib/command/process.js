@@ -1,13 +1,11 @@
 'use strict';
 
-// The process of `kp-score`. The command runs in the addon; this adds signals, and answers the questions that need JavaScript.
+// The process of `kp-score`. The command runs in the addon; this adds signals and warnings.
 
-const os = require('node:os');
-
-/** @import { NativeCommand, NativeQuestion } from '../binding.js' */
+/** @import { NativeCommand } from '../binding.js' */
 
 /** The exit codes, as in `--help`. */
-const EXIT = { badLines: 1, file: 3, interrupted: 130 };
+const EXIT = { file: 3, interrupted: 130 };
 
 /** @type {NodeJS.Signals[]} */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -30,49 +28,11 @@ function runProcess() {
   }
   const words = process.argv.slice(2);
   if (loaded.addon.needsModel(words)) require('../embedder.js').ensureConfigured();
-  const command = new loaded.addon.NativeCommand(words, os.hostname(), ({ number, kind, about }) => {
-    if (kind === 'end') {
-      leaveSignals();
-      process.exit(JSON.parse(about));
-    }
-    answerOf(kind, JSON.parse(about))
-      .then((answer) => command.answer(number, JSON.stringify(answer ?? null)))
-      .catch((thrown) => {
-        const { exitCode, message } = failureOf(thrown);
-        command.fail(number, exitCode, message);
-      });
+  const command = new loaded.addon.NativeCommand(words, (exitCode) => {
+    leaveSignals();
+    process.exit(exitCode);
   });
   showWarnings(command);
-}
-
-/** @type {Awaited<ReturnType<typeof import('./store.js').openStore>>} what `connect` has opened */
-let store;
-
-/**
- * @param {Exclude<NativeQuestion['kind'], 'end'>} kind
- * @param {any} about
- * @returns {Promise<unknown>}
- */
-async function answerOf(kind, about) {
-  if (kind !== 'connect') return store[kind](about);
-  // Loaded late, because most runs have no store.
-  store = await require('./store.js').openStore(about);
-}
-
-/**
- * Classifies a failure: an error of the store ends the run, an invalid trace does not.
- *
- * @param {unknown} thrown
- * @returns {{ exitCode: number, message: string }}
- */
-function failureOf(thrown) {
-  const error = /** @type {Error & { code?: string, exitCode?: number }} */ (thrown);
-  const { code = '', exitCode, message, stack } = error;
-  if (exitCode !== undefined) return { exitCode, message };
-  if (code === 'ERR_INVALID_TRACE') return { exitCode: EXIT.badLines, message };
-  // Messages of the package need no addition.
-  const isOurs = code.startsWith('ERR_');
-  return { exitCode: EXIT.file, message: isOurs ? message : `this is a bug, please report it: ${stack}` };
 }
 
 /** @param {NativeCommand} command */

@@ -11,8 +11,7 @@ use knowledgepulse_index::method::Method;
 
 use crate::{
     VERSION,
-    commands::{clean, compare, completions, formats, score, select, sessions, share},
-    domains::closest_to,
+    commands::{clean, completions, formats, score, select, sessions, share},
     error::{Exit, Failure, Result},
     host::Host,
     messages::{MessageArgs, Messages, allows_colours},
@@ -57,8 +56,6 @@ enum Command {
     Share(share::ShareArgs),
     #[command(help_template = TEMPLATE)]
     Clean(clean::CleanArgs),
-    #[command(help_template = TEMPLATE)]
-    Compare(compare::CompareArgs),
     #[command(help_template = TEMPLATE)]
     Formats(formats::FormatsArgs),
     /// Check the installation of the npm package
@@ -124,7 +121,6 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         Some(Command::Select(args)) => select::run(&args, host, messages, stop),
         Some(Command::Share(args)) => share::run(&args, host, messages, stop),
         Some(Command::Clean(args)) => clean::run(args, messages, stop),
-        Some(Command::Compare(args)) => compare::run(&args, messages),
         Some(Command::Formats(_)) => formats::run(),
         Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
         Some(Command::Man) => completions::manual(Cli::command()),
@@ -149,6 +145,9 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// Characters that a mistyped command may lack, have too many, or have in another place.
+const MOST_SLIPS: usize = 2;
+
 /// Refuses a path that is no file and looks like a command.
 fn refuse_mistyped(paths: &[String]) -> Result<()> {
     let Some(first) = paths.first().filter(|first| !Path::new(first).exists()) else {
@@ -162,10 +161,11 @@ fn refuse_mistyped(paths: &[String]) -> Result<()> {
             "the command comes first: kp-score {first} [OPTIONS]"
         )));
     }
-    match closest_to(first, names) {
-        Some(closest) => Err(Failure::usage(format!(
+    let distance = |name: &&&str| strsim::osa_distance(&first.to_lowercase(), name);
+    match names.iter().min_by_key(distance) {
+        Some(closest) if distance(&closest) <= MOST_SLIPS => Err(Failure::usage(format!(
             "there is no file {first}; did you mean the command {closest}?"
         ))),
-        None => Ok(()),
+        _ => Ok(()),
     }
 }

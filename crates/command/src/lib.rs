@@ -6,7 +6,6 @@ pub mod breakdown;
 pub mod cli;
 mod commands;
 mod compression;
-mod domains;
 pub mod error;
 mod file_identity;
 mod folders;

@@ -1,7 +1,6 @@
 //! The commands, a module each.
 
 pub(crate) mod clean;
-pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod formats;
 pub(crate) mod score;

@@ -4,13 +4,12 @@ use std::io::IsTerminal;
 
 use clap::Args;
 use knowledgepulse_index::method::Method;
-use knowledgepulse_json::{Text, Value};
-use knowledgepulse_score::{Scorer, engine::Status};
+use knowledgepulse_json::Text;
+use knowledgepulse_score::{Scorer, engine::Status, weights::Profiles};
 
 use crate::{
     VERSION,
     args::{InputArgs, methods, unit},
-    domains::{built_in, closest_to},
     error::{Exit, Result},
     file_identity::{Output, name_of},
     host::Host,
@@ -25,7 +24,6 @@ use crate::{
     stop::Stop,
     summary::{About, Summary},
     table::Table,
-    weights::{NamedProfiles, read_weights},
 };
 
 /// How many of the best traces a table shows.
@@ -79,10 +77,6 @@ pub(crate) struct ScoringArgs {
     /// Compare words, or by a model: prefix, full [default: lexical]
     #[arg(long, value_name = "METHOD", value_parser = methods(), hide_possible_values = true)]
     pub novelty: Option<Method>,
-
-    /// Weights of complexity, novelty and so on by domain, in JSON
-    #[arg(long, value_name = "FILE")]
-    pub weights: Option<String>,
 }
 
 impl ScoreArgs {
@@ -102,9 +96,7 @@ impl ScoreArgs {
 
 /// Scores the inputs that the arguments name.
 pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let inputs = args
-        .input
-        .open(&args.outputs(), &[&args.scoring.weights], messages)?;
+    let inputs = args.input.open(&args.outputs(), &[], messages)?;
     score(&inputs, args, host, messages, stop).map(|(exit, _)| exit)
 }
 
@@ -117,20 +109,13 @@ pub(crate) fn score(
     stop: &Stop,
 ) -> Result<(Exit, u64)> {
     let (results, options) = (&args.results, &args.scoring);
-    let weights = options.weights.as_deref().map(read_weights).transpose()?;
-    let NamedProfiles {
-        profiles,
-        names,
-        json,
-    } = weights.unwrap_or_default();
-    warn_of_domain(inputs.given.domain.as_deref(), &names, messages);
     let novelty = options.novelty.unwrap_or(Method::Lexical);
     let status = load_embedder(novelty, host, messages)?;
     let explains = results.explain || results.report.is_some();
     let needs_text = results.out.is_some() || results.report.is_some();
     let scorer = Scorer {
         memory: Some(new_memory(novelty)),
-        profiles,
+        profiles: Profiles::default(),
     };
     let scoring = Scoring::new(host.engine(), scorer, explains);
     let prepare = Preparation::prepare_with(&scoring.scorer, needs_text, explains);
@@ -142,7 +127,6 @@ pub(crate) fn score(
     let others = inputs.sources.iter().map(String::as_str);
     let others = others
         .chain(outputs.iter().map(|(_, file)| *file))
-        .chain(options.weights.as_deref())
         .map(str::to_owned);
     let table = Table::new((!results.all).then_some(BEST));
     let mut run = Run {
@@ -158,9 +142,6 @@ pub(crate) fn score(
     run.results.begin()?;
     let seen = read(inputs, prepare, &mut run, messages, stop)?;
     messages.stop_progress();
-    if let Some(file) = &options.weights {
-        warn_of_weights(file, &names, &run.summary, messages);
-    }
     run.finish(&seen, &status, novelty)
 }
 
@@ -251,46 +232,5 @@ impl Run<'_> {
         };
         let exit = self.results.finish(&self.summary, seen, &about, lack)?;
         Ok((exit, self.summary.scored()))
-    }
-}
-
-/// Warns of a `--domain` that has no weights and is close to one that has.
-fn warn_of_domain(domain: Option<&str>, profiles: &[String], messages: &Messages) {
-    let Some(domain) = domain else { return };
-    let profiles = profiles.iter().map(String::as_str);
-    let known: Vec<_> = ["default"]
-        .into_iter()
-        .chain(built_in())
-        .chain(profiles)
-        .collect();
-    if known.contains(&domain) {
-        return;
-    }
-    if let Some(closest) = closest_to(domain, known) {
-        messages.warning(format!(
-            "--domain {domain} has no weights of its own, so those of default are used; did you mean {closest}?"
-        ));
-    }
-}
-
-/// Warns of weights for domains that no trace has.
-fn warn_of_weights(file: &str, profiles: &[String], summary: &Summary, messages: &Messages) {
-    let domains: Vec<_> = summary.domains().collect();
-    if domains.is_empty() {
-        return;
-    }
-    let is_unused = |name: &&String| *name != "default" && !domains.iter().any(|domain| *domain == *name);
-    let unused = profiles.iter().filter(is_unused).map(|unused| {
-        let quoted = |name: &str| Value::from(name).to_json();
-        let names = built_in().chain(domains.iter().map(|name| name.as_str()));
-        let closest = closest_to(unused, names).map(|name| format!(" (did you mean {}?)", quoted(name)));
-        format!("{}{}", quoted(unused), closest.unwrap_or_default())
-    });
-    let unused: Vec<_> = unused.collect();
-    if !unused.is_empty() {
-        let unused = unused.join(", ");
-        messages.warning(format!(
-            "{file} has weights for domains that no trace has: {unused}"
-        ));
     }
 }

@@ -5,8 +5,8 @@
     for row in kp_score.score("~/.claude/projects"):
         print(row["score"], row["objective"])
 
-Every function takes a path or several, of files or folders, and the options of its command by keyword: ``--memory-size 500`` is
-``memory_size=500``, a flag is ``explain=True``, and a list repeats an option. ``kp-score COMMAND --help`` lists them.
+Every function takes a path or several, of files or folders, and the options of its command by keyword: ``--novelty full`` is
+``novelty="full"``, a flag is ``explain=True``, and a list repeats an option. ``kp-score COMMAND --help`` lists them.
 """
 
 from __future__ import annotations
