@@ -1,6 +1,6 @@
 'use strict';
 
-// The page of a report as text: what it holds, and what it allows. The figures are tested in crates/command/src/report.
+// The page of a report as text: what it holds, and what it allows. The figures are tested in crates/command/src/desk.
 
 const { carrying } = require('./support/make-breakdown.js');
 const { readTemplate, renderReport, summaryOf } = require('./support/report.js');

@@ -1,4 +1,4 @@
-// The figures of a report, as crates/command/src/report writes them into its page. Texts of traces are cut to a length
+// The figures of a report, as crates/command/src/desk writes them into its page. Texts of traces are cut to a length
 // there, and are text to the page, never markup.
 
 import type { NoveltyMethod, Score, ScoringWeights, Selection } from '../index.js';

@@ -1,5 +1,5 @@
 // Makes dist/report.html.gz: the page of report/ with its code, the charting library and the style in it, and a place for
-// the figures, which crates/command/src/report fills.
+// the figures, which crates/command/src/desk fills.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

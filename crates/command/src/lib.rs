@@ -1,41 +1,29 @@
 //! `kp-score`: reads traces from files, scores them, and chooses, cleans and writes the ones to share.
 
 mod args;
-mod bar;
-pub mod breakdown;
+mod choose;
 pub mod cli;
 mod commands;
-mod compression;
+pub mod desk;
 pub mod error;
-mod file_identity;
-mod folders;
+mod files;
+mod find;
 pub mod host;
-mod kept;
-mod labels;
-mod leftovers;
-pub mod messages;
-mod near_duplicate;
-mod output_file;
-mod outputs;
-mod printable;
-mod reading;
-pub mod report;
-mod results;
-mod review;
-mod rows;
-mod run_memory;
-mod scored;
-mod scoring;
-mod set;
-mod statistics;
-pub mod stop;
-mod summary;
-mod table;
-mod temporary;
-mod text;
-pub mod values;
-mod waiting;
+mod read;
+mod score;
+mod show;
 mod weights;
+
+pub use desk as report;
+pub use files::stop;
+pub use show::{breakdown, messages, values};
+
+use choose::{self as set, kept, known as run_memory, labels};
+use files::{file_identity, leftovers, output_file, outputs, temporary, waiting};
+use find as folders;
+use read::{self as reading, compression};
+use score::{self as scoring, scored};
+use show::{bar, near_duplicate, printable, results, review, rows, statistics, summary, table, text};
 
 /// The version of the package.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

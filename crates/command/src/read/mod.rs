@@ -1,5 +1,7 @@
 //! Reads the inputs of all commands: bytes, records, and traces, which each command prepares on all cores as it needs them.
 
+pub(crate) mod compression;
+
 use std::{
     fs::File,
     io::{self, Read},

@@ -1,5 +1,9 @@
 //! Reads traces, and chooses a set of them: for `select` and `share`.
 
+pub(crate) mod kept;
+pub(crate) mod known;
+pub(crate) mod labels;
+
 use std::{sync::Arc, time::Instant};
 
 use clap::Args;

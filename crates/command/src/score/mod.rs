@@ -1,5 +1,7 @@
 //! Prepares traces on all cores, and has them scored by the engine: a few at a time, begun and finished in order.
 
+pub(crate) mod scored;
+
 use std::{
     collections::VecDeque,
     path::PathBuf,

@@ -1,0 +1,15 @@
+//! What people and programs see: tables, rows, figures, messages.
+
+pub(crate) mod bar;
+pub mod breakdown;
+pub mod messages;
+pub(crate) mod near_duplicate;
+pub(crate) mod printable;
+pub(crate) mod results;
+pub(crate) mod review;
+pub(crate) mod rows;
+pub(crate) mod statistics;
+pub(crate) mod summary;
+pub(crate) mod table;
+pub(crate) mod text;
+pub mod values;
