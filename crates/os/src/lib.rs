@@ -1,8 +1,8 @@
-//! Services of the operating system: cores, returning memory, thread priority, file locks, temporary files, and reasons why a file is unusable.
+//! Services of the operating system: cores, returning memory, thread priority, temporary files, and reasons why a file is unusable.
 
 use std::{num::NonZero, sync::LazyLock, thread};
 
-pub mod file_lock;
+mod abandoned;
 pub mod links;
 pub mod obstacle;
 pub mod temporary;

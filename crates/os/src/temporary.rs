@@ -12,7 +12,7 @@ use std::{
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::file_lock::remove_abandoned;
+use crate::abandoned::remove_abandoned;
 
 /// The end of the names, by which files of killed processes are recognised.
 const SUFFIX: &str = ".tmp";
@@ -133,7 +133,7 @@ mod tests {
     use std::{io::Write, time::SystemTime};
 
     use super::*;
-    use crate::file_lock::PATIENCE;
+    use crate::abandoned::PATIENCE;
 
     #[cfg_attr(miri, ignore = "about the file system")]
     #[test]
