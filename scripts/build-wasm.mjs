@@ -96,7 +96,6 @@ async function bundle() {
     outfile: 'npm/wasm32/node.cjs',
     footer: { js: 'module.exports = module.exports.default;' },
   });
-  await build({ ...node, entryPoints: ['wasm/node-worker.mjs'], outfile: 'npm/wasm32/node-worker.cjs' });
   const files = await bundleWithPackage({
     entryPoints: ['wasm/browser/main.mjs'],
     outfile: 'npm/wasm32/browser.js',
@@ -104,12 +103,6 @@ async function bundle() {
   // The other bundles of the package have no more.
   const licences = notices('the JavaScript of @knowledgepulse/native-wasm32', files);
   writeFileSync(path.join(output, 'javascript.licenses.txt'), licences);
-  await build({
-    ...browser,
-    plugins: [changedEmnapi],
-    entryPoints: ['wasm/browser/worker.mjs'],
-    outfile: 'npm/wasm32/browser-worker.js',
-  });
 }
 
 /** @type {Array<{ file: RegExp, from: string, to: string }>} what is changed in emnapi */

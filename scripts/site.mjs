@@ -65,7 +65,7 @@ async function buildPage() {
     path.join(page, 'page.licenses.txt'),
     notices('the page to try @knowledgepulse/native', [...worker, ...main]),
   );
-  for (const name of ['browser-worker.js', 'knowledgepulse.wasm', 'THIRD-PARTY-LICENSES'])
+  for (const name of ['knowledgepulse.wasm', 'THIRD-PARTY-LICENSES'])
     copyFileSync(path.join(wasm, name), path.join(page, name));
   copyFileSync(path.join(root, 'wasm', 'page', 'page.html'), path.join(page, 'index.html'));
   copyFileSync(path.join(root, 'examples', 'traces.jsonl'), path.join(page, 'examples.jsonl'));

@@ -56,7 +56,6 @@ impl NativeCommand {
             if let Ok(directory) = std::env::var("PWD") {
                 drop(std::env::set_current_dir(directory));
             }
-            ENGINE.embed_here();
             end(cli::start(&arguments, &JavaScript, &messages, &stop));
         }
         #[cfg(not(target_family = "wasm"))]

@@ -9,8 +9,6 @@ mod engine;
 mod error;
 mod formats;
 mod memory;
-#[cfg(target_family = "wasm")]
-mod remote;
 mod replies;
 mod scorer;
 mod select;

@@ -7,10 +7,11 @@ import { createContext } from '@emnapi/runtime';
 
 import { corrected } from './node-api.mjs';
 
+/** @typedef {typeof import('../lib/binding.js')} Addon */
+
 /**
  * @import { InstantiateOptions } from '@emnapi/core'
  * @import { WASI } from '@tybys/wasm-util'
- * @import { Addon } from './remote.mjs'
  */
 
 /** The pages of 64 KiB that the memory has at first, most of which are for the stack and cost nothing until used, and at most. */

@@ -1,7 +1,7 @@
 // The package in WebAssembly: its scores are those of the native addon, on Node.js and in a page.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   lstatSync,
   mkdtempSync,
@@ -17,8 +17,6 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-
-/** @import { replacementOf } from './score.mjs' */
 
 const require = createRequire(import.meta.url);
 const { findChromium, launchChromium } = require('../support/browser.js');
@@ -120,8 +118,8 @@ await test('the portable kernel in WebAssembly gives the same bits', () => {
 });
 
 /**
- * The files that two runs of `kp-score` with the int8 model write, and their standard output, by name. The second run loads what the
- * first has saved.
+ * The files that two runs of `kp-score` with the int8 model write, and their standard output, by name. The second run replaces
+ * them.
  *
  * @param {string[]} args
  * @param {Record<string, string>} env
@@ -138,8 +136,7 @@ function outputsOf(args, env) {
   try {
     /** @type {Record<string, string>} */
     const outputs = { first: run(), second: run() };
-    // The memory has the times at which traces were added.
-    for (const name of readdirSync(directory).filter((name) => name !== 'memory')) {
+    for (const name of readdirSync(directory)) {
       const text = readFileSync(path.join(directory, name), 'latin1');
       outputs[name] = text.replace(/"finishedAt":"[^"]*","seconds":[\d.e-]+/, '');
     }
@@ -151,7 +148,7 @@ function outputsOf(args, env) {
 
 // The transcripts run in WebAssembly too, without a model.
 for (const line of [
-  'score --novelty prefix --min 0.6 --explain --out out.jsonl.gz --memory memory --report report.html',
+  'score --novelty prefix --min 0.6 --explain --out out.jsonl.gz --report report.html',
   'select 5 --novelty full --out out.jsonl --report report.html',
 ]) {
   const args = line.split(' ');
@@ -177,36 +174,6 @@ await test('kp-score --out follows a link in WebAssembly', () => {
   assert.deepEqual(readdirSync(directory), ['link', 'target']);
   rmSync(directory, { recursive: true });
 });
-
-await test('kp-score --store is refused in WebAssembly', () => {
-  const args = [command, 'score', '--store', 'postgres://localhost/traces', examples];
-  const env = { ...process.env, ...IN_WASM };
-  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
-  assert.match(stderr, /^kp-score: --store needs threads, which WebAssembly does not have: .*\n$/);
-  assert.equal(status, 2);
-});
-
-await test('a worker that has ended is replaced on Node.js', () => {
-  const child = path.join(here, 'ended-worker.mjs');
-  const env = { ...process.env, ...IN_WASM, KNOWLEDGEPULSE_DTYPE: 'q8' };
-  const { before, failures, others, after } = JSON.parse(
-    execFileSync(process.execPath, [child], { encoding: 'utf8', env }),
-  );
-  checkReplacement({ before, failures, others, after });
-});
-
-/**
- * The call that was computed in the worker has failed, and no other.
- *
- * @param {Awaited<ReturnType<typeof replacementOf>>} outcome
- */
-function checkReplacement({ before, failures, others, after }) {
-  assert.equal(failures.length, 1);
-  assert.equal(failures[0].code, 'ERR_INTERNAL');
-  assert.match(failures[0].message, /the worker of the embedder has ended: /);
-  assert.deepEqual(others, [before, before]);
-  assert.deepEqual(after, before);
-}
 
 /** Serves the package, the tests and the models, without headers that isolate a page. */
 const server = createServer(async (request, response) => {
@@ -242,7 +209,7 @@ if (!chromium) {
         });
         await page.goto(`http://127.0.0.1:${port}/`);
         const traces = readTraces(examples).slice(0, 20);
-        const { found, isolated, longest } = await page.evaluate(inPage, { traces, model: MODELS[dtype] });
+        const { found, isolated } = await page.evaluate(inPage, { traces, model: MODELS[dtype] });
         assert.deepEqual(faults, []);
         assert.equal(isolated, false);
         // To the bit: it is the same program.
@@ -250,15 +217,9 @@ if (!chromium) {
         assert.match(found.model, /^sha256:/);
         assert.deepEqual({ ...found, model: undefined }, { ...expected, model: undefined });
         await page.close();
-        return `the page was never blocked for more than ${longest.toFixed(0)} ms, ${model}`;
+        return model;
       });
     }
-    await test('a worker that has ended is replaced in Chromium', async () => {
-      const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${port}/`);
-      checkReplacement(await page.evaluate(replacementInPage, MODELS.q8));
-      await page.close();
-    });
   } finally {
     await browser.close();
     server.close();
@@ -274,27 +235,6 @@ async function inPage({ traces, model }) {
   const [weights, tokenizer] = await Promise.all([bytes('model.safetensors'), bytes('tokenizer.json')]);
   api.configureEmbedder({ model: { weights, tokenizer } });
   await api.embedderStatus();
-  let [last, longest] = [performance.now(), 0];
-  const timer = setInterval(() => {
-    longest = Math.max(longest, performance.now() - last);
-    last = performance.now();
-  }, 5);
   const found = JSON.parse(JSON.stringify(await scoresOf(api, traces)));
-  clearInterval(timer);
-  return { found, isolated: globalThis.crossOriginIsolated, longest };
-}
-
-/** @param {string} model */
-async function replacementInPage(model) {
-  const { breaking, replacementOf } = await import(/** @type {any} */ ('/__test__/wasm/score.mjs'));
-  const { Breaking, breakNext } = breaking(globalThis.Worker);
-  globalThis.Worker = Breaking;
-  const api = await import(/** @type {any} */ ('/npm/wasm32/browser.js'));
-  const bytes = async (/** @type {string} */ name) =>
-    new Uint8Array(await (await fetch(`/npm/${model}/${name}`)).arrayBuffer());
-  const [weights, tokenizer] = await Promise.all([bytes('model.safetensors'), bytes('tokenizer.json')]);
-  api.configureEmbedder({ model: { weights, tokenizer } });
-  // The package must not need them any more.
-  weights.fill(0);
-  return replacementOf(api, breakNext);
+  return { found, isolated: globalThis.crossOriginIsolated };
 }

@@ -23,7 +23,7 @@ function runProcess() {
   }
   // Handles signals before the run starts, because a reader of its first output may send one. In WebAssembly the run blocks this
   // thread, so signals end the process.
-  if (!('connectEmbedder' in loaded.addon)) {
+  if (!loaded.file?.endsWith('.cjs')) {
     for (const signal of SIGNALS) process.on(signal, () => interrupt(command, signal));
   }
   const words = process.argv.slice(2);

@@ -1,10 +1,9 @@
 // The package in a browser: the same interface as on Node.js, without files and stores. Nothing leaves the page: the model is what
-// `configureEmbedder` was given.
+// `configureEmbedder` was given. It computes where it is loaded, so a page loads it in a worker.
 
 import { WASI } from '@tybys/wasm-util';
 
 import { instantiateLater } from '../instance.mjs';
-import { connect } from '../remote.mjs';
 import { holder } from './holder.mjs';
 
 const file = new URL('./knowledgepulse.wasm', import.meta.url);
@@ -20,19 +19,7 @@ async function compile() {
   }
 }
 
-const module = await compile();
-const addon = await instantiateLater(module, new WASI({ version: 'preview1' }));
-holder.addon = connect(addon, (onAnswer, onEnd) => {
-  const worker = new Worker(new URL('./browser-worker.js', import.meta.url), { type: 'module' });
-  worker.onmessage = ({ data }) => onAnswer(data);
-  worker.onerror = ({ message }) => onEnd(message ?? 'its program could not be loaded');
-  worker.postMessage(module);
-  return {
-    send: (question) => worker.postMessage(question),
-    hold: () => {},
-    stop: () => worker.terminate(),
-  };
-});
+holder.addon = await instantiateLater(await compile(), new WASI({ version: 'preview1' }));
 
 // The package takes its addon when it is evaluated, which an `import` would do too early.
 /** @type {typeof import('../../index.js')} */

@@ -244,7 +244,7 @@ pub enum Error {
     /// Data of a store is malformed.
     #[error("the table of the store is damaged: bytes that it holds are not those of a trace")]
     TraceDamaged,
-    /// A remote embedder has failed: see `engine::remote`.
+    /// The embedder has failed to load, with a code of its own.
     #[error("{message}")]
     Elsewhere {
         /// The code of its error.

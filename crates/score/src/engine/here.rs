@@ -1,13 +1,14 @@
-//! An embedder on the caller's thread: each call is settled when [`Here::settle`] returns. It suits a program that has nothing else to do, on
-//! a platform without threads.
+//! An embedder on the caller's thread, for WebAssembly, which has no threads: each call is settled when [`Here::settle`] returns.
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use super::{
-    Engine, Shared,
-    job::{Job, embed_together},
+    Shared,
+    job::{Job, Settlement, embed_together},
     load::{BoxedLane, EngineOptions, Loaded, load},
-    remote::settle,
 };
 
 /// Settles calls on the caller's thread.
@@ -48,37 +49,37 @@ impl Here {
     }
 }
 
-impl Engine {
-    /// Embeds on the caller's thread, instead of with a courier. Has no effect after the first call that needs the embedder.
-    pub fn embed_here(&self) {
-        self.is_here.store(true, Ordering::Relaxed);
-    }
+/// Settles a call after the embedding. A panic in a reply does not stop other replies.
+fn settle(shared: &Shared, settlement: Settlement) {
+    let _ = catch_unwind(AssertUnwindSafe(|| settlement(shared)));
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
 
-    use super::super::{EmbedResult, Status};
+    use super::super::{EmbedResult, Status, job};
     use super::*;
 
     #[test]
     fn calls_are_settled_before_they_return() {
-        let engine = Engine::default();
-        assert!(engine.configure(EngineOptions {
+        let options = EngineOptions {
             model_directory: Some("/nowhere/model".into()),
             model_configured: true,
             ..EngineOptions::default()
-        }));
-        engine.embed_here();
+        };
+        let shared = Arc::new(Shared::default());
+        let here = Here::load(&options, &shared);
         let (sender, statuses) = channel();
-        engine.status(Box::new(move |status: Status| sender.send(status).unwrap()));
+        here.settle(job::status(Box::new(move |status: Status| {
+            sender.send(status).unwrap()
+        })));
         let failure = statuses.try_recv().unwrap().failure.unwrap();
         assert_eq!(failure.code, "ERR_MODEL_NOT_FOUND");
         let (sender, embeddings) = channel();
         let reply = move |embedded: EmbedResult| sender.send(embedded).unwrap();
-        engine.embed("text".into(), None, Box::new(reply));
+        here.settle(job::embed("text".into(), None, Box::new(reply)));
         assert_eq!(embeddings.try_recv().unwrap().unwrap_err(), failure);
-        assert_eq!(engine.take_warning(), Some(failure));
+        assert_eq!(shared.warning.get(), Some(&failure));
     }
 }

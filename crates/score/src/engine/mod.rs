@@ -2,16 +2,13 @@
 //!
 //! A single call is embedded on all threads, for the lowest latency. A backlog is spread over lanes, which do not wait for one another, for the
 //! highest throughput: with the built-in engine one for each thread, in which short texts share passes; with ONNX Runtime a few, each with
-//! its share of the threads. On a platform without threads, calls are embedded elsewhere ([`Engine::connect`]), or on the caller's thread
-//! ([`Engine::embed_here`]).
+//! its share of the threads. In WebAssembly, which has no threads, the caller's thread embeds.
 
 #[cfg(any(target_family = "wasm", test))]
 mod here;
 mod job;
 mod load;
 mod queue;
-#[cfg(any(target_family = "wasm", test))]
-mod remote;
 mod worker;
 
 use std::{
@@ -33,7 +30,7 @@ use knowledgepulse_index::{
 use knowledgepulse_trace::words::SpelledWords;
 
 use crate::{Breakdown, Source, Summary};
-#[cfg(any(target_family = "wasm", test))]
+#[cfg(target_family = "wasm")]
 use here::Here;
 use job::Job;
 use queue::Queue;
@@ -41,8 +38,6 @@ use worker::Worker;
 
 pub use load::{EngineChoice, EngineKind, EngineOptions, Failure, ModelInMemory, Status};
 pub use queue::InOrder;
-#[cfg(any(target_family = "wasm", test))]
-pub use remote::{Courier, Local};
 
 /// The embedding of a text, or the reason for its absence.
 pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
@@ -123,12 +118,6 @@ pub struct Engine {
     inlet: OnceCell<Inlet>,
     /// The inlet of traces that are compared by words alone, set by the first of them. They neither load the embedder nor wait for it.
     words: OnceCell<Inlet>,
-    /// The courier to a remote embedder.
-    #[cfg(any(target_family = "wasm", test))]
-    courier: OnceLock<Arc<dyn Courier>>,
-    /// Whether the caller's thread embeds.
-    #[cfg(any(target_family = "wasm", test))]
-    is_here: AtomicBool,
     shared: Arc<Shared>,
 }
 
@@ -136,21 +125,16 @@ pub struct Engine {
 enum Inlet {
     /// The queue of a thread.
     Thread(Arc<Queue<Job>>),
-    /// A remote embedder, on a platform without threads.
-    #[cfg(any(target_family = "wasm", test))]
-    Remote(Box<remote::Remote>),
     /// The caller's thread, on a platform without threads.
-    #[cfg(any(target_family = "wasm", test))]
-    Here(Box<here::Here>),
+    #[cfg(target_family = "wasm")]
+    Here(Box<Here>),
 }
 
 impl Inlet {
     fn push(&self, job: Job) {
         match self {
             Self::Thread(queue) => queue.push(job),
-            #[cfg(any(target_family = "wasm", test))]
-            Self::Remote(remote) => remote.push(job),
-            #[cfg(any(target_family = "wasm", test))]
+            #[cfg(target_family = "wasm")]
             Self::Here(here) => here.settle(job),
         }
     }
@@ -310,26 +294,21 @@ impl Engine {
             return self.inlet();
         }
         self.words.get_or_try_init(|| {
-            #[cfg(any(target_family = "wasm", test))]
-            if self.courier.get().is_some() || self.is_here.load(Ordering::Relaxed) {
-                return Ok(Inlet::Here(Here::without_embedder(&self.shared).into()));
-            }
+            #[cfg(target_family = "wasm")]
+            return Ok(Inlet::Here(Here::without_embedder(&self.shared).into()));
+            #[cfg(not(target_family = "wasm"))]
             self.start("knowledgepulse-words", Worker::word_threads, Worker::settle_all)
         })
     }
 
     fn inlet(&self) -> Result<&Inlet> {
         self.inlet.get_or_try_init(|| {
-            #[cfg(any(target_family = "wasm", test))]
-            if self.is_here.load(Ordering::Relaxed) {
+            #[cfg(target_family = "wasm")]
+            {
                 let options = self.options.get().cloned().unwrap_or_default();
-                return Ok(Inlet::Here(Here::load(&options, &self.shared).into()));
+                Ok(Inlet::Here(Here::load(&options, &self.shared).into()))
             }
-            #[cfg(any(target_family = "wasm", test))]
-            if let Some(courier) = self.courier.get() {
-                let remote = remote::Remote::new(Arc::clone(courier), Arc::clone(&self.shared));
-                return Ok(Inlet::Remote(Box::new(remote)));
-            }
+            #[cfg(not(target_family = "wasm"))]
             self.start("knowledgepulse", |_| 1, Worker::work)
         })
     }
