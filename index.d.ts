@@ -205,8 +205,6 @@ export class Scorer {
     traces: readonly ScorableTrace[],
     options?: { signal?: Signal | null; onProgress?: (progress: Progress) => void },
   ): Promise<Score[]>;
-  /** Returns the value of the score alone, 0 to 1, with the errors of {@link Scorer.score}. */
-  evaluateValue(trace: ScorableTrace): Promise<number>;
   /**
    * Resolves when earlier calls have settled, and a store has every trace that it has missed.
    *

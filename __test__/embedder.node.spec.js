@@ -266,12 +266,12 @@ test.each([
 ])('configureEmbedder works after calls of a Scorer with %s', async (options) => {
   const { result } = await runForResult(`
       const scorer = new kp.Scorer(${options});
-      await scorer.evaluateValue(makeTrace());
+      await scorer.score(makeTrace());
       await scorer.scoreAll([makeTrace(), makeTrace()]);
       await scorer.score(makeTrace());
       kp.configureEmbedder({ threads: 1, modelDirectory: ${JSON.stringify(modelDirectory)} });
       const { available, threads } = await kp.embedderStatus();
-      console.log(JSON.stringify({ available, threads, score: await scorer.evaluateValue(makeTrace()) }));
+      console.log(JSON.stringify({ available, threads, score: (await scorer.score(makeTrace())).value }));
     `);
   expect(result).toEqual({ available: true, threads: 1, score: expect.any(Number) });
 });

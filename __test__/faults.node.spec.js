@@ -163,7 +163,7 @@ describe('a panic in a stage', () => {
       const scorer = new kp.Scorer({ memory });
       const code = (error) => error.code;
       const codes = [];
-      for (const name of names.slice(0, 5)) codes.push(await scorer.evaluateValue(traceOf(name)).then(() => null, code));
+      for (const name of names.slice(0, 5)) codes.push(await scorer.score(traceOf(name)).then(() => null, code));
       const before = await idsIn();
       codes.push(await scorer.scoreAll(names.slice(5).map(traceOf)).then(() => null, code));
       const after = await idsIn();

@@ -23,7 +23,7 @@ const { Scorer, TraceMemory } = kp;
 const METHODS = ['prefix', 'lexical', 'full'];
 
 /** The score of a trace by weights, without an embedder. */
-const valueBy = (weights, trace) => new Scorer({ embedder: null, weights }).evaluateValue(trace);
+const valueBy = async (weights, trace) => (await new Scorer({ embedder: null, weights }).score(trace)).value;
 
 const distinct = (count, salt = '') =>
   Array.from({ length: count }, (_, index) => ({
@@ -78,16 +78,12 @@ function expectExact({ value, dimensions, weights, overrides }, trace) {
   expect(value).toBe(end);
 }
 
-test('score gives the parts that make up the value of evaluateValue, to the bit', async () => {
+test('score gives the parts that make up its value, to the bit', async () => {
   const property = fc.asyncProperty(
     fc.array(arbitraries.trace, { minLength: 1, maxLength: 4 }),
     async (traces) => {
-      const [explaining, evaluating] = [new Scorer(), new Scorer()];
-      for (const trace of traces) {
-        const score = await explaining.score(trace);
-        expectExact(score, trace);
-        expect(score.value).toBe(await evaluating.evaluateValue(trace));
-      }
+      const scorer = new Scorer();
+      for (const trace of traces) expectExact(await scorer.score(trace), trace);
     },
   );
   await fc.assert(property, { numRuns: 60 });
@@ -173,11 +169,11 @@ test('score without an embedder is neutral, but compares words', async () => {
 test('Scorer has a memory of its own by default, and may share one', async () => {
   const trace = makeTrace({ objective: 'each its own' });
   const scorers = [new Scorer(), new Scorer()];
-  const [first, second] = await Promise.all(scorers.map((scorer) => scorer.evaluateValue(trace)));
+  const [first, second] = await Promise.all(scorers.map(async (scorer) => (await scorer.score(trace)).value));
   expect(first).toBe(second);
-  expect(await scorers[0].evaluateValue(trace)).toBeLessThan(first);
+  expect((await scorers[0].score(trace)).value).toBeLessThan(first);
   const memory = new TraceMemory({ method: 'prefix', maxElements: 2 });
-  for (let count = 0; count < 3; count++) await new Scorer({ memory }).evaluateValue(trace);
+  for (let count = 0; count < 3; count++) await new Scorer({ memory }).score(trace);
   expect(memory.size).toBe(2);
 });
 
@@ -284,8 +280,8 @@ test('scoreAll lets the event loop turn, also where nothing is embedded', async 
 const callsOn = (scorer) => ({
   score: () => scorer.score(makeTrace()),
   cancellable: () => scorer.score(makeTrace(), { signal: new AbortController().signal }),
-  plain: () => scorer.evaluateValue(makeTrace()),
-  invalid: () => scorer.evaluateValue({}),
+  plain: () => scorer.score(makeTrace()),
+  invalid: () => scorer.score({}),
   flush: () => scorer.flush(),
   last: () => scorer.score(makeTrace()),
 });
@@ -307,7 +303,7 @@ test('ten thousand replies come in order, while a thread ends among its own call
       await kp.embedderStatus();
       const order = [];
       const calls = Array.from({ length: 10_000 }, (_, call) =>
-        scorer.evaluateValue(makeTrace()).then(() => order.push(call)));
+        scorer.score(makeTrace()).then(() => order.push(call)));
       const code = \`
         const { parentPort, workerData } = require('node:worker_threads');
         const kp = require(workerData.root);
@@ -389,7 +385,7 @@ test('score that is aborted leaves nothing in the memory', async () => {
   for (const [index, result] of (await Promise.all(calls)).entries()) {
     if (result.name === 'AbortError') continue;
     // The first may have been done before its signal was aborted.
-    expect(await new Scorer({ memory: expected }).evaluateValue(traces[index])).toBe(result.value);
+    expect((await new Scorer({ memory: expected }).score(traces[index])).value).toBe(result.value);
   }
   expect(memory.size).toBeLessThan(30);
   expect(await memory.nearest(traces[1], 40)).toEqual(await expected.nearest(traces[1], 40));

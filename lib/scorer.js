@@ -32,6 +32,9 @@ const { METHODS, TraceMemory, nativeOf } = require('./trace-memory.js');
 /** @type {(scorer: Scorer, trace: ScorableTrace, remember: boolean) => Promise<Breakdown>} returns all parts of a score */
 let explain;
 
+/** @type {(scorer: Scorer, trace: unknown) => Promise<number>} returns the score alone, of a scorer without a store */
+let evaluate;
+
 /**
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
  *
@@ -52,6 +55,8 @@ class Scorer {
   static {
     explain = async (scorer, trace, remember) =>
       JSON.parse(await scorer.#explain(trace, remember, undefined));
+    evaluate = (scorer, trace) =>
+      scorer.#settle(undefined, () => fromAddon(() => scorer.#native.evaluate(trace)));
   }
 
   /** @param {ConstructorParameters<typeof Public>[0]} [options] */
@@ -64,13 +69,6 @@ class Scorer {
     this.#embeds = compares && method !== 'lexical';
     this.#native = fromAddon(() => new native.NativeScorer(weights, compares ? held : undefined));
     if (store !== undefined && compares) this.#store = new StoreCalls(store, own !== undefined);
-  }
-
-  /** @type {Public['evaluateValue']} */
-  // An async function rejects instead of throwing, and makes the promise in the caller's realm.
-  async evaluateValue(trace) {
-    if (this.#store !== undefined) return JSON.parse(await this.#explain(trace, true, undefined)).score;
-    return this.#settle(undefined, () => fromAddon(() => this.#native.evaluate(trace)));
   }
 
   /** @type {Public['score']} */
@@ -259,8 +257,9 @@ const OPTIONS = { embedder: readEmbedder, memory: readMemory, weights: readProfi
 const processScorer = new Scorer({ memory: new TraceMemory(/** @type {any} */ (native.localMemory())) });
 
 /** @type {typeof import('../index.js').evaluateValue} */
-function evaluateValue(trace) {
-  return processScorer.evaluateValue(trace);
+// An async function rejects instead of throwing, and makes the promise in the caller's realm.
+async function evaluateValue(trace) {
+  return evaluate(processScorer, trace);
 }
 
 module.exports = { Scorer, evaluateValue, explain, processScorer };

@@ -247,7 +247,7 @@ const together = (traces) => ({
 const wave = fc.array(
   fc.oneof(
     { weight: 80, arbitrary: fc.record({ kind: fc.constant('trace'), argument: trace }) },
-    { weight: 34, arbitrary: ofScorer(['evaluateValue', 'score'], trace) },
+    { weight: 34, arbitrary: ofScorer(['score'], trace) },
     { weight: 20, arbitrary: ofScorer(['scoreAll'], batch.map(together)) },
     {
       weight: 16,

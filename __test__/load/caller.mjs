@@ -20,7 +20,9 @@ export async function call({ caller, from, count, inFlight, done, checkScores },
     const number = index - from;
     const trace = traceOf(caller, index);
     const start = performance.now();
-    const score = isExplained(index) ? explainScore(scorer, trace) : scorer.evaluateValue(trace);
+    const score = isExplained(index)
+      ? explainScore(scorer, trace)
+      : scorer.score(trace).then(({ value }) => value);
     longest = Math.max(longest, performance.now() - start);
     if (isAborted(index)) waiting.push(abortCall(scorer, caller, index));
     const reply = score.then((score) => {
@@ -62,7 +64,6 @@ async function abortCall(scorer, caller, index) {
 export function standIn(milliseconds) {
   const reply = (value) => new Promise((resolve) => setTimeout(resolve, milliseconds, value));
   return {
-    evaluateValue: () => reply(0),
     score: (_, options) =>
       options?.signal
         ? Promise.reject('enough')

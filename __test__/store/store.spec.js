@@ -49,7 +49,7 @@ describe.each(['prefix', 'lexical', 'full'])('Scorer with a store of method %s',
     const store = new MemoryStore(method);
     const [scorer, expected] = [new Scorer({ memory: store }), new Scorer({ memory: memoryOf(method) })];
     const traces = [...distinct(40, 'same'), ...distinct(10, 'same')];
-    const values = await Promise.all(traces.map((trace) => scorer.evaluateValue(trace)));
+    const values = await Promise.all(traces.map(async (trace) => (await scorer.score(trace)).value));
     expect(values).toEqual(valuesOf(await expected.scoreAll(traces)).map(near));
     const progress = [];
     const onProgress = ({ done }) => progress.push(done);
@@ -101,7 +101,7 @@ test('scoreAll with a store gives the store nothing more once onProgress throws 
     expect(await rejectionOf(batch)).toBe('enough');
     const given = store.calls.reduce((sum, count) => sum + count, 0);
     expect(given).toBeLessThan(200);
-    expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+    expect((await scorer.score(makeTrace())).value).toBeGreaterThan(0);
     expect(store.ids).toHaveLength(given + 1);
   }
 });
@@ -111,12 +111,12 @@ test('a store that fails rejects the calls that need it, and only these, with it
   const scorer = new Scorer({ memory: store });
   const error = down();
   store.fail = () => error;
-  expect(await rejectionOf(scorer.evaluateValue(makeTrace()))).toBe(error);
+  expect(await rejectionOf(scorer.score(makeTrace()))).toBe(error);
   expect(await rejectionOf(scorer.score(makeTrace(), { remember: false }))).toBe(error);
   expect(await rejectionOf(scorer.scoreAll(distinct(3)))).toBe(error);
-  expect(await rejectionOf(scorer.evaluateValue({}))).toMatchObject({ code: 'ERR_INVALID_TRACE' });
+  expect(await rejectionOf(scorer.score({}))).toMatchObject({ code: 'ERR_INVALID_TRACE' });
   store.fail = () => undefined;
-  expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+  expect((await scorer.score(makeTrace())).value).toBeGreaterThan(0);
   expect(store.ids).toHaveLength(1);
 });
 
@@ -135,7 +135,7 @@ test('an abort keeps traces that were not sent out of a store', async () => {
   const traces = distinct(30);
   const controller = new AbortController();
   const { signal } = controller;
-  const kept = scorer.evaluateValue(traces[0]);
+  const kept = scorer.score(traces[0]);
   const rest = traces.slice(1).map((trace) => scorer.score(trace, { signal }));
   controller.abort();
   const reasons = await Promise.all(rest.map((call) => call.catch(({ name }) => name)));
@@ -157,18 +157,18 @@ test('an abort of a call that waits for a store leaves the calls after it alone'
   };
   const scorer = new Scorer({ memory: store });
   const traces = distinct(3);
-  const first = scorer.evaluateValue(traces[0]);
+  const first = scorer.score(traces[0]);
   const controller = new AbortController();
   const second = scorer.score(traces[1], { signal: controller.signal }).catch((reason) => reason);
   // Until it has been embedded, and waits for the store.
   await embed(['after it']);
   await new Promise(setImmediate);
   controller.abort('enough');
-  const third = scorer.evaluateValue(traces[2]);
+  const third = scorer.score(traces[2]);
   answer();
   expect(await second).toBe('enough');
-  expect(await first).toBeGreaterThan(0);
-  expect(await third).toBeGreaterThan(0);
+  expect((await first).value).toBeGreaterThan(0);
+  expect((await third).value).toBeGreaterThan(0);
   expect(store.ids).toEqual(['0', '2']);
 });
 
@@ -177,8 +177,8 @@ test('calls behind a store that never answers do not keep the process alive', as
     const silent = () => new Promise(() => {});
     const store = { method: 'lexical', compareAndAdd: silent, compare: silent, size: silent };
     const scorer = new kp.Scorer({ memory: store });
-    scorer.evaluateValue(makeTrace());
-    scorer.evaluateValue({}).catch(() => process.exit(6));
+    scorer.score(makeTrace());
+    scorer.score({}).catch(() => process.exit(6));
     scorer.flush();
     process.on('exit', () => console.log(JSON.stringify('ended')));
   `);
@@ -203,7 +203,7 @@ describe('a fallback', () => {
         for (const [index, trace] of traces.entries()) {
           store.fail = () => (index >= 4 && index < 8 ? down() : undefined);
           const { value, basis } = await scorer.score(trace);
-          expect(value).toBeCloseTo(await expected.evaluateValue(trace), 6);
+          expect(value).toBeCloseTo((await expected.score(trace)).value, 6);
           expect(basis).toBe(index === 0 ? 'empty-store' : index < 4 ? 'store' : 'memory');
           // A duplicate is found, whether the store or the memory answers.
           const again = await scorer.score(trace, { remember: false });
@@ -226,7 +226,7 @@ describe('a fallback', () => {
       store.fail = down;
       const pauses = [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000];
       for (const [attempt] of pauses.entries()) {
-        if (attempt === 0) await scorer.evaluateValue(makeTrace());
+        if (attempt === 0) await scorer.score(makeTrace());
         else timers.fire();
         await until(() => timers.delays.length > attempt);
       }
@@ -235,7 +235,7 @@ describe('a fallback', () => {
       store.fail = () => undefined;
       await scorer.flush();
       store.fail = down;
-      await scorer.evaluateValue(makeTrace());
+      await scorer.score(makeTrace());
       expect(timers.delays.at(-1)).toBe(1000);
       expect(warnings).toHaveLength(2);
     });
@@ -317,7 +317,7 @@ describe('a fallback', () => {
         expect(store.ids).toEqual([good.id]);
         // Also one that it has missed.
         store.fail = down;
-        await scorer.evaluateValue(bad);
+        await scorer.score(bad);
         store.fail = (ids) => (ids.length === 0 ? undefined : failure(code, 'refused'));
         expect(await rejectionOf(scorer.flush())).toMatchObject({ code });
         await scorer.flush();
@@ -330,7 +330,7 @@ describe('a fallback', () => {
   test('a fallback that refuses a trace rejects the call, and the store is not asked', async () => {
     const fallback = await TraceMemory.load(path.join(__dirname, '..', 'support', 'other-model.safetensors'));
     const store = new MemoryStore('prefix', fallback);
-    const error = await rejectionOf(new Scorer({ memory: store }).evaluateValue(makeTrace()));
+    const error = await rejectionOf(new Scorer({ memory: store }).score(makeTrace()));
     expect(error).toMatchObject({ code: 'ERR_MEMORY_MISMATCH' });
     expect(store.calls).toEqual([]);
   });

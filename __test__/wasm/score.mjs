@@ -17,8 +17,8 @@ export async function scoresOf(api, traces) {
   const memory = new api.TraceMemory({ method: 'prefix' });
   const scorer = new api.Scorer({ memory });
   // Some at a time, some one after another, some with a signal.
-  const scores = await Promise.all(traces.slice(0, 5).map((trace) => scorer.evaluateValue(trace)));
   const valuesOf = (/** @type {Array<{ value: number }>} */ all) => all.map(({ value }) => value);
+  const scores = valuesOf(await Promise.all(traces.slice(0, 5).map((trace) => scorer.score(trace))));
   scores.push(...valuesOf(await scorer.scoreAll(traces.slice(5))));
   const { signal } = new AbortController();
   const again = valuesOf(await scorer.scoreAll(traces.slice(0, 3), { signal }));

@@ -19,6 +19,7 @@ pub(super) struct Here {
 
 impl Here {
     /// Settles calls that need no embedder.
+    #[cfg(target_family = "wasm")]
     pub(super) fn without_embedder(shared: &Arc<Shared>) -> Self {
         Self {
             embedder: None,
