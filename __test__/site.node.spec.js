@@ -1,101 +1,56 @@
 'use strict';
 
-// The documentation as pages: links, anchors and what a reader without scripts needs.
+// The documentation: the pages that its list names, and links to headings. VitePress refuses links to missing pages when it builds the site.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
 const { root } = require('./support/paths.js');
-const { scratchDirectory } = require('./support/scratch.js');
 
-const scratch = scratchDirectory('site');
-const module_ = path.join(root, 'scripts', 'site-docs.mjs');
+const names = fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
+const pages = ['README.md', 'SECURITY.md', ...names.map((name) => `docs/${name}`)];
+const read = (page) => fs.readFileSync(path.join(root, page), 'utf8');
+/** The text without blocks of code, in which `#` begins a comment. */
+const proseOf = (page) => read(page).replaceAll(/^```[\s\S]*?^```/gm, '');
 
-/** What `renderDocs` returns for a folder with documents, or what it throws. */
-function render(folder) {
-  const script = `
-    import { renderDocs } from ${JSON.stringify(`file://${module_.replaceAll('\\', '/').replace(/^(?!\/)/, '/')}`)};
-    try {
-      const { pages, images } = renderDocs(${JSON.stringify(folder)});
-      console.log(JSON.stringify({ pages: Object.fromEntries(pages), images }));
-    } catch (error) {
-      console.log(JSON.stringify({ thrown: error.message }));
-    }`;
-  const args = ['--input-type=module', '--eval', script];
-  return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8', maxBuffer: 1e8 }));
-}
+/** The anchors of each page's headings. Jest cannot load the package that makes them. */
+const anchors = JSON.parse(
+  execFileSync(
+    process.execPath,
+    [
+      '--input-type=module',
+      '--eval',
+      `import GithubSlugger from 'github-slugger';
+      const anchorsOf = (titles) => { const slugger = new GithubSlugger(); return titles.map((title) => slugger.slug(title)); };
+      console.log(JSON.stringify(JSON.parse(process.argv[1]).map(anchorsOf)));`,
+      JSON.stringify(
+        pages.map((page) =>
+          [...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+            title.replaceAll(/[`*]|\[(.+?)\]\(.+?\)/g, '$1'),
+          ),
+        ),
+      ),
+    ],
+    { cwd: root, encoding: 'utf8' },
+  ),
+);
 
-/** A folder with these documents beside those that every folder has. */
-function documents(files) {
-  const folder = fs.mkdtempSync(path.join(scratch, 'docs-'));
-  const all = { 'README.md': '# A\n', 'SECURITY.md': '# B\n', 'docs/README.md': '# C\n', ...files };
-  fs.mkdirSync(path.join(folder, 'docs'));
-  for (const [name, text] of Object.entries(all)) fs.writeFileSync(path.join(folder, name), text);
-  return folder;
-}
-
-const { pages, images } = render(root);
-
-it('the site has a page for README.md, SECURITY.md and each file of docs', () => {
-  const docs = fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
-  const expected = docs.map((name) => `docs/${name === 'README.md' ? 'index' : name.slice(0, -3)}.html`);
-  expect(Object.keys(pages).sort()).toEqual(['SECURITY.html', 'index.html', ...expected].sort());
+it('docs/README.md lists every page', () => {
+  const listed = [...read('docs/README.md').matchAll(/^- \[.+?\]\((.+?)\)/gm)].map(([, link]) => link);
+  const expected = names.filter((name) => name !== 'README.md');
+  expect(listed).toEqual(expect.arrayContaining([...expected, '../SECURITY.md']));
 });
 
-it('the site links to pages, anchors, images and files of the repository that exist', () => {
-  const idsOf = (page) => new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
-  // Built beside the documents, by scripts/site.mjs.
-  const others = new Set(['site.css', 'try/index.html', ...images]);
-  const broken = [];
-  for (const [name, page] of Object.entries(pages)) {
-    for (const [, link] of page.matchAll(/ (?:href|src)="([^"]+)"/g)) {
-      const ours = /^https:\/\/github\.com\/openknowledgepulse\/native\/(?:blob|tree)\/main\/([^#]+)/.exec(
-        link,
-      );
-      if (ours && !fs.existsSync(path.join(root, ours[1]))) broken.push(`${name}: ${link}`);
-      if (/^[a-z]+:/.test(link)) continue;
-      const [place, fragment] = link.split('#');
-      const target = place === '' ? name : path.posix.join(path.posix.dirname(name), place);
-      const isThere = fragment
-        ? pages[target] !== undefined && idsOf(pages[target]).has(fragment)
-        : pages[target] !== undefined || others.has(target);
-      if (!isThere) broken.push(`${name}: ${link}`);
-    }
-  }
+it.each(pages)('%s links to files and headings that exist, by the anchors of GitHub', (page) => {
+  const broken = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link]) => link)
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .filter((link) => {
+      const [place, anchor] = decodeURI(link).split('#');
+      const file = place === '' ? page : path.posix.join(path.posix.dirname(page), place);
+      if (file.startsWith('..') || !fs.existsSync(path.join(root, file))) return true;
+      return anchor !== undefined && pages.includes(file) && !anchors[pages.indexOf(file)].includes(anchor);
+    });
   expect(broken).toEqual([]);
-});
-
-it('the site leads from each page to all pages that docs/README.md lists', () => {
-  const listed = Object.keys(pages).filter((name) => name !== 'index.html' && name !== 'docs/index.html');
-  for (const [name, page] of Object.entries(pages)) {
-    const navigation = page.slice(page.indexOf('<nav'));
-    const targets = [...navigation.matchAll(/href="([^"]+)"/g)].map(([, link]) =>
-      path.posix.join(path.posix.dirname(name), link),
-    );
-    expect(targets).toEqual(expect.arrayContaining(listed));
-  }
-});
-
-it('the site needs neither scripts nor styles in elements', () => {
-  for (const page of Object.values(pages))
-    expect(page).not.toMatch(/<script|javascript:| (?:on[a-z]+|style)="/);
-});
-
-it.each([
-  ['a missing file', '[x](missing.md)', 'missing.md'],
-  ['a missing heading of the page', '[x](#missing)', '#missing'],
-  ['a missing heading of another page', '[x](../README.md#missing)', '../README.md#missing'],
-  ['a missing image', '![x](missing.png)', 'missing.png'],
-  ['a file outside the repository', '[x](../../etc)', '../../etc'],
-  ['a reference to a missing file', '[x][y]\n\n[y]: missing.md', 'missing.md'],
-])('the site refuses a page with a link to %s', (_, markdown, link) => {
-  const { thrown } = render(documents({ 'docs/page.md': `# Page\n\n${markdown}\n` }));
-  expect(thrown).toBe(`links to nothing:\n  docs/page.md: ${link}`);
-});
-
-it('the site has the anchors of GitHub, also for headings that occur twice', () => {
-  const headings = '# `kp-score`: what & how?\n\n## Über 1.5\n\n## Twice\n\n## Twice\n';
-  const links = '[a](#kp-score-what--how) [b](#über-15) [c](#twice-1)\n';
-  expect(render(documents({ 'docs/page.md': headings + links })).thrown).toBeUndefined();
 });

@@ -1,20 +1,22 @@
-// Builds the site, dist/site: the documentation, and the page to try the package with its model. It can be served from any folder.
+// Builds the site, dist/site: the documentation, and the page to try the package with its model.
 //
-//   npm run site                builds it; the package for WebAssembly too, where that was not built
-//   npm run site -- --docs      the documentation alone
-//   npm run site -- --serve     builds it, serves it on a free port of this machine, and prints the address
+//   npm run site                   builds it; the package for WebAssembly too, where that was not built
+//   npm run site -- --docs         the documentation alone
+//   npm run site -- --base /PATH/  to be served from this folder of a host, not from its root
+//   npm run site -- --serve        builds it, serves it on a free port of this machine, and prints the address
 
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 
 import { build, context } from 'esbuild';
+import * as vitepress from 'vitepress';
 
 import { buildWasm, bundleWithPackage } from './build-wasm.mjs';
 import { notices } from './notices.mjs';
 import { isProgram, root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
-import { renderDocs } from './site-docs.mjs';
 
 export const site = path.join(root, 'dist', 'site');
 const wasm = path.join(root, 'npm', 'wasm32');
@@ -27,21 +29,12 @@ function write(file, content) {
   writeFileSync(file, content);
 }
 
-async function buildDocs() {
-  const { pages, images } = renderDocs();
-  for (const [name, page] of pages) write(path.join(site, name), page);
-  for (const name of images) write(path.join(site, name), readFileSync(path.join(root, name)));
+async function buildPage() {
   await build({
     ...{ absWorkingDir: root, bundle: true, minify: true, logLevel: 'warning' },
-    entryPoints: [
-      { in: 'site/site.css', out: 'site' },
-      { in: 'wasm/page/page.css', out: 'try/page' },
-    ],
-    outdir: 'dist/site',
+    entryPoints: ['wasm/page/page.css'],
+    outfile: 'dist/site/try/page.css',
   });
-}
-
-async function buildPage() {
   const page = path.join(site, 'try');
   const contents = MODEL_FILES.map((name) => readFileSync(path.join(model, name)));
   const hash = createHash('sha256');
@@ -71,10 +64,11 @@ async function buildPage() {
   copyFileSync(path.join(root, 'examples', 'traces.jsonl'), path.join(page, 'examples.jsonl'));
 }
 
-/** Builds the site; with `page: false`, the documentation alone. */
-export async function buildSite({ page = true } = {}) {
-  if (page) rmSync(site, { recursive: true, force: true });
-  await buildDocs();
+/** Builds the site to be served from the folder `base` of a host; with `page: false`, the documentation alone. */
+export async function buildSite({ base = '/', page = true } = {}) {
+  rmSync(site, { recursive: true, force: true });
+  // It fails at links to pages that do not exist.
+  await vitepress.build(path.join(root, 'docs'), { base });
   if (!page) return;
   if (!existsSync(path.join(model, MODEL_FILES[0]))) await setup();
   if (!existsSync(path.join(wasm, 'knowledgepulse.wasm'))) await buildWasm();
@@ -94,9 +88,12 @@ export async function serveSite() {
 
 if (isProgram(import.meta)) {
   await runScript(async () => {
-    await buildSite({ page: !process.argv.includes('--docs') });
+    const { values } = parseArgs({
+      options: { base: { type: 'string' }, docs: { type: 'boolean' }, serve: { type: 'boolean' } },
+    });
+    await buildSite({ base: values.base, page: !values.docs });
     console.log(`built ${path.relative(root, site)}`);
-    if (!process.argv.includes('--serve')) return;
+    if (!values.serve) return;
     const { address } = await serveSite();
     console.log(
       `the site is at ${address}, and the page to try it at ${address}try/index.html; Ctrl+C ends it`,

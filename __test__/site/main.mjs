@@ -93,10 +93,19 @@ async function readFiles(page, files) {
   return settled(page);
 }
 
-/** Nothing that axe-core finds, and nothing wider than the screen. @param {Page} page @param {string} where */
-async function checkPage(page, where) {
+/**
+ * Nothing that axe-core finds in the page, or in its text where the frame around it is VitePress's; nothing wider than the screen.
+ *
+ * @param {Page} page
+ * @param {string} where
+ * @param {string} [part] a selector
+ */
+async function checkPage(page, where, part = 'html') {
   await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
+  const { violations } = await page.evaluate(
+    (selector) => /** @type {any} */ (globalThis).axe.run(selector),
+    part,
+  );
   const found = violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes[0].html}`);
   assert.deepEqual(found, [], where);
   const [width, screen] = await page.evaluate(() => [
@@ -143,7 +152,8 @@ try {
       const { page, faults, context } = await open('index.html', options);
       for (const file of pages) {
         await page.goto(address + file);
-        await checkPage(page, file);
+        await page.locator('.vp-doc, .NotFound').first().waitFor();
+        await checkPage(page, file, '.VPContent');
       }
       assert.deepEqual(faults, []);
       await context.close();

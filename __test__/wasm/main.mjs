@@ -33,7 +33,12 @@ const command = path.join(root, 'bin', 'kp-score.js');
 const examples = path.join(root, 'examples', 'traces.jsonl');
 const files = [
   { file: examples, count: 20 },
-  { file: recordedTraces(), count: 8 },
+  {
+    file: recordedTraces(
+      path.join(mkdtempSync(path.join(tmpdir(), 'knowledgepulse-wasm-')), 'recorded.jsonl'),
+    ),
+    count: 8,
+  },
 ];
 
 /**
