@@ -23,7 +23,7 @@ use crate::{
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 const EXIT_CODES: &str = "Exit code: 0 all is well; 1 some lines are bad, the rest is scored; 2 wrong usage;
-3 a file could not be read or written; 4 clean --check or --fail-on has found something;
+3 a file could not be read or written; 4 clean --check has found something;
 130 interrupted.";
 
 /// Find, choose and clean sessions of AI agents that are worth sharing
@@ -120,7 +120,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         Some(Command::Score(args)) => score::run(&args, host, messages, stop),
         Some(Command::Select(args)) => select::run(&args, host, messages, stop),
         Some(Command::Share(args)) => share::run(&args, host, messages, stop),
-        Some(Command::Clean(args)) => clean::run(args, messages, stop),
+        Some(Command::Clean(args)) => clean::run(&args, messages, stop),
         Some(Command::Formats(_)) => formats::run(),
         Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
         Some(Command::Man) => completions::manual(Cli::command()),

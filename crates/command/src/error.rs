@@ -13,7 +13,7 @@ pub enum Exit {
     Usage = 2,
     /// A file could not be read or written.
     File = 3,
-    /// `clean` has found what `--check` or `--fail-on` names.
+    /// `clean --check` has found something.
     Found = 4,
     /// A signal has ended the run.
     Interrupted = 130,

@@ -11,12 +11,21 @@ pub use crate::input::Foreign;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How UTF-16 begins as PowerShell writes it, and without a byte order mark; the mark is no text.
-const UTF_16_MARK: &[u8] = b"\xff\xfe";
-const UTF_16: [&[u8]; 3] = [UTF_16_MARK, b"{\0", b"[\0"];
+/// A number of UTF-16 of its two bytes.
+type Unit = fn([u8; 2]) -> u16;
+
+/// How UTF-16 begins: with a byte order mark, which is no text, as PowerShell writes it, or without one.
+const UTF_16: [(&[u8], Unit); 6] = [
+    (b"\xff\xfe", u16::from_le_bytes),
+    (b"{\0", u16::from_le_bytes),
+    (b"[\0", u16::from_le_bytes),
+    (b"\xfe\xff", u16::from_be_bytes),
+    (b"\0{", u16::from_be_bytes),
+    (b"\0[", u16::from_be_bytes),
+];
 
 /// How inputs begin that are no text that can be read.
-const FOREIGN: [(&[u8], Foreign); 17] = [
+const FOREIGN: [(&[u8], Foreign); 14] = [
     (b"\x1f\x8b\x08", Foreign::new("compressed with gzip", "gzip -dc")),
     (
         b"\x28\xb5\x2f\xfd",
@@ -37,12 +46,7 @@ const FOREIGN: [(&[u8], Foreign); 17] = [
         b"\0\0",
         Foreign::new("text in UTF-32 BE", "iconv -f UTF-32BE -t UTF-8"),
     ),
-    (b"\xfe\xff", UTF_16_BE),
-    (b"\0{", UTF_16_BE),
-    (b"\0[", UTF_16_BE),
 ];
-const UTF_16_BE: Foreign = Foreign::new("text in UTF-16 BE", "iconv -f UTF-16BE -t UTF-8");
-
 const UTF_32_LE: Foreign = Foreign::new("text in UTF-32", "iconv -f UTF-32LE -t UTF-8");
 const HTML: Foreign = Foreign::new(
     "a page in HTML, as servers send it in place of a file",
@@ -67,8 +71,8 @@ pub enum Decoder {
     Beginning(Vec<u8>),
     /// Text in UTF-8.
     Utf8,
-    /// The bytes of UTF-16 that make no character yet.
-    Utf16(Vec<u8>),
+    /// UTF-16, and its bytes that make no character yet.
+    Utf16(Unit, Vec<u8>),
     /// The bytes of an archive: its list of files is at its end.
     Archive(Vec<u8>),
     /// The bytes of an input that becomes text once they are all there.
@@ -95,7 +99,7 @@ impl Decoder {
                 }
             }
             Self::Utf8 => return Ok(bytes.to_vec()),
-            Self::Utf16(left) => return Ok(decode_utf_16(left, bytes)),
+            Self::Utf16(unit, left) => return Ok(decode_utf_16(*unit, left, bytes)),
             Self::Archive(whole) | Self::Whole(whole, _) => {
                 if (whole.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
                     let is_zip = whole.starts_with(archive::BEGINNING);
@@ -132,9 +136,14 @@ impl Decoder {
         {
             return Err(foreign);
         }
-        if UTF_16.iter().any(|start| beginning.starts_with(start)) {
-            *self = Self::Utf16(Vec::new());
-            return self.push(beginning.strip_prefix(UTF_16_MARK).unwrap_or(&beginning));
+        if let Some((start, unit)) = UTF_16.iter().find(|(start, _)| beginning.starts_with(start)) {
+            *self = Self::Utf16(*unit, Vec::new());
+            let is_mark = start.iter().all(|byte| *byte >= 0xfe);
+            return self.push(if is_mark {
+                &beginning[start.len()..]
+            } else {
+                &beginning
+            });
         }
         match beginning.strip_prefix(BYTE_ORDER_MARK) {
             Some(text) => Ok(text.to_vec()),
@@ -152,19 +161,17 @@ impl Decoder {
 }
 
 /// Returns the text of the bytes that were left and of the next ones.
-fn decode_utf_16(left: &mut Vec<u8>, bytes: &[u8]) -> Vec<u8> {
+fn decode_utf_16(unit: Unit, left: &mut Vec<u8>, bytes: &[u8]) -> Vec<u8> {
     let bytes = if left.is_empty() {
         Cow::Borrowed(bytes)
     } else {
         Cow::Owned([left, bytes].concat())
     };
     let (pairs, rest) = bytes.as_chunks::<2>();
-    let mut units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
-    *left = rest.to_vec();
+    let mut units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
     // The other half of a character may come next.
-    if let Some(half) = units.pop_if(|unit| (0xd800..0xdc00).contains(unit)) {
-        *left = [&half.to_le_bytes(), rest].concat();
-    }
+    let half = units.pop_if(|unit| (0xd800..0xdc00).contains(unit));
+    *left = bytes[bytes.len() - rest.len() - if half.is_some() { 2 } else { 0 }..].to_vec();
     String::from_utf16_lossy(&units).into_bytes()
 }
 
@@ -190,7 +197,8 @@ mod tests {
             (b"\xef\xbb\xbf{\"a\":1}", Ok("{\"a\":1}")),
             (b"\xff\xfe[\0=\xd8\0\xde]\0", Ok("[\u{1f600}]")),
             (b"{\0}\0\n\0{\0}\0", Ok("{}\n{}")),
-            (b"\0{\0}", Err("text in UTF-16 BE")),
+            (b"\xfe\xff\0[\xd8=\xde\0\0]", Ok("[\u{1f600}]")),
+            (b"\0{\0}\0\n\0{\0}", Ok("{}\n{}")),
             (b"{\0\0\0}\0\0\0", Err("text in UTF-32")),
             (b"\0\0\0{\0\0\0}", Err("text in UTF-32 BE")),
             (

@@ -37,6 +37,7 @@ mod spans;
 #[cfg(test)]
 #[path = "tests/spans.rs"]
 mod spans_joined;
+pub mod split;
 mod table;
 mod tagged;
 pub mod trace;

@@ -7,28 +7,30 @@ mod cleaned;
 mod conversation;
 mod folder;
 mod formats;
+mod free_names;
 mod manifest;
 mod native;
+mod ordered;
 mod session;
 pub mod sources;
-pub mod splice;
 mod unit;
 mod zip;
 
 use std::{
     collections::{HashMap, HashSet},
-    io, iter,
+    io,
 };
 
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_error::named;
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::Value;
-use rayon::prelude::*;
 
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text, lines_to_review};
 pub use folder::{Folder, FolderError};
+pub use free_names::FreeNames;
 pub use manifest::{Entry, Manifest, Place};
+pub use ordered::in_order;
 pub use zip::Zip;
 
 use session::Ready;
@@ -152,7 +154,7 @@ pub fn share(
     let mut writer = Writer {
         settings,
         files,
-        names: HashSet::new(),
+        names: FreeNames::default(),
         written: HashMap::new(),
         of_subagents: of_subagents.map(|file| file.name.as_str()).collect(),
         lines: 0,
@@ -161,27 +163,23 @@ pub fn share(
     if let Some(file) = settings.form.file() {
         writer.create(file)?;
     }
-    let mut waiting = Vec::new();
-    let at_once = rayon::current_num_threads() * 2;
-    for (at, chunk) in sessions.chunks(at_once).enumerate() {
-        if !go_on(at * at_once) {
+    let (mut waiting, mut done) = (Vec::new(), 0);
+    let prepare = |session| session::prepare(session, settings);
+    in_order(sessions, prepare, |session, ready| {
+        if !go_on(done) {
             return Err(ShareError::Interrupted);
         }
-        let ready: Vec<_> = chunk
-            .par_iter()
-            .map(|session| session::prepare(session, settings))
-            .collect();
-        for (session, ready) in chunk.iter().zip(ready) {
-            let file = session.files.first().map_or("", |file| file.name.as_str());
-            match ready {
-                Ok(ready) if ready.is_native && writer.of_subagents.contains(file) => {
-                    waiting.push((session, ready))
-                }
-                Ok(ready) => writer.add(session, ready)?,
-                Err(reason) => writer.manifest.left_out.push((session.name.clone(), reason)),
+        done += 1;
+        let file = session.files.first().map_or("", |file| file.name.as_str());
+        match ready {
+            Ok(ready) if ready.is_native && writer.of_subagents.contains(file) => {
+                waiting.push((session, ready));
             }
+            Ok(ready) => writer.add(session, ready)?,
+            Err(reason) => writer.manifest.left_out.push((session.name.clone(), reason)),
         }
-    }
+        Ok(())
+    })?;
     // The session of a sub-agent that was chosen too may come later.
     for (session, ready) in waiting {
         writer.add(session, ready)?;
@@ -192,8 +190,7 @@ pub fn share(
 struct Writer<'w, 's> {
     settings: &'w Settings<'w>,
     files: &'w mut dyn Files,
-    /// Names that are taken, in small letters.
-    names: HashSet<String>,
+    names: FreeNames,
     /// By the name of a session's file, that of the file in the folder.
     written: HashMap<&'s str, String>,
     of_subagents: HashSet<&'s str>,
@@ -264,13 +261,14 @@ impl<'s> Writer<'_, 's> {
         Ok(())
     }
 
-    /// Returns a name that no other file in a folder has, without its ending. Some file systems do not tell capitals from small letters.
+    /// Returns a name that no other file in a folder has, without its ending.
     fn free_name(&mut self, folder: &str, stem: &str, ending: &str) -> String {
-        let numbered = (2..).map(|number| format!("{stem}-{number}"));
-        let mut names = iter::once(stem.to_owned()).chain(numbered);
-        let path = |name: &String| format!("{folder}{name}.{ending}").to_lowercase();
-        let free = names.find(|name| self.names.insert(path(name)));
-        free.unwrap_or_default()
+        let start = format!("{folder}{stem}");
+        let path = self.names.take(|number| match number {
+            1 => format!("{start}.{ending}"),
+            _ => format!("{start}-{number}.{ending}"),
+        });
+        path[folder.len()..path.len() - ending.len() - 1].to_owned()
     }
 
     fn finish(mut self) -> Result<Manifest, ShareError> {

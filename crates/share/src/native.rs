@@ -1,80 +1,148 @@
 //! Sessions in their own format, where Hugging Face's `datasets` loads it as agent traces.
 
-use knowledgepulse_formats::FormatName;
+use std::borrow::Cow;
+
+use knowledgepulse_formats::{DEFAULT_LIMIT, FormatName};
 use knowledgepulse_json::{Value, parse_str, without_lone_surrogates};
 
-/// A line of a session, and its value.
-pub(crate) struct Line<'t> {
-    /// The text, with the end of the line.
-    pub text: &'t str,
-    pub value: Value,
-}
-
-/// Returns the lines of a session file that are JSON objects, and how many others it has. Blank lines are no lines. Of a file of several
-/// sessions of Hermes, only the one on this line.
-pub(crate) fn lines_of(text: &str, format: FormatName, line: Option<u64>) -> (Vec<Line<'_>>, usize) {
+/// Returns the lines of a session file: of a JSON object its text, with the end of the line, and its value, and `None` of any other line.
+/// Blank lines are no lines. Of a file of several sessions of Hermes, only the one on this line.
+pub(crate) fn records_of(
+    text: &str,
+    format: FormatName,
+    line: Option<u64>,
+) -> impl Iterator<Item = Option<(&str, Value)>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (mut lines, mut others) = (Vec::new(), 0);
-    for (number, text) in (1..).zip(text.split_inclusive('\n')) {
-        let is_other_session = format == FormatName::Hermes && line.is_some_and(|line| line != number);
-        if is_other_session || text.trim().is_empty() {
-            continue;
-        }
-        match parse_str(text.trim()) {
-            Ok(value @ Value::Object(_)) => lines.push(Line { text, value }),
-            _ => others += 1,
-        }
-    }
-    (lines, others)
+    let is_of_session = move |number| format != FormatName::Hermes || line.is_none_or(|line| line == number);
+    let lines = (1..).zip(text.split_inclusive('\n'));
+    let lines = lines.filter(move |(number, line)| is_of_session(*number) && !line.trim().is_empty());
+    lines.map(|(_, line)| {
+        let is_read = line.len() as u64 <= DEFAULT_LIMIT;
+        let value = is_read.then(|| parse_str(line.trim()).ok()).flatten();
+        let object = value.filter(|value| matches!(value, Value::Object(_)));
+        object.map(|value| (line, value))
+    })
 }
 
-/// Returns whether `datasets` recognises the lines as a session of this format.
-pub(crate) fn is_loadable(format: FormatName, lines: &[Line]) -> bool {
+/// Returns whether `datasets` recognises the records as a session of this format.
+pub(crate) fn is_loadable(format: FormatName, mut records: impl Iterator<Item = Value>) -> bool {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).is_some();
     let is_type = |value: &Value, types: &[&str]| {
         let kind = value.get("type").and_then(Value::as_str);
         kind.is_some_and(|kind| types.contains(&kind))
     };
-    let Some(Line { value: first, .. }) = lines.first() else {
+    if format == FormatName::ClaudeCode {
+        return records.any(|value| {
+            let has_session = text(&value, "sessionId") || text(&value, "session_id");
+            is_type(&value, &["user", "assistant"]) && value.get("message").is_some() && has_session
+        });
+    }
+    let Some(first) = records.next() else {
         return false;
     };
     match format {
-        FormatName::ClaudeCode => lines.iter().any(|Line { value, .. }| {
-            let has_session = text(value, "sessionId") || text(value, "session_id");
-            is_type(value, &["user", "assistant"]) && value.get("message").is_some() && has_session
-        }),
         FormatName::Codex => {
             let types = ["session_meta", "turn_context", "response_item", "event_msg"];
-            is_type(first, &types) && first.get("payload").is_some()
+            is_type(&first, &types) && first.get("payload").is_some()
         }
-        FormatName::Pi => is_type(first, &["session"]),
+        FormatName::Pi => is_type(&first, &["session"]),
         FormatName::Droid => {
             let has_version = first.get("version").is_some_and(|version| !version.is_null());
-            is_type(first, &["session_start"]) && text(first, "cwd") && has_version
+            is_type(&first, &["session_start"]) && text(&first, "cwd") && has_version
         }
         FormatName::Hermes => {
             let time = first.get("started_at").and_then(Value::as_number);
             let messages = first.get("messages").and_then(Value::as_array);
-            lines.len() == 1 && time.is_some() && messages.is_some()
+            records.next().is_none() && time.is_some() && messages.is_some()
         }
         _ => false,
     }
 }
 
+/// Returns whether a record is a piece of a message that another record has whole: a secret may be cut in two between such pieces.
+pub(crate) fn is_piece(record: &Value) -> bool {
+    let kinds = [&["type"][..], &["payload", "type"], &["msg", "type"]];
+    kinds.iter().any(|path| {
+        let kind = record.at(path).and_then(Value::as_str).unwrap_or_default();
+        kind.ends_with("_delta")
+            || ["stream_event", "message_update", "tool_execution_update"].contains(&kind)
+    })
+}
+
+/// How documents begin in Base64: PDF, ZIP and the formats of offices in it, and the older ones of Microsoft.
+const DOCUMENTS: [&str; 4] = ["JVBERi0", "UEsDB", "0M8R4KGx", "e1xydGY"];
+/// Media that are no documents.
+const MEDIA: [&str; 3] = ["image/", "audio/", "video/"];
+const MEDIA_TYPES: [&str; 4] = ["media_type", "mimeType", "mime_type", "mediaType"];
+/// A shorter text is no document. The cleaner does not decode a longer text than the second.
+const LEAST_DOCUMENT: usize = 64;
+const MOST_DECODED: usize = 131_072;
+pub(crate) const DOCUMENT: &str = "document";
+
+/// Replaces documents in Base64 in a value, in which nothing can be searched; pictures, sounds and films stay. Returns how many there were.
+pub(crate) fn leave_out_documents(value: &mut Value, is_media: bool) -> u64 {
+    match value {
+        Value::String(text) if is_document(text, is_media) => {
+            *value = format!("[REDACTED:{DOCUMENT}]").into();
+            1
+        }
+        Value::Array(elements) => {
+            let elements = elements.iter_mut();
+            elements
+                .map(|element| leave_out_documents(element, is_media))
+                .sum()
+        }
+        Value::Object(object) => {
+            let named = MEDIA_TYPES.iter().find_map(|name| object.get(name)?.as_str());
+            let is_media = named.map_or(is_media, is_of_media);
+            let is_named = named.is_some() && !is_media;
+            let fields = object.iter_mut();
+            let leave_out = |(_, field): (_, &mut Value)| match field.as_str() {
+                Some(text) if is_named && is_base64(text) => {
+                    *field = format!("[REDACTED:{DOCUMENT}]").into();
+                    1
+                }
+                _ => leave_out_documents(field, is_media),
+            };
+            fields.map(leave_out).sum()
+        }
+        _ => 0,
+    }
+}
+
+fn is_of_media(kind: &str) -> bool {
+    MEDIA.iter().any(|media| kind.starts_with(media))
+}
+
+/// Returns whether a text is a document by its beginning, by its `data:` address, or because nothing else is so long.
+fn is_document(text: &str, is_media: bool) -> bool {
+    let address = text.strip_prefix("data:");
+    if let Some((kind, letters)) = address.and_then(|address| address.split_once(";base64,")) {
+        return !is_of_media(kind) && is_base64(letters);
+    }
+    !is_media
+        && (DOCUMENTS.iter().any(|start| text.starts_with(start)) || text.len() > MOST_DECODED)
+        && is_base64(text)
+}
+
+fn is_base64(text: &str) -> bool {
+    let is_of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte);
+    text.len() >= LEAST_DOCUMENT && text.bytes().all(is_of_base64)
+}
+
 /// Returns a line of JSON as Python reads it: without lone surrogates, which no file can hold, and with escapes for the
 /// signs at which `splitlines` would cut it.
-pub(crate) fn for_python(line: String) -> String {
+pub(crate) fn for_python(line: &str) -> Cow<'_, str> {
     let signs = [
         ('\u{85}', "\\u0085"),
         ('\u{2028}', "\\u2028"),
         ('\u{2029}', "\\u2029"),
     ];
-    let line = signs.iter().fold(line, |line, (sign, escape)| {
-        if line.contains(*sign) {
-            line.replace(*sign, escape)
-        } else {
-            line
+    let mut line = without_lone_surrogates(line);
+    for (sign, escape) in signs {
+        if line.contains(sign) {
+            line = line.replace(sign, escape).into();
         }
-    });
-    without_lone_surrogates(&line).into_owned()
+    }
+    line
 }

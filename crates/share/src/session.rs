@@ -1,6 +1,6 @@
 //! One session: read, cleaned, and in the format that it is shared in.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use knowledgepulse_clean::{Cleaner, Finding, Identities};
 use knowledgepulse_formats::{
@@ -14,7 +14,7 @@ use crate::{
     cleaned::{clean_json_text, clean_plain_text, lines_to_review},
     formats,
     manifest::{Entry, Place},
-    native::{for_python, is_loadable, lines_of},
+    native::{DOCUMENT, for_python, is_loadable, is_piece, leave_out_documents, records_of},
     unit::unit_of,
 };
 
@@ -69,10 +69,8 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     if settings.identifiers {
         identities.learn_text(&session.name);
         for text in &texts {
-            let (lines, _) = lines_of(text, session.format, session.line);
-            lines
-                .into_iter()
-                .for_each(|line| identities.learn_json(&line.value));
+            let records = records_of(text, session.format, session.line).flatten();
+            records.for_each(|(_, value)| identities.learn_json(&value));
         }
         identities.learn_json(&trace);
     }
@@ -94,7 +92,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
         ..Entry::default()
     };
     let native = match settings.form {
-        Form::Native => cleaning.native(session, &texts),
+        Form::Native => cleaning.native(session, &texts)?,
         _ => None,
     };
     drop(texts);
@@ -144,7 +142,8 @@ fn stem_of(name: &str, identities: &Identities, settings: &Settings) -> String {
     {
         stem = before;
     }
-    let clean = clean_plain_text(&mut (settings.cleaner)(), &identities.clean_name(stem)).text;
+    let stem = identities.clean_name(stem);
+    let clean = clean_plain_text(&mut (settings.cleaner)(), &stem).text;
     let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let parts = clean
         .split(|letter| !is_of_name(letter))
@@ -153,11 +152,19 @@ fn stem_of(name: &str, identities: &Identities, settings: &Settings) -> String {
     let mut name = parts.collect::<Vec<_>>().join("-");
     name.truncate(name.floor_char_boundary(MOST_NAME));
     let name = name.trim_matches(['-', '.']);
-    if name.is_empty() {
-        "session".into()
-    } else {
-        name.to_owned()
+    let first = name.split('.').next().unwrap_or_default().to_lowercase();
+    match name {
+        "" => "session".into(),
+        _ if is_device(&first) => format!("session-{name}"),
+        _ => name.to_owned(),
     }
+}
+
+/// Returns whether Windows takes a name in small letters for a device, whatever its ending.
+fn is_device(name: &str) -> bool {
+    let numbered = ["com", "lpt"].iter().find_map(|device| name.strip_prefix(device));
+    let is_number = |rest: &str| rest.chars().count() == 1 && rest.starts_with(|c: char| c.is_numeric());
+    ["con", "prn", "aux", "nul", "conin$", "conout$"].contains(&name) || numbered.is_some_and(is_number)
 }
 
 /// Returns the places of a document that a person should look at.
@@ -211,28 +218,41 @@ impl Cleaning {
         *self.redactions.entry(kind).or_default() += 1;
     }
 
-    /// Returns the clean texts of a session's own files, and how many of its lines are no JSON objects and are left out. `None` if
-    /// `datasets` does not load it.
-    fn native(&mut self, session: &Session, texts: &[String]) -> Option<(Vec<String>, u64)> {
-        let (mut documents, mut all_others) = (Vec::new(), 0);
+    /// Returns the clean texts of a session's own files, and how many of its lines are left out: those that are no JSON objects, and pieces
+    /// of messages that follow whole. `None` if `datasets` does not load it.
+    ///
+    /// # Errors
+    /// If a record is nested too deeply to be cleaned.
+    fn native(&mut self, session: &Session, texts: &[String]) -> Result<Option<(Vec<String>, u64)>, Refusal> {
+        let (mut documents, mut others) = (Vec::new(), 0);
         for (at, text) in texts.iter().enumerate() {
             let line = session.line.filter(|_| at == 0);
-            let (lines, others) = lines_of(text, session.format, line);
-            if at == 0 && !is_loadable(session.format, &lines) {
-                return None;
+            let records = || records_of(text, session.format, line);
+            if at == 0 && !is_loadable(session.format, records().flatten().map(|(_, value)| value)) {
+                return Ok(None);
             }
-            all_others += others as u64;
             let mut document = String::with_capacity(text.len());
-            for line in lines {
-                let clean = clean_json_text(&mut self.cleaner, line.text, line.value);
+            for record in records() {
+                let Some((text, mut value)) = record.filter(|(_, value)| !is_piece(value)) else {
+                    others += 1;
+                    continue;
+                };
+                let mut text = Cow::Borrowed(text);
+                let count = leave_out_documents(&mut value, false);
+                if count > 0 {
+                    text = Cow::Owned(value.to_json() + "\n");
+                    *self.redactions.entry(DOCUMENT.into()).or_default() += count;
+                }
+                let clean =
+                    clean_json_text(&mut self.cleaner, &text, &value).map_err(|error| error.to_string())?;
                 for (_, finding) in clean.found {
                     self.count(finding.name);
                 }
-                document.push_str(&for_python(clean.text));
+                document.push_str(&for_python(&clean.text));
             }
             documents.push(document);
         }
-        (!documents.is_empty()).then_some((documents, all_others))
+        Ok((!documents.is_empty()).then_some((documents, others)))
     }
 
     /// Returns a trace in the format that it is shared in.
@@ -254,6 +274,6 @@ impl Cleaning {
             (Form::Knowledgepulse, Some(outcome)) => unit_of(&trace, outcome)?.to_json() + "\n",
             (Form::Knowledgepulse, None) => return Err("its outcome is not known".into()),
         };
-        Ok(for_python(text))
+        Ok(for_python(&text).into_owned())
     }
 }

@@ -2,16 +2,16 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    fs::{self, File},
+    fs::{self, File, FileType},
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use knowledgepulse_formats::{
-    Context, FormatName,
+    Context, DEFAULT_LIMIT, FormatName,
     input::reader_of,
-    reader::{Content, Settings, TraceReader},
+    reader::{Content, MOST_FIRST_RECORDS, Settings, TraceReader},
     sources::runs,
 };
 use knowledgepulse_json::{Value, parse_str};
@@ -72,7 +72,16 @@ impl Sources {
         }
         let mut files = vec![path.clone()];
         if format == FormatName::ClaudeCode {
-            files.extend(files_of(&path.with_extension("").join("subagents")));
+            let folder = path.with_extension("");
+            let subagents = folder.join("subagents");
+            // A link may lead out of the agent's folder, and a file beside need not be a session.
+            if [&folder, &subagents]
+                .into_iter()
+                .all(|folder| is(folder, FileType::is_dir))
+            {
+                let subagents = files_of(&subagents).into_iter();
+                files.extend(subagents.filter(|file| session_in(file).is_some()));
+            }
             files.extend(self.subagents.get(&path).into_iter().flatten().cloned());
         }
         let read = self.read;
@@ -91,21 +100,31 @@ fn is_made_into_lines(file: &Path) -> bool {
     read.is_ok() && reader_of(&beginning).is_some()
 }
 
-/// Returns the files of JSON Lines in a folder, by name.
+/// Returns whether a path itself, without following a link, is of a type.
+fn is(path: &Path, of_type: fn(&FileType) -> bool) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| of_type(&metadata.file_type()))
+}
+
+/// Returns the files of JSON Lines in a folder, by name; no links, pipes or devices.
 fn files_of(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_lines = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "jsonl");
+    let is_lines = |path: &PathBuf| {
+        path.extension().is_some_and(|ending| ending == "jsonl") && is(path, FileType::is_file)
+    };
     let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(is_lines).collect();
     files.sort();
     files
 }
 
-/// Returns the session that the first line of a file names.
+/// Returns the session that one of the first records of a file names.
 fn session_in(file: &Path) -> Option<String> {
-    let mut line = String::new();
-    BufReader::new(File::open(file).ok()?).read_line(&mut line).ok()?;
-    let record = parse_str(line.trim()).ok()?;
-    record.get("sessionId")?.as_str().map(str::to_owned)
+    let text = BufReader::new(File::open(file).ok()?.take(DEFAULT_LIMIT));
+    let lines = text.lines().take(MOST_FIRST_RECORDS).map_while(Result::ok);
+    let session_of = |line: String| {
+        let record = parse_str(line.trim()).ok()?;
+        record.get("sessionId")?.as_str().map(str::to_owned)
+    };
+    lines.filter_map(session_of).next()
 }
 
 /// What a program shares without a choice before: a trace, or a file of sessions.

@@ -131,15 +131,119 @@ const CLAUDE: &str = concat!(
     r#"{"type":"assist"#,
 );
 
+/// Returns a session of Claude Code with one more record.
+fn with_record(record: &str) -> String {
+    let session = CLAUDE.rsplit_once('\n').unwrap().0;
+    format!("{session}\n{record}\n")
+}
+
 #[test]
-fn share_keeps_every_byte_of_a_native_session_but_for_redactions_and_broken_lines() {
+fn share_leaves_out_pieces_of_messages_and_documents() {
+    let pieces = [
+        r#"{"type":"stream_event","event":{"type":"content_block_delta","delta":{"text":"ghp_half"}}}"#,
+        r#"{"type":"event_msg","payload":{"type":"agent_message_delta","delta":"half"}}"#,
+        r#"{"type":"message_update","message":{"role":"assistant","content":"half"}}"#,
+    ];
+    let letters = "QUJD".repeat(40);
+    let document = |kind: &str, data: &str| {
+        format!(
+            r#"{{"type":"{kind}","source":{{"type":"base64","media_type":"{data}","data":"{letters}"}}}}"#
+        )
+    };
+    let content = [
+        document("document", "application/pdf"),
+        document("document", "text/plain"),
+        format!(r#"{{"type":"text","text":"data:text/csv;base64,{letters}"}}"#),
+        format!(r#"{{"type":"text","text":"JVBERi0{letters}"}}"#),
+        format!(r#"{{"type":"text","text":"{}"}}"#, "QUJD".repeat(40_000)),
+        document("image", "image/png"),
+    ];
+    let record = format!(
+        r#"{{"type":"user","message":{{"content":[{}]}}}}"#,
+        content.join(",")
+    );
+    let (shelf, manifest) = shared(
+        "a.jsonl",
+        &with_record(&[&pieces[..], &[&record]].concat().join("\n")),
+    );
+    let text = &shelf.files["sessions/a.jsonl"];
+    assert_eq!(text.matches("[REDACTED:document]").count(), 5);
+    assert_eq!(
+        (text.matches("half").count(), text.matches(&letters).count()),
+        (0, 1)
+    );
+    let entry = &manifest.entries[0];
+    assert_eq!((entry.lines_left_out, entry.redactions["document"]), (3, 5));
+}
+
+#[test]
+fn share_leaves_out_a_session_that_is_nested_too_deeply() {
+    let deep = format!(r#"{{"a":{}"\u0067hp_"{}}}"#, "[".repeat(400), "]".repeat(400));
+    let (shelf, manifest) = shared("a.jsonl", &with_record(&deep));
+    assert!(!shelf.files.contains_key("sessions/a.jsonl"));
+    assert!(manifest.left_out[0].1.contains("nested deeper than 256 levels"));
+}
+
+#[test]
+fn share_names_no_file_like_a_device_of_windows() {
+    for (name, file) in [
+        ("con.jsonl", "session-con"),
+        ("NUL.x.jsonl", "session-NUL.x"),
+        ("console.jsonl", "console"),
+    ] {
+        let (shelf, _) = shared(name, CLAUDE);
+        assert!(
+            shelf.files.contains_key(&format!("sessions/{file}.jsonl")),
+            "{name}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn subagents_are_regular_files_that_name_a_session() {
+    use std::os::unix::{fs::symlink, net::UnixListener};
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    fs::write(path("s.jsonl"), CLAUDE).unwrap();
+    fs::create_dir_all(path("s/subagents")).unwrap();
+    fs::write(path("private.jsonl"), CLAUDE).unwrap();
+    fs::write(path("s/subagents/agent-1.jsonl"), CLAUDE).unwrap();
+    fs::write(path("s/subagents/agent-2.jsonl"), "{\"private\":1}\n").unwrap();
+    symlink(path("private.jsonl"), path("s/subagents/agent-3.jsonl")).unwrap();
+    symlink("/dev/zero", path("s/subagents/agent-4.jsonl")).unwrap();
+    let _socket = UnixListener::bind(path("s/subagents/agent-5.jsonl")).unwrap();
+    let files_of = |name: &str| {
+        let source = path(name).display().to_string();
+        let sources = sources::Sources::of(&[source.clone()], |path| fs::read_to_string(path));
+        let files = sources.session_of(&source, FormatName::ClaudeCode);
+        let name_of = |file: &SessionFile| Path::new(&file.name).file_name().unwrap().display().to_string();
+        files.iter().map(name_of).collect::<Vec<_>>()
+    };
+    assert_eq!(files_of("s.jsonl"), ["s.jsonl", "agent-1.jsonl"]);
+    fs::write(path("t.jsonl"), CLAUDE).unwrap();
+    symlink(path("s"), path("t")).unwrap();
+    assert_eq!(files_of("t.jsonl"), ["t.jsonl"]);
+}
+
+#[test]
+fn share_keeps_every_byte_of_records_without_redactions_and_leaves_out_broken_lines() {
     let (shelf, manifest) = shared("/home/zorblax/.claude/projects/-acme/5b1f6e0a.jsonl", CLAUDE);
     let broken = CLAUDE.rfind('{').unwrap();
-    let expected = CLAUDE[..broken]
+    let redacted = CLAUDE[..broken]
         .replace("\r\n\n", "\r\n")
         .replace("bob@example.com", "[REDACTED:email]")
         .replace("/home/zorblax/acme", "[REDACTED:filepath]")
         .replace("zorblax", "[user-1]");
+    let lines = redacted.split_inclusive('\n').map(|line| {
+        let is_redacted = line.contains("REDACTED") || line.contains("[user-1]");
+        let json = line.trim_end();
+        match is_redacted {
+            true => parse_str(json).unwrap().to_json() + &line[json.len()..],
+            false => line.to_owned(),
+        }
+    });
+    let expected: String = lines.collect();
     assert_eq!(shelf.files["sessions/5b1f6e0a.jsonl"], expected);
     let entry = &manifest.entries[0];
     assert_eq!(entry.lines_left_out, 1);

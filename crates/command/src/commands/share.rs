@@ -10,6 +10,7 @@ use std::{
 };
 
 use clap::Args;
+use knowledgepulse_formats::encoding::Decoder;
 use knowledgepulse_json::{Text, Value, parse_str};
 use knowledgepulse_score::select::Chosen;
 use knowledgepulse_share::{
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
             "share asks before it writes; without a terminal it needs --yes",
         ));
     }
-    let (cleaner, _) = args.cleaning.open()?;
+    let cleaner = args.cleaning.open()?;
     let mut folder = Folder::create(Path::new(out)).map_err(|error| Failure::file(error.to_string()))?;
     let read = [&args.choice.labels, &args.choice.known];
     let inputs = input_of(args)?.open(&[], &read, messages)?;
@@ -189,15 +190,37 @@ fn trace_at(kept: &Mutex<Kept>, index: usize) -> io::Result<Value> {
     parse_str(&text).map_err(io::Error::other)
 }
 
-/// Reads a file, decompressed.
+/// The most bytes of a session's file, decompressed: each core holds one in memory.
+const MOST_TEXT: usize = 256 * 1024 * 1024;
+
+/// Reads a file, decompressed, in UTF-8.
 fn text_of(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    read_text(&mut Input::new(File::open(path)?), &mut |text| {
-        bytes.extend_from_slice(text);
-        ControlFlow::Continue(())
+    let (mut text, mut decoder) = (Vec::new(), Decoder::default());
+    let mut problem = None;
+    read_text(&mut Input::new(File::open(path)?), &mut |bytes| {
+        match decoder.push(bytes) {
+            Ok(more) => text.extend(more),
+            Err(foreign) => problem = Some(format!("it is {}", foreign.what)),
+        }
+        if text.len() > MOST_TEXT {
+            problem = Some(format!("it is longer than {} MB", MOST_TEXT / 1024 / 1024));
+        }
+        problem
+            .is_none()
+            .then_some(())
+            .map_or(ControlFlow::Break(()), ControlFlow::Continue)
     })?;
-    Ok(String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    match problem.map_or_else(
+        || decoder.finish().map_err(|foreign| foreign.what.to_owned()),
+        Err,
+    ) {
+        Ok(rest) => text.extend(rest),
+        Err(problem) => return Err(io::Error::other(problem)),
+    }
+    Ok(
+        String::from_utf8(text)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    )
 }
 
 /// Says how many sessions are left out, for each reason.

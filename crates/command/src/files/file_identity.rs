@@ -32,7 +32,7 @@ pub fn metadata_of(source: &str) -> Option<Metadata> {
 /// Returns false for terminals and pipes, which cannot be overwritten.
 pub fn is_same_file(one: &str, other: &str) -> bool {
     match (metadata_of(one), metadata_of(other)) {
-        (Some(first), Some(second)) => first.is_file() && is_same(one, &first, other, &second),
+        (Some(first), Some(second)) => first.is_file() && second.is_file() && is_same(one, other),
         (None, None) => target_of(one) == target_of(other),
         _ => false,
     }
@@ -47,14 +47,8 @@ pub fn total_size<'s>(sources: impl IntoIterator<Item = &'s String>) -> Option<u
     sizes.sum()
 }
 
-#[cfg(unix)]
-fn is_same(_: &str, first: &Metadata, _: &str, second: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    first.dev() == second.dev() && first.ino() == second.ino()
-}
-
-#[cfg(windows)]
-fn is_same(one: &str, _: &Metadata, other: &str, _: &Metadata) -> bool {
+#[cfg(not(target_family = "wasm"))]
+fn is_same(one: &str, other: &str) -> bool {
     let handle = |name: &str| match name {
         STDIN => same_file::Handle::stdin(),
         path => same_file::Handle::from_path(path),
@@ -62,23 +56,22 @@ fn is_same(one: &str, _: &Metadata, other: &str, _: &Metadata) -> bool {
     handle(one).is_ok_and(|one| handle(other).is_ok_and(|other| one == other))
 }
 
-#[cfg(not(any(unix, windows)))]
-fn is_same(one: &str, _: &Metadata, other: &str, _: &Metadata) -> bool {
+#[cfg(not(target_family = "wasm"))]
+fn standard_input() -> io::Result<Metadata> {
+    same_file::Handle::stdin()?.as_file().metadata()
+}
+
+/// Files have no identity there.
+#[cfg(target_family = "wasm")]
+fn is_same(one: &str, other: &str) -> bool {
     target_of(one) == target_of(other)
 }
 
-#[cfg(not(windows))]
+#[cfg(target_family = "wasm")]
 fn standard_input() -> io::Result<Metadata> {
     use std::os::fd::AsFd;
     let descriptor = io::stdin().as_fd().try_clone_to_owned()?;
     fs::File::from(descriptor).metadata()
-}
-
-#[cfg(windows)]
-fn standard_input() -> io::Result<Metadata> {
-    use std::os::windows::io::AsHandle;
-    let handle = io::stdin().as_handle().try_clone_to_owned()?;
-    fs::File::from(handle).metadata()
 }
 
 /// Returns the directory that a file is in.

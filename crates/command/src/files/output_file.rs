@@ -65,14 +65,6 @@ impl OutputFile {
         Self::try_open(name).map_err(|error| Failure::write(name, &error))
     }
 
-    /// Gives a file these contents.
-    pub(crate) fn replace(name: &str, bytes: &[u8]) -> Result<()> {
-        let mut output = Self::open(name)?;
-        output.write(bytes)?;
-        output.finish()?;
-        output.publish(true)
-    }
-
     fn try_open(name: &str) -> io::Result<Self> {
         let existing = match fs::metadata(name) {
             Ok(metadata) => Some(metadata),

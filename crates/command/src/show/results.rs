@@ -4,8 +4,8 @@ use std::io::Read;
 
 use knowledgepulse_formats::date;
 use knowledgepulse_json::Value;
-use knowledgepulse_share::splice::set_metadata;
 
+use super::metadata::set_metadata;
 use crate::{
     breakdown::value_of,
     error::{Exit, Result},

@@ -30,6 +30,13 @@ impl Review {
         }
     }
 
+    /// Adds the places of another file.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.count += other.count;
+        let room = MOST_NAMED - self.first.len();
+        self.first.extend(other.first.into_iter().take(room));
+    }
+
     /// Tells what was not looked for, and where to look.
     pub(crate) fn tell(&self, messages: &Messages) {
         let seen = match self.count {

@@ -1,16 +1,16 @@
 //! The arguments of `kp-score clean`.
 
-use std::{fs, iter, path::Path};
+use std::{collections::HashSet, fs, path::Path};
 
 use clap::{ArgAction, Args};
 use knowledgepulse_clean::{CleanOptions as Wanted, Cleaner, Identities, InvalidExpression};
-
+use knowledgepulse_share::FreeNames;
 use walkdir::WalkDir;
 
 use crate::{
     args::one_of,
     error::{Failure, Result},
-    file_identity::{STDIN, is_same_file},
+    file_identity::{STDIN, is_same_file, target_of},
 };
 
 /// How much is replaced: the SDK's levels.
@@ -18,7 +18,7 @@ const LEVELS: [(&str, bool); 3] = [("aggregated", true), ("federated", true), ("
 
 /// Replace secrets, personal data and the identities of each file
 #[derive(Debug, Clone, Args)]
-#[command(before_help = "Example: kp-score clean sessions/*.jsonl --out clean/ --fail-on secrets")]
+#[command(before_help = "Example: kp-score clean sessions/*.jsonl --out clean/")]
 pub(crate) struct CleanArgs {
     /// Files; - is standard input
     #[arg(value_name = "PATH")]
@@ -28,21 +28,14 @@ pub(crate) struct CleanArgs {
     #[arg(long, value_name = "PATH")]
     pub out: Option<String>,
 
-    /// List what was found, in JSON, or in SARIF if FILE ends in .sarif
-    #[arg(long, value_name = "FILE")]
-    pub findings: Option<String>,
-
-    /// Exit code 4 if such a KIND was found: secrets, identifiers, email …
-    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
-    fail_on: Vec<String>,
-
     /// Write nothing: list the places, and exit with 4 if there are any
-    #[arg(long, conflicts_with_all = ["out", "findings"])]
+    #[arg(long, conflicts_with = "out")]
     pub check: bool,
 
-    /// Number what is replaced: one address is [REDACTED:email-1] everywhere
-    #[arg(long)]
-    pub pseudonyms: bool,
+    /// With --check: json lists the places in JSON
+    #[arg(long = "format", value_name = "FORMAT", requires = "check", action = ArgAction::Set, default_value = "text",
+        hide_default_value = true, value_parser = one_of([("text", false), ("json", true)]))]
+    pub json: bool,
 
     #[command(flatten)]
     pub cleaning: CleaningArgs,
@@ -67,8 +60,8 @@ pub(crate) struct CleaningArgs {
 }
 
 impl CleaningArgs {
-    /// Returns the cleaner, and the names of its rules.
-    pub(crate) fn open(&self) -> Result<(Cleaner, Vec<String>)> {
+    /// Returns the cleaner.
+    pub(crate) fn open(&self) -> Result<Cleaner> {
         let mut cleaner = Cleaner::new(Wanted {
             identifiers: self.identifiers,
             strict: true,
@@ -76,60 +69,15 @@ impl CleaningArgs {
         for file in &self.allow {
             read_allowed(file, &mut cleaner)?;
         }
-        let mut names = Vec::new();
         for file in &self.rules {
-            names.extend(read_rules(file, &mut cleaner)?);
+            read_rules(file, &mut cleaner)?;
         }
-        Ok((cleaner, names))
+        Ok(cleaner)
     }
-}
-
-/// The arguments with the files that they name.
-pub(super) struct Options {
-    pub args: CleanArgs,
-    /// The inputs: paths, or [`STDIN`].
-    pub sources: Vec<String>,
-    /// The types that end the run with an exit code of their own; with `--check`, all if none is named.
-    pub fail_on: Vec<String>,
-    /// The cleaner with its rules, allowed values and pseudonyms.
-    pub cleaner: Cleaner,
-    /// The file that each source is written to; `None` for standard output.
-    pub outputs: Vec<Option<String>>,
 }
 
 fn wrong(message: String) -> Failure {
     Failure::usage(format!("{message}; see kp-score clean --help"))
-}
-
-/// Names for all types of a sort, beside the types themselves.
-const SECRETS: &str = "secrets";
-const IDENTIFIERS: &str = "identifiers";
-
-impl CleanArgs {
-    /// Reads the files of rules and values.
-    pub(super) fn open(self) -> Result<Options> {
-        let mut sources = if self.check {
-            files_in(&self.paths)?
-        } else {
-            self.paths.clone()
-        };
-        if sources.is_empty() {
-            sources.push(STDIN.to_owned());
-        }
-        let (mut cleaner, names) = self.cleaning.open()?;
-        if self.pseudonyms {
-            cleaner.use_pseudonyms();
-        }
-        let mut options = Options {
-            fail_on: types_of(&self.fail_on, &names).map_err(wrong)?,
-            args: self,
-            sources,
-            cleaner,
-            outputs: Vec::new(),
-        };
-        options.name_outputs(iter::repeat(&Identities::default()))?;
-        Ok(options)
-    }
 }
 
 /// Returns the files that are named, and in place of each folder the files in it.
@@ -142,37 +90,13 @@ fn files_in(paths: &[String]) -> Result<Vec<String>> {
         }
         for entry in WalkDir::new(path).sort_by_file_name() {
             let entry = entry.map_err(|error| Failure::file(format!("cannot read {path}: {error}")))?;
-            if !entry.file_type().is_dir() {
+            // A pipe or a device that is named is read; one in a folder may never end.
+            if entry.file_type().is_file() || entry.depth() == 0 && !entry.file_type().is_dir() {
                 files.push(entry.path().display().to_string());
             }
         }
     }
     Ok(files)
-}
-
-/// Returns the types that are named, one by one.
-fn types_of(named: &[String], own: &[String]) -> std::result::Result<Vec<String>, String> {
-    let known = Cleaner::types();
-    let mut types = Vec::new();
-    for name in named {
-        match name.as_str() {
-            SECRETS | IDENTIFIERS => {
-                let wanted = known
-                    .iter()
-                    .filter(|(_, is_identifier)| *is_identifier == (name == IDENTIFIERS));
-                types.extend(wanted.map(|(name, _)| (*name).to_owned()));
-            }
-            _ if own.contains(name) || known.iter().any(|(each, _)| each == name) => types.push(name.clone()),
-            _ => {
-                let known: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-                let known = known.join(", ");
-                return Err(format!(
-                    "--fail-on must be {SECRETS}, {IDENTIFIERS} or of {known}, got '{name}'"
-                ));
-            }
-        }
-    }
-    Ok(types)
 }
 
 /// Returns the lines of a file that say something, with their numbers.
@@ -199,9 +123,8 @@ fn read_allowed(file: &str, cleaner: &mut Cleaner) -> Result<()> {
     Ok(())
 }
 
-/// Reads rules: `name: expression`, one a line. Returns their names.
-fn read_rules(file: &str, cleaner: &mut Cleaner) -> Result<Vec<String>> {
-    let mut names = Vec::new();
+/// Reads rules: `name: expression`, one a line.
+fn read_rules(file: &str, cleaner: &mut Cleaner) -> Result<()> {
     for (number, line) in lines_of(file)? {
         let rule = line
             .split_once(':')
@@ -221,86 +144,107 @@ fn read_rules(file: &str, cleaner: &mut Cleaner) -> Result<Vec<String>> {
         cleaner
             .add_rule(name, expression)
             .map_err(|error| invalid(file, number, &error))?;
-        names.push(name.to_owned());
     }
-    Ok(names)
+    Ok(())
 }
 
 fn invalid(file: &str, line: usize, InvalidExpression(problem): &InvalidExpression) -> Failure {
     Failure::usage(format!("{file}:{line}: {problem}"))
 }
 
-/// Refuses outputs that would replace an input or each other.
-fn refuse_same_file(options: &Options) -> std::result::Result<(), String> {
-    let has_many = options.sources.len() > 1;
-    if has_many && !options.args.check && !options.args.out.as_deref().is_some_and(is_folder) {
-        return Err("several files need --out FOLDER/, a folder or a name that ends with /".into());
-    }
-    if options.sources.iter().filter(|source| *source == STDIN).count() > 1 {
-        return Err("standard input can be read only once".into());
-    }
-    let outputs = options.outputs.iter().flatten().chain(&options.args.findings);
-    let outputs: Vec<&String> = outputs.collect();
-    for (at, file) in outputs.iter().enumerate() {
-        if outputs[..at].iter().any(|other| is_same_file(other, file)) {
-            return Err(format!("{file} would be written twice"));
-        }
-        if options.sources.iter().any(|source| is_same_file(source, file)) {
-            return Err(format!(
-                "{file} is read too, and would lose the texts that are replaced"
-            ));
-        }
-    }
-    Ok(())
-}
-
 fn is_folder(out: &str) -> bool {
     out.ends_with('/') || Path::new(out).is_dir()
 }
 
-impl Options {
-    /// Names the outputs after their sources, without the identities of each.
+impl CleanArgs {
+    /// Returns the inputs: paths, or [`STDIN`].
+    ///
+    /// # Errors
+    /// If there are several and the output is no folder, or a folder cannot be read.
+    pub(super) fn sources(&self) -> Result<Vec<String>> {
+        let mut sources = if self.check {
+            files_in(&self.paths)?
+        } else {
+            self.paths.clone()
+        };
+        if self.paths.is_empty() {
+            sources.push(STDIN.to_owned());
+        }
+        if sources.len() > 1 && !self.check && !self.out.as_deref().is_some_and(is_folder) {
+            let problem = "several files need --out FOLDER/, a folder or a name that ends with /";
+            return Err(wrong(problem.into()));
+        }
+        if sources.iter().filter(|source| *source == STDIN).count() > 1 {
+            return Err(wrong("standard input can be read only once".into()));
+        }
+        Ok(sources)
+    }
+
+    /// Returns the file that each source is written to, without the identities of the source in its name; `None` for standard output.
     ///
     /// # Errors
     /// If an output would replace an input or another output.
-    pub(super) fn name_outputs<'i>(
-        &mut self,
-        identities: impl Iterator<Item = &'i Identities>,
-    ) -> Result<()> {
-        self.outputs.clear();
-        for (source, identities) in self.sources.iter().zip(identities) {
-            let output = self.output_of(source, identities).map_err(wrong)?;
-            self.outputs.push(output);
-        }
-        refuse_same_file(self).map_err(wrong)
-    }
-
-    /// Returns the file that a source is written to; `None` for standard output.
-    fn output_of(
+    pub(super) fn outputs<'i>(
         &self,
-        source: &str,
-        identities: &Identities,
-    ) -> std::result::Result<Option<String>, String> {
-        let Some(out) = &self.args.out else {
-            return Ok(None);
+        sources: &[String],
+        identities: impl Iterator<Item = &'i Identities>,
+    ) -> Result<Vec<Option<String>>> {
+        let Some(out) = &self.out else {
+            return Ok(vec![None; sources.len()]);
         };
-        if !is_folder(out) {
-            return Ok(Some(out.clone()));
-        }
-        let name = Path::new(source).file_name().and_then(|name| name.to_str());
-        let Some(name) = name.filter(|_| source != STDIN) else {
-            return Err("standard input has no name, so --out must be a file".into());
+        let read: HashSet<_> = sources.iter().map(target_of).collect();
+        let (mut written, mut names) = (HashSet::new(), FreeNames::default());
+        let output_of = |(source, identities): (&String, &Identities)| {
+            let file = if is_folder(out) {
+                in_folder(out, source, identities, &mut names)?
+            } else {
+                out.clone()
+            };
+            let target = target_of(&file);
+            let is_stdin = source == STDIN && is_same_file(STDIN, &file);
+            if is_stdin || fs::metadata(&file).map_or(true, |file| file.is_file()) && read.contains(&target) {
+                return Err(format!(
+                    "{file} is read too, and would lose the texts that are replaced"
+                ));
+            }
+            if !written.insert(target) {
+                return Err(format!("{file} would be written twice"));
+            }
+            Ok(Some(file))
         };
-        // Compressed with gzip only.
-        let name = name.strip_suffix(".zst").unwrap_or(name);
-        let clean = identities.clean_name(name);
+        let outputs = sources.iter().zip(identities).map(output_of);
+        outputs.collect::<std::result::Result<_, _>>().map_err(wrong)
+    }
+}
+
+/// Returns the file in a folder that a source is written to.
+fn in_folder(
+    folder: &str,
+    source: &str,
+    identities: &Identities,
+    names: &mut FreeNames,
+) -> std::result::Result<String, String> {
+    let name = Path::new(source).file_name().and_then(|name| name.to_str());
+    let Some(name) = name.filter(|_| source != STDIN) else {
+        return Err("standard input has no name, so --out must be a file".into());
+    };
+    // Compressed with gzip only.
+    let name = name.strip_suffix(".zst").unwrap_or(name);
+    let mut clean = identities.clean_name(name);
+    if clean != name {
         let (stem, ending) = clean.split_at(clean.find('.').unwrap_or(clean.len()));
-        let numbered = (1..).map(|number| match number {
+        // Names that were different stay so.
+        clean = names.take(|number| match number {
             1 => clean.clone(),
             _ => format!("{stem} ({number}){ending}"),
         });
-        let mut files = numbered.map(|name| Path::new(out).join(name).display().to_string());
-        // Names that were different stay so.
-        Ok(files.find(|file| clean == name || !self.outputs.contains(&Some(file.clone()))))
     }
+    let file = Path::new(folder).join(clean);
+    let shown = file.display().to_string();
+    if file.is_symlink() {
+        return Err(format!(
+            "{shown} is a link, which leads out of the folder: remove it"
+        ));
+    }
+    Ok(shown)
 }

@@ -1,12 +1,9 @@
 //! `kp-score clean`: files, with secrets, personal data and the identities of each file replaced.
 //!
 //! A file is read twice. The first time, identities are learned from it, and what cannot be cleaned ends the run before anything is
-//! written. JSON is cleaned string by string, as the trace that it may be, and every other byte of it stays. All else is cleaned as
-//! text.
+//! written. JSON is cleaned string by string, as the trace that it may be. All else is cleaned as text. Cores take a file each.
 
 mod args;
-mod findings;
-mod parts;
 
 use std::{
     collections::BTreeMap,
@@ -16,113 +13,163 @@ use std::{
     path::Path,
 };
 
-use knowledgepulse_clean::{Cleaner, Finding, Identities};
+use knowledgepulse_clean::{Cleaner, Finding, Identities, block_of};
+use knowledgepulse_formats::{
+    DEFAULT_LIMIT,
+    split::{Part, SplitError, Splitter, Take},
+};
+use knowledgepulse_json::Value;
 use knowledgepulse_os::temporary;
-use knowledgepulse_share::{CleanText, clean_json_text, clean_plain_text};
+use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order};
 
 use crate::{
-    VERSION,
     compression::{Input, read_text},
     error::{Exit, Failure, Result},
     file_identity::{STDIN, name_of},
+    json_object,
     messages::Messages,
     output_file::{OutputFile, StandardOutput},
-    printable::counted,
+    printable::{MOST_UNITS, counted, printable},
     review::Review,
     stop::Stop,
+    values::list,
     waiting::Waiting,
 };
-use args::Options;
 pub(crate) use args::{CleanArgs, CleaningArgs};
-use parts::{Part, Parts, Take};
-
-/// Something that was found, in a file and a line.
-struct Found {
-    file: String,
-    line: usize,
-    finding: Finding,
-}
 
 /// Cleans the files that the arguments name.
-pub(crate) fn run(args: CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let mut options = args.open()?;
-    let identifiers = options.args.cleaning.identifiers;
-    // Pseudonyms hold for all files, so they are learned from all of them.
-    let is_shared = options.args.pseudonyms;
-    let mut sources = Vec::new();
-    let mut identities = Identities::default();
-    for source in &options.sources {
-        let mut source = Source::open(source)?;
-        source.read(stop, &mut |part, _| {
-            match part {
-                _ if !identifiers => {}
-                Part::Json(_, value) => identities.learn_json(&value),
-                Part::Text(text) => identities.learn_text(text),
-                Part::Between(_) => {}
-            }
+pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    let cleaner = args.cleaning.open()?;
+    let names = args.sources()?;
+    let nobody = Identities::default();
+    args.outputs(&names, names.iter().map(|_| &nobody))?;
+    let sources = names
+        .iter()
+        .map(|name| Source::open(name))
+        .collect::<Result<Vec<_>>>()?;
+    let mut learned = Vec::new();
+    in_order(
+        &sources,
+        |source| source.learn(args.cleaning.identifiers, stop),
+        |_, identities| {
+            learned.push(identities?);
             Ok(())
-        })?;
-        let learned = if is_shared {
-            Identities::default()
-        } else {
-            std::mem::take(&mut identities)
-        };
-        sources.push((source, learned));
-    }
-    let learned = sources.iter().map(|(_, learned)| learned);
-    options.name_outputs(learned.map(|learned| if is_shared { &identities } else { learned }))?;
-    options.cleaner.set_identities(identities);
-    if let Some(folder) = options.args.out.as_deref().filter(|out| out.ends_with('/')) {
+        },
+    )?;
+    let outputs = args.outputs(&names, learned.iter())?;
+    if let Some(folder) = args.out.as_deref().filter(|out| out.ends_with('/')) {
         fs::create_dir_all(folder).map_err(|error| Failure::write(folder, &error))?;
     }
-    let mut found = FoundAll {
-        lists: options.args.check || options.args.findings.is_some(),
-        ..FoundAll::default()
-    };
-    for (at, (mut source, learned)) in sources.into_iter().enumerate() {
-        if !is_shared {
-            options.cleaner.set_identities(learned);
-        }
-        let mut output = match options.args.check {
-            true => Output::None,
-            false => Output::open(options.outputs[at].as_deref())?,
-        };
-        let file = name_of(&source.name).to_owned();
-        source.read(stop, &mut |part, line| {
-            found.clean(&mut options.cleaner, &mut output, &file, part, line)
-        })?;
-        output.finish()?;
+    let sources = sources.into_iter().zip(learned).zip(outputs);
+    let jobs: Vec<_> = sources
+        .map(|((source, learned), output)| (source, learned, output))
+        .collect();
+    let (mut counts, mut places, mut review) = (BTreeMap::new(), Vec::new(), Review::default());
+    in_order(
+        &jobs,
+        |(source, identities, output)| {
+            let mut cleaner = cleaner.clone();
+            cleaner.set_identities(identities.clone());
+            let output = if args.check {
+                Output::None
+            } else {
+                Output::open(output.as_deref())?
+            };
+            source.clean(cleaner, output, args.check, stop)
+        },
+        |(source, ..), cleaned: Result<Found>| {
+            let mut found = cleaned?;
+            for (name, count) in found.counts {
+                *counts.entry(name).or_insert(0) += count;
+            }
+            places.extend(found.places.drain(..).map(|place| (name_of(&source.name), place)));
+            review.extend(found.review);
+            Ok(())
+        },
+    )?;
+    if args.check {
+        StandardOutput::print(listed(&places, args.json).as_bytes())?;
     }
-    if let Some(file) = &options.args.findings {
-        OutputFile::replace(file, findings::report(file, &found.listed, VERSION).as_bytes())?;
-    }
-    let is_counted = |name: &String| found.counts.contains_key(name);
-    let mut is_found = options.fail_on.iter().any(is_counted);
-    if options.args.check {
-        let line = |Found { file, line, finding }: &Found| {
-            let Finding { name, excerpt, .. } = finding;
-            format!("{file}:{line}: {name} {excerpt}\n")
-        };
-        let lines: String = found.listed.iter().map(line).collect();
-        StandardOutput::print(lines.as_bytes())?;
-        is_found |= options.fail_on.is_empty() && !found.listed.is_empty();
-    }
-    messages.note(summary(&options, &found.counts));
-    found.review.tell(messages);
-    Ok(if is_found { Exit::Found } else { Exit::Ok })
+    messages.note(summary(&counts, names.len(), args.check));
+    review.tell(messages);
+    Ok(if places.is_empty() { Exit::Ok } else { Exit::Found })
 }
 
-fn summary(options: &Options, counts: &BTreeMap<String, u64>) -> String {
+/// A finding, and its line.
+type Place = (usize, Finding);
+
+/// Returns the places in files: in JSON, or one a line.
+fn listed(places: &[(&str, Place)], json: bool) -> String {
+    if !json {
+        let line = |(file, (line, Finding { name, excerpt, .. })): &(&str, Place)| {
+            format!(
+                "{}:{line}: {name} {excerpt}\n",
+                printable(&(*file).into(), MOST_UNITS)
+            )
+        };
+        return places.iter().map(line).collect();
+    }
+    let place = |(file, (line, finding)): &(&str, Place)| {
+        json_object! {
+            "file": *file,
+            "line": *line,
+            "kind": finding.name.as_str(),
+            "path": finding.path.as_str(),
+            "excerpt": finding.excerpt.as_str(),
+        }
+    };
+    let list: Value = list(places.iter().map(place));
+    list.to_json() + "\n"
+}
+
+fn summary(counts: &BTreeMap<String, u64>, files: usize, is_check: bool) -> String {
     let counts: Vec<_> = counts
         .iter()
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
-    let files = counted(options.sources.len() as u64, "file");
+    let files = counted(files as u64, "file");
     if counts.is_empty() {
         return format!("{files}: nothing to replace");
     }
-    let verb = if options.args.check { "found" } else { "replaced" };
+    let verb = if is_check { "found" } else { "replaced" };
     format!("{files}: {verb} {}", counts.join(", "))
+}
+
+/// Why the parts of a file cannot be read.
+enum Problem {
+    Split(SplitError),
+    Other(Failure),
+}
+
+impl From<SplitError> for Problem {
+    fn from(error: SplitError) -> Self {
+        Self::Split(error)
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        Self::Other(failure)
+    }
+}
+
+impl Problem {
+    /// Returns the failure of a file.
+    fn of(self, name: &str) -> Failure {
+        match self {
+            Self::Other(failure) => failure,
+            Self::Split(SplitError::NotUtf8) => {
+                Failure::file(format!("{name} is not UTF-8 text; iconv makes it so"))
+            }
+            Self::Split(SplitError::TooLong(line)) => {
+                let megabytes = DEFAULT_LIMIT / 1024 / 1024;
+                Failure::file(format!("{name}:{line}: longer than {megabytes} MB"))
+            }
+            Self::Split(SplitError::TooDeep(line)) => {
+                Failure::file(format!("{name}:{line}: nested too deeply to be cleaned"))
+            }
+        }
+    }
 }
 
 /// An input that can be read twice.
@@ -159,20 +206,22 @@ impl Source {
     }
 
     /// Reads its parts, decompressed.
-    fn read(&mut self, stop: &Stop, take: &mut Take) -> Result<()> {
-        let failed = |error| Failure::read(name_of(&self.name), &error);
-        let input: Box<dyn Read + '_> = match &mut self.copy {
+    fn read(&self, stop: &Stop, take: &mut Take<Problem>) -> Result<()> {
+        let name = name_of(&self.name);
+        let failed = |error| Failure::read(name, &error);
+        let input: Box<dyn Read + '_> = match &self.copy {
             Some(copy) => {
+                let mut copy = copy;
                 copy.rewind().map_err(failed)?;
                 Box::new(copy)
             }
             None => Box::new(File::open(&self.name).map_err(failed)?),
         };
-        let mut parts = Parts::new(name_of(&self.name));
+        let mut parts = Splitter::new(DEFAULT_LIMIT, block_of);
         let mut result = Ok(());
         let mut push = |bytes: &[u8]| {
             result = match stop.is_interrupted() {
-                true => Err(Failure::interrupted("interrupted; this file was not written")),
+                true => Err(Failure::interrupted("interrupted; this file was not written").into()),
                 false => parts.push(bytes, take),
             };
             if result.is_ok() {
@@ -182,9 +231,64 @@ impl Source {
             }
         };
         read_text(&mut Input::new(input), &mut push).map_err(failed)?;
-        result?;
-        parts.finish(take)
+        result
+            .and_then(|()| parts.finish(take))
+            .map_err(|problem| problem.of(name))
     }
+
+    /// Learns its identities, if they are wanted.
+    fn learn(&self, is_wanted: bool, stop: &Stop) -> Result<Identities> {
+        let mut identities = Identities::default();
+        self.read(stop, &mut |part, _| {
+            match part {
+                _ if !is_wanted => {}
+                Part::Json(_, value) => identities.learn_json(&value),
+                Part::Text(text) => identities.learn_text(text),
+            }
+            Ok(())
+        })?;
+        Ok(identities)
+    }
+
+    /// Cleans it into an output. Returns what was found; the places only if it `lists` them.
+    fn clean(&self, mut cleaner: Cleaner, mut output: Output, lists: bool, stop: &Stop) -> Result<Found> {
+        let mut found = Found::default();
+        let name = name_of(&self.name);
+        self.read(stop, &mut |part, line| {
+            let clean = match part {
+                Part::Json(text, value) => {
+                    clean_json_text(&mut cleaner, text, &value).map_err(|_| SplitError::TooDeep(line))?
+                }
+                Part::Text(text) if !text.bytes().any(is_of_word) => {
+                    return Ok(output.write(text.as_bytes())?);
+                }
+                Part::Text(text) => clean_plain_text(&mut cleaner, text),
+            };
+            found.review.add_text(name, line, &clean.text);
+            output.write(clean.text.as_bytes())?;
+            for (before, finding) in clean.found {
+                *found.counts.entry(finding.name.clone()).or_default() += 1;
+                if lists {
+                    found.places.push((line + before, finding));
+                }
+            }
+            Ok(())
+        })?;
+        output.finish()?;
+        Ok(found)
+    }
+}
+
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii()
+}
+
+/// What was found in a file.
+#[derive(Default)]
+struct Found {
+    counts: BTreeMap<String, u64>,
+    places: Vec<Place>,
+    review: Review,
 }
 
 /// A file, standard output, or nothing.
@@ -222,116 +326,48 @@ impl Output {
     }
 }
 
-/// The findings of a run.
-#[derive(Default)]
-struct FoundAll {
-    counts: BTreeMap<String, u64>,
-    /// Whether the findings are listed.
-    lists: bool,
-    listed: Vec<Found>,
-    review: Review,
-}
-
-impl FoundAll {
-    /// Cleans a part of a file, which begins on a line.
-    fn clean(
-        &mut self,
-        cleaner: &mut Cleaner,
-        output: &mut Output,
-        file: &str,
-        part: Part,
-        line: usize,
-    ) -> Result<()> {
-        let (old, clean) = match part {
-            Part::Json(text, value) => (text, clean_json_text(cleaner, text, value)),
-            Part::Text(text) => (text, clean_plain_text(cleaner, text)),
-            Part::Between(text) => return output.write(text.as_bytes()),
-        };
-        self.review.add_text(file, line, &clean.text);
-        output.write(clean.text.as_bytes())?;
-        self.add(file, line, old, clean);
-        Ok(())
-    }
-
-    /// Adds the findings in a text that begins on a line of a file.
-    fn add(&mut self, file: &str, line: usize, old: &str, clean: CleanText) {
-        let ends: Vec<usize> = memchr::memchr_iter(b'\n', old.as_bytes()).collect();
-        for (place, finding) in clean.found {
-            let before = ends.partition_point(|end| *end < place);
-            *self.counts.entry(finding.name.clone()).or_default() += 1;
-            if self.lists {
-                self.listed.push(Found {
-                    file: file.to_owned(),
-                    line: line + before,
-                    finding,
-                });
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knowledgepulse_clean::CleanOptions as Wanted;
+    use knowledgepulse_clean::CleanOptions;
 
     fn cleaned(text: &str) -> (String, Vec<(usize, String)>) {
-        let mut cleaner = Cleaner::new(Wanted {
+        let cleaner = Cleaner::new(CleanOptions {
             identifiers: true,
             strict: true,
         });
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("out").display().to_string();
-        let mut output = Output::open(Some(&file)).unwrap();
-        let mut found = FoundAll {
-            lists: true,
-            ..FoundAll::default()
-        };
-        let mut parts = Parts::new("in");
-        let mut take = |part: Part, line| found.clean(&mut cleaner, &mut output, "in", part, line);
-        parts.push(text.as_bytes(), &mut take).unwrap();
-        parts.finish(&mut take).unwrap();
-        output.finish().unwrap();
-        let found = found
-            .listed
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        fs::write(path("in"), text).unwrap();
+        let source = Source::open(&path("in")).unwrap();
+        let output = Output::open(Some(&path("out"))).unwrap();
+        let found = source.clean(cleaner, output, true, &Stop::default()).unwrap();
+        let places = found
+            .places
             .into_iter()
-            .map(|found| (found.line, found.finding.name));
-        (fs::read_to_string(file).unwrap(), found.collect())
+            .map(|(line, finding)| (line, finding.name));
+        (fs::read_to_string(path("out")).unwrap(), places.collect())
     }
 
     #[test]
-    fn json_keeps_every_byte_that_is_not_replaced() {
-        let text = "{\n  \"n\": 1.50, \"big\": 12345678901234567890,\n  \"7\": [\"a@b.cc\", {}, []],\n  \"token\": 123456789,\n  \"caf\\u00e9\": \"x\"\n}\n";
-        let (clean, found) = cleaned(text);
-        assert_eq!(
-            clean,
-            text.replace("a@b.cc", "[REDACTED:email]")
-                .replace("123456789,", "\"[REDACTED:password]\",")
-                .replace(
-                    "\"big\": \"[REDACTED:password]\"",
-                    "\"big\": 12345678901234567890"
-                )
-        );
-        assert_eq!(found, [(3, "email".to_owned()), (4, "password".to_owned())]);
-    }
-
-    #[test]
-    fn a_name_that_stands_twice_hides_no_secret() {
-        let (clean, _) = cleaned(r#"{"a":"b@c.dd","a":"x","e":"f@g.hh"}"#);
-        assert_eq!(clean, r#"{"a":"x","e":"[REDACTED:email]"}"#);
-        let (clean, _) = cleaned(r#"{"a":"b@c.dd","a":"x"}"#);
-        assert_eq!(clean, r#"{"a":"x"}"#);
+    fn json_without_findings_keeps_every_byte_and_other_json_is_written_anew() {
+        let text = "{\n  \"n\": 1.50, \"caf\\u00e9\": \"x\"\n}\n";
+        let found = "{\n  \"n\": 1.50, \"big\": 12345678901234567890, \"to\": [\"a@b.cc\"]\n}\n";
+        let (clean, places) = cleaned(&format!("{text}{found}"));
+        let expected = "{\"n\":1.5,\"big\":12345678901234567890,\"to\":[\"[REDACTED:email]\"]}\n";
+        assert_eq!(clean, format!("{text}{expected}"));
+        assert_eq!(places, [(4, "email".to_owned())]);
     }
 
     #[test]
     fn lines_are_cleaned_as_json_or_as_text() {
         let text = "\u{feff}{\"password\":\"hunter22\"}\nsome text\nAPI_TOKEN=hunter22\n{\"a\":1}\n{\"b\":\"c@d.ee\"}";
-        let (clean, found) = cleaned(text);
+        let (clean, places) = cleaned(text);
         assert_eq!(
             clean,
             "\u{feff}{\"password\":\"[REDACTED:password]\"}\nsome text\nAPI_TOKEN=[REDACTED:password]\n{\"a\":1}\n{\"b\":\"[REDACTED:email]\"}"
         );
-        let lines: Vec<_> = found.iter().map(|(line, _)| *line).collect();
+        let lines: Vec<_> = places.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [1, 3, 5]);
     }
 }

@@ -1,0 +1,118 @@
+//! Work on all cores whose results are taken in order.
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::mpsc,
+};
+
+/// Maps items on all cores and hands the results on in order, while the next items are mapped. At most two results a core wait.
+///
+/// # Errors
+/// The first error of `take`. The items that were begun are mapped before it returns.
+pub fn in_order<'i, T: Sync, R: Send, E>(
+    items: &'i [T],
+    map: impl Fn(&'i T) -> R + Sync,
+    mut take: impl FnMut(&'i T, R) -> Result<(), E>,
+) -> Result<(), E> {
+    let cores = rayon::current_num_threads();
+    if cores == 1 || items.len() == 1 {
+        return items.iter().try_for_each(|item| take(item, map(item)));
+    }
+    let map = &map;
+    let (sender, results) = mpsc::channel();
+    rayon::in_place_scope(|scope| {
+        let begin = |at: usize| {
+            let Some(item) = items.get(at) else { return };
+            let sender = sender.clone();
+            scope.spawn(move |_| {
+                let result = catch_unwind(AssertUnwindSafe(|| map(item)));
+                // Nobody waits after an error.
+                drop(sender.send((at, result)));
+            });
+        };
+        (0..2 * cores).for_each(begin);
+        let mut waiting = BTreeMap::new();
+        for (at, item) in items.iter().enumerate() {
+            let result = loop {
+                if let Some(result) = waiting.remove(&at) {
+                    break result;
+                }
+                match results.try_recv() {
+                    Ok((done, result)) => drop(waiting.insert(done, result)),
+                    // A thread of the pool helps along instead of waiting.
+                    Err(_) if rayon::yield_now() == Some(rayon::Yield::Executed) => {}
+                    Err(_) => {
+                        if let Ok((done, result)) = results.recv() {
+                            waiting.insert(done, result);
+                        }
+                    }
+                }
+            };
+            begin(at + 2 * cores);
+            take(item, result.unwrap_or_else(|panic| resume_unwind(panic)))?;
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_order_takes_all_results_in_order_until_an_error() {
+        let items: Vec<u32> = (0..100).collect();
+        let mut taken = Vec::new();
+        let result = in_order(
+            &items,
+            |item| item * 2,
+            |item, double| {
+                assert_eq!(double, item * 2);
+                taken.push(*item);
+                if *item == 70 { Err("enough") } else { Ok(()) }
+            },
+        );
+        assert_eq!((result, taken), (Err("enough"), (0..=70).collect()));
+    }
+
+    #[test]
+    fn in_order_works_within_itself() {
+        let items: Vec<u64> = (0..20).collect();
+        let sum_of = |count: &u64| {
+            let mut sum = 0;
+            let inner: Vec<u64> = (0..*count).collect();
+            let taken: Result<(), ()> = in_order(
+                &inner,
+                |item| *item,
+                |_, item| {
+                    sum += item;
+                    Ok(())
+                },
+            );
+            taken.map(|()| sum)
+        };
+        let mut sums = Vec::new();
+        let taken: Result<(), ()> = in_order(&items, sum_of, |_, sum| {
+            sums.push(sum?);
+            Ok(())
+        });
+        assert_eq!(taken, Ok(()));
+        assert!(
+            sums.iter()
+                .zip(&items)
+                .all(|(sum, count)| *sum == count * count.saturating_sub(1) / 2)
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "seven")]
+    fn in_order_hands_a_panic_on() {
+        let items: Vec<u32> = (0..20).collect();
+        let _ = in_order(
+            &items,
+            |item| assert!(*item != 7, "seven"),
+            |_, ()| Ok::<_, ()>(()),
+        );
+    }
+}
