@@ -215,7 +215,7 @@ fn subagents_are_regular_files_that_name_a_session() {
     let _socket = UnixListener::bind(path("s/subagents/agent-5.jsonl")).unwrap();
     let files_of = |name: &str| {
         let source = path(name).display().to_string();
-        let sources = sources::Sources::of(&[source.clone()], |path| fs::read_to_string(path));
+        let sources = sources::Sources::of(std::slice::from_ref(&source), |path| fs::read_to_string(path));
         let files = sources.session_of(&source, FormatName::ClaudeCode);
         let name_of = |file: &SessionFile| Path::new(&file.name).file_name().unwrap().display().to_string();
         files.iter().map(name_of).collect::<Vec<_>>()
