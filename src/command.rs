@@ -12,7 +12,6 @@ use knowledgepulse_command::{
     error::{Exit, Failure},
     host::Host,
     messages::Messages,
-    report::described,
     stop::Stop,
 };
 use knowledgepulse_score::engine::Engine;
@@ -81,14 +80,6 @@ impl NativeCommand {
     pub fn interrupt(&self) -> bool {
         self.stop.interrupt(&self.messages)
     }
-}
-
-/// Returns the figures of a report in JSON, for a page that shows them: of a run that text describes, as
-/// [`knowledgepulse_command::report::described`] reads it.
-#[napi(catch_unwind)]
-pub fn report_figures(run: String) -> Result<String> {
-    let (report, run) = described(&run).map_err(napi::Error::from_reason)?;
-    Ok(report.summary(&run).to_json())
 }
 
 /// The program around the command: the addon, and the package that it is a part of.

@@ -10,6 +10,7 @@ mod error;
 mod formats;
 mod memory;
 mod replies;
+mod report;
 mod scorer;
 mod select;
 mod share;

@@ -1,18 +1,15 @@
 // The worker of the page to try it: holds the traces, and reads, cleans, scores and selects them, so that the page stays responsive.
 
 import { cut } from '../../report/format.mjs';
-import { clean, configureEmbedder, embedderStatus, Scorer, select, TraceMemory } from '../browser/main.mjs';
+import { clean, configureEmbedder, embedderStatus, select } from '../browser/main.mjs';
 import { changesOf } from './changes.mjs';
 import { fetchModel } from './model.mjs';
 
 const loader = require('../../lib/loader.js');
-const { version } = require('../../package.json');
 /** @type {typeof import('../../lib/clean.js')} */
 const { readCleaning } = require('../../lib/clean.js');
 /** @type {typeof import('../../lib/read-traces.js')} */
 const { readPlaced } = require('../../lib/read-traces.js');
-/** @type {typeof import('../../lib/scorer.js')} */
-const { explain } = require('../../lib/scorer.js');
 
 /**
  * @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace
@@ -28,9 +25,6 @@ const { explain } = require('../../lib/scorer.js');
 /** @typedef {{ done: number, total: number, unit: 'bytes' | 'traces', doing: string }} Progress */
 
 /** What a task may do: tell of its progress, and end early. @typedef {{ report: (progress: Progress) => void, signal: AbortSignal }} Task */
-
-/** The most characters of a description of a run. */
-const MOST_DESCRIBED = 100e6;
 
 /** What is shown of a text, and how many of changed texts and of bad records. */
 const EXCERPT = 160;
@@ -176,14 +170,17 @@ const tasks = {
   async choose({ count, method }, task) {
     const status = method === 'prefix' ? await takeModel(task) : undefined;
     const begun = performance.now();
-    const scorer =
-      method === 'prefix'
-        ? new Scorer()
-        : new Scorer({ embedder: null, memory: new TraceMemory({ method: 'lexical' }) });
-    const scored = await scoreAll(entries, /** @type {any} */ (scorer), task);
-    if (scored.stopped) throw new Error('it was stopped');
-    // One invalid trace would have it reject all; their scores tell which are valid.
-    const { usable } = scored;
+    const report = new loader.addon.NativeReport(method, new Date(performance.timeOrigin).toISOString());
+    for (const { file, line, index, message } of errors) report.addError({ file, line, index }, message);
+    // One invalid trace would have `select` reject all.
+    /** @type {number[]} */
+    const usable = [];
+    const stopped = await through(entries, 'Scoring', task, async (entry, at) => {
+      const { file, line, index, format, known } = entry;
+      const trace = JSON.stringify(current(entry));
+      if (report.add({ file, line, index }, format, known, trace)) usable.push(at);
+    });
+    if (stopped) throw new Error('it was stopped');
     const total = usable.length;
     const selection = await select(
       usable.map((index) => current(entries[index])),
@@ -198,10 +195,11 @@ const tasks = {
       standsFor,
     }));
     explanation = selection.explanation;
-    const figures = figuresOf(scored, new Set(selection.chosen.map(({ index }) => index)), {
-      ...{ novelty: method, dtype: status?.dtype ?? null },
-      seconds: (performance.now() - begun) / 1000,
-    });
+    const sources = [...new Set([...entries, ...errors].map(({ file }) => file))];
+    const seconds = (performance.now() - begun) / 1000;
+    const positions = selection.chosen.map(({ index }) => index);
+    /** @type {import('../../report/data.js').Report} */
+    const figures = JSON.parse(report.figures(sources, status?.dtype, seconds, positions));
     /** @type {import('../../report/data.js').ChosenSet} */
     figures.selection = {
       explanation: selection.explanation,
@@ -251,75 +249,6 @@ const tasks = {
     };
   },
 };
-
-/** @typedef {Awaited<ReturnType<typeof scoreAll>>} ScoredAll */
-
-/** When a trace began; null if nobody knows, where readers put the time of reading. @param {string} created */
-function whenOf(created) {
-  const time = Date.parse(created);
-  return time < performance.timeOrigin ? new Date(time).toISOString() : null;
-}
-
-/**
- * Scores traces, in their order.
- *
- * @param {Entry[]} those
- * @param {Parameters<typeof explain>[0]} scorer
- * @param {Task} task
- */
-async function scoreAll(those, scorer, task) {
-  const [added, wrong] = [/** @type {object[]} */ ([]), [...errors]];
-  /** The indices of those that are valid. @type {number[]} */
-  const usable = [];
-  const stopped = await through(those, 'Scoring', task, async (entry, at) => {
-    const { file: source, line, index, format, known } = entry;
-    const trace = current(entry);
-    try {
-      const breakdown = await explain(scorer, trace, true);
-      const { id, task: given, metadata, steps } = trace;
-      // A trace that was converted tells in which format it was recorded.
-      const { imported } = /** @type {{ imported?: { format?: string } }} */ (metadata);
-      added.push({
-        ...{ source, line, index, format, agent: imported?.format ?? format, breakdown, trace },
-        ...{ id, objective: given.objective, domain: metadata.task_domain ?? 'default' },
-        when: whenOf(metadata.created_at),
-        steps: steps.length,
-        success: known.success ? metadata.success : null,
-        hasConfidence: known.confidence,
-      });
-      usable.push(at);
-    } catch (thrown) {
-      wrong.push({ file: source, line, index, message: messageOf(thrown) });
-    }
-  });
-  return { added, wrong, usable, stopped };
-}
-
-/**
- * Returns the figures of a report.
- *
- * @param {ScoredAll} scored
- * @param {Set<number>} kept the positions of chosen traces, which come first
- * @param {{ novelty: 'lexical' | 'prefix', dtype: string | null, seconds: number }} how
- * @returns {import('../../report/data.js').Report}
- */
-function figuresOf({ added, wrong }, kept, { novelty, dtype, seconds }) {
-  const sources = [...new Set([...entries, ...errors].map(({ file }) => file))];
-  const described = [JSON.stringify({ threshold: null, sources, novelty, dtype, version })];
-  for (const { file: source, line, index, message } of wrong)
-    described.push(JSON.stringify({ error: { source, line, index, message } }));
-  let room = MOST_DESCRIBED;
-  for (const [position, add] of added.entries()) {
-    // Of very many traces, the last ones are shown without their steps.
-    const without = room > 0 ? {} : { trace: undefined };
-    const line = JSON.stringify({ add: { ...add, kept: kept.has(position), ...without } });
-    room -= line.length;
-    described.push(line);
-  }
-  const finishedAt = new Date().toISOString();
-  described.push(JSON.stringify({ run: { finishedAt, seconds, interrupted: false } }));
-  return JSON.parse(loader.addon.reportFigures(described.join('\n')));
-}
 
 /** @typedef {typeof tasks} Tasks */
 

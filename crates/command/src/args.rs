@@ -12,10 +12,10 @@ use knowledgepulse_score::select::Count;
 
 use crate::{
     error::{Failure, Result},
-    file_identity::{Output, STDIN, is_same_file, name_of},
-    folders::expand,
-    messages::Messages,
-    reading::Inputs,
+    files::file_identity::{Output, STDIN, is_same_file, name_of},
+    find::expand,
+    read::Inputs,
+    show::messages::Messages,
     weights::read_map,
 };
 

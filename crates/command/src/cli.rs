@@ -13,10 +13,9 @@ use crate::{
     VERSION,
     commands::{clean, completions, formats, score, select, sessions, share},
     error::{Exit, Failure, Result},
+    files::{output_file::StandardOutput, stop::Stop},
     host::Host,
-    messages::{MessageArgs, Messages, allows_colours},
-    output_file::StandardOutput,
-    stop::Stop,
+    show::messages::{MessageArgs, Messages, allows_colours},
 };
 
 /// The example stands before the usage.

@@ -9,12 +9,13 @@ use knowledgepulse_formats::{
 use walkdir::WalkDir;
 
 use crate::{
-    compression::{Input, read_text},
     error::{Failure, Result},
-    file_identity::{Output, is_same_file, metadata_of},
-    messages::Messages,
-    printable::counted,
-    reading::Inputs,
+    files::file_identity::{Output, is_same_file, metadata_of},
+    read::{
+        Inputs,
+        compression::{Input, read_text},
+    },
+    show::{messages::Messages, printable::counted},
 };
 
 /// So many bytes of a file are read at once to recognise it.

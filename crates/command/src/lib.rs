@@ -14,16 +14,9 @@ mod score;
 mod show;
 mod weights;
 
-pub use desk as report;
 pub use files::stop;
+pub use score::scored;
 pub use show::{breakdown, messages, values};
-
-use choose::{self as set, kept, known as run_memory, labels};
-use files::{file_identity, leftovers, output_file, outputs, temporary, waiting};
-use find as folders;
-use read::{self as reading, compression};
-use score::{self as scoring, scored};
-use show::{bar, near_duplicate, printable, results, review, rows, statistics, summary, table, text};
 
 /// The version of the package.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -26,20 +26,21 @@ use knowledgepulse_trace::label::Label;
 
 use crate::{
     args::{count, one_of},
+    choose::{
+        kept::Kept,
+        known::{is_memory, load, new_memory},
+        labels::{Labels, names_of},
+    },
     error::{Failure, Result},
-    file_identity::STDIN,
+    files::{file_identity::STDIN, stop::Stop},
     host::Host,
     json_object,
-    kept::Kept,
-    labels::{Labels, names_of},
-    messages::Messages,
-    reading::{Inputs, Seen, Sink, read},
-    run_memory::{is_memory, load, new_memory},
-    scored::{Place, Scored},
-    scoring::{Facts, Finished, Preparation, Prepared, Scoring, load_embedder},
-    stop::Stop,
-    summary::Summary,
-    values::list,
+    read::{Inputs, Seen, Sink, read},
+    score::{
+        Facts, Finished, Preparation, Prepared, Scoring, load_embedder,
+        scored::{Place, Scored},
+    },
+    show::{messages::Messages, summary::Summary, values::list},
 };
 
 /// How many of the traces that a chosen one stands for are listed.

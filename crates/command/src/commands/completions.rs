@@ -5,7 +5,7 @@ use clap_complete::{Shell, generate};
 
 use crate::{
     error::{Exit, Failure, Result},
-    output_file::StandardOutput,
+    files::output_file::StandardOutput,
 };
 
 /// Print completions for a shell

@@ -5,8 +5,8 @@ use knowledgepulse_formats::places::SOURCES;
 
 use crate::{
     error::{Exit, Result},
-    output_file::StandardOutput,
-    printable::{grouped, pad_end, width_of},
+    files::output_file::StandardOutput,
+    show::printable::{grouped, pad_end, width_of},
 };
 
 /// List the formats that are read, and how many files of each are here

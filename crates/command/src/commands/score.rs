@@ -10,20 +10,26 @@ use knowledgepulse_score::{Scorer, engine::Status, weights::Profiles};
 use crate::{
     VERSION,
     args::{InputArgs, methods, unit},
+    choose::known::new_memory,
+    desk::{Report, ReportOptions},
     error::{Exit, Result},
-    file_identity::{Output, name_of},
+    files::{
+        file_identity::{Output, name_of},
+        stop::Stop,
+    },
     host::Host,
-    messages::Messages,
-    reading::{Inputs, Seen, Sink, read},
-    report::{Report, ReportOptions},
-    results::{Results, Wanted},
-    rows::Format,
-    run_memory::new_memory,
-    scored::{Place, Scored},
-    scoring::{Preparation, Prepared, Scoring, load_embedder},
-    stop::Stop,
-    summary::{About, Summary},
-    table::Table,
+    read::{Inputs, Seen, Sink, read},
+    score::{
+        Preparation, Prepared, Scoring, load_embedder,
+        scored::{Place, Scored},
+    },
+    show::{
+        messages::Messages,
+        results::{Results, Wanted},
+        rows::Format,
+        summary::{About, Summary},
+        table::Table,
+    },
 };
 
 /// How many of the best traces a table shows.

@@ -5,17 +5,19 @@ use clap::Args;
 use super::score::report_options;
 use crate::{
     args::InputArgs,
+    choose::{ChoiceArgs, choose},
+    desk::Report,
     error::{Exit, Result},
+    files::stop::Stop,
     host::Host,
-    messages::Messages,
-    printable::counted,
-    report::Report,
-    results::{Results, Wanted},
-    rows::Format,
-    set::{ChoiceArgs, choose},
-    stop::Stop,
-    summary::About,
-    table::Table,
+    show::{
+        messages::Messages,
+        printable::counted,
+        results::{Results, Wanted},
+        rows::Format,
+        summary::About,
+        table::Table,
+    },
 };
 
 /// Choose a set of traces to share: many tasks instead of near-copies of one

@@ -9,11 +9,10 @@ use super::score::{ResultArgs, ScoreArgs, ScoringArgs, score};
 use crate::{
     args::InputArgs,
     error::{Exit, Result},
+    files::stop::Stop,
     host::Host,
-    messages::Messages,
-    reading::Inputs,
-    rows::Format,
-    stop::Stop,
+    read::Inputs,
+    show::{messages::Messages, rows::Format},
 };
 
 /// What is looked at.

@@ -21,17 +21,16 @@ use super::{clean::CleaningArgs, sessions::sessions};
 use crate::{
     VERSION,
     args::{InputArgs, one_of},
-    compression::{Input, read_text},
+    choose::{ChoiceArgs, Set, choose, kept::Kept},
     error::{Exit, Failure, Result},
-    file_identity::STDIN,
+    files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
     host::Host,
-    kept::Kept,
-    messages::Messages,
-    output_file::StandardOutput,
-    printable::{counted, fitted, pad_end, printable},
-    scored::Scored,
-    set::{ChoiceArgs, Set, choose},
-    stop::Stop,
+    read::compression::{Input, read_text},
+    score::scored::Scored,
+    show::{
+        messages::Messages,
+        printable::{counted, fitted, pad_end, printable},
+    },
 };
 
 /// How much of an objective is shown, in columns.

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use knowledgepulse_json::Value;
 use knowledgepulse_score::select::Selection;
 
-use crate::{json_object, printable::rounded, values::list};
+use crate::{
+    json_object,
+    show::{printable::rounded, values::list},
+};
 
 /// How many chosen traces are described, and how many traces that each stands for.
 const LISTED: usize = 2_000;

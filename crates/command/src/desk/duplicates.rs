@@ -6,8 +6,10 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     json_object,
-    near_duplicate::{SIMILARITY, is_near_duplicate},
-    values::list,
+    show::{
+        near_duplicate::{SIMILARITY, is_near_duplicate},
+        values::list,
+    },
 };
 
 const LISTED_GROUPS: usize = 30;

@@ -3,9 +3,9 @@
 
 mod bounded;
 mod chosen;
-mod described;
 mod duplicates;
 mod excerpt;
+pub mod given;
 mod row;
 
 use std::cmp::Reverse;
@@ -14,7 +14,6 @@ use knowledgepulse_index::{memory::Basis, method::Method};
 use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 use knowledgepulse_score::{Breakdown, dimensions::ByDimension, select::Selection};
 
-pub use self::described::described;
 use self::{
     bounded::Best,
     chosen::ChosenSet,
@@ -23,13 +22,15 @@ use self::{
     row::{row_of, steps_of},
 };
 use crate::{
-    breakdown::by_dimension,
     error::{Failure, Result},
     json_object,
-    near_duplicate::resemblance,
-    scored::{Place, Scored},
-    statistics::{Named, Scores, Sorted},
-    values::{IntoValue, list},
+    score::scored::{Place, Scored},
+    show::{
+        breakdown::by_dimension,
+        near_duplicate::resemblance,
+        statistics::{Named, Scores, Sorted},
+        values::{IntoValue, list},
+    },
 };
 
 /// Where the page takes the figures.
@@ -149,7 +150,7 @@ impl Report {
     }
 
     /// Adds a trace that goes before those of lower standings in the list.
-    fn add_standing(&mut self, scored: &Scored, text: &str, standing: u8) {
+    pub fn add_standing(&mut self, scored: &Scored, text: &str, standing: u8) {
         let breakdown = &scored.breakdown;
         let novelty = &breakdown.novelty;
         let position = self.count;

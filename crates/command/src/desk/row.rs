@@ -4,10 +4,12 @@ use knowledgepulse_json::{Object, Text, Value, cut, units_of};
 
 use super::{EXCERPT_LENGTH, excerpt_of, name_of, source_of};
 use crate::{
-    breakdown::overrides_of,
-    review,
-    scored::Scored,
-    values::{IntoValue, list},
+    score::scored::Scored,
+    show::{
+        breakdown::overrides_of,
+        review,
+        values::{IntoValue, list},
+    },
 };
 
 /// The most steps of a trace, and UTF-16 code units of a step.

@@ -12,7 +12,7 @@ use knowledgepulse_score::{
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::scored::{About, Scored, tests::scored};
+use crate::score::scored::{About, Scored, tests::scored};
 
 fn count_of(count: u64) -> Value {
     count.into_value()

@@ -11,9 +11,11 @@ use flate2::{Compression, write::GzEncoder};
 
 use crate::{
     error::{Failure, Result, reason_of},
-    file_identity::target_of,
-    temporary::{TemporaryFile, with_suffix},
-    waiting::Waiting,
+    files::{
+        file_identity::target_of,
+        temporary::{TemporaryFile, with_suffix},
+        waiting::Waiting,
+    },
 };
 
 const BUFFER_SIZE: usize = 64 * 1024;

@@ -2,9 +2,11 @@
 
 use crate::{
     error::Result,
-    file_identity::{Output, is_same_file},
-    output_file::OutputFile,
-    summary::Written,
+    files::{
+        file_identity::{Output, is_same_file},
+        output_file::OutputFile,
+    },
+    show::summary::Written,
 };
 
 /// The files, as their options name them.

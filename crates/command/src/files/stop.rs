@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use crate::{leftovers::remove_leftovers, messages::Messages};
+use crate::{files::leftovers::remove_leftovers, show::messages::Messages};
 
 /// Ends a run before it has read everything. Traces in flight are still scored and written.
 #[derive(Debug, Clone, Default)]

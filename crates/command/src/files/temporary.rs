@@ -9,7 +9,7 @@ use std::{
 
 use knowledgepulse_os::temporary;
 
-use crate::{file_identity::directory_of, leftovers::Leftover};
+use crate::files::{file_identity::directory_of, leftovers::Leftover};
 
 /// The beginning of the names of temporary files.
 const PREFIX: &str = ".kp-score-";

@@ -29,13 +29,15 @@ use knowledgepulse_json::{Text, Value};
 use rayon::prelude::*;
 
 use crate::{
-    compression::{Consumer, Input, read_text},
     error::{Failure, Result, reason_of},
-    file_identity::{STDIN, name_of, total_size},
-    messages::{BadLines, Messages},
-    scored::Place,
-    stop::Stop,
-    waiting::Waiting,
+    files::{
+        file_identity::{STDIN, name_of, total_size},
+        stop::Stop,
+        waiting::Waiting,
+    },
+    read::compression::{Consumer, Input, read_text},
+    score::scored::Place,
+    show::messages::{BadLines, Messages},
 };
 
 /// So many bytes of input are handed on at once, or a record.
@@ -193,7 +195,6 @@ pub(crate) fn read<P: Send + 'static>(
     }
     while sink.settle(&mut seen)? {}
     seen.bad_lines.end(messages);
-    messages.on_all_done();
     Ok(seen)
 }
 
@@ -221,12 +222,12 @@ fn take<P>(
         match state {
             State::Read(trace) => sink.take(place, size, trace, seen)?,
             State::Skipped(reason) => {
-                messages.on_done(size);
+                messages.on_done();
                 seen.without_conversation += 1;
                 messages.detail_at(&place, &reason);
             }
             State::Wrong(reason) => {
-                messages.on_done(size);
+                messages.on_done();
                 sink.on_bad(&place, &reason);
                 seen.add_bad(&place, &reason, messages);
             }
@@ -309,7 +310,6 @@ impl<P: Send + 'static> Reading<P> {
         };
         let mut foreign = None;
         let mut consume = |text: &[u8]| {
-            self.messages.on_text(text.len() as u64);
             foreign = batches.records.push(text).err();
             if foreign.is_none() {
                 batches.send()

@@ -1,6 +1,6 @@
 //! Prepares traces on all cores, and has them scored by the engine: a few at a time, begun and finished in order.
 
-pub(crate) mod scored;
+pub mod scored;
 
 use std::{
     collections::VecDeque,
@@ -30,12 +30,12 @@ use knowledgepulse_trace::{
 };
 
 use crate::{
+    choose::labels::ids_of,
     error::Failure,
     host::Host,
-    labels::ids_of,
-    messages::Messages,
-    reading::{Prepare, ReadTrace},
-    scored::{About, Place, Scored},
+    read::{Prepare, ReadTrace},
+    score::scored::{About, Place, Scored},
+    show::messages::Messages,
 };
 
 /// The least number of traces in flight; with many cores, [`TRACES_PER_CORE`] for each.
@@ -327,7 +327,7 @@ impl<'h> Scoring<'h> {
                 None,
             ),
         };
-        messages.on_done(size);
+        messages.on_done();
         if let Some(warning) = self.engine.take_warning() {
             let reason = warning.reason;
             messages.warning(format!(

@@ -1,10 +1,8 @@
 //! A trace that was scored.
 
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::Text;
 use knowledgepulse_score::Breakdown;
-
-use crate::breakdown::breakdown_of;
 
 /// Where a record is.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,36 +56,6 @@ pub struct Scored {
     pub breakdown: Breakdown,
 }
 
-impl Scored {
-    /// Reads a trace that a page describes, with the names of results; `None` for another value.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They were whole numbers.
-    pub fn from_value(value: &Value) -> Option<Self> {
-        let text = |name| value.get(name).and_then(Value::as_text).cloned();
-        let count = |name| value.get(name)?.as_number().map(|count| count as u64);
-        let answer = |name| value.get(name).and_then(Value::as_bool);
-        let format = FormatName::from_name(value.get("format")?.as_str()?)?;
-        Some(Self {
-            place: Place {
-                source: value.get("source")?.as_str()?.to_owned(),
-                line: count("line")?,
-                index: count("index"),
-            },
-            about: About {
-                format,
-                agent: text("agent").unwrap_or_else(|| format.name().into()),
-                when: value.get("when").and_then(Value::as_str).map(str::to_owned),
-                steps: count("steps").unwrap_or_default(),
-                success: answer("success"),
-                has_confidence: answer("hasConfidence").unwrap_or(true),
-                id: text("id"),
-                objective: text("objective")?,
-                domain: text("domain")?,
-            },
-            breakdown: breakdown_of(value.get("breakdown")?)?,
-        })
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use std::sync::Arc;
@@ -97,7 +65,6 @@ pub(crate) mod tests {
         similarity::Similarity,
         traces::explain::{ExplainedWord, ExplainedWords},
     };
-    use knowledgepulse_json::parse_str;
     use knowledgepulse_score::{
         dimensions::ByDimension,
         overrides::{Override, OverrideRule},
@@ -106,7 +73,6 @@ pub(crate) mod tests {
     use proptest::{collection::vec, option, prelude::*};
 
     use super::*;
-    use crate::rows::{Format, Rows};
 
     fn text() -> impl Strategy<Value = Text> {
         prop_oneof![
@@ -242,14 +208,5 @@ pub(crate) mod tests {
             about,
             breakdown,
         })
-    }
-
-    proptest! {
-        #[test]
-        fn from_value_reads_a_row_of_results(mut scored in scored()) {
-            scored.about.has_confidence = true;
-            let row = Rows::new(Format::JsonLines, true).row(&scored, None);
-            prop_assert_eq!(Scored::from_value(&parse_str(&row).unwrap()), Some(scored));
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::waiting::Waiting;
+use crate::files::waiting::Waiting;
 
 pub(crate) use self::terminal::Bar;
 
@@ -15,7 +15,9 @@ fn write(text: &str) {
 mod terminal {
     use std::{fmt, time::Duration};
 
-    use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
+    use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
+
+    use super::super::messages::allows_colours;
 
     const REDRAW: Duration = Duration::from_millis(100);
 
@@ -38,20 +40,38 @@ mod terminal {
             self.0.suspend(|| super::write(text));
         }
 
-        /// Draws the text that `render` returns, if standard error is a terminal.
-        pub(crate) fn start(&self, render: impl Fn() -> String + Clone + Send + Sync + 'static) {
+        /// Draws the line, if standard error is a terminal: how much of `total_bytes` was read, if that is known, and the text that
+        /// `traces` returns.
+        pub(crate) fn start(
+            &self,
+            total_bytes: Option<u64>,
+            traces: impl Fn(Duration) -> String + Clone + Send + Sync + 'static,
+        ) {
             self.0.set_draw_target(ProgressDrawTarget::stderr());
             if self.0.is_hidden() {
                 return;
             }
-            let style =
-                ProgressStyle::with_template("{progress}").unwrap_or_else(|_| ProgressStyle::default_bar());
-            let draw = move |_: &_, line: &mut dyn fmt::Write| {
-                let _ = line.write_str(&render());
+            let template = match total_bytes {
+                None | Some(0) => "{traces}",
+                Some(_) if allows_colours() => "{bar:24.cyan} {percent:>3} %  {traces}  ETA {eta_precise}",
+                Some(_) => "{bar:24} {percent:>3} %  {traces}  ETA {eta_precise}",
             };
-            self.0.set_style(style.with_key("progress", draw));
+            let style =
+                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            let draw = move |state: &ProgressState, line: &mut dyn fmt::Write| {
+                let _ = line.write_str(&traces(state.elapsed()));
+            };
+            self.0
+                .set_style(style.progress_chars("█░").with_key("traces", draw));
+            self.0.reset();
+            self.0.set_length(total_bytes.unwrap_or_default());
             self.write(HIDE_CURSOR);
             self.0.enable_steady_tick(REDRAW);
+        }
+
+        /// Counts bytes that were read.
+        pub(crate) fn on_read(&self, bytes: u64) {
+            self.0.inc(bytes);
         }
 
         /// Removes the line, if there is one.
@@ -79,7 +99,9 @@ mod terminal {
             super::write(text);
         }
 
-        pub(crate) fn start(&self, _: impl Fn() -> String + Clone + Send + Sync + 'static) {}
+        pub(crate) fn start(&self, _: Option<u64>, _: impl Fn(std::time::Duration) -> String) {}
+
+        pub(crate) fn on_read(&self, _: u64) {}
 
         pub(crate) fn stop(&self) {}
     }

@@ -4,7 +4,7 @@ use knowledgepulse_json::{Text, cut};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::text::is_blank;
+use crate::show::text::is_blank;
 
 /// The most UTF-16 code units that are printed of a text, unless there is less room.
 pub const MOST_UNITS: usize = 200;

@@ -7,19 +7,18 @@ use knowledgepulse_json::Value;
 
 use super::metadata::set_metadata;
 use crate::{
-    breakdown::value_of,
+    desk::{Report, Run},
     error::{Exit, Result},
-    file_identity::Output,
-    messages::Messages,
-    output_file::StandardOutput,
-    outputs::Outputs,
-    reading::Seen,
-    report::{self, Report},
-    rows::{Format, Rows, explanation},
-    scored::Scored,
-    stop::Stop,
-    summary::{About, Summary, Written},
-    table::Table,
+    files::{file_identity::Output, output_file::StandardOutput, outputs::Outputs, stop::Stop},
+    read::Seen,
+    score::scored::Scored,
+    show::{
+        breakdown::value_of,
+        messages::Messages,
+        rows::{Format, Rows, explanation},
+        summary::{About, Summary, Written},
+        table::Table,
+    },
 };
 
 /// What a command shows and writes.
@@ -194,7 +193,7 @@ fn page_of(report: &Report, seconds: f64, stop: &Stop) -> Result<String> {
     let mut page = String::new();
     // An invalid file is no page, and writing the report says so.
     drop(flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page));
-    let run = report::Run {
+    let run = Run {
         finished_at: date::now(),
         seconds,
         interrupted: stop.is_interrupted(),

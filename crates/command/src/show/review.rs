@@ -4,7 +4,7 @@ use knowledgepulse_clean::places_to_review;
 use knowledgepulse_json::Value;
 use knowledgepulse_share::lines_to_review;
 
-use crate::{messages::Messages, printable::counted};
+use crate::show::{messages::Messages, printable::counted};
 
 /// So many places are named.
 const MOST_NAMED: usize = 3;

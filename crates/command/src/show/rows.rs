@@ -11,10 +11,12 @@ use knowledgepulse_score::{
 };
 
 use crate::{
-    breakdown::value_of,
-    printable::{MOST_UNITS, decimal, fixed, label_of, rounded},
-    scored::Scored,
-    values::IntoValue,
+    score::scored::Scored,
+    show::{
+        breakdown::value_of,
+        printable::{MOST_UNITS, decimal, fixed, label_of, rounded},
+        values::IntoValue,
+    },
 };
 
 /// The format of the results on standard output.
@@ -250,23 +252,66 @@ fn csv_cell(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use knowledgepulse_formats::FormatName;
+    use knowledgepulse_index::memory::Novelty;
     use knowledgepulse_json::parse_str;
+    use knowledgepulse_score::{
+        dimensions::ByDimension,
+        weights::{Profile, contributions},
+    };
     use proptest::prelude::*;
 
     use super::*;
-    use crate::scored::tests::scored;
-
-    const SCORED: &str = r#"{"source":"a.jsonl","line":3,"index":1,"format":"trace","agent":"codex","when":"2026-10-01T00:00:00.000Z",
-        "steps":2,"success":null,"id":"t1","objective":" Fix\nit","domain":"=code","breakdown":{"score":0.46875,
-        "dimensions":{"complexity":0.5,"novelty":-1.4e-9,"toolDiversity":0.25,"outcomeConfidence":1},"profile":"code",
-        "weights":{"complexity":0.25,"novelty":0.35,"toolDiversity":0.15,"outcomeConfidence":0.25},
-        "contributions":{"complexity":0.125,"novelty":0,"toolDiversity":0.0375,"outcomeConfidence":0.25},"composite":0.4125,
-        "overrides":[{"rule":"recovery-bonus","before":0.4125,"after":0.46875}],"noveltyBasis":"cache",
-        "nearest":{"label":"t0","similarity":1.0000000014,"lexical":null,"contained":null,"embedded":null,"sharedWords":null,
-        "newWords":null},"tokens":512,"truncated":true}}"#;
+    use crate::score::scored::{About, Place, tests::scored};
 
     fn one() -> Scored {
-        Scored::from_value(&parse_str(SCORED).unwrap()).unwrap()
+        let dimensions = ByDimension::from_array([0.5, -1.4e-9, 0.25, 1.0]);
+        let weights = ByDimension::from_array([0.25, 0.35, 0.15, 0.25]);
+        let applied = Override {
+            rule: OverrideRule::RecoveryBonus,
+            before: 0.4125,
+            after: 0.46875,
+        };
+        Scored {
+            place: Place {
+                source: "a.jsonl".into(),
+                line: 3,
+                index: Some(1),
+            },
+            about: About {
+                format: FormatName::Trace,
+                agent: "codex".into(),
+                when: Some("2026-10-01T00:00:00.000Z".into()),
+                steps: 2,
+                success: None,
+                has_confidence: true,
+                id: Some("t1".into()),
+                objective: " Fix\nit".into(),
+                domain: "=code".into(),
+            },
+            breakdown: Breakdown {
+                score: 0.46875,
+                dimensions,
+                profile: Arc::new(Profile {
+                    name: "code".into(),
+                    weights,
+                }),
+                contributions: contributions(dimensions, weights),
+                composite: 0.4125,
+                overrides: vec![applied],
+                novelty: Novelty {
+                    value: dimensions.novelty,
+                    basis: Basis::Memory,
+                    nearest: Some(Nearest::vector(Some("t0".into()), 1.000_000_001_4)),
+                    reading: Some(Reading {
+                        tokens: Some(512),
+                        truncated: true,
+                    }),
+                },
+            },
+        }
     }
 
     #[test]

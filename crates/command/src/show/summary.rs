@@ -12,12 +12,14 @@ use knowledgepulse_score::{
 
 use crate::{
     json_object,
-    near_duplicate::{is_near_duplicate, resemblance},
-    printable::{counted, decimal, fixed, grouped, rate},
-    reading::Seen,
-    scored::Scored,
-    statistics::{Named, Scores, Sorted},
-    values::list,
+    read::Seen,
+    score::scored::Scored,
+    show::{
+        near_duplicate::{is_near_duplicate, resemblance},
+        printable::{counted, decimal, fixed, grouped, rate},
+        statistics::{Named, Scores, Sorted},
+        values::list,
+    },
 };
 
 /// How many domains are told apart. Traces of further ones are counted together.
@@ -268,7 +270,7 @@ mod tests {
     use proptest::{collection::vec, prelude::*};
 
     use super::*;
-    use crate::scored::tests::scored;
+    use crate::score::scored::tests::scored;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]

@@ -10,11 +10,13 @@ use anstyle::{AnsiColor, Style};
 use knowledgepulse_json::Text;
 
 use crate::{
-    messages::allows_colours,
-    near_duplicate::{is_near_duplicate, resemblance},
-    printable::{fitted, fixed, grouped, label_of, pad_end, width_of},
-    scored::Scored,
-    statistics::Sorted,
+    score::scored::Scored,
+    show::{
+        messages::allows_colours,
+        near_duplicate::{is_near_duplicate, resemblance},
+        printable::{fitted, fixed, grouped, label_of, pad_end, width_of},
+        statistics::Sorted,
+    },
 };
 
 /// How wide the table is where nothing says how wide the reader's page is.

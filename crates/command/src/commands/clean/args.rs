@@ -10,7 +10,7 @@ use walkdir::WalkDir;
 use crate::{
     args::one_of,
     error::{Failure, Result},
-    file_identity::{STDIN, is_same_file, target_of},
+    files::file_identity::{STDIN, is_same_file, target_of},
 };
 
 /// How much is replaced: the SDK's levels.

@@ -23,17 +23,21 @@ use knowledgepulse_os::temporary;
 use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order};
 
 use crate::{
-    compression::{Input, read_text},
     error::{Exit, Failure, Result},
-    file_identity::{STDIN, name_of},
+    files::{
+        file_identity::{STDIN, name_of},
+        output_file::{OutputFile, StandardOutput},
+        stop::Stop,
+        waiting::Waiting,
+    },
     json_object,
-    messages::Messages,
-    output_file::{OutputFile, StandardOutput},
-    printable::{MOST_UNITS, counted, printable},
-    review::Review,
-    stop::Stop,
-    values::list,
-    waiting::Waiting,
+    read::compression::{Input, read_text},
+    show::{
+        messages::Messages,
+        printable::{MOST_UNITS, counted, printable},
+        review::Review,
+        values::list,
+    },
 };
 pub(crate) use args::{CleanArgs, CleaningArgs};
 
