@@ -340,52 +340,14 @@ export type FormatName =
   | ('copilot-chat' | 'opencode' | 'cline' | 'goose' | 'droid' | 'hermes' | 'kimi' | 'grok' | 'crush')
   | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'amp' | 'letta' | 'aider' | 'openhands' | 'inspect')
   | ('langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire' | 'langchain')
-  | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'map');
-
-/** Where a value is: names with dots between them (`run.steps`), or a JSON Pointer (`/run/steps`). `*` is every element or member. */
-type MapPath = string;
-
-/** Whether something holds: the path finds something that is neither false, 0 nor empty, or the value, or one of a list of them. */
-type MapTest = MapPath | { at: MapPath; is: unknown };
-
-/** Where things are in records of a format that has no reader. */
-export interface TraceMap {
-  /** The messages of a record. */
-  messages: MapPath;
-  /** The record's id. */
-  id?: MapPath;
-  /** The agent's task, in the record. */
-  task?: MapPath;
-  /** When the record began. */
-  time?: MapPath;
-  /** Whether the agent succeeded, in the record. */
-  success?: MapTest;
-  /** A verifier's reward, in the record. */
-  reward?: MapPath;
-  /** Who speaks, in a message. Without it, the agent does. */
-  role?: MapPath;
-  /** The format's own words for these roles. */
-  roles?: Record<string, 'system' | 'user' | 'assistant' | 'reasoning' | 'tool' | 'skip'>;
-  /** The text of a message. */
-  text?: MapPath;
-  /** The agent's reasoning, in a message. */
-  reasoning?: MapPath;
-  /** The calls of a message; an empty path where the message is one. */
-  calls?: MapPath;
-  /** The parts of a call, and of its result if that is there too. */
-  call?: { id?: MapPath; name: MapPath; input?: MapPath; result?: MapPath; failed?: MapTest };
-  /** The parts of a message with the role `tool`. Without `text`, it has that of messages. */
-  result?: { id?: MapPath; text?: MapPath; failed?: MapTest };
-}
+  | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel');
 
 /** Options of {@link readTraces}. */
 export interface ReadOptions {
   /** The path of the input, beside which some formats have files that belong to it. They are read synchronously. */
   file?: string;
   /** The format of every record. Without it, each record is recognised by its content. */
-  format?: Exclude<FormatName, 'map'>;
-  /** How to read records of any other format; it is taken for every record that is no trace. */
-  map?: TraceMap;
+  format?: FormatName;
   /** Whether the agents succeeded; takes precedence over the format's own outcome, but not over that of `ReasoningTrace`s. */
   success?: boolean;
   signal?: Signal | null;

@@ -9,20 +9,18 @@ const { Readable } = require('node:stream');
 const vm = require('node:vm');
 const zlib = require('node:zlib');
 
-const { readMap, readPlaced } = require('../lib/read-traces.js');
+const { readPlaced } = require('../lib/read-traces.js');
 const { KnowledgePulseError, Scorer, readTraces, traceFromMessages } = require('..');
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { root } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
 
 const folder = path.join(__dirname, 'formats');
 
 /** All that is read of an input, with places. */
-async function read(input, { map, ...options } = {}) {
+async function read(input, options = {}) {
   const results = [];
-  const settings = map === undefined ? options : { ...options, map: readMap(map, 'options.map') };
-  for await (const result of readPlaced(input, settings)) results.push(result);
+  for await (const result of readPlaced(input, options)) results.push(result);
   return results;
 }
 
@@ -180,22 +178,10 @@ test.each([
   for (const input of [bytes, [bytes].values()]) expect(await tracesOf(input)).toEqual([JSON.parse(text)]);
 });
 
-test.each([
-  ['react', 2],
-  ['support', 1],
-])('readTraces reads examples/maps/%s: %i traces', async (name, count) => {
-  const [map, input] = ['json', 'jsonl'].map((end) =>
-    fs.readFileSync(path.join(root, 'examples', 'maps', `${name}.${end}`), 'utf8'),
-  );
-  expect(await tracesOf(input, { map: JSON.parse(map) })).toHaveLength(count);
-});
-
 test('readTraces yields a trace that is a value as the same object', async () => {
   const native = { '@type': 'ReasoningTrace' };
-  for (const map of [undefined, { messages: 'log' }]) {
-    const [trace] = await tracesOf([native], { map });
-    expect(trace).toBe(native);
-  }
+  const [trace] = await tracesOf([native]);
+  expect(trace).toBe(native);
 });
 
 test('readTraces reads an archive of Inspect as its log, also in pieces', async () => {

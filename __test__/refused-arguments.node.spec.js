@@ -256,9 +256,6 @@ throws('readTraces', OPTION, 'options', (options) => readTraces('', options), [
   [{ confidence: 2 }, '.confidence is not an option'],
   [{ from: 'atif' }, '.from is not an option'],
   ['atif', ' must be an object'],
-  [{ map: [] }, '.map must be an object, got array'],
-  [{ map: { messages: '', success: { at: 'a' } } }, '.map.success.is is missing'],
-  [{ map: 1n }, '.map has no JSON: '],
 ]);
 
 throws('traceFromMessages', INPUT, 'messages', kp.traceFromMessages, [

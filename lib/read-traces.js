@@ -19,17 +19,8 @@ const { addon } = require('./loader.js');
 const OPTIONS = {
   file: ofType('string'),
   format: oneOf(addon.formatNames()),
-  map: readMap,
   success: ofType('boolean'),
 };
-
-/** @type {import('./calls/options.js').OptionReader<string>} */
-function readMap(value, path) {
-  const json = writeJson(value, path, 'ERR_INVALID_OPTION');
-  const problem = addon.mapProblem(json, path);
-  if (problem !== null) throw codedError(TypeError, 'ERR_INVALID_OPTION', problem);
-  return json;
-}
 
 /**
  * A trace or an error, and where it stands in its input.
@@ -244,4 +235,4 @@ const PATH =
 /** @param {any} input */
 const isFileUrl = (input) => input?.protocol === 'file:' && typeof input.href === 'string';
 
-module.exports = { readMap, readPlaced, readTraces, traceFromMessages };
+module.exports = { readPlaced, readTraces, traceFromMessages };

@@ -6,9 +6,8 @@ use napi::{Error, bindgen_prelude::Utf16String};
 use napi_derive::napi;
 
 use knowledgepulse_formats::{
-    Context, Files, FormatName, Given, Known,
+    FormatName, Given, Known,
     encoding::Foreign,
-    map::Map,
     reader::{Content, Item, OfNoFormat, Settings, TraceReader, Unbuilt},
     records::{Record, Records, reason_of},
     trace::known_of,
@@ -30,28 +29,12 @@ pub struct NativeReadSettings {
     /// `metadata.task_domain`
     pub domain: Option<String>,
     pub file: Option<String>,
-    /// Where things are in records of another format, in JSON.
-    pub map: Option<String>,
 }
 
 /// Returns the names of the formats that an input may be said to be of.
-#[napi(
-    catch_unwind,
-    ts_return_type = "Exclude<import('../index.js').FormatName, 'map'>[]"
-)]
+#[napi(catch_unwind, ts_return_type = "import('../index.js').FormatName[]")]
 pub fn format_names() -> Vec<&'static str> {
-    FormatName::named().map(FormatName::name).collect()
-}
-
-/// Returns the problem of a map in JSON, as an option holds it; null if the map can be used.
-#[napi(catch_unwind)]
-pub fn map_problem(json: String, option: String) -> Option<String> {
-    read_map(&json, &option).err()
-}
-
-fn read_map(json: &str, option: &str) -> std::result::Result<Map, String> {
-    let value = parse_str(json).map_err(|error| format!("{option} is not JSON: {error}"))?;
-    Map::from_value(&value).map_err(|error| error.at(option))
+    FormatName::ALL.iter().map(|format| format.name()).collect()
 }
 
 /// The result of a record: a trace, or the reason why there is no trace.
@@ -101,20 +84,12 @@ impl NativeTraceReader {
         });
         let settings = Settings {
             format: format.transpose()?,
-            map: settings
-                .map
-                .map(|json| read_map(&json, "map"))
-                .transpose()
-                .map_err(Error::from_reason)?,
             given: Arc::new(Given {
                 success: settings.success,
                 confidence: settings.confidence,
                 domain: settings.domain,
             }),
-            context: Context {
-                file: settings.file.map(Into::into),
-                files: Files::default(),
-            },
+            file: settings.file.map(Into::into),
         };
         Ok(Self {
             records: Records::default(),

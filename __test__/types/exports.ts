@@ -23,7 +23,6 @@ import {
   type Selection,
   type SelectOptions,
   type ShareOptions,
-  type TraceMap,
   TraceMemory,
   type Visibility,
 } from '@knowledgepulse/native';
@@ -86,11 +85,10 @@ export async function others(text: string): Promise<unknown> {
   const select: SelectOptions = { count: '10%', failures: 2, labels: { a: true }, method: 'full' };
   const selection: Selection = await native.select([trace, frozen], select);
   const id: string | null | undefined = selection.chosen[0]?.id;
-  const map: TraceMap = { messages: 'steps', success: { at: 'status', is: 'solved' } };
   const reading: ReadOptions = { file: 'a', format: 'atif', success: true };
-  const format: FormatName = 'map';
+  const format: FormatName = 'otel';
   const results: ReadResult[] = [];
-  for await (const result of native.readTraces(text, { map })) results.push(result);
+  for await (const result of native.readTraces(text, { format })) results.push(result);
   for await (const { trace, outcome, error } of native.readTraces(text, reading)) {
     if (error) console.log(error.code satisfies ErrorCode, error.message);
     else console.log(trace.steps.length, outcome.success satisfies boolean | null);

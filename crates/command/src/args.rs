@@ -16,7 +16,6 @@ use crate::{
     find::expand,
     read::Inputs,
     show::messages::Messages,
-    weights::read_map,
 };
 
 /// What is read, and how.
@@ -28,12 +27,8 @@ pub(crate) struct InputArgs {
     pub paths: Vec<String>,
 
     /// Read the input as this format; `kp-score formats` lists them
-    #[arg(long, value_name = "FORMAT", value_parser = one_of(FormatName::named().map(|format| (format.name(), format))), hide_possible_values = true)]
+    #[arg(long, value_name = "FORMAT", value_parser = one_of(FormatName::ALL.iter().map(|format| (format.name(), *format))), hide_possible_values = true)]
     pub from: Option<FormatName>,
-
-    /// Read another format as this JSON file describes it
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
-    pub map: Option<String>,
 
     /// Whether the agents succeeded, where the input does not say
     #[arg(long, value_name = "yes|no", value_parser = one_of([("yes", true), ("no", false)]), hide_possible_values = true)]
@@ -52,7 +47,7 @@ impl InputArgs {
     /// Finds the files: those that are named, the recognised ones in folders except `outputs`, or standard input. `others` are read too.
     ///
     /// # Errors
-    /// If there is nothing to read, an output is read too, or the map cannot be read.
+    /// If there is nothing to read, or an output is read too.
     pub(crate) fn open(
         &self,
         outputs: &[Output],
@@ -70,7 +65,6 @@ impl InputArgs {
         let mut inputs = Inputs {
             sources: self.paths.clone(),
             format: self.from,
-            map: self.map.as_deref().map(read_map).transpose()?,
             given: Given {
                 success: self.success,
                 confidence: self.confidence,
@@ -80,7 +74,7 @@ impl InputArgs {
         if inputs.sources.is_empty() {
             inputs.sources.push(STDIN.to_owned());
         }
-        let others = others.iter().copied().chain([&self.map]).flatten();
+        let others = others.iter().copied().flatten();
         refuse_same_file(outputs, inputs.sources.iter().chain(others))?;
         expand(&mut inputs, outputs, messages)?;
         Ok(inputs)

@@ -51,7 +51,7 @@ pub(crate) fn expand(inputs: &mut Inputs, outputs: &[Output], messages: &Message
     }
     if sources.is_empty() && !empty.is_empty() {
         return Err(Failure::file(format!(
-            "there is no file of a known format in {}; --map FILE describes another format",
+            "there is no file of a known format in {}",
             empty.join(", ")
         )));
     }
@@ -106,9 +106,9 @@ fn find(
     skipped
 }
 
-/// Returns whether one of the first records of a file has a known format; with `--from` or `--map`, whether one is JSON.
+/// Returns whether one of the first records of a file has a known format; with `--from`, whether one is JSON.
 fn is_recognised(path: &str, inputs: &Inputs) -> io::Result<bool> {
-    let any = inputs.format.is_some() || inputs.map.is_some();
+    let any = inputs.format.is_some();
     let is_known = |record: &Record| {
         let known = |(value, _): &_| any || reader::format_of(value).is_some();
         record.content.as_ref().is_ok_and(known)

@@ -12,7 +12,6 @@ pub mod host;
 mod read;
 mod score;
 mod show;
-mod weights;
 
 pub use files::stop;
 pub use score::scored;

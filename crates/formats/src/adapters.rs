@@ -33,21 +33,18 @@ mod zed;
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, VecDeque},
-    fs, mem,
-    ops::Deref,
+    collections::HashMap,
+    mem,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    Context, Entry, Files, FormatName, FormatReader, Found, Place, Wrong,
+    Entry, FormatName, Found, Place, Wrong,
     event::{Agent, Event, Events, Fact, Parent, Undo, What},
     open_traces::{OpenTraces, check},
     session::{Session, is_said},
-    sources,
     trace::TraceBuilder,
     values::{joined, object_of, str_of},
 };
@@ -137,11 +134,6 @@ pub trait Adapter: Send + Sync {
         Vec::new()
     }
 
-    /// Returns the files that have runs of the sub-agents of a record, as the record names them.
-    fn files_of<'v>(&self, _record: &'v Value) -> Vec<&'v Text> {
-        Vec::new()
-    }
-
     /// Says what files beside the input of this path tell of its runs.
     fn beside(&self, _path: &Path, _say: &mut Events) {}
 
@@ -200,12 +192,11 @@ const MOST_UNKNOWN: usize = 1000;
 const CURRENT: &str = "";
 
 /// Reads the runs of an input by an adapter.
-pub struct Reader<A> {
+pub struct Reader {
     format: FormatName,
     kind: Kind,
-    adapter: A,
+    adapter: &'static dyn Adapter,
     file: Option<PathBuf>,
-    files: Files,
     /// Whether the caller has named the format, so that records of others are wrong.
     is_named: bool,
     /// Whether a record was a whole run: then one that is none is wrong.
@@ -213,10 +204,6 @@ pub struct Reader<A> {
     /// What is said of records before the first run.
     unknown: Vec<Event>,
     has_begun: bool,
-    /// The real folder of the input.
-    folder: Option<Arc<Path>>,
-    /// Whether another file that refers to the input was read before.
-    is_followed: bool,
     /// What files beside the input say of its run.
     beside: Vec<Event>,
     open: OpenTraces<Session>,
@@ -236,22 +223,19 @@ pub struct Reader<A> {
     index: Option<u64>,
 }
 
-impl<A: Deref<Target = dyn Adapter>> Reader<A> {
-    /// Reads one input.
-    #[must_use]
-    pub fn new(format: FormatName, kind: Kind, adapter: A, context: &Context, is_named: bool) -> Self {
-        Self {
+impl Reader {
+    /// Reads one input of a format; `None` for [`FormatName::Trace`], which needs no reader.
+    pub fn of(format: FormatName, file: Option<PathBuf>, is_named: bool) -> Option<Self> {
+        let (kind, adapter) = adapter_of(format)?;
+        Some(Self {
             format,
             kind,
             adapter,
-            file: context.file.clone(),
-            files: context.files.clone(),
+            file,
             is_named,
             has_whole: false,
             unknown: Vec::new(),
             has_begun: false,
-            folder: None,
-            is_followed: false,
             beside: Vec::new(),
             open: OpenTraces::default(),
             records: HashMap::new(),
@@ -262,7 +246,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
             whole: Value::Null,
             place: None,
             index: None,
-        }
+        })
     }
 
     /// Returns whether the header of a run is that of a run of its own.
@@ -399,36 +383,30 @@ fn begin(format: FormatName, kind: Kind, entry: &Entry, event: &Event, key: &Tex
     session
 }
 
-/// Files with runs of sub-agents, by the folders that their names start from.
-type Waiting = VecDeque<(Arc<Path>, Text)>;
-
 /// Whose run a record is.
-enum Of<'r> {
+#[derive(PartialEq)]
+enum Of {
     /// One of the input itself.
     Own,
-    /// A sub-agent of such a run; its file, by the name that another record gives it.
-    SubAgent(Option<&'r Text>),
+    /// A sub-agent of such a run.
+    SubAgent,
 }
 
-impl<A: Deref<Target = dyn Adapter>> Reader<A> {
-    /// Notes the place of the input, and what files beside it say, before the first record.
+impl Reader {
+    /// Notes what files beside the input say, before the first record.
     fn look_around(&mut self) {
         if mem::replace(&mut self.has_begun, true) {
             return;
         }
-        let file = self.file.as_deref();
-        let path = file.and_then(|file| fs::canonicalize(file).ok());
-        self.is_followed = path.as_ref().is_some_and(|path| !self.files.name(path));
-        let mut say = Events::default();
-        if let Some(file) = file {
+        if let Some(file) = &self.file {
+            let mut say = Events::default();
             self.adapter.beside(file, &mut say);
+            self.beside = say.into_list();
         }
-        self.beside = say.into_list();
-        self.folder = path.as_deref().and_then(Path::parent).map(Arc::from);
     }
 
     /// Reads a record, without the runs within it.
-    fn read_record(&mut self, entry: &Entry, of: &Of, found: &mut Vec<Found>) -> Result<Decoded, Wrong> {
+    fn read_record(&mut self, entry: &Entry, of: Of, found: &mut Vec<Found>) -> Result<Decoded, Wrong> {
         let mut say = Events::default();
         // Of several spans, those beside a wrong one are read.
         let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut say) {
@@ -464,9 +442,8 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
                 return Ok(decoded);
             }
         }
-        if let Of::SubAgent(file) = of {
+        if of == Of::SubAgent {
             say.add(What::Fact(Fact::Last("is_subagent", true.into())));
-            say.fact("trajectory_path", file.map(|name| name.clone().into()).as_ref());
         }
         let mut events = say.into_list();
         let begins = match decoded {
@@ -479,7 +456,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         if begins {
             self.end_all(found);
         }
-        if decoded == Decoded::Whole && matches!(of, Of::Own) && !events.is_empty() {
+        if decoded == Decoded::Whole && of == Of::Own && !events.is_empty() {
             events.extend(self.beside.iter().cloned());
         }
         // Of each event its share.
@@ -496,22 +473,12 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
         outcome.map(|()| decoded)
     }
 
-    /// Reads the runs within a record, and notes the files that they refer to.
-    fn read_inner(
-        &mut self,
-        entry: &Entry,
-        folder: Option<Arc<Path>>,
-        files: &mut Waiting,
-        found: &mut Vec<Found>,
-    ) {
+    /// Reads the runs within a record.
+    fn read_inner(&mut self, entry: &Entry, found: &mut Vec<Found>) {
         let mut seen = entry.value;
         // Not recursive: a file may nest them more deeply than the stack is.
         let mut waiting: Vec<Inner> = Vec::new();
         loop {
-            if let Some(folder) = &folder {
-                let names = self.adapter.files_of(seen).into_iter();
-                files.extend(names.map(|name| (Arc::clone(folder), name.clone())));
-            }
             let mut inner = self.adapter.inner(seen);
             let count = inner.len() as u64;
             inner.reverse();
@@ -520,7 +487,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
                 let Some(Inner { value, name, index }) = waiting.pop() else {
                     return;
                 };
-                let of = index.map_or(Of::SubAgent(None), |_| Of::Own);
+                let of = index.map_or(Of::SubAgent, |_| Of::Own);
                 let size = index.map_or(0, |_| entry.place.size / count.max(1));
                 let place = Place {
                     index: index.or(entry.place.index),
@@ -528,7 +495,7 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
                     ..entry.place
                 };
                 let inner = Entry { value: &value, place };
-                if let Err(wrong) = self.read_record(&inner, &of, found) {
+                if let Err(wrong) = self.read_record(&inner, of, found) {
                     found.push(Found::Wrong(wrong.within(name)));
                 } else if let Cow::Borrowed(value) = value {
                     break value;
@@ -537,31 +504,14 @@ impl<A: Deref<Target = dyn Adapter>> Reader<A> {
             seen = next;
         }
     }
-
-    /// Reads the run in a file that a record refers to, and the runs within it.
-    fn read_file(
-        &mut self,
-        place: Place,
-        folder: &Path,
-        name: &Text,
-        files: &mut Waiting,
-        found: &mut Vec<Found>,
-    ) -> Result<(), Wrong> {
-        let path = folder.join(name.as_str());
-        let root = self.folder.as_deref().unwrap_or(folder);
-        let Some((value, folder)) = sources::read_referred(&path, root, &self.files)? else {
-            return Ok(());
-        };
-        let place = Place { size: 0, ..place };
-        let entry = Entry { value: &value, place };
-        self.read_record(&entry, &Of::SubAgent(Some(name)), found)?;
-        self.read_inner(&entry, Some(folder.into()), files, found);
-        Ok(())
-    }
 }
 
-impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
-    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+impl Reader {
+    /// Appends the traces that this record ends, and the problems of its parts.
+    ///
+    /// # Errors
+    /// If all of it is wrong.
+    pub fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
         if !self.follows(entry) && self.kind == Kind::Rows {
             self.end_all(found);
         }
@@ -574,24 +524,14 @@ impl<A: Deref<Target = dyn Adapter> + Send> FormatReader for Reader<A> {
             return check(place.size);
         }
         self.look_around();
-        if self.is_followed {
-            return Ok(());
-        }
-        if self.read_record(entry, &Of::Own, found)? != Decoded::Whole {
-            return Ok(());
-        }
-        let mut files = Waiting::default();
-        self.read_inner(entry, self.folder.clone(), &mut files, found);
-        while let Some((folder, name)) = files.pop_front() {
-            if let Err(wrong) = self.read_file(entry.place, &folder, &name, &mut files, found) {
-                let which = joined(["the sub-agent in ".into(), name], "");
-                found.push(Found::Wrong(wrong.within(which)));
-            }
+        if self.read_record(entry, Of::Own, found)? == Decoded::Whole {
+            self.read_inner(entry, found);
         }
         Ok(())
     }
 
-    fn end(&mut self, found: &mut Vec<Found>) {
+    /// Appends the traces that the end of the input ends.
+    pub fn end(&mut self, found: &mut Vec<Found>) {
         if let Some(place) = self.place.take() {
             let value = mem::replace(&mut self.whole, Value::Null);
             let wrong = self.read(&Entry { value: &value, place }, found).err();
@@ -609,10 +549,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn adapters_are_in_the_order_of_the_formats_and_all_but_traces_and_maps_have_one() {
-        let is_read_otherwise = |format: &FormatName| matches!(format, FormatName::Trace | FormatName::Map);
+    fn adapters_are_in_the_order_of_the_formats_and_all_but_traces_have_one() {
         let formats = FormatName::ALL.iter().copied();
-        let expected: Vec<_> = formats.filter(|format| !is_read_otherwise(format)).collect();
+        let expected: Vec<_> = formats.filter(|format| *format != FormatName::Trace).collect();
         let adapters: Vec<_> = ADAPTERS.iter().map(|(format, ..)| *format).collect();
         assert_eq!(adapters, expected);
     }

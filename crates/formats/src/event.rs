@@ -413,15 +413,6 @@ impl Events {
         }
     }
 
-    /// Counts the fields of an object that a list of known ones does not have: they are of no format, or newer than this reader.
-    pub fn count_unknown(&mut self, object: &Object, known: &[&str]) {
-        for name in object.keys() {
-            if !known.contains(&name.as_str()) {
-                self.leave_out(joined(["field".into(), name.clone()], " "));
-            }
-        }
-    }
-
     /// Returns the text of a message or a result: a string, or parts with text. A part without text is counted and named by
     /// its type in brackets, so that a step that has nothing else is not lost.
     pub fn text_of(&mut self, content: Option<&Value>) -> Text {

@@ -15,7 +15,6 @@ pub mod encoding;
 mod event;
 pub mod input;
 mod langchain;
-pub mod map;
 mod messages;
 mod open_traces;
 mod parts;
@@ -46,12 +45,7 @@ pub mod trace;
 mod trials;
 mod values;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::fmt;
 
 use knowledgepulse_error::named;
 use knowledgepulse_json::{Text, Value, object};
@@ -142,15 +136,6 @@ named! {
         Codex = "codex",
         /// Spans of OpenTelemetry.
         Otel = "otel",
-        /// Any other format, whose records a map describes.
-        Map = "map",
-    }
-}
-
-impl FormatName {
-    /// Returns the formats that an input may be said to be of; a map is named by its rules.
-    pub fn named() -> impl Iterator<Item = Self> {
-        Self::ALL.iter().copied().filter(|format| *format != Self::Map)
     }
 }
 
@@ -250,50 +235,5 @@ impl Found {
             Self::Run(session) => Ok(session.finish()),
             Self::Wrong(wrong) => Err(wrong),
         }
-    }
-}
-
-/// Reads one input of a format.
-pub(crate) trait FormatReader: Send {
-    /// Appends the traces that this record ends, and the problems of its parts.
-    ///
-    /// # Errors
-    /// If all of it is wrong.
-    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong>;
-
-    /// Appends the traces that the end of the input ends.
-    fn end(&mut self, found: &mut Vec<Found>);
-}
-
-/// The state that the readers of one input share.
-#[derive(Debug, Clone, Default)]
-pub struct Context {
-    /// The path of the input.
-    pub file: Option<PathBuf>,
-    /// The files of all inputs that belong together, each of which is read once.
-    pub files: Files,
-}
-
-/// Files by their real paths that were read: whether another one refers to them, or they were named.
-#[derive(Debug, Clone, Default)]
-pub struct Files(Arc<Mutex<HashMap<PathBuf, bool>>>);
-
-impl Files {
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, bool>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a file that is named; returns whether it is to be read: no file that refers to it was read before.
-    fn name(&self, path: &Path) -> bool {
-        !*self.lock().entry(path.to_owned()).or_insert(false)
-    }
-
-    /// Notes a file that another one refers to.
-    fn follow(&self, path: &Path) {
-        self.lock().insert(path.to_owned(), true);
-    }
-
-    fn has(&self, path: &Path) -> bool {
-        self.lock().contains_key(path)
     }
 }

@@ -31,16 +31,6 @@ const REASONING: &[&str] = &[
     "reasoning_content", "reasoning", "thinking", "reasoningContent", "reasoningText",
 ];
 
-/// Fields of messages that have been used, or that describe no action of the agent; those of agents and of the AI SDK come last.
-#[rustfmt::skip]
-const KNOWN: &[&str] = &[
-    "role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content", "reasoning",
-    "thinking", "reasoning_details", "audio", "annotations", "id", "type", "status", "model", "stop_reason", "stop_sequence",
-    "usage", "parts", "finish_reason", "is_error", "phase", "context_management", "reasoningContent", "reasoningText",
-    "toolCalls", "toolRequests", "tool_uses", "toolCallId", "createdAt", "metadata", "toolInvocations",
-    "experimental_attachments", "providerOptions", "revisionId",
-];
-
 /// Where messages of agents have their calls, and the ids of these.
 const CALLS: [&str; 4] = ["tool_calls", "toolCalls", "toolRequests", "tool_uses"];
 const IDS: [&str; 3] = ["tool_call_id", "toolCallId", "id"];
@@ -122,7 +112,6 @@ pub fn add_by(sink: &mut Events, record: &impl Fields, content: Option<&Value>) 
 }
 
 fn add_of_role(sink: &mut Events, message: &Object, role: &str) -> Result<(), Wrong> {
-    sink.count_unknown(message, KNOWN);
     sink.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
     let parts = message.get("parts");

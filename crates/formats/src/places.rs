@@ -93,7 +93,7 @@ pub static SOURCES: &[Source] = &[
     agent(FormatName::Pi, "Pi, OpenClaw", &[Place(Home, ".pi/agent/sessions/*/*.jsonl"), Place(Home, ".openclaw/agents/*/sessions/*.jsonl")], "Session Trace Simple Format", "abandoned branches"),
     agent(FormatName::Openhands, "OpenHands", &[Place(Home, ".openhands/conversations/**/events/*.json")], "events of its server and SDK, `output.jsonl` of its evaluations", ""),
     agent(FormatName::SweAgent, "SWE-agent, mini-SWE-agent", &[], "`.traj` files", ""),
-    agent(FormatName::Atif, "Harbor", &[], "Agent Trajectory Interchange Format 1.0 to 1.8, with its sub-agents' files", ""),
+    agent(FormatName::Atif, "Harbor", &[], "Agent Trajectory Interchange Format 1.0 to 1.8", ""),
     agent(FormatName::Inspect, "Inspect", &[], "logs in JSON and `.eval`", "archives of more than 256 MB"),
     agent(FormatName::OpenaiChat, "chat APIs", &[], "OpenAI (Chat Completions, Responses), Anthropic, Bedrock's Converse, Gemini, Vercel's AI SDK; rows of data sets with `messages`, `trajectory` or `history`, and the verdict in `resolved` or `target`; exports of Helicone", ""),
     agent(FormatName::Langchain, "LangChain", &[], "messages, states of LangGraph", ""),
@@ -225,7 +225,9 @@ mod tests {
 
     #[test]
     fn every_format_has_a_source() {
-        let without: Vec<_> = FormatName::named()
+        let without: Vec<_> = FormatName::ALL
+            .iter()
+            .copied()
             .filter(|format| SOURCES.iter().all(|source| source.format != *format))
             .collect();
         assert!(without.is_empty(), "{without:?}");

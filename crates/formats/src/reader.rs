@@ -1,15 +1,18 @@
 //! Turns records of agents into traces, by the module of each format.
 
-use std::{fmt, mem, path::Path, sync::Arc};
+use std::{
+    fmt, mem,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    Context, Entry, FormatName, FormatReader, Found, Given, Known, Place, Wrong,
-    adapters::{self, ADAPTERS, Adapter, Kind, adapter_of},
+    Entry, FormatName, Found, Given, Known, Place, Wrong,
+    adapters::{self, ADAPTERS, Kind, adapter_of},
     encoding::Foreign,
     input::UNREADABLE,
-    map::Map,
     messages::is_message,
     records::{Record, Records},
 };
@@ -19,25 +22,17 @@ use crate::{
 pub struct Settings {
     /// The format of every record; without it, each record is recognised by its content.
     pub format: Option<FormatName>,
-    /// Where things are in records of another format; it is taken for every record that is no trace.
-    pub map: Option<Map>,
     /// The caller's settings for the traces.
     pub given: Arc<Given>,
-    /// Where the input is from.
-    pub context: Context,
+    /// The path of the input.
+    pub file: Option<PathBuf>,
 }
 
 impl Settings {
     /// Returns the format of a record by its contents and the path of the input; `None` for a record of no format.
     #[must_use]
     pub fn recognise(&self, value: &Value) -> Option<FormatName> {
-        format_at(value, self.context.file.as_deref())
-    }
-
-    /// Returns the format that the caller has named for a record.
-    fn format_for(&self, value: &Value) -> Option<FormatName> {
-        let mapped = || (self.map.is_some() && !is_trace(value)).then_some(FormatName::Map);
-        self.format.or_else(mapped)
+        format_at(value, self.file.as_deref())
     }
 }
 
@@ -174,19 +169,18 @@ impl fmt::Display for OfNoFormat {
         };
         write!(
             formatter,
-            "of no format that is known: {found}; docs/formats.md lists the formats, and --map FILE, or the option `map`, says where things are in others"
+            "of no format that is known: {found}; docs/formats.md lists the formats"
         )
     }
 }
 
 /// Formats whose rows are read on any core.
-const MAY_STAND_ALONE: [FormatName; 6] = [
+const MAY_STAND_ALONE: [FormatName; 5] = [
     FormatName::SweAgent,
     FormatName::Openhands,
     FormatName::Langchain,
     FormatName::Sharegpt,
     FormatName::OpenaiChat,
-    FormatName::Map,
 ];
 
 /// Reads a record that is a trace by itself, whatever the records around it are: so on any core. `recognised` is its [format](format_of).
@@ -200,8 +194,7 @@ pub fn read_alone(
     recognised: Option<FormatName>,
 ) -> Result<(FormatName, Content), Value> {
     let may_go_on = || is_message(&value);
-    let format = settings.format_for(&value);
-    let format = match format.or_else(|| recognised.filter(|_| !may_go_on())) {
+    let format = match settings.format.or_else(|| recognised.filter(|_| !may_go_on())) {
         Some(FormatName::Trace) => return Ok((FormatName::Trace, Content::Plain(value, None))),
         Some(format) if MAY_STAND_ALONE.contains(&format) => format,
         _ => return Err(value),
@@ -210,7 +203,9 @@ pub fn read_alone(
         value: &value,
         place: Place::default(),
     };
-    let mut reader = reader_of(format, settings);
+    let Some(mut reader) = reader_of(format, settings) else {
+        return Err(value);
+    };
     let (mut found, mut open) = (Vec::new(), Vec::new());
     let read = reader.read(&entry, &mut found);
     reader.end(&mut open);
@@ -227,13 +222,9 @@ pub fn read_alone(
     }
 }
 
-fn reader_of(format: FormatName, settings: &Settings) -> Box<dyn FormatReader> {
-    let (context, is_named) = (&settings.context, settings.format.is_some());
-    if let Some((kind, adapter)) = adapter_of(format) {
-        return Box::new(adapters::Reader::new(format, kind, adapter, context, is_named));
-    }
-    let map: Box<dyn Adapter> = Box::new(settings.map.clone().unwrap_or_default());
-    Box::new(adapters::Reader::new(format, Kind::Rows, map, context, is_named))
+fn reader_of(format: FormatName, settings: &Settings) -> Option<adapters::Reader> {
+    let file = settings.file.clone();
+    adapters::Reader::of(format, file, settings.format.is_some())
 }
 
 /// A file of which so many records at the beginning are of no format is refused. Sessions may begin with such records.
@@ -243,7 +234,7 @@ pub const MOST_FIRST_RECORDS: usize = 10;
 pub struct TraceReader {
     settings: Settings,
     file: FileKind,
-    readers: Vec<(FormatName, Box<dyn FormatReader>)>,
+    readers: Vec<(FormatName, adapters::Reader)>,
 }
 
 /// What a file is.
@@ -320,7 +311,7 @@ impl TraceReader {
             let reason = format!("this part of the database cannot be read: {error}");
             return vec![built(place, None, Content::Wrong(reason.into()))];
         }
-        if let Some(format) = self.settings.format_for(&value) {
+        if let Some(format) = self.settings.format {
             return self.read_as(Some(format), value, text, place);
         }
         let format = match &self.file {
@@ -386,7 +377,10 @@ impl TraceReader {
         };
         let entry = Entry { value: &value, place };
         let mut found = Vec::new();
-        let read = self.reader_of(format).read(&entry, &mut found);
+        let Some(reader) = self.reader_of(format) else {
+            return Vec::new();
+        };
+        let read = reader.read(&entry, &mut found);
         let mut items = self.unbuilt(format, place, found);
         if let Err(wrong) = read {
             let mut reason = wrong_of(format, wrong);
@@ -434,13 +428,14 @@ impl TraceReader {
         items
     }
 
-    fn reader_of(&mut self, format: FormatName) -> &mut dyn FormatReader {
-        let at = self.readers.iter().position(|(other, _)| *other == format);
-        let at = at.unwrap_or_else(|| {
-            self.readers.push((format, reader_of(format, &self.settings)));
-            self.readers.len() - 1
-        });
-        &mut *self.readers[at].1
+    fn reader_of(&mut self, format: FormatName) -> Option<&mut adapters::Reader> {
+        if !self.readers.iter().any(|(other, _)| *other == format) {
+            self.readers.push((format, reader_of(format, &self.settings)?));
+        }
+        let mut readers = self.readers.iter_mut();
+        readers
+            .find(|(other, _)| *other == format)
+            .map(|(_, reader)| reader)
     }
 
     /// Returns the results of a record of a format, or of the end of the records.

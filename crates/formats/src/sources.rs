@@ -4,15 +4,12 @@ use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},
     io::{BufRead, BufReader, Read},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use knowledgepulse_json::{Object, Value, parse, parse_str};
 
-use crate::{
-    DEFAULT_LIMIT, Files, Wrong,
-    values::{fields_of, str_of},
-};
+use crate::values::{fields_of, str_of};
 
 /// The first line of a rollout has fewer bytes.
 const LONGEST_HEADER: u64 = 1024 * 1024;
@@ -159,38 +156,6 @@ fn meta_of(file: &str) -> Option<Object> {
         Some(Value::Object(meta)) => Some(meta.clone()),
         _ => None,
     }
-}
-
-/// Returns the record in a file that another one refers to, and its folder. `None` if it was read already, if it is not there, as where
-/// only the other one was copied, or if it is not in the folder `root` nor below: a record does not say which files of a machine are read.
-///
-/// # Errors
-/// If the file cannot be read, or is no JSON.
-pub(crate) fn read_referred(
-    file: &Path,
-    root: &Path,
-    files: &Files,
-) -> Result<Option<(Value, PathBuf)>, Wrong> {
-    let Ok(path) = fs::canonicalize(file) else {
-        return Ok(None);
-    };
-    let Some(folder) = path.parent().filter(|_| path.starts_with(root)) else {
-        return Ok(None);
-    };
-    let unreadable = |_| Wrong::new("it cannot be read");
-    let stat = fs::metadata(&path).map_err(unreadable)?;
-    if files.has(&path) || !stat.is_file() {
-        return Ok(None);
-    }
-    files.follow(&path);
-    if stat.len() > DEFAULT_LIMIT {
-        let megabytes = DEFAULT_LIMIT / 1024 / 1024;
-        return Err(Wrong::new(format!("longer than {megabytes} MB")));
-    }
-    let bytes = fs::read(&path).map_err(unreadable)?;
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let value = parse(text).map_err(|_| Wrong::new("not JSON in UTF-8"))?;
-    Ok(Some((value, folder.to_owned())))
 }
 
 /// Returns the object in a small file; `None` if there is none.

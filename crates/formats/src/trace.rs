@@ -37,7 +37,7 @@ pub fn known_of(trace: &Value) -> Known {
     }
 }
 
-/// How many names of unknown fields are told apart: files decide which names there are.
+/// How many names of left-out parts are told apart: files decide which names there are.
 const MAX_COUNTED: usize = 50;
 
 /// How many of the things that were left out are named in an error.
@@ -222,12 +222,10 @@ impl TraceBuilder {
         self.objective.is_none() && self.steps.is_empty()
     }
 
-    /// Returns the problem if it is empty. Names the parts that were left out, the most frequent first; not the unknown
-    /// fields, which may be many.
+    /// Returns the problem if it is empty. Names the parts that were left out, the most frequent first.
     #[must_use]
     pub fn empty_reason(&self) -> Text {
-        let is_field = |name: &Text| name.as_bytes().starts_with(b"field ");
-        let mut counts: Vec<_> = self.left_out.iter().filter(|(name, _)| !is_field(name)).collect();
+        let mut counts: Vec<_> = self.left_out.iter().collect();
         counts.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         let named = counts.iter().take(MAX_NAMED);
         let named = named.map(|(name, times)| with_end(name, &format!(" ({times})")));

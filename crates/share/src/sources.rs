@@ -9,7 +9,7 @@ use std::{
 };
 
 use knowledgepulse_formats::{
-    Context, DEFAULT_LIMIT, FormatName,
+    DEFAULT_LIMIT, FormatName,
     input::reader_of,
     reader::{Content, MOST_FIRST_RECORDS, Settings, TraceReader},
     sources::runs,
@@ -206,12 +206,8 @@ pub fn valid(trace: &Value) -> io::Result<Value> {
 }
 
 fn traces_in(path: &str, text: &str) -> impl Iterator<Item = (FormatName, Option<u64>, Value)> {
-    let context = Context {
-        file: Some(path.into()),
-        ..Context::default()
-    };
     let reader = TraceReader::new(Settings {
-        context,
+        file: Some(path.into()),
         ..Settings::default()
     });
     // Something else than text has no records.

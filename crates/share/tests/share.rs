@@ -13,7 +13,7 @@ use std::{
 use flate2::read::DeflateDecoder;
 use knowledgepulse_clean::{CleanOptions, Cleaner};
 use knowledgepulse_formats::{
-    Context, FormatName,
+    FormatName,
     reader::{Content, Settings as Reading, TraceReader},
 };
 use knowledgepulse_json::{Value, parse_str};
@@ -47,12 +47,8 @@ impl Files for Shelf {
 
 /// Reads a text as a file of this name.
 fn read(name: &str, text: &str) -> Vec<(FormatName, Option<u64>, Value)> {
-    let context = Context {
-        file: Some(name.into()),
-        ..Context::default()
-    };
     let reader = TraceReader::new(Reading {
-        context,
+        file: Some(name.into()),
         ..Reading::default()
     });
     let items = reader

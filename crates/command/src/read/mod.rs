@@ -17,10 +17,9 @@ use std::{
 
 use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
-    Context, DEFAULT_LIMIT, Files, FormatName, Given, Known,
+    DEFAULT_LIMIT, FormatName, Given, Known,
     encoding::Foreign,
     input::lines_of_file,
-    map::Map,
     reader::{Content, OfNoFormat, Settings, TraceReader, Unbuilt, read_alone},
     records::{Record, Records},
     sources,
@@ -56,8 +55,6 @@ pub(crate) struct Inputs {
     pub sources: Vec<String>,
     /// Their format; `None` where each record is recognised.
     pub format: Option<FormatName>,
-    /// Where things are in records of another format.
-    pub map: Option<Map>,
     /// The given outcome and domain of traces of other formats.
     pub given: Given,
 }
@@ -264,24 +261,19 @@ struct Reading<P> {
 impl<P: Send + 'static> Reading<P> {
     /// Reads everything, until `take` has enough.
     fn run(&self, take: &mut Take<P>) -> ControlFlow<()> {
-        let files = Files::default();
         for run in sources::runs(&self.inputs.sources) {
-            self.read(&run, &files, take)?;
+            self.read(&run, take)?;
         }
         ControlFlow::Continue(())
     }
 
     /// Reads the files of a run as one input, which is named by the first.
-    fn read(&self, run: &[String], files: &Files, take: &mut Take<P>) -> ControlFlow<()> {
+    fn read(&self, run: &[String], take: &mut Take<P>) -> ControlFlow<()> {
         let source = run.first().map_or(STDIN, String::as_str);
         let settings = Settings {
             format: self.inputs.format,
-            map: self.inputs.map.clone(),
             given: Arc::new(self.inputs.given.clone()),
-            context: Context {
-                file: (source != STDIN).then(|| source.into()),
-                files: files.clone(),
-            },
+            file: (source != STDIN).then(|| source.into()),
         };
         // A trace is prepared in the task that parses it: memory is freed slowly on another thread than it was allocated on.
         let prepare = Arc::clone(&self.prepare);

@@ -1,24 +1,10 @@
 //! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
 //! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
 
-use std::{borrow::Cow, collections::HashSet};
+use std::borrow::Cow;
 
 use super::Inner;
 use crate::{prelude::*, sources::read_small};
-
-/// Fields of steps.
-#[rustfmt::skip]
-const KNOWN_OF_STEP: &[&str] = &[
-    "step_id", "timestamp", "source", "model_name", "reasoning_effort", "message", "reasoning_content", "tool_calls",
-    "observation", "metrics", "llm_call_count", "is_copied_context",
-];
-
-/// Fields of trajectories.
-#[rustfmt::skip]
-const KNOWN: &[&str] = &[
-    "schema_version", "session_id", "trajectory_id", "agent", "steps", "notes", "final_metrics", "extra",
-    "continued_trajectory_ref", "subagent_trajectories",
-];
 
 /// Trajectories of Harbor.
 pub struct Atif;
@@ -47,19 +33,6 @@ impl Adapter for Atif {
             index: None,
         });
         inner.collect()
-    }
-
-    fn files_of<'v>(&self, record: &'v Value) -> Vec<&'v Text> {
-        let embedded = list_at(record, "subagent_trajectories").iter();
-        let ids: HashSet<&Text> = embedded
-            .filter_map(|value| value.get("trajectory_id")?.as_text())
-            .collect();
-        let results = list_at(record, "steps").iter().flat_map(results_of);
-        let references = results.flat_map(|result| list_at(result, "subagent_trajectory_ref"));
-        references
-            .filter(|reference| id_of(reference.get("trajectory_id")).is_none_or(|id| !ids.contains(&id)))
-            .filter_map(|reference| string_of(reference.get("trajectory_path")))
-            .collect()
     }
 
     /// Says the success and the confidence of the trial that a trajectory is of, by the file `result.json`. That of a job, which is
@@ -106,7 +79,6 @@ impl Adapter for Atif {
         say.fact("model", agent.get("model_name"));
         let others = ["notes", "final_metrics", "continued_trajectory_ref", "extra"];
         say.facts(trajectory, &others);
-        say.count_unknown(trajectory, KNOWN);
         for (at, step) in steps.iter().enumerate() {
             let Value::Object(step) = step else {
                 return Err(Wrong::new(format!("steps[{at}] must be an object")));
@@ -115,10 +87,6 @@ impl Adapter for Atif {
         }
         Ok(Decoded::Whole)
     }
-}
-
-fn results_of(step: &Value) -> &[Value] {
-    list_at(fields_of(step, "observation"), "results")
 }
 
 fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
@@ -133,7 +101,6 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
         return Ok(());
     }
     say.begin_record(None, step.get("timestamp"));
-    say.count_unknown(step, KNOWN_OF_STEP);
     let role = match source {
         Some(role @ ("system" | "user")) => role,
         Some("agent") => "assistant",

@@ -6,27 +6,6 @@ use std::borrow::Cow;
 
 use crate::{langchain, prelude::*, sharegpt};
 
-/// Fields of conversations; of requests to a model, which are no action of the agent; of Converse and of the invocation log of Bedrock; of
-/// Helicone; of Gemini; of data sets, and of states of LangGraph.
-#[rustfmt::skip]
-const KNOWN: &[&str] = &[
-    "id", "instance_id", "traj_id", "custom_id", "task_id", "conversation_id", "session_id", "trial", "requestId", "request_id",
-    "responseId", "messages", "traj", "choices", "response", "request", "body", "input", "output", "content", "role", "type",
-    "system", "instructions", "reward", "success", "confidence", "created", "created_at", "timestamp", "model", "metadata",
-    "object", "usage", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p", "max_tokens",
-    "max_completion_tokens", "max_output_tokens", "stream", "status", "method", "url", "service_tier", "system_fingerprint",
-    "stop_reason", "stop_sequence", "reasoning", "text", "truncation", "store", "user", "error", "previous_response_id",
-    "incomplete_details", "thinking", "stop", "n", "seed", "response_format", "functions", "modelId", "inferenceConfig",
-    "toolConfig", "guardrailConfig", "additionalModelRequestFields", "trace", "additionalModelResponseFieldPaths",
-    "additionalModelResponseFields", "promptVariables", "outputConfig", "requestMetadata", "performanceConfig", "serviceTier",
-    "stopReason", "metrics", "schemaType", "schemaVersion", "accountId", "identity", "region", "operation", "request_body",
-    "response_body", "request_created_at", "response_created_at", "request_model", "response_model", "response_id",
-    "response_status", "request_path", "provider", "contents", "candidates", "systemInstruction", "generationConfig",
-    "safetySettings", "usageMetadata", "modelVersion", "createTime", "config", "conversations", "values", "next", "parent_config",
-    "tasks", "interrupts", "trajectory", "history", "resolved", "target", "patch", "test_result", "repo", "exit_status",
-    "model_patch",
-];
-
 /// Where conversations have their names.
 #[rustfmt::skip]
 const IDS: &[&str] = &[
@@ -138,7 +117,6 @@ fn add_details(say: &mut Events, record: &Object) {
     if !outcome.is_empty() {
         say.add(What::Fact(Fact::Outcome(outcome)));
     }
-    say.count_unknown(record, KNOWN);
 }
 
 /// Returns whether a text begins as a list of messages in JSON does.

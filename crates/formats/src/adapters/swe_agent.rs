@@ -6,19 +6,6 @@ use ::regex::Regex;
 
 use crate::prelude::*;
 
-/// Fields of turns; the model's input is in the turns before.
-#[rustfmt::skip]
-const KNOWN_OF_TURN: &[&str] = &[
-    "action", "observation", "response", "thought", "execution_time", "state", "query", "messages", "extra_info",
-];
-
-/// Fields of runs, then those of data sets.
-#[rustfmt::skip]
-const KNOWN: &[&str] = &[
-    "trajectory", "history", "info", "environment", "replay_config", "attempts", "instance_id", "messages", "trajectory_format",
-    "model_name", "target", "exit_status", "generated_patch", "eval_logs",
-];
-
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[ \t\r\x0b\x0c]*\n(.*?)\n?```"));
@@ -89,7 +76,6 @@ pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong>
     let fields = object_of(Some(record));
     let info = fields_of(record, "info");
     say.begin(Origin::default());
-    say.count_unknown(fields, KNOWN);
     say.facts(fields, &["environment", "instance_id"]);
     say.fact("version", record.get("trajectory_format"));
     say.fact("exit_status", info.get("exit_status"));
@@ -121,7 +107,7 @@ pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong>
             say.add_all(truth_of(record.get("target")).map(What::Success));
             turns.iter().map(message_of).collect()
         }
-        Shape::Turns if !turns.is_empty() => messages_of_turns(say, record, turns)?,
+        Shape::Turns if !turns.is_empty() => messages_of_turns(record, turns)?,
         Shape::History | Shape::Turns => list_at(record, "history").to_vec(),
     };
     add_history(say, &messages)?;
@@ -150,7 +136,7 @@ fn message_of(turn: &Value) -> Value {
 }
 
 /// Returns the turns as messages of a history, after the beginning of the history up to the task.
-fn messages_of_turns(say: &mut Events, record: &Value, turns: &[Value]) -> Result<Vec<Value>, Wrong> {
+fn messages_of_turns(record: &Value, turns: &[Value]) -> Result<Vec<Value>, Wrong> {
     let history = list_at(record, "history");
     let is_task = |message: &Value| has_word(message, "role", "user") && !is_demonstration(message);
     let end = history
@@ -165,7 +151,6 @@ fn messages_of_turns(say: &mut Events, record: &Value, turns: &[Value]) -> Resul
         let Value::Object(turn) = turn else {
             return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
         };
-        say.count_unknown(turn, KNOWN_OF_TURN);
         let field = |name| turn.get(name).cloned();
         messages.push(some_object([
             ("role", Some("assistant".into())),

@@ -9,7 +9,6 @@ use knowledgepulse_json::{Text, Value, parse};
 use rusqlite::Connection;
 
 use crate::{
-    Context,
     input::{lines_of_file, reader_of},
     places::SOURCES,
     reader::{Content, Settings, TraceReader, format_of},
@@ -39,12 +38,8 @@ fn bytes_of(path: &Path) -> Vec<u8> {
 
 /// Reads an input as a file of this path.
 fn read(path: &Path) -> Vec<(Option<&'static str>, Value)> {
-    let context = Context {
-        file: Some(path.into()),
-        ..Context::default()
-    };
     let reader = TraceReader::new(Settings {
-        context,
+        file: Some(path.into()),
         ..Settings::default()
     });
     let items = reader.read_all(&bytes_of(path)).unwrap();
@@ -189,12 +184,8 @@ fn changed_sessions_are_read_without_a_panic() {
             let values: Vec<Value> = records.map(|record| record.content.unwrap().0).collect();
             for at in 0..values.len() {
                 for value in changed(&values[at], 5) {
-                    let context = Context {
-                        file: Some(path.clone()),
-                        ..Context::default()
-                    };
                     let mut reader = TraceReader::new(Settings {
-                        context,
+                        file: Some(path.clone()),
                         ..Settings::default()
                     });
                     let before = values[..at].iter().rev().take(1).rev().cloned();
