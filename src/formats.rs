@@ -142,7 +142,7 @@ impl NativeTraceReader {
             content: content.map_err(|error| reason_of(&error)),
         };
         let items = self.reader.read(record).into_iter();
-        items.map(|item| native(item.build())).collect()
+        items.flat_map(Unbuilt::build).map(native).collect()
     }
 
     /// Ends the input. `next` returns the remaining records.
@@ -158,9 +158,10 @@ impl NativeTraceReader {
         while size < BATCH_SIZE
             && let Some(item) = self.items.pop_front()
         {
-            let item = item.build();
-            size += item.size;
-            items.push(native(item));
+            for item in item.build() {
+                size += item.size;
+                items.push(native(item));
+            }
         }
         items
     }
@@ -191,7 +192,8 @@ fn native(item: Item) -> NativeItem {
         }
         Content::Plain(value, text) => {
             tell(known_of(&value));
-            found.json = text;
+            // A value of JavaScript stays as it is.
+            found.json = text.or_else(|| found.line.map(|_| value.to_json()));
         }
         Content::Wrong(reason) => found.error = Some(utf_16(reason)),
         Content::Skipped(reason) => found.skipped = Some(utf_16(reason)),

@@ -193,7 +193,8 @@ const CURRENT: &str = "";
 
 /// Reads the runs of an input by an adapter.
 pub struct Reader {
-    format: FormatName,
+    /// The format of the input.
+    pub format: FormatName,
     kind: Kind,
     adapter: &'static dyn Adapter,
     file: Option<PathBuf>,

@@ -19,6 +19,7 @@ mod messages;
 mod open_traces;
 mod parts;
 mod pictures;
+mod pieces;
 pub mod places;
 mod prelude;
 pub mod reader;

@@ -8,13 +8,15 @@ use std::{
 
 use knowledgepulse_json::{Object, Text, Value};
 
+pub use crate::records::is_trace;
+
 use crate::{
     Entry, FormatName, Found, Given, Known, Place, Wrong,
     adapters::{self, ADAPTERS, Kind, adapter_of},
     encoding::Foreign,
     input::UNREADABLE,
     messages::is_message,
-    records::{Record, Records},
+    records::{Record, Records, may_be_trace},
 };
 
 /// Options of an input.
@@ -29,10 +31,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the format of a record by its contents and the path of the input; `None` for a record of no format.
-    #[must_use]
-    pub fn recognise(&self, value: &Value) -> Option<FormatName> {
-        format_at(value, self.file.as_deref())
+    /// Returns the format of a record: the named one, or that of its contents and the path of the input. `None` for a record of no format.
+    fn format_of(&self, value: &Value) -> Option<FormatName> {
+        self.format.or_else(|| format_at(value, self.file.as_deref()))
     }
 }
 
@@ -51,40 +52,100 @@ pub struct Item {
     pub content: Content,
 }
 
-/// A result whose trace may not be built yet.
+/// A record whose traces may not be built yet.
 pub struct Unbuilt(State);
 
 enum State {
     Built(Item),
     Found(Found, FormatName, Place, Arc<Given>),
+    Row(Value, Option<String>, Place, Arc<Settings>),
 }
 
 impl Unbuilt {
-    /// Builds the trace, which needs no other record: so on any core.
+    /// Builds the traces, which need no other record: so on any core.
     #[must_use]
-    pub fn build(self) -> Item {
-        let (found, format, place, given) = match self.0 {
-            State::Built(item) => return item,
-            State::Found(found, format, place, given) => (found, format, place, given),
-        };
-        let builder = match found.build() {
-            Ok(builder) => builder,
-            Err(wrong) => {
-                let place = Place { size: 0, ..place };
-                return place.item(Some(format), Content::Wrong(wrong_of(format, wrong)));
+    pub fn build(self) -> Vec<Item> {
+        match self.0 {
+            State::Built(item) => vec![item],
+            State::Found(found, format, place, given) => vec![item_of(found, format, place, &given)],
+            State::Row(value, text, place, settings) => {
+                let mut items = Vec::new();
+                let format = settings.format_of(&value);
+                if let Some(mut reader) = format.and_then(|format| reader_of(format, &settings)) {
+                    read_with(&mut reader, &value, place, &settings, &mut items);
+                    let mut found = Vec::new();
+                    reader.end(&mut found);
+                    items.extend(unbuilt(found, reader.format, Place::default(), &settings));
+                } else {
+                    items.push(plain(value, text, format, place));
+                }
+                items.into_iter().flat_map(Self::build).collect()
             }
-        };
-        let place = builder.place;
-        let content = match (builder.is_empty(), builder.is_conversation) {
-            (true, true) => Content::Wrong(builder.empty_reason()),
-            (true, false) => Content::Skipped(builder.empty_reason()),
-            (false, _) => {
-                let (trace, known) = builder.finish(&given);
-                Content::Converted(trace, known)
-            }
-        };
-        place.item(Some(format), content)
+        }
     }
+}
+
+/// Builds the trace of a run.
+fn item_of(found: Found, format: FormatName, place: Place, given: &Given) -> Item {
+    let builder = match found.build() {
+        Ok(builder) => builder,
+        Err(wrong) => {
+            let place = Place { size: 0, ..place };
+            return place.item(Some(format), Content::Wrong(wrong_of(format, wrong)));
+        }
+    };
+    let place = builder.place;
+    let content = match (builder.is_empty(), builder.is_conversation) {
+        (true, true) => Content::Wrong(builder.empty_reason()),
+        (true, false) => Content::Skipped(builder.empty_reason()),
+        (false, _) => {
+            let (trace, known) = builder.finish(given);
+            Content::Converted(trace, known)
+        }
+    };
+    place.item(Some(format), content)
+}
+
+/// Returns the results of runs of a format, which a record or the end of the records ends.
+fn unbuilt(
+    found: Vec<Found>,
+    format: FormatName,
+    place: Place,
+    settings: &Settings,
+) -> impl Iterator<Item = Unbuilt> {
+    let given = Arc::clone(&settings.given);
+    found
+        .into_iter()
+        .map(move |found| Unbuilt(State::Found(found, format, place, Arc::clone(&given))))
+}
+
+/// Appends the results of a record of the reader's format.
+fn read_with(
+    reader: &mut adapters::Reader,
+    value: &Value,
+    place: Place,
+    settings: &Settings,
+    items: &mut Vec<Unbuilt>,
+) {
+    let format = reader.format;
+    let mut found = Vec::new();
+    let read = reader.read(&Entry { value, place }, &mut found);
+    items.extend(unbuilt(found, format, place, settings));
+    if let Err(wrong) = read {
+        let mut reason = wrong_of(format, wrong);
+        let other = format_of(value).filter(|&other| other != format);
+        if let Some(other) = other.filter(|_| settings.format.is_some()) {
+            reason.push_str(&format!("; it looks like {other}"));
+        }
+        items.push(built(place, Some(format), Content::Wrong(reason)));
+    }
+}
+
+/// Returns a record that no reader takes: a trace, or one of no format.
+fn plain(value: Value, text: Option<String>, format: Option<FormatName>, place: Place) -> Unbuilt {
+    let is_native = format.is_some() || is_trace(&value);
+    let format = is_native.then_some(FormatName::Trace);
+    built(place, format, Content::Plain(value, text))
 }
 
 /// The trace of a record, or the reason for its absence.
@@ -98,12 +159,6 @@ pub enum Content {
     Wrong(Text),
     /// Why there is no trace: the records are not of a conversation.
     Skipped(Text),
-}
-
-/// Returns whether a value says that it is a trace of this package.
-#[must_use]
-pub fn is_trace(value: &Value) -> bool {
-    value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace")
 }
 
 /// Returns the format of a record by its contents, the first of [`FormatName::ALL`] that it may be of; `None` for a record of no format.
@@ -174,54 +229,6 @@ impl fmt::Display for OfNoFormat {
     }
 }
 
-/// Formats whose rows are read on any core.
-const MAY_STAND_ALONE: [FormatName; 5] = [
-    FormatName::SweAgent,
-    FormatName::Openhands,
-    FormatName::Langchain,
-    FormatName::Sharegpt,
-    FormatName::OpenaiChat,
-];
-
-/// Reads a record that is a trace by itself, whatever the records around it are: so on any core. `recognised` is its [format](format_of).
-/// Returns its format, and the trace as [`TraceReader`] would return it, which must be told ([`TraceReader::pass`]).
-///
-/// # Errors
-/// The record, if [`TraceReader`] must read it.
-pub fn read_alone(
-    settings: &Settings,
-    value: Value,
-    recognised: Option<FormatName>,
-) -> Result<(FormatName, Content), Value> {
-    let may_go_on = || is_message(&value);
-    let format = match settings.format.or_else(|| recognised.filter(|_| !may_go_on())) {
-        Some(FormatName::Trace) => return Ok((FormatName::Trace, Content::Plain(value, None))),
-        Some(format) if MAY_STAND_ALONE.contains(&format) => format,
-        _ => return Err(value),
-    };
-    let entry = Entry {
-        value: &value,
-        place: Place::default(),
-    };
-    let Some(mut reader) = reader_of(format, settings) else {
-        return Err(value);
-    };
-    let (mut found, mut open) = (Vec::new(), Vec::new());
-    let read = reader.read(&entry, &mut found);
-    reader.end(&mut open);
-    match (
-        read,
-        found.pop().map(Found::build),
-        found.is_empty() && open.is_empty(),
-    ) {
-        (Ok(()), Some(Ok(builder)), true) if !builder.is_empty() => {
-            let (trace, known) = builder.finish(&settings.given);
-            Ok((format, Content::Converted(trace, known)))
-        }
-        _ => Err(value),
-    }
-}
-
 fn reader_of(format: FormatName, settings: &Settings) -> Option<adapters::Reader> {
     let file = settings.file.clone();
     adapters::Reader::of(format, file, settings.format.is_some())
@@ -232,21 +239,31 @@ pub const MOST_FIRST_RECORDS: usize = 10;
 
 /// Reads one input, record by record. Its first record of a known format says what the file is.
 pub struct TraceReader {
-    settings: Settings,
+    settings: Arc<Settings>,
     file: FileKind,
-    readers: Vec<(FormatName, adapters::Reader)>,
+    readers: Vec<adapters::Reader>,
 }
 
 /// What a file is.
 enum FileKind {
     /// These first records are of no format.
     Undecided(Vec<(Value, Option<String>, Place)>),
-    /// Records of one agent or platform, which all of the file is.
+    /// Records of one agent or platform, which all of the file is. They are read in their order.
     Of(FormatName),
-    /// Rows of a data set, each of which is recognised by itself.
+    /// Rows of a data set, each of which is recognised by itself, on any core.
     Rows,
     /// A file of no format.
     Refused,
+}
+
+impl FileKind {
+    /// Returns what a file is by the format of one of its records.
+    fn of(format: Option<FormatName>) -> Self {
+        match format.and_then(|format| Some((format, adapter_of(format)?.0))) {
+            Some((format, Kind::Sessions | Kind::Spans)) => Self::Of(format),
+            _ => Self::Rows,
+        }
+    }
 }
 
 impl Place {
@@ -265,37 +282,23 @@ fn built(place: Place, format: Option<FormatName>, content: Content) -> Unbuilt 
     Unbuilt(State::Built(place.item(format, content)))
 }
 
-/// Returns whether a record is a trace, which need not say so.
-fn may_be_trace(value: &Value) -> bool {
-    is_trace(value) || (value.get("task").is_some() && value.get("steps").is_some())
-}
-
 impl TraceReader {
     /// Creates a reader of one input.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
+        let file = match settings.format {
+            None => FileKind::Undecided(Vec::new()),
+            format => FileKind::of(format),
+        };
         Self {
-            settings,
-            file: FileKind::Undecided(Vec::new()),
+            settings: Arc::new(settings),
+            file,
             readers: Vec::new(),
         }
     }
 
     /// Returns the results of a record: none, if its trace goes on, or several traces.
     pub fn read(&mut self, record: Record) -> Vec<Unbuilt> {
-        self.read_with(record, Settings::recognise)
-    }
-
-    /// Returns what [`TraceReader::read`] does for a record whose [format](format_of) is known.
-    pub fn read_recognised(&mut self, record: Record, format: Option<FormatName>) -> Vec<Unbuilt> {
-        self.read_with(record, |_, _| format)
-    }
-
-    fn read_with(
-        &mut self,
-        record: Record,
-        recognise: impl FnOnce(&Settings, &Value) -> Option<FormatName>,
-    ) -> Vec<Unbuilt> {
         let Record {
             line,
             index,
@@ -311,19 +314,9 @@ impl TraceReader {
             let reason = format!("this part of the database cannot be read: {error}");
             return vec![built(place, None, Content::Wrong(reason.into()))];
         }
-        if let Some(format) = self.settings.format {
-            return self.read_as(Some(format), value, text, place);
-        }
-        let format = match &self.file {
-            // What says that it is a trace is one in any file.
-            FileKind::Of(_) | FileKind::Refused if is_trace(&value) => Some(FormatName::Trace),
-            FileKind::Of(format) => Some(*format),
-            FileKind::Refused => return Vec::new(),
-            // Most records are recognised in the task that parsed them, others at most once.
-            FileKind::Undecided(_) | FileKind::Rows => recognise(&self.settings, &value),
-        };
         let mut items = Vec::new();
         if let FileKind::Undecided(first) = &mut self.file {
+            let format = self.settings.format_of(&value);
             if format.is_none() && !may_be_trace(&value) {
                 first.push((value, text, place));
                 return if first.len() < MOST_FIRST_RECORDS {
@@ -332,23 +325,49 @@ impl TraceReader {
                     self.refuse()
                 };
             }
-            let kind = format.and_then(adapter_of).map(|(kind, _)| kind);
-            items = self.decide(format.filter(|_| matches!(kind, Some(Kind::Sessions | Kind::Spans))));
+            let first = mem::take(first);
+            self.file = FileKind::of(format);
+            for (value, text, place) in first {
+                self.read_value(value, text, place, &mut items);
+            }
         }
-        items.extend(self.read_as(format, value, text, place));
+        self.read_value(value, text, place, &mut items);
         items
     }
 
-    /// Decides that the file is of a format, or has rows. Returns the results of its first records.
-    fn decide(&mut self, format: Option<FormatName>) -> Vec<Unbuilt> {
-        let kind = format.map_or(FileKind::Rows, FileKind::Of);
-        let FileKind::Undecided(first) = mem::replace(&mut self.file, kind) else {
-            return Vec::new();
+    /// Appends the results of a record of a file whose kind is known.
+    fn read_value(&mut self, value: Value, text: Option<String>, place: Place, items: &mut Vec<Unbuilt>) {
+        let format = match &self.file {
+            // What says that it is a trace is one in any file.
+            FileKind::Of(_) | FileKind::Refused if self.settings.format.is_none() && is_trace(&value) => {
+                return items.push(plain(value, text, None, place));
+            }
+            FileKind::Of(format) => *format,
+            // Messages that follow each other are one conversation.
+            FileKind::Rows if is_message(&value) => match self.settings.format_of(&value) {
+                Some(format) => format,
+                None => return items.push(plain(value, text, None, place)),
+            },
+            FileKind::Rows => {
+                items.extend(self.end_readers());
+                return items.push(Unbuilt(State::Row(
+                    value,
+                    text,
+                    place,
+                    Arc::clone(&self.settings),
+                )));
+            }
+            FileKind::Refused | FileKind::Undecided(_) => return,
         };
-        let first = first.into_iter();
-        first
-            .flat_map(|(value, text, place)| self.read_as(format, value, text, place))
-            .collect()
+        let at = self.readers.iter().position(|reader| reader.format == format);
+        let at = at.unwrap_or_else(|| {
+            self.readers.extend(reader_of(format, &self.settings));
+            self.readers.len() - 1
+        });
+        match self.readers.get_mut(at) {
+            Some(reader) => read_with(reader, &value, place, &self.settings, items),
+            None => items.push(plain(value, text, Some(format), place)),
+        }
     }
 
     /// Refuses the file, if it has records, by the first of them.
@@ -358,90 +377,41 @@ impl TraceReader {
         };
         let first = first.into_iter().take(1);
         first
-            .flat_map(|(value, text, place)| self.read_as(None, value, text, place))
+            .map(|(value, text, place)| plain(value, text, None, place))
             .collect()
-    }
-
-    /// Returns the results of a record of a format.
-    fn read_as(
-        &mut self,
-        format: Option<FormatName>,
-        value: Value,
-        text: Option<String>,
-        place: Place,
-    ) -> Vec<Unbuilt> {
-        let Some(format) = format.filter(|format| *format != FormatName::Trace) else {
-            let is_native = is_trace(&value) || self.settings.format.is_some();
-            let format = is_native.then_some(FormatName::Trace);
-            return vec![built(place, format, Content::Plain(value, text))];
-        };
-        let entry = Entry { value: &value, place };
-        let mut found = Vec::new();
-        let Some(reader) = self.reader_of(format) else {
-            return Vec::new();
-        };
-        let read = reader.read(&entry, &mut found);
-        let mut items = self.unbuilt(format, place, found);
-        if let Err(wrong) = read {
-            let mut reason = wrong_of(format, wrong);
-            let other = format_of(&value).filter(|&other| other != format);
-            if let Some(other) = other.filter(|_| self.settings.format.is_some()) {
-                reason.push_str(&format!("; it looks like {other}"));
-            }
-            items.push(built(place, Some(format), Content::Wrong(reason)));
-        }
-        items
-    }
-
-    /// Notes that the next record is of this format and was [read alone](read_alone). Returns the traces that it ends.
-    pub fn pass(&mut self, format: FormatName) -> Vec<Unbuilt> {
-        let mut items = self.decide(None);
-        let mut found = Vec::new();
-        if let Some((_, reader)) = self.readers.iter_mut().find(|(other, _)| *other == format) {
-            reader.end(&mut found);
-        }
-        items.extend(self.unbuilt(format, Place::default(), found));
-        items
     }
 
     /// Reads a whole input, and returns the results of all its records.
     ///
     /// # Errors
     /// If the input is no text that can be read.
-    pub fn read_all(mut self, bytes: &[u8]) -> Result<Vec<Unbuilt>, Foreign> {
+    pub fn read_all(mut self, bytes: &[u8]) -> Result<Vec<Item>, Foreign> {
         let mut records = Records::default();
         records.push(bytes)?;
         records.finish()?;
         let mut items: Vec<_> = records.flat_map(|record| self.read(record)).collect();
         items.extend(self.end());
-        Ok(items)
+        Ok(items.into_iter().flat_map(Unbuilt::build).collect())
     }
 
     /// Returns the traces that the end of the input ends.
     pub fn end(&mut self) -> Vec<Unbuilt> {
-        let mut items = self.refuse();
-        for (format, mut reader) in mem::take(&mut self.readers) {
-            let mut found = Vec::new();
-            reader.end(&mut found);
-            items.extend(self.unbuilt(format, Place::default(), found));
-        }
+        let mut items = match self.file {
+            FileKind::Undecided(_) => self.refuse(),
+            _ => Vec::new(),
+        };
+        items.extend(self.end_readers());
         items
     }
 
-    fn reader_of(&mut self, format: FormatName) -> Option<&mut adapters::Reader> {
-        if !self.readers.iter().any(|(other, _)| *other == format) {
-            self.readers.push((format, reader_of(format, &self.settings)?));
+    fn end_readers(&mut self) -> Vec<Unbuilt> {
+        let mut items = Vec::new();
+        for mut reader in mem::take(&mut self.readers) {
+            let mut found = Vec::new();
+            reader.end(&mut found);
+            items.extend(unbuilt(found, reader.format, Place::default(), &self.settings));
         }
-        let mut readers = self.readers.iter_mut();
-        readers
-            .find(|(other, _)| *other == format)
-            .map(|(_, reader)| reader)
-    }
-
-    /// Returns the results of a record of a format, or of the end of the records.
-    fn unbuilt(&self, format: FormatName, place: Place, found: Vec<Found>) -> Vec<Unbuilt> {
-        let result = |found| State::Found(found, format, place, Arc::clone(&self.settings.given));
-        found.into_iter().map(result).map(Unbuilt).collect()
+        items
     }
 }
 

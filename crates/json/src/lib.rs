@@ -1,5 +1,4 @@
-//! JSON values as JavaScript orders and writes them: integer keys come first, and numbers are written as `JSON.stringify` writes
-//! them; integers that no double is keep their digits. Lone surrogates become U+FFFD.
+//! JSON values as JavaScript writes them: numbers are written as by `JSON.stringify`; integers that no double is keep their digits. Lone surrogates become U+FFFD.
 
 mod object;
 mod parse;

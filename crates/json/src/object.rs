@@ -1,4 +1,4 @@
-//! Objects with the key order of JavaScript.
+//! Objects, which keep the order of their fields.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,13 @@ const MOST_SEARCHED: usize = 32;
 
 type Places = HashMap<Text, usize>;
 
-/// A JSON object in JavaScript's key order: integer keys first and ascending, then the others as they were inserted.
+/// A JSON object, whose fields are in the order in which they were inserted.
 #[derive(Clone, Default)]
 #[allow(clippy::box_collection, reason = "few objects have it, and values stay small")]
 pub struct Object {
     fields: Vec<(Text, Value)>,
     /// The index of each name, in an object with many fields.
     places: Option<Box<Places>>,
-    /// The number of integer keys, which come first.
-    integers: u32,
     /// The marks of all names so far: a name without its mark here is missing.
     marks: u32,
 }
@@ -29,7 +27,6 @@ impl Object {
         Self {
             fields: Vec::new(),
             places: None,
-            integers: 0,
             marks: 0,
         }
     }
@@ -93,62 +90,16 @@ impl Object {
         self.fields.iter().map(|(_, value)| value)
     }
 
-    /// Sets a field; an existing one keeps its place. A new integer key moves the fields behind it, so extend the object by many of them at once.
+    /// Sets a field; an existing one keeps its place.
     pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Value>) {
         self.set(name.into(), value.into());
     }
 
-    fn set(&mut self, name: Text, value: Value) {
+    pub(crate) fn set(&mut self, name: Text, value: Value) {
         if let Some(at) = self.place(&name) {
             self.fields[at].1 = value;
             return;
         }
-        let Some(number) = integer(&name) else {
-            return self.push(name, value);
-        };
-        let integers = &self.fields[..self.integers as usize];
-        let at = integers.partition_point(|(other, _)| integer(other) < Some(number));
-        self.integers += 1;
-        if at == self.fields.len() {
-            return self.push(name, value);
-        }
-        self.marks |= mark(name.as_bytes());
-        self.fields.insert(at, (name, value));
-        self.find_places();
-    }
-
-    /// Removes a field; returns its value.
-    pub fn remove(&mut self, name: &str) -> Option<Value> {
-        let at = self.place(name)?;
-        let (_, value) = self.fields.remove(at);
-        self.integers -= u32::from(at < self.integers as usize);
-        self.find_places();
-        Some(value)
-    }
-
-    /// Sets a field; a new one stays last until [`collected`](Self::collected) sorts the fields.
-    pub(crate) fn collect_field(&mut self, name: Text, value: Value) {
-        match self.place(&name) {
-            Some(at) => self.fields[at].1 = value,
-            None => {
-                self.integers += u32::from(integer(&name).is_some());
-                self.push(name, value);
-            }
-        }
-    }
-
-    /// The object with its fields in order.
-    pub(crate) fn collected(mut self) -> Self {
-        if self.integers > 0 {
-            self.fields
-                .sort_by_cached_key(|(name, _)| integer(name).unwrap_or(u32::MAX));
-            self.find_places();
-        }
-        self
-    }
-
-    /// Appends a new field, wherever it belongs.
-    fn push(&mut self, name: Text, value: Value) {
         self.marks |= mark(name.as_bytes());
         if let Some(places) = &mut self.places {
             places.insert(name.clone(), self.fields.len());
@@ -157,6 +108,14 @@ impl Object {
         if self.places.is_none() && self.fields.len() > MOST_SEARCHED {
             self.find_places();
         }
+    }
+
+    /// Removes a field; returns its value.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        let at = self.place(name)?;
+        let (_, value) = self.fields.remove(at);
+        self.find_places();
+        Some(value)
     }
 
     #[inline]
@@ -193,18 +152,6 @@ fn mark(name: &[u8]) -> u32 {
     1 << ((sum.iter().sum::<usize>() + name.len()) % 32)
 }
 
-/// Returns the integer of a name that JavaScript takes for an array index: in its shortest form, below 2³² - 1.
-fn integer(name: &str) -> Option<u32> {
-    let text = name.as_bytes();
-    let is_short = matches!(text, [b'0'] | [b'1'..=b'9', ..]) && text.len() <= 10;
-    let number = if is_short {
-        name.parse().ok()?
-    } else {
-        return None;
-    };
-    (number < u32::MAX).then_some(number)
-}
-
 /// Returns the object with these fields, in this order.
 #[must_use]
 pub fn object<'n>(fields: impl IntoIterator<Item = (&'n str, Value)>) -> Value {
@@ -222,13 +169,12 @@ impl FromIterator<(Text, Value)> for Object {
     }
 }
 
-/// Sets fields as [`Object::insert`] does, and moves integer keys to the front once.
+/// Sets fields as [`Object::insert`] does.
 impl Extend<(Text, Value)> for Object {
     fn extend<I: IntoIterator<Item = (Text, Value)>>(&mut self, fields: I) {
         for (name, value) in fields {
-            self.collect_field(name, value);
+            self.set(name, value);
         }
-        *self = std::mem::take(self).collected();
     }
 }
 
@@ -273,27 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn integers_come_first_and_the_rest_as_inserted() {
+    fn fields_are_in_the_order_in_which_they_were_inserted() {
         let mut object = Object::new();
-        for name in [
-            "b",
-            "10",
-            "01",
-            "4294967294",
-            "4294967295",
-            "a",
-            "9",
-            "-1",
-            "b",
-            "0",
-        ] {
+        for name in ["b", "10", "a", "9", "b"] {
             object.insert(name, name);
         }
-        let order = ["0", "9", "10", "4294967294", "b", "01", "4294967295", "a", "-1"];
-        assert_eq!(names(&object), order);
-        object.remove("10");
-        object.insert("11", true);
-        assert_eq!(names(&object)[1..3], ["9", "11"]);
+        assert_eq!(names(&object), ["b", "10", "a", "9"]);
     }
 
     proptest! {

@@ -33,18 +33,11 @@ impl ParseError {
         }
         let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
         let at = (lines.map(str::len).sum::<usize>() + error.column()).saturating_sub(1);
-        // Python and JavaScript write numbers that JSON does not have.
-        let begins = |number: &&&str| text.as_bytes()[at..].starts_with(number.as_bytes());
-        let reason = match ["NaN", "Infinity"].iter().find(begins) {
-            Some(number) => format!("{number}, which JSON does not have,"),
-            None => {
-                let reason = error.to_string();
-                match reason.split(" at line ").next().unwrap_or_default() {
-                    // A word that is not `null`, `true` or `false`.
-                    "expected ident" | "expected value" => "no value".into(),
-                    reason => reason.to_owned(),
-                }
-            }
+        let reason = error.to_string();
+        let reason = match reason.split(" at line ").next().unwrap_or_default() {
+            // A word that is not `null`, `true` or `false`.
+            "expected ident" | "expected value" => "no value".into(),
+            reason => reason.to_owned(),
         };
         Self { reason, at }
     }
@@ -68,14 +61,18 @@ pub fn parse(bytes: &[u8]) -> Result<Value, ParseError> {
     parse_str(text)
 }
 
-/// Parses text as `JSON.parse` does. Lone surrogates become U+FFFD.
+/// Parses text as `JSON.parse` does. Lone surrogates become U+FFFD, and the `NaN` and `Infinity` of Python `null`.
 ///
 /// # Errors
 /// If it is not JSON, or nested more deeply than [`MAX_DEPTH`].
 pub fn parse_str(text: &str) -> Result<Value, ParseError> {
-    let value = read(text).or_else(|error| match without_lone_surrogates(text) {
-        Cow::Owned(text) => read(&text),
-        Cow::Borrowed(_) => Err(error),
+    let value = read(text).or_else(|error| {
+        let whole = without_lone_surrogates(text);
+        match without_numbers_of_python(&whole) {
+            Cow::Owned(text) => read(&text),
+            Cow::Borrowed(_) if matches!(whole, Cow::Owned(_)) => read(&whole),
+            Cow::Borrowed(_) => Err(error),
+        }
     });
     value.map_err(|error| ParseError::new(text, &error))
 }
@@ -106,6 +103,23 @@ pub fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
     ESCAPE.replace_all(json, |found: &Captures| match found.get(1) {
         Some(_) => "\\ufffd".to_owned(),
         None => found[0].to_owned(),
+    })
+}
+
+/// A string, or a number that JSON does not have.
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+    #[allow(clippy::expect_used)] // The tests compile it.
+    Regex::new(r#""(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity)"#).expect("the expression is valid")
+});
+
+/// Returns JSON with `null` in place of each number that is none in JSON.
+fn without_numbers_of_python(json: &str) -> Cow<'_, str> {
+    if !json.contains("NaN") && !json.contains("Infinity") {
+        return Cow::Borrowed(json);
+    }
+    NUMBER.replace_all(json, |found: &Captures| match found[0].starts_with('"') {
+        true => found[0].to_owned(),
+        false => "null".to_owned(),
     })
 }
 
@@ -188,9 +202,9 @@ impl<'de> Visitor<'de> for Reader {
         let inner = self.inner()?;
         let mut object = Object::new();
         while let Some(name) = fields.next_key::<Text>()? {
-            object.collect_field(name, fields.next_value_seed(inner)?);
+            object.set(name, fields.next_value_seed(inner)?);
         }
-        Ok(Value::Object(object.collected()))
+        Ok(Value::Object(object))
     }
 }
 
@@ -226,8 +240,6 @@ mod tests {
             ("{\"a\":1 \"b\"}", "expected `,` or `}` at byte 7"),
             ("[1 2]", "expected `,` or `]` at byte 3"),
             ("[1,]", "trailing comma at byte 3"),
-            ("{\"a\":NaN}", "NaN, which JSON does not have, at byte 5"),
-            ("[Infinity]", "Infinity, which JSON does not have, at byte 1"),
             ("nil", "no value at byte 1"),
             ("01", "invalid number at byte 1"),
             ("-", "cut off at byte 1"),
@@ -245,6 +257,14 @@ mod tests {
             assert_eq!(parse_str(text).unwrap_err().to_string(), wrong, "{text}");
         }
         assert_eq!(parse(b"\"\xff\"").unwrap_err().to_string(), "no UTF-8 at byte 1");
+    }
+
+    #[test]
+    fn parse_str_reads_numbers_that_json_does_not_have_as_null() {
+        let json = r#"{"a":NaN,"b":[-Infinity,Infinity],"c":"\"NaN","d":"\ud800"}"#;
+        let expected = "{\"a\":null,\"b\":[null,null],\"c\":\"\\\"NaN\",\"d\":\"\u{fffd}\"}";
+        assert_eq!(parse_str(json).unwrap().to_json(), expected);
+        assert!(parse_str("[NaN,]").is_err() && parse_str("NaNs").is_err());
     }
 
     #[test]

@@ -51,12 +51,8 @@ fn read(name: &str, text: &str) -> Vec<(FormatName, Option<u64>, Value)> {
         file: Some(name.into()),
         ..Reading::default()
     });
-    let items = reader
-        .read_all(text.as_bytes())
-        .unwrap()
-        .into_iter()
-        .map(|item| item.build());
-    let traces = items.filter_map(|item| {
+    let items = reader.read_all(text.as_bytes()).unwrap();
+    let traces = items.into_iter().filter_map(|item| {
         let trace = match item.content {
             Content::Converted(trace, _) | Content::Plain(trace, _) => trace,
             _ => return None,

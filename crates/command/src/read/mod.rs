@@ -17,11 +17,11 @@ use std::{
 
 use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
-    DEFAULT_LIMIT, FormatName, Given, Known,
+    FormatName, Given, Known,
     encoding::Foreign,
     input::lines_of_file,
-    reader::{Content, OfNoFormat, Settings, TraceReader, Unbuilt, read_alone},
-    records::{Record, Records},
+    reader::{Content, OfNoFormat, Settings, TraceReader, Unbuilt},
+    records::Records,
     sources,
 };
 use knowledgepulse_json::{Text, Value};
@@ -275,26 +275,9 @@ impl<P: Send + 'static> Reading<P> {
             given: Arc::new(self.inputs.given.clone()),
             file: (source != STDIN).then(|| source.into()),
         };
-        // A trace is prepared in the task that parses it: memory is freed slowly on another thread than it was allocated on.
-        let prepare = Arc::clone(&self.prepare);
-        let alone = settings.clone();
         let mut batches = Batches {
             source: name_of(source),
-            records: Records::with(DEFAULT_LIMIT, move |value, text, is_parallel| {
-                // It is recognised here too, while its memory is in the cache of this core.
-                let recognised = alone.format.is_none().then(|| alone.recognise(&value)).flatten();
-                let read = if is_parallel {
-                    read_alone(&alone, value, recognised)
-                } else {
-                    Err(value)
-                };
-                match read {
-                    Ok((format, content)) => {
-                        Taken::Trace(format, state_of(&*prepare, Some(format), content, text))
-                    }
-                    Err(value) => Taken::Other(value, text.map(str::to_owned), recognised),
-                }
-            }),
+            records: Records::default(),
             prepare: &*self.prepare,
             reader: TraceReader::new(settings),
             take,
@@ -356,24 +339,10 @@ impl<P: Send + 'static> Reading<P> {
     }
 }
 
-/// A value of an input in the task that parsed it.
-enum Taken<P> {
-    /// It was a trace by itself, of this format, and is prepared already.
-    Trace(FormatName, State<P>),
-    /// Another value, its text, and its format.
-    Other(Value, Option<String>, Option<FormatName>),
-}
-
-/// A record that was read, and may have to be built and prepared.
-enum Unprepared<P> {
-    Read(Unbuilt),
-    Prepared(Item<P>),
-}
-
 /// The records of an input, on their way to the run.
 struct Batches<'t, 'f, P> {
     source: &'t str,
-    records: Records<Taken<P>>,
+    records: Records,
     prepare: &'t Prepare<P>,
     reader: TraceReader,
     take: &'t mut Take<'f, P>,
@@ -388,7 +357,7 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
         let mut size = 0;
         while let Some(record) = self.records.next() {
             size += record.size;
-            self.read(record, &mut items);
+            items.extend(self.reader.read(record));
             if size >= BATCH_SIZE {
                 size = 0;
                 self.hand_on(mem::take(&mut items))?;
@@ -397,55 +366,24 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
         self.hand_on(items)
     }
 
-    /// Adds the results of a record.
-    fn read(&mut self, record: Record<Taken<P>>, items: &mut Vec<Unprepared<P>>) {
-        let Record {
-            line,
-            index,
-            size,
-            content,
-        } = record;
-        let (content, recognised) = match content {
-            Ok(Taken::Trace(format, state)) => {
-                items.extend(self.reader.pass(format).into_iter().map(Unprepared::Read));
-                let place = place_of(self.source, line, index);
-                return items.push(Unprepared::Prepared(Item { place, size, state }));
-            }
-            Ok(Taken::Other(value, text, recognised)) => (Ok((value, text)), recognised),
-            Err(error) => (Err(error), None),
-        };
-        let record = Record {
-            line,
-            index,
-            size,
-            content,
-        };
-        let read = self.reader.read_recognised(record, recognised);
-        items.extend(read.into_iter().map(Unprepared::Read));
-    }
-
     /// Passes on the traces that end with the input.
     fn end(&mut self) -> ControlFlow<()> {
-        let items = self.reader.end().into_iter().map(Unprepared::Read).collect();
+        let items = self.reader.end();
         self.hand_on(items)
     }
 
     /// Prepares records on all cores, and passes them on.
-    fn hand_on(&mut self, items: Vec<Unprepared<P>>) -> ControlFlow<()> {
+    fn hand_on(&mut self, items: Vec<Unbuilt>) -> ControlFlow<()> {
         if items.is_empty() {
             return self.flow;
         }
         let (source, prepare) = (self.source, self.prepare);
-        let prepared = items.into_par_iter().map(|item| match item {
-            Unprepared::Prepared(item) => item,
-            Unprepared::Read(item) => {
-                let item = item.build();
-                Item {
-                    place: place_of(source, item.line, item.index),
-                    size: item.size,
-                    state: state_of(prepare, item.format, item.content, None),
-                }
-            }
+        let prepared = items.into_par_iter().flat_map_iter(|item| {
+            item.build().into_iter().map(|item| Item {
+                place: place_of(source, item.line, item.index),
+                size: item.size,
+                state: state_of(prepare, item.format, item.content),
+            })
         });
         self.flow = (self.take)(Event::Items(prepared.collect()));
         self.flow
@@ -460,29 +398,24 @@ fn place_of(source: &str, line: Option<u64>, index: Option<u64>) -> Place {
     }
 }
 
-/// Prepares what a record came to. `text` is that of a trace of this package, if `content` has none.
-fn state_of<P>(
-    prepare: &Prepare<P>,
-    format: Option<FormatName>,
-    content: Content,
-    text: Option<&str>,
-) -> State<P> {
+/// Prepares what a record came to.
+fn state_of<P>(prepare: &Prepare<P>, format: Option<FormatName>, content: Content) -> State<P> {
     let all = Known {
         success: true,
         confidence: true,
     };
-    let (value, known, own, text) = match content {
+    let (value, known, text) = match content {
         Content::Wrong(reason) => return State::Wrong(reason),
         Content::Skipped(reason) => return State::Skipped(reason),
-        Content::Converted(value, known) => (value, known, None, None),
-        Content::Plain(value, own) => (value, all, own, text),
+        Content::Converted(value, known) => (value, known, None),
+        Content::Plain(value, text) => (value, all, text),
     };
     let foreign = (format.is_none() && value.as_object().is_some()).then(|| OfNoFormat::new(&value));
     let read = ReadTrace {
         format: format.unwrap_or(FormatName::Trace),
         known,
         value,
-        text: own.as_deref().or(text),
+        text: text.as_deref(),
         foreign,
     };
     prepare(read).map_or_else(State::Wrong, State::Read)

@@ -43,8 +43,7 @@ fn read(path: &Path) -> Vec<(Option<&'static str>, Value)> {
         ..Settings::default()
     });
     let items = reader.read_all(&bytes_of(path)).unwrap();
-    let built = items.into_iter().map(|item| item.build());
-    let traces = built.filter_map(|item| match item.content {
+    let traces = items.into_iter().filter_map(|item| match item.content {
         Content::Converted(trace, _) => Some((item.format.map(|format| format.name()), trace)),
         Content::Wrong(reason) if reason.starts_with("this part of the database cannot be read: ") => None,
         content => panic!("{}: {content:?}", path.display()),

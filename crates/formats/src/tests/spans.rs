@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     Place,
-    reader::{Content, Settings, TraceReader},
+    reader::{Content, Settings, TraceReader, Unbuilt},
     records::Record,
     values::{list_of, str_of},
 };
@@ -37,7 +37,8 @@ fn read(records: &[Json]) -> Vec<Content> {
         }));
     }
     items.extend(reader.end());
-    items.into_iter().map(|item| item.build().content).collect()
+    let items = items.into_iter().flat_map(Unbuilt::build);
+    items.map(|item| item.content).collect()
 }
 
 fn batch(spans: &[Json]) -> Json {
