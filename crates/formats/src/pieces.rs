@@ -1,5 +1,5 @@
 //! Splits a text into JSON values and what is between them, as its bytes come: a line, else a value to its closing bracket, else text.
-//! Reading, cleaning and sharing all use it. It parses nothing.
+//! It parses nothing.
 
 use std::{mem, ops::Range};
 
