@@ -59,7 +59,7 @@ pub struct NativeItem {
 }
 
 /// Which parts of a trace's outcome are known.
-#[napi(object, object_from_js = false)]
+#[napi(object)]
 pub struct NativeKnown {
     pub success: bool,
     pub confidence: bool,

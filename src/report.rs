@@ -16,6 +16,7 @@ use knowledgepulse_index::method::Method;
 use crate::{
     engine::ENGINE,
     error::{Result, throw},
+    formats::NativeKnown,
 };
 
 /// Where a record is: in which file, on which line from 1, and at which position in an array from 0.
@@ -34,13 +35,6 @@ impl From<NativePlace> for Place {
             index: place.index.map(Into::into),
         }
     }
-}
-
-/// Which parts of its outcome a record told.
-#[napi(object, object_to_js = false)]
-pub struct NativeKnown {
-    pub success: bool,
-    pub confidence: bool,
 }
 
 /// The traces of a report, which are scored as they are added.

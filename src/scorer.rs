@@ -16,7 +16,7 @@ use knowledgepulse_index::{
     traces::stored::PackedTrace,
 };
 use knowledgepulse_score::{
-    Breakdown, Scorer, Summary,
+    Breakdown, ScoreInput, Scorer,
     dimensions::ByDimension,
     engine::{Comparable, EmbeddedText, Request},
     weights::{Profile, Profiles},
@@ -115,12 +115,12 @@ impl NativeScorer {
     ) -> Result<Object<'env>> {
         let request = self.request(env, trace, true, call)?;
         // The text is left out, because it can be long.
-        let Summary {
+        let ScoreInput {
             features,
             profile,
             label,
             ..
-        } = &request.summary;
+        } = &request.input;
         let (features, profile, label) = (features.clone(), Arc::clone(profile), label.clone());
         let memory = request.memory.clone();
         let (ticket, promise) = promise(env)?;
@@ -150,7 +150,7 @@ impl NativeScorer {
         let wanted = memory.filter(|memory| ENGINE.can_compare(Some(memory)));
         let trace = trace::read(env, trace, wanted.map(Memory::method))?;
         Ok(Request {
-            summary: self.scorer.summarize(trace),
+            input: self.scorer.input_of(trace),
             memory: memory.cloned(),
             uncompared: Novelty::NEUTRAL,
             remember,

@@ -10,7 +10,7 @@ use std::{
 
 use knowledgepulse_command::{
     desk::{Report, ReportOptions, Run},
-    scored::{About, Place, Scored},
+    scored::{Place, Scored, TraceInfo},
 };
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::{
@@ -120,7 +120,7 @@ fn scored_of(value: &Value) -> Option<Scored> {
             line: count("line")?,
             index: count("index"),
         },
-        about: About {
+        about: TraceInfo {
             format,
             agent: text("agent").unwrap_or_else(|| format.name().into()),
             when: value.get("when").and_then(Value::as_str).map(str::to_owned),

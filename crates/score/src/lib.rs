@@ -31,9 +31,9 @@ pub struct Scorer {
     pub profiles: Profiles,
 }
 
-/// The data of a trace while its call waits.
+/// What a trace is scored by.
 #[derive(Debug, Clone)]
-pub struct Summary {
+pub struct ScoreInput {
     /// The features of the trace.
     pub features: Features,
     /// The weights for its domain.
@@ -59,7 +59,7 @@ pub enum Source {
     Full(Arc<Trace>),
 }
 
-impl Summary {
+impl ScoreInput {
     /// Finds the words of a trace that is compared by words alone, so that the engine need not. `is_spelled` as in
     /// [`engine::Request::explained`].
     #[must_use]
@@ -72,10 +72,10 @@ impl Summary {
 }
 
 impl Scorer {
-    /// Reduces `trace` to the data for its score.
+    /// Reduces `trace` to what it is scored by.
     #[must_use]
-    pub fn summarize(&self, trace: Trace) -> Summary {
-        Summary {
+    pub fn input_of(&self, trace: Trace) -> ScoreInput {
+        ScoreInput {
             features: Features::of(&trace),
             profile: Arc::clone(self.profiles.for_domain(trace.metadata.task_domain.as_deref())),
             label: trace.label.clone(),
@@ -145,12 +145,12 @@ mod tests {
             &["thought", "tool_call"],
         ] {
             for novelty in [-0.5, 0.0, 0.25, 1.0, 2.0] {
-                let summary = scorer.summarize(with_steps(kinds));
+                let input = scorer.input_of(with_steps(kinds));
                 let novelty = Novelty {
                     value: novelty,
                     ..Novelty::NEUTRAL
                 };
-                let breakdown = score(&summary.features, &summary.profile, novelty);
+                let breakdown = score(&input.features, &input.profile, novelty);
                 let [complexity, novelty, tool_diversity, outcome] = breakdown.contributions.to_array();
                 let sum = complexity + novelty + tool_diversity + outcome;
                 assert_eq!(breakdown.composite, sum);
@@ -172,7 +172,7 @@ mod tests {
                 memory,
                 profiles: Profiles::default(),
             };
-            scorer.summarize(trace.clone()).source
+            scorer.input_of(trace.clone()).source
         };
         assert!(source(None).is_none());
         let Some(Source::Prefix(text)) = source(Some(VectorCache::new(MemoryOptions::default()).into()))

@@ -27,7 +27,7 @@ use crate::{
         messages::Messages,
         results::{Results, Wanted},
         rows::Format,
-        summary::{About, Summary},
+        summary::{RunInfo, Summary},
         table::Table,
     },
 };
@@ -135,7 +135,7 @@ pub(crate) fn score(
         .chain(outputs.iter().map(|(_, file)| *file))
         .map(str::to_owned);
     let table = Table::new((!results.all).then_some(BEST));
-    let mut run = Run {
+    let mut run = ScoreRun {
         scoring,
         summary: Summary::new(),
         min: results.min,
@@ -172,7 +172,7 @@ pub(crate) fn report_options(
 }
 
 /// A run, from its first trace on.
-struct Run<'h> {
+struct ScoreRun<'h> {
     scoring: Scoring<'h>,
     summary: Summary,
     min: Option<f64>,
@@ -181,7 +181,7 @@ struct Run<'h> {
     stop: &'h Stop,
 }
 
-impl Sink<Prepared> for Run<'_> {
+impl Sink<Prepared> for ScoreRun<'_> {
     fn take(&mut self, place: Place, size: u64, trace: Prepared, seen: &mut Seen) -> Result<()> {
         self.scoring.begin(place, size, *trace);
         while self.scoring.is_full() {
@@ -213,7 +213,7 @@ impl Sink<Prepared> for Run<'_> {
     }
 }
 
-impl Run<'_> {
+impl ScoreRun<'_> {
     /// Counts a trace, and shows and writes it.
     fn record(&mut self, scored: &Scored, text: &str) -> Result<()> {
         self.summary.add(scored);
@@ -229,7 +229,7 @@ impl Run<'_> {
     /// Writes the files, and tells the figures.
     fn finish(mut self, seen: &Seen, status: &Status, novelty: Method) -> Result<(Exit, u64)> {
         let lack = seen.why_incomplete(self.stop);
-        let about = About {
+        let about = RunInfo {
             novelty: Some(novelty),
             embedder: (novelty != Method::Lexical).then_some(status),
             interrupted: self.stop.is_interrupted(),

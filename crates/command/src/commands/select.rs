@@ -15,7 +15,7 @@ use crate::{
         printable::counted,
         results::{Results, Wanted},
         rows::Format,
-        summary::About,
+        summary::RunInfo,
         table::Table,
     },
 };
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
         results.report = Some(report);
     }
     let lack = set.seen.why_incomplete(stop);
-    let about = About {
+    let about = RunInfo {
         novelty: Some(choice.novelty),
         embedder: set.embedder(),
         selection: Some(&set.selection),

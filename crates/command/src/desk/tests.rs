@@ -12,7 +12,7 @@ use knowledgepulse_score::{
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::score::scored::{About, Scored, tests::scored};
+use crate::score::scored::{Scored, TraceInfo, tests::scored};
 
 fn count_of(count: u64) -> Value {
     count.into_value()
@@ -57,7 +57,7 @@ fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Scored {
             line: 1,
             index: None,
         },
-        about: About {
+        about: TraceInfo {
             format: FormatName::Trace,
             agent: "trace".into(),
             when: None,

@@ -150,7 +150,7 @@ pub(crate) fn read<P: Send + 'static>(
     messages: &Messages,
     stop: &Stop,
 ) -> Result<Seen> {
-    let reading = Reading {
+    let reader = Reader {
         inputs: inputs.clone(),
         messages: messages.clone(),
         prepare,
@@ -159,7 +159,7 @@ pub(crate) fn read<P: Send + 'static>(
     let mut seen = Seen::default();
     if cfg!(target_family = "wasm") {
         let mut result = Ok(());
-        let _ = reading.run(&mut |event| {
+        let _ = reader.run(&mut |event| {
             result = take(event, sink, &mut seen, messages, stop);
             go_on(result.is_ok() && !stop.is_set())
         });
@@ -170,7 +170,7 @@ pub(crate) fn read<P: Send + 'static>(
         let read = move || {
             // The receiver is gone when nothing more is wanted.
             let mut send = |event| go_on(sender.send(event).is_ok());
-            if let Err(panic) = guarded(|| Ok(reading.run(&mut send))) {
+            if let Err(panic) = guarded(|| Ok(reader.run(&mut send))) {
                 let _ = send(Event::Failed("the input".into(), panic.to_string()));
             }
         };
@@ -252,13 +252,13 @@ enum Event<P> {
 /// Takes an event. Returns whether more events are wanted.
 type Take<'t, P> = dyn FnMut(Event<P>) -> ControlFlow<()> + 't;
 
-struct Reading<P> {
+struct Reader<P> {
     inputs: Inputs,
     messages: Messages,
     prepare: Arc<Prepare<P>>,
 }
 
-impl<P: Send + 'static> Reading<P> {
+impl<P: Send + 'static> Reader<P> {
     /// Reads everything, until `take` has enough.
     fn run(&self, take: &mut Take<P>) -> ControlFlow<()> {
         for run in sources::runs(&self.inputs.sources) {

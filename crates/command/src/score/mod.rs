@@ -19,7 +19,7 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::{
-    Breakdown, Scorer, Summary,
+    Breakdown, ScoreInput, Scorer,
     engine::{Comparable, Engine, EngineKind, Request, Status},
     select::{SelectOutcome as Ending, Unfit},
 };
@@ -34,7 +34,7 @@ use crate::{
     error::Failure,
     host::Host,
     read::{Prepare, ReadTrace},
-    score::scored::{About, Place, Scored},
+    score::scored::{Place, Scored, TraceInfo},
     show::messages::Messages,
 };
 
@@ -147,7 +147,7 @@ impl Preparation {
             .and_then(Value::as_text);
         let when = value.at(&["metadata", "created_at"]).and_then(Value::as_str);
         let steps = value.get("steps").and_then(Value::as_array);
-        let about = About {
+        let about = TraceInfo {
             format,
             agent: agent.map_or_else(|| format.name().into(), |agent| cut(agent, EXCERPT_LENGTH).into()),
             when: when
@@ -168,15 +168,15 @@ impl Preparation {
         let text = self
             .needs_text
             .then(|| text.map_or_else(|| value.to_json(), str::to_owned));
-        let summary = self.scorer.summarize(trace).with_words(self.explains);
-        let unscored = Unscored {
+        let input = self.scorer.input_of(trace).with_words(self.explains);
+        let candidate = Candidate {
             foreign,
-            label: summary.label.clone(),
+            label: input.label.clone(),
             about,
             facts,
             text: text.unwrap_or_default(),
         };
-        Ok(Box::new((unscored, summary)))
+        Ok(Box::new((candidate, input)))
     }
 
     /// Reads a trace, and the text that a comparison needs.
@@ -193,15 +193,15 @@ impl Preparation {
 }
 
 /// A trace that is to be scored.
-pub(crate) type Prepared = Box<(Unscored, Summary)>;
+pub(crate) type Prepared = Box<(Candidate, ScoreInput)>;
 
 /// What is known of a trace before its score.
-pub(crate) struct Unscored {
+pub(crate) struct Candidate {
     /// The hint for a record of no known format: the user may have meant another one.
     foreign: Option<OfNoFormat>,
     /// Its key in a memory.
     pub label: Option<Label>,
-    about: About,
+    about: TraceInfo,
     facts: Facts,
     /// Its JSON, if that is needed.
     text: String,
@@ -211,7 +211,7 @@ pub(crate) struct Unscored {
 struct InFlight {
     place: Place,
     size: u64,
-    unscored: Unscored,
+    candidate: Candidate,
     reply: Receiver<Reply>,
 }
 
@@ -259,20 +259,20 @@ impl<'h> Scoring<'h> {
     }
 
     /// Begins a trace.
-    pub(crate) fn begin(&mut self, place: Place, size: u64, (unscored, summary): (Unscored, Summary)) {
-        let reply = self.score(summary);
+    pub(crate) fn begin(&mut self, place: Place, size: u64, (candidate, input): (Candidate, ScoreInput)) {
+        let reply = self.score(input);
         self.bytes += size;
         self.traces.push_back(InFlight {
             place,
             size,
-            unscored,
+            candidate,
             reply,
         });
     }
 
-    fn score(&self, summary: Summary) -> Receiver<Reply> {
+    fn score(&self, input: ScoreInput) -> Receiver<Reply> {
         let request = Request {
-            summary,
+            input,
             memory: self.scorer.memory.clone(),
             uncompared: Novelty::NEUTRAL,
             remember: true,
@@ -306,7 +306,7 @@ impl<'h> Scoring<'h> {
         let Some(InFlight {
             place,
             size,
-            unscored,
+            candidate,
             reply,
         }) = self.traces.pop_front()
         else {
@@ -334,13 +334,13 @@ impl<'h> Scoring<'h> {
                 "the embedder does not work, so traces are scored with a novelty of 0.5: {reason}"
             ));
         }
-        let Unscored {
+        let Candidate {
             foreign,
             label,
             about,
             facts,
             text,
-        } = unscored;
+        } = candidate;
         let outcome = match outcome {
             Ok(breakdown) => Ok(Scored {
                 place,

@@ -16,7 +16,7 @@ use crate::{
         breakdown::value_of,
         messages::Messages,
         rows::{Format, Rows, explanation},
-        summary::{About, Summary, Written},
+        summary::{RunInfo, Summary, Written},
         table::Table,
     },
 };
@@ -134,7 +134,7 @@ impl<'r> Results<'r> {
         mut self,
         summary: &Summary,
         seen: &Seen,
-        about: &About,
+        about: &RunInfo,
         lack: Option<&str>,
     ) -> Result<Exit> {
         if let Some(table) = self.table.take() {

@@ -264,7 +264,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::score::scored::{About, Place, tests::scored};
+    use crate::score::scored::{Place, TraceInfo, tests::scored};
 
     fn one() -> Scored {
         let dimensions = ByDimension::from_array([0.5, -1.4e-9, 0.25, 1.0]);
@@ -280,7 +280,7 @@ mod tests {
                 line: 3,
                 index: Some(1),
             },
-            about: About {
+            about: TraceInfo {
                 format: FormatName::Trace,
                 agent: "codex".into(),
                 when: Some("2026-10-01T00:00:00.000Z".into()),

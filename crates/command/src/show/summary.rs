@@ -45,7 +45,7 @@ pub(crate) struct Summary {
 
 /// Facts about a run besides its scores.
 #[derive(Debug, Default)]
-pub(crate) struct About<'r> {
+pub(crate) struct RunInfo<'r> {
     /// How traces were compared.
     pub novelty: Option<Method>,
     /// The embedder, if there was one.
@@ -116,7 +116,7 @@ impl Summary {
     }
 
     /// Returns the figures for programs. A figure of scores is `null` if there are no scores.
-    pub(crate) fn to_value(&self, seen: &Seen, about: &About) -> Value {
+    pub(crate) fn to_value(&self, seen: &Seen, about: &RunInfo) -> Value {
         let (scores, sorted) = (&self.scores, self.scores.sorted());
         let mut domains: Vec<_> = self.domains.iter().collect();
         domains.sort_by_key(|(_, scores)| Reverse(scores.count()));
@@ -163,7 +163,7 @@ impl Summary {
     }
 
     /// Returns the figures for people.
-    pub(crate) fn render(&self, seen: &Seen, about: &About) -> String {
+    pub(crate) fn render(&self, seen: &Seen, about: &RunInfo) -> String {
         let seconds = self.seconds();
         let mut text = format!(
             "{} scored in {} s, {} per second",
@@ -279,7 +279,7 @@ mod tests {
         fn figures_of_domains_add_up_to_those_of_all(all in vec(scored().boxed(), 0..90)) {
             let mut summary = Summary::new();
             all.iter().for_each(|scored| summary.add(scored));
-            let value = summary.to_value(&Seen::default(), &About::default());
+            let value = summary.to_value(&Seen::default(), &RunInfo::default());
             let count = |value: &Value| value.get("scored").unwrap().as_number().unwrap();
             let domains = value.get("domains").unwrap().as_array().unwrap();
             prop_assert_eq!(count(&value), all.len() as f64);
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn render_names_only_what_there_is() {
-        let text = Summary::new().render(&Seen::default(), &About::default());
+        let text = Summary::new().render(&Seen::default(), &RunInfo::default());
         assert!(
             text.starts_with("0 traces scored in ") && text.lines().count() == 1,
             "{text}"

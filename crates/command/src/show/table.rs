@@ -35,7 +35,7 @@ const FAINT: Style = Style::new().dimmed();
 /// Rows that wait until all are known.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
     /// Whether the rows come in their order.
     is_sorted: bool,
     /// How many of the best rows are shown; `None` for all.
@@ -49,7 +49,7 @@ pub(crate) struct Table {
 
 /// What is told of a trace.
 #[derive(Debug)]
-struct Row {
+struct TableRow {
     scored: Scored,
     /// What the row ends with: what is like the trace.
     end: String,
@@ -90,7 +90,7 @@ impl Table {
                 self.first.insert(id.clone(), first);
             }
         }
-        self.rows.push(Row {
+        self.rows.push(TableRow {
             scored: scored.clone(),
             end,
             below,
@@ -159,7 +159,7 @@ fn terminal_width() -> Option<usize> {
 
 /// Returns a table of rows in their order, with the rank of each score among `scores`. It is as wide as the terminal, or as `COLUMNS`
 /// says.
-fn render(rows: &[Row], scores: &Sorted) -> String {
+fn render(rows: &[TableRow], scores: &Sorted) -> String {
     if rows.is_empty() {
         return String::new();
     }
@@ -178,7 +178,7 @@ fn render(rows: &[Row], scores: &Sorted) -> String {
         false => text.to_owned(),
     };
     let mut table = painted(HEADING, &format!("{heading}objective")) + "\n";
-    for (number, Row { scored, end, below }) in (1..).zip(rows) {
+    for (number, TableRow { scored, end, below }) in (1..).zip(rows) {
         let about = &scored.about;
         let score = scored.breakdown.score;
         let share = format!("{} %", fixed(100.0 * scores.share_below(score), 0));

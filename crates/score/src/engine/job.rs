@@ -49,13 +49,13 @@ struct Order {
 impl Order {
     /// Takes the text to embed out of a request; `None` if nothing is compared.
     fn of(request: &mut Request) -> Option<Self> {
-        let source = match &mut request.summary.source {
-            Some(Source::Prefix(_)) => request.summary.source.take(),
+        let source = match &mut request.input.source {
+            Some(Source::Prefix(_)) => request.input.source.take(),
             other => other.clone(),
         };
         Some(Self {
             source: source?,
-            incomplete: request.summary.incomplete,
+            incomplete: request.input.incomplete,
             explained: request.explained,
             call: request.call.clone(),
         })
@@ -207,7 +207,7 @@ pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Compa
 
 /// Returns the parts of a trace that a store compares; `None` if an embedding is missing.
 fn comparable(request: &Request, text: Option<EmbeddedText>, words: SpelledWords) -> Option<Comparable> {
-    let (words, reading) = match (&request.summary.source, &text) {
+    let (words, reading) = match (&request.input.source, &text) {
         (Some(Source::Lexical(_) | Source::Words(_)), _) => (Some(words), lexical_reading(request)),
         (Some(Source::Full(_)), Some(text)) => (Some(words), text.reading),
         (_, Some(text)) => (None, text.reading),
@@ -220,7 +220,7 @@ fn comparable(request: &Request, text: Option<EmbeddedText>, words: SpelledWords
 fn lexical_reading(request: &Request) -> Reading {
     Reading {
         tokens: None,
-        truncated: request.summary.incomplete,
+        truncated: request.input.incomplete,
     }
 }
 
@@ -271,7 +271,7 @@ fn score_prepared(
         let compared = ComparedTrace {
             words: comparable.words.as_ref().map_or(&none, SpelledWords::words),
             embedding: embedded.map(|text| (&*text.embedding, &text.origin)),
-            label: request.summary.label.as_ref(),
+            label: request.input.label.as_ref(),
             remember: request.remember,
             explained: request.explained,
         };

@@ -29,7 +29,7 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_trace::words::SpelledWords;
 
-use crate::{Breakdown, Source, Summary};
+use crate::{Breakdown, ScoreInput, Source};
 #[cfg(target_family = "wasm")]
 use here::Here;
 use job::Job;
@@ -49,7 +49,7 @@ pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
 #[derive(Debug)]
 pub struct Request {
     /// Its features and texts.
-    pub summary: Summary,
+    pub input: ScoreInput,
     /// The memory to compare with; `None` compares nothing and needs no embedder.
     pub memory: Option<Memory>,
     /// Its novelty if it is not compared.
@@ -73,11 +73,11 @@ impl Request {
 
     /// Returns whether its words were found, so that only comparing is left. That takes turns, so no other thread would do it sooner.
     fn has_words(&self) -> bool {
-        matches!(self.summary.source, Some(Source::Words(_)))
+        matches!(self.input.source, Some(Source::Words(_)))
     }
 
     fn score(&self, novelty: Novelty) -> Breakdown {
-        crate::score(&self.summary.features, &self.summary.profile, novelty)
+        crate::score(&self.input.features, &self.input.profile, novelty)
     }
 
     fn score_uncompared(&self) -> Breakdown {
@@ -192,7 +192,7 @@ impl Engine {
     }
 
     /// Scores a trace after all earlier calls, and calls `reply` on the inference thread; a trace whose words were found
-    /// ([`Summary::with_words`]) before this returns, so that its callers must take turns. A failing embedder is no error: novelty is neutral, and
+    /// ([`ScoreInput::with_words`]) before this returns, so that its callers must take turns. A failing embedder is no error: novelty is neutral, and
     /// [`Engine::take_warning`] has the reason.
     ///
     /// # Errors
@@ -358,7 +358,7 @@ mod tests {
             profiles: Profiles::default(),
         };
         Request {
-            summary: scorer.summarize(with_steps(&["thought", "observation"])),
+            input: scorer.input_of(with_steps(&["thought", "observation"])),
             memory: scorer.memory,
             uncompared: Novelty::NEUTRAL,
             remember: true,
@@ -427,7 +427,7 @@ mod tests {
         assert!(kept.is_some_and(|kept| kept.words.is_some() && kept.text.is_none()));
         // Words that were found before, on this thread.
         let mut request = request_with(memory.clone());
-        request.summary = request.summary.with_words(false);
+        request.input = request.input.with_words(false);
         let (sender, receiver) = std::sync::mpsc::channel();
         let reply = move |scored| sender.send(scored).unwrap();
         engine.score_and_keep(request, Box::new(reply));

@@ -63,7 +63,7 @@ fn request(memory: &Memory, text: &str) -> Request {
     let mut trace = with_texts(text, &[]);
     trace.label = Some(text.into());
     Request {
-        summary: scorer.summarize(trace),
+        input: scorer.input_of(trace),
         memory: scorer.memory,
         uncompared: Novelty::NEUTRAL,
         remember: true,
@@ -165,7 +165,7 @@ fn reading_counts_tokens_and_says_whether_text_was_cut() {
         (Method::Lexical, "hello world", true, None, true),
     ] {
         let mut request = request(&memory(method), text);
-        request.summary.incomplete = cut;
+        request.input.incomplete = cut;
         let reading = reply_of(|reply| engine.score(request, reply))
             .unwrap()
             .novelty
