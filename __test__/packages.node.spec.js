@@ -401,9 +401,10 @@ describe('tarballs', () => {
     };
     expect(megabytes.main).toBeLessThan(0.55);
     const { library } = PLATFORMS[host.platform];
-    expect(megabytes.platform).toBeLessThan(library ? 47 : 9.3);
-    expect(megabytes.withFp32).toBeLessThan(library ? 370 / 3 : 102);
-    expect(megabytes.withQ8).toBeLessThan(library ? 370 / 6 : 34.1);
+    // A checkout's addon is larger than that of a release, whose size scripts/build-platform.mjs limits.
+    expect(megabytes.platform).toBeLessThan(library ? 50 : 12);
+    expect(megabytes.withFp32).toBeLessThan(370 / 3);
+    expect(megabytes.withQ8).toBeLessThan(370 / 6);
   });
 });
 

@@ -5,6 +5,7 @@
 // Linux is cross-compiled from Linux with zig, for its old glibc and for musl; macOS and Windows need their own.
 
 import { execFileSync } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
@@ -17,9 +18,15 @@ import { carriesRuntime, runtimeFiles, stageRuntime } from './stage-runtime.mjs'
 /** The glibc of the oldest supported Linux, RHEL 8 and Debian 10. */
 export const OLDEST_GLIBC = '2.28';
 
+/** What an addon may weigh, in bytes: with the fp32 model it is a third of the SDK with its embedder. */
+const BUDGET = 9.3e6;
+
 /** @param {string} platform */
 function buildPlatform(platform) {
   buildReleaseAddon(platform);
+  const addon = path.join(platformDirectory(platform), addonName(platform));
+  const { size } = statSync(addon);
+  if (size > BUDGET) throw new Error(`${addon} has ${size} bytes, more than ${BUDGET}`);
   if (carriesRuntime(platform)) stageRuntime(platform);
   if (!isGlibc(platform)) return;
   const libraries = [addonName(platform), ...runtimeFiles(platform).filter((file) => file.endsWith('.so'))];

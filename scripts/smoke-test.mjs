@@ -62,15 +62,16 @@ function checkLibrary(tarballs) {
   const { first, second, status } = JSON.parse(output);
   const right = Math.abs(first - FIRST_SCORE) < 1e-5 && Math.abs(second - SECOND_SCORE) < 1e-5;
   if (!status.available || !right) throw new Error(`wrong: ${output}`);
-  runCommand(project);
+  runCommand(project, 'kp-score-native');
 }
 
 /**
  * The command is there under its name, which on Windows takes a script of npm's.
  *
  * @param {string} project
+ * @param {string} name
  */
-function runCommand(project) {
+function runCommand(project, name) {
   const page = path.join(project, 'page.html');
   const trace = {
     task: { objective: '' },
@@ -80,7 +81,7 @@ function runCommand(project) {
   };
   writeFileSync(path.join(project, 'traces.json'), JSON.stringify([trace]));
   const args = ['score', 'traces.json', '--format', 'jsonl', '--report', page];
-  const output = npm(['exec', '--offline', '--', 'kp-score', ...args], {
+  const output = npm(['exec', '--offline', '--', name, ...args], {
     cwd: project,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -97,7 +98,7 @@ function runCommand(project) {
  */
 export function smokeTest(tarballs, { commandOnly = false } = {}) {
   if (!commandOnly) checkLibrary(tarballs);
-  runCommand(install(tarballs, commandPackages()));
+  runCommand(install(tarballs, commandPackages()), 'kp-score');
   console.log(`${hostPlatform()}: installed and scored with Node.js ${process.versions.node}`);
 }
 

@@ -39,10 +39,10 @@ export function checkInstalls({ registry, scratch }) {
       }
     }
 
-    check(`${manager.name}: the command kp-score`, async () => {
+    check(`${manager.name}: the command kp-score-native`, async () => {
       const { project } = await plain();
       const { stdout } = await project.exec(
-        'kp-score',
+        'kp-score-native',
         'score',
         '--format',
         'jsonl',

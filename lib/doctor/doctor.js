@@ -34,7 +34,7 @@ const { version } = require('../../package.json');
 
 /** @typedef {Awaited<ReturnType<typeof diagnose>>} Report */
 
-const USAGE = `Usage: kp-score doctor [--json]
+const USAGE = `Usage: npx @knowledgepulse/native doctor [--json]
 
 Checks this installation and says what to do about anything wrong. --json prints JSON.
 Exit code: 0 healthy, 1 not healthy, 2 wrong usage

@@ -67,7 +67,7 @@ const folder = names.map(folderOf).find((found) => found);
 if (folder === undefined) {
   fail(
     `${names.join(' or ')} is not installed; install kp-score with its optional dependencies, or where npm has no program ` +
-      'for this machine, @knowledgepulse/native with @knowledgepulse/native-wasm32, which has the same command',
+      'for this machine, @knowledgepulse/native with @knowledgepulse/native-wasm32, which has the same command as kp-score-native',
   );
 } else {
   run(path.join(folder, 'bin', process.platform === 'win32' ? 'kp-score.exe' : 'kp-score'));
