@@ -392,14 +392,12 @@ export function traceFromMessages(
 export interface CleanOptions {
   /** `aggregated`, the default, and `federated` replace secrets and identifiers, `private` only secrets. */
   level?: PrivacyLevel;
-  /** Whether to find more than the SDK; `true` by default. */
+  /** Whether to find more than the SDK, and to number what is replaced: `[REDACTED:email-1]`; `true` by default. */
   strict?: boolean;
   /** Values that stay: texts, and expressions for whole values. */
   allow?: ReadonlyArray<string | RegExp>;
   /** What else is replaced, by the type of the replacement: the expression's first group, or its whole match. */
   rules?: Readonly<Record<string, RegExp>>;
-  /** Whether replacements are numbered: `[REDACTED:email-1]` is the same address wherever it stands. */
-  pseudonyms?: boolean;
 }
 
 /** A clean copy, and how much of each type was replaced in it. */
@@ -441,8 +439,8 @@ export interface Manifest {
     success: boolean | null;
     confidence: number | null;
     redactions: Record<string, number>;
-    /** The places that a person should look at. */
-    review: Array<{ file: string; line: number; text: string }>;
+    /** The places that a person should look at: the line of a file, and the field in it. */
+    review: Array<{ file: string; line: number; field: string }>;
   }>;
   leftOut: Array<{ name: string; reason: string }>;
 }

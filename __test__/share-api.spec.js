@@ -55,13 +55,13 @@ test.each([
   expect(sessions[0].redactions).toEqual({ api_key: 1 });
   expect(linesOf(folder, 'manifest.jsonl')).toEqual(sessions);
   const text = fs.readFileSync(path.join(folder, name), 'utf8');
-  expect(text).toContain('Log in with [REDACTED:api_key]');
+  expect(text).toContain('Log in with [REDACTED:api_key-1]');
   expect(fs.readFileSync(path.join(folder, 'README.md'), 'utf8')).toContain('@knowledgepulse/native');
 });
 
 test('share leaves the bytes of files but for redactions, and takes traces beside them', async () => {
   const folder = newFolder();
-  const { sessions } = await share([file, trace], folder, { clean: { pseudonyms: true } });
+  const { sessions } = await share([file, trace], folder);
   expect(sessions.map((each) => each.file)).toEqual(['sessions/session.jsonl', 'sessions/trace-2.jsonl']);
   const written = fs.readFileSync(path.join(folder, 'sessions/session.jsonl'), 'utf8');
   expect(written).toBe(session.replace('bob@a.org', '[REDACTED:email-1]'));
@@ -71,7 +71,7 @@ test('share takes the options of clean', async () => {
   const folder = newFolder();
   await share([file], folder, { clean: { allow: ['bob@a.org'], rules: { verb: /Write/ } } });
   const written = fs.readFileSync(path.join(folder, 'sessions/session.jsonl'), 'utf8');
-  expect(written).toBe(session.replace('Write', '[REDACTED:verb]'));
+  expect(written).toBe(session.replace('Write', '[REDACTED:verb-1]'));
 });
 
 test('share leaves out invalid traces and traces without a known outcome, and says why', async () => {

@@ -67,14 +67,13 @@ const OPTIONS = {
   strict: ofType('boolean'),
   allow: readAllowed,
   rules: readRules,
-  pseudonyms: ofType('boolean'),
 };
 
 /** @type {OptionReader<NativeCleanSettings>} */
 function readCleaning(options, path) {
   const given = readOptions(options, OPTIONS, path);
-  const { level = LEVELS[0], strict = true, allow = [], rules = [], pseudonyms = false } = given;
-  return { identifiers: level !== 'private', strict, allow, rules, pseudonyms };
+  const { level = LEVELS[0], strict = true, allow = [], rules = [] } = given;
+  return { identifiers: level !== 'private', strict, allow, rules };
 }
 
 /**

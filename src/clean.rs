@@ -32,7 +32,6 @@ pub struct NativeCleanSettings {
     /// Values that stay.
     pub allow: Vec<NativeAllowed>,
     pub rules: Vec<NativeRule>,
-    pub pseudonyms: bool,
 }
 
 /// A value that stays, or an expression for such values.
@@ -72,7 +71,8 @@ pub fn clean(
         let cleaned = if is_json {
             clean_json(&mut cleaner, &text)?
         } else {
-            cleaner.clean_text(&text).unwrap_or_else(|| text.to_vec()).into()
+            let clean = cleaner.clean_single_text(&text);
+            clean.unwrap_or_else(|| text.to_vec()).into()
         };
         let redactions = counted(&mut cleaner);
         Ok(NativeCleaned { cleaned, redactions })
@@ -100,9 +100,6 @@ impl NativeCleanSettings {
             identifiers, strict, ..
         } = *self;
         let mut cleaner = Cleaner::new(CleanOptions { identifiers, strict });
-        if self.pseudonyms {
-            cleaner.use_pseudonyms();
-        }
         for (index, allowed) in self.allow.iter().enumerate() {
             if allowed.is_expression {
                 let problem = |error| invalid(format!("{path}.allow[{index}]"), error);

@@ -98,7 +98,6 @@ export async function others(text: string): Promise<unknown> {
     strict: false,
     allow: ['a', /b/],
     rules: { c: /d/ },
-    pseudonyms: true,
   };
   const sharing: ShareOptions = { as: 'messages', clean: cleaning };
   const manifest: Manifest = await native.share([trace, frozen, 'a.jsonl'], 'shared', sharing);

@@ -52,8 +52,8 @@ pub struct Cleaner {
     rules: Vec<Rule>,
     allowed: HashSet<Vec<u8>>,
     allowed_expressions: Vec<Regex>,
-    /// How many pseudonyms each type has, and which text has which.
-    pseudonyms: Option<HashMap<String, HashMap<Vec<u16>, usize>>>,
+    /// Of each type, the number of each text that was replaced in the session.
+    numbers: HashMap<String, HashMap<Vec<u16>, usize>>,
     findings: Vec<Finding>,
     /// How many findings are of texts that were cleaned before the current one.
     earlier: usize,
@@ -69,7 +69,7 @@ impl Cleaner {
             rules: Vec::new(),
             allowed: HashSet::new(),
             allowed_expressions: Vec::new(),
-            pseudonyms: None,
+            numbers: HashMap::new(),
             findings: Vec::new(),
             earlier: 0,
             identities: Identities::default(),
@@ -114,15 +114,20 @@ impl Cleaner {
         Ok(())
     }
 
-    /// Makes the cleaner number the texts that it replaces, as long as it lives: `[REDACTED:email-1]` is the same address
-    /// wherever it stands.
-    pub fn use_pseudonyms(&mut self) {
-        self.pseudonyms.get_or_insert_default();
-    }
-
-    /// Sets the identities of the session that is cleaned next. They stay at the level that keeps identifiers.
+    /// Begins a session, whose markers are numbered from 1. Its identities stay at the level that keeps identifiers.
     pub fn set_identities(&mut self, identities: Identities) {
         self.identities = identities;
+        self.numbers.clear();
+    }
+
+    /// Cleans a text that is a session by itself. Returns the clean text, or `None` if there is nothing to replace.
+    pub fn clean_single_text(&mut self, text: &[u16]) -> Option<Vec<u16>> {
+        if self.options.strict && self.options.identifiers {
+            let mut identities = Identities::default();
+            identities.learn_text(&String::from_utf16_lossy(text));
+            self.set_identities(identities);
+        }
+        self.clean_text(text)
     }
 
     /// Cleans a text. Returns the clean text, or `None` if there is nothing to replace.
@@ -227,11 +232,12 @@ impl Cleaner {
         }
     }
 
+    /// Returns `[REDACTED:email-1]`; without `strict`, as in the SDK, `[REDACTED:email]`.
     fn marker(&mut self, name: &str, units: &[u16]) -> String {
-        let Some(pseudonyms) = &mut self.pseudonyms else {
+        if !self.options.strict {
             return format!("[REDACTED:{name}]");
-        };
-        let numbers = pseudonyms.entry(name.to_owned()).or_default();
+        }
+        let numbers = self.numbers.entry(name.to_owned()).or_default();
         let next = numbers.len() + 1;
         let number = *numbers.entry(without_quotes(units).to_vec()).or_insert(next);
         format!("[REDACTED:{name}-{number}]")
@@ -305,7 +311,7 @@ mod tests {
         cleaner.add_rule("case", r"case (\w+)").unwrap();
         assert_eq!(
             cleaned(&mut cleaner, "EMP-1234 has case blue7"),
-            "[REDACTED:employee] has case [REDACTED:case]"
+            "[REDACTED:employee-1] has case [REDACTED:case-1]"
         );
         assert!(cleaner.add_rule("x", "(").is_err());
         assert!(cleaner.add_rule("x", "ü").is_err());
@@ -318,8 +324,8 @@ mod tests {
         cleaner.allow_expression(r".*@example\.org").unwrap();
         let text = r#"bob@example.com carl@example.org password = "bob@example.com""#;
         assert_eq!(cleaned(&mut cleaner, text), text);
-        assert_eq!(cleaned(&mut cleaner, "x.bob@example.com"), "[REDACTED:email]");
-        assert_eq!(cleaned(&mut cleaner, "carl@example.orgx"), "[REDACTED:email]");
+        assert_eq!(cleaned(&mut cleaner, "x.bob@example.com"), "[REDACTED:email-1]");
+        assert_eq!(cleaned(&mut cleaner, "carl@example.orgx"), "[REDACTED:email-2]");
     }
 
     #[test]
@@ -330,14 +336,15 @@ mod tests {
     }
 
     #[test]
-    fn a_pseudonym_is_the_same_wherever_its_text_stands() {
+    fn a_text_has_the_same_number_wherever_it_stands_in_a_session() {
         let mut cleaner = strict();
-        cleaner.use_pseudonyms();
         assert_eq!(
             cleaned(&mut cleaner, "a@b.cc c@d.ee a@b.cc 10.0.0.7"),
             "[REDACTED:email-1] [REDACTED:email-2] [REDACTED:email-1] [REDACTED:ip-1]"
         );
         assert_eq!(cleaned(&mut cleaner, "c@d.ee"), "[REDACTED:email-2]");
+        cleaner.set_identities(Identities::default());
+        assert_eq!(cleaned(&mut cleaner, "c@d.ee"), "[REDACTED:email-1]");
     }
 
     #[test]
@@ -390,7 +397,7 @@ mod tests {
         let clean = cleaner.clean_json(&value).unwrap();
         assert_eq!(
             clean.to_json(),
-            r#"{"id":"[REDACTED:email]","list":[{"token":"[REDACTED:password]"}],"note":"mail [REDACTED:email] about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#
+            r#"{"id":"[REDACTED:email-1]","list":[{"token":"[REDACTED:password-1]"}],"note":"mail [REDACTED:email-2] about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#
         );
         let found = cleaner.take_findings();
         let places: Vec<_> = found
@@ -411,7 +418,7 @@ mod tests {
         let traces = format!("[{trace},{trace}]");
         assert_eq!(clean(trace), trace);
         assert_eq!(clean(&traces), traces);
-        assert_eq!(clean(r#"[{"id":"a@b.cc"}]"#), r#"[{"id":"[REDACTED:email]"}]"#);
+        assert_eq!(clean(r#"[{"id":"a@b.cc"}]"#), r#"[{"id":"[REDACTED:email-1]"}]"#);
         assert_eq!(clean("[]"), "[]");
     }
 }

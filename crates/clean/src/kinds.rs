@@ -11,7 +11,7 @@ use memchr::memchr2;
 use regex::bytes::Regex;
 
 use crate::{
-    commands, encoded, keys, names, numbers, paths, pem, phrases, providers,
+    commands, emails, encoded, keys, names, numbers, pem, phrases, providers,
     ranges::{Ranges, expression, merged, skip, skip_back},
     structures,
     text::{Text, is_white_space, is_word},
@@ -90,9 +90,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("named_options", Own(commands::named_options)),
     ("national_phone", Match(numbers::national_phone)),
     ("of_structures", Own(structures::of_structures)),
-    ("other_email", Match(paths::other_email)),
-    ("other_homes", Own(paths::other_homes)),
-    ("owners", Own(paths::owners)),
+    ("other_email", Match(emails::other_email)),
     ("password_of_line", Match(commands::password_of_line)),
     ("passwords", Own(passwords)),
     ("passwords_outside_programs", Own(passwords_outside_programs)),

@@ -9,6 +9,7 @@
 mod base64;
 mod cleaner;
 mod commands;
+mod emails;
 mod encoded;
 mod identity;
 mod keys;
@@ -16,7 +17,6 @@ mod kinds;
 mod lines;
 mod names;
 mod numbers;
-mod paths;
 mod pem;
 mod phrases;
 mod providers;
@@ -32,7 +32,7 @@ mod wrapped;
 pub use cleaner::{Cleaner, Finding, InvalidExpression};
 pub use identity::Identities;
 pub use kinds::CleanOptions;
-pub use review::places_to_review;
+pub use review::{PlaceToReview, places_in_json, places_in_text};
 pub use text::block_of;
 
 #[cfg(test)]
@@ -60,6 +60,17 @@ pub(crate) mod tests {
     pub(crate) fn cleaned(text: &str, options: CleanOptions) -> String {
         let clean = Cleaner::new(options).clean_text(&units(text));
         clean.map_or_else(|| text.to_owned(), |units| String::from_utf16(&units).unwrap())
+    }
+
+    /// Returns a clean text without the numbers of its markers.
+    fn unnumbered(text: &str) -> String {
+        let mut parts = text.split("[REDACTED:");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| {
+            let (kind, rest) = part.split_once(']').unwrap();
+            let kind = kind.trim_end_matches(|c: char| c.is_ascii_digit());
+            format!("{text}[REDACTED:{}]{rest}", kind.trim_end_matches('-'))
+        })
     }
 
     #[test]
@@ -174,7 +185,10 @@ pub(crate) mod tests {
         let strict = CleanOptions { strict: true, ..SDK };
         for line in include_str!("../../../__test__/support/harmless-lines.txt").lines() {
             let found = cleaned(line, strict);
-            assert!(found == line || found == cleaned(line, SDK), "{found}");
+            assert!(
+                found == line || unnumbered(&found) == cleaned(line, SDK),
+                "{found}"
+            );
         }
     }
 
@@ -192,7 +206,7 @@ pub(crate) mod tests {
                 .map(|(at, part)| if at % 2 == 0 { part } else { &*marker })
                 .collect();
             let found = cleaned(&parts.concat(), strict);
-            assert_eq!(found, expected.concat());
+            assert_eq!(unnumbered(&found), expected.concat());
             assert_eq!(cleaned(&found, strict), found);
         }
     }
@@ -274,7 +288,7 @@ pub(crate) mod tests {
         let trace = json::Value::Array(vec![text.as_str().into()]);
         let mut cleaner = Cleaner::new(strict);
         let clean = cleaner.clean_trace(&trace).unwrap();
-        let expected = "mail [REDACTED:email], password=[REDACTED:password]\nüber the lazy dog 1234567\n";
+        let expected = "mail [REDACTED:email-1], password=[REDACTED:password-1]\nüber the lazy dog 1234567\n";
         let count = text.len() / unit.len();
         assert_eq!(
             clean.as_array().unwrap()[0].as_str().unwrap(),
@@ -303,7 +317,7 @@ pub(crate) mod tests {
             ),
             (
                 r#"{"a@b.cc":1,"2":[[]],"c@d.ee":{"e":null}}"#,
-                r#"{"2":[[]],"[REDACTED:email]":1,"[REDACTED:email] (2)":{"e":null}}"#,
+                r#"{"2":[[]],"[REDACTED:email]":1,"[REDACTED:email]":{"e":null}}"#,
             ),
             (
                 r#"{"a":["x-api-key","hunter2"],"b":[["x-api-key","x-auth"]],"c":"kp_0123456789abcdef"}"#,
@@ -318,7 +332,7 @@ pub(crate) mod tests {
                 r#"{"token":{"a":["[REDACTED:password]"]},"b":[["x-api-key","[REDACTED:password]"]],"c":{"key":"API_KEY","value":"[REDACTED:password]"}}"#,
             ),
         ] {
-            assert_eq!(cleaned_trace(trace).unwrap(), expected);
+            assert_eq!(unnumbered(&cleaned_trace(trace).unwrap()), expected);
         }
     }
 
@@ -346,7 +360,7 @@ pub(crate) mod tests {
                 r#"["-----BEGIN PRIVATE KEY-----",7,"MIIEvQIBADANBgkqhkiG9w0BAQ"]"#,
             ),
         ] {
-            assert_eq!(cleaned_trace(trace).unwrap(), expected);
+            assert_eq!(unnumbered(&cleaned_trace(trace).unwrap()), expected);
         }
     }
 
@@ -424,7 +438,7 @@ pub(crate) mod tests {
             let strict = CleanOptions { strict: true, ..SDK };
             let trace = json::parse(trace.as_bytes()).unwrap();
             let clean = Cleaner::new(strict).clean_trace(&trace).unwrap();
-            assert_eq!(clean.to_json(), expected);
+            assert_eq!(unnumbered(&clean.to_json()), expected);
         }
     }
 

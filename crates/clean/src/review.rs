@@ -2,13 +2,79 @@
 
 use std::sync::LazyLock;
 
+use knowledgepulse_json::Value;
 use regex::bytes::Regex;
 
-use crate::ranges::expression;
+use crate::{
+    ranges::expression,
+    trace::{Key, MOST_LEVELS, path_of},
+};
 
-/// Returns the places in a text that look like a street address, or like a greeting or a signature with a name, in order. They are
-/// positions in bytes. The text may be JSON.
-pub fn places_to_review(text: &str) -> impl Iterator<Item = usize> + '_ {
+/// The most characters on each side of a place that are shown with it.
+const MOST_AROUND: usize = 40;
+
+/// A place that a person should look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceToReview {
+    /// Where its text is in a JSON value: `.steps[3].input`; empty in a text by itself.
+    pub path: String,
+    /// The text around it.
+    pub text: String,
+}
+
+/// Returns the places to look at in a text.
+pub fn places_in_text(text: &str) -> impl Iterator<Item = PlaceToReview> + '_ {
+    let around = |letters: &mut dyn Iterator<Item = char>, most: usize| -> usize {
+        let letters = letters.take(most).take_while(|letter| *letter != '\n');
+        letters.map(char::len_utf8).sum()
+    };
+    places(text).map(move |place| {
+        let before = around(&mut text[..place].chars().rev(), MOST_AROUND);
+        let after = around(&mut text[place..].chars(), 2 * MOST_AROUND);
+        PlaceToReview {
+            path: String::new(),
+            text: text[place - before..place + after].to_owned(),
+        }
+    })
+}
+
+/// Returns the places to look at in the strings of a JSON value, down to 256 levels.
+#[must_use]
+pub fn places_in_json(value: &Value) -> Vec<PlaceToReview> {
+    let mut found = Vec::new();
+    walk(value, &mut Vec::new(), &mut found);
+    found
+}
+
+fn walk<'v>(value: &'v Value, path: &mut Vec<Key<'v>>, found: &mut Vec<PlaceToReview>) {
+    let mut child = |key: Key<'v>, value: &'v Value| {
+        path.push(key);
+        if path.len() <= MOST_LEVELS {
+            walk(value, path, found);
+        }
+        path.pop();
+    };
+    match value {
+        Value::String(text) => found.extend(places_in_text(text).map(|place| PlaceToReview {
+            path: path_of(path),
+            ..place
+        })),
+        Value::Array(elements) => {
+            for (at, element) in elements.iter().enumerate() {
+                child((at, None), element);
+            }
+        }
+        Value::Object(fields) => {
+            for (at, (name, value)) in fields.iter().enumerate() {
+                child((at, Some(name)), value);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the positions in bytes of what looks like a street address, or like a greeting or a signature with a name, in order.
+fn places(text: &str) -> impl Iterator<Item = usize> + '_ {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         // A name is in capitals; an abbreviation ends before something else than a letter.
         expression(concat!(
@@ -30,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_to_review_finds_addresses_greetings_and_signatures() {
+    fn places_finds_addresses_greetings_and_signatures() {
         for text in [
             "ship to 221B Baker Street, London",
             "1600 Pennsylvania Ave NW",
@@ -43,12 +109,12 @@ mod tests {
             r"done.\nRegards,\nAlice Jones\n",
             "Best,\nAlice",
         ] {
-            assert_eq!(places_to_review(text).count(), 1, "{text}");
+            assert_eq!(places(text).count(), 1, "{text}");
         }
     }
 
     #[test]
-    fn places_to_review_passes_over_code_and_prose() {
+    fn places_passes_over_code_and_prose() {
         for text in [
             "5 Tests passed in 3 St",
             "let street = 12; // Street",
@@ -58,7 +124,7 @@ mod tests {
             "HTTP 200 OK Drive",
             "2 Python Processes Running on Port 8080",
         ] {
-            assert_eq!(places_to_review(text).count(), 0, "{text}");
+            assert_eq!(places(text).count(), 0, "{text}");
         }
     }
 }

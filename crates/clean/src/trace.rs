@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Deeper values are refused, because the cleaner calls itself for each level.
-const MOST_LEVELS: usize = 256;
+pub(crate) const MOST_LEVELS: usize = 256;
 /// Nothing is found in a word of at most this many letters. The shortest word that is redacted is a card number of 13 digits.
 const MOST_PLAIN_LETTERS: usize = 12;
 
@@ -91,7 +91,7 @@ fn clean(value: &Value, cleaner: &mut Cleaner, keeps: bool) -> Result<Value> {
 }
 
 /// A part of the path of a value: its place among its siblings, and its name; `None` of an element.
-type Key<'n> = (usize, Option<&'n Text>);
+pub(crate) type Key<'n> = (usize, Option<&'n Text>);
 
 struct Walk<'n> {
     cleaner: &'n mut Cleaner,
@@ -106,7 +106,7 @@ impl<'n> Walk<'n> {
         // Each level but the first has a key.
         if self.path.len() == MOST_LEVELS && matches!(value, Value::Array(_) | Value::Object(_)) {
             let path = path_of(&self.path);
-            let problem = format!("is nested deeper than {MOST_LEVELS} levels, at {path}");
+            let problem = format!("is nested deeper than {MOST_LEVELS} levels, at trace{path}");
             return Err(Error::TraceTooLarge { problem });
         }
         let text = match value {
@@ -224,7 +224,7 @@ impl<'n> Walk<'n> {
     /// Says where the newest findings are.
     fn place(&mut self) {
         let places: Vec<_> = self.path.iter().map(|(place, _)| *place).collect();
-        let path = path_of(&self.path).split_off(ROOT.len());
+        let path = path_of(&self.path);
         self.cleaner.place(&places, &path);
     }
 
@@ -315,11 +315,9 @@ fn is_name(value: &Text) -> bool {
     !value.is_empty() && value.as_bytes().iter().all(is_of_name)
 }
 
-/// The beginning of paths.
-const ROOT: &str = "trace";
-
-fn path_of(path: &[Key]) -> String {
-    let mut written = String::from(ROOT);
+/// Returns a path as it is written: `.steps[3].input`.
+pub(crate) fn path_of(path: &[Key]) -> String {
+    let mut written = String::new();
     for key in path {
         // Writing to a string does not fail.
         let _ = match key {

@@ -96,11 +96,11 @@ pub(crate) fn card(manifest: &Manifest, settings: &Settings) -> String {
     );
     let cleaned = if settings.identifiers {
         (
-            "secrets, e-mail addresses, telephone numbers, IP addresses, home directories, and the names of each session's user and machine",
-            "`[REDACTED:email]` and `[user-1]`",
+            "secrets, e-mail addresses, telephone numbers, IP addresses, and the names of each session's user and machine",
+            "`[REDACTED:email-1]` and `user-1`",
         )
     } else {
-        ("secrets alone", "`[REDACTED:api_key]`")
+        ("secrets alone", "`[REDACTED:api_key-1]`")
     };
     let _ = writeln!(
         card,

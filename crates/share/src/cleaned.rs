@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use knowledgepulse_clean::{Cleaner, Finding, block_of, places_to_review};
+use knowledgepulse_clean::{Cleaner, Finding, PlaceToReview, block_of, places_in_json, places_in_text};
 use knowledgepulse_error::Result;
 use knowledgepulse_json::Value;
-use memchr::{memchr_iter, memchr2};
+use memchr::memchr2;
 
 /// A clean text, and what was redacted in it.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub struct CleanText<'t> {
     pub text: Cow<'t, str>,
     /// The findings, each with the number of lines of the text before it. In JSON their paths say where they are, and the number is 0.
     pub found: Vec<(usize, Finding)>,
+    /// The places of the clean text that a person should look at.
+    pub review: Vec<PlaceToReview>,
 }
 
 /// Cleans the text of a JSON value. The white space around the value stays.
@@ -35,7 +37,8 @@ pub fn clean_json_text<'t>(cleaner: &mut Cleaner, text: &'t str, value: &Value) 
         Cow::Owned([&text[..start], &json, &text[start + inner.len()..]].concat())
     };
     let found = found.into_iter().map(|finding| (0, finding)).collect();
-    Ok(CleanText { text, found })
+    let review = places_in_json(&clean);
+    Ok(CleanText { text, found, review })
 }
 
 /// Counts the members of all objects in a JSON text, as often as a name stands there.
@@ -100,17 +103,8 @@ pub fn clean_plain_text<'t>(cleaner: &mut Cleaner, text: &'t str) -> CleanText<'
     } else {
         Cow::Borrowed(text)
     };
-    CleanText { text, found }
-}
-
-/// Returns the places of a clean text that a person should look at: each with its line, from 1, and its position in bytes.
-pub fn lines_to_review(text: &str) -> impl Iterator<Item = (u64, usize)> {
-    let (mut line, mut at) = (1, 0);
-    places_to_review(text).map(move |place| {
-        line += memchr_iter(b'\n', &text.as_bytes()[at..place]).count() as u64;
-        at = place;
-        (line, place)
-    })
+    let review = places_in_text(&text).collect();
+    CleanText { text, found, review }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use knowledgepulse_error::named;
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::Value;
 
-pub use cleaned::{CleanText, clean_json_text, clean_plain_text, lines_to_review};
+pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
 pub use folder::{Folder, FolderError};
 pub use free_names::FreeNames;
 pub use manifest::{Entry, Manifest, Place};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use knowledgepulse_clean::{PlaceToReview, places_in_text};
 use knowledgepulse_json::{Object, Value, object};
 
 /// A place that a person should look at.
@@ -11,8 +12,9 @@ pub struct Place {
     pub file: usize,
     /// The line, from 1.
     pub line: u64,
-    /// The clean text around it.
-    pub text: String,
+    /// Its field in the line, and the clean text around it. The manifest has the field alone: what a person removes from a session
+    /// must not stay in the manifest.
+    pub place: PlaceToReview,
 }
 
 /// What is shared of a session, and why.
@@ -24,7 +26,8 @@ pub struct Entry {
     pub files: Vec<String>,
     /// Its line, where a file has all sessions.
     pub line: Option<u64>,
-    /// Its clean `id`, `agent`, `created_at`, the beginning of its `objective`, and its number of `steps`.
+    /// Its clean `id`, `agent`, `created_at`, the beginning of its `objective`, and its number of `steps`. The manifest has no objective
+    /// with a place to review.
     pub about: Value,
     /// Why it was chosen.
     pub reason: String,
@@ -73,6 +76,14 @@ impl Entry {
         fields.insert("subagents", subagents.collect::<Vec<Value>>());
         let about = self.about.as_object().into_iter().flatten();
         fields.extend(about.map(|(name, value)| (name.clone(), value.clone())));
+        let objective = self
+            .about
+            .get("objective")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if places_in_text(objective).next().is_some() {
+            fields.insert("objective", "");
+        }
         fields.insert("reason", self.reason.as_str());
         fields.insert("stands_for", number(self.stands_for));
         let (success, confidence) = self.outcome.unzip();
@@ -86,7 +97,7 @@ impl Entry {
             object([
                 ("file", self.file(place.file).into()),
                 ("line", number(place.line)),
-                ("text", place.text.as_str().into()),
+                ("field", place.place.path.as_str().into()),
             ])
         });
         fields.insert("review", review.collect::<Vec<_>>());
@@ -114,12 +125,13 @@ impl Manifest {
         all
     }
 
-    /// Returns the places to review: each with its file and line, and the text around it.
+    /// Returns the places to review: each with its file, line and field, and the text around it.
     pub fn review(&self) -> impl Iterator<Item = (String, &str)> {
         self.entries.iter().flat_map(|entry| {
             entry.review.iter().map(|place| {
                 let file = entry.file(place.file);
-                (format!("{file}:{}", place.line), place.text.as_str())
+                let PlaceToReview { path, text } = &place.place;
+                (format!("{file}:{} {path}", place.line), text.as_str())
             })
         })
     }

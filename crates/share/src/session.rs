@@ -2,16 +2,16 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use knowledgepulse_clean::{Cleaner, Finding, Identities};
+use knowledgepulse_clean::{Cleaner, Finding, Identities, places_in_json};
 use knowledgepulse_formats::{
     FormatName,
     trace::{DEFAULT_CONFIDENCE, known_of},
 };
-use knowledgepulse_json::{Text, Value, object};
+use knowledgepulse_json::{Text, Value, object, parse_str};
 
 use crate::{
     Form, Session, SessionFile, Settings,
-    cleaned::{clean_json_text, clean_plain_text, lines_to_review},
+    cleaned::{clean_json_text, clean_plain_text},
     formats,
     manifest::{Entry, Place},
     native::{DOCUMENT, for_python, is_loadable, is_piece, leave_out_documents, records_of},
@@ -27,9 +27,8 @@ const NATIVE: [FormatName; 5] = [
     FormatName::Hermes,
 ];
 
-/// The most characters of an objective in the manifest, and on each side of a place to review.
+/// The most characters of an objective in the manifest.
 const MOST_OBJECTIVE: usize = 200;
-const MOST_AROUND: usize = 40;
 
 /// The most bytes of the name of a file.
 const MOST_NAME: usize = 100;
@@ -52,6 +51,7 @@ type Refusal = String;
 struct Cleaning {
     cleaner: Cleaner,
     redactions: BTreeMap<String, u64>,
+    review: Vec<Place>,
 }
 
 /// Reads and cleans a session.
@@ -81,6 +81,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     let mut cleaning = Cleaning {
         cleaner: (settings.cleaner)(),
         redactions: BTreeMap::new(),
+        review: Vec::new(),
     };
     cleaning.cleaner.set_identities(identities);
     let mut entry = Entry {
@@ -104,10 +105,8 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
         }
         None => vec![(stem.clone(), cleaning.written(trace, settings.form, outcome)?)],
     };
-    for (file, (_, text)) in documents.iter().enumerate() {
-        entry.review.extend(review(file, text));
-    }
     entry.redactions = cleaning.redactions;
+    entry.review = cleaning.review;
     Ok(Ready {
         stem,
         is_native,
@@ -167,23 +166,6 @@ fn is_device(name: &str) -> bool {
     ["con", "prn", "aux", "nul", "conin$", "conout$"].contains(&name) || numbered.is_some_and(is_number)
 }
 
-/// Returns the places of a document that a person should look at.
-fn review(file: usize, text: &str) -> impl Iterator<Item = Place> {
-    let length = |letters: &mut dyn Iterator<Item = char>, most: usize| -> usize {
-        let letters = letters.take(most).take_while(|letter| *letter != '\n');
-        letters.map(char::len_utf8).sum()
-    };
-    lines_to_review(text).map(move |(line, place)| {
-        let before = length(&mut text[..place].chars().rev(), MOST_AROUND);
-        let after = length(&mut text[place..].chars(), 2 * MOST_AROUND);
-        Place {
-            file,
-            line,
-            text: text[place - before..place + after].to_owned(),
-        }
-    })
-}
-
 impl Cleaning {
     /// Returns what the manifest says of a session.
     fn about(&mut self, trace: &Value, format: FormatName) -> Result<Value, Refusal> {
@@ -232,6 +214,7 @@ impl Cleaning {
                 return Ok(None);
             }
             let mut document = String::with_capacity(text.len());
+            let mut line = 0;
             for record in records() {
                 let Some((text, mut value)) = record.filter(|(_, value)| !is_piece(value)) else {
                     others += 1;
@@ -245,6 +228,9 @@ impl Cleaning {
                 }
                 let clean =
                     clean_json_text(&mut self.cleaner, &text, &value).map_err(|error| error.to_string())?;
+                line += 1;
+                let to_look_at = |place| Place { file: at, line, place };
+                self.review.extend(clean.review.into_iter().map(to_look_at));
                 for (_, finding) in clean.found {
                     self.count(finding.name);
                 }
@@ -274,6 +260,15 @@ impl Cleaning {
             (Form::Knowledgepulse, Some(outcome)) => unit_of(&trace, outcome)?.to_json() + "\n",
             (Form::Knowledgepulse, None) => return Err("its outcome is not known".into()),
         };
-        Ok(for_python(&text).into_owned())
+        let text = for_python(&text).into_owned();
+        let values: Vec<Value> = match parse_str(&text) {
+            Ok(value) => vec![value],
+            Err(_) => text.lines().filter_map(|line| parse_str(line).ok()).collect(),
+        };
+        for (line, value) in (1..).zip(&values) {
+            let places = places_in_json(value).into_iter();
+            self.review.extend(places.map(|place| Place { file: 0, line, place }));
+        }
+        Ok(text)
     }
 }

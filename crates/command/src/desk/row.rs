@@ -1,5 +1,6 @@
 //! A trace of the list: what its line shows, how its score was made, and its steps.
 
+use knowledgepulse_clean::places_in_json;
 use knowledgepulse_json::{Object, Text, Value, cut, units_of};
 
 use super::{EXCERPT_LENGTH, excerpt_of, name_of, source_of};
@@ -7,7 +8,6 @@ use crate::{
     score::scored::Scored,
     show::{
         breakdown::overrides_of,
-        review,
         values::{IntoValue, list},
     },
 };
@@ -31,7 +31,7 @@ pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>) -> O
     row.insert("createdAt", scored.about.when.clone().into_value());
     row.insert("success", scored.about.success.into_value());
     row.insert("stepCount", scored.about.steps.into_value());
-    row.insert("toReview", trace.map(review::count_of).into_value());
+    row.insert("toReview", trace.map(|trace| places_in_json(trace).len() as u64).into_value());
     row.insert("score", breakdown.score);
     row.insert("dimensions", list(breakdown.dimensions.to_array()));
     row.insert("contributions", list(breakdown.contributions.to_array()));

@@ -1,8 +1,6 @@
 //! What a run that cleans tells at its end: what patterns do not find, and the places where a person should look.
 
-use knowledgepulse_clean::places_to_review;
-use knowledgepulse_json::Value;
-use knowledgepulse_share::lines_to_review;
+use knowledgepulse_clean::PlaceToReview;
 
 use crate::show::{messages::Messages, printable::counted};
 
@@ -17,15 +15,13 @@ pub(crate) struct Review {
 }
 
 impl Review {
-    /// Adds the places in a clean text that begins on a line of a file.
-    pub(crate) fn add_text(&mut self, file: &str, first_line: usize, text: &str) {
-        for (line, _) in lines_to_review(text) {
-            self.count += 1;
-            if self.first.len() < MOST_NAMED {
-                let place = format!("{file}:{}", first_line as u64 + line - 1);
-                if self.first.last() != Some(&place) {
-                    self.first.push(place);
-                }
+    /// Adds places of a part of a file that begins on a line.
+    pub(crate) fn add(&mut self, file: &str, line: usize, places: &[PlaceToReview]) {
+        self.count += places.len() as u64;
+        for place in places {
+            let place = format!("{file}:{line}{}", place.path);
+            if self.first.len() < MOST_NAMED && self.first.last() != Some(&place) {
+                self.first.push(place);
             }
         }
     }
@@ -50,15 +46,5 @@ impl Review {
             }
         };
         messages.note(format!("names of people, street addresses: not detected{seen}"));
-    }
-}
-
-/// Returns how many places in the texts of a clean trace look like what patterns do not find.
-pub(crate) fn count_of(trace: &Value) -> u64 {
-    match trace {
-        Value::String(text) => places_to_review(text).count() as u64,
-        Value::Array(elements) => elements.iter().map(count_of).sum(),
-        Value::Object(fields) => fields.values().map(count_of).sum(),
-        _ => 0,
     }
 }

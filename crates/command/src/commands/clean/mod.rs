@@ -268,7 +268,7 @@ impl Source {
                 }
                 Part::Text(text) => clean_plain_text(&mut cleaner, text),
             };
-            found.review.add_text(name, line, &clean.text);
+            found.review.add(name, line, &clean.review);
             output.write(clean.text.as_bytes())?;
             for (before, finding) in clean.found {
                 *found.counts.entry(finding.name.clone()).or_default() += 1;
@@ -358,7 +358,7 @@ mod tests {
         let text = "{\n  \"n\": 1.50, \"caf\\u00e9\": \"x\"\n}\n";
         let found = "{\n  \"n\": 1.50, \"big\": 12345678901234567890, \"to\": [\"a@b.cc\"]\n}\n";
         let (clean, places) = cleaned(&format!("{text}{found}"));
-        let expected = "{\"n\":1.5,\"big\":12345678901234567890,\"to\":[\"[REDACTED:email]\"]}\n";
+        let expected = "{\"n\":1.5,\"big\":12345678901234567890,\"to\":[\"[REDACTED:email-1]\"]}\n";
         assert_eq!(clean, format!("{text}{expected}"));
         assert_eq!(places, [(4, "email".to_owned())]);
     }
@@ -369,7 +369,7 @@ mod tests {
         let (clean, places) = cleaned(text);
         assert_eq!(
             clean,
-            "\u{feff}{\"password\":\"[REDACTED:password]\"}\nsome text\nAPI_TOKEN=[REDACTED:password]\n{\"a\":1}\n{\"b\":\"[REDACTED:email]\"}"
+            "\u{feff}{\"password\":\"[REDACTED:password-1]\"}\nsome text\nAPI_TOKEN=[REDACTED:password-1]\n{\"a\":1}\n{\"b\":\"[REDACTED:email-1]\"}"
         );
         let lines: Vec<_> = places.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [1, 3, 5]);

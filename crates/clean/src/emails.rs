@@ -1,0 +1,25 @@
+//! E-mail addresses in forms that the SDK's expression misses.
+
+use std::ops::Range;
+
+use memchr::memchr;
+
+use crate::text::LATIN;
+
+/// Returns an e-mail address that has an apostrophe, an ampersand or a Latin letter beyond ASCII: `bob.o'brien@example.com`,
+/// `josé@example.com`.
+pub(super) fn other_email(letters: &[u8], mut found: Range<usize>) -> Option<Range<usize>> {
+    let text = &letters[found.clone()];
+    let at = memchr(b'@', text)?;
+    let of_local = |letter: &u8| letter.is_ascii_alphanumeric() || b"._%+-".contains(letter);
+    let is_other = !text[..at].iter().all(of_local) || text.contains(&LATIN);
+    // The text before an apostrophe can be the prefix of a string: f'bob@example.com'.
+    if let Some(apostrophe) = memchr(b'\'', &text[..at]) {
+        let is_prefix = apostrophe < 3 && text[..apostrophe].iter().all(|letter| b"bfru".contains(letter));
+        let opens = letters[..found.start].ends_with(b"'");
+        if is_prefix || !opens && letters.get(found.end) == Some(&b'\'') {
+            found.start += apostrophe + 1;
+        }
+    }
+    is_other.then_some(found)
+}
