@@ -42,7 +42,7 @@ test('clean of an object that a trace has twice replaces its values only under t
   const shared = { value: 'hunter2' };
   expect((await clean({ plain: shared, secret: shared, again: shared })).cleaned).toEqual({
     ...{ plain: shared, again: shared },
-    secret: { value: '[REDACTED:password]' },
+    secret: { value: '[REDACTED:password-1]' },
   });
 });
 
@@ -155,14 +155,14 @@ test('clean of a trace cleans every text, and keeps what others know it by', asy
 test('clean of a trace cleans the names of properties, and none is lost', async () => {
   const input = { 'bob@example.com': 1, plain: 2, 'eve@example.com': 3, 7: 4 };
   const { cleaned: trace } = await clean({ input });
-  expect(trace.input).toEqual({ '[REDACTED:email]': 1, plain: 2, '[REDACTED:email] (2)': 3, 7: 4 });
-  expect(Object.keys(trace.input)).toEqual(['7', '[REDACTED:email]', 'plain', '[REDACTED:email] (2)']);
+  expect(trace.input).toEqual({ '[REDACTED:email-1]': 1, plain: 2, '[REDACTED:email-2]': 3, 7: 4 });
+  expect(Object.keys(trace.input)).toEqual(['7', '[REDACTED:email-1]', 'plain', '[REDACTED:email-2]']);
   const many = Object.fromEntries(
     Array.from({ length: 5_000 }, (_, index) => [`a${index}@example.com`, SECRET]),
   );
   const { cleaned } = await clean({ many });
   expect(Object.keys(cleaned.many)).toHaveLength(5_000);
-  expect(new Set(Object.values(cleaned.many))).toEqual(new Set([CLEAN]));
+  expect(new Set(Object.values(cleaned.many))).toEqual(new Set(['mail [REDACTED:email-1]']));
 });
 
 test('clean of a trace copies as JSON does: own properties, what toJSON returns, and no foreign prototype', async () => {
@@ -175,13 +175,13 @@ test('clean of a trace copies as JSON does: own properties, what toJSON returns,
   const { cleaned: trace } = await clean({ input, date, again: [date], point: new Point() });
   expect(Object.getPrototypeOf(trace.input)).toBe(Object.prototype);
   expect(Object.getOwnPropertyDescriptor(trace.input, '__proto__').value).toEqual({
-    polluted: '[REDACTED:email]',
+    polluted: '[REDACTED:email-1]',
   });
   const { __proto__: _, ...rest } = JSON.parse(JSON.stringify(input));
   expect(trace.input).toMatchObject(rest);
   expect(trace.date).toBe(date.toJSON());
   expect(trace.again).toEqual([date.toJSON()]);
-  expect(trace.point).toEqual({ x: '[REDACTED:email]' });
+  expect(trace.point).toEqual({ x: '[REDACTED:email-1]' });
 });
 
 const cyclic = { steps: [{ input: { a: {} } }] };

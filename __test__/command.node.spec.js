@@ -178,7 +178,7 @@ describe('standard input', () => {
   });
 
   test('kp-score clean reads standard input', async () => {
-    const stdout = 'DB_PASSWORD=[REDACTED:password]';
+    const stdout = 'DB_PASSWORD=[REDACTED:password-1]';
     const ended = await kpScore(['clean', '--quiet'], { input: 'DB_PASSWORD=hunter22' });
     expect(ended).toMatchObject({ code: 0, stdout, stderr: '' });
   });

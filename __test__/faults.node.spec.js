@@ -106,9 +106,9 @@ describe('a panic in a stage', () => {
       for (const call of [...calls, ...calls]) results.push(await attempt(call));
       console.log(JSON.stringify(results));
     `;
-    const cleaned = 'mail [REDACTED:email]';
+    const cleaned = ['mail [REDACTED:email]', 'mail [REDACTED:email-1]'];
     for (const time of [1, 2]) {
-      const expected = Array(4).fill(cleaned);
+      const expected = [...cleaned, ...cleaned];
       const message = expect.stringContaining('`clean`');
       expected[time - 1] = { name: 'Error', code: 'ERR_INTERNAL', message };
       expect(await resultWith(`clean:${time}`, body)).toEqual(expected);

@@ -48,7 +48,7 @@ export function foreign(text, attributes = {}) {
 }
 
 /** What cleaning writes in place of a finding. */
-const PLACEHOLDER = /(\[REDACTED:[^\]]*\])/;
+const PLACEHOLDER = /(\[REDACTED:[^\]]*\]|\b(?:user|host)-\d+\b)/;
 
 /**
  * Text from outside, with what was redacted marked.

@@ -1,7 +1,7 @@
 // What cleaning has replaced in a trace, for the preview.
 
 /** What cleaning writes in place of a finding. */
-const PLACEHOLDER = /(\[REDACTED:[^\]]*\])/;
+const PLACEHOLDER = /(\[REDACTED:[^\]]*\]|\b(?:user|host)-\d+\b)/;
 
 /** How much of the text beside a finding is shown. */
 const BESIDE = 40;

@@ -18,21 +18,24 @@ const MOST_AROUND: usize = 40;
 pub struct PlaceToReview {
     /// Where its text is in a JSON value: `.steps[3].input`; empty in a text by itself.
     pub path: String,
+    /// How many lines of its text are before it.
+    pub lines: usize,
     /// The text around it.
     pub text: String,
 }
 
 /// Returns the places to look at in a text.
 pub fn places_in_text(text: &str) -> impl Iterator<Item = PlaceToReview> + '_ {
-    let around = |letters: &mut dyn Iterator<Item = char>, most: usize| -> usize {
-        let letters = letters.take(most).take_while(|letter| *letter != '\n');
-        letters.map(char::len_utf8).sum()
-    };
+    let length = |letters: &mut dyn Iterator<Item = char>| letters.map(char::len_utf8).sum::<usize>();
+    let (mut lines, mut counted) = (0, 0);
     places(text).map(move |place| {
-        let before = around(&mut text[..place].chars().rev(), MOST_AROUND);
-        let after = around(&mut text[place..].chars(), 2 * MOST_AROUND);
+        lines += text[counted..place].matches('\n').count();
+        counted = place;
+        let before = length(&mut text[..place].chars().rev().take(MOST_AROUND));
+        let after = length(&mut text[place..].chars().take(2 * MOST_AROUND));
         PlaceToReview {
             path: String::new(),
+            lines,
             text: text[place - before..place + after].to_owned(),
         }
     })

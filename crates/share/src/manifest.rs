@@ -130,7 +130,7 @@ impl Manifest {
         self.entries.iter().flat_map(|entry| {
             entry.review.iter().map(|place| {
                 let file = entry.file(place.file);
-                let PlaceToReview { path, text } = &place.place;
+                let PlaceToReview { path, text, .. } = &place.place;
                 (format!("{file}:{} {path}", place.line), text.as_str())
             })
         })

@@ -19,6 +19,11 @@ impl Review {
     pub(crate) fn add(&mut self, file: &str, line: usize, places: &[PlaceToReview]) {
         self.count += places.len() as u64;
         for place in places {
+            let line = if place.path.is_empty() {
+                line + place.lines
+            } else {
+                line
+            };
             let place = format!("{file}:{line}{}", place.path);
             if self.first.len() < MOST_NAMED && self.first.last() != Some(&place) {
                 self.first.push(place);
