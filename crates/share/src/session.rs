@@ -229,7 +229,11 @@ impl Cleaning {
                 let clean =
                     clean_json_text(&mut self.cleaner, &text, &value).map_err(|error| error.to_string())?;
                 line += 1;
-                let to_look_at = |place| Place { file: at, line, place };
+                let to_look_at = |place| Place {
+                    file: at,
+                    line,
+                    place,
+                };
                 self.review.extend(clean.review.into_iter().map(to_look_at));
                 for (_, finding) in clean.found {
                     self.count(finding.name);
@@ -267,7 +271,8 @@ impl Cleaning {
         };
         for (line, value) in (1..).zip(&values) {
             let places = places_in_json(value).into_iter();
-            self.review.extend(places.map(|place| Place { file: 0, line, place }));
+            self.review
+                .extend(places.map(|place| Place { file: 0, line, place }));
         }
         Ok(text)
     }

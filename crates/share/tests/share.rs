@@ -284,11 +284,7 @@ fn share_leaves_no_identity_in_names_card_or_manifest() {
     let names: Vec<_> = shelf.files.keys().collect();
     assert_eq!(
         names,
-        [
-            "README.md",
-            MANIFEST,
-            "sessions/REDACTED-email-1-fix.v2.jsonl"
-        ]
+        ["README.md", MANIFEST, "sessions/REDACTED-email-1-fix.v2.jsonl"]
     );
     for (name, text) in &shelf.files {
         assert!(

@@ -31,7 +31,10 @@ pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>) -> O
     row.insert("createdAt", scored.about.when.clone().into_value());
     row.insert("success", scored.about.success.into_value());
     row.insert("stepCount", scored.about.steps.into_value());
-    row.insert("toReview", trace.map(|trace| places_in_json(trace).len() as u64).into_value());
+    row.insert(
+        "toReview",
+        trace.map(|trace| places_in_json(trace).len() as u64).into_value(),
+    );
     row.insert("score", breakdown.score);
     row.insert("dimensions", list(breakdown.dimensions.to_array()));
     row.insert("contributions", list(breakdown.contributions.to_array()));
