@@ -82,9 +82,7 @@ test('clean leaves the event loop free', async () => {
 
 test('clean obeys rules and allowed values, and numbers what it replaces', async () => {
   const text = 'a@b.cc for abc-12 and ABC-7, then c@d.ee, then a@b.cc';
-  expect(
-    await clean(text, { rules: { ticket: /for (abc-\d+)/i }, allow: ['c@d.ee'] }),
-  ).toEqual({
+  expect(await clean(text, { rules: { ticket: /for (abc-\d+)/i }, allow: ['c@d.ee'] })).toEqual({
     cleaned: '[REDACTED:email-1] for [REDACTED:ticket-1] and ABC-7, then c@d.ee, then [REDACTED:email-1]',
     redactions: [
       { type: 'ticket', count: 1 },

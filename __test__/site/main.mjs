@@ -226,7 +226,10 @@ try {
     const change = page.locator('.folds').nth(1).locator('.change').first();
     await change.waitFor();
     assert.deepEqual(await change.locator('del').allTextContents(), ['bob@example.com', '10.1.2.3']);
-    assert.deepEqual(await change.locator('ins').allTextContents(), ['[REDACTED:email-1]', '[REDACTED:ip-1]']);
+    assert.deepEqual(await change.locator('ins').allTextContents(), [
+      '[REDACTED:email-1]',
+      '[REDACTED:ip-1]',
+    ]);
 
     await tabTo(page, page.getByLabel('Number or percentage'));
     await page.keyboard.press('ControlOrMeta+A');
