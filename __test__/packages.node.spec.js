@@ -80,7 +80,6 @@ describe('manifests', () => {
       engines: main.engines,
       repository: { ...main.repository, directory },
     });
-    expect(read(`${directory}/LICENSE`)).toBe(read('LICENSE'));
     expect(read(`${directory}/README.md`)).toContain(`# ${readManifest(directory).name}\n`);
   });
 

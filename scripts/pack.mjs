@@ -151,6 +151,7 @@ function packPublished(manifest, outputDirectory) {
     return packDirectory(stageProgram(manifest, name.slice(PROGRAM.length)), outputDirectory);
   }
   const directory = directories().get(name) ?? '';
+  copyLicence(directory);
   if (JSON.stringify(manifest) === JSON.stringify(readManifest(directory))) {
     return packDirectory(directory, outputDirectory);
   }
@@ -161,6 +162,16 @@ function packPublished(manifest, outputDirectory) {
   }
   writeManifest(staging, manifest);
   return packDirectory(staging, outputDirectory);
+}
+
+/**
+ * Puts the licence of the repository into the folder of a package.
+ *
+ * @param {string} directory
+ */
+export function copyLicence(directory) {
+  const licence = path.join(root, 'LICENSE');
+  if (path.resolve(directory) !== root) copyFileSync(licence, path.join(directory, 'LICENSE'));
 }
 
 /**
@@ -175,7 +186,7 @@ function stageProgram(manifest, platform) {
   if (!existsSync(program)) throw new Error(`no ${program}; run node scripts/wheels.mjs wheels ${platform}`);
   mkdirSync(path.join(staging, 'bin'));
   copyFileSync(program, path.join(staging, 'bin', path.basename(program)));
-  copyFileSync(path.join(root, 'LICENSE'), path.join(staging, 'LICENSE'));
+  copyLicence(staging);
   const licences = 'THIRD-PARTY-LICENSES';
   copyFileSync(path.join(root, 'npm', licences), path.join(staging, licences));
   writeFileSync(

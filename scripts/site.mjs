@@ -43,7 +43,7 @@ async function buildPage() {
   const folder = `model/${hash.digest('hex').slice(0, 16)}/`;
   const sizes = contents.map((content, i) => [MODEL_FILES[i], content.length]);
   for (const [i, content] of contents.entries()) write(path.join(page, folder, MODEL_FILES[i]), content);
-  copyFileSync(path.join(model, 'LICENSE'), path.join(page, folder, 'LICENSE'));
+  copyFileSync(path.join(root, 'LICENSE'), path.join(page, folder, 'LICENSE'));
   const worker = await bundleWithPackage({
     entryPoints: ['wasm/page/worker.mjs'],
     outfile: 'dist/site/try/page-worker.js',

@@ -6,6 +6,7 @@ import { copyFileSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 
 import { compilerEnvironment, isGlibc, OLDEST_GLIBC, targetOf } from './build-platform.mjs';
+import { copyLicence } from './pack.mjs';
 import { builtProgram, hostPlatform, isProgram, root, venvBin, venvPython } from './platform.mjs';
 import { INT8_MODEL, pipInstall, run, runScript, setupSteps } from './setup.mjs';
 
@@ -30,6 +31,7 @@ export function buildWheels(directory, names = [hostPlatform(), MODEL]) {
 
 /** @param {string} directory */
 function buildModel(directory) {
+  copyLicence(path.join(root, 'python', 'kp-score-model'));
   run(venvPython, ['-m', 'hatchling', 'build', '--target', 'wheel', '--directory', directory], {
     cwd: path.join(root, 'python', 'kp-score-model'),
   });
@@ -42,6 +44,7 @@ function buildModel(directory) {
 function buildProgram(directory, platform) {
   const project = path.join(root, 'python', 'kp-score');
   // A package's licences must be in its folder.
+  copyLicence(project);
   copyFileSync(path.join(root, 'npm', 'THIRD-PARTY-LICENSES'), path.join(project, 'THIRD-PARTY-LICENSES'));
   const options = ['--release', '--locked', '--target', targetOf(platform), '--out', directory];
   if (platform.startsWith('linux-')) {
