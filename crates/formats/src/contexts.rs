@@ -1,6 +1,6 @@
 //! What programs write into the user's turns, for all agents: the context of an editor, reminders, commands. It is no word of the user.
 
-use knowledgepulse_json::Text;
+use knowledgepulse_json::{Text, Value, parse_str};
 
 /// A part of a user's turn.
 #[derive(Debug, PartialEq)]
@@ -9,6 +9,8 @@ pub enum Part {
     Own(Text),
     /// What the user did in a shell, and what that printed.
     Shell(Text),
+    /// What a program or another agent says in an element of its own.
+    Told(Text),
     /// A command that the program carries out itself.
     Command,
     /// Words of the program.
@@ -118,6 +120,9 @@ const SHELL: [&str; 4] = [
 const PROMPT_COMMAND: &str = "<command-message>";
 const PROMPT_COMMAND_PARTS: [&str; 2] = ["command-name", "command-args"];
 
+/// The longest notice, in bytes.
+const LONGEST_NOTICE: usize = 16 * 1024;
+
 /// The longest name of a tag, in bytes.
 const LONGEST_TAG: usize = 64;
 
@@ -128,6 +133,9 @@ const MOST_BROKEN: usize = 16;
 #[must_use]
 pub fn parts_of(part: Text) -> Vec<Part> {
     if is_of_program(&part) {
+        return vec![Part::Context];
+    }
+    if is_notice(&part) {
         return vec![Part::Context];
     }
     if !part.contains(['<', '#']) {
@@ -153,6 +161,9 @@ pub fn parts_of(part: Text) -> Vec<Part> {
     let requests = requests_of(text);
     if let Some(own) = requests {
         return vec![Part::Context, Part::Own(own.into())];
+    }
+    if let Some(told) = told_in(text) {
+        return told;
     }
     let (mut own, mut count) = without_contexts(text);
     if let Some((before, request)) = HEADINGS.iter().find_map(|heading| own.split_once(heading)) {
@@ -210,6 +221,45 @@ fn unwrapped(text: &str) -> Option<&str> {
         let (before, within, after) = inside(text, tag)?;
         (before.is_empty() && after.trim().is_empty()).then_some(within)
     })
+}
+
+/// Returns what the elements say that a text is made of, if they are a program's by their shape: a name with a dash or an underscore, or
+/// attributes. `None` for another text.
+fn told_in(text: &str) -> Option<Vec<Part>> {
+    let (mut parts, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        let (tag, _) = rest.strip_prefix('<')?.split_once('>')?;
+        let name = tag.split_ascii_whitespace().next()?;
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte);
+        let is_shape = tag.contains("=\"") || name.contains(['-', '_', ':']);
+        if !is_shape || name.len() > LONGEST_TAG || !name.bytes().all(is_name) || WRAPPERS.contains(&name) {
+            return None;
+        }
+        let (_, within, after) = inside(rest, name)?;
+        let within = within.trim();
+        parts.push(
+            if context_in(rest).is_some() || within.is_empty() || is_notice(within) {
+                Part::Context
+            } else {
+                Part::Told(within.into())
+            },
+        );
+        rest = after.trim_start();
+    }
+    (!parts.is_empty()).then_some(parts)
+}
+
+/// Returns whether a text is a notice of a program: an object in JSON of a type, from somewhere or at a time.
+fn is_notice(text: &str) -> bool {
+    let text = text.trim();
+    if !text.starts_with('{') || !text.ends_with('}') || text.len() > LONGEST_NOTICE {
+        return false;
+    }
+    let is_one = |value: Value| {
+        let has = |name| value.get(name).and_then(Value::as_str).is_some();
+        has("type") && (has("from") || has("timestamp"))
+    };
+    parse_str(text).is_ok_and(is_one)
 }
 
 /// Returns the name of the tag with which a text begins, if its contents are the program's.
@@ -303,6 +353,23 @@ mod tests {
             (
                 "# Context from my IDE setup:\n\n## My request for Codex:\nFix it\n",
                 vec![Part::Context, own("Fix it")],
+            ),
+            (
+                "<teammate-message teammate_id=\"north\" color=\"blue\">\nTwo posts are loose.\n</teammate-message>",
+                vec![Part::Told("Two posts are loose.".into())],
+            ),
+            (
+                "<note from=\"a\">{\"type\":\"idle\",\"from\":\"a\"}</note>\n<some-new-thing>x</some-new-thing>",
+                vec![Part::Context, Part::Told("x".into())],
+            ),
+            (
+                "{\"type\":\"idle\",\"timestamp\":\"2026-01-01\"}",
+                vec![Part::Context],
+            ),
+            ("<b>a</b>", vec![own("<b>a</b>")]),
+            (
+                "<my-tag>a</my-tag> is it closed?",
+                vec![own("<my-tag>a</my-tag> is it closed?")],
             ),
             ("<command-name>/clear</command-name>", vec![Part::Command]),
             (

@@ -82,6 +82,8 @@ pub enum What {
     LeftOut(Text),
     /// Events before this one are taken back.
     Undo(Undo),
+    /// The program has put a summary in the place of the events before this one, which stay.
+    Compacted,
     /// Whether the call of this id failed, which its result does not say.
     Failed(Text, bool),
     /// How long the call of this id took, in milliseconds.
@@ -234,6 +236,8 @@ pub enum TextKind {
     Reasoning,
     /// A message of the agent.
     Message,
+    /// What a program or another agent tells the agent: the task where nobody said anything before, else an observation.
+    Told,
 }
 
 /// Takes the events of a record from an adapter. Most methods say what the current event says; [`text_of`](Self::text_of) makes the texts.
@@ -403,6 +407,7 @@ impl Events {
             match part {
                 Part::Own(text) => own.push(text),
                 Part::Shell(text) => self.say(TextKind::Event, text),
+                Part::Told(text) => self.say(TextKind::Told, text),
                 Part::Command => self.leave_out("command of the program"),
                 Part::Context => self.leave_out("context of the program"),
             }

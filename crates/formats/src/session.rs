@@ -295,13 +295,22 @@ fn parents_of(events: &[Event]) -> Vec<Option<usize>> {
     let places: HashMap<&Text, usize> = places
         .filter_map(|(at, event)| Some((event.origin.id.as_ref()?, at)))
         .collect();
-    let mut before = None;
+    let (mut before, mut compacted) = (None, None);
     let parents = events.iter().enumerate().map(|(at, event)| {
+        if event.what.contains(&What::Compacted) {
+            compacted = Some(at);
+        }
         let parent = match &event.origin.parent {
-            Parent::None => None,
+            // A conversation goes on after a summary, whatever its records hang on.
+            Parent::None | Parent::Of(_) if compacted == Some(at) => before,
+            Parent::None => before.filter(|_| compacted.is_some()),
             Parent::Before => before,
             // The record that it names may be missing.
-            Parent::Of(id) => places.get(id).copied().or(before),
+            Parent::Of(id) => places
+                .get(id)
+                .copied()
+                .filter(|&place| compacted <= Some(place))
+                .or(before),
         };
         if event.origin.id.is_some() {
             before = Some(at);
@@ -365,7 +374,8 @@ fn without_repeated_parts(mut events: Vec<Event>) -> Vec<Event> {
                     let is_same = |&(other, part): &(usize, usize)| {
                         let is_one = message.is_some() && events[other].origin.message.as_ref() == message;
                         let is_waiting = seen.results.len() < seen.calls.len();
-                        let may_be = is_one || is_waiting || units_of(id) >= UNIQUE_LENGTH;
+                        let is_unique = units_of(id) >= UNIQUE_LENGTH;
+                        let (may_be, is_one) = (is_one || is_waiting || is_unique, is_one || (is_waiting && is_unique));
                         may_be && matches!(&events[other].what[part], What::Call(said) if repeats(said, call, is_one))
                     };
                     let found = seen.calls.iter().rev().take(MOST_COMPARED).copied().find(is_same);
@@ -416,9 +426,10 @@ fn grows(before: &Text, text: &Text) -> bool {
     text.as_bytes().starts_with(before.as_bytes())
 }
 
-/// Returns whether a call is one that was made before, or that was written before its arguments were complete.
-fn repeats(before: &Call, call: &Call, is_one_message: bool) -> bool {
-    before.name == call.name && (is_one_message || before.args.is_empty() || before.args == call.args)
+/// Returns whether a call is one that was made before, or that was written before its arguments were complete. `is_one` says that the id
+/// names one call, in whatever words its arguments are.
+fn repeats(before: &Call, call: &Call, is_one: bool) -> bool {
+    before.name == call.name && (is_one || before.args.is_empty() || before.args == call.args)
 }
 
 /// What events say beside the steps.
@@ -504,6 +515,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                 What::Before(turn) => builder.user_before(turn),
                 What::Fact(fact) => builder.add_fact(fact),
                 What::Undo(_)
+                | What::Compacted
                 | What::Span(_)
                 | What::Failed(..)
                 | What::Piece(..)
@@ -688,6 +700,21 @@ mod tests {
     }
 
     #[test]
+    fn a_conversation_goes_on_after_a_summary_whatever_its_records_hang_on() {
+        let begin = || vec![event("1<", vec![user("a")]), event("2<1", vec![agent("b")])];
+        let boundary = |origin| event(origin, vec![What::Compacted]);
+        for rest in [
+            vec![boundary("3<2"), event("4<3", vec![user("c")])],
+            vec![boundary("3<"), event("4<", vec![user("c")])],
+            vec![boundary("3<?"), event("4<2", vec![user("c")])],
+        ] {
+            let again = [boundary("5<1"), event("6<2", vec![agent("d")])];
+            let events = [begin(), rest, again.to_vec()].concat();
+            assert_eq!(told(events.clone()), ["a", "b", "c", "d"], "{events:?}");
+        }
+    }
+
+    #[test]
     fn parts_calls_and_results_that_are_there_again_count_once() {
         for (events, expected) in [
             (
@@ -707,6 +734,17 @@ mod tests {
                     event("2", vec![call("x", "1"), result("x", "r")]),
                 ],
                 vec!["", "t a: 1", "r"],
+            ),
+            // A span and a message have the arguments in other words.
+            (
+                vec![
+                    event("1", vec![call("call_0123456789", "1")]),
+                    event(
+                        "2",
+                        vec![call("call_0123456789", "1.0"), result("call_0123456789", "r")],
+                    ),
+                ],
+                vec!["", "t a: 1.0", "r"],
             ),
             // Some models use their ids again.
             (

@@ -156,6 +156,29 @@ impl Calls {
     }
 }
 
+/// The field of `metadata.imported` with the events that may take turns back and that no adapter knows: these turns are still there.
+const UNKNOWN_UNDO: &str = "unknown_undo";
+
+/// Returns what a reader of a converted trace must know: that an event may take turns back which are still in it.
+#[must_use]
+pub fn warning_of(trace: &Value) -> Option<Text> {
+    let events = trace.at(&["metadata", "imported", UNKNOWN_UNDO])?.as_array()?;
+    let names = events.iter().filter_map(Value::as_text).cloned();
+    let names = joined(names, ", ");
+    Some(joined(
+        [
+            "turns may have been taken back that are still in the trace: ".into(),
+            names,
+        ],
+        "",
+    ))
+}
+
+/// How events are named that take turns back.
+static UNDO: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"^(?:event|record|item|line) [^ ]*(?i-u:undo|rewind|roll_?back|rolled_?back|revert)")
+});
+
 /// Puts a trace together.
 #[derive(Debug, Default)]
 pub(crate) struct TraceBuilder {
@@ -410,9 +433,10 @@ impl TraceBuilder {
             TextKind::Reasoning if is_blank(&text) => self.leave_out("empty reasoning"),
             _ if is_blank(&text) => self.leave_out("empty message"),
             TextKind::Message => self.summary = Some(self.add("thought", text, None)),
+            TextKind::Told if self.objective.is_none() && self.steps.is_empty() => self.user_before(text),
             TextKind::User if self.objective.is_none() => self.objective = Some(text),
             TextKind::Reasoning => drop(self.add("thought", text, None)),
-            TextKind::User | TextKind::Event => drop(self.add("observation", text, None)),
+            TextKind::User | TextKind::Event | TextKind::Told => drop(self.add("observation", text, None)),
         }
     }
 
@@ -513,6 +537,11 @@ impl TraceBuilder {
         imported.insert("format", self.format.name());
         imported.insert("known", known.into_value());
         imported.extend(std::mem::take(&mut self.details));
+        let unknown = self.left_out.iter().filter(|(name, _)| UNDO.is_match(name));
+        let unknown: Vec<Value> = unknown.map(|(name, _)| name.clone().into()).collect();
+        if !unknown.is_empty() {
+            imported.insert(UNKNOWN_UNDO, unknown);
+        }
         if !self.left_out.is_empty() {
             #[allow(clippy::cast_precision_loss)] // Nothing is left out so often.
             let counts = self
@@ -653,6 +682,23 @@ mod tests {
         };
         for (length, is_failure) in [(2000, true), (64 * 1024, true), (64 * 1024 + 1, false)] {
             assert_eq!(says_failure(&text(length).into()), is_failure, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_trace_warns_of_unknown_events_that_may_take_turns_back() {
+        for (name, is_warned) in [
+            ("event session.rewind", true),
+            ("record ThreadRolledBack", true),
+            ("item checkpoint-revert", true),
+            ("event session.idle", false),
+            ("message that was taken back", false),
+        ] {
+            let mut builder = TraceBuilder::default();
+            builder.leave_out(name);
+            builder.say(TextKind::User, "a".into());
+            let (trace, _) = builder.finish(&Given::default());
+            assert_eq!(warning_of(&trace).is_some(), is_warned, "{name}");
         }
     }
 

@@ -23,6 +23,7 @@ use knowledgepulse_formats::{
     reader::{Content, OfNoFormat, Settings, TraceReader, Unbuilt},
     records::Records,
     sources,
+    trace::warning_of,
 };
 use knowledgepulse_json::{Text, Value};
 use rayon::prelude::*;
@@ -78,6 +79,8 @@ pub(crate) struct Item<P> {
     pub place: Place,
     /// Its size in the input, in bytes.
     pub size: u64,
+    /// What may be wrong with its trace.
+    pub warning: Option<Text>,
     pub state: State<P>,
 }
 
@@ -211,10 +214,19 @@ fn take<P>(
             return Ok(());
         }
     };
-    for Item { place, size, state } in items {
+    for Item {
+        place,
+        size,
+        warning,
+        state,
+    } in items
+    {
         // Interrupted, the input may end in the middle of a trace.
         if stop.is_set() {
             break;
+        }
+        if let Some(warning) = warning {
+            messages.warning(format!("{place}: {warning}"));
         }
         match state {
             State::Read(trace) => sink.take(place, size, trace, seen)?,
@@ -382,6 +394,10 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
             item.build().into_iter().map(|item| Item {
                 place: place_of(source, item.line, item.index),
                 size: item.size,
+                warning: match &item.content {
+                    Content::Converted(trace, _) => warning_of(trace),
+                    _ => None,
+                },
                 state: state_of(prepare, item.format, item.content),
             })
         });

@@ -24,26 +24,33 @@ fn session_of(event: &Value) -> Option<&Text> {
     string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
 }
 
+/// Fields, one of which an event without a message has, by its type.
+#[rustfmt::skip]
+const EVENTS: &[(&str, &[&str])] = &[
+    ("summary", &["leafUuid"]), ("file-history-snapshot", &["messageId"]), ("queue-operation", &["operation"]),
+    ("system", &["parentUuid", "mcp_servers"]), ("progress", &["parentUuid"]), ("attachment", &["attachment"]),
+    ("result", &["is_error", "num_turns"]), ("custom-title", &["customTitle"]), ("ai-title", &["aiTitle"]),
+    ("last-prompt", &["lastPrompt"]), ("permission-mode", &["permissionMode"]), ("agent-name", &["agentName"]),
+    ("stream_event", &["event"]),
+];
+
 pub(super) fn recognises(event: &Value, _path: Option<&Path>) -> bool {
     let has = |name: &&str| event.get(name).is_some();
     let Some(kind) = str_of(event.get("type")).filter(|_| !has(&"role")) else {
         return false;
     };
-    // There are more types of events without a message, which are recognised by their session.
-    let is_other = matches!(kind, "summary" | "file-history-snapshot" | "queue-operation");
-    let fields = ["leafUuid", "messageId", "operation"];
-    // Exports may have lost the session.
-    let is_message = matches!(kind, "user" | "assistant") && has_text(event, "uuid");
-    session_of(event).is_some()
-        || (is_other && fields.iter().any(has))
-        || (is_message && fields_of(event, "message").contains("content"))
+    // Many programs write a type and a session. Exports may have lost the session.
+    let is_named = has_text(event, "uuid") || session_of(event).is_some();
+    let is_message = matches!(kind, "user" | "assistant") && fields_of(event, "message").contains("content");
+    let mut events = EVENTS.iter();
+    is_named && is_message || events.any(|(name, fields)| *name == kind && fields.iter().any(has))
 }
 
 pub(super) fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !recognises(event, None) {
+    let session = session_of(event);
+    if !recognises(event, None) && (session.is_none() || str_of(event.get("type")).is_none()) {
         return Ok(Decoded::Unknown);
     }
-    let session = session_of(event);
     let message = fields_of(event, "message");
     if session.is_none() && message.is_empty() {
         return Ok(Decoded::GoesOn);
@@ -79,7 +86,12 @@ pub(super) fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> 
             say.at(event.get("timestamp"));
             say.say_content(TextKind::User, fields_of(event, "attachment").get("prompt"));
         }
-        kind => say.leave_out(format!("event {kind}")),
+        kind => {
+            if has_object(event, "compactMetadata") {
+                say.add(What::Compacted);
+            }
+            say.leave_out(format!("event {kind}"));
+        }
     }
     Ok(Decoded::GoesOn)
 }

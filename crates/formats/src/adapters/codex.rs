@@ -302,7 +302,7 @@ fn add_event(say: &mut Events, event: &Object) {
     if kind == Some("thread_rolled_back") {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of turns.
         let turns = number_of(event.get("num_turns")).unwrap_or(1.0) as usize;
-        say.add(What::Undo(Undo::Turns(turns)));
+        return say.add(What::Undo(Undo::Turns(turns)));
     }
     let item = event.get("item").and_then(Value::as_object).unwrap_or(event);
     if kind == Some("item_completed")

@@ -43,6 +43,9 @@ pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong>
             return Ok(Decoded::Begins);
         }
         "user.message" if is_of_skill() => say.leave_out("message of a skill"),
+        "user.message" if is_true(data, "isAutopilotContinuation") => {
+            say.leave_out("continuation by the autopilot")
+        }
         "user.message" => say.say_content(TextKind::User, data.get("content")),
         // The prompt is in a record of its own too, but not in all exports.
         "hook.start" if str_of(data.get("hookType")) == Some("userPromptSubmitted") => {

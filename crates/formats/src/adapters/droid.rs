@@ -3,13 +3,18 @@
 
 use crate::prelude::*;
 
-/// Returns whether a record is one that `droid exec` prints. Claude Code prints a `system` record too.
+/// Returns whether a record is one that `droid exec` prints. Claude Code and Cursor print a `system` record too.
 fn is_printed(record: &Value) -> bool {
     let has = |names: &[&str]| has_all(record, names);
     let has_session = has_text(record, "session_id") || has_text(record, "sessionId");
     has_session
         && match str_of(record.get("type")) {
-            Some("system") => has(&["cwd", "model"]) && !has(&["uuid"]) && !has(&["mcp_servers"]),
+            Some("system") => {
+                has(&["cwd", "model"])
+                    && ["uuid", "mcp_servers", "permissionMode"]
+                        .iter()
+                        .all(|name| !has(&[name]))
+            }
             Some("message") => has(&["role", "text"]),
             Some("tool_call") => has(&["toolName", "parameters"]),
             Some("tool_result") => has(&["value"]),

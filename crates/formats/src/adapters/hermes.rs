@@ -44,11 +44,23 @@ pub(super) fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong>
     Ok(Decoded::Whole)
 }
 
+/// Returns a name that a row and its copies have in common.
+fn copy_of(row: &Value) -> Value {
+    let fields = ["timestamp", "role", "tool_call_id", "content", "tool_calls"];
+    let fields = fields.map(|name| row.get(name).cloned().unwrap_or_default());
+    Value::from(fields.to_vec()).to_json().into()
+}
+
 /// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before.
 fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) -> Result<Decoded, Wrong> {
-    say.begin_record(row.get("id"), milliseconds_of(row.get("timestamp")).as_ref());
-    let active = row.get("active");
-    if active == Some(&Value::Bool(false)) || number_of(active) == Some(0.0) {
+    let time = milliseconds_of(row.get("timestamp"));
+    let is = |name| truth_of(row.get(name)).or(number_of(row.get(name)).map(|number| number != 0.0));
+    match is("compacted") {
+        // The tail of what was compacted is there again after the summary, at its old time.
+        Some(_) => say.begin_record(Some(&copy_of(row)), time.as_ref()),
+        None => say.begin_record(row.get("id"), time.as_ref()),
+    }
+    if is("active") == Some(false) && is("compacted") != Some(true) {
         say.leave_out("message that was taken back");
         return Ok(Decoded::GoesOn);
     }

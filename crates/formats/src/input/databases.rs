@@ -54,7 +54,7 @@ pub static DATABASES: &[Database] = &[
                 FROM messages m WHERE m.session_id = s.id))
             FROM sessions s WHERE s.id = ?1",
     },
-    // Hermes. Older databases lack two columns.
+    // Hermes. Older databases lack some columns.
     Database {
         mark: ("messages", "tool_name"),
         sessions: "SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY started_at, id",
@@ -63,8 +63,9 @@ pub static DATABASES: &[Database] = &[
                 'messages', (SELECT json_group_array(json_object('id', m.id, 'role', role, 'content', content, 'tool_call_id', tool_call_id,
                     'tool_calls', tool_calls, 'reasoning', reasoning, 'timestamp', timestamp,
                     'reasoning_content', (SELECT reasoning_content FROM messages WHERE id = m.id),
-                    'active', (SELECT active FROM messages WHERE id = m.id)) ORDER BY m.id)
-                FROM messages m, (SELECT NULL AS reasoning_content, NULL AS active) WHERE m.session_id = s.id))
+                    'active', (SELECT active FROM messages WHERE id = m.id),
+                    'compacted', (SELECT compacted FROM messages WHERE id = m.id)) ORDER BY m.id)
+                FROM messages m, (SELECT NULL AS reasoning_content, NULL AS active, NULL AS compacted) WHERE m.session_id = s.id))
             FROM sessions s WHERE s.id = ?1",
     },
     // Crush. Several messages share a second, and their rows are in order.

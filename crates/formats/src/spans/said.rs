@@ -98,9 +98,26 @@ pub fn first_in<'a>(attributes: &'a Object, names: &str) -> Option<&'a Value> {
     names.split(' ').find_map(|name| attributes.get(name))
 }
 
+/// Returns the only argument that a function of Python was given, of a value with its `args` and `kwargs`, which may be JSON in a text.
+fn argument_in(value: &Value) -> Option<Value> {
+    if value.as_str().is_some_and(|text| !text.contains("\"kwargs\"")) {
+        return None;
+    }
+    let value = parsed(Some(value))?;
+    let fields = value.as_object().filter(|fields| fields.len() == 2)?;
+    match (fields.get("args")?, fields.get("kwargs")?) {
+        (Value::Array(args), Value::Object(named)) if named.is_empty() && args.len() == 1 => {
+            args.first().cloned()
+        }
+        (Value::Array(args), named @ Value::Object(_)) if args.is_empty() => Some(named.clone()),
+        _ => None,
+    }
+}
+
 /// Returns the text in a value, as of an input or an output: for an object with one field, the text in that field.
 pub fn text_within(value: &Value) -> Value {
     match value {
+        value if let Some(argument) = argument_in(value) => text_within(&argument),
         Value::Object(fields) if fields.len() == 1 => {
             let only = fields.values().next();
             only.map_or(Value::Null, text_within)
@@ -206,6 +223,9 @@ pub fn messages_in(value: Option<&Value>, role: &str) -> Vec<Value> {
     let Some(value) = value.filter(|value| !is_empty(value)) else {
         return Vec::new();
     };
+    if let Some(argument) = argument_in(value) {
+        return messages_in(Some(&text_within(&argument)), role);
+    }
     let whole = || vec![message_by(role, json_of(value).into_owned().into())];
     messages_within(value, role).unwrap_or_else(whole)
 }

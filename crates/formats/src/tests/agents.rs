@@ -234,6 +234,8 @@ fn format_of_leaves_records_that_look_like_those_of_agents_to_others() {
         r#"{"trace_id":"a","span_id":"b"}"#,
         r#"{"attributes":{},"name":"a"}"#,
         r#"{"type":"user","content":"Hi"}"#,
+        r#"{"type":"click","sessionId":"a","page":"/"}"#,
+        r#"{"type":"system","session_id":"a","cwd":"/","text":"Hi"}"#,
         r#"{"type":"user","uuid":"a","message":"Hi"}"#,
         r#"{"type":"message","role":"user","text":"Hi"}"#,
         r#"{"type":"tool_result","session_id":"a","tool_call":5}"#,

@@ -1,0 +1,13 @@
+CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, model TEXT, started_at REAL NOT NULL, title TEXT);
+CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, role TEXT NOT NULL, content TEXT, tool_call_id TEXT, tool_calls TEXT, tool_name TEXT, timestamp REAL NOT NULL, reasoning TEXT, reasoning_content TEXT, active INTEGER NOT NULL DEFAULT 1, compacted INTEGER NOT NULL DEFAULT 0);
+INSERT INTO sessions VALUES ('h2', 'cli', 'm', 1790600000.0, 'Hives');
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (1, 'h2', 'user', 'Count the hives', 1790600001.0, 0, 1);
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (2, 'h2', 'assistant', 'Eleven.', 1790600002.0, 0, 1);
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (3, 'h2', 'user', 'Paint them pink', 1790600003.0, 0, 0);
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (4, 'h2', 'user', 'And the frames?', 1790600004.0, 0, 1);
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (5, 'h2', 'assistant', 'Ninety.', 1790600005.0, 0, 1);
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (6, 'h2', 'user', '[CONTEXT COMPACTION] Eleven hives.', 1790600006.0, 1, 0);
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (7, 'h2', 'user', 'And the frames?', 1790600004.0, 1, 0);
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (8, 'h2', 'assistant', 'Ninety.', 1790600005.0, 1, 0);
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (9, 'h2', 'user', 'Order ninety more', 1790600007.0, 1, 0);
+INSERT INTO messages (id, session_id, role, content, timestamp, active, compacted) VALUES (10, 'h2', 'assistant', 'Ordered.', 1790600008.0, 1, 0);
