@@ -7,12 +7,14 @@ use std::{
 };
 
 use knowledgepulse_error::fault;
+use knowledgepulse_json as json;
 use memchr::memmem;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::{
     identity::{Identities, Named},
     kinds::{CleanOptions, KINDS},
+    seen::Seen,
     text::Text,
 };
 
@@ -58,6 +60,7 @@ pub struct Cleaner {
     /// How many findings are of texts that were cleaned before the current one.
     earlier: usize,
     pub(crate) identities: Identities,
+    seen: Seen,
 }
 
 impl Cleaner {
@@ -73,6 +76,7 @@ impl Cleaner {
             findings: Vec::new(),
             earlier: 0,
             identities: Identities::default(),
+            seen: Seen::default(),
         }
     }
 
@@ -95,12 +99,14 @@ impl Cleaner {
             name: name.to_owned(),
             expression: compiled(expression)?,
         });
+        self.seen.clear();
         Ok(())
     }
 
     /// Lets a value stay wherever it is found; also with quotes around it.
     pub fn allow(&mut self, value: &str) {
         self.allowed.insert(value.as_bytes().to_vec());
+        self.seen.clear();
     }
 
     /// Lets values stay that match an expression from their first letter to their last.
@@ -111,6 +117,7 @@ impl Cleaner {
         compiled(expression)?;
         self.allowed_expressions
             .push(compiled(&format!("^(?:{expression})$"))?);
+        self.seen.clear();
         Ok(())
     }
 
@@ -118,6 +125,7 @@ impl Cleaner {
     pub fn set_identities(&mut self, identities: Identities) {
         self.identities = identities;
         self.numbers.clear();
+        self.seen.clear();
     }
 
     /// Cleans a text that is a session by itself. Returns the clean text, or `None` if there is nothing to replace.
@@ -154,6 +162,28 @@ impl Cleaner {
             self.replace(&mut text, named, "");
         }
         text.into_changed()
+    }
+
+    /// Cleans a text as a part of JSON, or remembers what became of it. Returns the clean text, or `None` if there is nothing to replace.
+    pub(crate) fn clean_part(&mut self, text: &json::Text) -> Option<json::Text> {
+        if let Some(outcome) = self.seen.get(text) {
+            self.earlier = self.findings.len();
+            let (clean, findings) = &**outcome.as_ref()?;
+            self.findings.extend_from_slice(findings);
+            return Some(clean.clone());
+        }
+        let units: Vec<u16> = if text.as_bytes().is_ascii() {
+            text.bytes().map(u16::from).collect()
+        } else {
+            text.encode_utf16().collect()
+        };
+        let clean = self.clean_text(&units).map(json::Text::from_utf16_lossy);
+        let outcome = clean.clone().map(|clean| {
+            let findings = self.findings[self.earlier..].to_vec();
+            Box::new((clean, findings))
+        });
+        self.seen.insert(text, outcome);
+        clean
     }
 
     /// Returns the findings since the last call.

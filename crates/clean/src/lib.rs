@@ -22,6 +22,7 @@ mod phrases;
 mod providers;
 mod ranges;
 mod review;
+mod seen;
 mod structures;
 mod text;
 mod trace;

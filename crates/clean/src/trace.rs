@@ -238,12 +238,12 @@ impl<'n> Walk<'n> {
         if self.cleaner.options.strict && block_of(text) < text.len() {
             return self.long_text(text, before);
         }
-        let units: Vec<u16> = if bytes.is_ascii() {
-            let letters = before.bytes().chain(bytes.iter().copied());
-            letters.map(u16::from).collect()
-        } else {
-            before.encode_utf16().chain(text.encode_utf16()).collect()
-        };
+        if before.is_empty() {
+            let clean = self.cleaner.clean_part(text)?;
+            self.place();
+            return Some(clean);
+        }
+        let units: Vec<u16> = before.encode_utf16().chain(text.encode_utf16()).collect();
         let clean = self.cleaner.clean_text(&units)?;
         self.place();
         // The header's name stays: it is not part of any match.

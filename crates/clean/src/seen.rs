@@ -1,0 +1,55 @@
+//! What became of texts that were cleaned before. Sessions repeat nine of ten texts and a third of their bytes: names of fields, folders, ids,
+//! and results that are told twice.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+};
+
+use knowledgepulse_json::Text;
+
+use crate::cleaner::Finding;
+
+/// All is forgotten beyond so many bytes.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// What an entry takes besides its text.
+const ENTRY: usize = 48;
+
+/// A clean text and its findings; `None` of a text without findings.
+pub(crate) type Outcome = Option<Box<(Text, Vec<Finding>)>>;
+
+/// The outcomes of texts, by two hashes with random keys: 128 bits, which no two texts of a session share.
+#[derive(Clone, Default)]
+pub(crate) struct Seen {
+    hashers: [RandomState; 2],
+    outcomes: HashMap<[u64; 2], Outcome>,
+    bytes: usize,
+}
+
+impl Seen {
+    fn key(&self, text: &str) -> [u64; 2] {
+        [0, 1].map(|at: usize| self.hashers[at].hash_one(text))
+    }
+
+    /// Returns what became of a text; `None` if that is not known.
+    pub(crate) fn get(&self, text: &str) -> Option<&Outcome> {
+        self.outcomes.get(&self.key(text))
+    }
+
+    /// Remembers what became of a text.
+    pub(crate) fn insert(&mut self, text: &str, outcome: Outcome) {
+        let size = |(text, findings): &(Text, Vec<Finding>)| text.len() + findings.len() * 3 * ENTRY;
+        self.bytes += ENTRY + outcome.as_deref().map_or(0, size);
+        if self.bytes > MOST_BYTES {
+            self.clear();
+            return;
+        }
+        self.outcomes.insert(self.key(text), outcome);
+    }
+
+    /// Forgets all texts.
+    pub(crate) fn clear(&mut self) {
+        self.outcomes.clear();
+        self.bytes = 0;
+    }
+}
