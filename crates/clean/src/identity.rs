@@ -6,6 +6,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    hash::{BuildHasher, RandomState},
     ops::Range,
     sync::{LazyLock, OnceLock},
 };
@@ -113,6 +114,8 @@ pub struct Identities {
     /// Commands whose output was not seen yet, and how many texts have come since.
     asked: Vec<(Vec<String>, usize)>,
     known: HashSet<(Vec<u16>, usize)>,
+    /// The hashes of texts that were learned from.
+    texts: (RandomState, HashSet<u64>),
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
@@ -203,7 +206,7 @@ impl Identities {
                 Value::Object(fields) => {
                     left.extend(fields.iter().rev().map(|(name, value)| (Some(name), value)));
                     for name in fields.keys() {
-                        self.learn_bytes(name.as_bytes());
+                        self.learn_once(name.as_bytes());
                     }
                 }
                 _ => {}
@@ -213,7 +216,7 @@ impl Identities {
 
     /// Learns from the text of a field.
     fn learn_field(&mut self, name: Option<&json::Text>, text: &json::Text) {
-        self.learn_bytes(text.as_bytes());
+        self.learn_once(text.as_bytes());
         let name = name.map(json::Text::as_bytes).unwrap_or_default();
         if DIRECTORIES.has(name) {
             self.add_directory(text, false);
@@ -236,15 +239,29 @@ impl Identities {
         }
     }
 
+    /// Applies the rules to a text of a field, unless they were applied to it before: sessions repeat most of their texts.
+    fn learn_once(&mut self, text: &[u8]) {
+        let (hasher, texts) = &mut self.texts;
+        if texts.insert(hasher.hash_one(text)) {
+            self.learn_bytes(text);
+        }
+    }
+
+    /// Frees what only learning needs.
+    pub fn finish(&mut self) {
+        self.texts.1 = HashSet::new();
+    }
+
     /// Applies the rules. Returns whether one has matched.
     fn learn_bytes(&mut self, text: &[u8]) -> bool {
         let Some((keywords, rules)) = &*KEYWORDS else {
             return false;
         };
         let mut has_match = false;
-        let mut done = vec![0; RULES.len()];
+        let mut done = Vec::new();
         for found in keywords.find_overlapping_iter(text) {
             let at = rules[found.pattern().as_usize()];
+            done.resize(RULES.len(), 0);
             let rule = &RULES[at];
             if found.end() <= done[at] {
                 continue;

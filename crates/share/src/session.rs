@@ -73,6 +73,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
             records.for_each(|(_, value)| identities.learn_json(&value));
         }
         identities.learn_json(&trace);
+        identities.finish();
     }
     let stem = stem_of(&session.name, &identities, settings);
     let subagents = session.files.iter().skip(1);

@@ -251,6 +251,7 @@ impl Source {
             }
             Ok(())
         })?;
+        identities.finish();
         Ok(identities)
     }
 
