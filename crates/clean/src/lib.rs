@@ -318,7 +318,7 @@ pub(crate) mod tests {
             ),
             (
                 r#"{"a@b.cc":1,"2":[[]],"c@d.ee":{"e":null}}"#,
-                r#"{"2":[[]],"[REDACTED:email]":1,"[REDACTED:email]":{"e":null}}"#,
+                r#"{"[REDACTED:email]":1,"2":[[]],"[REDACTED:email]":{"e":null}}"#,
             ),
             (
                 r#"{"a":["x-api-key","hunter2"],"b":[["x-api-key","x-auth"]],"c":"kp_0123456789abcdef"}"#,
