@@ -9,7 +9,8 @@ use rawzip::{
 };
 use ruzstd::decoding::StreamingDecoder;
 
-use crate::adapters::inspect::LOG;
+/// The field of a sample that has the header of its log, as `input::archive` adds it too.
+pub const LOG: &str = "log";
 
 /// How an archive begins.
 pub const BEGINNING: &[u8] = b"PK\x03\x04";

@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use crate::prelude::*;
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::values::*;
 
 /// Types of parts that are calls, which `tool_calls` has too.
 const CALLS: &[&str] = &[

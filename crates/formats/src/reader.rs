@@ -11,12 +11,13 @@ use knowledgepulse_json::{Object, Text, Value};
 pub use crate::records::is_trace;
 
 use crate::{
-    Entry, FormatName, Found, Given, Known, Place, Wrong,
-    adapters::{self, ADAPTERS, Kind, adapter_of},
+    Entry, FormatName, Given, Known, Place, Wrong,
+    agent::Kind,
     encoding::Foreign,
     input::UNREADABLE,
     messages::is_message,
     records::{Record, Records, may_be_trace},
+    runs::{Found, Runs},
 };
 
 /// Options of an input.
@@ -120,13 +121,7 @@ fn unbuilt(
 }
 
 /// Appends the results of a record of the reader's format.
-fn read_with(
-    reader: &mut adapters::Reader,
-    value: &Value,
-    place: Place,
-    settings: &Settings,
-    items: &mut Vec<Unbuilt>,
-) {
+fn read_with(reader: &mut Runs, value: &Value, place: Place, settings: &Settings, items: &mut Vec<Unbuilt>) {
     let format = reader.format;
     let mut found = Vec::new();
     let read = reader.read(&Entry { value, place }, &mut found);
@@ -171,9 +166,11 @@ fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
     if is_trace(value) {
         return Some(FormatName::Trace);
     }
-    let mut adapters = ADAPTERS.iter();
-    let (format, ..) = adapters.find(|(.., adapter)| adapter.recognises(value, path))?;
-    Some(*format)
+    let mut formats = FormatName::ALL.iter().copied();
+    formats.find(|format| {
+        let read_by = format.read_by();
+        read_by.is_some_and(|format| format.adapter.recognises(value, path))
+    })
 }
 
 /// How many keys of a record are named, and how long they may be.
@@ -229,9 +226,9 @@ impl fmt::Display for OfNoFormat {
     }
 }
 
-fn reader_of(format: FormatName, settings: &Settings) -> Option<adapters::Reader> {
+fn reader_of(format: FormatName, settings: &Settings) -> Option<Runs> {
     let file = settings.file.clone();
-    adapters::Reader::of(format, file, settings.format.is_some())
+    Runs::of(format, file, settings.format.is_some())
 }
 
 /// A file of which so many records at the beginning are of no format is refused. Sessions may begin with such records.
@@ -241,7 +238,7 @@ pub const MOST_FIRST_RECORDS: usize = 10;
 pub struct TraceReader {
     settings: Arc<Settings>,
     file: FileKind,
-    readers: Vec<adapters::Reader>,
+    readers: Vec<Runs>,
 }
 
 /// What a file is.
@@ -259,7 +256,7 @@ enum FileKind {
 impl FileKind {
     /// Returns what a file is by the format of one of its records.
     fn of(format: Option<FormatName>) -> Self {
-        match format.and_then(|format| Some((format, adapter_of(format)?.0))) {
+        match format.and_then(|format| Some((format, format.read_by()?.kind))) {
             Some((format, Kind::Sessions | Kind::Spans)) => Self::Of(format),
             _ => Self::Rows,
         }

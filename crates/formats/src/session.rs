@@ -532,7 +532,7 @@ mod tests {
     use knowledgepulse_json::Object;
 
     use super::*;
-    use crate::{Entry, FormatName, Given, Place, event::Origin};
+    use crate::{Entry, Given, Place, event::Origin};
 
     fn said(kind: TextKind, text: &str) -> What {
         What::Said(kind, text.into())
@@ -590,7 +590,7 @@ mod tests {
             value: &value,
             place: Place::default(),
         };
-        let mut session = Session::new(TraceBuilder::of_coding_agent(FormatName::ClaudeCode, &entry));
+        let mut session = Session::new(TraceBuilder::of_coding_agent("claude-code", &entry));
         session.add(events, 0);
         let (trace, _) = session.finish().finish(&Given::default());
         let text = |value: Option<&Value>| {

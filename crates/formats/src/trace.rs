@@ -10,7 +10,7 @@ use regex::Regex;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Entry, FormatName, Given, Known, Place, date,
+    Entry, Given, Known, Place, date,
     event::{Call, Fact, Outcome, TextKind},
     pictures,
     values::{
@@ -182,7 +182,7 @@ static UNDO: LazyLock<Regex> = LazyLock::new(|| {
 /// Puts a trace together.
 #[derive(Debug, Default)]
 pub(crate) struct TraceBuilder {
-    format: FormatName,
+    format: &'static str,
     steps: Vec<Step>,
     objective: Option<Text>,
     objective_before: Option<Text>,
@@ -220,7 +220,7 @@ pub(crate) struct TraceBuilder {
 impl TraceBuilder {
     /// Creates a trace that begins where `entry` is.
     #[must_use]
-    pub fn new(format: FormatName, entry: &Entry) -> Self {
+    pub fn new(format: &'static str, entry: &Entry) -> Self {
         Self {
             format,
             place: entry.place,
@@ -231,9 +231,9 @@ impl TraceBuilder {
     }
 
     /// Creates a trace of a program that writes code, which is of a conversation once something was said.
-    pub(crate) fn of_coding_agent(format: FormatName, entry: &Entry) -> Self {
+    pub(crate) fn of_coding_agent(format: &'static str, entry: &Entry) -> Self {
         let mut builder = Self::new(format, entry);
-        builder.framework = Some(format.name().into());
+        builder.framework = Some(format.into());
         builder.domain = "code";
         builder.is_conversation = false;
         builder
@@ -534,7 +534,7 @@ impl TraceBuilder {
 
     fn metadata(&mut self, given: &Given, success: bool, known: Known) -> Value {
         let mut imported = Object::new();
-        imported.insert("format", self.format.name());
+        imported.insert("format", self.format);
         imported.insert("known", known.into_value());
         imported.extend(std::mem::take(&mut self.details));
         let unknown = self.left_out.iter().filter(|(name, _)| UNDO.is_match(name));
@@ -594,7 +594,7 @@ impl TraceBuilder {
             hash.update(&length);
             hash.update(part.as_bytes());
         };
-        add(&self.format.name().into());
+        add(&self.format.into());
         self.ids.iter().for_each(&mut add);
         add(&self.steps.len().to_string().into());
         add(objective);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::merged::{Items, items_of_all};
-use crate::{adapters::chat, prelude::*};
+use crate::{conversations, prelude::*};
 
 /// The input and the output of a model.
 #[derive(Default)]
@@ -252,7 +252,7 @@ pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
         found @ Value::Object(_) if is_message(found) => Some(vec![found.clone()]),
         Value::Object(found) => {
             // The request to a model, and its reply.
-            let messages = chat::messages_of(found)
+            let messages = conversations::messages_of(found)
                 .map(|messages| messages.into_iter().map(Cow::into_owned).collect())
                 .or_else(|| messages_of_langchain(found, role))
                 .unwrap_or_else(|| messages_in(found.get("prompt"), role));

@@ -1,0 +1,44 @@
+//! Amp: threads as it exports them, `T-….json`, messages of Anthropic whose results say what became of their run.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("amp", Kind::Sessions, &Plain(recognises, decode));
+
+fn recognises(thread: &Value, _path: Option<&Path>) -> bool {
+    let is_named = str_of(thread.get("id")).is_some_and(|id| id.starts_with("T-"));
+    is_named && has_list(thread, "messages")
+}
+
+fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    say.begin_run(thread.get("id"), thread.get("created"));
+    say.fact("summary", thread.get("title"));
+    for message in list_at(thread, "messages") {
+        say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
+        say.first_fact("model", fields_of(message, "usage").get("model"));
+        let parts: Vec<_> = list_at(message, "content").iter().map(of_anthropic).collect();
+        add_by(say, message, Some(&parts.into()))?;
+    }
+    Ok(Decoded::Whole)
+}
+
+/// Returns a part as Anthropic writes it.
+fn of_anthropic(part: &Value) -> Value {
+    let Some(id) = part.get("toolUseID") else {
+        return part.clone();
+    };
+    let run = fields_of(part, "run");
+    let error = fields_of(run, "error").get("message");
+    let (content, failed) = match str_of(run.get("status")) {
+        Some("error") => (or(error, run.get("error")), Some(true)),
+        Some("cancelled" | "rejected-by-user") => (or(run.get("reason"), run.get("status")), Some(false)),
+        _ => {
+            let code = first_of(fields_of(run, "result"), &["exitCode"]);
+            (
+                run.get("result"),
+                code.map(|code| number_of(Some(code)) != Some(0.0)),
+            )
+        }
+    };
+    let inner = first_of(object_of(content), &["output", "content", "diff"]);
+    result_of(Some(id), or(inner, content).cloned(), failed)
+}

@@ -1,0 +1,52 @@
+//! Antigravity: `~/.gemini/antigravity*/brain/ID/.system_generated/logs/transcript.jsonl`, a step a line.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("antigravity", Kind::Sessions, &Plain(recognises, decode));
+
+/// How the lines begin with which a result opens.
+const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
+
+/// What says in a result that its command failed.
+const FAILED: &str = "failed with exit code";
+
+fn recognises(step: &Value, _path: Option<&Path>) -> bool {
+    let source = str_of(step.get("source"));
+    let is_source = matches!(
+        source,
+        Some("USER_EXPLICIT" | "USER_IMPLICIT" | "MODEL" | "SYSTEM")
+    );
+    is_source && (step.get("step_index").is_some() || step.get("created_at").is_some())
+}
+
+fn decode(step: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !recognises(step, None) {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin_record(None, step.get("created_at"));
+    let kind = str_of(step.get("type"));
+    match (str_of(step.get("source")), kind) {
+        (Some("USER_EXPLICIT"), _) => say.say_content(TextKind::User, step.get("content")),
+        (Some("MODEL"), None | Some("PLANNER_RESPONSE")) => {
+            add_as(say, object_of(Some(step)), "assistant", step.get("content"))?;
+        }
+        (Some("MODEL"), _) => add_result(say, step),
+        _ => say.leave_out(format!("event {}", kind.unwrap_or("of an unknown kind"))),
+    }
+    Ok(Decoded::GoesOn)
+}
+
+/// The step of a tool; it does not name its call.
+fn add_result(say: &mut Events, step: &Value) {
+    let text = str_of(step.get("content")).unwrap_or_default();
+    let is_time =
+        |line: &&str| line.trim().is_empty() || TIMES.iter().any(|time| line.trim_start().starts_with(time));
+    let lines: Vec<_> = text.lines().skip_while(is_time).collect();
+    let is_error = str_of(step.get("status")).is_some_and(|status| status.contains("ERROR"));
+    let failed = (is_error || lines.first().is_some_and(|line| line.contains(FAILED))).then_some(true);
+    say.result(Outcome {
+        id: None,
+        content: lines.join("\n").as_str().into(),
+        failed,
+    });
+}

@@ -1,0 +1,122 @@
+//! Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
+//! Bedrock's Converse, Gemini, and the AI SDK of Vercel. Rows of data sets, ShareGPT and states of LangGraph hold such messages too;
+//! `messages` has how a message or an item becomes steps.
+
+use std::borrow::Cow;
+
+use crate::{
+    conversations::{borrowed, is_reply, messages_of},
+    langchain,
+    prelude::*,
+    sharegpt,
+};
+
+/// Where conversations have their names.
+#[rustfmt::skip]
+const IDS: &[&str] = &[
+    "id", "instance_id", "traj_id", "custom_id", "task_id", "conversation_id", "session_id", "trial", "requestId", "request_id",
+    "responseId",
+];
+
+/// Conversations of one of the formats whose messages `messages` takes, by how it recognises a record.
+pub struct Chat(fn(&Value) -> bool);
+
+/// Conversations of chat APIs.
+pub static OPENAI_CHAT: Format = Format::new(
+    "openai-chat",
+    Kind::Rows,
+    &Chat(|value| match value {
+        Value::Object(record) => is_message(value) || messages_of(record).is_some(),
+        value => is_first(Some(value), is_message),
+    }),
+);
+
+/// Messages of LangChain and states of LangGraph.
+pub static LANGCHAIN: Format = Format::new(
+    "langchain",
+    Kind::Rows,
+    &Chat(|value| {
+        let of_state = fields_of(value, "values").get("messages");
+        let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
+        langchain::is_message(value) || lists.any(|list| is_first(list, langchain::is_message))
+    }),
+);
+
+/// Conversations of data sets for fine-tuning.
+pub static SHAREGPT: Format = Format::new(
+    "sharegpt",
+    Kind::Rows,
+    &Chat(|value| {
+        let turns = list_at(value, "conversations");
+        let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
+        sharegpt::is_turn(value)
+            || is_first(Some(value), sharegpt::is_turn)
+            || has_list(value, "conversations") && turns.first().is_none_or(is_known)
+    }),
+);
+
+impl Adapter for Chat {
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        self.0(record)
+    }
+
+    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let record = object_of(Some(value));
+        say.begin(Origin::default());
+        if is_message(value) && !is_reply(record) {
+            add_message(say, value)?;
+            return Ok(Decoded::GoesOn);
+        }
+        let messages = match value {
+            Value::Array(list) => list.first().is_none_or(is_message).then(|| borrowed(list)),
+            value if is_reply(record) => Some(vec![Cow::Borrowed(value)]),
+            _ => messages_of(record),
+        };
+        let messages = messages.ok_or_else(|| Wrong::new("it has no messages, and no items"))?;
+        let inner = ["body", "request", "response", "request_body", "response_body"];
+        let inner = inner.map(|name| fields_of(record, name));
+        let input = fields_of(fields_of(record, "input"), "inputBodyJson");
+        let output = fields_of(fields_of(record, "output"), "outputBodyJson");
+        for details in [record].into_iter().chain(inner).chain([input, output]) {
+            add_details(say, details);
+        }
+        let of_run = fields_of(fields_of(record, "config"), "configurable");
+        say.name("thread_id", of_run.get("thread_id"));
+        for (at, message) in messages.iter().enumerate() {
+            add_message(say, message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
+        }
+        Ok(Decoded::Whole)
+    }
+}
+
+fn is_first(list: Option<&Value>, holds: fn(&Value) -> bool) -> bool {
+    list_of(list).first().is_some_and(holds)
+}
+
+fn add_details(say: &mut Events, record: &Object) {
+    for name in IDS {
+        say.name(name, record.get(name));
+    }
+    for name in ["created_at", "created", "timestamp", "request_created_at"] {
+        say.at(milliseconds_of(record.get(name)).as_ref());
+    }
+    let models = ["model", "modelId", "modelVersion"].map(|name| record.get(name));
+    let model = models.into_iter().find(|model| string_of(*model).is_some());
+    say.fact("model", model.flatten());
+    say.fact("metadata", record.get("metadata"));
+    let texts = record.get("instructions").filter(|text| text.as_text().is_some());
+    for prompt in [record.get("system"), record.get("systemInstruction"), texts] {
+        if prompt.is_some() {
+            say.system(prompt);
+        }
+    }
+    let verdicts = ["resolved", "target"].into_iter();
+    let verdicts = verdicts.filter_map(|name| record.get(name).cloned());
+    say.add_all(verdicts.map(|verdict| What::Fact(Fact::Verdict(verdict))));
+    let reward = record.get("reward").cloned();
+    say.add_all(reward.map(|reward| What::Fact(Fact::Reward(reward))));
+    let outcome = fields_where(record, |name, _| matches!(name, "success" | "confidence"));
+    if !outcome.is_empty() {
+        say.add(What::Fact(Fact::Outcome(outcome)));
+    }
+}

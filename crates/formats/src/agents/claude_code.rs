@@ -1,0 +1,184 @@
+//! Sessions of Claude Code and of programs that write like it (iFlow), an event a line: the files in `~/.claude/projects/`, and the output
+//! of `--output-format stream-json`. They are not documented; Harbor reads them too (`claude_code.py`).
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("claude-code", Kind::Sessions, &Plain(recognises, decode));
+
+/// How results begin that say that the user has stopped the tool.
+const INTERRUPTED: [&str; 3] = [
+    "[Request interrupted by user",
+    "The user doesn't want to proceed with this",
+    "The user doesn't want to take this",
+];
+
+/// Records of the program, by the field that says so.
+const OF_PROGRAM: [(&str, &str); 3] = [
+    ("isCompactSummary", "summary of a compaction"),
+    ("isMeta", "meta message"),
+    ("isApiErrorMessage", "error of the API"),
+];
+
+/// How iFlow names its sessions. All that answers a prompt has the prompt for its parent there, so its records form no tree.
+const OF_IFLOW: &[u8] = b"session-";
+
+fn session_of(event: &Value) -> Option<&Text> {
+    string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
+}
+
+/// Fields, one of which an event without a message has, by its type.
+#[rustfmt::skip]
+const EVENTS: &[(&str, &[&str])] = &[
+    ("summary", &["leafUuid"]), ("file-history-snapshot", &["messageId"]), ("queue-operation", &["operation"]),
+    ("system", &["parentUuid", "mcp_servers"]), ("progress", &["parentUuid"]), ("attachment", &["attachment"]),
+    ("result", &["is_error", "num_turns"]), ("custom-title", &["customTitle"]), ("ai-title", &["aiTitle"]),
+    ("last-prompt", &["lastPrompt"]), ("permission-mode", &["permissionMode"]), ("agent-name", &["agentName"]),
+    ("stream_event", &["event"]),
+];
+
+fn recognises(event: &Value, _path: Option<&Path>) -> bool {
+    let has = |name: &&str| event.get(name).is_some();
+    let Some(kind) = str_of(event.get("type")).filter(|_| !has(&"role")) else {
+        return false;
+    };
+    // Many programs write a type and a session. Exports may have lost the session.
+    let is_named = has_text(event, "uuid") || session_of(event).is_some();
+    let is_message = matches!(kind, "user" | "assistant") && fields_of(event, "message").contains("content");
+    let mut events = EVENTS.iter();
+    is_named && is_message || events.any(|(name, fields)| *name == kind && fields.iter().any(has))
+}
+
+fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let session = session_of(event);
+    if !recognises(event, None) && (session.is_none() || str_of(event.get("type")).is_none()) {
+        return Ok(Decoded::Unknown);
+    }
+    let message = fields_of(event, "message");
+    if session.is_none() && message.is_empty() {
+        return Ok(Decoded::GoesOn);
+    }
+    let is_iflow = session.is_some_and(|session| session.as_bytes().starts_with(OF_IFLOW));
+    let (agent, agent_id) = agent_of(event);
+    say.begin(Origin {
+        id: text_at(event, "uuid"),
+        parent: if is_iflow {
+            Parent::Before
+        } else {
+            parent_of(event)
+        },
+        message: text_at(message, "id"),
+        run: session.cloned(),
+        agent,
+        ..Origin::default()
+    });
+    say.add_all(agent_id.map(|id| What::Fact(Fact::Agent(id))));
+    if is_iflow {
+        say.add(What::Fact(Fact::Framework("iflow".into())));
+    }
+    for name in ["version", "cwd", "gitBranch"] {
+        say.first_fact(name, event.get(name));
+    }
+    match str_of(event.get("type")).unwrap_or_default() {
+        "result" => add_outcome(say, event),
+        kind @ ("user" | "assistant") if has_object(event, "message") => {
+            say.at(event.get("timestamp"));
+            add_message(say, event, message, kind)?;
+        }
+        "attachment" if is_prompt(fields_of(event, "attachment")) => {
+            say.at(event.get("timestamp"));
+            say.say_content(TextKind::User, fields_of(event, "attachment").get("prompt"));
+        }
+        kind => {
+            if has_object(event, "compactMetadata") {
+                say.add(What::Compacted);
+            }
+            say.leave_out(format!("event {kind}"));
+        }
+    }
+    Ok(Decoded::GoesOn)
+}
+
+/// Returns whose words an event has, and the id of a sub-agent.
+fn agent_of(event: &Value) -> (Agent, Option<Text>) {
+    let id = text_at(event, "agentId");
+    if is_true(event, "isSidechain") {
+        return (id.clone().map_or(Agent::Unnamed, Agent::Named), id);
+    }
+    match text_at(event, "parent_tool_use_id") {
+        Some(call) => (Agent::Named(call), id),
+        None => (Agent::Main, None),
+    }
+}
+
+/// Returns what an event follows. A session goes on after a compaction.
+fn parent_of(event: &Value) -> Parent {
+    let parent = text_at(event, "parentUuid").or_else(|| text_at(event, "logicalParentUuid"));
+    let is_prompt =
+        str_of(event.get("type")) == Some("user") && !OF_PROGRAM.iter().any(|(name, _)| is_true(event, name));
+    match parent {
+        Some(parent) => Parent::Of(parent),
+        None if is_prompt => Parent::of(event, "parentUuid"),
+        None => Parent::Before,
+    }
+}
+
+/// Returns whether an attachment is a prompt that the user typed while the agent worked.
+fn is_prompt(attachment: &Object) -> bool {
+    let mode = str_of(attachment.get("commandMode"));
+    str_of(attachment.get("type")) == Some("queued_command") && mode.is_none_or(|mode| mode == "prompt")
+}
+
+/// The end of a run, as `stream-json` prints it. That it ended well does not say whether the task is done. A run that had no turns left
+/// says so in the subtype alone in some versions.
+fn add_outcome(say: &mut Events, event: &Value) {
+    let is_error = str_of(event.get("subtype")).is_some_and(|subtype| subtype.starts_with("error"));
+    if is_error || is_true(event, "is_error") {
+        say.add(What::Success(false));
+    }
+    say.leave_out("event result");
+    let facts = ["num_turns", "total_cost_usd", "duration_ms", "subtype"];
+    say.facts(object_of(Some(event)), &facts);
+}
+
+fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) -> Result<(), Wrong> {
+    if let Some((_, what)) = OF_PROGRAM.iter().find(|(name, _)| is_true(event, name)) {
+        say.leave_out(*what);
+        return Ok(());
+    }
+    say.first_fact("model", text_at(message, "model").map(Value::from).as_ref());
+    let content = message.get("content");
+    if content == Some(&Value::Array(Vec::new())) {
+        say.say(TextKind::User, Text::default());
+    }
+    let is_interrupted = is_true(fields_of(event, "toolUseResult"), "interrupted");
+    let parts = if kind == "user" { list_of(content) } else { &[] };
+    let results: Vec<_> = parts.iter().map(|part| result_in(part, is_interrupted)).collect();
+    let results = results.iter().any(Option::is_some).then(|| {
+        let parts = parts.iter().zip(results);
+        let parts = parts.map(|(part, result)| result.unwrap_or_else(|| part.clone()));
+        Value::from(parts.collect::<Vec<_>>())
+    });
+    let role = str_of(message.get("role")).unwrap_or(kind);
+    add_said(say, role, results.as_ref().or(content))
+}
+
+/// Returns a result that says of a tool that the user has stopped that it did not fail, and has what iFlow gave to the model; `None` for
+/// another part.
+fn result_in(part: &Value, is_interrupted: bool) -> Option<Value> {
+    let content = part.get("content");
+    let is_stopped = is_interrupted || begins_with(content, &INTERRUPTED);
+    let given = content.and_then(|content| content.get("responseParts"));
+    if str_of(part.get("type")) != Some("tool_result") || !(is_stopped || given.is_some()) {
+        return None;
+    }
+    let mut fields = part.as_object()?.clone();
+    if is_stopped {
+        fields.insert("is_error", false);
+    }
+    if let Some(given) = given {
+        let response = fields_of(fields_of(given, "functionResponse"), "response");
+        let text = response.get("output").or(response.get("error"));
+        fields.insert("content", text.unwrap_or(given).clone());
+    }
+    Some(fields.into())
+}

@@ -1,0 +1,212 @@
+//! Cline, Roo Code and Kilo Code: `tasks/ID/api_conversation_history.json`, messages of Anthropic in which calls may be XML in the text; and
+//! Cline's `ID.messages.json` of today, one object.
+
+use crate::{
+    prelude::*,
+    tagged::{Tag, split},
+};
+
+pub static FORMAT: Format = Format::new("cline", Kind::Sessions, &Plain(recognises, decode));
+
+const FILE: &str = "api_conversation_history.json";
+
+/// How the first message begins.
+const TASK: [&str; 2] = ["<task>", "<user_message>"];
+
+/// What stands between the name of a call, in brackets, and its result.
+const RESULT: &str = "] Result:";
+
+/// The end of the user's context, which follows each turn.
+const DETAILS: &str = "<environment_details>";
+
+/// The tag of reasoning.
+const THOUGHT: &str = "thinking";
+
+/// Parameters with the text of a file, which end with the last of their ends.
+const LAST: [&str; 2] = ["content", "diff"];
+
+/// Tags around the user's words in a result.
+const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
+
+fn is_session(record: &Value) -> bool {
+    has_all(record, &["messages", "agent", "sessionId", "updated_at"])
+}
+
+fn recognises(record: &Value, path: Option<&Path>) -> bool {
+    let is_history = path.is_some_and(|path| path.ends_with(FILE));
+    let parts = elements_of(record.get("content")).iter();
+    let texts = parts.filter_map(|part| str_of(part.get("text")));
+    let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
+    let is_task =
+        || texts.clone().next().is_some_and(begins) && texts.clone().any(|text| text.contains(DETAILS));
+    is_session(record) || (record.get("role").is_some() && (is_history || is_task()))
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_session(record) {
+        add_session(say, record)?;
+        return Ok(Decoded::Whole);
+    }
+    say.begin_record(None, record.get("ts"));
+    let is_set = |name: &&str| is_truthy(record.get(name));
+    match str_of(record.get("role")) {
+        _ if ["isSummary", "isTruncationMarker"].iter().any(is_set) => {
+            say.leave_out("message of the program");
+        }
+        Some(role) => add_turn(say, role, record.get("content"))?,
+        None => add_message(say, record)?,
+    }
+    Ok(Decoded::GoesOn)
+}
+
+fn add_session(say: &mut Events, session: &Value) -> Result<(), Wrong> {
+    say.begin_run(session.get("sessionId"), None);
+    say.of_sub_agent(str_of(session.get("agent")) != Some("lead"));
+    for message in list_at(session, "messages") {
+        say.begin_record(message.get("id"), message.get("ts"));
+        say.first_fact("model", fields_of(message, "modelInfo").get("id"));
+        if fields_of(message, "metadata").contains("kind") {
+            say.leave_out("message of the program");
+            continue;
+        }
+        let shown = |part: &Value| match str_of(part.get("type")) {
+            Some(kind @ ("file" | "image" | "media")) => kind_alone(kind),
+            _ => part.clone(),
+        };
+        let content = match message.get("content") {
+            Some(Value::Array(parts)) => Some(parts.iter().map(shown).collect::<Vec<_>>().into()),
+            content => content.cloned(),
+        };
+        add_by(say, message, content.as_ref())?;
+    }
+    Ok(())
+}
+
+fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
+    // The text of a result, while its parts come.
+    let mut result: Option<String> = None;
+    let mut others = Vec::new();
+    for part in elements_of(content) {
+        let is_text = str_of(part.get("type")) == Some("text");
+        let text = part
+            .as_str()
+            .or_else(|| str_of(part.get("text")).filter(|_| is_text));
+        match (text, &mut result) {
+            (Some(text), _) if role == "assistant" => add_reply(say, text)?,
+            (Some(text), _) if is_result(text) => {
+                end(say, result.take());
+                result = text.split_once(RESULT).map(|(_, text)| text.trim().to_owned());
+            }
+            (Some(text), Some(so_far)) if !text.trim_start().starts_with(DETAILS) => {
+                so_far.push_str(if so_far.is_empty() { "" } else { "\n" });
+                so_far.push_str(text);
+            }
+            (None, Some(so_far)) => so_far.push_str("\n[image]"),
+            _ => others.push(of_result(part).unwrap_or_else(|| part.clone())),
+        }
+    }
+    end(say, result);
+    if !others.is_empty() {
+        add_said(say, role, Some(&others.into()))?;
+    }
+    Ok(())
+}
+
+fn is_result(text: &str) -> bool {
+    text.starts_with('[') && text.lines().next().is_some_and(|line| line.contains(RESULT))
+}
+
+/// Returns a `tool_result` without the tags around the user's words; `None` for another part.
+fn of_result(part: &Value) -> Option<Value> {
+    let text = part.get("content")?.as_str().filter(|text| text.contains('<'))?;
+    let mut part = part.as_object()?.clone();
+    part.insert("content", without_tags(text));
+    Some(part.into())
+}
+
+fn without_tags(text: &str) -> String {
+    WORDS.iter().fold(text.to_owned(), |text, tag| {
+        let text = text.replace(&format!("<{tag}>\n"), "");
+        text.replace(&format!("\n</{tag}>"), "")
+    })
+}
+
+fn end(say: &mut Events, result: Option<String>) {
+    let Some(text) = result else {
+        return;
+    };
+    let failed = if text.contains("The tool execution failed with the following error") {
+        Some(true)
+    } else {
+        text.starts_with("The user denied this operation")
+            .then_some(false)
+    };
+    say.result(Outcome {
+        id: None,
+        content: without_tags(&text).as_str().into(),
+        failed,
+    });
+}
+
+/// Adds a text of the agent with its reasoning and its calls, whose tags stand at the beginning of lines.
+fn add_reply(say: &mut Events, text: &str) -> Result<(), Wrong> {
+    let parts = split(text, |before, tagged| {
+        let is_at_beginning = before.is_empty() || before.ends_with('\n');
+        let is_own = |name: &&str| *name == THOUGHT || name.contains('_');
+        let Some(name) = name_of(tagged).filter(|name| is_at_beginning && is_own(name)) else {
+            return Tag::None;
+        };
+        let Some((body, after)) = element_of(tagged, name) else {
+            return Tag::Broken;
+        };
+        if name == THOUGHT {
+            return Tag::Parts(vec![thinking(&body.trim().into())], after);
+        }
+        // A call has a parameter.
+        if name_of(body.trim_start()).is_none() {
+            return Tag::Broken;
+        }
+        Tag::Parts(vec![call_in(name, body)], after)
+    });
+    add_said(say, "assistant", Some(&parts.into_list().into()))
+}
+
+/// Returns the name of the tag with which a text begins.
+fn name_of(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('<')?;
+    let end = name.find(|character: char| !character.is_ascii_lowercase() && character != '_')?;
+    (end > 0 && name[end..].starts_with('>')).then_some(&name[..end])
+}
+
+/// Returns the contents of the element of this name with which a text begins, and the text behind it. A text may have tags in it that
+/// are like its own.
+fn element_of<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
+    let body = text.get(name.len() + 2..)?;
+    let end = format!("</{name}>");
+    if LAST.contains(&name) {
+        body.rsplit_once(&end)
+    } else {
+        body.split_once(&end)
+    }
+}
+
+fn call_in(name: &str, body: &str) -> Value {
+    let mut args = Object::new();
+    let mut rest = body.trim_start();
+    while let Some(name) = name_of(rest)
+        && let Some((value, after)) = element_of(rest, name)
+    {
+        args.insert(name, value.trim_matches('\n'));
+        rest = after.trim_start();
+    }
+    let tool = text_at(&args, "tool_name").or_else(|| text_at(&args, "uri"));
+    let Some((server, tool)) = text_at(&args, "server_name").zip(tool) else {
+        return call_of(None, Some(&name.into()), Some(&args.into()));
+    };
+    some_object([
+        ("type", Some("tool_use".into())),
+        ("name", Some(tool.into())),
+        ("input", text_at(&args, "arguments").map(Value::from)),
+        ("server_name", Some(server.into())),
+    ])
+}

@@ -1,0 +1,328 @@
+//! Rollouts of Codex, a line each: the files in `~/.codex/sessions/`, and the events that `codex exec --json` prints.
+//! `codex-rs/protocol` and `codex-rs/exec/src/exec_events.rs` of openai/codex have their types.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("codex", Kind::Sessions, &Plain(recognises, decode));
+
+/// Types of lines.
+#[rustfmt::skip]
+const LINES: &[&str] = &[
+    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
+    "inter_agent_communication", "inter_agent_communication_metadata",
+];
+
+/// The fields of a header that are kept.
+#[rustfmt::skip]
+const FACTS: [&str; 6] = ["cwd", "originator", "cli_version", "git", "model_provider", "forked_from_id"];
+
+/// Results of calls that the user has refused or stopped.
+const REFUSED: [&str; 2] = ["rejected by user", "aborted by user"];
+
+/// So much of a result is searched for these words and for an exit code, in code units.
+const BEGINNING: usize = 128;
+
+/// The text before the exit code in the lines with which a command's result begins; the output comes after a line `Output:`.
+const EXIT_CODE: [&str; 2] = ["Exit code: ", "Process exited with code "];
+
+/// What another agent sends: the text before it, and the type of a message that is a task.
+const PAYLOAD: &str = "Payload:\n";
+const NEW_TASK: &str = "Message Type: NEW_TASK";
+
+/// An encrypted text is at least so long.
+const ENCRYPTED_LENGTH: usize = 64;
+
+/// Returns the type and the payload of a line.
+fn line_of(line: &Object) -> Option<(&str, &Object)> {
+    let kind = str_of(line.get("type"));
+    if let Some(kind) = kind.filter(|kind| LINES.contains(kind)) {
+        return Some((kind, line.get("payload")?.as_object()?));
+    }
+    // The first line of a rollout without the envelope.
+    let is_named = has_text(line, "id") && has_text(line, "timestamp");
+    let is_header = is_named && line.contains("instructions") && !line.contains("type");
+    is_header.then_some(("session_meta", line))
+}
+
+/// Returns the type of an event of `codex exec --json`.
+fn printed(line: &Object) -> Option<&str> {
+    let kind = str_of(line.get("type"))?;
+    let is_event = match kind {
+        "thread.started" => has_text(line, "thread_id"),
+        "turn.started" | "turn.completed" | "turn.failed" => true,
+        "item.started" | "item.updated" | "item.completed" => has_object(line, "item"),
+        _ => false,
+    };
+    is_event.then_some(kind)
+}
+
+/// Returns what a record of this type is counted as.
+fn named(what: &str, record: &impl Fields) -> Text {
+    let kind = text_at(record, "type").unwrap_or_default();
+    joined([what.into(), kind], " ")
+}
+
+fn is_state(line: &Object) -> bool {
+    str_of(line.get("record_type")) == Some("state")
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let line = object_of(Some(record));
+    line_of(line).is_some() || printed(line).is_some() || is_state(line)
+}
+
+fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let line = object_of(Some(value));
+    if let Some(kind) = printed(line) {
+        return Ok(add_printed(say, line, kind));
+    }
+    let (kind, payload) = match line_of(line) {
+        Some(whole) => whole,
+        None if is_state(line) => return Ok(Decoded::GoesOn),
+        None if is_message(value) => ("response_item", line),
+        None => {
+            say.leave_out(named("event", line));
+            return Ok(Decoded::Unknown);
+        }
+    };
+    say.begin(Origin {
+        ordinal: number_of(line.get("ordinal")).filter(|_| kind != "session_meta"),
+        time: line.get("timestamp").cloned(),
+        ..Origin::default()
+    });
+    match kind {
+        "session_meta" => {
+            add_meta(say, payload);
+            return Ok(Decoded::Begins);
+        }
+        "turn_context" => say.first_fact("model", payload.get("model")),
+        "response_item" => add_item(say, payload)?,
+        "event_msg" => add_event(say, payload),
+        "compacted" => say.leave_out("summary of a compaction"),
+        _ => say.leave_out(format!("line {kind}")),
+    }
+    Ok(Decoded::GoesOn)
+}
+
+fn add_meta(say: &mut Events, meta: &Object) {
+    say.session(first_of(meta, &["id", "session_id"]));
+    let source = fields_of(fields_of(meta, "source"), "subagent");
+    let parents = [
+        meta.get("forked_from_id"),
+        meta.get("parent_thread_id"),
+        fields_of(source, "thread_spawn").get("parent_thread_id"),
+    ];
+    say.add(What::Copies {
+        of: parents.into_iter().filter_map(string_of).cloned().collect(),
+        before: number_of(meta.get("subagent_history_start_ordinal")).unwrap_or_default(),
+    });
+    let base = fields_of(meta, "history_base");
+    if let Some(of) = text_at(base, "thread_id") {
+        let until = number_of(base.get("end_ordinal_exclusive")).unwrap_or(f64::INFINITY);
+        say.add(What::Continues { of, until });
+    }
+    say.facts(meta, &FACTS);
+    say.of_sub_agent(fields_of(meta, "source").contains("subagent"));
+}
+
+fn add_item(say: &mut Events, item: &Object) -> Result<(), Wrong> {
+    match str_of(item.get("type")) {
+        Some("function_call_output" | "custom_tool_call_output") => add_result(say, item),
+        Some("agent_message") => add_agent_message(say, item),
+        _ => {
+            let mut item = item.clone();
+            // The turn of the event, and the program's notes about it.
+            item.remove("internal_chat_message_metadata_passthrough");
+            let item = Value::Object(item);
+            if is_message(&item) {
+                return add_message(say, &item);
+            }
+            say.leave_out(named("item", &item));
+        }
+    }
+    Ok(())
+}
+
+/// Adds what another agent has sent: the task of a sub-agent, which no other line has, or an answer.
+fn add_agent_message(say: &mut Events, item: &Object) {
+    let texts = list_of(item.get("content")).iter().map(|part| {
+        let text = text_of_part(part).or_else(|| string_of(part.get("encrypted_content")));
+        let text = text.map(Text::as_str).unwrap_or_default();
+        if text.len() >= ENCRYPTED_LENGTH && !text.contains(char::is_whitespace) {
+            "[encrypted_content]".to_owned()
+        } else {
+            text.to_owned()
+        }
+    });
+    let text = texts.collect::<String>();
+    match text.split_once(PAYLOAD) {
+        Some((head, task)) if head.contains(NEW_TASK) => say.say_text(TextKind::User, task.trim().into()),
+        _ => say.say(TextKind::Event, text.into()),
+    }
+}
+
+fn add_result(say: &mut Events, item: &Object) {
+    let output = item.get("output");
+    let content = match output {
+        // As the oldest versions write it.
+        Some(Value::Object(fields)) => say.text_of(fields.get("content").or(output)),
+        _ => say.text_of(output),
+    };
+    let succeeded = truth_of(object_of(output).get("success"));
+    // A result with its exit code, as shells had it before they wrote text.
+    let has_code = content.as_bytes().starts_with(b"{\"output\":");
+    let whole: Option<Value> = has_code.then(|| parse_str(&content).ok()).flatten();
+    let whole = object_of(whole.as_ref());
+    let beginning = cut(&content, BEGINNING).to_owned();
+    let code = number_of(fields_of(whole, "metadata").get("exit_code"));
+    let code = code.or_else(|| exit_code_in(&beginning));
+    let is_refused = code.is_none() && REFUSED.iter().any(|words| beginning.contains(words));
+    let said = succeeded.map(|is_true| !is_true).or(code.map(|code| code != 0.0));
+    let id = text_at(item, "call_id");
+    if is_refused {
+        say.add_all(id.clone().map(|id| What::Failed(id, false)));
+    }
+    say.result(Outcome {
+        id,
+        content: text_at(whole, "output").unwrap_or(content),
+        failed: if is_refused { Some(false) } else { said },
+    });
+}
+
+/// Returns the exit code that a result of a command begins with.
+fn exit_code_in(beginning: &str) -> Option<f64> {
+    let mut lines = beginning.lines().take_while(|line| *line != "Output:");
+    lines.find_map(|line| {
+        let code = EXIT_CODE.iter().find_map(|before| line.strip_prefix(before))?;
+        code.parse().ok()
+    })
+}
+
+/// Returns whether an item failed, by its status or else by its exit code.
+fn failure_of(item: &Object) -> Option<bool> {
+    match str_of(item.get("status")) {
+        Some("failed") => Some(true),
+        Some("completed" | "declined") => Some(false),
+        _ => number_of(item.get("exit_code")).map(|code| code != 0.0),
+    }
+}
+
+/// Adds an event that `codex exec --json` prints. Items are printed when they begin, change and are over.
+fn add_printed(say: &mut Events, event: &Object, kind: &str) -> Decoded {
+    let item = fields_of(event, "item");
+    say.begin(Origin {
+        message: text_at(item, "id"),
+        ..Origin::default()
+    });
+    if kind.starts_with("item.") {
+        add_printed_item(say, item, kind == "item.completed");
+        return Decoded::GoesOn;
+    }
+    say.leave_out(format!("event {kind}"));
+    say.fact("usage", event.get("usage"));
+    if kind == "turn.failed" {
+        say.add(What::Success(false));
+        say.fact("error", fields_of(event, "error").get("message"));
+    }
+    if kind == "thread.started" {
+        say.session(event.get("thread_id"));
+        return Decoded::Begins;
+    }
+    Decoded::GoesOn
+}
+
+/// Returns the tool that an item used, the fields that are its arguments, and the field of its result.
+fn tool_of(kind: &str) -> Option<(&'static str, &'static [&'static str], &'static str)> {
+    Some(match kind {
+        "command_execution" => ("command_execution", &["command"], "aggregated_output"),
+        "CommandExecution" => ("exec_command", &["command"], "aggregated_output"),
+        "file_change" => ("file_change", &["changes"], "status"),
+        "FileChange" => ("apply_patch", &["changes"], "status"),
+        "mcp_tool_call" | "McpToolCall" => ("mcp_tool_call", &[], "result"),
+        "collab_tool_call" | "CollabAgentToolCall" => {
+            let args = &["prompt", "receiver_thread_ids"];
+            ("collab_tool_call", args, "agents_states")
+        }
+        "web_search" | "WebSearch" => ("web_search", &["query"], "results"),
+        "ImageView" => ("view_image", &["path"], "result"),
+        "ImageGeneration" => ("image_generation", &["revised_prompt"], "result"),
+        _ => return None,
+    })
+}
+
+fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
+    match str_of(item.get("type")).unwrap_or_default() {
+        "reasoning" if is_over => return say.say_content(TextKind::Reasoning, item.get("text")),
+        "agent_message" | "plan" if is_over => {
+            return say.say_content(TextKind::Message, item.get("text"));
+        }
+        // Before it is over, its query is empty; its results are not printed.
+        "web_search" if !is_over => return,
+        _ => {}
+    }
+    match ran(say, item) {
+        Some((call, outcome)) => {
+            say.call(call);
+            if let Some(outcome) = outcome.filter(|_| is_over) {
+                say.result(outcome);
+            }
+        }
+        None if is_over => say.leave_out(named("item", item)),
+        None => {}
+    }
+}
+
+/// Returns the call that an item tells of, and its result where it is there.
+fn ran(say: &mut Events, item: &Object) -> Option<(Call, Option<Outcome>)> {
+    let (name, arguments, outcome) = tool_of(str_of(item.get("type"))?)?;
+    let mut args = input_of(item.get("arguments"));
+    for name in arguments {
+        args.insert(*name, item.get(name).cloned().unwrap_or_default());
+    }
+    let id = string_of(first_of(item, &["call_id", "id"])).cloned();
+    let call = Call {
+        id: id.clone(),
+        name: text_at(item, "tool").or(Some(name.into())),
+        args,
+        server: text_at(item, "server"),
+    };
+    let error = fields_of(item, "error").get("message");
+    let result = error.or_else(|| fields_of(item, outcome).get("content"));
+    let result = result.or_else(|| item.get(outcome));
+    let result = result.is_some().then(|| Outcome {
+        id,
+        content: say.text_of(result),
+        failed: failure_of(item),
+    });
+    Some((call, result))
+}
+
+/// Adds an event beside the items: what the user took back, and how calls went. Code mode has one tool, `exec`; what it ran is told by
+/// events alone.
+fn add_event(say: &mut Events, event: &Object) {
+    let kind = str_of(event.get("type"));
+    if kind == Some("thread_rolled_back") {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of turns.
+        let turns = number_of(event.get("num_turns")).unwrap_or(1.0) as usize;
+        return say.add(What::Undo(Undo::Turns(turns)));
+    }
+    let item = event.get("item").and_then(Value::as_object).unwrap_or(event);
+    if kind == Some("item_completed")
+        && let Some((call, outcome)) = ran(say, item)
+    {
+        say.add(What::Ran(call, outcome));
+    }
+    say.leave_out(named("event", event));
+    let Some(id) = string_of(first_of(item, &["call_id", "id"])) else {
+        return;
+    };
+    if let Some(is_failed) = failure_of(item) {
+        say.add(What::Failed(id.clone(), is_failed));
+    }
+    let duration = fields_of(item, "duration");
+    if let Some(seconds) = number_of(duration.get("secs")) {
+        let nanoseconds = number_of(duration.get("nanos")).unwrap_or_default();
+        let milliseconds = seconds * 1e3 + (nanoseconds / 1e6).round();
+        say.add(What::Took(id.clone(), milliseconds));
+    }
+}

@@ -1,0 +1,56 @@
+//! Continue: `~/.continue/sessions/ID.json`, with the types of `core/index.d.ts` in continuedev/continue.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("continue", Kind::Sessions, &Plain(recognises, decode));
+
+fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+    let history = list_at(session, "history");
+    let is_item = |item: &Value| fields_of(item, "message").contains("role");
+    session.get("sessionId").is_some() && !history.is_empty() && history.iter().all(is_item)
+}
+
+fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    say.begin_run(session.get("sessionId"), None);
+    say.fact("summary", session.get("title"));
+    say.fact("cwd", session.get("workspaceDirectory"));
+    say.fact("model", session.get("chatModelTitle"));
+    for item in list_at(session, "history") {
+        add_item(say, item)?;
+    }
+    Ok(Decoded::Whole)
+}
+
+fn add_item(say: &mut Events, item: &Value) -> Result<(), Wrong> {
+    let message = fields_of(item, "message");
+    let content = message.get("content");
+    say.begin(Origin::default());
+    if let Some(thought) = text_at(fields_of(item, "reasoning"), "text") {
+        say.say(TextKind::Reasoning, thought);
+    }
+    match str_of(message.get("role")).unwrap_or_default() {
+        "thinking" => say.say_content(TextKind::Reasoning, content),
+        role => add_as(say, message, role, content)?,
+    }
+    for state in list_at(item, "toolCallStates") {
+        add_state(say, state);
+    }
+    Ok(())
+}
+
+/// What became of a call. Its output may be in a message too.
+fn add_state(say: &mut Events, state: &Value) {
+    let Some(id) = id_of(state.get("toolCallId")) else {
+        return;
+    };
+    match str_of(state.get("status")) {
+        Some("errored") => say.add(What::Failed(id.clone(), true)),
+        Some("canceled") => say.add(What::Failed(id.clone(), false)),
+        _ => {}
+    }
+    let output = list_at(state, "output").iter();
+    let output: Vec<_> = output.filter_map(|item| item.get("content")).cloned().collect();
+    if !output.is_empty() {
+        say.answer(Some(id), Some(&output.into()), None);
+    }
+}

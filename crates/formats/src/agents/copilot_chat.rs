@@ -1,0 +1,176 @@
+//! GitHub Copilot in VS Code: chat sessions in `workspaceStorage/*/chatSessions/`, each one object, or the log of its mutations.
+
+use std::mem;
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("copilot-chat", Kind::Sessions, &CopilotChat);
+
+/// What VS Code adds to the ids of calls.
+const OF_VSCODE: &str = "__vscode";
+
+struct CopilotChat;
+
+fn is_session(session: &Value) -> bool {
+    let names = ["responderUsername", "creationDate", "initialLocation"];
+    has_list(session, "requests") && names.iter().any(|name| session.get(name).is_some())
+}
+
+/// Returns the kind of a mutation: the first value, a new value, elements of a list, or the end of a value.
+fn mutation_of(record: &Value) -> Option<f64> {
+    let kind = number_of(record.get("kind"))?;
+    let is_one = if kind == 0.0 {
+        record.get("v").is_some_and(is_session)
+    } else {
+        has_list(record, "k")
+    };
+    is_one.then_some(kind)
+}
+
+impl Adapter for CopilotChat {
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        is_session(record) || mutation_of(record).is_some()
+    }
+
+    fn patch(&self, whole: &mut Value, record: &Value) -> bool {
+        let Some(kind) = mutation_of(record) else {
+            return false;
+        };
+        let value = record.get("v");
+        let place = if kind == 0.0 {
+            Some(whole)
+        } else {
+            place_of(whole, list_at(record, "k"))
+        };
+        match place {
+            Some(Value::Array(list)) if kind == 2.0 => {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                // A cast keeps it within the bounds.
+                let length = number_of(record.get("i")).map_or(list.len(), |length| length as usize);
+                list.truncate(length);
+                list.extend_from_slice(list_of(value));
+            }
+            Some(place) => *place = value.cloned().unwrap_or_default(),
+            None => {}
+        }
+        true
+    }
+
+    fn decode(&self, session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        if !is_session(session) {
+            return Ok(Decoded::Unknown);
+        }
+        say.begin_run(session.get("sessionId"), session.get("creationDate"));
+        say.fact("summary", session.get("customTitle"));
+        for request in list_at(session, "requests") {
+            add_request(say, request);
+        }
+        Ok(Decoded::Whole)
+    }
+}
+
+/// Returns the place of a path, made if its last field is missing.
+fn place_of<'v>(value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
+    path.iter().try_fold(value, |value, key| match (value, key) {
+        (Value::Object(fields), Value::String(name)) => {
+            let name = name.as_str();
+            if !fields.contains(name) {
+                fields.insert(name, Value::Null);
+            }
+            fields.get_mut(name)
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // What is beyond the list is not there.
+        (Value::Array(list), Value::Number(at)) => list.get_mut(*at as usize),
+        _ => None,
+    })
+}
+
+fn add_request(say: &mut Events, request: &Value) {
+    say.begin_record(request.get("requestId"), request.get("timestamp"));
+    let is_set = |name: &&str| is_truthy(request.get(name));
+    if ["shouldBeRemovedOnSend", "isHidden"].iter().any(is_set) {
+        return say.leave_out("message that was taken back");
+    }
+    let message = request.get("message");
+    let prompt = message.and_then(|message| message.get("text")).or(message);
+    say.say_content(TextKind::User, prompt);
+    say.first_fact("model", request.get("modelId"));
+    let known = fields_of(fields_of(request, "result"), "metadata");
+    let mut text = Text::default();
+    for part in list_at(request, "response") {
+        match str_of(part.get("kind")) {
+            Some("toolInvocationSerialized") => {
+                say.say(TextKind::Message, mem::take(&mut text));
+                add_tool(say, part, known);
+            }
+            Some("thinking") => {
+                say.say(TextKind::Message, mem::take(&mut text));
+                say.say_content(TextKind::Reasoning, part.get("value"));
+            }
+            Some("inlineReference") => {
+                let file = fields_of(part, "inlineReference");
+                let uri = fields_of(file, "location").get("uri");
+                let file = uri.map_or(file, |uri| object_of(Some(uri)));
+                if let Some(path) = first_of(file, &["fsPath", "path"]) {
+                    text.push_str(&say.text_of(Some(path)));
+                }
+            }
+            None | Some("markdownContent") => {
+                let value = first_of(part, &["value", "content"]);
+                let value = value.and_then(|value| value.get("value")).or(value);
+                text.push_str(&say.text_of(value));
+            }
+            Some(kind) => say.leave_out(format!("{kind} part")),
+        }
+    }
+    say.say(TextKind::Message, text);
+}
+
+/// Adds a call with its result; both are in the metadata of the answer, with less in the call itself.
+fn add_tool(say: &mut Events, tool: &Value, known: &Object) {
+    let id = tool.get("toolCallId");
+    let base = |id: &str| id.split(OF_VSCODE).next().map(str::to_owned);
+    let is_own = |other: Option<&str>| other.and_then(base) == str_of(id).and_then(base);
+    let rounds = list_at(known, "toolCallRounds").iter();
+    let call = rounds
+        .flat_map(|round| list_at(round, "toolCalls"))
+        .find(|call| has_all(*call, &["id"]) && is_own(str_of(call.get("id"))));
+    let own = fields_of(tool, "toolSpecificData");
+    let args = call.and_then(|call| call.get("arguments"));
+    let args = args.or(fields_of(own, "commandLine").get("original"));
+    say.call(Call::new(id, tool.get("toolId"), args));
+    let mut results = fields_of(known, "toolCallResults").iter();
+    let result = results.find(|(name, _)| is_own(Some(name)));
+    let output = text_at(fields_of(own, "terminalCommandOutput"), "text");
+    let code = number_of(fields_of(own, "terminalCommandState").get("exitCode"));
+    let mut texts = Vec::new();
+    match result {
+        Some((_, result)) => texts_in(result, &mut texts),
+        None => texts.extend(output),
+    }
+    if !texts.is_empty() {
+        say.result(Outcome {
+            id: string_of(id).cloned(),
+            content: texts.concat().into(),
+            failed: code.filter(|&code| code != 0.0).map(|_| true),
+        });
+    }
+}
+
+/// Collects the texts of a result: its parts are texts, or trees of nodes with texts.
+fn texts_in(value: &Value, texts: &mut Vec<Text>) {
+    match value {
+        Value::Array(list) => list.iter().for_each(|value| texts_in(value, texts)),
+        Value::Object(fields) => {
+            for name in ["content", "value", "node", "text", "children"] {
+                match fields.get(name) {
+                    Some(Value::String(text)) => texts.push(text.clone()),
+                    Some(value) => texts_in(value, texts),
+                    None => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,86 @@
+//! GitHub Copilot CLI: the events in `~/.copilot/session-state/ID/events.jsonl`, as github/copilot-sdk describes them.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("copilot-cli", Kind::Sessions, &Plain(recognises, decode));
+
+/// What the types of events begin with.
+#[rustfmt::skip]
+const EVENTS: &[&str] = &[
+    "abort", "assistant.", "hook.", "permission.", "session.", "skill.", "subagent.", "system.", "tool.", "user.", "user_input.",
+    "pending_messages.",
+];
+
+fn kind_of(record: &Value) -> Option<&str> {
+    let kind = str_of(record.get("type")).filter(|kind| EVENTS.iter().any(|name| kind.starts_with(name)))?;
+    (record.get("timestamp").is_some() && has_object(record, "data")).then_some(kind)
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    kind_of(record).is_some()
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let Some(kind) = kind_of(record) else {
+        return Ok(Decoded::Unknown);
+    };
+    let data = fields_of(record, "data");
+    say.begin(Origin {
+        id: text_at(record, "id"),
+        parent: text_at(record, "parentId").map_or(Parent::Before, Parent::Of),
+        message: text_at(data, "messageId"),
+        agent: text_at(data, "parentToolCallId").map_or(Agent::Main, Agent::Named),
+        time: record.get("timestamp").cloned(),
+        ..Origin::default()
+    });
+    let is_of_skill = || str_of(data.get("source")).is_some_and(|source| source.starts_with("skill-"));
+    match kind {
+        "session.start" => {
+            let context = fields_of(data, "context");
+            say.session(data.get("sessionId"));
+            say.fact("version", data.get("copilotVersion"));
+            say.fact("cwd", context.get("cwd"));
+            say.fact("gitBranch", context.get("branch"));
+            say.at(data.get("startTime"));
+            return Ok(Decoded::Begins);
+        }
+        "user.message" if is_of_skill() => say.leave_out("message of a skill"),
+        "user.message" if is_true(data, "isAutopilotContinuation") => {
+            say.leave_out("continuation by the autopilot")
+        }
+        "user.message" => say.say_content(TextKind::User, data.get("content")),
+        // The prompt is in a record of its own too, but not in all exports.
+        "hook.start" if str_of(data.get("hookType")) == Some("userPromptSubmitted") => {
+            let prompt = say.text_of(fields_of(data, "input").get("prompt"));
+            say.add(What::Echo(prompt));
+        }
+        "assistant.message" => add_as(say, data, "assistant", data.get("content"))?,
+        "tool.execution_start" | "tool.user_requested" => {
+            let [id, name, args] = ["toolCallId", "toolName", "arguments"].map(|name| data.get(name));
+            let server = text_at(data, "mcpServerName");
+            say.call(Call {
+                server,
+                ..Call::new(id, name, args)
+            });
+        }
+        "tool.execution_complete" => add_result(say, data),
+        "session.model_change" => say.first_fact("model", data.get("newModel")),
+        "session.snapshot_rewind" => {
+            let event = text_at(data, "upToEventId").map(Undo::FromIfThere);
+            say.add_all(event.map(What::Undo));
+        }
+        kind => say.leave_out(format!("event {kind}")),
+    }
+    Ok(Decoded::GoesOn)
+}
+
+fn add_result(say: &mut Events, data: &Object) {
+    let (result, error) = (data.get("result"), data.get("error"));
+    let content = or(
+        result.and_then(|result| result.get("content")).or(result),
+        error.and_then(|error| error.get("message")).or(error),
+    );
+    say.first_fact("model", data.get("model"));
+    let failed = (truth_of(data.get("success")) == Some(false)).then_some(true);
+    say.answer(text_at(data, "toolCallId"), content, failed);
+}

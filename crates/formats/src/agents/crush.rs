@@ -1,0 +1,58 @@
+//! Crush: the sessions of `PROJECT/.crush/crush.db`, whose messages have parts of a type and data.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("crush", Kind::Sessions, &Plain(recognises, decode));
+
+/// Types of parts.
+#[rustfmt::skip]
+const PARTS: &[&str] = &[
+    "text", "reasoning", "tool_call", "tool_result", "finish", "image_url", "binary", "shell_command",
+];
+
+fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+    let messages = list_at(session, "messages").iter();
+    let mut parts = messages.flat_map(|message| list_at(message, "parts")).peekable();
+    let is_part = |part: &Value| {
+        let is_kind = str_of(part.get("type")).is_some_and(|kind| PARTS.contains(&kind));
+        is_kind && has_object(part, "data")
+    };
+    parts.peek().is_some() && parts.all(is_part)
+}
+
+fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let time = milliseconds_of(session.get("created_at"));
+    say.begin_run(session.get("id"), time.as_ref());
+    say.fact("summary", session.get("title"));
+    say.of_sub_agent(has_text(session, "parent_session_id"));
+    for message in list_at(session, "messages") {
+        add_message(say, message)?;
+    }
+    Ok(Decoded::Whole)
+}
+
+fn add_message(say: &mut Events, message: &Value) -> Result<(), Wrong> {
+    say.begin_record(message.get("id"), None);
+    say.first_fact("model", message.get("model"));
+    if number_of(message.get("is_summary_message")).is_some_and(|is_summary| is_summary != 0.0) {
+        say.leave_out("summary of a compaction");
+        return Ok(());
+    }
+    let mut parts = Vec::new();
+    for part in list_at(message, "parts") {
+        let (kind, data) = (str_of(part.get("type")).unwrap_or_default(), part.get("data"));
+        let data = data.unwrap_or(&Value::Null);
+        match kind {
+            "shell_command" => {
+                let texts = ["command", "output"].map(|name| say.text_of(data.get(name)));
+                say.say(TextKind::Event, joined(texts, "\n"));
+            }
+            "finish" => {}
+            _ => parts.push(part_of(kind, data)),
+        }
+    }
+    if parts.is_empty() || text_at(message, "role").is_none() {
+        return Ok(());
+    }
+    add_by(say, message, Some(&parts.into()))
+}

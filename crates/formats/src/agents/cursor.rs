@@ -1,0 +1,127 @@
+//! Cursor: the transcripts of its CLI (`~/.cursor/projects/*/agent-transcripts/`), which have neither ids nor results; what the CLI prints
+//! with `--output-format stream-json`; and the composers of its IDE in `state.vscdb`, each with its bubbles.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("cursor", Kind::Sessions, &Plain(recognises, decode));
+
+fn is_line(record: &Value) -> bool {
+    let is_role = matches!(str_of(record.get("role")), Some("user" | "assistant"));
+    is_role && fields_of(record, "message").contains("content")
+}
+
+/// Returns whether a record is one that only Cursor's CLI prints. Claude Code prints a `system` record with a `uuid` and tools.
+fn is_printed(record: &Value) -> bool {
+    let is_begin = || has_all(record, &["apiKeySource", "permissionMode"]) && record.get("uuid").is_none();
+    has_text(record, "session_id")
+        && match str_of(record.get("type")) {
+            Some("system") => is_begin() && record.get("tools").is_none(),
+            Some("tool_call") => has_text(record, "call_id") && has_object(record, "tool_call"),
+            _ => false,
+        }
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let is_composer = has_all(record, &["composerId", "bubbles"]);
+    is_composer || is_printed(record) || (is_line(record) && record.get("type").is_none())
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if record.get("composerId").is_some() {
+        add_composer(say, record);
+        return Ok(Decoded::Whole);
+    }
+    if has_text(record, "session_id") && has_text(record, "type") {
+        return add_printed(say, record);
+    }
+    if !is_line(record) {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin_record(record.get("id"), None);
+    let message = fields_of(record, "message");
+    say.first_fact("model", message.get("model"));
+    add_by(say, record, message.get("content"))?;
+    Ok(Decoded::GoesOn)
+}
+
+/// Adds a record that the CLI prints.
+fn add_printed(say: &mut Events, record: &Value) -> Result<Decoded, Wrong> {
+    say.begin(Origin {
+        run: text_at(record, "session_id"),
+        time: record.get("timestamp_ms").cloned(),
+        ..Origin::default()
+    });
+    let message = fields_of(record, "message");
+    match str_of(record.get("type")).unwrap_or_default() {
+        "user" | "assistant" => add_by(say, message, message.get("content"))?,
+        "thinking" => {
+            let text = text_at(record, "text");
+            say.add_all(text.map(|text| What::Piece(TextKind::Reasoning, text)));
+        }
+        "tool_call" => {
+            // `{"readToolCall": {"args": {…}, "result": {"success": {…}}}}`; the call is there when it is started and when it is over.
+            let (name, call) = fields_of(record, "tool_call").iter().next().unzip();
+            let name = name.map(|name| name.strip_suffix("ToolCall").unwrap_or(name).into());
+            let call = object_of(call);
+            say.call(Call::new(record.get("call_id"), name.as_ref(), call.get("args")));
+            if let Some((state, result)) = fields_of(call, "result").iter().next() {
+                let content =
+                    first_of(result, &["content", "output", "stdout", "error", "message"]).or(Some(result));
+                let failed = (state != "success").then_some(state != "rejected");
+                say.answer(text_at(record, "call_id"), content, failed);
+            }
+        }
+        kind => {
+            say.facts(object_of(Some(record)), &["cwd", "model"]);
+            if is_true(record, "is_error") {
+                say.add(What::Success(false));
+            }
+            say.leave_out(format!("event {kind}"));
+        }
+    }
+    Ok(Decoded::GoesOn)
+}
+
+fn add_composer(say: &mut Events, composer: &Value) {
+    say.begin_run(composer.get("composerId"), composer.get("createdAt"));
+    say.fact("summary", composer.get("name"));
+    say.fact("model", composer.get("model"));
+    for bubble in list_at(composer, "bubbles") {
+        let time = first_of(bubble, &["createdAt", "timestamp"]);
+        say.begin_record(bubble.get("bubbleId"), time);
+        let text = or(bubble.get("text"), bubble.get("rawText"));
+        if number_of(bubble.get("type")) == Some(1.0) {
+            say.say_content(TextKind::User, text);
+            continue;
+        }
+        if let Some(thought) = text_at(fields_of(bubble, "thinking"), "text") {
+            say.say(TextKind::Reasoning, thought);
+        }
+        say.say_content(TextKind::Message, text);
+        add_tool(say, fields_of(bubble, "toolFormerData"));
+    }
+}
+
+/// What a tool did is in the bubble of its call; texts of JSON are in each field.
+fn add_tool(say: &mut Events, tool: &Object) {
+    if string_of(tool.get("name")).is_none() {
+        return;
+    }
+    let id = first_of(tool, &["toolCallId"]);
+    let args = first_of(tool, &["rawArgs", "params"]);
+    say.call(Call::new(id, tool.get("name"), args));
+    let parsed = str_of(tool.get("error")).and_then(|error| parse_str(error).ok());
+    let error = parsed
+        .as_ref()
+        .and_then(|error| error.get("modelVisibleErrorMessage"));
+    let result = error.or_else(|| first_of(tool, &["error", "result"]));
+    let failed = match str_of(tool.get("status")) {
+        Some("loading" | "pending") => return,
+        Some("error") => Some(true),
+        Some("cancelled") => Some(false),
+        _ => None,
+    };
+    if is_given(result) {
+        say.answer(string_of(id).cloned(), result, failed);
+    }
+}

@@ -1,0 +1,178 @@
+//! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
+//! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
+
+use crate::{contexts::is_of_program, prelude::*};
+
+pub static FORMAT: Format = Format::new("gemini-cli", Kind::Sessions, &Plain(recognises, decode));
+
+/// Commands that Gemini CLI and Qwen Code carry out themselves.
+#[rustfmt::skip]
+const COMMANDS: &[&str] = &[
+    "about", "agents", "approval-mode", "arena", "auth", "bashes", "bug", "chat", "clear", "commands", "compress", "copy",
+    "corgi", "dir", "directory", "docs", "editor", "exit", "export", "extensions", "footer", "help", "hooks", "ide", "init",
+    "language", "mcp", "memory", "model", "permissions", "plan", "policies", "privacy", "profile", "quit", "quit-confirm",
+    "restore", "resume", "rewind", "settings", "setup-github", "shells", "shortcuts", "skills", "stats", "summary",
+    "terminal-setup", "theme", "tools", "upgrade", "usage", "vim",
+];
+
+/// The model's answers to the set-up of a checkpoint.
+const SET_UP: &str = "Got it. Thanks for the context!";
+
+/// The tool whose results have an exit code, and the text before the code.
+const SHELL: &str = "run_shell_command";
+const EXIT_CODE: &str = "Exit Code: ";
+
+fn is_header(record: &Value) -> bool {
+    has_text(record, "sessionId") && has_text(record, "projectHash")
+}
+
+/// Returns whether a value is a content of the API: a message of a checkpoint.
+fn is_content(value: &Value) -> bool {
+    value.get("role").is_some() && has_list(value, "parts")
+}
+
+/// Returns the text of the first part of a content.
+fn first_text(content: Option<&Value>) -> Option<&Text> {
+    elements_of(content).first().and_then(text_of_part)
+}
+
+/// Returns whether a value is the first message of a checkpoint.
+fn is_set_up(value: &Value) -> bool {
+    is_content(value) && first_text(value.get("parts")).is_some_and(|text| is_of_program(text))
+}
+
+/// Returns the contents of a checkpoint.
+fn checkpoint_of(record: &Value) -> Option<&[Value]> {
+    let history = list_at(record, "history");
+    history.first().is_some_and(is_content).then_some(history)
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let is_reply = str_of(record.get("type")) == Some("gemini") && record.get("content").is_some();
+    is_header(record) || checkpoint_of(record).is_some() || is_set_up(record) || is_reply
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some(history) = checkpoint_of(record) {
+        history.iter().try_for_each(|content| add_entry(say, content))?;
+        return Ok(Decoded::Whole);
+    }
+    if is_header(record) {
+        add_session(say, record)?;
+        return Ok(Decoded::Begins);
+    }
+    let kind = str_of(record.get("type"));
+    let is_kind = matches!(kind, Some("user" | "gemini" | "info" | "warning" | "error"));
+    if has_object(record, "$set") {
+        add_session(say, fields_of(record, "$set"))?;
+    } else if record.get("$rewindTo").is_some() {
+        let from = text_at(record, "$rewindTo").unwrap_or_default();
+        say.add(What::Undo(Undo::From(from)));
+    } else if is_content(record) || has_all(record, &["$set"]) || is_kind && has_text(record, "id") {
+        add_entry(say, record)?;
+    } else {
+        return Ok(Decoded::Unknown);
+    }
+    Ok(if is_set_up(record) {
+        Decoded::Begins
+    } else {
+        Decoded::GoesOn
+    })
+}
+
+/// Adds the fields of a session, which may hold all of its messages.
+fn add_session(say: &mut Events, fields: &impl Fields) -> Result<(), Wrong> {
+    say.begin_run(fields.field("sessionId"), fields.field("startTime"));
+    say.fact("summary", fields.field("summary"));
+    say.of_sub_agent(str_of(fields.field("kind")) == Some("subagent"));
+    if has_list(fields, "messages") {
+        say.add(What::Undo(Undo::All));
+    }
+    let mut messages = list_at(fields, "messages").iter();
+    messages.try_for_each(|message| add_entry(say, message))
+}
+
+/// Adds a message of a session, or a content of a checkpoint.
+fn add_entry(say: &mut Events, message: &Value) -> Result<(), Wrong> {
+    say.begin_record(message.get("id"), message.get("timestamp"));
+    say.first_fact("model", message.get("model"));
+    let content = or(message.get("content"), message.get("parts"));
+    match str_of(first_of(message, &["type", "role"])) {
+        Some("user") => add_turn(say, content, None)?,
+        Some("gemini") => {
+            for thought in list_at(message, "thoughts") {
+                let parts = ["subject", "description"].map(|name| text_at(thought, name));
+                say.say(TextKind::Reasoning, joined(parts.into_iter().flatten(), "\n"));
+            }
+            say.say_content(TextKind::Message, content);
+            for call in list_at(message, "toolCalls") {
+                say.call(Call::new(call.get("id"), call.get("name"), call.get("args")));
+                let status = str_of(call.get("status"));
+                for part in elements_of(call.get("result")) {
+                    if let Some(Value::Object(result)) = part.get("functionResponse") {
+                        add_result(say, result, status);
+                    }
+                }
+            }
+        }
+        Some("model") => {
+            let begins = |text: &Text| text.trim_start().starts_with(SET_UP);
+            if first_text(content).is_some_and(begins) {
+                say.leave_out("context of the program");
+            } else {
+                add_said(say, "model", content)?;
+            }
+        }
+        Some(kind) => say.leave_out(format!("message {kind}")),
+        None => return Err(Wrong::new("a message must have a type")),
+    }
+    Ok(())
+}
+
+/// Returns whether a prompt is a command that the program carries out itself.
+fn is_command(text: &Text) -> bool {
+    let command = text.trim().strip_prefix('/');
+    let name = command.and_then(|command| command.split_whitespace().next());
+    name.is_some_and(|name| COMMANDS.contains(&name)) || matches!(text.trim(), "?" | "/")
+}
+
+/// Adds a turn of the user, which may hold results of tools, of a status that stands beside it.
+pub fn add_turn(say: &mut Events, content: Option<&Value>, status: Option<&str>) -> Result<(), Wrong> {
+    if first_text(content).is_some_and(is_command) {
+        say.leave_out("command of the program");
+        return Ok(());
+    }
+    let mut own = Vec::new();
+    for part in elements_of(content) {
+        match part.get("functionResponse").and_then(Value::as_object) {
+            Some(result) => add_result(say, result, status),
+            None => own.push(part.clone()),
+        }
+    }
+    if own.is_empty() {
+        return Ok(());
+    }
+    add_said(say, "user", Some(&own.into()))
+}
+
+/// Adds the result of a call with this status.
+fn add_result(say: &mut Events, result: &Object, status: Option<&str>) {
+    let response = fields_of(result, "response");
+    let error = first_of(response, &["error"]);
+    let content = error.or(response.get("output")).or(result.get("response"));
+    let content = say.text_of(content);
+    let says_code = |text: &str| {
+        let mut codes = text.lines().filter_map(|line| line.strip_prefix(EXIT_CODE));
+        codes.next_back().is_some_and(|code| code.trim() != "0")
+    };
+    let is_shell = str_of(result.get("name")) == Some(SHELL);
+    let failed = match status {
+        Some("cancelled") => Some(false),
+        Some("error") => Some(true),
+        _ if error.is_some() || (is_shell && says_code(&content)) => Some(true),
+        Some("success") => Some(false),
+        _ => None,
+    };
+    let id = text_at(result, "id");
+    say.result(Outcome { id, content, failed });
+}

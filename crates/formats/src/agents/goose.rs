@@ -1,0 +1,80 @@
+//! Goose: `goose session export`, the same from `sessions.db`, and the JSON Lines of before version 1.10, which begin with a header.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("goose", Kind::Sessions, &Plain(recognises, decode));
+
+fn is_header(record: &Value) -> bool {
+    let is_described = record.get("description").or(record.get("conversation")).is_some();
+    record.get("working_dir").is_some() && is_described
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let kind = |part: &Value| {
+        let kind = str_of(part.get("type"));
+        matches!(kind, Some("toolRequest" | "toolResponse" | "frontendToolRequest"))
+    };
+    let is_message = record.get("role").is_some() && list_at(record, "content").iter().any(kind);
+    is_header(record) || is_message
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !is_header(record) {
+        return if record.get("role").is_some() {
+            add_message(say, record)
+        } else {
+            Ok(Decoded::Unknown)
+        };
+    }
+    say.begin_run(record.get("id"), record.get("created_at"));
+    say.fact("cwd", record.get("working_dir"));
+    say.fact("summary", first_of(record, &["name", "description"]));
+    let Some(messages) = record.get("conversation") else {
+        return Ok(Decoded::Begins);
+    };
+    for message in list_of(messages.get("messages").or(Some(messages))) {
+        add_message(say, message)?;
+    }
+    Ok(Decoded::Whole)
+}
+
+fn add_message(say: &mut Events, message: &Value) -> Result<Decoded, Wrong> {
+    say.begin_record(message.get("id"), None);
+    if fields_of(message, "metadata").get("userVisible") == Some(&Value::Bool(false)) {
+        say.leave_out("message of the program");
+        return Ok(Decoded::GoesOn);
+    }
+    let mut parts = Vec::new();
+    for part in list_at(message, "content") {
+        match of_anthropic(part) {
+            Ok(part) => parts.push(part),
+            Err(kind) => say.leave_out(format!("{kind} part")),
+        }
+    }
+    add_by(say, message, Some(&parts.into()))?;
+    Ok(Decoded::GoesOn)
+}
+
+/// Returns a part as Anthropic writes it, or the kind of one that is the program's.
+fn of_anthropic(part: &Value) -> Result<Value, &str> {
+    let id = part.get("id");
+    Ok(match str_of(part.get("type")) {
+        Some("toolRequest" | "frontendToolRequest") => {
+            let call = fields_of(part, "toolCall");
+            let value = fields_of(call, "value");
+            let args = or(value.get("arguments"), call.get("error"));
+            call_of(id, value.get("name"), args)
+        }
+        Some("toolResponse") => {
+            let result = fields_of(part, "toolResult");
+            let value = result.get("value");
+            let content = value.and_then(|value| value.get("content")).or(value);
+            let is_error = is_true(object_of(value), "isError");
+            let failed = (is_error || str_of(result.get("status")) == Some("error")).then_some(true);
+            result_of(id, or(content, result.get("error")).cloned(), failed)
+        }
+        Some("redactedThinking") => kind_alone("redacted_thinking"),
+        Some("text" | "image" | "thinking") => part.clone(),
+        kind => return Err(kind.unwrap_or("unknown")),
+    })
+}

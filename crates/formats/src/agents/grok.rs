@@ -1,0 +1,110 @@
+//! Grok Build: `~/.grok/sessions/*/ID/chat_history.jsonl`, and `updates.jsonl` beside it, the updates of the Agent Client Protocol, which
+//! other programs write too.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("grok", Kind::Sessions, &Plain(recognises, decode));
+
+const FILE: &str = "chat_history.jsonl";
+
+/// Returns the update that a record is.
+fn update_of(record: &Value) -> Option<&Object> {
+    let inner = fields_of(fields_of(record, "params"), "update");
+    let mut updates = [inner, fields_of(record, "update")].into_iter();
+    updates.find(|update| update.contains("sessionUpdate"))
+}
+
+fn is_line(record: &Value) -> bool {
+    let has = |name| record.get(name).is_some();
+    let is_bare = || object_of(Some(record)).len() == 2 && has_list(record, "content");
+    !has("role")
+        && !has("message")
+        && match str_of(record.get("type")) {
+            Some("user") => has("content") && (has("prompt_index") || has("synthetic_reason") || is_bare()),
+            Some("assistant") => has("content") && (has("tool_calls") || has("model_id")),
+            Some("tool_result") => has("tool_call_id"),
+            Some("system") => object_of(Some(record)).len() == 2 && has("content"),
+            Some("backend_tool_call") => true,
+            _ => false,
+        }
+}
+
+fn recognises(record: &Value, path: Option<&Path>) -> bool {
+    // Other programs have prompts of the system of that form.
+    let is_own =
+        path.is_some_and(|path| path.ends_with(FILE)) || str_of(record.get("type")) != Some("system");
+    (is_line(record) && is_own) || update_of(record).is_some()
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some(update) = update_of(record) {
+        say.begin(Origin {
+            run: text_at(fields_of(record, "params"), "sessionId"),
+            ..Origin::default()
+        });
+        add_update(say, update);
+        return Ok(Decoded::GoesOn);
+    }
+    let kind = str_of(record.get("type"));
+    if !is_line(record) && kind != Some("reasoning") {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin(Origin::default());
+    let content = record.get("content");
+    match kind {
+        Some("user") => match str_of(record.get("synthetic_reason")) {
+            None | Some("interjection") => say.say_content(TextKind::User, content),
+            Some(reason) => say.leave_out(format!("message {reason}")),
+        },
+        Some("assistant") => {
+            say.first_fact("model", record.get("model_id"));
+            add_as(say, object_of(Some(record)), "assistant", content)?;
+        }
+        Some("tool_result") => say.answer(text_at(record, "tool_call_id"), content, None),
+        Some("backend_tool_call") => {
+            let call = fields_of(record, "kind");
+            let name = str_of(call.get("tool_type"));
+            let name = name.map(|name| name.strip_suffix("_call").unwrap_or(name).into());
+            let args = first_of(call, &["action", "input", "code"]);
+            say.call(Call::new(call.get("id"), name.as_ref(), args));
+        }
+        Some("reasoning") => add_message(say, record)?,
+        _ => say.leave_out("system message"),
+    }
+    Ok(Decoded::GoesOn)
+}
+
+fn add_update(say: &mut Events, update: &Object) {
+    let kind = match str_of(update.get("sessionUpdate")).unwrap_or_default() {
+        "user_message_chunk" => TextKind::User,
+        "agent_message_chunk" => TextKind::Message,
+        "agent_thought_chunk" => TextKind::Reasoning,
+        "tool_call" => {
+            let name = first_of(fields_of(update, "_meta"), &["toolName", "tool_name"]);
+            let name = or(name, update.get("title"));
+            say.call(Call::new(update.get("toolCallId"), name, update.get("rawInput")));
+            return add_output(say, update);
+        }
+        "tool_call_update" => return add_output(say, update),
+        kind => return say.leave_out(format!("event {kind}")),
+    };
+    let piece = Events::default().text_of(update.get("content"));
+    say.add(What::Piece(kind, piece));
+}
+
+/// Adds the result of a call that has ended.
+fn add_output(say: &mut Events, update: &Object) {
+    let failed = match str_of(update.get("status")) {
+        Some("completed") => None,
+        Some("failed") => Some(true),
+        _ => return,
+    };
+    let blocks = list_at(update, "content").iter();
+    let blocks: Vec<_> = blocks
+        .flat_map(|block| elements_of(block.get("content")))
+        .cloned()
+        .collect();
+    let blocks = is_given(blocks.first()).then(|| blocks.into());
+    let content = blocks.as_ref().or(update.get("rawOutput"));
+    say.answer(text_at(update, "toolCallId"), content, failed);
+}

@@ -1,0 +1,91 @@
+//! Hermes: `hermes sessions export`, rows of `state.db`, and the JSON Lines of before, which begin with `session_meta`.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("hermes", Kind::Sessions, &Plain(recognises, decode));
+
+/// What a content of several parts begins with in the database.
+const PARTS: &str = "\0json:";
+
+fn is_header(record: &Value) -> bool {
+    str_of(record.get("role")) == Some("session_meta")
+}
+
+/// Returns the session of a record that has its messages.
+fn session_of(record: &Value) -> Option<&Value> {
+    let session = record.get("session").unwrap_or(record);
+    let is_one = has_all(session, &["source", "started_at"]) || has_all(session, &["session_start"]);
+    (is_one && record.get("messages").is_some()).then_some(session)
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let is_row = has_all(record, &["role", "session_id", "timestamp", "active"]);
+    is_row || is_header(record) || session_of(record).is_some()
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let header = is_header(record).then(|| record.get("session").unwrap_or(record));
+    let Some(session) = session_of(record).or(header) else {
+        return if record.get("role").is_some() {
+            add_row(say, record, &mut true)
+        } else {
+            Ok(Decoded::Unknown)
+        };
+    };
+    let time = milliseconds_of(session.get("started_at"));
+    say.begin_run(first_of(session, &["id", "session_id"]), time.as_ref());
+    say.fact("summary", session.get("title"));
+    say.fact("model", session.get("model"));
+    if is_header(record) {
+        return Ok(Decoded::Begins);
+    }
+    let mut has_ids = true;
+    for row in list_at(record, "messages").iter().filter(|row| !is_header(row)) {
+        add_row(say, row, &mut has_ids)?;
+    }
+    Ok(Decoded::Whole)
+}
+
+/// Returns a name that a row and its copies have in common.
+fn copy_of(row: &Value) -> Value {
+    let fields = ["timestamp", "role", "tool_call_id", "content", "tool_calls"];
+    let fields = fields.map(|name| row.get(name).cloned().unwrap_or_default());
+    Value::from(fields.to_vec()).to_json().into()
+}
+
+/// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before.
+fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) -> Result<Decoded, Wrong> {
+    let time = milliseconds_of(row.get("timestamp"));
+    let is = |name| truth_of(row.get(name)).or(number_of(row.get(name)).map(|number| number != 0.0));
+    match is("compacted") {
+        // The tail of what was compacted is there again after the summary, at its old time.
+        Some(_) => say.begin_record(Some(&copy_of(row)), time.as_ref()),
+        None => say.begin_record(row.get("id"), time.as_ref()),
+    }
+    if is("active") == Some(false) && is("compacted") != Some(true) {
+        say.leave_out("message that was taken back");
+        return Ok(Decoded::GoesOn);
+    }
+    let mut message = Object::new();
+    for name in ["role", "content", "tool_call_id", "tool_calls"] {
+        if let Some(value) = first_of(row, &[name]) {
+            let parts = value.as_str().and_then(|text| text.strip_prefix(PARTS));
+            let json = value.as_str().filter(|_| name == "tool_calls").or(parts);
+            let parsed = json.and_then(|json| parse_str(json).ok());
+            message.insert(name, parsed.unwrap_or_else(|| value.clone()));
+        }
+    }
+    if let Some(calls) = message.get("tool_calls") {
+        *has_ids = list_of(Some(calls)).iter().all(|call| call.get("id").is_some());
+    } else if !*has_ids {
+        message.remove("tool_call_id");
+    }
+    // One of them may be a blank that providers want.
+    let mut reasoning = ["reasoning_content", "reasoning"].iter();
+    let reasoning = reasoning.find_map(|name| text_at(row, name).filter(|text| !is_blank(text)));
+    if let Some(text) = reasoning {
+        message.insert("reasoning", text);
+    }
+    add_message(say, &message.into())?;
+    Ok(Decoded::GoesOn)
+}

@@ -1,0 +1,176 @@
+//! Logs of Inspect, in JSON or as archives (`.eval`), whose files `archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
+
+use std::borrow::Cow;
+
+use crate::{archive::LOG, prelude::*};
+
+pub static FORMAT: Format = Format::new("inspect", Kind::Rows, &Inspect);
+
+struct Inspect;
+
+/// The fields of a log that are kept.
+const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"];
+
+/// The fields of a sample that are kept.
+const OF_SAMPLE: [&str; 5] = ["epoch", "uuid", "limit", "total_time", "model_usage"];
+
+/// Where long texts of a message are that is not written at length.
+const ATTACHMENT: &str = "attachment://";
+
+/// Returns whether a record is a sample of a log.
+fn is_sample(record: &Value) -> bool {
+    has_all(record, &["epoch", "input", "target", "messages"])
+}
+
+/// Returns the log itself, with its samples or without.
+fn is_log(record: &Value) -> bool {
+    let eval = fields_of(record, "eval");
+    has_text(eval, "task") && has_all(eval, &["model", "dataset"])
+}
+
+impl Adapter for Inspect {
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        is_log(record) || is_sample(record)
+    }
+
+    fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
+        let samples = list_at(record, "samples").iter().zip(0..);
+        let inner = samples.map(|(sample, at)| {
+            let mut sample = object_of(Some(sample)).clone();
+            sample.insert(LOG, record.get("eval").cloned().unwrap_or_default());
+            Inner {
+                value: Cow::Owned(sample.into()),
+                name: format!("samples[{at}]").into(),
+                index: Some(at),
+            }
+        });
+        inner.collect()
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        if record.get(LOG).is_some() || is_sample(record) {
+            add_sample(say, object_of(Some(record)))?;
+        } else if !is_log(record) {
+            return Err(Wrong::new("it is no log, and no sample of one"));
+        }
+        Ok(Decoded::Whole)
+    }
+}
+
+fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {
+    let eval = fields_of(sample, LOG);
+    say.begin_record(None, or(sample.get("started_at"), eval.get("created")));
+    let ids = match text_at(sample, "uuid") {
+        Some(_) => vec![sample.get("uuid")],
+        None => vec![eval.get("eval_id"), sample.get("id"), sample.get("epoch")],
+    };
+    let names = ids.into_iter().filter_map(id_of);
+    say.add_all(names.map(|id| What::Fact(Fact::Name(id))));
+    say.add(What::Fact(Fact::Framework("inspect".into())));
+    say.facts(eval, &OF_EVAL);
+    say.fact("sample_id", sample.get("id"));
+    say.facts(sample, &OF_SAMPLE);
+    add_score(say, sample);
+    let attachments = fields_of(sample, "attachments");
+    let input = sample.get("input");
+    let messages = match list_at(sample, "messages") {
+        [] => list_of(input),
+        messages => messages,
+    };
+    if messages.is_empty() && input.and_then(Value::as_array).is_none() {
+        say.say_content(TextKind::User, input);
+    }
+    for (at, message) in messages.iter().enumerate() {
+        let message = translated(object_of(Some(message)), attachments);
+        add_message(say, &message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
+    }
+    Ok(())
+}
+
+/// Takes the outcome from the first score: of several scorers, Inspect reports the first before the others.
+fn add_score(say: &mut Events, sample: &Object) {
+    let scores = fields_of(sample, "scores");
+    let first = scores.values().next();
+    let value = or(first, sample.get("score")).and_then(|score| score.get("value"));
+    let values = scores
+        .iter()
+        .filter_map(|(name, score)| Some((name.clone(), score.get("value")?.clone())));
+    let values: Object = values.collect();
+    if !values.is_empty() {
+        say.fact("scores", Some(&values.into()));
+    }
+    if is_given(value) {
+        say.add(What::Fact(Fact::Reward(float_of(value))));
+    } else if has_object(sample, "error") {
+        say.add(What::Success(false));
+        say.fact("error", fields_of(sample, "error").get("message"));
+    }
+}
+
+/// Returns the value of a score as Inspect's `value_to_float` reads it; as it is, if that could not.
+fn float_of(value: Option<&Value>) -> Value {
+    let word = value.and_then(Value::as_str).unwrap_or_default();
+    let number = match word {
+        "C" => Some(1.0),
+        "P" => Some(0.5),
+        "I" | "N" => Some(0.0),
+        _ => match word.to_lowercase().as_str() {
+            "yes" | "true" => Some(1.0),
+            "no" | "false" => Some(0.0),
+            _ => numeric_of(value),
+        },
+    };
+    number.map_or_else(|| value.cloned().unwrap_or_default(), Value::from)
+}
+
+/// Returns a message in the terms of Anthropic and OpenAI.
+fn translated(message: &Object, attachments: &Object) -> Value {
+    let mut content = match message.get("content") {
+        Some(Value::Array(parts)) => {
+            let parts = parts.iter().flat_map(|part| parts_of(part, attachments));
+            Value::from(parts.collect::<Vec<_>>())
+        }
+        content => whole(content, attachments),
+    };
+    let mut failed = None;
+    if let Some(Value::Object(error)) = message.get("error") {
+        let is_refused = matches!(str_of(error.get("type")), Some("approval" | "cancelled"));
+        failed = Some(Value::Bool(!is_refused));
+        if string_of(Some(&content)).is_none() && list_of(Some(&content)).is_empty() {
+            content = whole(error.get("message"), attachments);
+        }
+    }
+    let field = |name| first_of(message, &[name]).cloned();
+    some_object([
+        ("role", field("role")),
+        ("content", Some(content).filter(|content| !content.is_null())),
+        ("is_error", failed),
+        ("tool_calls", field("tool_calls")),
+        ("tool_call_id", field("tool_call_id")),
+    ])
+}
+
+fn parts_of(part: &Value, attachments: &Object) -> Vec<Value> {
+    match str_of(part.get("type")) {
+        Some("reasoning") if is_true(part, "redacted") => match text_at(part, "summary") {
+            Some(summary) => vec![thinking(&summary.into())],
+            None => vec![kind_alone("redacted_thinking")],
+        },
+        Some("reasoning") => vec![thinking(&whole(part.get("reasoning"), attachments))],
+        Some("tool_use") => {
+            let error = text_at(part, "error").map(Value::from);
+            let failed = error.as_ref().map(|_| true);
+            let result = error.unwrap_or_else(|| whole(part.get("result"), attachments));
+            vec![part.clone(), result_of(part.get("id"), Some(result), failed)]
+        }
+        Some("text") => vec![saying(whole(part.get("text"), attachments))],
+        _ => vec![part.clone()],
+    }
+}
+
+/// Returns a text, which may be among the attachments of the sample.
+fn whole(text: Option<&Value>, attachments: &Object) -> Value {
+    let reference = str_of(text).and_then(|text| text.strip_prefix(ATTACHMENT));
+    let attached = reference.and_then(|name| attachments.get(name));
+    attached.or(text).cloned().unwrap_or_default()
+}

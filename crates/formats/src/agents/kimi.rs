@@ -1,0 +1,108 @@
+//! Kimi Code (`~/.kimi-code/sessions/*/*/agents/*/wire.jsonl`), and Kimi CLI before it (`wire.jsonl` of MoonshotAI/kimi-cli), whose events
+//! are in `message`.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("kimi", Kind::Sessions, &Plain(recognises, decode));
+
+fn is_old(record: &Value) -> bool {
+    has_all(fields_of(record, "message"), &["payload", "type"]) && record.get("timestamp").is_some()
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let has = |name| record.get(name).is_some();
+    is_old(record)
+        || match str_of(record.get("type")) {
+            Some("metadata") => has("protocol_version"),
+            Some("turn.prompt" | "turn.steer") => has("input"),
+            Some("context.append_loop_event") => has("event"),
+            Some("context.append_message" | "config.update" | "usage.record") => has("time"),
+            _ => false,
+        }
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !recognises(record, None) {
+        return Ok(Decoded::Unknown);
+    }
+    let message = fields_of(record, "message");
+    if is_old(record) {
+        let time = milliseconds_of(record.get("timestamp"));
+        say.begin_record(None, time.as_ref());
+        add_old(say, message);
+        return Ok(Decoded::GoesOn);
+    }
+    say.begin_record(None, record.get("time"));
+    match str_of(record.get("type")).unwrap_or_default() {
+        "metadata" => return Ok(Decoded::Begins),
+        "config.update" => {
+            say.fact("cwd", record.get("cwd"));
+            say.first_fact("model", record.get("modelAlias"));
+        }
+        "turn.prompt" | "turn.steer" => say.say_content(TextKind::User, record.get("input")),
+        "context.append_loop_event" => add_loop_event(say, fields_of(record, "event")),
+        "context.append_message" if str_of(message.get("role")) == Some("user") => {
+            let prompt = say.text_of(message.get("content"));
+            say.add(What::Echo(prompt));
+        }
+        kind => say.leave_out(format!("event {kind}")),
+    }
+    Ok(Decoded::GoesOn)
+}
+
+fn add_loop_event(say: &mut Events, event: &Object) {
+    let id = event.get("toolCallId");
+    match str_of(event.get("type")) {
+        Some("content.part") => add_part(say, fields_of(event, "part")),
+        Some("tool.call") => say.call(Call::new(id, event.get("name"), event.get("args"))),
+        Some("tool.result") => add_result(say, id, fields_of(event, "result"), "isError"),
+        _ => {}
+    }
+}
+
+fn add_part(say: &mut Events, part: &Object) {
+    match str_of(part.get("type")) {
+        Some("think") => say.say_content(TextKind::Reasoning, first_of(part, &["think", "text"])),
+        _ => say.say_content(TextKind::Message, Some(&vec![part.clone().into()].into())),
+    }
+}
+
+fn add_result(say: &mut Events, id: Option<&Value>, result: &Object, error: &str) {
+    let output = say.text_of(result.get("output"));
+    let content = if is_blank(&output) {
+        say.text_of(first_of(result, &["message"]))
+    } else {
+        output
+    };
+    let (id, failed) = (
+        string_of(id).cloned(),
+        truth_of(result.get(error)).filter(|failed| *failed),
+    );
+    say.result(Outcome { id, content, failed });
+}
+
+fn add_old(say: &mut Events, message: &Object) {
+    let payload = fields_of(message, "payload");
+    match str_of(message.get("type")).unwrap_or_default() {
+        "TurnBegin" | "SteerInput" => say.say_content(TextKind::User, payload.get("user_input")),
+        "ContentPart" => add_part(say, payload),
+        "ToolCall" => {
+            let function = fields_of(payload, "function");
+            let args = function.get("arguments");
+            say.call(Call::new(payload.get("id"), function.get("name"), args));
+        }
+        "ToolResult" => {
+            let result = fields_of(payload, "return_value");
+            add_result(say, payload.get("tool_call_id"), result, "is_error");
+        }
+        "SubagentEvent" => {
+            let call = first_of(payload, &["parent_tool_call_id", "task_tool_call_id", "agent_id"]);
+            say.begin(Origin {
+                agent: string_of(call).map_or(Agent::Unnamed, |call| Agent::Named(call.clone())),
+                ..Origin::default()
+            });
+            add_old(say, fields_of(payload, "event"));
+        }
+        kind => say.leave_out(format!("event {kind}")),
+    }
+}

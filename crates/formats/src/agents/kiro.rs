@@ -1,0 +1,76 @@
+//! Kiro CLI: `~/.kiro/sessions/cli/*.jsonl`, records of a kind and data, and the conversations of its database.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("kiro", Kind::Sessions, &Plain(recognises, decode));
+
+/// Returns the role of a line.
+fn role_of(record: &Value) -> Option<&'static str> {
+    let role = match str_of(record.get("kind"))? {
+        "Prompt" | "ToolResults" => "user",
+        "AssistantMessage" => "assistant",
+        _ => return None,
+    };
+    fields_of(record, "data").contains("content").then_some(role)
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    role_of(record).is_some() || has_all(record, &["conversation_id", "history"])
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some(role) = role_of(record) {
+        let data = fields_of(record, "data");
+        say.begin_record(data.get("message_id"), None);
+        let parts: Vec<_> = list_at(data, "content").iter().map(of_anthropic).collect();
+        add_said(say, role, Some(&parts.into()))?;
+        return Ok(Decoded::GoesOn);
+    }
+    if record.get("history").is_none() {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin_run(record.get("conversation_id"), None);
+    for turn in list_at(record, "history") {
+        add_turn(say, turn)?;
+    }
+    Ok(Decoded::Whole)
+}
+
+/// Returns a part of a kind and data as Anthropic writes it.
+fn of_anthropic(part: &Value) -> Value {
+    let data = part.get("data").unwrap_or(&Value::Null);
+    match str_of(part.get("kind")) {
+        Some("toolResult") => result_in(data, data.get("toolUseId")),
+        kind => part_of(kind.unwrap_or("part"), data),
+    }
+}
+
+/// Returns a result, whose contents are texts, or JSON that may have an exit status.
+fn result_in(result: &impl Fields, id: Option<&Value>) -> Value {
+    let inner = |block: &Value| first_of(block, &["data", "Json", "Text"]).cloned();
+    let blocks: Vec<_> = list_at(result, "content").iter().filter_map(inner).collect();
+    let has_failed = |block: &Value| numeric_of(block.get("exit_status")).is_some_and(|status| status != 0.0);
+    let is_error = str_of(result.field("status")).is_some_and(|status| status.eq_ignore_ascii_case("error"));
+    let failed = (is_error || blocks.iter().any(has_failed)).then_some(true);
+    result_of(id, Some(blocks.into()), failed)
+}
+
+fn add_turn(say: &mut Events, turn: &Value) -> Result<(), Wrong> {
+    let user = fields_of(turn, "user");
+    say.begin_record(None, user.get("timestamp"));
+    let state = fields_of(fields_of(user, "env_context"), "env_state");
+    say.first_fact("cwd", state.get("current_working_directory"));
+    for (_, content) in fields_of(user, "content") {
+        let results = list_at(content, "tool_use_results").iter();
+        let results = results.map(|result| result_in(result, result.get("tool_use_id")));
+        let prompt = text_at(content, "prompt").map(|prompt| saying(prompt.into()));
+        let parts: Vec<_> = results.chain(prompt).collect();
+        add_said(say, "user", Some(&parts.into()))?;
+    }
+    let ended = fields_of(turn, "request_metadata").get("stream_end_timestamp_ms");
+    for (_, reply) in fields_of(turn, "assistant") {
+        say.begin_record(reply.get("message_id"), ended);
+        add_as(say, object_of(Some(reply)), "assistant", reply.get("content"))?;
+    }
+    Ok(())
+}

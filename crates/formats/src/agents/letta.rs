@@ -1,0 +1,46 @@
+//! Letta Code: the transcript of its client, `transcript.jsonl`; a call has its result in the same row.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("letta", Kind::Sessions, &Plain(recognises, decode));
+
+fn recognises(row: &Value, _path: Option<&Path>) -> bool {
+    let kind = str_of(row.get("kind"));
+    let is_row = matches!(
+        kind,
+        Some("user" | "assistant" | "reasoning" | "tool_call" | "error")
+    );
+    is_row && row.get("captured_at").is_some()
+}
+
+fn decode(row: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !recognises(row, None) {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin(Origin {
+        id: text_at(row, "source_line_id"),
+        message: text_at(row, "source_message_id"),
+        time: row.get("captured_at").cloned(),
+        ..Origin::default()
+    });
+    let text = row.get("text");
+    match str_of(row.get("kind")) {
+        Some("user") => say.say_content(TextKind::User, text),
+        Some("assistant") => say.say_content(TextKind::Message, text),
+        Some("reasoning") => say.say_content(TextKind::Reasoning, text),
+        Some("tool_call") => {
+            let id = first_of(row, &["source_line_id", "source_message_id"]);
+            say.call(Call::new(id, row.get("name"), row.get("argsText")));
+            let is_ok = truth_of(row.get("resultOk"));
+            if is_given(row.get("resultText")) || is_ok.is_some() {
+                say.answer(
+                    string_of(id).cloned(),
+                    row.get("resultText"),
+                    is_ok.map(|is_ok| !is_ok),
+                );
+            }
+        }
+        _ => say.leave_out("event error"),
+    }
+    Ok(Decoded::GoesOn)
+}

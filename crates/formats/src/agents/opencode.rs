@@ -1,0 +1,91 @@
+//! opencode and its forks (Kilo, MiMoCode, ZCode): `opencode export`, and the same from `opencode.db`.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("opencode", Kind::Sessions, &Plain(recognises, decode));
+
+fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+    let messages = list_at(session, "messages");
+    let is_message = |message: &Value| has_all(message, &["info", "parts"]);
+    let is_named = fields_of(session, "info").contains("id");
+    is_named && !messages.is_empty() && messages.iter().all(is_message)
+}
+
+fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let info = fields_of(session, "info");
+    say.begin_run(info.get("id"), fields_of(info, "time").get("created"));
+    for (name, field) in [("version", "version"), ("cwd", "directory"), ("summary", "title")] {
+        say.fact(name, info.get(field));
+    }
+    say.of_sub_agent(has_text(info, "parentID"));
+    for message in list_at(session, "messages") {
+        add_message(say, message);
+    }
+    let revert = fields_of(info, "revert");
+    say.begin(Origin::default());
+    if let Some(from) = string_of(first_of(revert, &["partID", "messageID"])) {
+        say.add(What::Undo(Undo::FromIfThere(from.clone())));
+    }
+    Ok(Decoded::Whole)
+}
+
+fn add_message(say: &mut Events, message: &Value) {
+    let info = fields_of(message, "info");
+    let time = fields_of(info, "time").get("created");
+    say.begin_record(info.get("id"), time);
+    say.first_fact("model", info.get("modelID"));
+    let parts = list_at(message, "parts");
+    if is_true(info, "summary") {
+        say.leave_out("summary of a compaction");
+    } else if str_of(info.get("role")) == Some("user") {
+        let parts: Vec<_> = parts.iter().filter_map(|part| of_user(say, part)).collect();
+        if !parts.is_empty() {
+            say.say_content(TextKind::User, Some(&parts.into()));
+        }
+    } else {
+        for part in parts {
+            say.begin_record(part.get("id"), time);
+            match str_of(part.get("type")) {
+                Some("text") => say.say_content(TextKind::Message, part.get("text")),
+                Some("reasoning") => say.say_content(TextKind::Reasoning, part.get("text")),
+                Some("tool") => add_tool(say, part),
+                kind => say.leave_out(format!("{} part", kind.unwrap_or("unknown"))),
+            }
+        }
+    }
+}
+
+/// Returns a part of the user's turn; others are the program's.
+fn of_user(say: &mut Events, part: &Value) -> Option<Value> {
+    match str_of(part.get("type")) {
+        Some("text") if !is_true(part, "synthetic") && !is_true(part, "ignored") => Some(part.clone()),
+        Some("file") => {
+            let is_image = str_of(part.get("mime")).is_some_and(|mime| mime.starts_with("image/"));
+            Some(kind_alone(if is_image { "image" } else { "file" }))
+        }
+        kind => {
+            say.leave_out(format!("{} part", kind.unwrap_or("unknown")));
+            None
+        }
+    }
+}
+
+/// Adds a call, and its result if it has ended.
+fn add_tool(say: &mut Events, part: &Value) {
+    let (id, state) = (id_of(part.get("callID")), fields_of(part, "state"));
+    let call = Call::new(None, part.get("tool"), state.get("input"));
+    say.call(Call {
+        id: id.clone(),
+        ..call
+    });
+    let code = number_of(fields_of(state, "metadata").get("exit"));
+    match str_of(state.get("status")) {
+        Some("completed") => say.answer(id.clone(), state.get("output"), code.map(|code| code != 0.0)),
+        Some("error") => say.answer(id.clone(), state.get("error"), Some(true)),
+        _ => return,
+    }
+    let [start, end] = ["start", "end"].map(|name| number_of(fields_of(state, "time").get(name)));
+    if let (Some(id), Some(start), Some(end)) = (id, start, end) {
+        say.add(What::Took(id, end - start));
+    }
+}

@@ -1,0 +1,182 @@
+//! Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter, Grafana Tempo and Jaeger write them, and records of its logs.
+//! `spans` reads their attributes.
+
+use knowledgepulse_json::trim;
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("otel", Kind::Spans, &Plain(recognises, decode));
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    !lists_of(record).is_empty()
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let lists = lists_of(record);
+    if lists.is_empty() {
+        let problem = "it has no resourceSpans, no resourceLogs and no batches";
+        return Err(Wrong::new(problem));
+    }
+    let mut outcome = Ok(Decoded::GoesOn);
+    for resource in lists.into_iter().flatten() {
+        let attributes = attributes_of(fields_of(resource, "resource").get("attributes"));
+        let scopes = || SCOPES.iter().flat_map(|name| list_at(resource, name));
+        let spans = scopes().flat_map(|scope| list_at(scope, "spans"));
+        let logs = scopes().flat_map(|scope| list_at(scope, "logRecords"));
+        let logs = logs.filter_map(|record| Some((record, span_of_log(record)?)));
+        for (record, span) in spans.map(|span| (span, span_of(span))).chain(logs) {
+            let run = trace_id_of(record.get("traceId"));
+            if run.is_none() {
+                // The first problem; the other spans are read.
+                outcome = outcome.and(Err(Wrong::new("a span has no traceId")));
+                continue;
+            }
+            say.begin(Origin {
+                run,
+                ..Origin::default()
+            });
+            say.add(What::Span(Box::new(span)));
+            let service = text_at(&attributes, "service.name").map(Fact::Framework);
+            say.add_all(service.map(What::Fact));
+        }
+    }
+    if say.is_empty() && has_list(record, "resourceLogs") && outcome.is_ok() {
+        let problem = "no record of its resourceLogs is of a model or an agent";
+        return Err(Wrong::new(problem));
+    }
+    outcome
+}
+
+/// Where a resource has its spans and logs by their instrumentations, which were called libraries once.
+const SCOPES: [&str; 3] = ["scopeSpans", "instrumentationLibrarySpans", "scopeLogs"];
+
+/// Returns the lists of resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its API), of Jaeger's
+/// API (`result`), or in `data`.
+fn lists_of(record: &Value) -> Vec<&[Value]> {
+    let inner = ["trace", "result", "data"]
+        .into_iter()
+        .filter_map(|name| record.get(name));
+    let holders = [record].into_iter().chain(inner);
+    let lists = holders.flat_map(|holder| {
+        let has_scopes = |batch: &Value| SCOPES.iter().any(|name| batch.get(name).is_some());
+        let batches = list_at(holder, "batches");
+        let named = ["resourceSpans", "resourceLogs"].into_iter();
+        let named = named.filter_map(|name| holder.get(name)?.as_array());
+        named.chain(batches.iter().any(has_scopes).then_some(batches))
+    });
+    lists.collect()
+}
+
+fn span_of(span: &Value) -> Span {
+    let status = fields_of(span, "status");
+    let code = status.get("code");
+    let events = list_at(span, "events").iter().map(|event| {
+        let name = text_at(event, "name").unwrap_or_default();
+        (name, attributes_of(event.get("attributes")))
+    });
+    Span {
+        id: text_at(span, "spanId"),
+        parent: text_at(span, "parentSpanId"),
+        start: time_of(span.get("startTimeUnixNano")),
+        end: time_of(span.get("endTimeUnixNano")),
+        is_ok: match (code.and_then(Value::as_number), str_of(code)) {
+            (Some(1.0), _) | (_, Some("STATUS_CODE_OK")) => Some(true),
+            (Some(2.0), _) | (_, Some("STATUS_CODE_ERROR")) => Some(false),
+            _ => None,
+        },
+        message: text_at(status, "message"),
+        attributes: attributes_of(span.get("attributes")),
+        events: events.collect(),
+        ..Span::default()
+    }
+}
+
+/// Returns the span that a record of a log stands for; `None` for one of another program, or of no trace.
+fn span_of_log(record: &Value) -> Option<Span> {
+    let attributes = attributes_of(record.get("attributes"));
+    let name = text_at(record, "eventName").or_else(|| text_at(&attributes, "event.name"))?;
+    if !name.as_bytes().starts_with(b"gen_ai.") || text_at(record, "traceId").is_none() {
+        return None;
+    }
+    let mut event = attributes.clone();
+    if let Some(body) = unwrapped(record.get("body")) {
+        event.insert("gen_ai.event.content", body);
+    }
+    let time = time_of(record.get("timeUnixNano").or(record.get("observedTimeUnixNano")));
+    Some(Span {
+        start: time,
+        end: time,
+        attributes,
+        events: vec![(name, event)],
+        is_log: true,
+        ..span_of(record)
+    })
+}
+
+/// Returns the attributes of a list of OTLP, without those whose value is of no type that is known.
+fn attributes_of(list: Option<&Value>) -> Object {
+    let attributes = list_of(list).iter().filter_map(|attribute| {
+        let name = attribute.get("key")?.as_text()?;
+        Some((name.clone(), unwrapped(attribute.get("value"))?))
+    });
+    attributes.collect()
+}
+
+/// Returns the value of an attribute, which OTLP wraps by its type.
+fn unwrapped(wrapped: Option<&Value>) -> Option<Value> {
+    let (name, value) = wrapped?.as_object()?.iter().next()?;
+    Some(match name.as_str() {
+        "stringValue" | "boolValue" => value.clone(),
+        "intValue" | "doubleValue" => numeric_of(Some(value))?.into(),
+        "arrayValue" => {
+            let values = list_at(value, "values").iter();
+            let values = values.map(|value| unwrapped(Some(value)).unwrap_or_default());
+            Value::Array(values.collect())
+        }
+        "kvlistValue" => attributes_of(value.get("values")).into(),
+        _ => return None,
+    })
+}
+
+/// Returns a time in nanoseconds since 1970; 0 for other values.
+fn time_of(time: Option<&Value>) -> i128 {
+    match time {
+        #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
+        Some(Value::Number(number)) if number.fract() == 0.0 => *number as i128,
+        Some(Value::Digits(text) | Value::String(text)) => {
+            trim(text).parse::<i64>().ok().unwrap_or_default().into()
+        }
+        _ => 0,
+    }
+}
+
+/// Returns the id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one; Tempo writes it in
+/// base64.
+fn trace_id_of(id: Option<&Value>) -> Option<Text> {
+    let id = string_of(id)?;
+    let text = id.as_str();
+    let digits = text.strip_suffix("==").filter(|digits| digits.len() == 22);
+    let hex = digits.and_then(|digits| hex_of_base64(digits.as_bytes()));
+    let lower = || (text.len() == 32).then(|| text.to_lowercase());
+    Some(hex.or_else(lower).map_or_else(|| id.clone(), Text::from))
+}
+
+/// The digits of base64.
+const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Returns the 16 bytes of 22 digits of base64, in hexadecimal.
+fn hex_of_base64(digits: &[u8]) -> Option<String> {
+    let number = digits
+        .iter()
+        .enumerate()
+        .try_fold(0, |number: u128, (at, digit)| {
+            let bits = DIGITS.iter().position(|known| known == digit)? as u128;
+            // The last digit has two bits of the id.
+            Some(if at == 21 {
+                number << 2 | bits >> 4
+            } else {
+                number << 6 | bits
+            })
+        });
+    Some(format!("{:032x}", number?))
+}

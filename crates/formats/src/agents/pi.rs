@@ -1,0 +1,103 @@
+//! Sessions of Pi and OpenClaw, an entry a line (the files in `~/.pi/agent/sessions/`), and of other programs in the Session Trace
+//! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
+//! <https://huggingface.co/docs/hub/session-traces-format> describe them.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("pi", Kind::Sessions, &Plain(recognises, decode));
+
+/// Types of entries.
+#[rustfmt::skip]
+const ENTRIES: &[&str] = &[
+    "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "label",
+    "session_info",
+];
+
+/// Results of calls that the user has stopped.
+const STOPPED: [&str; 3] = [
+    "Operation aborted",
+    "Command aborted",
+    "Skipped due to queued user message.",
+];
+
+fn is_header(entry: &Value) -> bool {
+    let is_told = has_text(entry, "timestamp") || has_text(entry, "harness");
+    str_of(entry.get("type")) == Some("session") && has_text(entry, "id") && is_told
+}
+
+/// Returns the type of an entry. Only entries of Pi's later versions form a tree.
+fn type_of(entry: &Value) -> Option<&str> {
+    let kind = str_of(entry.get("type")).filter(|kind| ENTRIES.contains(kind))?;
+    let is_message = kind == "message" && has_text(fields_of(entry, "message"), "role");
+    (is_message || entry.get("parentId").is_some()).then_some(kind)
+}
+
+fn recognises(entry: &Value, _path: Option<&Path>) -> bool {
+    is_header(entry) || type_of(entry).is_some()
+}
+
+fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_header(entry) {
+        say.begin_run(entry.get("id"), entry.get("timestamp"));
+        say.facts(
+            object_of(Some(entry)),
+            &["version", "cwd", "parentSession", "name"],
+        );
+        if let Some(harness) = text_at(entry, "harness") {
+            say.add(What::Fact(Fact::Framework(harness)));
+            say.add(What::Fact(Fact::Domain("default")));
+        }
+        return Ok(Decoded::Begins);
+    }
+    let Some(kind) = type_of(entry) else {
+        return Ok(Decoded::Unknown);
+    };
+    let message = fields_of(entry, "message");
+    let time = text_at(entry, "timestamp").map(Value::from);
+    say.begin(Origin {
+        id: text_at(entry, "id"),
+        parent: Parent::of(entry, "parentId"),
+        time: time.or_else(|| number_of(message.get("timestamp")).map(Value::from)),
+        ..Origin::default()
+    });
+    match kind {
+        "message" => add_message_of(say, message)?,
+        "custom_message" => say.say_content(TextKind::Event, entry.get("content")),
+        "compaction" | "branch_summary" => say.leave_out("summary of a compaction"),
+        kind => say.leave_out(format!("entry {kind}")),
+    }
+    Ok(Decoded::GoesOn)
+}
+
+fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
+    let content = message.get("content");
+    match str_of(message.get("role")) {
+        Some("user") => add_said(say, "user", content)?,
+        Some("system") => say.system(content),
+        Some("assistant") => {
+            say.first_fact("model", message.get("model"));
+            if has_text(message, "errorMessage") {
+                say.leave_out("error of the API");
+            }
+            add_as(say, message, "assistant", content)?;
+        }
+        Some("toolResult" | "tool") => {
+            let text = say.text_of(content);
+            let is_end = |words: &&str| text.trim_end().ends_with(words);
+            let is_stopped = STOPPED.iter().any(is_end);
+            let failed = truth_of(message.get("isError")).map(|failed| failed && !is_stopped);
+            let (id, content) = (text_at(message, "toolCallId"), text);
+            say.result(Outcome { id, content, failed });
+        }
+        Some("bashExecution") => {
+            let texts = ["command", "output"].into_iter();
+            let texts = texts.filter_map(|name| text_at(message, name));
+            say.say(TextKind::Event, joined(texts, "\n"));
+        }
+        Some("custom" | "hookMessage") => say.say_content(TextKind::Event, content),
+        Some("branchSummary" | "compactionSummary") => say.leave_out("summary of a compaction"),
+        Some(role) => say.leave_out(format!("message {role}")),
+        None => return Err(Wrong::new("a message must have a role")),
+    }
+    Ok(())
+}

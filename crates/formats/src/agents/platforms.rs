@@ -1,0 +1,512 @@
+//! Platforms whose spans are records: rows and replies of Phoenix, runs of LangSmith, observations of Langfuse, traces of MLflow, calls of
+//! Weave, spans of Braintrust, rows of Logfire. `tables/platforms.tsv` says for each where things are; `spans` reads the attributes of
+//! OpenInference that they become.
+
+use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
+
+use crate::{
+    date, langchain,
+    prelude::*,
+    spans::said::{messages_within, text_within},
+};
+
+/// Parts of the names of functions that call a model.
+#[rustfmt::skip]
+const OF_MODEL: &[&str] = &[
+    "chat.completions", "messages.create", "responses.create", "generate_content", "chatcompletion", "litellm",
+];
+
+/// Names of scores that say whether the task was done; others judge something else, such as the tone.
+#[rustfmt::skip]
+const VERDICTS: &[&str] = &[
+    "reward", "success", "correctness", "correct", "resolved", "passed", "pass", "task_completion", "goal_accuracy",
+];
+
+/// Where a score may have its value.
+const VALUES: &[&str] = &["score", "value", "stringValue", "string_value", "label"];
+
+/// Fields of a trace of Langfuse that its span has.
+#[rustfmt::skip]
+const OF_TRACE: &[&str] = &[
+    "name", "input", "output", "timestamp", "startTime", "start_time", "sessionId", "session_id", "tags", "scores",
+];
+
+/// Where a value is, as the table writes it.
+type Paths = &'static str;
+
+/// The table: by a platform and what it has, where that is.
+static TABLE: LazyLock<BTreeMap<&str, BTreeMap<&str, Paths>>> = LazyLock::new(|| {
+    let mut table: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    for line in include_str!("../../tables/platforms.tsv").lines() {
+        if let [platform, what, paths] = line.split('\t').collect::<Vec<_>>()[..] {
+            table.entry(platform).or_default().insert(what, paths);
+        }
+    }
+    table
+});
+
+/// A platform, and how its spans are recognised.
+pub struct Platform {
+    /// Its name in the table.
+    name: &'static str,
+    /// Each span has something at one of the paths of each, with | between them.
+    marks: &'static [&'static str],
+    /// The types that each span has one of, where its kind is; empty for any.
+    types: &'static [&'static str],
+    /// Where a record that is no span has spans.
+    lists: &'static [&'static str],
+}
+
+/// Runs of LangSmith.
+pub static LANGSMITH: Format = format_of(&Platform {
+    name: "langsmith",
+    marks: &["run_type", "id", "inputs"],
+    types: &[],
+    lists: &["runs"],
+});
+
+const LANGFUSE_SPANS: Platform = Platform {
+    name: "langfuse",
+    marks: &["traceId|trace_id|level", "startTime|start_time|timestamp"],
+    types: &[
+        "GENERATION",
+        "SPAN",
+        "EVENT",
+        "TOOL",
+        "AGENT",
+        "CHAIN",
+        "RETRIEVER",
+        "EVALUATOR",
+        "EMBEDDING",
+        "GUARDRAIL",
+    ],
+    lists: &["observations", "data", "traces"],
+};
+
+/// Traces and observations of Langfuse.
+pub static LANGFUSE: Format = format_of(&LANGFUSE_SPANS);
+
+/// Spans of Phoenix.
+pub static PHOENIX: Format = format_of(&Platform {
+    name: "phoenix",
+    marks: &["context.trace_id|context/trace_id", "status_code", "start_time"],
+    types: &[],
+    lists: &["data"],
+});
+
+/// Traces of MLflow.
+pub static MLFLOW: Format = format_of(&Platform {
+    name: "mlflow",
+    marks: &["attributes", "name"],
+    types: &[],
+    lists: &["data/spans"],
+});
+
+/// Calls of Weave.
+pub static WEAVE: Format = format_of(&Platform {
+    name: "weave",
+    marks: &["op_name", "trace_id", "inputs"],
+    types: &[],
+    lists: &[],
+});
+
+/// Spans of Braintrust.
+pub static BRAINTRUST: Format = format_of(&Platform {
+    name: "braintrust",
+    marks: &["span_id", "root_span_id", "span_attributes"],
+    types: &[],
+    lists: &[],
+});
+
+/// Rows of Logfire.
+pub static LOGFIRE: Format = format_of(&Platform {
+    name: "logfire",
+    marks: &["trace_id", "span_id", "span_name", "start_timestamp"],
+    types: &[],
+    lists: &[],
+});
+
+/// Fields of `metadata.imported`, by the span around all others.
+const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
+
+const fn format_of(platform: &'static Platform) -> Format {
+    Format::new(platform.name, Kind::Spans, platform)
+}
+
+impl Adapter for Platform {
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        let mut firsts = self
+            .lists_in(record)
+            .filter_map(|list| list_of(Some(list)).first());
+        self.is_span(record) || firsts.any(|first| self.is_span(first))
+    }
+
+    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        if self.is_span(value) {
+            return self.tell(value, None, None, say).map(|()| Decoded::GoesOn);
+        }
+        // The spans of one trace may leave its id to the record around them.
+        let name = self.paths("trace").split(' ').next().unwrap_or_default();
+        let trace = string_of(value.get(name));
+        // The first problem; the other spans are read.
+        let told = objects_in(self.lists_in(value)).map(|span| self.tell(span, trace, None, say));
+        told.fold(Ok(()), Result::and).map(|()| Decoded::GoesOn)
+    }
+}
+
+impl Platform {
+    /// Returns what the table has of this platform, or of all; empty if it has nothing.
+    fn paths(&self, what: &str) -> Paths {
+        let of = |platform| TABLE.get(platform)?.get(what);
+        of(self.name).or_else(|| of("usual")).copied().unwrap_or_default()
+    }
+
+    /// Returns the values, be they lists or not, where a record may have spans.
+    fn lists_in<'v>(&self, record: &'v Value) -> impl Iterator<Item = &'v Value> {
+        self.lists.iter().filter_map(|path| in_path(record, path))
+    }
+
+    /// Returns the span that a record stands for that is around spans of its own.
+    fn around(&self, record: &Value) -> Option<Value> {
+        (self.name == LANGFUSE_SPANS.name).then(|| trace_of_langfuse(record))?
+    }
+
+    /// Returns whether a record is a span, or is around spans of its own.
+    fn is_span(&self, value: &Value) -> bool {
+        let is_known = || {
+            self.types.is_empty()
+                || str_of(at(value, self.paths("kind")).as_deref())
+                    .is_some_and(|kind| self.types.contains(&kind))
+        };
+        let has = |mark: &str| mark.split('|').any(|path| in_path(value, path).is_some());
+        (self.marks.iter().copied().all(has) && is_known()) || self.around(value).is_some()
+    }
+
+    /// Tells a span and those within it. Both have the trace and the parent of those around them, if they name none.
+    fn tell(
+        &self,
+        value: &Value,
+        trace: Option<&Text>,
+        parent: Option<&Value>,
+        say: &mut Events,
+    ) -> Result<(), Wrong> {
+        let around = self.around(value);
+        let record = around.as_ref().unwrap_or(value);
+        let [own, id, own_parent] = ["trace", "id", "parent"].map(|what| at(record, self.paths(what)));
+        let no_trace = || {
+            Wrong::new(format!(
+                "a span has no {}",
+                self.paths("trace").replace(' ', " and no ")
+            ))
+        };
+        let trace = trace.cloned().or(id_of(own.as_deref())).ok_or_else(no_trace)?;
+        let own_parent = elements_of(own_parent.as_deref()).first();
+        let parent = own_parent.filter(|own| string_of(Some(own)).is_some()).or(parent);
+        say.begin(Origin {
+            run: Some(trace.clone()),
+            ..Origin::default()
+        });
+        let span = self.span_of(record, id.as_deref(), parent);
+        say.add(What::Span(Box::new(span)));
+        for name in FACTS.into_iter().filter(|_| parent.is_none()) {
+            let fact = at(record, self.paths(name)).filter(|fact| **fact != Value::Array(Vec::new()));
+            say.fact(name, fact.as_deref());
+        }
+        self.add_scores(record, say);
+        let mut children = objects_in(all_at(value, self.paths("children")));
+        children.try_for_each(|child| self.tell(child, Some(&trace), id.as_deref(), say))
+    }
+
+    fn span_of(&self, record: &Value, id: Option<&Value>, parent: Option<&Value>) -> Span {
+        let [start, end, error, status] =
+            ["start", "end", "error", "status"].map(|what| at(record, self.paths(what)));
+        let error = error.filter(|error| is_truthy(Some(error)));
+        let is_ok = if self.paths("status").is_empty() {
+            error.as_ref().map(|_| false)
+        } else {
+            let is = |word| str_of(status.as_deref()) == Some(self.paths(word));
+            is("yes").then_some(true).or(is("no").then_some(false))
+        };
+        let kind = self.paths("attributes");
+        let mut span = Span {
+            id: string_of(id).cloned(),
+            parent: string_of(parent).cloned(),
+            start: nanoseconds_of(start.as_deref()).unwrap_or_default(),
+            end: nanoseconds_of(end.as_deref()).unwrap_or_default(),
+            is_ok,
+            message: string_of(error.as_deref()).cloned(),
+            may_have_all: kind == "sides",
+            ..Span::default()
+        };
+        match kind {
+            "flat" => {
+                span.attributes = fields_where(fields_of(record, "attributes"), |_, value| !value.is_null())
+            }
+            "nested" => {
+                // The attributes repeat it, mostly.
+                let kind = at(record, self.paths("kind"));
+                add(&mut span.attributes, "openinference.span.kind", kind.as_deref());
+                for (name, value) in object_of(Some(record)) {
+                    let inner = name.strip_prefix("attributes.");
+                    if let Some(name) = inner.or((*name == "attributes").then_some("")) {
+                        flatten(&mut span.attributes, &name.into(), value);
+                    }
+                }
+            }
+            _ => self.add_sides(&mut span, record, parent.is_none()),
+        }
+        span
+    }
+
+    /// Adds the name, the input and the output of a span, by its kind in OpenInference. A root has no span around it.
+    fn add_sides(&self, span: &mut Span, record: &Value, is_root: bool) {
+        let [kind, name, model, input, output] =
+            ["kind", "name", "model", "input", "output"].map(|what| at(record, self.paths(what)));
+        let kind = kind.map_or("CHAIN", |kind| kind_of(&kind));
+        let name = name.map(|name| short(&name));
+        let (input, output) = (input.as_deref(), output.as_deref());
+        // A list of choices has the message.
+        let reply = list_of(output).first().and_then(|choice| choice.get("message"));
+        let output = reply.or(output);
+        let attributes = &mut span.attributes;
+        add(attributes, "openinference.span.kind", Some(&kind.into()));
+        add(attributes, "llm.model_name", model.as_deref());
+        match kind {
+            "LLM" => {
+                add(attributes, "input.value", input);
+                add(attributes, "output.value", output);
+            }
+            "TOOL" => {
+                add(attributes, "tool.name", name.as_ref());
+                add(attributes, "input.value", input);
+                add_output_of_tool(span, output);
+            }
+            "CHAIN" if is_root => {
+                add(attributes, "gen_ai.agent.name", name.as_ref());
+                // Messages, or else a text that is read if no span has messages.
+                for (side, role, value) in [("input", "user", input), ("output", "assistant", output)] {
+                    let Some(value) = value else { continue };
+                    match messages_within(value, role).filter(|messages| !messages.is_empty()) {
+                        Some(messages) => attributes.insert(format!("gen_ai.{side}.messages"), messages),
+                        None => add(attributes, format!("{side}.value"), Some(&text_within(value))),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Says the scores of a span. All are kept; the first that says whether the task was done is the reward.
+    fn add_scores(&self, record: &Value, say: &mut Events) {
+        let mut scores = Object::new();
+        for list in all_at(record, self.paths("scores")) {
+            for (name, score) in object_of(Some(list)) {
+                let alone = Some(score).filter(|score| score.as_object().is_none());
+                add(&mut scores, name.clone(), score.get("avg").or(alone));
+            }
+            for score in list_of(Some(list)) {
+                let result = score.get("result").and_then(Value::as_object);
+                let value = first_of(result.unwrap_or(object_of(Some(score))), VALUES);
+                if let Some(name) = string_of(first_of(score, &["name", "key"])) {
+                    add(&mut scores, name.clone(), value);
+                }
+            }
+        }
+        if scores.is_empty() {
+            return;
+        }
+        let is_verdict = |(name, _): &(&Text, &Value)| {
+            let name = name.to_lowercase().replace([' ', '-'], "_");
+            VERDICTS.contains(&&*name)
+        };
+        if let Some((_, score)) = scores.iter().find(is_verdict) {
+            let reward = truth_word(score).map_or_else(|| score.clone(), Value::from);
+            say.add(What::Fact(Fact::Reward(reward)));
+        }
+        say.fact("scores", Some(&scores.into()));
+    }
+}
+
+/// Returns what labels mean that are no numbers.
+fn truth_word(score: &Value) -> Option<bool> {
+    match score.as_str()?.to_lowercase().as_str() {
+        "true" | "yes" | "correct" | "pass" | "passed" | "success" => Some(true),
+        "false" | "no" | "incorrect" | "fail" | "failed" | "failure" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns the value at one path.
+fn in_path<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('/').try_fold(value, |value, name| value.get(name))
+}
+
+/// Returns the values, be they `null`, at all paths.
+fn all_at(value: &Value, paths: Paths) -> impl Iterator<Item = &Value> {
+    paths.split(' ').filter_map(|path| in_path(value, path))
+}
+
+/// Returns the objects in lists.
+fn objects_in<'v>(lists: impl Iterator<Item = &'v Value>) -> impl Iterator<Item = &'v Value> {
+    let elements = lists.flat_map(|list| list_of(Some(list)));
+    elements.filter(|element| element.as_object().is_some())
+}
+
+/// Returns the value at the first path that leads to one. JSON in a text is parsed.
+fn at(span: &Value, paths: Paths) -> Option<Cow<'_, Value>> {
+    let value = all_at(span, paths).find(|value| !value.is_null())?;
+    let json = value.as_str().filter(|text| text.starts_with(['{', '[', '"']));
+    let parsed = json.and_then(|json| parse_str(json).ok());
+    Some(parsed.map_or(Cow::Borrowed(value), Cow::Owned))
+}
+
+/// Returns the span of a trace of Langfuse, which is around its observations; `None` for another record.
+fn trace_of_langfuse(record: &Value) -> Option<Value> {
+    let names = ["htmlPath", "sessionId", "session_id", "userId", "user_id"];
+    let is_named = names.iter().any(|name| record.get(name).is_some());
+    let is_trace = is_named && has_all(record, &["id", "timestamp", "input", "output"]);
+    if record.get("observations").is_none() && !is_trace {
+        return None;
+    }
+    // A page may have the trace in a field of its own.
+    let trace = record.get("trace").and_then(Value::as_object);
+    let trace = trace.unwrap_or(object_of(Some(record)));
+    let id = string_of(first_of(trace, &["id", "traceId", "trace_id"]))?;
+    let mut span = fields_where(trace, |name, _| OF_TRACE.contains(&name));
+    span.insert("id", id.clone());
+    span.insert("traceId", id.clone());
+    span.insert("type", "CHAIN");
+    if let Some(scores) = first_of(record, &["scores"]) {
+        span.insert("scores", scores.clone());
+    }
+    let is_failed = |observation: &&Value| {
+        at(observation, LANGFUSE_SPANS.paths("parent")).is_none()
+            && str_of(observation.get("level")) == Some("ERROR")
+    };
+    if let Some(failed) = list_at(record, "observations").iter().find(is_failed) {
+        span.insert("level", "ERROR");
+        let message = at(failed, LANGFUSE_SPANS.paths("error")).map(Cow::into_owned);
+        span.insert("statusMessage", message.unwrap_or_default());
+    }
+    Some(span.into())
+}
+
+/// Returns the name of a function of Weave, without its place and its version: `weave:///team/project/op/NAME:VERSION`.
+fn short(name: &Value) -> Value {
+    let text = str_of(Some(name)).and_then(|name| name.rsplit_once("/op/"));
+    let text = text.and_then(|(_, name)| name.split(':').next());
+    text.map_or_else(|| name.clone(), Value::from)
+}
+
+/// Returns the kind of a span in OpenInference.
+fn kind_of(kind: &Value) -> &'static str {
+    let kind = str_of(Some(kind)).unwrap_or_default().to_lowercase();
+    match kind.as_str() {
+        "llm" | "chat_model" | "generation" => "LLM",
+        "tool" => "TOOL",
+        "retriever" => "RETRIEVER",
+        "embedding" => "EMBEDDING",
+        kind if OF_MODEL.iter().any(|part| kind.contains(*part)) => "LLM",
+        _ => "CHAIN",
+    }
+}
+
+/// Adds an attribute, if it has a value.
+fn add(attributes: &mut Object, name: impl Into<Text>, value: Option<&Value>) {
+    if let Some(value) = value.filter(|value| !value.is_null()) {
+        attributes.insert(name, value.clone());
+    }
+}
+
+/// Adds the output of a tool, which may be the message that LangChain makes of it.
+fn add_output_of_tool(span: &mut Span, output: Option<&Value>) {
+    let has_any = |output: &&Value| output.as_object().is_none_or(|fields| !fields.is_empty());
+    let Some(output) = output.filter(has_any) else {
+        return;
+    };
+    let output = output.get("output").unwrap_or(output);
+    let Some(message) = output.as_object().and_then(langchain::translated) else {
+        return add(&mut span.attributes, "output.value", Some(&text_within(output)));
+    };
+    add(&mut span.attributes, "tool_call.id", message.get("tool_call_id"));
+    add(&mut span.attributes, "output.value", message.get("content"));
+    if str_of(message.get("status")) == Some("error") {
+        span.is_ok = span.is_ok.or(Some(false));
+    }
+}
+
+/// Adds an attribute for each leaf of a value, named by the path to it.
+fn flatten(attributes: &mut Object, name: &Text, value: &Value) {
+    let mut flatten_inner = |key: &Text, value| {
+        let mut inner = with_end(name, if name.is_empty() { "" } else { "." });
+        inner.push_str(key);
+        flatten(attributes, &inner, value);
+    };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| flatten_inner(key, value)),
+        Value::Array(elements) => {
+            let keyed = elements.iter().enumerate();
+            keyed.for_each(|(at, value)| flatten_inner(&at.to_string().into(), value));
+        }
+        leaf => add(attributes, name.clone(), Some(leaf)),
+    }
+}
+
+/// Nanoseconds since 1970 of a time in ISO 8601, or of a number of seconds, milliseconds, microseconds or nanoseconds.
+fn nanoseconds_of(time: Option<&Value>) -> Option<i128> {
+    if let Some(number) = number_of(time).filter(|&number| number > 0.0) {
+        // Whole microseconds: a double has no more of a time.
+        let microseconds = match number {
+            ..1e11 => number * 1e6,
+            ..1e14 => number * 1e3,
+            ..1e17 => number,
+            _ => number / 1e3,
+        };
+        #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
+        return Some(microseconds.round() as i128 * 1000);
+    }
+    Some(date::parse(str_of(time)?)?.as_nanosecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knowledgepulse_json::parse_str;
+
+    #[test]
+    fn the_table_has_a_platform_what_it_has_and_where_in_each_line() {
+        let lines = include_str!("../../tables/platforms.tsv").lines();
+        let lines = lines.filter(|line| !line.starts_with('#')).count();
+        assert_eq!(TABLE.values().map(BTreeMap::len).sum::<usize>(), lines);
+        for platform in TABLE.keys() {
+            let is_known = *platform == "usual" || crate::FormatName::from_name(platform).is_some();
+            assert!(is_known, "{platform}");
+        }
+    }
+
+    #[test]
+    fn nanoseconds_of_reads_times_of_every_unit_with_their_fractions() {
+        for (time, nanoseconds) in [
+            (
+                r#""2026-01-02T00:00:00.123456Z""#,
+                Some(1_767_312_000_123_456_000),
+            ),
+            (r#""2026-01-02 00:00:00.000001""#, Some(1_767_312_000_000_001_000)),
+            (
+                r#""2026-01-02T01:00:00.5+01:00""#,
+                Some(1_767_312_000_500_000_000),
+            ),
+            ("1767312000", Some(1_767_312_000_000_000_000)),
+            ("1767312000123", Some(1_767_312_000_123_000_000)),
+            ("1767312000123456", Some(1_767_312_000_123_456_000)),
+            (r#""soon""#, None),
+            ("null", None),
+        ] {
+            assert_eq!(
+                nanoseconds_of(parse_str(time).ok().as_ref()),
+                nanoseconds,
+                "{time}"
+            );
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Sessions of Qwen Code, a record a line: the files in `~/.qwen/projects/*/chats/`. Its messages are contents of Gemini's API.
+//! `chatRecordingService.ts` of QwenLM/qwen-code has their types.
+
+use super::gemini_cli::add_turn;
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("qwen-code", Kind::Sessions, &Plain(recognises, decode));
+
+/// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.
+const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let has = |name| has_text(record, name);
+    let is_told = fields_of(record, "message").contains("parts");
+    has("sessionId") && has("type") && (is_told || (has("uuid") && has_all(record, &["systemPayload"])))
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let Some(session) = text_at(record, "sessionId") else {
+        return Ok(Decoded::Unknown);
+    };
+    say.begin(Origin {
+        id: text_at(record, "uuid"),
+        parent: Parent::of(record, "parentUuid"),
+        run: Some(session),
+        agent: if is_true(record, "isSidechain") {
+            text_at(record, "agentId").map_or(Agent::Unnamed, Agent::Named)
+        } else {
+            Agent::Main
+        },
+        time: record.get("timestamp").cloned(),
+        ..Origin::default()
+    });
+    for name in ["version", "cwd", "gitBranch", "model"] {
+        say.first_fact(name, record.get(name));
+    }
+    let content = fields_of(record, "message").get("parts");
+    let subtype = str_of(record.get("subtype"));
+    match str_of(record.get("type")) {
+        Some("user") if subtype.is_some_and(|subtype| !OF_USER.contains(&subtype)) => {
+            say.leave_out(format!("record {}", subtype.unwrap_or_default()));
+        }
+        Some("user") => add_turn(say, content, None)?,
+        Some("tool_result") => {
+            let status = str_of(fields_of(record, "toolCallResult").get("status"));
+            add_turn(say, content, status)?;
+        }
+        Some("assistant") => add_said(say, "model", content)?,
+        kind => say.leave_out(format!("record {}", kind.unwrap_or("of no type"))),
+    }
+    Ok(Decoded::GoesOn)
+}

@@ -1,0 +1,284 @@
+//! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent: <https://swe-agent.com/latest/usage/trajectories/>
+
+use std::{mem, sync::LazyLock};
+
+use ::regex::Regex;
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new("swe-agent", Kind::Rows, &Plain(recognises, decode));
+
+/// How mini-SWE-agent has a command in a message. It runs none where there are several.
+static COMMAND: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(?s)```(?:bash|mswea_bash_command)[ \t\r\x0b\x0c]*\n(.*?)\n?```"));
+
+/// What the two agents say of a command that they stopped, or that was not run.
+static STOPPED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(concat!(
+        "(?s)^(The command '.*' was cancelled because it took more than |",
+        "The last command <command>.*</command> timed out and has been killed|",
+        "Your bash command contained syntax errors and was NOT executed)|",
+        r"(^|\n)EXECUTION TIMED OUT( AND INTERRUPT FAILED\. RESTARTING PROCESS\.)?(?-u:\s)*$",
+    ))
+});
+
+/// What is around the command of a turn.
+const FENCE: &str = "```";
+
+/// The shape of a run.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    /// Messages of mini-SWE-agent.
+    Mini,
+    /// A history that is all that is known of a run, as of demonstrations: its messages name their agent or kind.
+    History,
+    /// A row of the data set of Nebius: turns with a `text`.
+    Nebius,
+    /// Turns of an action and an observation.
+    Turns,
+}
+
+fn shape_of(record: &Value) -> Option<Shape> {
+    let format = record.get("trajectory_format").and_then(Value::as_text);
+    if format.is_some_and(|format| format.as_bytes().starts_with(b"mini-swe-agent")) {
+        return Some(Shape::Mini);
+    }
+    let (turns, history) = (list_at(record, "trajectory"), list_at(record, "history"));
+    let (turn, message) = (object_of(turns.first()), object_of(history.first()));
+    let is_told = |name: &&str| message.contains(name);
+    let has_role = matches!(message.get("role"), Some(Value::String(_)));
+    if record.get("trajectory").is_none() && has_role {
+        let is_own = ["agent", "message_type", "is_demo"].iter().any(is_told);
+        return is_own.then_some(Shape::History);
+    }
+    let is_text = turn.contains("text") || turn.contains("system_prompt");
+    if is_text && has_text(turn, "role") && !turn.contains("content") {
+        return Some(Shape::Nebius);
+    }
+    let is_empty = || has_list(record, "history") && has_object(record, "info");
+    let is_run = has_all(turn, &["action", "observation"]) || (turns.is_empty() && is_empty());
+    (is_run && has_list(record, "trajectory")).then_some(Shape::Turns)
+}
+
+fn has_word(fields: &impl Fields, name: &str, word: &str) -> bool {
+    str_of(fields.field(name)) == Some(word)
+}
+
+fn is_demonstration(message: &Value) -> bool {
+    is_true(message, "is_demo") || has_word(message, "message_type", "demonstration")
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    shape_of(record).is_some()
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let no_shape = || Wrong::new("it has no trajectory of actions and observations");
+    let shape = shape_of(record).ok_or_else(no_shape)?;
+    let fields = object_of(Some(record));
+    let info = fields_of(record, "info");
+    say.begin(Origin::default());
+    say.facts(fields, &["environment", "instance_id"]);
+    say.fact("version", record.get("trajectory_format"));
+    say.fact("exit_status", info.get("exit_status"));
+    let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
+    if !rest.is_empty() {
+        say.fact("info", Some(&rest.into()));
+    }
+    if is_given(info.get("submission")) {
+        say.leave_out("submission");
+    }
+    // That it was submitted says nothing of the task; only tests know whether the patch is right. A run that did not finish failed.
+    let statuses = [info.get("exit_status"), record.get("exit_status")].into_iter();
+    let is_unfinished = |status: &Text| !status.to_lowercase().starts_with("submitted");
+    if statuses.filter_map(string_of).any(is_unfinished) {
+        say.add(What::Success(false));
+    }
+    let is_mini = shape == Shape::Mini;
+    let framework = if is_mini { "mini-swe-agent" } else { "swe-agent" };
+    say.add(What::Fact(Fact::Framework(framework.into())));
+    say.add(What::Fact(Fact::Domain("code")));
+    let turns = list_at(record, "trajectory");
+    let messages = match shape {
+        Shape::Mini => {
+            add_messages(say, list_at(record, "messages"))?;
+            return Ok(Decoded::Whole);
+        }
+        Shape::Nebius => {
+            say.fact("model_name", record.get("model_name"));
+            say.add_all(truth_of(record.get("target")).map(What::Success));
+            turns.iter().map(message_of).collect()
+        }
+        Shape::Turns if !turns.is_empty() => messages_of_turns(record, turns)?,
+        Shape::History | Shape::Turns => list_at(record, "history").to_vec(),
+    };
+    add_history(say, &messages)?;
+    Ok(Decoded::Whole)
+}
+
+/// Returns a turn of a row of Nebius as a message of a history: the last code block of the agent is its action.
+fn message_of(turn: &Value) -> Value {
+    let text = text_at(turn, "text").or_else(|| text_at(turn, "system_prompt"));
+    let text = text.unwrap_or_default();
+    if !matches!(str_of(turn.get("role")), Some("ai" | "assistant")) {
+        let role = turn.get("role").cloned().unwrap_or_default();
+        return object([("role", role), ("content", text.into())]);
+    }
+    let plain = text.as_str();
+    let block = plain
+        .trim_end()
+        .strip_suffix(FENCE)
+        .and_then(|text| text.rsplit_once(FENCE));
+    let (thought, action) = block.unwrap_or((plain, ""));
+    object([
+        ("role", "assistant".into()),
+        ("content", thought.trim_end().into()),
+        ("action", action.trim().into()),
+    ])
+}
+
+/// Returns the turns as messages of a history, after the beginning of the history up to the task.
+fn messages_of_turns(record: &Value, turns: &[Value]) -> Result<Vec<Value>, Wrong> {
+    let history = list_at(record, "history");
+    let is_task = |message: &Value| has_word(message, "role", "user") && !is_demonstration(message);
+    let end = history
+        .iter()
+        .position(is_task)
+        .map_or(history.len(), |at| at + 1);
+    let is_asked = |message: &&Value| {
+        is_demonstration(message) || matches!(str_of(message.get("role")), Some("system" | "user"))
+    };
+    let mut messages: Vec<Value> = history[..end].iter().filter(is_asked).cloned().collect();
+    for (at, turn) in turns.iter().enumerate() {
+        let Value::Object(turn) = turn else {
+            return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
+        };
+        let field = |name| turn.get(name).cloned();
+        messages.push(some_object([
+            ("role", Some("assistant".into())),
+            ("thought", field("thought")),
+            ("content", field("response")),
+            ("action", field("action")),
+        ]));
+        if is_given(turn.get("observation")) {
+            messages.push(some_object([
+                ("role", Some("tool".into())),
+                ("content", field("observation")),
+                ("took", field("execution_time")),
+            ]));
+        }
+    }
+    Ok(messages)
+}
+
+/// Adds the messages of a run. Where all are a demonstration, that is the run.
+fn add_history(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
+    let is_own = |message: &Value| !has_word(message, "role", "system") && !is_demonstration(message);
+    let is_run = messages.iter().any(is_own);
+    let mut is_waiting = false;
+    for (at, message) in messages.iter().enumerate() {
+        let content = message.get("content");
+        match str_of(message.get("role")) {
+            _ if is_run && is_demonstration(message) => say.leave_out("demonstration"),
+            Some("system") => say.system(content),
+            Some("assistant") => {
+                let thought = text_at(message, "thought").map(Value::from);
+                say.say_content(TextKind::Message, thought.as_ref().or(content));
+                let command = say.text_of(message.get("action"));
+                is_waiting = add_command(say, &command);
+            }
+            Some("user" | "tool") if mem::take(&mut is_waiting) => {
+                let took = number_of(message.get("took")).map(|seconds| seconds * 1000.0);
+                say.add_all(took.map(|took| What::Took(Text::default(), took)));
+                add_result(say, content, None);
+            }
+            Some("tool") => say.say_content(TextKind::Event, content),
+            Some("user") => say.say_content(TextKind::User, content),
+            _ => return Err(Wrong::new(format!("history[{at}] has a role that is not known"))),
+        }
+    }
+    Ok(())
+}
+
+/// Adds the call of a command, unless it is blank. Returns whether there is one.
+fn add_command(say: &mut Events, command: &Text) -> bool {
+    let command = trimmed(command);
+    let name = command.split(is_white_space).next();
+    if !command.is_empty() {
+        say.call(Call {
+            name: name.map(Text::from),
+            args: [("command".into(), command.clone().into())].into_iter().collect(),
+            ..Call::default()
+        });
+    }
+    !command.is_empty()
+}
+
+/// Adds the result of the command before. `failed` is the agent's own verdict; without it the text decides.
+fn add_result(say: &mut Events, content: Option<&Value>, failed: Option<bool>) {
+    let content = say.text_of(content);
+    let is_stopped = STOPPED.is_match(&content);
+    say.result(Outcome {
+        id: None,
+        content,
+        failed: failed.or(is_stopped.then_some(true)),
+    });
+}
+
+/// Returns whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.
+fn failure_of(extra: &Object) -> Option<bool> {
+    if has_text(extra, "exception_info") {
+        return Some(true);
+    }
+    number_of(extra.get("returncode")).map(|code| code != 0.0)
+}
+
+/// Returns the command that a message of the agent has in its text; nothing without one. `actions` are the commands that ran, which
+/// version 1 leaves out.
+fn command_of(say: &mut Events, message: &Object, actions: Option<&Value>) -> Text {
+    if !has_word(message, "role", "assistant") || !list_at(message, "tool_calls").is_empty() {
+        return Text::default();
+    }
+    if let Some(Value::Array(actions)) = actions {
+        let only = actions.first().filter(|_| actions.len() == 1);
+        return say.text_of(only.and_then(|action| action.get("command")));
+    }
+    let text = say.text_of(message.get("content"));
+    let mut commands = COMMAND.captures_iter(&text);
+    match (commands.next(), commands.next()) {
+        (Some(only), None) => only[1].into(),
+        _ => Text::default(),
+    }
+}
+
+fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
+    let mut is_waiting = false;
+    for value in messages {
+        let mut message = object_of(Some(value)).clone();
+        let extra = message.remove("extra");
+        let extra = object_of(extra.as_ref());
+        let failed = failure_of(extra);
+        let time = milliseconds_of(extra.get("timestamp"));
+        say.begin_record(None, time.as_ref());
+        if mem::take(&mut is_waiting) && has_word(&message, "role", "user") {
+            add_result(say, message.get("content"), failed);
+        } else if has_word(&message, "role", "exit") {
+            // How it ended, which `info` says too.
+            say.leave_out("exit message");
+        } else {
+            let command = command_of(say, &message, extra.get("actions"));
+            if has_word(&message, "object", "response") {
+                // A reply of the Responses API.
+                let mut items = list_at(&message, "output").iter();
+                items.try_for_each(|item| add_message(say, item))?;
+            } else {
+                if let Some(failed) = failed {
+                    message.insert("is_error", failed);
+                }
+                add_message(say, &message.into())?;
+            }
+            is_waiting = add_command(say, &command);
+        }
+    }
+    Ok(())
+}

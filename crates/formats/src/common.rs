@@ -1,0 +1,82 @@
+//! What all stages share: limits, places, problems and the caller's settings.
+
+use knowledgepulse_json::{Text, Value, object};
+
+use crate::values;
+
+/// A value of more bytes is not read.
+pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
+
+/// The caller's settings for the traces; they take precedence over the format's values.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Given {
+    /// Whether the agents succeeded.
+    pub success: Option<bool>,
+    /// How sure the agents are of their results, 0 to 1.
+    pub confidence: Option<f64>,
+    /// `metadata.task_domain`
+    pub domain: Option<String>,
+}
+
+/// Which parts of a trace's outcome are known, from the format or the caller. The others have defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Whether the success is known.
+    pub success: bool,
+    /// Whether the confidence is known.
+    pub confidence: bool,
+}
+
+impl Known {
+    /// Returns the object of JavaScript.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        object([
+            ("success", self.success.into()),
+            ("confidence", self.confidence.into()),
+        ])
+    }
+}
+
+/// A JSON value, and where it is from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    /// The value.
+    pub value: &'a Value,
+    /// Where it is from.
+    pub place: Place,
+}
+
+/// Where a value or a trace is in the input.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    /// The line on which it begins, from 1.
+    pub line: Option<u64>,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<u64>,
+    /// Its size in the input, in bytes.
+    pub size: u64,
+}
+
+/// The problem of a record, in words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wrong(Text);
+
+impl Wrong {
+    /// Something that is not of its format.
+    pub fn new(reason: impl Into<Text>) -> Self {
+        Self(reason.into())
+    }
+
+    /// Returns the same with the place in the record.
+    #[must_use]
+    pub(crate) fn within(self, place: impl Into<Text>) -> Self {
+        Self(values::joined([place.into(), self.0], ": "))
+    }
+
+    /// Returns the problem, in words.
+    #[must_use]
+    pub fn reason(self) -> Text {
+        self.0
+    }
+}

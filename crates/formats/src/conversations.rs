@@ -1,0 +1,127 @@
+//! The messages of a conversation, wherever a record of a chat API, of its log or of a data set has them.
+
+use std::borrow::Cow;
+
+use crate::prelude::*;
+
+/// Where conversations have their messages.
+const MESSAGES: &[&str] = &[
+    "messages",
+    "contents",
+    "conversations",
+    "traj",
+    "trajectory",
+    "history",
+];
+
+/// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
+const ROLE_WITHIN: usize = 64 * 1024;
+
+type Messages<'a> = Vec<Cow<'a, Value>>;
+
+/// Returns whether a text begins as a list of messages in JSON does.
+fn begins_messages(text: &Text) -> bool {
+    let first = text.trim_start().strip_prefix('[').map(str::trim_start);
+    first.is_some_and(|first| {
+        first.starts_with('{') && first.get(..ROLE_WITHIN).unwrap_or(first).contains("\"role\"")
+    })
+}
+
+/// Returns the messages in a field of a record, which may be JSON in a text, as data sets have them.
+fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
+    match record.get(name)? {
+        Value::Array(list) => {
+            // No other format has these for anything else.
+            let is_alone = !matches!(name, "trajectory" | "history");
+            list.first().map_or(is_alone, is_message).then(|| borrowed(list))
+        }
+        Value::String(text) if begins_messages(text) => match parse_str(text).ok()? {
+            Value::Array(list) if list.first().is_some_and(is_message) => {
+                Some(list.into_iter().map(Cow::Owned).collect())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the messages of a record that is a conversation, in order; `None` for any other record.
+pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
+    let is_logged = record.contains("response_body");
+    let response = fields_of(record, if is_logged { "response_body" } else { "response" });
+    let body_of_log = fields_of(record, "input").get("inputBodyJson");
+    let asked = ["request", "request_body", "body", "values"].map(|name| record.get(name));
+    let asked = asked.into_iter().chain([body_of_log]);
+    let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
+    let mut lists = MESSAGES.iter().filter_map(|name| list_in(record, name));
+    if let Some(asked) = lists.next().or_else(|| asked.next()) {
+        return Some([asked, reply_of(record), reply_of(response)].concat());
+    }
+    let output = list_of(record.get("output"));
+    if output.first().is_some_and(is_message) || str_of(record.get("object")) == Some("response") {
+        return Some([input_of(record.get("input")), borrowed(output)].concat());
+    }
+    let input = list_of(record.get("input"));
+    if input.first().is_some_and(is_message) {
+        return Some([borrowed(input), reply_of(response)].concat());
+    }
+    // A reply alone, as in the output of a batch.
+    for reply in [record, response] {
+        let body = reply.get("body").and_then(Value::as_object);
+        if let Some(message) = message_of(body.unwrap_or(reply)) {
+            return Some(vec![Cow::Borrowed(message)]);
+        }
+    }
+    // The request with a text only, and its reply in another field.
+    let reply = reply_of(response);
+    let is_text = matches!(record.get("input"), Some(Value::String(_)));
+    (is_text && !reply.is_empty()).then(|| [input_of(record.get("input")), reply].concat())
+}
+
+pub fn borrowed(list: &[Value]) -> Messages<'_> {
+    list.iter().map(Cow::Borrowed).collect()
+}
+
+fn input_of(input: Option<&Value>) -> Messages<'_> {
+    match input {
+        Some(text @ Value::String(_)) => vec![Cow::Owned(message_by("user", text.clone()))],
+        input => borrowed(list_of(input)),
+    }
+}
+
+/// Returns the model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
+fn reply_of(reply: &Object) -> Messages<'_> {
+    let of_log = fields_of(reply, "output").get("outputBodyJson");
+    let mut inner = [reply.get("body"), of_log].into_iter().flatten();
+    if let Some(inner) = inner.find_map(Value::as_object) {
+        return reply_of(inner);
+    }
+    if let Some(message) = message_of(reply) {
+        return vec![Cow::Borrowed(message)];
+    }
+    if str_of(reply.get("type")) == Some("message") && str_of(reply.get("role")) == Some("assistant") {
+        return vec![Cow::Owned(reply.clone().into())];
+    }
+    borrowed(list_of(reply.get("output")))
+}
+
+/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse or Gemini; `None`
+/// without one.
+fn message_of(reply: &Object) -> Option<&Value> {
+    let first = |name| object_of(list_of(reply.get(name)).first());
+    let choice = first("choices")
+        .get("message")
+        .filter(|message| message.as_object().is_some());
+    let others = [
+        fields_of(reply, "output").get("message"),
+        first("candidates").get("content"),
+    ];
+    choice.or_else(|| others.into_iter().flatten().find(|message| is_message(message)))
+}
+
+/// Returns whether a value is a whole reply of Anthropic: a message with more fields.
+pub fn is_reply(value: &Object) -> bool {
+    str_of(value.get("type")) == Some("message")
+        && matches!(value.get("usage"), Some(Value::Object(_)))
+        && matches!(value.get("model"), Some(Value::String(_)))
+}
