@@ -152,7 +152,6 @@ impl NativeScorer {
         Ok(Request {
             input: self.scorer.input_of(trace),
             memory: memory.cloned(),
-            uncompared: Novelty::NEUTRAL,
             remember,
             explained: false,
             call: call.map(NativeCall::share),

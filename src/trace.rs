@@ -17,7 +17,6 @@ use knowledgepulse_error::{Error, fault};
 use knowledgepulse_index::method::Method;
 use knowledgepulse_trace::{
     Metadata, Name, Outcome, Step, StepKind, Task, Tool, Trace,
-    contents::Contents,
     label::{Label, MAX_LABEL_BYTES},
     text::MOST_UNITS,
 };
@@ -54,10 +53,6 @@ pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<
     let success = reader.cast::<bool>(success, ValueType::Boolean, "a boolean", at)?;
     let at = At::trace("trace.metadata.task_domain");
     let task_domain = reader.optional(reader.get(&metadata, "task_domain", at)?)?;
-    reader.fingerprinted(|contents| {
-        contents.presence(success);
-        contents.presence(task_domain.is_some());
-    });
     let task_domain = task_domain
         .map(|domain| reader.string(domain, at, String::from_utf16_lossy))
         .transpose()?;
@@ -68,17 +63,12 @@ pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<
     let confidence = reader.get(&outcome, "confidence", at)?;
     let confidence = reader.cast::<f64>(confidence, ValueType::Number, "a number", at)?;
 
-    reader.fingerprinted(|contents| contents.number(confidence));
-    let contents = reader.contents.take();
-    let label = id
-        .zip(contents)
-        .map(|(id, contents)| Label::of_trace(&id, contents.fingerprint()));
     Ok(Trace {
         task: Task { objective },
         steps,
         metadata: Metadata { success, task_domain },
         outcome: Outcome::new(confidence).map_err(|error| throw(env, &error))?,
-        label,
+        label: id.map(Label::from),
         text_cut: reader.units_left.get().is_none(),
     })
 }
@@ -150,8 +140,6 @@ struct Reader<'env> {
     /// How many units of the whole text may still be read; `None` once some had to be left out.
     units_left: Cell<Option<usize>>,
     units: RefCell<Vec<u16>>,
-    /// The fingerprint so far, of a trace with an id.
-    contents: RefCell<Option<Contents>>,
     kind: JsString<'env>,
     content: JsString<'env>,
     tool: JsString<'env>,
@@ -166,7 +154,6 @@ impl<'env> Reader<'env> {
             sufficiency: RefCell::default(),
             units_left: Cell::new(Some(MOST_UNITS)),
             units: RefCell::default(),
-            contents: RefCell::default(),
             kind: env.create_string("type")?,
             content: env.create_string("content")?,
             tool: env.create_string("tool")?,
@@ -185,7 +172,6 @@ impl<'env> Reader<'env> {
         let length = self.length(self.get(&steps, "length", at)?, at)?;
         // A proxy may claim any length, so memory is allocated as the steps are read.
         let mut read = Vec::with_capacity(length.min(1024) as usize);
-        self.fingerprinted(|contents| contents.number(length.into()));
         for index in 0..length {
             read.push(self.step(&steps, index)?);
         }
@@ -218,11 +204,9 @@ impl<'env> Reader<'env> {
         let kind = self.string(self.get_key(&step, self.kind, at)?, at, StepKind::of)?;
         let at = At::step(index, ".content");
         let content = self.optional(self.get_key(&step, self.content, at)?)?;
-        self.fingerprinted(|contents| contents.presence(content.is_some()));
         let content = content.map(|content| self.text(content, at)).transpose()?;
         let at = At::step(index, ".tool");
         let tool = self.optional(self.get_key(&step, self.tool, at)?)?;
-        self.fingerprinted(|contents| contents.presence(tool.is_some()));
         let tool = tool.map(|tool| -> Result<Tool> {
             let tool = self.object(tool, at)?;
             let at = At::step(index, ".tool.name");
@@ -261,23 +245,9 @@ impl<'env> Reader<'env> {
         Ok(Object::from_raw(self.env.raw(), value.raw()))
     }
 
-    /// Adds to the fingerprint, if there is one.
-    fn fingerprinted(&self, add: impl FnOnce(&mut Contents)) {
-        if let Some(contents) = &mut *self.contents.borrow_mut() {
-            add(contents);
-        }
-    }
-
-    /// Reads a part of the text that is compared, up to where the rest can no longer change the comparison. The fingerprint has all of
-    /// it, up to [`MOST_UNITS`].
+    /// Reads a part of the text that is compared, up to where the rest can no longer change the comparison.
     fn text(&self, value: Unknown, at: At) -> Result<String> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
-        if self.contents.borrow().is_some() {
-            let length = string.utf16_len()?;
-            let mut units = self.units.borrow_mut();
-            self.copy_units(string, length.min(MOST_UNITS), &mut units)?;
-            self.fingerprinted(|contents| contents.text(length, &units));
-        }
         match self.method {
             None => Ok(String::new()),
             Some(Method::Prefix) => self.prefix(string),
@@ -318,8 +288,8 @@ impl<'env> Reader<'env> {
         }
     }
 
-    /// Returns the `id`, under which the memory keeps the trace, and begins the fingerprint with it. It has no part in the score, so
-    /// one that is not a usable string is ignored instead of refused.
+    /// Returns the `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable string is
+    /// ignored instead of refused.
     fn id(&self, trace: &Object) -> Result<Option<String>> {
         let key = self.env.create_string("id")?;
         let Ok(value) = trace.get_property_unchecked::<JsString, Unknown>(key) else {
@@ -334,15 +304,8 @@ impl<'env> Reader<'env> {
         if string.utf16_len()? > MAX_LABEL_BYTES {
             return Ok(None);
         }
-        let units = self.string(value, at, <[u16]>::to_vec)?;
-        let id = String::from_utf16_lossy(&units);
-        if id.len() > MAX_LABEL_BYTES {
-            return Ok(None);
-        }
-        let mut contents = Contents::default();
-        contents.text(units.len(), &units);
-        self.contents.replace(Some(contents));
-        Ok(Some(id))
+        let id = self.string(value, at, String::from_utf16_lossy)?;
+        Ok(Some(id).filter(|id| id.len() <= MAX_LABEL_BYTES))
     }
 
     /// Reads a string and converts its UTF-16 code units.
@@ -350,7 +313,6 @@ impl<'env> Reader<'env> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
         let mut units = self.units.borrow_mut();
         self.copy_units(string, string.utf16_len()?, &mut units)?;
-        self.fingerprinted(|contents| contents.text(units.len(), &units));
         Ok(convert(&units))
     }
 

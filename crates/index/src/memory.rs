@@ -28,8 +28,6 @@ named! {
         EmptyMemory = "empty-cache",
         /// There is no embedding.
         NoEmbedder = "no-embedder",
-        /// The caller gave the novelty.
-        Given = "given",
         /// A comparison with a store.
         Store = "store",
         /// The store was empty.
@@ -58,16 +56,6 @@ impl Novelty {
         nearest: None,
         reading: None,
     };
-
-    /// A novelty that is known without a comparison.
-    #[must_use]
-    pub fn given(value: f64) -> Self {
-        Self {
-            value,
-            basis: Basis::Given,
-            ..Self::NEUTRAL
-        }
-    }
 }
 
 /// The remembered trace that is nearest.
@@ -311,9 +299,7 @@ impl Nearest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashMap;
-
-    use knowledgepulse_trace::{fixtures::with_texts, label::Fingerprint};
+    use knowledgepulse_trace::fixtures::with_texts;
 
     use crate::options::ModelIdentity;
 
@@ -371,15 +357,12 @@ mod tests {
             (Basis::Memory, "cache"),
             (Basis::EmptyMemory, "empty-cache"),
             (Basis::NoEmbedder, "no-embedder"),
-            (Basis::Given, "given"),
             (Basis::Store, "store"),
             (Basis::EmptyStore, "empty-store"),
         ] {
             assert_eq!((basis.name(), Basis::from_name(name)), (name, Some(basis)));
         }
         assert_eq!(Basis::from_name("memory"), None);
-        let given = Novelty::given(0.25);
-        assert_eq!((given.value, given.basis), (0.25, Basis::Given));
     }
 
     #[test]
@@ -421,36 +404,6 @@ mod tests {
         );
         assert_eq!(novelty(1, "c").value, 1.0);
         assert_eq!(size(&memory), 3);
-    }
-
-    /// Compares a trace with a fingerprint, by its words or by its embedding.
-    fn compare_scored(memory: &Memory, fingerprint: u8, remember: bool) -> f64 {
-        let compared = ComparedTrace {
-            words: &Words::of(&with_texts("flight to Boston", &[])),
-            embedding: Some((&direction(0, 1.0), &origin())),
-            label: Some(&Label::of_trace("id", [fingerprint; 16])),
-            remember,
-            explained: false,
-        };
-        memory.compare_and_add(&compared, Instant::now()).unwrap().0.value
-    }
-
-    fn novelties(memory: &Memory) -> HashMap<Fingerprint, f64> {
-        lock(memory.held()).novelties(Instant::now())
-    }
-
-    #[test]
-    fn a_scored_trace_is_remembered_with_its_novelty() {
-        for memory in [memory(), lexical()] {
-            assert_eq!(compare_scored(&memory, 1, true), 0.5);
-            assert_eq!(compare_scored(&memory, 2, false), 0.0);
-            assert_eq!(novelties(&memory), HashMap::from([([1; 16], 0.5)]));
-            assert_eq!(compare_scored(&memory, 3, true), 0.0);
-            assert_eq!(
-                novelties(&memory),
-                HashMap::from([([1; 16], 0.5), ([3; 16], 0.0)])
-            );
-        }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What memories of vectors and of traces have in common, which several threads share.
 
 use std::{
-    collections::HashMap,
     ops::Range,
     path::Path,
     sync::{Mutex, MutexGuard},
@@ -9,7 +8,6 @@ use std::{
 };
 
 use knowledgepulse_error::Result;
-use knowledgepulse_trace::label::{self, Fingerprint};
 
 use crate::{
     options::{MemoryOptions, Origin},
@@ -56,11 +54,6 @@ pub trait SharedMemory: Send {
 
     /// Returns the living entries.
     fn contents(&mut self, now: Instant) -> Contents;
-
-    /// Returns the novelties of the scored traces, by fingerprint.
-    fn novelties(&mut self, now: Instant) -> HashMap<Fingerprint, f64> {
-        label::novelties(self.contents(now).labels())
-    }
 
     /// Takes a snapshot at `now`, by the wall clock `clock`. It shares the entries, and copies eight bytes for each trace and each word.
     fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {

@@ -7,7 +7,6 @@ use knowledgepulse_json::{Object, Text, Value, cut, units_of};
 
 use crate::{
     Metadata, Name, Outcome, Step, StepKind, Task, Tool, Trace,
-    contents::Contents,
     label::{Label, MAX_LABEL_BYTES},
     text::MOST_UNITS,
 };
@@ -35,7 +34,6 @@ pub fn read(trace: &Value, texts: Texts) -> Result<Trace> {
     let mut reader = Reader {
         texts,
         units_left: Some(MOST_UNITS),
-        contents: id.map(begun),
     };
 
     let task = object(trace.get("task"), At::trace("trace.task"))?;
@@ -48,10 +46,6 @@ pub fn read(trace: &Value, texts: Texts) -> Result<Trace> {
         other => return Err(wrong(other, "a boolean", At::trace("trace.metadata.success"))),
     };
     let task_domain = metadata.get("task_domain").filter(|domain| !domain.is_null());
-    reader.fingerprint(|contents| {
-        contents.presence(success);
-        contents.presence(task_domain.is_some());
-    });
     let at = At::trace("trace.metadata.task_domain");
     let task_domain = task_domain
         .map(|domain| reader.string(Some(domain), at, String::from_utf16_lossy))
@@ -62,16 +56,12 @@ pub fn read(trace: &Value, texts: Texts) -> Result<Trace> {
         Some(Value::Number(confidence)) => *confidence,
         other => return Err(wrong(other, "a number", At::trace("trace.outcome.confidence"))),
     };
-    reader.fingerprint(|contents| contents.number(confidence));
-    let fingerprint = reader.contents.map(|contents| contents.fingerprint());
     Ok(Trace {
         task: Task { objective },
         steps,
         metadata: Metadata { success, task_domain },
         outcome: Outcome::new(confidence)?,
-        label: id
-            .zip(fingerprint)
-            .map(|(id, fingerprint)| Label::of_trace(id, fingerprint)),
+        label: id.map(|id| Label::from(id.as_str())),
         text_cut: reader.units_left.is_none(),
     })
 }
@@ -128,36 +118,18 @@ fn id_of(trace: &Object) -> Option<&Text> {
     (id.len() <= MAX_LABEL_BYTES).then_some(id)
 }
 
-/// Begins the fingerprint of the trace with this id.
-fn begun(id: &Text) -> Contents {
-    let units: Vec<u16> = id.encode_utf16().collect();
-    let mut contents = Contents::default();
-    contents.text(units.len(), &units);
-    contents
-}
-
 /// The state of reading one trace.
 struct Reader<'a> {
     texts: Texts<'a>,
     /// The number of units that may still be read of the whole text; `None` once text was left out.
     units_left: Option<usize>,
-    /// The fingerprint so far, of a trace with an id.
-    contents: Option<Contents>,
 }
 
 impl Reader<'_> {
-    fn fingerprint(&mut self, add: impl FnOnce(&mut Contents)) {
-        if let Some(contents) = &mut self.contents {
-            add(contents);
-        }
-    }
-
     fn steps(&mut self, steps: Option<&Value>) -> Result<Vec<Step>> {
         let Some(Value::Array(steps)) = steps else {
             return Err(wrong(steps, "an array", At::trace("trace.steps")));
         };
-        #[allow(clippy::cast_precision_loss)] // No list has so many elements.
-        self.fingerprint(|contents| contents.number(steps.len() as f64));
         let steps = steps.iter().enumerate();
         steps.map(|(index, step)| self.step(step, index)).collect()
     }
@@ -168,11 +140,9 @@ impl Reader<'_> {
         let kind = self.string(step.get("type"), at, StepKind::of)?;
         let given = |name| step.get(name).filter(|value| !value.is_null());
         let content = given("content");
-        self.fingerprint(|contents| contents.presence(content.is_some()));
         let at = At::step(index, ".content");
         let content = content.map(|content| self.text(Some(content), at)).transpose()?;
         let tool = given("tool");
-        self.fingerprint(|contents| contents.presence(tool.is_some()));
         let tool = match tool {
             None => None,
             tool => {
@@ -188,17 +158,12 @@ impl Reader<'_> {
     /// Reads a string and converts its UTF-16 code units.
     fn string<T>(&mut self, value: Option<&Value>, at: At, convert: impl FnOnce(&[u16]) -> T) -> Result<T> {
         let units: Vec<u16> = text_at(value, at)?.encode_utf16().collect();
-        self.fingerprint(|contents| contents.text(units.len(), &units));
         Ok(convert(&units))
     }
 
-    /// Reads a part of the compared text. The fingerprint covers all of it, up to [`MOST_UNITS`].
+    /// Reads a part of the compared text.
     fn text(&mut self, value: Option<&Value>, at: At) -> Result<String> {
         let text = text_at(value, at)?;
-        if self.contents.is_some() {
-            let units: Vec<u16> = text.encode_utf16().take(MOST_UNITS).collect();
-            self.fingerprint(|contents| contents.text(units_of(text), &units));
-        }
         Ok(match &mut self.texts {
             Texts::None => String::new(),
             Texts::Needed(needed) => {
@@ -238,20 +203,6 @@ mod tests {
         assert!(!trace.text_cut);
         let other = TRACE.replace("\"type\":\"new\",", "\"x\":1,\"type\":\"new\",");
         assert_eq!(read(&parsed(&other), Texts::Whole).unwrap().label, trace.label);
-        let fingerprint = |from, to| {
-            let other = read(&parsed(&TRACE.replace(from, to)), Texts::Whole).unwrap();
-            other.label.unwrap().fingerprint().unwrap()
-        };
-        for (from, to) in [
-            ("\"a\"", "\"b\""),
-            ("\"c\"", "\"d\""),
-            ("\"content\":null", "\"content\":\"\""),
-            ("true", "false"),
-            ("0.5", "0.25"),
-        ] {
-            assert_ne!(fingerprint(from, to), fingerprint("", ""), "{to}");
-        }
-        assert_eq!(fingerprint("0.5", "-0"), fingerprint("0.5", "0"));
         let without_text = read(&parsed(TRACE), Texts::None).unwrap();
         assert_eq!(
             (without_text.label, without_text.task.objective),

@@ -1,6 +1,5 @@
 //! The reasoning trace, reduced to the fields that the scorer reads.
 
-pub mod contents;
 pub mod digest;
 pub mod features;
 #[cfg(any(test, feature = "fixtures"))]

@@ -266,15 +266,6 @@ fn near_duplicates_may_have_the_same_id_or_none() {
 }
 
 #[test]
-fn a_known_trace_is_a_near_duplicate_by_its_earlier_novelty() {
-    let mut known = trace("a", 0.5, Some(("b", 0.2)));
-    known.breakdown.novelty.basis = Basis::Given;
-    known.breakdown.dimensions.novelty = 0.01;
-    let summary = summary([known]);
-    assert_eq!(json(&summary, "duplicates.count"), "1");
-}
-
-#[test]
 fn traces_without_an_embedder_are_not_compared() {
     let traces = [Basis::EmptyMemory, Basis::Store, Basis::NoEmbedder].map(|basis| {
         let mut trace = trace("a", 0.5, None);

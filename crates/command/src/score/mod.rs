@@ -13,10 +13,7 @@ use std::{
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
 use knowledgepulse_formats::{date, reader::OfNoFormat, trace::known_of};
-use knowledgepulse_index::{
-    memory::{Memory, Novelty},
-    method::Method,
-};
+use knowledgepulse_index::{memory::Memory, method::Method};
 use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::{
     Breakdown, ScoreInput, Scorer,
@@ -274,7 +271,6 @@ impl<'h> Scoring<'h> {
         let request = Request {
             input,
             memory: self.scorer.memory.clone(),
-            uncompared: Novelty::NEUTRAL,
             remember: true,
             explained: self.explains,
             call: None,

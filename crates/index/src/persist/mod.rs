@@ -17,7 +17,7 @@ use std::{
 
 use knowledgepulse_error::{Error, Result, fault};
 use knowledgepulse_trace::{
-    label::{Fingerprint, Label, Scored},
+    label::Label,
     words::{MOST_WORDS, TermWeight},
 };
 
@@ -196,22 +196,11 @@ fn words_of_traces(tensors: &Tensors, hashes: &[u64]) -> Reading<Vec<Box<[Docume
 /// Returns the label of each entry.
 fn labels(tensors: &Tensors) -> Reading<Vec<Option<Label>>> {
     let (labelled, texts) = (tensors.of_entries::<u8>("labelled")?, tensors.bytes("labels"));
-    let novelties: Vec<f64> = tensors.of_entries("novelties")?;
-    let fingerprints: Vec<Fingerprint> = tensors.of_entries("fingerprints")?;
     let label = |(index, part): (usize, Range<usize>)| {
-        let novelty = novelties[index];
-        let scored = (!novelty.is_nan()).then(|| Scored {
-            fingerprint: fingerprints[index],
-            novelty,
-        });
         let text = texts.get(part).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        match (labelled[index], text, scored) {
-            (0, Some(""), None) => Ok(None),
-            (1, Some(label), scored) if require_short(label).is_ok() => match scored {
-                None => Ok(Some(label.into())),
-                Some(scored) if scored.novelty.is_finite() => Ok(Some(Label::of_scored(label, scored))),
-                Some(_) => Err(damaged(format!("novelties[{index}] is infinite"))),
-            },
+        match (labelled[index], text) {
+            (0, Some("")) => Ok(None),
+            (1, Some(label)) if require_short(label).is_ok() => Ok(Some(label.into())),
             _ => Err(damaged(format!(
                 "the label of vector {index} is not a short text"
             ))),

@@ -108,9 +108,6 @@ impl Snapshot {
         let entries: Vec<_> = contents.entries().collect();
         let labels = || entries.iter().map(|(label, _)| *label);
         let lengths = labels().map(|label| label.map_or(0, |label| label.len()));
-        let scored = || labels().map(|label| label.and_then(Label::scored));
-        let novelties = scored().map(|scored| scored.map_or(f64::NAN, |scored| scored.novelty));
-        let fingerprints = scored().map(|scored| scored.map_or([0; 16], |scored| scored.fingerprint));
         let of_entries = |columns| Some([entries.len(), columns]);
         let mut tensors = Tensors::default();
         tensors.push(
@@ -138,7 +135,6 @@ impl Snapshot {
             .vectors
             .iter()
             .flat_map(|row| contents.vectors.components(row));
-        tensors.push("novelties", Dtype::F64, None, novelties);
         tensors.push("vectors", Dtype::F32, of_entries(dimensions), rows);
         if contents.traces.is_some() {
             let counts = contents.words().map(|word| { word.count }.code());
@@ -146,7 +142,6 @@ impl Snapshot {
         }
         let labelled = labels().map(|label| u8::from(label.is_some()));
         tensors.push("labelled", Dtype::BOOL, None, labelled);
-        tensors.push("fingerprints", Dtype::U8, of_entries(16), fingerprints);
         tensors.push(
             "labels",
             Dtype::U8,

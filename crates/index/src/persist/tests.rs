@@ -1,9 +1,6 @@
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use proptest::prelude::*;
@@ -69,13 +66,9 @@ fn contents(cache: &VectorCache, now: Instant) -> Vec<(Vec<u32>, Option<Label>, 
 /// A cache with labelled and unlabelled vectors of several ages, a model and a method.
 fn example(now: Instant) -> VectorCache {
     let mut cache = VectorCache::new(options(3, 2, Some(60_000)));
-    let scored = Scored {
-        fingerprint: [7; 16],
-        novelty: 0.25,
-    };
     for (vector, label) in [
         ([9.0, 9.0], None),
-        ([1.0, 2.0], Some(Label::of_scored("a", scored))),
+        ([1.0, 2.0], Some("a".into())),
         ([0.0, 0.0], None),
         ([-3.0, 1e-9], Some("\u{e9}\u{1f980}".into())),
     ] {
@@ -231,8 +224,8 @@ fn impossible_contents_are_named() {
     let now = Instant::now();
     let bytes = written(&mut example(now), now, clock(0));
     let read = |bytes: &[u8]| read::<VectorCache>(&with_checksum(bytes.to_vec()), now, clock(0));
-    // The header has no fixed length, but what follows has: 3 times (8 + 8 + 8 + 2 * 4 + 1 + 16), the labels, the checksum.
-    let data = bytes.len() - CHECKSUM_BYTES - "a\u{e9}\u{1f980}".len() - 3 * 49;
+    // The header has no fixed length, but what follows has: 3 times (8 + 8 + 2 * 4 + 1), the labels, the checksum.
+    let data = bytes.len() - CHECKSUM_BYTES - "a\u{e9}\u{1f980}".len() - 3 * 25;
     let changed = |place: usize, value: &[u8]| {
         let mut changed = bytes.clone();
         changed[data + place..][..value.len()].copy_from_slice(value);
@@ -247,27 +240,19 @@ fn impossible_contents_are_named() {
         "the label of vector 2 is not a short text"
     );
     assert_eq!(
-        changed(48, &f64::INFINITY.to_le_bytes()),
-        "novelties[0] is infinite"
-    );
-    assert_eq!(
-        changed(48 + 8, &0.5f64.to_le_bytes()),
-        "the label of vector 1 is not a short text"
-    );
-    assert_eq!(
-        changed(72 + 4, &f32::NAN.to_le_bytes()),
+        changed(48 + 4, &f32::NAN.to_le_bytes()),
         "vectors[0][1] is not finite"
     );
     assert_eq!(
-        changed(72 + 24, &[0]),
+        changed(48 + 24, &[0]),
         "the label of vector 0 is not a short text"
     );
     assert_eq!(
-        changed(72 + 24, &[2]),
+        changed(48 + 24, &[2]),
         "the label of vector 0 is not a short text"
     );
     assert_eq!(
-        changed(99 + 48, &[0xff]),
+        changed(48 + 24 + 3, &[0xff]),
         "the label of vector 0 is not a short text"
     );
 
@@ -444,7 +429,7 @@ fn the_order_of_age_holds_whatever_the_clock_does() {
     assert!(ages(&copy, start).eq(expected));
 
     // A file that another program wrote.
-    let data = bytes.len() - CHECKSUM_BYTES - 4 * (8 + 8 + 8 + 4 + 1 + 16);
+    let data = bytes.len() - CHECKSUM_BYTES - 4 * (8 + 8 + 4 + 1);
     let mut descending = bytes.clone();
     descending[data..][..8].copy_from_slice(&microseconds(clock(20)).to_le_bytes());
     descending[data + 8..][..8].copy_from_slice(&microseconds(clock(0)).to_le_bytes());
@@ -460,13 +445,6 @@ fn times_to_live_are_the_same_in_milliseconds() {
     }
     assert_eq!(time_to_live(f64::INFINITY), None);
     assert_eq!(time_to_live(1e300), None);
-}
-
-#[test]
-fn a_file_says_how_its_traces_were_scored() {
-    let now = Instant::now();
-    let copied = read::<VectorCache>(&written(&mut example(now), now, clock(0)), now, clock(0));
-    assert_eq!(copied.unwrap().novelties(now), HashMap::from([([7; 16], 0.25)]));
 }
 
 #[cfg_attr(miri, ignore = "about the file system")]

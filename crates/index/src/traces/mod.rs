@@ -31,7 +31,7 @@ use crate::{
     rows::Rows,
     scaled::Scaled,
     shared::SharedMemory,
-    similarity::{Similarity, Sums, of_similarity},
+    similarity::{Similarity, Sums},
 };
 use projection::Projection;
 use rate::NormBound;
@@ -232,9 +232,7 @@ impl TraceMemory {
             _ => Vec::new(),
         };
         if remember {
-            let novelty = of_similarity(nearest.as_ref().map(|nearest| nearest.similarity.value()));
-            let label = entry.label.map(|label| label.with_novelty(novelty));
-            self.add_checked(entry, label, now)?;
+            self.add_checked(entry, entry.label.cloned(), now)?;
         }
         Ok((nearest, shares))
     }

@@ -210,7 +210,7 @@ fn bits(found: &[SimilarTrace]) -> Vec<(u64, u64, Option<u64>)> {
 
 fn novelty_of(memory: &mut TraceMemory, sketch: &Sketch) -> f64 {
     let nearest = memory.compare(sketch.entry(), Instant::now()).unwrap();
-    of_similarity(nearest.map(|nearest| nearest.similarity.value()))
+    crate::similarity::of_similarity(nearest.map(|nearest| nearest.similarity.value()))
 }
 
 /// Returns traces as a store has them.

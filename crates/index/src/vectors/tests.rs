@@ -438,7 +438,7 @@ fn firsts(rows: &Rows) -> Vec<f32> {
 
 #[test]
 #[cfg_attr(miri, ignore = "thousands of components")]
-fn bytes_are_those_of_components_and_24_more() {
+fn bytes_are_those_of_components_and_32_more() {
     let now = Instant::now();
     for (dimensions, bytes) in [(1, 256), (64, 256), (65, 512), (384, 1_536), (65_536, 262_144)] {
         let mut cache = cache(9, dimensions, None);
@@ -446,7 +446,7 @@ fn bytes_are_those_of_components_and_24_more() {
         for _ in 0..3 {
             cache.add(&vec![1.0; dimensions], None, now).unwrap();
         }
-        assert_eq!(cache.bytes(), 3 * (bytes + 24), "{dimensions}");
+        assert_eq!(cache.bytes(), 3 * (bytes + 32), "{dimensions}");
     }
 }
 

@@ -261,7 +261,7 @@ fn score_prepared(
 ) -> Result<ComparedScore> {
     let compare = || {
         let Some(memory) = &request.memory else {
-            return Ok((request.uncompared.clone(), None));
+            return Ok((Novelty::NEUTRAL, None));
         };
         let Some(comparable) = comparable(request, embedded?, words?) else {
             return Ok((Novelty::NEUTRAL, None));

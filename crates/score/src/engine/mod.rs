@@ -52,8 +52,6 @@ pub struct Request {
     pub input: ScoreInput,
     /// The memory to compare with; `None` compares nothing and needs no embedder.
     pub memory: Option<Memory>,
-    /// Its novelty if it is not compared.
-    pub uncompared: Novelty,
     /// Whether the memory remembers it.
     pub remember: bool,
     /// Whether to return the heaviest words of its similarity.
@@ -81,7 +79,7 @@ impl Request {
     }
 
     fn score_uncompared(&self) -> Breakdown {
-        self.score(self.uncompared.clone())
+        self.score(Novelty::NEUTRAL)
     }
 }
 
@@ -360,7 +358,6 @@ mod tests {
         Request {
             input: scorer.input_of(with_steps(&["thought", "observation"])),
             memory: scorer.memory,
-            uncompared: Novelty::NEUTRAL,
             remember: true,
             explained: false,
             call: None,

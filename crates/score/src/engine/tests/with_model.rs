@@ -65,7 +65,6 @@ fn request(memory: &Memory, text: &str) -> Request {
     Request {
         input: scorer.input_of(trace),
         memory: scorer.memory,
-        uncompared: Novelty::NEUTRAL,
         remember: true,
         explained: false,
         call: None,
