@@ -142,8 +142,8 @@ export interface ScorerOptions {
   memory?: TraceMemory | PostgresStore;
   /** Weights by `metadata.task_domain`, beside or instead of the SDK's five profiles. Domains without one use `default`. */
   weights?: Readonly<Record<string, Readonly<ScoringWeights>>>;
-  /** `null` scores without a model: novelty is 0.5 and nothing is remembered, unless the memory is `lexical`. */
-  embedder?: 'default' | null;
+  /** `false` scores without a model: novelty is 0.5 and nothing is remembered, unless the memory is `lexical`. Default: true. */
+  embed?: boolean;
 }
 
 /** A score and its parts. */

@@ -89,6 +89,13 @@ test('clean obeys rules and allowed values, and numbers what it replaces', async
       { type: 'email', count: 2 },
     ],
   });
+  const lines = 'from 1\nFROM 2\nto 3';
+  const cleaned = async (rule) => (await clean(lines, { rules: { x: rule } })).redactions;
+  expect(await cleaned(/^from \d$/)).toEqual([]);
+  expect(await cleaned(/^from \d$/m)).toEqual([{ type: 'x', count: 1 }]);
+  expect(await cleaned(/^from \d$/gim)).toEqual([{ type: 'x', count: 2 }]);
+  expect(await cleaned(/1.FROM/)).toEqual([]);
+  expect(await cleaned(/1.FROM/s)).toEqual([{ type: 'x', count: 1 }]);
   expect((await clean(text, { allow: [/[a-z]@.*/] })).redactions).toEqual([]);
   const private_ = await clean(`${text} password=hunter2`, { level: 'private' });
   expect(private_.redactions).toEqual([{ type: 'password', count: 1 }]);

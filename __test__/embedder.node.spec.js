@@ -260,9 +260,9 @@ test('configureEmbedder takes a directory in the layout of the hub, once', async
 });
 
 test.each([
-  '{ embedder: null }',
+  '{ embed: false }',
   "{ memory: new kp.TraceMemory({ method: 'lexical' }) }",
-  "{ memory: new kp.TraceMemory({ method: 'full' }), embedder: null }",
+  "{ memory: new kp.TraceMemory({ method: 'full' }), embed: false }",
 ])('configureEmbedder works after calls of a Scorer with %s', async (options) => {
   const { result } = await runForResult(`
       const scorer = new kp.Scorer(${options});

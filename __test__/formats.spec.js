@@ -132,7 +132,7 @@ test('traceFromMessages makes a trace that a Scorer takes, of messages of Chat C
     expect([trace.task.objective, trace.metadata.success]).toEqual([user.content, true]);
     expect(trace.steps.map(({ type }) => type)).toEqual(['thought', 'tool_call', 'observation']);
     expect(trace.steps[1].tool.name).toBe('ls');
-    expect((await new Scorer({ embedder: null }).score(trace)).value).toBeGreaterThan(0);
+    expect((await new Scorer({ embed: false }).score(trace)).value).toBeGreaterThan(0);
   }
 });
 

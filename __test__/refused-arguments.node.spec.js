@@ -16,8 +16,18 @@ const { makeTrace } = require('./support/make-trace.js');
 const { MemoryStore } = require('./store/stores.js');
 const { rejectionOf, thrownBy } = require('./support/refusals.js');
 
-const { Scorer, TraceMemory, VectorCache, clean, cleanPii, configureEmbedder, embed, readTraces, select } =
-  kp;
+const {
+  KnowledgePulseError,
+  Scorer,
+  TraceMemory,
+  VectorCache,
+  clean,
+  cleanPii,
+  configureEmbedder,
+  embed,
+  readTraces,
+  select,
+} = kp;
 
 const OPTION = 'ERR_INVALID_OPTION';
 const INPUT = 'ERR_INVALID_INPUT';
@@ -58,7 +68,7 @@ const rejects = refusesBy('rejects', (call) => rejectionOf(call()));
 
 throws('new Scorer', OPTION, 'options', (options) => new Scorer(options), [
   [null, ' must be an object, got null'],
-  [{ embedder: 'openai' }, ".embedder must be 'default' or null", RangeError],
+  [{ embed: null }, '.embed must be a boolean'],
   [{ memory: vectors }, `.memory ${MEMORY} object`],
   [{ memory: null }, `.memory ${MEMORY} null`],
   [
@@ -66,7 +76,7 @@ throws('new Scorer', OPTION, 'options', (options) => new Scorer(options), [
     ".memory.method must be 'prefix', 'lexical' or 'full'",
     RangeError,
   ],
-  [{ novlety: 'full' }, '.novlety is not an option of this call; its options are embedder, memory, weights'],
+  [{ novlety: 'full' }, '.novlety is not an option of this call; its options are embed, memory, weights'],
   [throwingProxy({}, 'no', 'memory'), `.memory ${threw}`],
   [weights({ outcomeConfidence: 0.5 }), '.weights["x"] must sum to 1, but sums to 1.25', RangeError],
   [weights({ outcomeConfidence: 1 / 0 }), '.weights["x"].outcomeConfidence', RangeError],
@@ -97,8 +107,7 @@ throws('new VectorCache', OPTION, 'options', (options) => new VectorCache(option
     ...[{ ttlMs }, `.ttlMs must be a number of at least 0, got ${ttlMs}`, RangeError],
   ]),
   [throwingGetter({}, 'ttlMs', hostile), `.ttlMs ${threw}`],
-  [revoked({}), ' could not be read'],
-  [{ maxelements: 3 }, '.maxelements is not an option of this call; its'],
+  [revoked({}), `.maxElements ${threw}`],
 ]);
 
 /** A vector of 3 numbers whose memory is gone, cut, or shared with threads. */
@@ -365,3 +374,24 @@ rejects('clean with options', OPTION, 'options', (options) => clean('text', opti
   [{ rules: { a: 'a' } }, '.rules["a"] must be a RegExp, got string'],
   [{ rules: { a: /é/ } }, '.rules["a"] is not an expression: '],
 ]);
+
+test('instanceof KnowledgePulseError recognises errors of lib/, of the addon and of another copy of the package', async () => {
+  let copy;
+  jest.isolateModules(() => {
+    copy = require('..');
+  });
+  expect(copy.KnowledgePulseError).not.toBe(KnowledgePulseError);
+  const errors = [
+    thrownBy(() => cleanPii(7)),
+    await rejectionOf(new Scorer().score({})),
+    thrownBy(() => copy.cleanPii(7)),
+    await rejectionOf(new copy.Scorer().score({})),
+  ];
+  for (const error of errors) {
+    expect(error instanceof KnowledgePulseError).toBe(true);
+    expect(error instanceof copy.KnowledgePulseError).toBe(true);
+    expect(Object.keys(error)).toEqual(['code']);
+  }
+  for (const other of [new Error('x'), { code: 'ERR_INPUT' }, null, revoked({})])
+    expect(other instanceof KnowledgePulseError).toBe(false);
+});

@@ -2,7 +2,7 @@
 
 // Scorers: what a score is made of, memories, weights, options, batches, order and cancelled calls.
 
-const { getEventListeners } = require('node:events');
+const { getEventListeners, getMaxListeners, setMaxListeners } = require('node:events');
 const path = require('node:path');
 const vm = require('node:vm');
 
@@ -23,7 +23,7 @@ const { Scorer, TraceMemory } = kp;
 const METHODS = ['prefix', 'lexical', 'full'];
 
 /** The score of a trace by weights, without an embedder. */
-const valueBy = async (weights, trace) => (await new Scorer({ embedder: null, weights }).score(trace)).value;
+const valueBy = async (weights, trace) => (await new Scorer({ embed: false, weights }).score(trace)).value;
 
 const distinct = (count, salt = '') =>
   Array.from({ length: count }, (_, index) => ({
@@ -154,9 +154,9 @@ test.each(['lexical', 'full'])('score lists the heaviest shared and new words: %
 });
 
 test('score without an embedder is neutral, but compares words', async () => {
-  const neutral = await new Scorer({ embedder: null }).score(makeTrace());
+  const neutral = await new Scorer({ embed: false }).score(makeTrace());
   expect(neutral).toMatchObject({ basis: 'no-embedder', nearest: null, dimensions: { novelty: 0.5 } });
-  const lexical = new Scorer({ memory: new TraceMemory({ method: 'lexical' }), embedder: null });
+  const lexical = new Scorer({ memory: new TraceMemory({ method: 'lexical' }), embed: false });
   const values = [await lexical.score(makeTrace()), await lexical.score(makeTrace())];
   expect(values.map(({ dimensions }) => dimensions.novelty)).toEqual([0.5, 0]);
   const { result } = await runForResult(
@@ -230,7 +230,7 @@ test('weights of a Scorer extend the profiles and replace them', async () => {
 });
 
 test('score takes null as options, and ignores undefined, inherited and symbol options', async () => {
-  const scorer = new Scorer({ embedder: null, storee: undefined });
+  const scorer = new Scorer({ embed: false, storee: undefined });
   const options = [undefined, null, { remember: undefined }, { [Symbol('s')]: 1 }, { signal: null }];
   for (const each of options) expect((await scorer.score(makeTrace(), each)).value).toBeGreaterThan(0);
   const inherited = Object.create({ signal: AbortSignal.abort('enough'), sginal: null });
@@ -269,7 +269,7 @@ test('scoreAll rejects for an invalid trace with its path, and remembers the tra
 test('scoreAll lets the event loop turn, also where nothing is embedded', async () => {
   let turns = 0;
   const timer = setInterval(() => turns++, 1);
-  const scores = await new Scorer({ embedder: null }).scoreAll(Array(20_000).fill(makeTrace()));
+  const scores = await new Scorer({ embed: false }).scoreAll(Array(20_000).fill(makeTrace()));
   clearInterval(timer);
   expect(new Set(valuesOf(scores)).size).toBe(1);
   expect(scores).toHaveLength(20_000);
@@ -367,10 +367,36 @@ test.each([
     new Scorer().score(makeTrace(), { signal: AbortSignal.abort(reason) }),
     new Scorer().scoreAll([makeTrace()], { signal: later.signal }),
     new Scorer().scoreAll([makeTrace()], { onProgress }),
-    new Scorer({ embedder: null }).scoreAll([makeTrace()], { onProgress }),
+    new Scorer({ embed: false }).scoreAll([makeTrace()], { onProgress }),
   ];
   expect(await Promise.all(calls.map(rejectsWithIt))).toEqual(Array(5).fill(true));
   expect(getEventListeners(later.signal, 'abort')).toEqual([]);
+});
+
+test('calls of one signal share a listener, and leave its limit of listeners as it is', async () => {
+  const { signal } = new AbortController();
+  setMaxListeners(3, signal);
+  const scorer = new Scorer();
+  const calls = distinct(20).map((trace) => scorer.score(trace, { signal }));
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  expect(getMaxListeners(signal)).toBe(3);
+  await Promise.all(calls);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+test('scoreAll that is aborted reads no more traces', async () => {
+  const controller = new AbortController();
+  let reads = 0;
+  const traces = new Proxy(distinct(2000), {
+    get(list, name) {
+      if (typeof name === 'string' && /^\d+$/.test(name) && ++reads === 300) controller.abort('enough');
+      return Reflect.get(list, name);
+    },
+  });
+  const batch = new Scorer({ embed: false }).scoreAll(traces, { signal: controller.signal });
+  expect(await rejectionOf(batch)).toBe('enough');
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(reads).toBe(300);
 });
 
 test('score that is aborted leaves nothing in the memory', async () => {
@@ -391,13 +417,13 @@ test('score that is aborted leaves nothing in the memory', async () => {
   expect(await memory.nearest(traces[1], 40)).toEqual(await expected.nearest(traces[1], 40));
 });
 
-test.each([undefined, null])(
-  'scoreAll that is aborted keeps the beginning of its batch: embedder %p',
-  async (embedder) => {
+test.each([true, false])(
+  'scoreAll that is aborted keeps the beginning of its batch: embed %p',
+  async (embed) => {
     const traces = distinct(200, 'batch');
     for (const stop of [1, 13, 64, 150]) {
-      const memory = new TraceMemory({ method: embedder === null ? 'lexical' : 'prefix' });
-      const scorer = new Scorer({ memory, embedder });
+      const memory = new TraceMemory({ method: embed ? 'prefix' : 'lexical' });
+      const scorer = new Scorer({ memory, embed });
       const controller = new AbortController();
       const told = [];
       const onProgress = ({ done }) => {

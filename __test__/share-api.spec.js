@@ -67,6 +67,17 @@ test('share leaves the bytes of files but for redactions, and takes traces besid
   expect(written).toBe(session.replace('bob@a.org', '[REDACTED:email-1]'));
 });
 
+test.each([[undefined], [{}], [{ clean: {} }]])(
+  'share with the options %j cleans strictly, and of personal data too',
+  async (options) => {
+    const folder = newFolder();
+    const objective = 'Write to bob@a.org with password: hunter2-Zq9';
+    const { sessions } = await share([makeTrace({ objective })], folder, options);
+    expect(sessions[0].redactions).toEqual({ email: 1, password: 1 });
+    expect(fs.readdirSync(path.join(folder, 'sessions'))).toHaveLength(1);
+  },
+);
+
 test('share takes the options of clean', async () => {
   const folder = newFolder();
   await share([file], folder, { clean: { allow: ['bob@a.org'], rules: { verb: /Write/ } } });

@@ -151,6 +151,26 @@ test('TraceMemory.load and save have a code for each file that is missing, damag
   }
 });
 
+test('TraceMemory.load and save take paths from the folder in which they are called', async () => {
+  const memory = await filled('lexical');
+  const [before, after] = ['before', 'after'].map((name) => path.join(scratch, name));
+  const home = process.cwd();
+  for (const folder of [before, after]) fs.mkdirSync(folder);
+  try {
+    process.chdir(before);
+    await memory.save('a.safetensors');
+    const calls = [memory.save('b.safetensors'), TraceMemory.load('a.safetensors')];
+    process.chdir(after);
+    expect((await Promise.all(calls))[1].size).toBe(memory.size);
+  } finally {
+    process.chdir(home);
+  }
+  expect([fs.readdirSync(before).sort(), fs.readdirSync(after)]).toEqual([
+    ['a.safetensors', 'b.safetensors'],
+    [],
+  ]);
+});
+
 test('TraceMemory save writes the state at the call, and the later one stays', async () => {
   const file = cacheFileIn(scratch);
   const memory = new TraceMemory({ method: 'lexical' });

@@ -35,7 +35,8 @@ class Options {
 test.each([
   ['an infinite ttlMs', { ...TWO, ttlMs: 1 / 0 }],
   ['a fraction as ttlMs', { ...TWO, ttlMs: 60_000.5 }],
-  ['options that are undefined, and symbols', { ...TWO, maxelements: undefined, [Symbol('s')]: null }],
+  ['null as ttlMs, as the SDK does', { ...TWO, ttlMs: null }],
+  ['options that the SDK ignores', { ...TWO, maxelements: 1, [Symbol('s')]: null }],
   ['inherited options', Object.create(TWO)],
   ['an instance with getters', new Options()],
   ['a proxy', new Proxy(TWO, {})],

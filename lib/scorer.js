@@ -61,10 +61,10 @@ class Scorer {
 
   /** @param {ConstructorParameters<typeof Public>[0]} [options] */
   constructor(options = {}) {
-    const { embedder, memory, weights = [] } = readOptions(options, OPTIONS);
+    const { embed = true, memory, weights = [] } = readOptions(options, OPTIONS);
     const { method = 'prefix', own, store } = memory ?? {};
-    // Without an embedder, only words are compared.
-    const compares = embedder !== null || method === 'lexical';
+    // Without embeddings, only words are compared.
+    const compares = embed || method === 'lexical';
     const held = own ?? nativeOf(new TraceMemory({ method }));
     this.#embeds = compares && method !== 'lexical';
     this.#native = fromAddon(() => new native.NativeScorer(weights, compares ? held : undefined));
@@ -194,12 +194,6 @@ const MAX_IN_FLIGHT = 64;
 /** The number of traces after which other work gets a turn, even if no trace waits. */
 const BREATH = 256;
 
-/** @type {OptionReader<'default' | null>} */
-function readEmbedder(value, path) {
-  if (value === null || value === 'default') return value;
-  throw invalidOption(RangeError, `${path} must be 'default' or null`);
-}
-
 /**
  * A memory of this process; or a store, with its fallback.
  *
@@ -251,7 +245,7 @@ function readProfiles(weights, path) {
   });
 }
 
-const OPTIONS = { embedder: readEmbedder, memory: readMemory, weights: readProfiles };
+const OPTIONS = { embed: ofType('boolean'), memory: readMemory, weights: readProfiles };
 
 /** The scorer of the process, whose memory all threads share. */
 const processScorer = new Scorer({ memory: new TraceMemory(/** @type {any} */ (native.localMemory())) });

@@ -2,7 +2,7 @@
 
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
-const { inRange, readOptions } = require('./calls/options.js');
+const { inRange, readOptions, requireObject } = require('./calls/options.js');
 const { attempt, codedError, errorsOf, fromAddon } = require('./calls/errors.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom } = require('./calls/reading.js');
@@ -23,6 +23,18 @@ const OPTIONS = {
 };
 
 /**
+ * Reads the options of a cache. As in the SDK, unknown ones are ignored, and null is no `ttlMs`.
+ *
+ * @param {unknown} options
+ */
+function readBounds(options) {
+  const given = requireObject(options, 'options');
+  const read = (/** @type {string} */ name) => readFrom(given, name, `options.${name}`, 'ERR_INVALID_OPTION');
+  const known = Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, read(name)]));
+  return readOptions({ ...known, ttlMs: known.ttlMs ?? undefined }, OPTIONS);
+}
+
+/**
  * A bounded first-in-first-out memory of vectors, as the SDK has it.
  *
  * @implements {Public}
@@ -35,7 +47,7 @@ class VectorCache {
   /** @param {ConstructorParameters<typeof Public>[0]} [options] within this package also the native cache itself */
   constructor(options = {}) {
     const isNative = attempt(() => Object(options) instanceof native.NativeVectorCache, false);
-    const bounds = { ...DEFAULTS, ...(isNative ? {} : readOptions(options, OPTIONS)) };
+    const bounds = { ...DEFAULTS, ...(isNative ? {} : readBounds(options)) };
     this.#dimensions = bounds.dimensions;
     this.#native = isNative ? /** @type {any} */ (options) : new native.NativeVectorCache(bounds);
   }

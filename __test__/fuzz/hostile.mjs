@@ -80,7 +80,7 @@ const stores = [
 ];
 const scorers = [
   new Scorer(),
-  new Scorer({ embedder: null }),
+  new Scorer({ embed: false }),
   ...[memories[0], memories[2], memories[3], ...stores].map((memory) => new Scorer({ memory })),
 ];
 
@@ -165,7 +165,7 @@ const bounds = optionsOf({
 const EQUAL = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 const scorerOptions = optionsOf({
   memory: option([undefined, ...memories, caches[1][0]]),
-  embedder: option([undefined, null, 'default']),
+  embed: option([undefined, true, false]),
   weights: fc.oneof(
     option([undefined, { code: EQUAL, law: EQUAL }]),
     fc

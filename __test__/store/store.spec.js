@@ -72,7 +72,7 @@ describe.each(['prefix', 'lexical', 'full'])('Scorer with a store of method %s',
 
 test('Scorer without an embedder asks no store of embeddings', async () => {
   const store = new MemoryStore('prefix');
-  const scorer = new Scorer({ memory: store, embedder: null });
+  const scorer = new Scorer({ memory: store, embed: false });
   expect(await scorer.score(makeTrace())).toMatchObject({ basis: 'no-embedder' });
   expect(await scorer.scoreAll(distinct(3))).toHaveLength(3);
   expect(store.calls).toEqual([]);

@@ -53,7 +53,7 @@ export async function score(traces: ReasoningTrace[]): Promise<number> {
   };
   const method: NoveltyMethod = 'lexical';
   const memory: TraceMemory = new TraceMemory({ method, maxElements: 10, ttlMs: 1000 });
-  const options: ScorerOptions = { memory, weights: { legal: equal }, embedder: null };
+  const options: ScorerOptions = { memory, weights: { legal: equal }, embed: false };
   const scorer: Scorer = new Scorer(options);
   const scores: Score[] = await scorer.scoreAll(traces, {
     onProgress: ({ done, total }) => console.log(done / total),

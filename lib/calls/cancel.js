@@ -2,9 +2,36 @@
 
 // Calls that an `AbortSignal` cancels.
 
-const { setMaxListeners } = require('node:events');
+/**
+ * The calls of each signal, and the one listener that stops them all: from the eleventh listener on Node.js would warn of a leak.
+ *
+ * @type {WeakMap<AbortSignal, { stops: Set<() => void>, listener: () => void }>}
+ */
+const listened = new WeakMap();
 
-const { attempt } = require('./errors.js');
+/**
+ * Calls `stop` when a signal aborts; returns a function that ends that.
+ *
+ * @param {AbortSignal} signal
+ * @param {() => void} stop
+ */
+function onAbort(signal, stop) {
+  let calls = listened.get(signal);
+  if (calls === undefined) {
+    const stops = new Set([stop]);
+    calls = { stops, listener: () => [...stops].forEach((each) => void each()) };
+    listened.set(signal, calls);
+    signal.addEventListener('abort', calls.listener, { once: true });
+  }
+  const { stops, listener } = calls;
+  stops.add(stop);
+  return () => {
+    stops.delete(stop);
+    if (stops.size > 0) return;
+    signal.removeEventListener('abort', listener);
+    listened.delete(signal);
+  };
+}
 
 /**
  * Makes a call and returns its reply. Rejects with the signal's reason if it has aborted, or aborts before the reply and `cancel` returns
@@ -22,12 +49,10 @@ function cancellable(begin, signal, cancel = () => true) {
     const stop = () => {
       if (cancel()) reject(signal.reason);
     };
-    // One signal may serve any number of calls. Node.js would warn of a leak from the eleventh listener on.
-    attempt(() => setMaxListeners(0, signal), undefined);
     // Listens first, because a getter that the call reads may abort the signal.
-    signal.addEventListener('abort', stop, { once: true });
+    const unlisten = onAbort(signal, stop);
     const reply = signal.aborted ? Promise.reject(signal.reason) : (async () => begin())();
-    reply.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+    reply.then(resolve, reject).finally(unlisten);
   });
 }
 

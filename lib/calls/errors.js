@@ -26,8 +26,15 @@ function attempt(read, otherwise) {
   }
 }
 
-/** Every error that this package has made or passed on from the addon. */
-const made = new WeakSet();
+/** The name of the property that marks errors of this package, also those of another copy of it. */
+const MARK = Symbol.for('@knowledgepulse/native.error');
+
+/**
+ * Marks an error as one of this package.
+ *
+ * @param {object} error
+ */
+const mark = (error) => Object.defineProperty(error, MARK, { value: true });
 
 /**
  * The class of every error of this package, by which `instanceof` recognises it. The error itself is a `TypeError`, a `RangeError` or an
@@ -43,7 +50,7 @@ class KnowledgePulseError extends Error {
 
   /** @param {unknown} value */
   static [Symbol.hasInstance](value) {
-    return typeof value === 'object' && value !== null && made.has(value);
+    return attempt(() => /** @type {any} */ (value)?.[MARK] === true, false);
   }
 }
 
@@ -59,7 +66,7 @@ const classes = { Error, RangeError, TypeError };
  */
 function codedError(Class, code, message, cause) {
   const error = cause === undefined ? new Class(message) : new Class(message, { cause });
-  made.add(error);
+  mark(error);
   return /** @type {CodedError} */ (Object.assign(error, { code }));
 }
 
@@ -87,7 +94,7 @@ function localError(thrown) {
     return codedError(Error, 'ERR_INTERNAL', `internal error: ${error?.message}; please report it`);
   }
   const isTraced = thrown instanceof Error && /\n\s+at /.test(thrown.stack ?? '');
-  if (isTraced && codeOf(error)?.startsWith('ERR_')) made.add(thrown);
+  if (isTraced && codeOf(error)?.startsWith('ERR_')) attempt(() => mark(thrown), undefined);
   if (isTraced || !Object.hasOwn(classes, error?.name ?? '')) return thrown;
   const { name, code, message, cause } = /** @type {CodedError} */ (error);
   return codedError(classes[name], code, message, cause);
