@@ -101,6 +101,19 @@ test('clean obeys rules and allowed values, and numbers what it replaces', async
   expect(private_.redactions).toEqual([{ type: 'password', count: 1 }]);
 });
 
+test.each([
+  [/x[a-z&&b]+y/, 'xa&by'],
+  [/x[+--]y/, 'x-y'],
+  [/x[a~~]y/, 'x~y'],
+  [/x[a[b]y/, 'x[y'],
+  [new RegExp(['x', '<', 'A', 'z', 'ay'].join('\\')), 'x<Azay'],
+])('clean reads the expression %s as JavaScript does', async (expression, text) => {
+  expect(text).toMatch(expression);
+  expect((await clean(`is ${text} it?`, { rules: { found: expression } })).redactions).toEqual([
+    { type: 'found', count: 1 },
+  ]);
+});
+
 const SECRET = 'mail bob@example.com';
 const CLEAN = 'mail [REDACTED:email]';
 

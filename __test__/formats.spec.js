@@ -178,6 +178,15 @@ test.each([
   for (const input of [bytes, [bytes].values()]) expect(await tracesOf(input)).toEqual([JSON.parse(text)]);
 });
 
+test('readTraces refuses transferred buffers and revoked proxies with a code', async () => {
+  const buffer = new ArrayBuffer(8);
+  const view = new DataView(buffer);
+  structuredClone(buffer, { transfer: [buffer] });
+  for (const input of [buffer, view, [buffer].values(), [view].values(), revoked({}), revoked([])]) {
+    await expect(read(input)).rejects.toMatchObject({ code: 'ERR_INVALID_INPUT' });
+  }
+});
+
 test('readTraces yields a trace that is a value as the same object', async () => {
   const native = { '@type': 'ReasoningTrace' };
   const [trace] = await tracesOf([native]);

@@ -54,10 +54,28 @@ function readRules(value, path) {
   });
 }
 
+/**
+ * Returns the source of an expression without what Rust would read in another way: within brackets `&&`, `--`, `~~` and `[`, which are signs
+ * in JavaScript, and everywhere `\A`, `\z`, `\a`, `\<` and `\>`, which are letters and signs.
+ *
+ * @param {RegExp} expression
+ */
+function inRust({ source, flags }) {
+  if (flags.includes('v')) return source;
+  let isInBrackets = false;
+  return source.replace(/\\.|[[\]]|&&|--|~~/gs, (part) => {
+    if (part.startsWith('\\')) return part.replace(/\\([Aza<>])/, '$1');
+    const isSign = isInBrackets && part !== ']';
+    if (part === '[' || part === ']') isInBrackets = part === '[';
+    return isSign ? part.replace(/.$/, '\\$&') : part;
+  });
+}
+
 /** @type {OptionReader<string>} an expression as the addon reads it */
 function readExpression(value, path) {
   if (!isRegExp(value)) throw invalidOption(TypeError, `${path} must be a RegExp, got ${describe(value)}`);
-  const { source, flags } = /** @type {RegExp} */ (value);
+  const { flags } = /** @type {RegExp} */ (value);
+  const source = inRust(/** @type {RegExp} */ (value));
   const own = flags.replace(/[^ims]/g, '');
   return own === '' ? source : `(?${own})${source}`;
 }

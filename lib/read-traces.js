@@ -6,9 +6,9 @@ const { types } = require('node:util');
 
 const { cancellable } = require('./calls/cancel.js');
 const { ofType, oneOf, readCallOptions, readOptions } = require('./calls/options.js');
-const { codedError, invalidInput } = require('./calls/errors.js');
+const { attempt, codedError, invalidInput } = require('./calls/errors.js');
 const { reasonOf, writeJson } = require('./calls/json.js');
-const { describe, isArray } = require('./calls/reading.js');
+const { describe, guarded, isArray } = require('./calls/reading.js');
 const { addon } = require('./loader.js');
 
 /**
@@ -189,8 +189,9 @@ function chunksOf(input) {
   }
   if (typeof input === 'string' || bytesIn(input) !== undefined) return [input];
   if (types.isPromise(input)) throw invalidInput('the input is a promise: await it first');
-  if (input === null || typeof input !== 'object' || Array.isArray(input)) return undefined;
-  return Symbol.asyncIterator in input || Symbol.iterator in input ? input : undefined;
+  if (input === null || typeof input !== 'object' || isArray(input)) return undefined;
+  const isStream = () => Symbol.asyncIterator in input || Symbol.iterator in input;
+  return guarded(isStream, 'the input', 'ERR_INVALID_INPUT') ? input : undefined;
 }
 
 /**
@@ -217,15 +218,19 @@ async function* bytesOf(chunks) {
 }
 
 /**
- * Returns the bytes of an `ArrayBuffer`, a `Uint8Array` or a `DataView`, also of another realm; undefined for other values.
+ * Returns the bytes of an `ArrayBuffer`, a `Uint8Array` or a `DataView`, also of another realm; undefined for other values. Throws an
+ * error with a code for a buffer that was transferred.
  *
  * @param {unknown} value
  */
 function bytesIn(value) {
-  if (types.isUint8Array(value)) return value;
-  if (types.isAnyArrayBuffer(value)) return new Uint8Array(value);
-  if (types.isDataView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-  return undefined;
+  const bytes = () => {
+    if (types.isUint8Array(value)) return value;
+    if (types.isAnyArrayBuffer(value)) return new Uint8Array(value);
+    if (types.isDataView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+    return undefined;
+  };
+  return guarded(bytes, 'the input', 'ERR_INVALID_INPUT');
 }
 
 /** Matches one line that looks like a path; JSON begins in another way. */
@@ -233,6 +238,7 @@ const PATH =
   /^(?![\s"[{])(?:.{1,4096}\.(?:jsonl?|ndjson|traj|log|txt|gz)|(?:\.{0,2}[\\/]|~[\\/]|[a-z]:[\\/]|file:).{1,4096})$/i;
 
 /** @param {any} input */
-const isFileUrl = (input) => input?.protocol === 'file:' && typeof input.href === 'string';
+const isFileUrl = (input) =>
+  attempt(() => input?.protocol === 'file:' && typeof input.href === 'string', false);
 
 module.exports = { readPlaced, readTraces, traceFromMessages };

@@ -82,4 +82,4 @@ function describe(value) {
   return typeof value === 'number' ? String(value) : typeof value;
 }
 
-module.exports = { describe, isArray, namesOf, readFrom, readLength };
+module.exports = { describe, guarded, isArray, namesOf, readFrom, readLength };

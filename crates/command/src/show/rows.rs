@@ -110,7 +110,7 @@ impl Rows {
         let mut fields: Vec<_> = FIELDS.into_iter().zip(values_of(scored)).collect();
         fields.extend(selection.map(|selection| ("selection", selection.clone())));
         fields.extend(self.explains.then(|| ("breakdown", value_of(&scored.breakdown))));
-        object(fields).to_json()
+        escaped(&object(fields).to_json())
     }
 
     fn csv_cells(&self, scored: &Scored) -> Vec<Value> {
@@ -228,6 +228,25 @@ fn without_noise(number: f64) -> f64 {
     rounded(number, SINGLE_DECIMALS)
 }
 
+/// Returns whether a terminal may obey a character, or show other text because of it: controls, and marks of direction.
+fn is_obeyed(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Returns JSON with escapes for the characters that a terminal may obey; JSON itself escapes those below U+0020.
+fn escaped(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for character in json.chars() {
+        if is_obeyed(character) {
+            safe.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
 fn csv_line(cells: &[Value]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let written = writer.write_record(cells.iter().map(csv_cell));
@@ -243,8 +262,9 @@ fn csv_cell(value: &Value) -> String {
         Value::Number(number) => javascript_number(*number),
         Value::Digits(digits) => digits.to_string(),
         Value::String(text) => {
-            let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
-            format!("{}{text}", if is_formula { "'" } else { "" })
+            let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+            let safe = text.replace(|c| is_obeyed(c) && !matches!(c, '\t' | '\n' | '\r'), "\u{fffd}");
+            format!("{}{safe}", if is_formula { "'" } else { "" })
         }
         value => value.to_json(),
     }
@@ -325,6 +345,24 @@ mod tests {
     }
 
     #[test]
+    fn rows_print_no_character_that_a_terminal_obeys() {
+        let mut scored = one();
+        scored.place.source = "a\u{1b}]0;x\u{9b}\u{202e}.jsonl".into();
+        scored.about.objective = "\n=1+1".into();
+        let json = Rows::new(Format::JsonLines, false).row(&scored, None);
+        assert!(json.contains(r"a\u001b]0;x\u009b\u202e.jsonl"), "{json}");
+        assert_eq!(
+            parse_str(&json).unwrap().get("source").unwrap().as_str(),
+            Some(&*scored.place.source)
+        );
+        let csv = Rows::new(Format::Csv, false).row(&scored, None);
+        assert!(
+            csv.starts_with("a\u{fffd}]0;x\u{fffd}\u{fffd}.jsonl,") && csv.contains("\"'\n=1+1\""),
+            "{csv}"
+        );
+    }
+
+    #[test]
     fn row_of_csv_guards_formulas_and_rounds_what_is_of_single_precision() {
         let mut rows = Rows::new(Format::Csv, true);
         assert_eq!(
@@ -351,14 +389,14 @@ mod tests {
         #[test]
         fn rows_of_csv_have_as_many_cells_as_the_header_and_no_formulas(scored in scored(), explains: bool) {
             let mut rows = Rows::new(Format::Csv, explains);
-            let objective = scored.about.objective.to_string();
+            let objective = csv_cell(&scored.about.objective.clone().into());
             let csv = rows.begin() + &rows.row(&scored, None);
             let mut reader = csv::Reader::from_reader(csv.as_bytes());
             let width = reader.headers().unwrap().len();
             let row = reader.records().next().unwrap().unwrap();
             prop_assert_eq!(row.len(), width);
             prop_assert_eq!(row[4].trim_start_matches('\''), objective.trim_start_matches('\''));
-            prop_assert!(row.iter().all(|cell| !cell.starts_with(['=', '+', '@', '\t', '\r'])));
+            prop_assert!(row.iter().all(|cell| !cell.starts_with(['=', '+', '@', '\t', '\r', '\n'])));
         }
     }
 }
