@@ -68,8 +68,8 @@ struct Pool {
 #[napi]
 pub struct NativeCandidates {
     pool: Arc<Mutex<Pool>>,
-    /// Traces that were read and are not added yet, each with whether its outcome is known.
-    read: Vec<(Trace, bool)>,
+    /// Traces that were read and are not added yet, each with its outcome.
+    read: Vec<(Trace, SelectOutcome)>,
     /// Of how many the neighbours are known.
     compared: Arc<AtomicU32>,
 }
@@ -128,7 +128,11 @@ impl NativeCandidates {
         let is_known = success.is_some() || trace::is_outcome_known(env, trace)?;
         read.metadata.success = success.unwrap_or(read.metadata.success);
         let digest = digested.then(|| digest::of(&read));
-        self.read.push((read, is_known));
+        let outcome = SelectOutcome {
+            is_verified: success.is_some(),
+            ..SelectOutcome::of(&read, is_known)
+        };
+        self.read.push((read, outcome));
         Ok(digest)
     }
 
@@ -139,14 +143,13 @@ impl NativeCandidates {
         let vectors: Vec<_> = vectors.iter().map(|vector| vector.to_vec()).collect();
         background::run(move || {
             let pool = &mut *locked(&pool);
-            for (at, (trace, is_known)) in traces.into_iter().enumerate() {
+            for (at, (trace, outcome)) in traces.into_iter().enumerate() {
                 let entry = TraceEntry {
                     words: &Words::of(&trace),
                     vector: vectors.get(at).map(Vec::as_slice),
                     label: None,
                     model: None,
                 };
-                let outcome = SelectOutcome::of(&trace, is_known);
                 pool.candidates.add(entry, outcome, Unfit::of(&trace))?;
                 pool.own.push(trace.label);
             }
@@ -177,6 +180,7 @@ impl NativeCandidates {
             failures: failures.map(Into::into),
             threads: 0,
             beyond: false,
+            only_new: false,
         };
         background::run(move || {
             #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
@@ -212,6 +216,7 @@ impl Pool {
                 "reason": chosen.reason.name(),
                 "gain": chosen.gain,
                 "covered": chosen.covered,
+                "nearestBefore": chosen.nearest_before,
                 "standsFor": chosen.stands_for.len(),
                 "similar": similar.collect::<Vec<_>>(),
                 "nearestLeft": chosen.nearest_left.as_ref().map(nearby),

@@ -7,7 +7,7 @@ use std::{fs, time::Instant};
 
 use knowledgepulse_index::{method::Method, options::MemoryOptions as Bounds, traces::TraceMemory};
 use knowledgepulse_score::select::{Candidates, Count, SelectOptions, SelectOutcome, select};
-use knowledgepulse_trace::words::Words;
+use knowledgepulse_trace::{signs::Signs, words::Words};
 
 #[path = "../../index/benches/random/mod.rs"]
 mod random;
@@ -26,6 +26,8 @@ fn traces(count: usize) -> impl Iterator<Item = (Words, SelectOutcome)> {
         let outcome = SelectOutcome {
             success: Some(success),
             confidence: if success { 0.9 } else { 0.4 },
+            is_verified: false,
+            signs: Signs::default(),
         };
         (words, outcome)
     })
@@ -79,6 +81,7 @@ fn main() {
             failures: None,
             threads: 0,
             beyond: true,
+            only_new: false,
         };
         let selection = select(&mut candidates, &options, &|_| true).expect("a choice");
         println!(

@@ -6,6 +6,7 @@ pub mod features;
 pub mod fixtures;
 pub mod json;
 pub mod label;
+pub mod signs;
 pub mod text;
 pub mod words;
 

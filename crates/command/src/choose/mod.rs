@@ -156,6 +156,7 @@ pub(crate) fn choose(
             failures: choice.failures,
             threads: 0,
             beyond,
+            only_new: false,
         },
         stop,
     )?;
@@ -254,6 +255,7 @@ impl Choosing<'_> {
                 None => self.without_label += 1,
                 Some(label) => {
                     facts.outcome.success = Some(label.success);
+                    facts.outcome.is_verified = true;
                     facts.outcome.confidence = label.confidence.unwrap_or(facts.outcome.confidence);
                     scored.about.success = Some(label.success);
                 }

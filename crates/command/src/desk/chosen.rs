@@ -14,9 +14,6 @@ use crate::{
 const LISTED: usize = 2_000;
 const LISTED_SIMILAR: usize = 4;
 
-/// A curve that rises less above its chord than this has no knee.
-const LEAST_BEND: f64 = 0.05;
-
 /// A chosen set in a report.
 #[derive(Debug)]
 pub(super) struct ChosenSet {
@@ -29,7 +26,7 @@ pub(super) struct ChosenSet {
 impl ChosenSet {
     /// Returns the report's data about a selection; `None` if the curve beyond it was not asked for.
     pub(super) fn of(selection: &Selection) -> Option<Self> {
-        let beyond = selection.beyond.as_ref()?;
+        selection.beyond.as_ref()?;
         let mut standings = HashMap::new();
         let listed = (1_u64..).zip(selection.chosen.iter().take(LISTED));
         let traces = list(listed.map(|(rank, chosen)| {
@@ -46,17 +43,14 @@ impl ChosenSet {
                 "standsFor": chosen.stands_for.len(),
             }
         }));
-        let covered = selection.chosen.iter().map(|chosen| chosen.covered);
-        // The part that the first trace covers, the first two and so on, beyond the set.
-        let curve: Vec<f64> = covered.chain(beyond.iter().copied()).collect();
         let before = selection.covered_before;
         let described = json_object! {
             "traces": traces,
             "explanation": selection.explanation(),
             "chosen": selection.chosen.len(),
             "coveredBefore": rounded(before, 4),
-            "curve": list(curve.iter().map(|covered| rounded(*covered, 4))),
-            "knee": knee(before, &curve),
+            "curve": list(selection.curve().iter().map(|covered| rounded(*covered, 4))),
+            "knee": selection.knee(),
         };
         Some(Self { described, standings })
     }
@@ -64,32 +58,5 @@ impl ChosenSet {
     /// Returns the standing of a trace in the list.
     pub(super) fn standing(&self, position: u64) -> u8 {
         self.standings.get(&position).copied().unwrap_or_default()
-    }
-}
-
-/// Returns after how many values a rising curve bends most: where it lies highest above its chord, as Kneedle has it (Satopää et al.
-/// 2011). `before` is its value at 0. `None` if it hardly bends.
-#[allow(clippy::cast_precision_loss)] // No curve has 2^53 values.
-fn knee(before: f64, curve: &[f64]) -> Option<usize> {
-    let rise = curve.last()? - before;
-    let above = |at: usize| (curve[at] - before) / rise - (at + 1) as f64 / curve.len() as f64;
-    // Of equal ones the first.
-    let highest = (0..curve.len())
-        .rev()
-        .max_by(|&one, &other| above(one).total_cmp(&above(other)))?;
-    (above(highest) >= LEAST_BEND).then_some(highest + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn knee_is_where_a_curve_bends_most() {
-        assert_eq!(knee(0.0, &[0.3, 0.6, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0]), Some(3));
-        assert_eq!(knee(0.5, &[0.7, 0.9, 0.91, 0.92]), Some(2));
-        assert_eq!(knee(0.0, &[0.25, 0.5, 0.75, 1.0]), None);
-        assert_eq!(knee(0.0, &[]), None);
-        assert_eq!(knee(0.4, &[0.4, 0.4]), None);
     }
 }

@@ -10,7 +10,7 @@ use knowledgepulse_index::{
     shared::SharedMemory,
     traces::{StoredTrace, TraceEntry, TraceMemory, join::Neighbours},
 };
-use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, StepKind, Trace, words::Words};
+use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, StepKind, Trace, signs::Signs, words::Words};
 
 use super::{
     FAILURE, NEIGHBOURS, Selection, Standing,
@@ -27,6 +27,10 @@ pub struct SelectOutcome {
     pub success: Option<bool>,
     /// How sure that is, 0 to 1.
     pub confidence: f64,
+    /// Whether a verifier or the user said so, so that the outcomes of similar traces say nothing about it.
+    pub is_verified: bool,
+    /// What stands for the outcome while it is unknown.
+    pub signs: Signs,
 }
 
 impl SelectOutcome {
@@ -36,11 +40,13 @@ impl SelectOutcome {
         Self {
             success: known.then_some(trace.metadata.success),
             confidence: trace.outcome.confidence,
+            is_verified: false,
+            signs: Signs::of(trace),
         }
     }
 
-    /// Returns q, which is unknown where the success is.
-    pub(super) fn quality(self) -> Option<f64> {
+    /// Returns what the outcome was told to be worth: [`None`] where the success is unknown.
+    pub(super) fn told(self) -> Option<f64> {
         self.success
             .map(|success| self.confidence * if success { 1.0 } else { FAILURE })
     }

@@ -13,6 +13,8 @@ pub(super) struct Facility<'n> {
     qualities: Vec<f64>,
     /// How well the set so far covers each trace: the maximum in F.
     cover: Vec<f64>,
+    /// The similarity of each trace to the most similar one of the set so far.
+    nearest: Vec<f64>,
     /// The traces that have a trace among their neighbours, with the similarities: of all traces, one after another.
     reached: Vec<(u32, f64)>,
     /// The beginning of each trace's similarities.
@@ -25,6 +27,8 @@ pub(super) struct Pick {
     pub(super) index: usize,
     /// By how much F grew.
     pub(super) gain: f64,
+    /// Its similarity to the most similar trace of the set before it.
+    pub(super) nearest: f64,
 }
 
 impl<'n> Facility<'n> {
@@ -56,6 +60,7 @@ impl<'n> Facility<'n> {
             neighbours,
             weights,
             qualities,
+            nearest: cover.clone(),
             cover,
             reached,
             starts,
@@ -112,12 +117,14 @@ impl<'n> Facility<'n> {
         for &(other, similarity) in &self.reached[reached] {
             let cover = &mut self.cover[other as usize];
             *cover = cover.max(quality * similarity);
+            let nearest = &mut self.nearest[other as usize];
+            *nearest = nearest.max(similarity);
         }
     }
 
     /// Chooses up to `count` of the traces that are `eligible`, each the one by which F grows most, of equal ones the first: lazy greedy
-    /// (Minoux 1978).
-    pub(super) fn choose_greedily(&mut self, count: usize, eligible: &[bool]) -> Vec<Pick> {
+    /// (Minoux 1978). It passes over traces that are as similar as `copy` to one that was chosen before.
+    pub(super) fn choose_greedily(&mut self, count: usize, eligible: &[bool], copy: f64) -> Vec<Pick> {
         // The gain of a trace when it was computed last, an upper bound of its present gain, and how many were chosen then. The bits of
         // numbers from 0 on have their order.
         let bound = |facility: &Self, index, chosen| (facility.gain(index).to_bits(), Reverse(index), chosen);
@@ -127,10 +134,14 @@ impl<'n> Facility<'n> {
         while picks.len() < count
             && let Some((gain, Reverse(index), chosen)) = bounds.pop()
         {
+            let nearest = self.nearest[index];
+            if nearest >= copy {
+                continue;
+            }
             if chosen == picks.len() {
                 self.choose(index);
                 let gain = f64::from_bits(gain);
-                picks.push(Pick { index, gain });
+                picks.push(Pick { index, gain, nearest });
             } else {
                 // Gains only fall, so one that is still the largest is the largest of all.
                 bounds.push(bound(self, index, picks.len()));

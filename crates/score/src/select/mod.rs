@@ -1,18 +1,20 @@
 //! Chooses the traces that are worth sharing: not the highest scores, but a set that covers all others well.
 //!
-//! With q(j) = confidence × (success ? 1 : 0.3) and a similarity s(i, j) for the [`NEIGHBOURS`] nearest j of each i (1 for i itself, 0 for
-//! all others), the set X of a size is chosen that makes
+//! With a value q(j) of each trace and a similarity s(i, j) for the [`NEIGHBOURS`] nearest j of each i (1 for i itself, 0 for all others), the
+//! set X of a size is chosen that makes
 //!
 //! F(X) = Σ w(i) · max over j in X or M of q(j) s(i, j)
 //!
-//! large, where M is what is shared already. w(i) is q(i), divided by the root of the density, the sum of s(i, j) over i and the [`DENSE`]
-//! nearest, so that a kind of task counts less often than it was run. s(i, j) is the [`cosine`] of words, or with embeddings the
-//! [`similarity`](knowledgepulse_index::similarity) of novelty. Lazy greedy gives at least 1 - 1/e of the largest F. DESIGN.md has the
-//! measurements.
+//! large, where M is what is shared already. A told outcome is worth confidence × (success ? 1 : 0.3), and up to a quarter less where
+//! similar traces failed, unless it is verified; w(i) is q(i). Where no outcome is told, q(i) is a rank by [`Signs`], and w(i) is q(i)
+//! divided by the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts once. s(i, j) is the
+//! [`cosine`] of words, or with embeddings the [`similarity`](knowledgepulse_index::similarity) of novelty. Lazy greedy gives at least
+//! 1 - 1/e of the largest F. DESIGN.md has the measurements.
 
 mod candidates;
 mod cosine;
 mod facility;
+mod value;
 
 use std::collections::HashMap;
 
@@ -30,6 +32,15 @@ const DENSE: usize = 16;
 
 /// The value of a failure beside that of a success, which is 1.
 const FAILURE: f64 = 0.3;
+
+/// From which similarity on a trace adds nothing to one that is chosen or known.
+const COPY: f64 = 0.9;
+
+/// Where outcomes are unknown, runs with fewer turns of the agent come last; also with a third of the median, if that is fewer.
+const FEWEST_TURNS: usize = 5;
+
+/// A curve that rises less above its chord than this has no knee.
+const LEAST_BEND: f64 = 0.05;
 
 /// From which similarity on a success solves the task of a failure. Runs of one task have a median similarity of .56 to .69, runs of
 /// different ones .04 to .06, and .6 % of these or less reach it.
@@ -75,6 +86,15 @@ pub struct SelectOptions {
     pub threads: usize,
     /// Whether to tell how much a larger set would cover.
     pub beyond: bool,
+    /// Whether to pass over copies of what is chosen or known, so that the set ends where the rest adds nothing new.
+    pub only_new: bool,
+}
+
+impl SelectOptions {
+    /// Returns from which similarity to the set on a trace is passed over.
+    fn copy(&self) -> f64 {
+        if self.only_new { COPY } else { f64::INFINITY }
+    }
 }
 
 named! {
@@ -98,6 +118,8 @@ pub struct Chosen {
     pub gain: f64,
     /// The part of the largest F that the set covers up to this trace, 0 to 1.
     pub covered: f64,
+    /// Its similarity to the most similar trace that was chosen before it or is known, 0 to 1; 0 if none is among its nearest.
+    pub nearest_before: f64,
     /// The candidates that it stands for, which were not chosen, the most similar first.
     pub stands_for: Vec<Neighbour>,
     /// The most similar candidate that was not chosen, even if another trace stands for it.
@@ -149,14 +171,23 @@ impl Selection {
     pub fn explanation(&self) -> String {
         let all = self.chosen.len() + self.left.len();
         let mut explanation = match self.unknown {
-            0 => "chosen by facility location with outcomes: the outcome of every trace is known".to_owned(),
-            unknown if unknown == all => {
-                "chosen by facility location without outcomes, which are not known: the set covers kinds of work, not successes".to_owned()
-            }
+            0 => "the outcome of every trace is known: successes count more".to_owned(),
+            unknown if unknown == all => format!("no outcome is known: {WITHOUT_OUTCOME}"),
             unknown => format!(
-                "chosen by facility location with outcomes: those of {unknown} of {all} traces are not known, and count as the mean of the others"
+                "the outcomes of {unknown} of {all} traces are not known: of these, {WITHOUT_OUTCOME}"
             ),
         };
+        let copies = self
+            .chosen
+            .iter()
+            .filter(|chosen| chosen.nearest_before >= COPY)
+            .count();
+        if copies > 0 {
+            explanation += &format!(
+                "; {copies} of {} chosen add nothing new: they are copies",
+                self.chosen.len()
+            );
+        }
         let unfit = |reason| self.left.iter().filter(|left| left.unfit == Some(reason)).count();
         let counts = Unfit::ALL.iter().map(|reason| (unfit(*reason), reason.words()));
         let counts = counts.filter(|(count, _)| *count > 0);
@@ -171,7 +202,36 @@ impl Selection {
         }
         explanation
     }
+
+    /// Returns the part of the largest F that the first trace covers, the first two and so on, beyond the set if that was asked for.
+    #[must_use]
+    pub fn curve(&self) -> Vec<f64> {
+        let covered = self.chosen.iter().map(|chosen| chosen.covered);
+        covered.chain(self.beyond.iter().flatten().copied()).collect()
+    }
+
+    /// Returns after how many traces the curve bends most, so that more add less; `None` if it hardly bends.
+    #[must_use]
+    pub fn knee(&self) -> Option<usize> {
+        knee(self.covered_before, &self.curve())
+    }
 }
+
+/// Returns after how many values a rising curve bends most: where it lies highest above its chord, as Kneedle has it (Satopää et al.
+/// 2011). `before` is its value at 0. `None` if it hardly bends.
+#[allow(clippy::cast_precision_loss)] // No curve has 2^53 values.
+fn knee(before: f64, curve: &[f64]) -> Option<usize> {
+    let rise = curve.last()? - before;
+    let above = |at: usize| (curve[at] - before) / rise - (at + 1) as f64 / curve.len() as f64;
+    // Of equal ones the first.
+    let highest = (0..curve.len())
+        .rev()
+        .max_by(|&one, &other| above(one).total_cmp(&above(other)))?;
+    (above(highest) >= LEAST_BEND).then_some(highest + 1)
+}
+
+/// Completes "no outcome is known: ...".
+const WITHOUT_OUTCOME: &str = "runs that ended soon, without errors and without hedging count more";
 
 /// Chooses traces. `progress` is told of how many candidates the neighbours are known; if it returns false, the choice ends.
 ///
@@ -192,28 +252,28 @@ pub fn select(
 fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOptions) -> Selection {
     let outcomes = candidates.outcomes();
     let unfit: Vec<_> = candidates.unfit().collect();
-    let mut qualities = complete(&outcomes);
+    let mut qualities = value::qualities(neighbours, &outcomes);
     // What cannot be chosen need not be covered either.
     let pairs = qualities.iter_mut().zip(&unfit);
     pairs
         .filter(|(_, unfit)| unfit.is_some())
         .for_each(|(quality, _)| *quality = 0.0);
-    let weights = neighbours.iter().zip(&qualities);
-    let weights = weights
-        .map(|(of, quality)| quality / density(of).sqrt())
-        .collect();
+    let weights = neighbours.iter().zip(&qualities).zip(&outcomes);
+    let weights = weights.map(|((of, quality), outcome)| match outcome.success {
+        Some(_) => *quality,
+        None => quality / value::density(of),
+    });
     let cover = neighbours
         .iter()
         .map(|of| of.before.map_or(0.0, |known| known.similarity));
-    let mut facility = Facility::new(neighbours, weights, qualities.clone(), cover.collect());
+    let mut facility = Facility::new(neighbours, weights.collect(), qualities.clone(), cover.collect());
     let (before, most) = (facility.value(), facility.most());
     let mut is_eligible: Vec<_> = unfit.iter().map(Option::is_none).collect();
-    let picks = pick(
-        &mut facility,
-        &mut is_eligible,
-        &unsolved(neighbours, &outcomes),
-        options,
-    );
+    let kinds = Kinds {
+        unsolved: unsolved(neighbours, &outcomes),
+        short: short(&outcomes),
+    };
+    let picks = pick(&mut facility, &mut is_eligible, &kinds, options);
     let mut is_left = vec![true; neighbours.len()];
     picks.iter().for_each(|(pick, _)| is_left[pick.index] = false);
 
@@ -224,11 +284,12 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
     };
     let mut chosen: Vec<_> = picks
         .iter()
-        .map(|&(Pick { index, gain }, reason)| Chosen {
+        .map(|&(Pick { index, gain, nearest }, reason)| Chosen {
             index,
             reason,
             gain,
             covered: share_with(gain),
+            nearest_before: nearest,
             stands_for: Vec::new(),
             nearest_left: neighbours[index]
                 .nearest
@@ -239,7 +300,7 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
         .collect();
     // The code below does not change the set.
     let beyond = options.beyond.then(|| {
-        let more = facility.choose_greedily((BEYOND - 1) * picks.len(), &is_eligible);
+        let more = facility.choose_greedily((BEYOND - 1) * picks.len(), &is_eligible, options.copy());
         more.iter().map(|pick| share_with(pick.gain)).collect()
     });
     let standings = stand(neighbours, &qualities, &is_left);
@@ -288,33 +349,40 @@ fn list(chosen: &mut [Chosen], standings: &[(usize, Standing)]) {
     }
 }
 
-/// How much of its kind there is around a trace, itself included.
-fn density(of: &Neighbours) -> f64 {
-    let nearest = of.nearest.iter().take(DENSE);
-    1.0 + nearest.map(|near| near.similarity).sum::<f64>()
+/// Which traces are chosen apart from the others.
+struct Kinds {
+    /// Failures of tasks that nobody solved.
+    unsolved: Vec<bool>,
+    /// Runs of unknown outcome with few turns of the agent.
+    short: Vec<bool>,
 }
 
-/// Picks the traces, which are no longer eligible then. The room for failures is filled last, unless there are too few of them.
+/// Picks the traces, which are no longer eligible then. The room for failures is filled after the others, and short runs of unknown outcome come
+/// where there are too few others.
 fn pick(
     facility: &mut Facility,
     is_eligible: &mut [bool],
-    unsolved: &[bool],
+    kinds: &Kinds,
     options: &SelectOptions,
 ) -> Vec<(Pick, Reason)> {
-    let count = options.count.of(unsolved.len());
+    let count = options.count.of(is_eligible.len());
     let room = options.failures.map_or(0, |failures| failures.of(count));
     let mut picks = Vec::new();
     let phases = [
-        (Reason::Coverage, count - room),
-        (Reason::Failure, count),
-        (Reason::Coverage, count),
+        (Reason::Coverage, false, count - room),
+        (Reason::Failure, true, count),
+        (Reason::Coverage, false, count),
+        (Reason::Coverage, true, count),
     ];
-    for (reason, until) in phases {
-        let pairs = is_eligible.iter().zip(unsolved);
-        let eligible: Vec<_> = pairs
-            .map(|(&eligible, &unsolved)| eligible && (reason == Reason::Coverage || unsolved))
+    for (reason, takes_short, until) in phases {
+        let eligible: Vec<_> = (0..is_eligible.len())
+            .map(|index| {
+                is_eligible[index]
+                    && (reason == Reason::Coverage || kinds.unsolved[index])
+                    && (takes_short || !kinds.short[index])
+            })
             .collect();
-        for pick in facility.choose_greedily(until - picks.len(), &eligible) {
+        for pick in facility.choose_greedily(until - picks.len(), &eligible, options.copy()) {
             is_eligible[pick.index] = false;
             picks.push((pick, reason));
         }
@@ -322,17 +390,15 @@ fn pick(
     picks
 }
 
-/// Returns q of each trace: an unknown one is the mean of the others, or 1 if all are unknown.
-#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
-fn complete(outcomes: &[SelectOutcome]) -> Vec<f64> {
-    let known: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.quality()).collect();
-    let mean = if known.is_empty() {
-        1.0
-    } else {
-        known.iter().sum::<f64>() / known.len() as f64
-    };
-    let qualities = outcomes.iter().map(|outcome| outcome.quality());
-    qualities.map(|quality| quality.unwrap_or(mean)).collect()
+/// Returns which runs of unknown outcome are short.
+fn short(outcomes: &[SelectOutcome]) -> Vec<bool> {
+    let unknown = outcomes.iter().filter(|outcome| outcome.success.is_none());
+    let mut turns: Vec<_> = unknown.map(|outcome| outcome.signs.turns).collect();
+    turns.sort_unstable();
+    let median = turns.get(turns.len() / 2).copied().unwrap_or_default();
+    let fewest = FEWEST_TURNS.min(median / 3);
+    let is_short = |outcome: &SelectOutcome| outcome.success.is_none() && outcome.signs.turns < fewest;
+    outcomes.iter().map(is_short).collect()
 }
 
 /// Returns which traces are failures without a success that is similar.

@@ -7,23 +7,36 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_trace::{
     fixtures::{with_steps, with_texts},
+    signs::Signs,
     words::Words,
 };
 use proptest::prelude::*;
 
-use super::*;
+use super::{
+    value::{density, qualities},
+    *,
+};
 
 const SUCCESS: SelectOutcome = SelectOutcome {
     success: Some(true),
     confidence: 1.0,
+    is_verified: true,
+    signs: NO_SIGNS,
 };
 const FAILED: SelectOutcome = SelectOutcome {
     success: Some(false),
-    confidence: 1.0,
+    ..SUCCESS
 };
 const UNKNOWN: SelectOutcome = SelectOutcome {
     success: None,
     confidence: 0.5,
+    ..SUCCESS
+};
+const NO_SIGNS: Signs = Signs {
+    steps: 0,
+    turns: 0,
+    late_errors: 0,
+    hedging: 0.0,
 };
 
 fn words(text: &str) -> Words {
@@ -44,6 +57,7 @@ fn options(count: usize) -> SelectOptions {
         failures: None,
         threads: 1,
         beyond: false,
+        only_new: false,
     }
 }
 
@@ -67,10 +81,7 @@ fn indices(selection: &Selection) -> Vec<usize> {
 fn naive(neighbours: &[Neighbours], candidates: &Candidates, count: usize) -> Vec<(usize, f64)> {
     let outcomes = candidates.outcomes();
     let all = outcomes.len();
-    let quality: Vec<f64> = outcomes
-        .iter()
-        .map(|outcome| outcome.quality().unwrap())
-        .collect();
+    let quality: Vec<f64> = outcomes.iter().map(|outcome| outcome.told().unwrap()).collect();
     let mut similarity = vec![vec![0.0; all]; all];
     for (index, of) in neighbours.iter().enumerate() {
         similarity[index][index] = 1.0;
@@ -78,18 +89,13 @@ fn naive(neighbours: &[Neighbours], candidates: &Candidates, count: usize) -> Ve
             similarity[index][near.index] = near.similarity;
         }
     }
-    let weight = |i: usize| {
-        let mut nearest = similarity[i].clone();
-        nearest.sort_by(|one, other| other.total_cmp(one));
-        quality[i] / nearest.iter().take(1 + DENSE).sum::<f64>().sqrt()
-    };
     let value = |set: &[usize]| {
         let best = |i: usize| {
             let known = neighbours[i].before.map_or(0.0, |known| known.similarity);
             set.iter()
                 .fold(known, |best, &j| best.max(quality[j] * similarity[i][j]))
         };
-        (0..all).map(|i| weight(i) * best(i)).sum::<f64>()
+        (0..all).map(|i| quality[i] * best(i)).sum::<f64>()
     };
     let mut set = Vec::new();
     let mut found = Vec::new();
@@ -132,7 +138,7 @@ proptest! {
         }
         let mut candidates = Candidates::beside(&mut memory);
         for (own, success, confidence) in &traces[known..] {
-            let outcome = SelectOutcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
+            let outcome = SelectOutcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0, ..SUCCESS };
             candidates.add((&words(&text(own))).into(), outcome, None).unwrap();
         }
         let neighbours = candidates.join(1, &|_| true).unwrap();
@@ -160,6 +166,15 @@ proptest! {
             prop_assert!((all.chosen.last().unwrap().covered - 1.0).abs() < 1e-9);
         }
     }
+}
+
+#[test]
+fn knee_is_where_a_curve_bends_most() {
+    assert_eq!(knee(0.0, &[0.3, 0.6, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0]), Some(3));
+    assert_eq!(knee(0.5, &[0.7, 0.9, 0.91, 0.92]), Some(2));
+    assert_eq!(knee(0.0, &[0.25, 0.5, 0.75, 1.0]), None);
+    assert_eq!(knee(0.0, &[]), None);
+    assert_eq!(knee(0.4, &[0.4, 0.4]), None);
 }
 
 #[test]
@@ -270,8 +285,11 @@ fn unknown_outcome_counts_as_the_mean_of_the_others() {
         confidence: 0.5,
         ..SUCCESS
     };
-    assert_eq!(complete(&[SUCCESS, UNKNOWN, half]), [1.0, 0.75, 0.5]);
-    assert_eq!(complete(&[UNKNOWN]), [1.0]);
+    let none = vec![Neighbours::default(); 3];
+    assert_eq!(
+        qualities(&none, &[SUCCESS, UNKNOWN, half]),
+        [1.0, 0.75 * 1.25, 0.5]
+    );
     let traces = [
         ("book a flight", SUCCESS),
         ("write a poem", UNKNOWN),
@@ -281,14 +299,13 @@ fn unknown_outcome_counts_as_the_mean_of_the_others() {
     assert_eq!(indices(&selection), [0, 1]);
     let explanation = selection.explanation();
     assert!(
-        explanation.contains("those of 1 of 3 traces are not known"),
+        explanation.contains("the outcomes of 1 of 3 traces are not known"),
         "{explanation}"
     );
     let known = select(&mut candidates(&traces[..1]), &options(2), &|_| true).unwrap();
-    assert!(
-        known
-            .explanation()
-            .ends_with("the outcome of every trace is known")
+    assert_eq!(
+        known.explanation(),
+        "the outcome of every trace is known: successes count more"
     );
 }
 
@@ -402,15 +419,126 @@ fn select_without_outcomes_covers_the_kinds_of_work() {
         "one of each kind, the larger first: {found:?}"
     );
     assert_eq!(selection.unknown, 4);
-    let explanation = selection.explanation();
-    assert!(
-        explanation.contains("kinds of work, not successes"),
-        "{explanation}"
+    assert_eq!(
+        selection.explanation(),
+        "no outcome is known: runs that ended soon, without errors and without hedging count more"
     );
 }
 
 #[test]
-fn select_of_more_runs_of_a_kind_weighs_them_by_the_root_of_their_density() {
+fn qualities_of_unknown_outcomes_are_the_mean_of_three_ranks() {
+    let run = |steps, late_errors, hedging| SelectOutcome {
+        signs: Signs {
+            steps,
+            late_errors,
+            hedging,
+            ..NO_SIGNS
+        },
+        ..UNKNOWN
+    };
+    let runs = [run(3, 0, 0.5), run(9, 0, 0.0), run(9, 2, 0.0), run(20, 0, 0.0)];
+    let found = qualities(&vec![Neighbours::default(); 4], &runs);
+    let expected = [(4.0, 3.0, 1.0), (2.5, 3.0, 3.0), (2.5, 1.0, 3.0), (1.0, 3.0, 3.0)];
+    for (found, (steps, errors, hedging)) in found.iter().zip(expected) {
+        assert!(
+            (found - (steps + errors + hedging) / 12.0).abs() < 1e-12,
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn qualities_of_told_outcomes_fall_where_similar_runs_failed() {
+    let told = |success, confidence| SelectOutcome {
+        success: Some(success),
+        confidence,
+        is_verified: false,
+        ..SUCCESS
+    };
+    let outcomes = [told(true, 0.9), told(false, 0.4), told(true, 0.9), UNKNOWN];
+    let near = [
+        near(&[(1, 0.3), (3, 0.9)]),
+        near(&[(0, 0.29)]),
+        near(&[(1, 0.2), (0, 0.1)]),
+        near(&[]),
+    ];
+    let found = qualities(&near, &outcomes);
+    let around: f64 = (0.9 + 0.4 * 0.3) / 2.0;
+    assert!((found[0] - 0.9 * (0.75 + 0.25 * around / 0.9)).abs() < 1e-12);
+    assert!((found[1] - 0.12 * (0.75 + 0.25 * 0.12 / 0.9)).abs() < 1e-12);
+    assert_eq!(found[2], 0.9);
+    let verified = SelectOutcome {
+        is_verified: true,
+        ..outcomes[0]
+    };
+    assert_eq!(
+        qualities(&near, &[verified, outcomes[1], outcomes[2], UNKNOWN])[0],
+        0.9
+    );
+}
+
+#[test]
+fn select_puts_short_runs_of_unknown_outcome_last() {
+    let run = |turns| SelectOutcome {
+        signs: Signs { turns, ..NO_SIGNS },
+        ..UNKNOWN
+    };
+    let of = |turns: &[usize]| short(&turns.iter().copied().map(run).collect::<Vec<_>>());
+    assert_eq!(
+        of(&[1, 4, 5, 30, 40, 50, 15]),
+        [true, true, false, false, false, false, false]
+    );
+    assert_eq!(of(&[1, 2, 8]), [false; 3], "a third of 2 is 0");
+    assert_eq!(short(&[SUCCESS, run(1), run(9)]), [false, true, false]);
+    let traces = [
+        ("hello", run(1)),
+        ("hello there", run(2)),
+        ("write a poem", run(20)),
+        ("paint a wall", run(20)),
+        ("sing a song", run(20)),
+    ];
+    let selection = select(&mut candidates(&traces), &options(5), &|_| true).unwrap();
+    let mut last = indices(&selection)[3..].to_vec();
+    last.sort_unstable();
+    assert_eq!(last, [0, 1]);
+}
+
+#[test]
+fn select_of_only_new_traces_ends_where_the_rest_are_copies() {
+    let copy = "book a flight from oslo to paris for two adults on monday morning and pay by card";
+    let traces: Vec<_> = std::iter::repeat_n((copy, SUCCESS), 20)
+        .chain([("write a poem", SUCCESS)])
+        .collect();
+    let only_new = SelectOptions {
+        only_new: true,
+        beyond: true,
+        ..options(10)
+    };
+    let selection = select(&mut candidates(&traces), &only_new, &|_| true).unwrap();
+    assert_eq!(indices(&selection), [0, 20]);
+    assert_eq!(selection.beyond.as_deref(), Some(&[][..]));
+    let all = select(&mut candidates(&traces), &options(10), &|_| true).unwrap();
+    assert_eq!(all.chosen.len(), 10);
+    assert!(
+        all.explanation()
+            .ends_with("; 8 of 10 chosen add nothing new: they are copies"),
+        "{}",
+        all.explanation()
+    );
+    let mut known = TraceMemory::new(Method::Lexical, Bounds::default());
+    known.add((&words(copy)).into(), Instant::now()).unwrap();
+    let mut beside = Candidates::beside(&mut known);
+    beside.add((&words(copy)).into(), SUCCESS, None).unwrap();
+    assert!(
+        select(&mut beside, &only_new, &|_| true)
+            .unwrap()
+            .chosen
+            .is_empty()
+    );
+}
+
+#[test]
+fn density_is_the_sum_of_the_nearest_similarities() {
     let of = |similarities: &[f64]| {
         let nearest: Vec<_> = similarities.iter().map(|&similarity| (0, similarity)).collect();
         density(&near(&nearest))
@@ -546,12 +674,11 @@ fn too_many_candidates_become_a_uniform_sample() {
 }
 
 #[test]
-fn join_compares_by_cosines_of_words_that_count_once() {
+fn join_compares_by_cosines_of_words_with_roots_of_counts() {
     let texts = ["one two three four", "two three", "three four five five", "six"];
     let mut known = TraceMemory::new(Method::Lexical, Bounds::default());
     known.add((&words(texts[0])).into(), Instant::now()).unwrap();
     let mut candidates = Candidates::beside(&mut known);
-    // Many steps with a word do not make it count more.
     for (text, steps) in texts[1..].iter().zip([&["three", "three"][..], &[], &[]]) {
         let words = Words::of(&with_texts(text, steps));
         candidates.add((&words).into(), SUCCESS, None).unwrap();
@@ -559,24 +686,22 @@ fn join_compares_by_cosines_of_words_that_count_once() {
     let found = candidates.join(1, &|_| true).unwrap();
     let weight = |df: f64| (5.0 / df).ln().powi(2);
     let (one, two, three) = (weight(1.0), weight(2.0), weight(3.0));
-    let expected = |shared: f64, length: f64, other: f64| shared / (length * other).sqrt();
-    let close =
-        |found: Option<Neighbour>, similarity: f64| (found.unwrap().similarity - similarity).abs() < 1e-12;
-    let lengths = [one + 2.0 * two + three, two + three, three + two + one];
-    assert!(
-        close(found[0].before, expected(two + three, lengths[0], lengths[1])),
-        "{found:?}"
-    );
-    assert!(
-        close(found[1].before, expected(two + three, lengths[0], lengths[2])),
-        "{found:?}"
-    );
-    assert!(
-        close(
-            found[0].nearest.first().copied(),
-            expected(three, lengths[1], lengths[2])
-        ),
-        "{found:?}"
-    );
+    // c(t) is the same for all words of a trace but the second, where "three" has three pieces, two of them with one word.
+    let (once, often) = (8_f64.powf(-0.5), 8_f64.powf(-0.5) + 2.0 * 7_f64.powf(-0.5));
+    let close = |found: Option<Neighbour>, similarity: f64| {
+        // c(t) has 12 bits.
+        let found = found.unwrap().similarity;
+        assert!((found - similarity).abs() < 1e-3, "{found} {similarity}");
+    };
+    let lengths = [
+        one + 2.0 * two + three,
+        once * two + often * three,
+        three + two + one,
+    ];
+    let shared = once.sqrt() * two + often.sqrt() * three;
+    close(found[0].before, shared / (lengths[0] * lengths[1]).sqrt());
+    close(found[1].before, (two + three) / (lengths[0] * lengths[2]).sqrt());
+    let near = found[0].nearest.first().copied();
+    close(near, often.sqrt() * three / (lengths[1] * lengths[2]).sqrt());
     assert_eq!(found[2], Neighbours::default());
 }

@@ -1,0 +1,79 @@
+//! What a trace is worth: q, and the density around it.
+
+use knowledgepulse_index::traces::join::Neighbours;
+
+use super::{DENSE, SelectOutcome};
+
+/// From which similarity on the told outcomes of neighbours say something about a trace's own.
+const AGREES: f64 = 0.3;
+
+/// What a reader tells a success to be worth.
+const TOLD_SUCCESS: f64 = 0.9;
+
+/// The part of a told outcome that its neighbours cannot take.
+const OWN: f64 = 0.75;
+
+/// Returns q of each trace.
+pub(super) fn qualities(neighbours: &[Neighbours], outcomes: &[SelectOutcome]) -> Vec<f64> {
+    let told: Vec<_> = outcomes.iter().map(|outcome| outcome.told()).collect();
+    let mean = mean(told.iter().flatten());
+    let places: Vec<_> = (0..outcomes.len()).filter(|&at| told[at].is_none()).collect();
+    let unknown: Vec<_> = places.iter().map(|&at| outcomes[at]).collect();
+    let mut qualities = vec![0.0; outcomes.len()];
+    for (&at, rank) in places.iter().zip(ranks(&unknown)) {
+        // Among told outcomes the signs change the mean by a quarter.
+        qualities[at] = mean.map_or(rank, |mean| (mean * (OWN + 0.5 * rank)).min(1.0));
+    }
+    for (at, own) in (0..).zip(&told).filter_map(|(at, told)| Some((at, (*told)?))) {
+        let near = neighbours[at]
+            .nearest
+            .iter()
+            .filter(|near| near.similarity >= AGREES);
+        let around = near.filter_map(|near| told[near.index].as_ref());
+        let around = self::mean(around.chain([&own])).unwrap_or(own);
+        let agreement = (around / TOLD_SUCCESS).min(1.0);
+        let is_verified = outcomes[at].is_verified;
+        qualities[at] = if is_verified {
+            own
+        } else {
+            own * (OWN + (1.0 - OWN) * agreement)
+        };
+    }
+    qualities
+}
+
+/// Returns the mean rank of each run by its signs, above 0 to 1: few steps, few late errors and few hedges are best.
+fn ranks(outcomes: &[SelectOutcome]) -> Vec<f64> {
+    #[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
+    let signs: [fn(&SelectOutcome) -> f64; 3] = [
+        |outcome| outcome.signs.steps as f64,
+        |outcome| outcome.signs.late_errors as f64,
+        |outcome| outcome.signs.hedging,
+    ];
+    let mut ranks = vec![0.0; outcomes.len()];
+    for sign in signs {
+        let values: Vec<f64> = outcomes.iter().map(sign).collect();
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        for (rank, value) in ranks.iter_mut().zip(&values) {
+            let smaller = sorted.partition_point(|other| other < value);
+            let not_larger = sorted.partition_point(|other| other <= value);
+            // Equal ones share the middle of their ranks.
+            let worse = (2 * sorted.len() + 1 - smaller - not_larger) as f64 / 2.0;
+            *rank += worse / (3 * sorted.len()) as f64;
+        }
+    }
+    ranks
+}
+
+#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
+fn mean<'v>(values: impl Iterator<Item = &'v f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// How much of its kind there is around a trace, itself included.
+pub(super) fn density(of: &Neighbours) -> f64 {
+    let nearest = of.nearest.iter().take(DENSE);
+    1.0 + nearest.map(|near| near.similarity).sum::<f64>()
+}

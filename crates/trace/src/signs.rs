@@ -1,0 +1,194 @@
+//! The signs by which runs are ordered whose outcome nobody knows. They order; none is a verdict. "Unknown outcomes" in
+//! crates/score/DESIGN.md has how well each tells successes from failures.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use crate::{StepKind, Trace};
+
+/// The characters of a tool's result that are searched for words of an error.
+const MOST_OF_RESULT: usize = 4_000;
+
+/// The words by which the result of a tool tells of an error.
+const ERRORS: &str = "error|traceback|exception|failed|failure|no such file|not found|cannot|could not|denied|timed out|invalid|unexpected";
+
+static ERROR_PHRASES: LazyLock<Phrases> = LazyLock::new(|| Phrases::of([ERRORS].into_iter()));
+
+static HEDGES: LazyLock<Phrases> = LazyLock::new(|| {
+    let table = include_str!("../tables/hedges.tsv").lines();
+    Phrases::of(table.filter_map(|line| Some(line.split_once('\t')?.1)))
+});
+
+/// What a run shows of how it went.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Signs {
+    /// Number of steps.
+    pub steps: usize,
+    /// Number of the agent's turns: its steps between two results.
+    pub turns: usize,
+    /// Number of errors among the last third of the results.
+    pub late_errors: usize,
+    /// Number of hedging words in the last thought, divided by the root of 1 + hundreds of characters.
+    pub hedging: f64,
+}
+
+impl Signs {
+    /// Reads the signs of `trace`.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let is_result = |kind: &StepKind| matches!(kind, StepKind::Observation | StepKind::ErrorRecovery);
+        let steps = &trace.steps;
+        let runs = steps.chunk_by(|one, other| is_result(&one.kind) == is_result(&other.kind));
+        let results: Vec<_> = steps.iter().filter(|step| is_result(&step.kind)).collect();
+        let late = &results[results.len() - (results.len() / 3).max(1).min(results.len())..];
+        let late_errors = late.iter().filter(|step| {
+            let content = step.content.as_deref().unwrap_or_default();
+            step.kind == StepKind::ErrorRecovery || ERROR_PHRASES.are_in(first(content, MOST_OF_RESULT))
+        });
+        let thoughts = steps.iter().rev().filter(|step| step.kind == StepKind::Thought);
+        let last = thoughts.filter_map(|step| step.content.as_deref()).next();
+        Self {
+            steps: steps.len(),
+            turns: runs.filter(|run| !is_result(&run[0].kind)).count(),
+            late_errors: late_errors.count(),
+            hedging: hedging(last.unwrap_or_default()),
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // No text has 2^53 characters.
+fn hedging(text: &str) -> f64 {
+    let hedges = HEDGES.found(text).count() as f64;
+    hedges / (1.0 + text.chars().count() as f64 / 100.0).sqrt()
+}
+
+/// Returns the beginning of a text.
+fn first(text: &str, characters: usize) -> &str {
+    let end = text.char_indices().nth(characters);
+    &text[..end.map_or(text.len(), |(end, _)| end)]
+}
+
+/// Phrases that are found as whole words, in any case. Those in a script without spaces between words, or with endings, are found anywhere.
+struct Phrases(Option<AhoCorasick>);
+
+impl Phrases {
+    /// Returns the phrases of lists with `|` between them.
+    fn of<'l>(lists: impl Iterator<Item = &'l str>) -> Self {
+        let phrases = lists.flat_map(|list| list.split('|'));
+        let mut builder = AhoCorasick::builder();
+        // It fails for more phrases than a file of this repository has; a test uses both lists.
+        Self(builder.match_kind(MatchKind::LeftmostLongest).build(phrases).ok())
+    }
+
+    fn found(&self, text: &str) -> impl Iterator<Item = ()> {
+        let text = text.to_lowercase();
+        let found: Vec<_> = self
+            .0
+            .iter()
+            .flat_map(|automaton| automaton.find_iter(&text))
+            .collect();
+        let is_whole = move |found: &aho_corasick::Match| {
+            let (before, phrase) = text.split_at(found.start());
+            let (phrase, after) = phrase.split_at(found.len());
+            let is_joined = |inner: Option<char>, outer: Option<char>| {
+                inner.is_some_and(is_apart)
+                    && outer.is_some_and(|c| c == '_' || c.is_alphanumeric() && is_apart(c))
+            };
+            !is_joined(phrase.chars().next(), before.chars().next_back())
+                && !is_joined(phrase.chars().next_back(), after.chars().next())
+        };
+        found.into_iter().filter(is_whole).map(|_| ())
+    }
+
+    fn are_in(&self, text: &str) -> bool {
+        self.found(text).next().is_some()
+    }
+}
+
+/// Whether spaces separate words in the script of a character: not in those of China and Japan. Words of Hangul have endings.
+fn is_apart(c: char) -> bool {
+    !matches!(c, '\u{1100}'..='\u{11FF}' | '\u{2E80}'..='\u{A4CF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{with_steps, with_texts};
+
+    #[test]
+    fn signs_of_steps_turns_and_late_errors() {
+        let mut trace = with_steps(&[
+            "thought",
+            "tool_call",
+            "observation",
+            "tool_call",
+            "error_recovery",
+            "observation",
+            "tool_call",
+            "observation",
+            "observation",
+            "observation",
+            "thought",
+        ]);
+        let of = |trace: &Trace| {
+            let Signs {
+                steps,
+                turns,
+                late_errors,
+                ..
+            } = Signs::of(trace);
+            (steps, turns, late_errors)
+        };
+        assert_eq!(of(&trace), (11, 4, 0));
+        for (content, errors) in [
+            ("an Error: x", 1),
+            ("terrors, error_count", 0),
+            ("No such file", 1),
+            ("File ‘x’ not found.", 1),
+            (&format!("{} error", "é".repeat(MOST_OF_RESULT)), 0),
+            (&format!("{}. error", "é".repeat(100)), 1),
+        ] {
+            trace.steps[9].content = Some(content.to_owned());
+            assert_eq!(of(&trace), (11, 4, errors), "{content}");
+        }
+        trace.steps[8].kind = StepKind::ErrorRecovery;
+        assert_eq!(of(&trace), (11, 4, 2), "the last two of six results");
+        assert_eq!(of(&with_steps(&[])), (0, 0, 0));
+        assert_eq!(of(&with_steps(&["tool_call", "error_recovery"])), (2, 1, 1));
+    }
+
+    #[test]
+    fn hedges_of_each_language_are_counted() {
+        let texts = [
+            ("Unfortunately, it STILL fails.", 2),
+            ("It is done; mighty, unstill.", 0),
+            ("Leider konnte nicht alles getan werden.", 2),
+            ("Désolé, je ne peux pas.", 2),
+            ("No se pudo; lo siento.", 2),
+            ("Infelizmente não consegui.", 2),
+            ("Purtroppo non riesco.", 2),
+            ("Helaas, dat lijkt zo.", 2),
+            ("Tyvärr är det oklart.", 2),
+            ("Niestety, nie mogę.", 2),
+            ("Bohužel to nelze.", 2),
+            ("Maalesef mümkün değil.", 2),
+            ("К сожалению, не удалось.", 2),
+            ("На жаль, не вдалося.", 2),
+            ("残念ながらまだ動きません。", 2),
+            ("안타깝게도 아직 안 됩니다.", 2),
+            ("抱歉,我无法完成。", 2),
+            ("للأسف لم أتمكن من ذلك", 2),
+            ("לצערי לא הצלחתי", 2),
+        ];
+        for (text, hedges) in texts {
+            assert_eq!(HEDGES.found(text).count(), hedges, "{text}");
+        }
+        let languages = include_str!("../tables/hedges.tsv")
+            .lines()
+            .filter(|line| !line.starts_with('#'));
+        assert_eq!(languages.count(), texts.len() - 1);
+        let trace = with_texts("", &["sorry", &format!("sorry{}", " ".repeat(295))]);
+        assert_eq!(Signs::of(&trace).hedging, 0.5);
+    }
+}
