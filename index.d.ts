@@ -301,6 +301,8 @@ export interface Selection {
       gain: number;
       /** The coverage by the set up to this trace, as a part of the coverage by all traces, 0 to 1. */
       covered: number;
+      /** Its similarity to the most similar trace that was chosen before it or is known, 0 to 1. From .9 on it adds nothing new. */
+      nearestBefore: number;
       /** For how many traces it stands that were not chosen. */
       standsFor: number;
       /** These, the most similar first, at most 16. `similarity` is 0 to 1. */

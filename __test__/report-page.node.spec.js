@@ -444,7 +444,7 @@ needing(
       const chosen = page.locator('section').nth(1);
       expect(await chosen.locator('h2').textContent()).toBe('Coverage');
       expect(await chosen.locator('.finding').textContent()).toMatch(
-        /^5 of 20 traces were chosen by facility location.*They cover \d+%.*The curve bends at 4 \(\d+%\)/,
+        /^5 of 20 traces were chosen: the outcome of every trace is known.*They cover \d+%.*The curve bends at 4 \(\d+%\)/,
       );
       await expectSound(page);
     });

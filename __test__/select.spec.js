@@ -43,6 +43,7 @@ test('select tells what each chosen trace stands for', async () => {
     },
     { index: 3, id: null, chosen: null, known: null, unfit: null },
   ]);
+  expect(chosen.map(({ nearestBefore }) => nearestBefore)).toEqual([0, 0]);
   expect(coveredBefore).toBe(0);
   expect(explanation).toMatch('the outcome of every trace is known');
 });
@@ -69,7 +70,7 @@ test('select names why a trace is not fit, and takes a trace without an outcome'
   const { chosen, left, explanation } = await select([unfit, unknown], { count: 20 });
   expect(chosen.map(({ index }) => index)).toEqual([1]);
   expect(left.map(({ unfit }) => unfit)).toEqual(['no-agent-step']);
-  expect(explanation).toMatch('those of 1 of 2 traces are not known');
+  expect(explanation).toMatch('the outcomes of 1 of 2 traces are not known: of these, runs that ended soon');
   expect(explanation).toMatch('1 of 2 are not fit to be shared: 1 without a step of the agent');
 });
 

@@ -135,7 +135,7 @@ export function chosenSection(report) {
 function findingOf(scored, set) {
   const { chosen, curve, explanation, knee } = set;
   const verb = chosen === 1 ? 'was' : 'were';
-  const covers = `${integer(chosen)} of ${count(scored, 'trace')} ${verb} ${explanation}. They cover ${shareOf(coveredBy(set, chosen))} of what all traces show. `;
+  const covers = `${integer(chosen)} of ${count(scored, 'trace')} ${verb} chosen: ${explanation}. They cover ${shareOf(coveredBy(set, chosen))} of what all traces show. `;
   // The curve may end with the set.
   if (curve.length <= chosen) return covers;
   if (knee === null) return `${covers}The curve has no knee: each trace adds about as much.`;

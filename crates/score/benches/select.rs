@@ -28,6 +28,7 @@ fn traces(count: usize) -> impl Iterator<Item = (Words, SelectOutcome)> {
             confidence: if success { 0.9 } else { 0.4 },
             is_verified: false,
             signs: Signs::default(),
+            agent: 0,
         };
         (words, outcome)
     })

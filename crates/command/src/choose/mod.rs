@@ -15,7 +15,7 @@ use knowledgepulse_index::{
     shared::lock,
     traces::{TraceEntry, TraceMemory},
 };
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_score::{
     Scorer,
     engine::{Comparable, Status},
@@ -40,7 +40,7 @@ use crate::{
         Facts, Finished, Preparation, Prepared, Scoring, load_embedder,
         scored::{Place, Scored},
     },
-    show::{messages::Messages, summary::Summary, values::list},
+    show::{messages::Messages, metadata::set_metadata, summary::Summary, values::list},
 };
 
 /// How many of the traces that a chosen one stands for are listed.
@@ -249,6 +249,7 @@ impl Choosing<'_> {
             let added = self.known.as_mut().map(|known| known.add(entry, Instant::now()));
             return added.transpose().map(drop).map_err(|error| failed(&error));
         };
+        let mut labelled = None;
         if let Some(labels) = &mut self.labels {
             let names = names_of(&scored.place.source);
             match labels.of(scored.about.id.iter().chain(&facts.ids).chain(&names)) {
@@ -258,6 +259,7 @@ impl Choosing<'_> {
                     facts.outcome.is_verified = true;
                     facts.outcome.confidence = label.confidence.unwrap_or(facts.outcome.confidence);
                     scored.about.success = Some(label.success);
+                    labelled = Some(with_success(text, label.success));
                 }
             }
         }
@@ -266,7 +268,7 @@ impl Choosing<'_> {
             .map_err(|error| failed(&error))?;
         self.summary.add(&scored);
         self.scored.push(scored);
-        self.kept.add(text)
+        self.kept.add(labelled.as_deref().unwrap_or(text))
     }
 
     /// Chooses, unless the run is interrupted meanwhile, and tells how.
@@ -294,6 +296,22 @@ impl Choosing<'_> {
         }
         Ok(selection)
     }
+}
+
+/// Returns the text of a trace with an outcome that was told, which is known from then on.
+fn with_success(text: &str, success: bool) -> String {
+    let mut values = vec![("success", Some(success.into()))];
+    let trace = parse_str(text).ok();
+    let imported = trace
+        .as_ref()
+        .and_then(|trace| trace.at(&["metadata", "imported"]));
+    if let Some(Value::Object(mut imported)) = imported.cloned()
+        && let Some(Value::Object(known)) = imported.get_mut("known")
+    {
+        known.remove("success");
+        values.push(("imported", Some(Value::Object(imported))));
+    }
+    set_metadata(text, &values)
 }
 
 fn failed(error: &Error) -> Failure {
@@ -327,5 +345,23 @@ impl Set {
 
     fn describe_near(&self, near: Neighbour) -> Value {
         json_object! { "id": self.scored[near.index].about.id.clone(), "similarity": near.similarity }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_success_makes_an_outcome_known() {
+        let imported = r#"{"metadata":{"success":false,"imported":{"format":"pi","known":{"success":false,"confidence":false}}},"steps":[]}"#;
+        assert_eq!(
+            with_success(imported, true),
+            r#"{"metadata":{"success":true,"imported":{"format":"pi","known":{"confidence":false}}},"steps":[]}"#
+        );
+        assert_eq!(
+            with_success(r#"{"metadata":{"success":true}}"#, false),
+            r#"{"metadata":{"success":false}}"#
+        );
     }
 }

@@ -43,6 +43,9 @@ const MOST_BYTES: u64 = 64 * 1024 * 1024;
 /// The longest quotation of a trace in results and a report, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;
 
+/// Where a reader notes the agent of a trace.
+const AGENT: [&str; 3] = ["metadata", "imported", "format"];
+
 /// The facts about a trace by which a set is chosen.
 pub(crate) struct Facts {
     pub outcome: Ending,
@@ -54,8 +57,9 @@ pub(crate) struct Facts {
 impl Facts {
     /// Reads the facts of a trace; `known` tells whether its record said how it ended.
     fn of(trace: &Trace, value: &Value, known: bool) -> Self {
+        let agent = value.at(&AGENT).map(Value::to_json);
         Self {
-            outcome: Ending::of(trace, known && known_of(value).success),
+            outcome: Ending::of(trace, known && known_of(value).success).of_agent(&agent.unwrap_or_default()),
             unfit: Unfit::of(trace),
             ids: ids_of(value),
         }
@@ -139,9 +143,7 @@ impl Preparation {
             .read(&value)
             .map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
         let facts = Facts::of(&trace, &value, known.success);
-        let agent = value
-            .at(&["metadata", "imported", "format"])
-            .and_then(Value::as_text);
+        let agent = value.at(&AGENT).and_then(Value::as_text);
         let when = value.at(&["metadata", "created_at"]).and_then(Value::as_str);
         let steps = value.get("steps").and_then(Value::as_array);
         let about = TraceInfo {

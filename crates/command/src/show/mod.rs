@@ -3,7 +3,7 @@
 pub(crate) mod bar;
 pub mod breakdown;
 pub mod messages;
-mod metadata;
+pub(crate) mod metadata;
 pub(crate) mod near_duplicate;
 pub(crate) mod printable;
 pub(crate) mod results;

@@ -1,6 +1,9 @@
 //! The traces to choose from.
 
-use std::time::Instant;
+use std::{
+    hash::{DefaultHasher, Hasher},
+    time::Instant,
+};
 
 use knowledgepulse_error::{Result, named};
 use knowledgepulse_index::{
@@ -31,6 +34,8 @@ pub struct SelectOutcome {
     pub is_verified: bool,
     /// What stands for the outcome while it is unknown.
     pub signs: Signs,
+    /// Identifies the agent: signs are compared among runs of one agent, because readers cut their steps differently.
+    pub agent: u64,
 }
 
 impl SelectOutcome {
@@ -42,6 +47,18 @@ impl SelectOutcome {
             confidence: trace.outcome.confidence,
             is_verified: false,
             signs: Signs::of(trace),
+            agent: 0,
+        }
+    }
+
+    /// Returns the outcome as that of a run of this agent.
+    #[must_use]
+    pub fn of_agent(self, name: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(name.as_bytes());
+        Self {
+            agent: hasher.finish(),
+            ..self
         }
     }
 

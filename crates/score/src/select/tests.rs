@@ -22,6 +22,7 @@ const SUCCESS: SelectOutcome = SelectOutcome {
     confidence: 1.0,
     is_verified: true,
     signs: NO_SIGNS,
+    agent: 0,
 };
 const FAILED: SelectOutcome = SelectOutcome {
     success: Some(false),
@@ -286,10 +287,7 @@ fn unknown_outcome_counts_as_the_mean_of_the_others() {
         ..SUCCESS
     };
     let none = vec![Neighbours::default(); 3];
-    assert_eq!(
-        qualities(&none, &[SUCCESS, UNKNOWN, half]),
-        [1.0, 0.75 * 1.25, 0.5]
-    );
+    assert_eq!(qualities(&none, &[SUCCESS, UNKNOWN, half]), [1.0, 0.75, 0.5]);
     let traces = [
         ("book a flight", SUCCESS),
         ("write a poem", UNKNOWN),
@@ -426,7 +424,7 @@ fn select_without_outcomes_covers_the_kinds_of_work() {
 }
 
 #[test]
-fn qualities_of_unknown_outcomes_are_the_mean_of_three_ranks() {
+fn qualities_of_unknown_outcomes_are_the_mean_of_three_ranks_among_runs_of_the_agent() {
     let run = |steps, late_errors, hedging| SelectOutcome {
         signs: Signs {
             steps,

@@ -42,9 +42,9 @@ pub(super) fn qualities(neighbours: &[Neighbours], outcomes: &[SelectOutcome]) -
     qualities
 }
 
-/// Returns the mean rank of each run by its signs, above 0 to 1: few steps, few late errors and few hedges are best.
+/// Returns the mean rank of each run among those of its agent by its signs, 0 to 1: few steps, few late errors and few hedges are best.
+#[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
 fn ranks(outcomes: &[SelectOutcome]) -> Vec<f64> {
-    #[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
     let signs: [fn(&SelectOutcome) -> f64; 3] = [
         |outcome| outcome.signs.steps as f64,
         |outcome| outcome.signs.late_errors as f64,
@@ -52,18 +52,22 @@ fn ranks(outcomes: &[SelectOutcome]) -> Vec<f64> {
     ];
     let mut ranks = vec![0.0; outcomes.len()];
     for sign in signs {
-        let values: Vec<f64> = outcomes.iter().map(sign).collect();
-        let mut sorted = values.clone();
-        sorted.sort_unstable_by(f64::total_cmp);
-        for (rank, value) in ranks.iter_mut().zip(&values) {
-            let smaller = sorted.partition_point(|other| other < value);
-            let not_larger = sorted.partition_point(|other| other <= value);
-            // Equal ones share the middle of their ranks.
-            let worse = (2 * sorted.len() + 1 - smaller - not_larger) as f64 / 2.0;
-            *rank += worse / (3 * sorted.len()) as f64;
+        let mut sorted: Vec<_> = outcomes
+            .iter()
+            .map(|outcome| (outcome.agent, sign(outcome)))
+            .collect();
+        sorted.sort_unstable_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        for (rank, outcome) in ranks.iter_mut().zip(outcomes) {
+            let (agent, value) = (outcome.agent, sign(outcome));
+            let start = sorted.partition_point(|other| other.0 < agent);
+            let of_agent = &sorted[start..sorted.partition_point(|other| other.0 <= agent)];
+            let smaller = of_agent.partition_point(|other| other.1 < value);
+            let not_larger = of_agent.partition_point(|other| other.1 <= value);
+            // Equal ones share the middle of their ranks, and a run that is alone has the middle of all.
+            *rank += 1.0 - (smaller + not_larger) as f64 / (2 * of_agent.len()) as f64;
         }
     }
-    ranks
+    ranks.into_iter().map(|rank| rank / signs.len() as f64).collect()
 }
 
 #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
