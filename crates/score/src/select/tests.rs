@@ -435,14 +435,20 @@ fn qualities_of_unknown_outcomes_are_the_mean_of_three_ranks_among_runs_of_the_a
         ..UNKNOWN
     };
     let runs = [run(3, 0, 0.5), run(9, 0, 0.0), run(9, 2, 0.0), run(20, 0, 0.0)];
-    let found = qualities(&vec![Neighbours::default(); 4], &runs);
+    let of_other_agent = SelectOutcome {
+        agent: 1,
+        ..run(99, 9, 9.0)
+    };
+    let found = qualities(
+        &vec![Neighbours::default(); 5],
+        &[&runs[..], &[of_other_agent]].concat(),
+    );
     let expected = [(4.0, 3.0, 1.0), (2.5, 3.0, 3.0), (2.5, 1.0, 3.0), (1.0, 3.0, 3.0)];
     for (found, (steps, errors, hedging)) in found.iter().zip(expected) {
-        assert!(
-            (found - (steps + errors + hedging) / 12.0).abs() < 1e-12,
-            "{found}"
-        );
+        let expected = (steps + errors + hedging - 1.5) / 12.0;
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
     }
+    assert_eq!(found[4], 0.5);
 }
 
 #[test]
